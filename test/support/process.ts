@@ -1,0 +1,74 @@
+/** Start one of our own programs as a real process, and learn what it said. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+export const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
+
+export interface Started {
+  readonly child: ChildProcess;
+  /** Everything written to stdout and stderr so far. */
+  output(): string;
+  /** Resolves once the output matches; rejects when the process ends first or after the deadline. */
+  until(pattern: RegExp, deadlineMs?: number): Promise<RegExpMatchArray>;
+  /** Sends the signal and waits for the end. Resolves with the exit code, null when a signal killed it. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+  /** Waits for the end without sending anything. */
+  ended(): Promise<number | null>;
+}
+
+/**
+ * @param args the program and its arguments, e.g. ['gateway/main.ts']; run by the Node that runs the test
+ * @param env added to a minimal environment: nothing of the caller's settings leaks in
+ */
+export function start(args: readonly string[], env: Record<string, string> = {}, cwd = projectRoot): Started {
+  const child = spawn(process.execPath, args, {
+    cwd,
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let text = '';
+  const listeners = new Set<() => void>();
+  const collect = (chunk: Buffer): void => {
+    text += chunk.toString();
+    for (const listener of listeners) listener();
+  };
+  child.stdout?.on('data', collect);
+  child.stderr?.on('data', collect);
+  const closed = once(child, 'close').then(() => child.exitCode);
+
+  return {
+    child,
+    output: () => text,
+    until(pattern, deadlineMs = 15_000) {
+      return new Promise((resolve, reject) => {
+        const finish = (error?: Error): void => {
+          clearTimeout(timer);
+          listeners.delete(check);
+          if (error) reject(error);
+        };
+        const check = (): void => {
+          const found = text.match(pattern);
+          if (found === null) return;
+          finish();
+          resolve(found);
+        };
+        const timer = setTimeout(
+          () => finish(new Error(`No ${pattern} within ${deadlineMs} ms. Output:\n${text}`)),
+          deadlineMs,
+        );
+        listeners.add(check);
+        closed.then(() => {
+          check();
+          finish(new Error(`Ended with ${child.exitCode} before ${pattern}. Output:\n${text}`));
+        });
+        check();
+      });
+    },
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      return closed;
+    },
+    ended: () => closed,
+  };
+}
