@@ -1,0 +1,145 @@
+/**
+ * Whose address is counted (GATEWAY.md §2).
+ *
+ * The client is the socket's peer, unless that peer is a proxy that we were told to trust. Then X-Forwarded-For is
+ * walked from the right, because every trusted hop appended on the right what it saw; whatever stands further left
+ * was written by strangers. A chain from a trusted proxy that cannot be read gives UNTRUSTED: all such callers
+ * share one bucket, so garbage never buys a fresh budget.
+ */
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** The shared identity of callers whose trusted proxy sent an unreadable chain. */
+export const UNTRUSTED = 'untrusted';
+
+export type ProxyTrust =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'hops'; readonly hops: number }
+  | { readonly kind: 'cidrs'; readonly cidrs: readonly Cidr[] };
+
+type Address = ReturnType<typeof ipaddr.process>;
+type Cidr = readonly [Address, number];
+
+const HOPS_MAX = 32;
+/** No real chain is longer; a longer one is somebody trying something. */
+const CHAIN_MAX = 64;
+const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128'];
+
+/**
+ * Reads GATEWAY_TRUSTED_PROXIES and API_TRUSTED_PROXIES.
+ *
+ * @param text empty or `none`; a hop count such as `1`; or addresses and CIDRs separated by commas, where
+ *   `loopback` stands for 127.0.0.0/8 and ::1
+ * @throws Error that says which entry is wrong and what would be right
+ */
+export function parseTrustedProxies(text: string): ProxyTrust {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed === 'none') return { kind: 'none' };
+  if (/^\d+$/.test(trimmed)) {
+    const hops = Number(trimmed);
+    if (hops > HOPS_MAX)
+      throw new Error(`${hops} hops are more than ${HOPS_MAX}; give the number of proxies in front`);
+    return hops === 0 ? { kind: 'none' } : { kind: 'hops', hops };
+  }
+  const cidrs = trimmed
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+    .flatMap((entry) => (entry === 'loopback' ? LOOPBACK : [entry]))
+    .map(parseCidr);
+  return { kind: 'cidrs', cidrs };
+}
+
+function parseCidr(entry: string): Cidr {
+  const [address = '', length, ...rest] = entry.split('/');
+  const family = isIP(address);
+  const bits = family === 4 ? 32 : 128;
+  const prefix = length === undefined ? bits : /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
+  if (family === 0 || rest.length > 0 || !(prefix <= bits)) {
+    throw new Error(
+      `"${entry}" is neither an address, a CIDR such as 10.0.0.0/8, the word loopback, nor a hop count such as 1`,
+    );
+  }
+  const parsed = ipaddr.process(address);
+  // ::ffff:10.0.0.0/104 speaks of IPv4 in IPv6 clothes; shift its prefix with it.
+  return [parsed, parsed.kind() === 'ipv4' && family === 6 ? Math.max(0, prefix - 96) : prefix];
+}
+
+/**
+ * The address that is counted.
+ *
+ * @param peer the socket's remote address; undefined once the socket is gone
+ * @param forwardedFor all X-Forwarded-For values of the request, joined by commas in their order; '' when absent
+ * @param ipv6Prefix how many bits of an IPv6 address make one client: a household or a server gets a whole /64
+ * @returns IPv4 dotted, an IPv6 network such as `2001:db8::/64`, or UNTRUSTED
+ */
+export function clientAddress(
+  peer: string | undefined,
+  forwardedFor: string,
+  trust: ProxyTrust,
+  ipv6Prefix = 64,
+): string {
+  const socket = readAddress(peer ?? '');
+  if (socket === null) return UNTRUSTED;
+  if (trust.kind === 'none') return counted(socket, ipv6Prefix);
+  if (trust.kind === 'cidrs' && !isTrusted(socket, trust.cidrs)) return counted(socket, ipv6Prefix);
+
+  if (forwardedFor.trim() === '') {
+    // A trusted proxy that names nobody speaks for itself, unless a fixed number of hops was promised.
+    return trust.kind === 'hops' ? UNTRUSTED : counted(socket, ipv6Prefix);
+  }
+  const chain = forwardedFor.split(',', CHAIN_MAX + 1);
+  if (chain.length > CHAIN_MAX) return UNTRUSTED;
+
+  if (trust.kind === 'hops') {
+    // The peer is the nearest hop; each hop behind it wrote one entry, counted from the right.
+    const address = readAddress(chain[chain.length - trust.hops] ?? '');
+    return address === null ? UNTRUSTED : counted(address, ipv6Prefix);
+  }
+  let address = socket;
+  for (let i = chain.length - 1; i >= 0; i--) {
+    const next = readAddress(chain[i] ?? '');
+    if (next === null) return UNTRUSTED;
+    address = next;
+    if (!isTrusted(address, trust.cidrs)) break;
+  }
+  return counted(address, ipv6Prefix);
+}
+
+/** Is this peer one whose X-Forwarded-* headers we believe? */
+export function isTrustedPeer(peer: string | undefined, trust: ProxyTrust): boolean {
+  if (trust.kind === 'none') return false;
+  if (trust.kind === 'hops') return true;
+  const address = readAddress(peer ?? '');
+  return address !== null && isTrusted(address, trust.cidrs);
+}
+
+/** Reads `1.2.3.4`, `1.2.3.4:80`, `::1`, `[::1]:80`, `fe80::1%eth0` and IPv4-mapped IPv6; null for anything else. */
+function readAddress(text: string): Address | null {
+  let bare = text.trim();
+  if (bare.startsWith('[')) {
+    const end = bare.indexOf(']');
+    if (end < 0 || !/^(:\d{1,5})?$/.test(bare.slice(end + 1))) return null;
+    bare = bare.slice(1, end);
+  } else if (/^[\d.]+:\d{1,5}$/.test(bare)) {
+    bare = bare.slice(0, bare.indexOf(':'));
+  }
+  const zone = bare.indexOf('%');
+  if (zone > 0) bare = bare.slice(0, zone);
+  return isIP(bare) === 0 ? null : ipaddr.process(bare);
+}
+
+function isTrusted(address: Address, cidrs: readonly Cidr[]): boolean {
+  return cidrs.some(([network, bits]) => network.kind() === address.kind() && address.match([network, bits]));
+}
+
+function counted(address: Address, ipv6Prefix: number): string {
+  if (address.kind() === 'ipv4') return address.toString();
+  const bytes = address.toByteArray().map((byte, i) => byte & mask(ipv6Prefix - i * 8));
+  return `${ipaddr.fromByteArray(bytes).toString()}/${ipv6Prefix}`;
+}
+
+/** The first `bits` bits of a byte set, none below 0, all above 8. */
+function mask(bits: number): number {
+  return bits <= 0 ? 0 : bits >= 8 ? 0xff : (0xff << (8 - bits)) & 0xff;
+}
