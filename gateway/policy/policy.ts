@@ -1,0 +1,47 @@
+import type { Millis, Seconds } from '#gateway/clock.ts';
+import type { Route } from './route.ts';
+
+/** Who is counted. */
+export type Identifier =
+  | { readonly name: string; readonly kind: 'address'; readonly ipv6Prefix: number }
+  | { readonly name: string; readonly kind: 'credential'; readonly sources: readonly CredentialSource[] };
+
+/** Where a client presents its credential. Header names are lower-case. */
+export type CredentialSource =
+  | { readonly kind: 'header'; readonly header: string }
+  /** `Authorization: Bearer …`, only values that begin with the prefix. */
+  | { readonly kind: 'bearer'; readonly prefix: string };
+
+/** What a policy does while the store is unavailable (GATEWAY.md §5). */
+export type OnStoreFailure = 'allow' | 'deny' | 'local';
+
+/** One row of the table: at most `limit` requests of one identity in each clock-aligned window. */
+export interface Policy {
+  readonly name: string;
+  /** Position in the file, from 0. */
+  readonly index: number;
+  /** Line in the file, from 1. */
+  readonly line: number;
+  readonly route: Route;
+  readonly identifier: Identifier;
+  readonly limit: number;
+  readonly windowMs: Millis;
+  readonly windowSeconds: Seconds;
+  /** Name of the counter: the policy's own unless rows share one. */
+  readonly bucket: string;
+  /** Number of that counter: the index of the first policy that uses it. */
+  readonly bucketId: number;
+  /** Shadow policies count and report, and never deny. */
+  readonly mode: 'enforce' | 'shadow';
+  readonly onStoreFailure: OnStoreFailure;
+  /** Tell clients about this policy in reply headers. */
+  readonly headers: boolean;
+}
+
+/** A whole, valid policy file. */
+export interface PolicySet {
+  readonly file: string;
+  readonly policies: readonly Policy[];
+  readonly exclude: readonly Route[];
+  readonly identifiers: readonly Identifier[];
+}
