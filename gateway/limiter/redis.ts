@@ -1,0 +1,274 @@
+/**
+ * The shared store: Redis or Valkey, of the gateway's own. The only file that knows the client library.
+ *
+ * All charges of one turn of the event loop go out as one script, so under load Redis sees one command for many
+ * requests while every verdict stays exact. There is no offline queue and nothing is sent twice: what is not answered
+ * within the budget is reported as failed, and `outage.ts` decides what then happens to the request. A reply that
+ * comes later is ignored; what it charged stays charged, so a slow store errs to the strict side.
+ */
+import { Redis } from 'ioredis';
+import type { Clock, Millis } from '#gateway/clock.ts';
+import {
+  type Bucket,
+  type Charge,
+  effectiveLimit,
+  PROVEN_IN_STORE_MS,
+  PROVEN_LOCALLY_MS,
+  type Proof,
+  rememberExhausted,
+  type Spent,
+  untilWindowEnd,
+  type Waiter,
+} from './limiter.ts';
+import { SPEND_SCRIPT } from './spend-script.ts';
+
+export type StoreFailure = 'timeout' | 'disconnected' | 'out-of-memory' | 'error';
+
+export interface RedisLimiterOptions {
+  readonly clock: Clock;
+  /** How long a check may take, and not a millisecond longer. */
+  readonly budgetMs: Millis;
+  /** Name of this process among the replicas. */
+  readonly replica: string;
+  /** A check could not be made. Called once per charge with everyone who waits for it. */
+  readonly onFailure: (
+    charge: Charge,
+    waiters: readonly Waiter[],
+    failure: StoreFailure,
+    cause: Error,
+  ) => void;
+  readonly onSuccess: () => void;
+}
+
+interface Asked {
+  readonly charge: Charge;
+  readonly waiters: readonly Waiter[];
+}
+
+type SpendReply = readonly number[];
+
+interface Scripts {
+  spend(keys: number, args: readonly (string | number)[]): Promise<SpendReply>;
+  heartbeat(keys: number, args: readonly (string | number)[]): Promise<readonly [number, string]>;
+}
+
+/** Redis runs one script at a time: more keys than this are split, so that none holds it for long. */
+const KEYS_PER_SCRIPT_MAX = 200;
+const RECONNECT_MS_MAX: Millis = 1000;
+const CONNECT_TIMEOUT_MS: Millis = 2000;
+const REPLICA_SILENT_SECONDS = 15;
+
+/**
+ * KEYS the replicas, the salt; ARGV this replica, the salt to keep when there is none.
+ * Replies the number of replicas heard of lately and the salt that all of them share.
+ */
+const HEARTBEAT_SCRIPT = `
+local now = tonumber(redis.call('TIME')[1])
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${REPLICA_SILENT_SECONDS})
+redis.call('EXPIRE', KEYS[1], ${REPLICA_SILENT_SECONDS * 4})
+redis.call('SET', KEYS[2], ARGV[2], 'NX')
+return { redis.call('ZCARD', KEYS[1]), redis.call('GET', KEYS[2]) }
+`;
+const REPLICAS_KEY = 'fg:{control}:replicas';
+const SALT_KEY = 'fg:{control}:salt';
+const PROBE_KEY = 'fg:{control}:probe';
+
+export class RedisLimiter {
+  readonly #options: RedisLimiterOptions;
+  readonly #redis: Redis;
+  readonly #scripts: Scripts;
+  #pending: Charge[] = [];
+  #batch = 0;
+  /** Why the connection is down, for the log. */
+  #lastError: Error = new Error('not connected yet');
+
+  /** @param url redis://, or rediss:// for TLS */
+  constructor(url: string, options: RedisLimiterOptions) {
+    this.#options = options;
+    this.#redis = new Redis(url, {
+      lazyConnect: true,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      retryStrategy: (attempt) => Math.min(25 * 2 ** Math.min(attempt, 6), RECONNECT_MS_MAX),
+      // After a failover the old primary answers READONLY: look for the new one.
+      reconnectOnError: (error) => error.message.startsWith('READONLY'),
+    });
+    this.#redis.defineCommand('spend', { lua: SPEND_SCRIPT });
+    this.#redis.defineCommand('heartbeat', { lua: HEARTBEAT_SCRIPT });
+    this.#scripts = this.#redis as unknown as Scripts;
+    this.#redis.on('error', (error: Error) => {
+      this.#lastError = error;
+    });
+  }
+
+  /** @throws the reason why the store cannot be reached */
+  async connect(): Promise<void> {
+    try {
+      await this.#redis.connect();
+    } catch (error) {
+      const cause = this.#lastError.message === 'not connected yet' ? error : this.#lastError;
+      this.#redis.disconnect();
+      throw cause;
+    }
+  }
+
+  spend(charge: Charge, waiter: Waiter): void {
+    if (this.#redis.status !== 'ready') {
+      this.#options.onFailure(charge, [waiter], 'disconnected', this.#lastError);
+      return;
+    }
+    if (charge.waiters.push(waiter) > 1) return;
+    if (this.#pending.push(charge) === 1) setImmediate(() => this.#flush());
+  }
+
+  prove(proof: Proof): void {
+    proof.provenUntil = this.#options.clock() + PROVEN_LOCALLY_MS;
+    // Forgotten by the store, the credential merely has to prove itself once more.
+    if (this.#redis.status === 'ready')
+      this.#redis.set(proof.proofKey, '1', 'PX', PROVEN_IN_STORE_MS).catch(noted);
+  }
+
+  /** Does the store take writes again? Within the budget, else an error. */
+  async probe(): Promise<void> {
+    if (this.#redis.status !== 'ready') throw this.#lastError;
+    await within(this.#options.budgetMs, this.#redis.set(PROBE_KEY, this.#options.replica, 'PX', 10_000));
+  }
+
+  /**
+   * Tells the store that this replica lives.
+   *
+   * @param salt kept there when none is kept yet
+   * @returns how many replicas live, and the salt that they share
+   */
+  async heartbeat(salt: string): Promise<{ readonly replicas: number; readonly salt: string }> {
+    if (this.#redis.status !== 'ready') throw this.#lastError;
+    const call = this.#scripts.heartbeat(2, [REPLICAS_KEY, SALT_KEY, this.#options.replica, salt]);
+    const [replicas, shared] = await within(CONNECT_TIMEOUT_MS, call);
+    return { replicas, salt: shared };
+  }
+
+  async close(): Promise<void> {
+    if (this.#redis.status === 'ready') {
+      await within(this.#options.budgetMs, this.#redis.zrem(REPLICAS_KEY, this.#options.replica)).catch(
+        noted,
+      );
+    }
+    this.#redis.disconnect();
+  }
+
+  #flush(): void {
+    const charges = this.#pending;
+    this.#pending = [];
+    let asked: Asked[] = [];
+    let keys = 0;
+    for (const charge of charges) {
+      const need = charge.buckets.length + (charge.proof === null ? 0 : 1);
+      if (keys + need > KEYS_PER_SCRIPT_MAX) {
+        this.#ask(asked);
+        asked = [];
+        keys = 0;
+      }
+      keys += need;
+      asked.push({ charge, waiters: charge.waiters });
+      charge.waiters = [];
+    }
+    this.#ask(asked);
+  }
+
+  #ask(asked: readonly Asked[]): void {
+    const { clock, budgetMs, onFailure, onSuccess } = this.#options;
+    const { keys, args } = this.#script(asked);
+    const askedAt = clock();
+    let settled = false;
+    const fail = (failure: StoreFailure, cause: Error): void => {
+      if (settled) return;
+      settled = true;
+      for (const { charge, waiters } of asked) onFailure(charge, waiters, failure, cause);
+    };
+    const timer = setTimeout(() => {
+      // After a stall of our own loop the answer may lie in the socket already: look there before giving up.
+      setImmediate(fail, 'timeout', new Error(`no answer within ${budgetMs} ms`));
+    }, budgetMs);
+    this.#scripts.spend(keys, args).then(
+      (reply) => {
+        clearTimeout(timer);
+        if (settled) return;
+        settled = true;
+        onSuccess();
+        this.#answer(asked, reply, askedAt);
+      },
+      (error: Error) => {
+        clearTimeout(timer);
+        fail(kindOf(error), error);
+      },
+    );
+  }
+
+  /** Writes the script's KEYS and ARGV: every bucket once, however many charges of this batch name it. */
+  #script(asked: readonly Asked[]): { readonly keys: number; readonly args: (string | number)[] } {
+    const batch = ++this.#batch;
+    const args: (string | number)[] = [];
+    const counters: (string | number)[] = [0];
+    const charges: (string | number)[] = [];
+    const proofs: string[] = [];
+    const placed: Bucket[] = [];
+    for (const { charge } of asked) {
+      for (const bucket of charge.buckets) {
+        if (bucket.batch === batch) continue;
+        bucket.batch = batch;
+        bucket.place = placed.push(bucket);
+        args.push(bucket.key);
+        const { policy } = bucket;
+        counters.push(policy.mode === 'shadow' ? -policy.limit : policy.limit, policy.windowMs);
+      }
+    }
+    for (const { charge, waiters } of asked) {
+      const proof = charge.proof === null ? 0 : placed.length + proofs.push(charge.proof.proofKey);
+      charges.push(waiters.length, proof, charge.buckets.length);
+      for (const bucket of charge.buckets) charges.push(bucket.onlyUnproven ? -bucket.place : bucket.place);
+    }
+    counters[0] = placed.length;
+    return { keys: placed.length + proofs.length, args: args.concat(proofs, counters, charges) };
+  }
+
+  #answer(asked: readonly Asked[], reply: SpendReply, askedAt: Millis): void {
+    const now = reply[0] ?? 0;
+    let at = 1;
+    for (const { charge, waiters } of asked) {
+      const { buckets, proof } = charge;
+      const admitted = reply[at] ?? 0;
+      if (proof !== null && reply[at + 1] === 1) proof.provenUntil = askedAt + PROVEN_LOCALLY_MS;
+      at += 2;
+      const used: number[] = [];
+      const resetMs: Millis[] = [];
+      let exhausted = false;
+      for (const { policy } of buckets) {
+        const count = reply[at++] ?? 0;
+        used.push(count);
+        resetMs.push(untilWindowEnd(now, policy.windowMs));
+        exhausted ||= count + admitted >= effectiveLimit(policy, 1);
+      }
+      const spent: Spent = { buckets, admitted, used, resetMs, divisor: 1, degraded: false };
+      if (exhausted) rememberExhausted(spent, askedAt, this.#options.clock);
+      for (let i = 0; i < waiters.length; i++) waiters[i]?.onSpent(spent, i);
+    }
+  }
+}
+
+function kindOf(error: Error): StoreFailure {
+  if (error.message.startsWith('OOM')) return 'out-of-memory';
+  return /closed|ECONN|EPIPE|offline|Stream isn't writeable/i.test(error.message) ? 'disconnected' : 'error';
+}
+
+/** For what may fail without consequence: the next attempt or the store's own expiry repairs it. */
+function noted(): void {}
+
+function within<T>(ms: Millis, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
