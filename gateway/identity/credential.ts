@@ -1,0 +1,47 @@
+/**
+ * Which credential does a request present? (GATEWAY.md §2)
+ *
+ * The same key counts as the same identity however it is sent. A blank value is none. Two different ones are
+ * ambiguous: gateway and upstream could each believe another, so the request is refused rather than guessed at.
+ */
+import type { CredentialSource } from '#gateway/policy/policy.ts';
+
+export type Presented =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'one'; readonly value: string }
+  | { readonly kind: 'ambiguous' };
+
+const NONE: Presented = { kind: 'none' };
+const AMBIGUOUS: Presented = { kind: 'ambiguous' };
+
+/** @param rawHeaders names and values in turn, as node:http gives them */
+export function presentedCredential(
+  rawHeaders: readonly string[],
+  sources: readonly CredentialSource[],
+): Presented {
+  let found: string | null = null;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    for (const source of sources) {
+      const value =
+        source.kind === 'header'
+          ? headerValue(source.header, name, rawHeaders[i + 1])
+          : bearer(source.prefix, name, rawHeaders[i + 1]);
+      if (value === null || value === found) continue;
+      if (found !== null) return AMBIGUOUS;
+      found = value;
+    }
+  }
+  return found === null ? NONE : { kind: 'one', value: found };
+}
+
+function headerValue(header: string, name: string, value: string | undefined): string | null {
+  if (name.length !== header.length || name.toLowerCase() !== header) return null;
+  return value?.trim() || null;
+}
+
+function bearer(prefix: string, name: string, value: string | undefined): string | null {
+  if (name.length !== 'authorization'.length || name.toLowerCase() !== 'authorization') return null;
+  const token = /^bearer[ \t]+(\S+)\s*$/i.exec(value?.trim() ?? '')?.[1];
+  return token?.startsWith(prefix) ? token : null;
+}

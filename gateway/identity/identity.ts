@@ -1,0 +1,146 @@
+/**
+ * Who is counted, without knowing who it is: an address or a credential becomes an HMAC-SHA-256 under a secret salt,
+ * cut to 16 bytes. Only that digest reaches the store, the log or a metric. One identity is one object while it is
+ * active, so its bucket keys, and what is known of its exhausted buckets, are worked out once.
+ */
+import { createHmac } from 'node:crypto';
+import type { Millis } from '#gateway/clock.ts';
+import { Bucket, Charge, type Proof } from '#gateway/limiter/limiter.ts';
+import type { Cover } from '#gateway/policy/match.ts';
+import type { Identifier, Policy } from '#gateway/policy/policy.ts';
+import { TwoGenerations } from './two-generations.ts';
+
+const DIGEST_BYTES = 16;
+/** Active identities that are remembered, per generation: about 40 MB at the most. */
+const IDENTITIES_MAX = 32_768;
+
+export class Identity implements Proof {
+  /** 22 characters, base64url. */
+  readonly digest: string;
+  readonly proofKey: string;
+  provenUntil: Millis = 0;
+  readonly #buckets: (Bucket | undefined)[] = [];
+  readonly #unprovenBuckets: (Bucket | undefined)[] = [];
+  /** The charges last used, by the policies that they are for. */
+  readonly charges = new Map<Cover, RememberedCharge>();
+
+  constructor(digest: string) {
+    this.digest = digest;
+    this.proofKey = `fg:{${digest}}:proven`;
+  }
+
+  bucket(policy: Policy): Bucket {
+    const known = this.#buckets[policy.bucketId];
+    if (known !== undefined) return known;
+    const bucket = new Bucket(this.#key(policy), policy, false);
+    this.#buckets[policy.bucketId] = bucket;
+    return bucket;
+  }
+
+  /** The bucket of the same policy and limit for this address's credentials that never worked. */
+  unprovenBucket(policy: Policy): Bucket {
+    const known = this.#unprovenBuckets[policy.bucketId];
+    if (known !== undefined) return known;
+    const bucket = new Bucket(`${this.#key(policy)}:unproven`, policy, true);
+    this.#unprovenBuckets[policy.bucketId] = bucket;
+    return bucket;
+  }
+
+  /** The window is part of the key: a policy that gets another window counts afresh, any other edit counts on. */
+  #key(policy: Policy): string {
+    return `fg:{${this.digest}}:${policy.bucket}:${policy.windowSeconds}`;
+  }
+}
+
+interface RememberedCharge {
+  readonly charge: Charge;
+  readonly identities: readonly (Identity | null)[];
+  readonly address: Identity;
+}
+
+export class Identities {
+  readonly #salt: string;
+  readonly #known = new TwoGenerations<Identity>(IDENTITIES_MAX);
+
+  /** @param salt any length; whoever knows it can test guesses against digests */
+  constructor(salt: string) {
+    this.#salt = salt;
+  }
+
+  /** @param value the normalised address or the credential */
+  of(identifier: Identifier, value: string): Identity {
+    // Addresses are one space whatever the identifier is called; credentials are told apart by it.
+    const key = identifier.kind === 'address' ? `address\0${value}` : `${identifier.name}\0${value}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const digest = createHmac('sha256', this.#salt)
+      .update(key)
+      .digest()
+      .subarray(0, DIGEST_BYTES)
+      .toString('base64url');
+    const identity = new Identity(digest);
+    this.#known.set(key, identity);
+    return identity;
+  }
+}
+
+/**
+ * What a request has to be charged to.
+ *
+ * @param cover the policies that match
+ * @param identities in the order of `cover.identifiers`; null where the request presents no such credential
+ * @param address the client's address, which answers for credentials that never worked
+ * @returns null when no policy applies
+ */
+export function chargeFor(
+  cover: Cover,
+  identities: readonly (Identity | null)[],
+  address: Identity,
+  now: Millis,
+): Charge | null {
+  const owner = identities.find((identity) => identity !== null);
+  if (owner === null || owner === undefined) return null;
+  const remembered = owner.charges.get(cover);
+  if (
+    remembered !== undefined &&
+    remembered.address === address &&
+    remembered.identities.every((identity, i) => identity === identities[i]) &&
+    (remembered.charge.proof === null) === isProven(cover, identities, now)
+  ) {
+    return remembered.charge;
+  }
+  const charge = buildCharge(cover, identities, address, now);
+  owner.charges.set(cover, { charge, identities: [...identities], address });
+  return charge;
+}
+
+function isProven(cover: Cover, identities: readonly (Identity | null)[], now: Millis): boolean {
+  return unproven(cover, identities, now) === null;
+}
+
+/** The first credential among the identities that has not worked yet. */
+function unproven(cover: Cover, identities: readonly (Identity | null)[], now: Millis): Identity | null {
+  for (let i = 0; i < identities.length; i++) {
+    const identity = identities[i];
+    if (identity && cover.identifiers[i]?.kind === 'credential' && identity.provenUntil <= now)
+      return identity;
+  }
+  return null;
+}
+
+function buildCharge(
+  cover: Cover,
+  identities: readonly (Identity | null)[],
+  address: Identity,
+  now: Millis,
+): Charge {
+  const buckets = new Set<Bucket>();
+  const proof = unproven(cover, identities, now);
+  for (const policy of cover.policies) {
+    const identity = identities[cover.identifiers.indexOf(policy.identifier)];
+    if (!identity) continue;
+    buckets.add(identity.bucket(policy));
+    if (proof === identity) buckets.add(address.unprovenBucket(policy));
+  }
+  return new Charge([...buckets], proof);
+}
