@@ -1,0 +1,40 @@
+/** The admin listener: apart from the public port, so that nobody outside reaches it by a path. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { exposition, type Sample } from './metrics.ts';
+
+export interface AdminOptions {
+  readonly ready: () => boolean;
+  readonly storeAvailable: () => Promise<boolean>;
+  readonly samples: () => Promise<Sample[]>;
+  /** Asked for by /metrics; null: nobody is asked. */
+  readonly token: string | null;
+}
+
+export function buildAdmin(options: AdminOptions): FastifyInstance {
+  const app = Fastify({ forceCloseConnections: true });
+  app.get('/healthz', async () => ({ status: 'ok' }));
+  app.get('/readyz', async (_request, reply) => {
+    if (!options.ready()) return reply.code(503).send({ status: 'draining' });
+    // Without its store the gateway still decides, by each policy's onStoreFailure: it stays in rotation and says so.
+    return { status: 'ready', store: (await options.storeAvailable()) ? 'available' : 'unavailable' };
+  });
+  app.get('/metrics', async (request, reply) => {
+    if (options.token !== null && !isBearer(request.headers.authorization, options.token)) {
+      return reply
+        .code(401)
+        .header('www-authenticate', 'Bearer')
+        .send({ message: 'send GATEWAY_ADMIN_TOKEN as Bearer token' });
+    }
+    return reply.type('text/plain; version=0.0.4; charset=utf-8').send(exposition(await options.samples()));
+  });
+  app.setNotFoundHandler(async (_request, reply) =>
+    reply.code(404).send({ message: 'the admin listener has /healthz, /readyz and /metrics' }),
+  );
+  return app;
+}
+
+function isBearer(authorization: string | undefined, token: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(authorization ?? ''), digest(`Bearer ${token}`));
+}

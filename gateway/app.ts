@@ -1,0 +1,161 @@
+/** Wiring, in reading order: parts in, a running data plane out. */
+import type { Logger } from 'pino';
+import type { Clock, Millis } from './clock.ts';
+import type { GatewayConfig, GatewaySecrets } from './config.ts';
+import { Enforcement } from './enforce.ts';
+import type { Limiter } from './limiter/limiter.ts';
+import { MemoryLimiter } from './limiter/memory.ts';
+import { GuardedLimiter } from './limiter/outage.ts';
+import { counter, gauge, Metrics, type Sample } from './metrics.ts';
+import { loadPolicies } from './policy/load.ts';
+import { PolicyWatch } from './policy/watch.ts';
+import { Upstream } from './proxy/forward.ts';
+import { PublicServer } from './server.ts';
+
+export interface GatewayParts {
+  readonly config: GatewayConfig;
+  readonly secrets: GatewaySecrets;
+  readonly clock: Clock;
+  /** A fresh secret, used as salt where none is configured or kept in the store. */
+  readonly newSalt: () => string;
+  /** Name of this process among the replicas. */
+  readonly replica: string;
+  readonly log: Logger;
+  readonly readPolicyFile: (file: string) => string;
+  readonly reusePort: boolean;
+}
+
+export interface Gateway {
+  readonly port: number;
+  readonly policies: number;
+  samples(): Sample[];
+  /** Not draining, and so fit to get traffic. */
+  ready(): boolean;
+  storeAvailable(): boolean;
+  reload(): void;
+  /** Lets requests in flight finish, then closes everything. */
+  close(): Promise<void>;
+}
+
+/** Said at most once in this time, however many requests it concerns. */
+const UNTRUSTED_CHAIN_LOG_MS: Millis = 60_000;
+
+/** The store could not be reached at start. */
+export class StoreUnreachableError extends Error {}
+
+export async function startGateway(parts: GatewayParts): Promise<Gateway> {
+  const { config, secrets, clock, log } = parts;
+  const metrics = new Metrics();
+  const text = parts.readPolicyFile(config.policiesFile);
+  const policies = loadPolicies(text, config.policiesFile);
+
+  let salt = secrets.identitySecret ?? parts.newSalt();
+  let limiter: Limiter;
+  let guarded: GuardedLimiter | null = null;
+  if (secrets.redisUrl === null) {
+    limiter = new MemoryLimiter({ clock });
+    log.warn(
+      'no GATEWAY_REDIS_URL: counters live in this process, end with it, and are not shared with other replicas',
+    );
+  } else {
+    guarded = new GuardedLimiter({
+      url: secrets.redisUrl,
+      clock,
+      log,
+      budgetMs: config.storeTimeoutMs,
+      replica: parts.replica,
+      salt,
+      onSalt: (shared) => {
+        if (secrets.identitySecret === null) enforcement.useSalt(shared);
+      },
+    });
+    limiter = guarded;
+    const shared = await guarded.connect().catch(async (cause: Error) => {
+      await guarded?.close();
+      throw new StoreUnreachableError(`the store at GATEWAY_REDIS_URL cannot be reached: ${cause.message}`, {
+        cause,
+      });
+    });
+    if (secrets.identitySecret === null) salt = shared;
+  }
+
+  const upstream = new Upstream({ origin: config.upstream, timeoutMs: config.upstreamTimeoutMs });
+  let untrustedToldAt = Number.NEGATIVE_INFINITY;
+  const enforcement = new Enforcement(policies, salt, {
+    clock,
+    limiter,
+    upstream,
+    metrics,
+    trust: config.trust,
+    onUntrustedChain: () => {
+      if (clock() - untrustedToldAt < UNTRUSTED_CHAIN_LOG_MS) return;
+      untrustedToldAt = clock();
+      log.warn(
+        'a trusted proxy sent an X-Forwarded-For chain that cannot be read; such requests share one bucket',
+      );
+    },
+  });
+  const server = new PublicServer(enforcement, upstream);
+  const watch = new PolicyWatch(text, {
+    file: config.policiesFile,
+    read: parts.readPolicyFile,
+    onLoaded: (set) => {
+      metrics.reloads++;
+      enforcement.use(set);
+      log.info({ file: set.file, policies: set.policies.length }, 'the edited policy file is in use');
+    },
+    onRefused: (error) => {
+      metrics.reloadFailures++;
+      log.error({ reason: error.message }, 'the edited policy file is refused; the old policies stay in use');
+    },
+  });
+
+  const closeStores = async (): Promise<void> => {
+    watch.stop();
+    await upstream.close();
+    await limiter.close();
+  };
+  const port = await server
+    .listen({ host: config.host, port: config.port, reusePort: parts.reusePort })
+    .catch(async (error: Error) => {
+      await closeStores();
+      throw error;
+    });
+  watch.start();
+
+  return {
+    port,
+    policies: policies.policies.length,
+    ready: () => !upstream.draining,
+    storeAvailable: () => guarded?.stats().available ?? true,
+    reload: () => watch.reload(),
+    samples: () => [...metrics.samples(), ...partSamples(server, upstream, guarded)],
+    async close() {
+      await server.drain(config.drainTimeoutMs);
+      await closeStores();
+    },
+  };
+}
+
+function partSamples(server: PublicServer, upstream: Upstream, guarded: GuardedLimiter | null): Sample[] {
+  const { waiting, unavailable, timeouts } = upstream.stats();
+  const failed = 'floodgate_upstream_failures_total';
+  const samples = [
+    gauge('floodgate_connections', 'Open client connections.', server.connections),
+    gauge('floodgate_upstream_waiting', 'Requests that wait for an upstream connection.', waiting),
+    counter(failed, 'Requests that the upstream did not answer.', unavailable, { kind: 'unavailable' }),
+    counter(failed, 'Requests that the upstream did not answer.', timeouts, { kind: 'timeout' }),
+  ];
+  if (guarded === null) return samples;
+  const store = guarded.stats();
+  samples.push(
+    gauge('floodgate_store_unavailable', 'Processes that decide without the store.', store.available ? 0 : 1),
+    counter('floodgate_store_degraded_total', 'Requests decided without the store.', store.degraded),
+  );
+  for (const [kind, value] of Object.entries(store.failures)) {
+    samples.push(
+      counter('floodgate_store_failures_total', 'Checks that the store did not answer.', value, { kind }),
+    );
+  }
+  return samples;
+}

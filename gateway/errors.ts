@@ -1,0 +1,46 @@
+/**
+ * Every body that the gateway writes itself. One shape for all: problem+json (RFC 9457) that also carries `message`
+ * (string) and `details` (object), which existing clients read without a guard, and `code`, which is never the
+ * application's `too_many_requests`.
+ */
+
+export type ErrorCode =
+  | 'gateway_bad_request'
+  | 'gateway_request_timeout'
+  | 'gateway_header_too_large'
+  | 'gateway_rate_limited'
+  | 'gateway_store_unavailable'
+  | 'gateway_overloaded'
+  | 'gateway_upstream_unavailable'
+  | 'gateway_upstream_timeout';
+
+interface ErrorKind {
+  readonly status: number;
+  readonly title: string;
+  /** RFC 9457 type; about:blank when the status says it all. */
+  readonly type: string;
+}
+
+const BLANK = 'about:blank';
+
+export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
+  gateway_bad_request: { status: 400, title: 'Bad Request', type: BLANK },
+  gateway_request_timeout: { status: 408, title: 'Request Timeout', type: BLANK },
+  gateway_header_too_large: { status: 431, title: 'Request Header Fields Too Large', type: BLANK },
+  gateway_rate_limited: {
+    status: 429,
+    title: 'Too Many Requests',
+    // Registered by draft-ietf-httpapi-ratelimit-headers, with the member violated-policies.
+    type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+  },
+  gateway_store_unavailable: { status: 503, title: 'Service Unavailable', type: BLANK },
+  gateway_overloaded: { status: 503, title: 'Service Unavailable', type: BLANK },
+  gateway_upstream_unavailable: { status: 502, title: 'Bad Gateway', type: BLANK },
+  gateway_upstream_timeout: { status: 504, title: 'Gateway Timeout', type: BLANK },
+};
+
+/** @param extra further members of the problem */
+export function problemBody(code: ErrorCode, message: string, extra: object = {}): string {
+  const { status, title, type } = ERRORS[code];
+  return JSON.stringify({ type, title, status, detail: message, code, message, details: {}, ...extra });
+}

@@ -1,0 +1,93 @@
+/** Decision -> header values. Pure. Flat arrays of names and values in turn, as node:http writes them. */
+import type { Verdict } from '#gateway/decision.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+
+/** The header that marks a 429 as the gateway's own (SPEC §7). Nobody else may set it. */
+export const RATELIMITED_HEADER = 'x-gateway-ratelimited';
+
+/** Reply headers that the gateway sets on covered routes, lower-case: an upstream's copies make room. */
+export const LIMIT_HEADERS: readonly string[] = [
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'ratelimit-policy',
+  'ratelimit',
+];
+
+/** Client routes are called from browsers on other origins (contract/client-api.md §1). */
+const CLIENT_ROUTE = /^\/api\/v\d+\/client(?:\/|$)/;
+
+/** @param path canonical */
+export function isClientRoute(path: string): boolean {
+  return CLIENT_ROUTE.test(path);
+}
+
+export const EXPOSE_HEADERS: readonly string[] = [
+  'Access-Control-Expose-Headers',
+  [...LIMIT_HEADERS, RATELIMITED_HEADER, 'retry-after'].join(', '),
+];
+
+export const CORS_HEADERS: readonly string[] = ['Access-Control-Allow-Origin', '*', ...EXPOSE_HEADERS];
+
+interface PolicyText {
+  readonly limit: string;
+  /** An item of RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers). */
+  readonly quota: string;
+}
+
+/** Policies live as long as the file that they came from, and so do their texts. */
+const texts = new WeakMap<Policy, PolicyText>();
+
+function textOf(policy: Policy): PolicyText {
+  let text = texts.get(policy);
+  if (text === undefined) {
+    text = {
+      limit: String(policy.limit),
+      quota: `"${policy.name}";q=${policy.limit};w=${policy.windowSeconds}`,
+    };
+    texts.set(policy, text);
+  }
+  return text;
+}
+
+/**
+ * The limit headers of one reply: `x-ratelimit-*` of the tightest policy, and the IETF pair with every policy that
+ * says something, the tightest first. Nothing for policies with `headers: off`.
+ *
+ * @param verdicts the tightest first
+ */
+export function limitHeaders(verdicts: readonly Verdict[]): string[] {
+  let tightest: Verdict | undefined;
+  let policies = '';
+  let limits = '';
+  let told = '';
+  for (const verdict of verdicts) {
+    const { policy, remaining, resetMs } = verdict;
+    // Two buckets of one policy (a credential and its unproven address): the tighter one has spoken.
+    if (!policy.headers || told === policy.name) continue;
+    told = policy.name;
+    const { quota } = textOf(policy);
+    const state = `"${policy.name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`;
+    if (tightest === undefined) {
+      tightest = verdict;
+      policies = quota;
+      limits = state;
+    } else {
+      policies += `, ${quota}`;
+      limits += `, ${state}`;
+    }
+  }
+  if (tightest === undefined) return [];
+  return [
+    'x-ratelimit-limit',
+    textOf(tightest.policy).limit,
+    'x-ratelimit-remaining',
+    String(tightest.remaining),
+    'x-ratelimit-reset',
+    String(Math.ceil(tightest.resetMs / 1000)),
+    'RateLimit-Policy',
+    policies,
+    'RateLimit',
+    limits,
+  ];
+}

@@ -1,0 +1,177 @@
+/** The process: environment -> config -> gateway -> listen; signals; the only exit. */
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { type Logger, pino } from 'pino';
+import { buildAdmin } from './admin.ts';
+import { type Gateway, StoreUnreachableError, startGateway } from './app.ts';
+import {
+  ConfigError,
+  type GatewayConfig,
+  type GatewaySecrets,
+  readConfig,
+  readPolicyFile,
+} from './config.ts';
+import type { Sample } from './metrics.ts';
+import { PolicyFileError } from './policy/load.ts';
+import { Supervisor, type WorkerMessage, type WorkerQuestion, WorkerStartError } from './supervisor.ts';
+
+/** Monotonic, and aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */
+const clock = (): number => performance.timeOrigin + performance.now();
+
+const isWorker = process.argv.includes('--worker');
+
+/** Ends the start with one clear sentence. */
+function giveUp(error: unknown, config?: GatewayConfig): never {
+  if (!(error instanceof WorkerStartError))
+    process.stderr.write(`Gateway cannot start: ${reasonOf(error, config)}\n`);
+  process.exit(1);
+}
+
+function reasonOf(error: unknown, config?: GatewayConfig): string {
+  if (error instanceof PolicyFileError) return `the policy file has mistakes.\n${error.message}`;
+  if (error instanceof ConfigError || error instanceof StoreUnreachableError) return error.message;
+  const { code, port } = error as NodeJS.ErrnoException & { port?: number };
+  const variable = port === config?.adminPort && port !== config?.port ? 'GATEWAY_ADMIN' : 'GATEWAY';
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} is taken; stop the program that has it, or set ${variable}_PORT`;
+    case 'EACCES':
+      return `port ${port} needs more rights; set ${variable}_PORT to 1024 or above`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `this machine does not have the address in ${variable}_HOST`;
+    default:
+      return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  }
+}
+
+/** What the process needs of a running gateway, whether it is in this process or in workers. */
+interface Running {
+  readonly port: number;
+  readonly policies: number;
+  ready(): boolean;
+  storeAvailable(): Promise<boolean>;
+  samples(): Promise<Sample[]>;
+  reload(): void;
+  close(): Promise<void>;
+}
+
+function startHere(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<Gateway> {
+  return startGateway({
+    config,
+    secrets,
+    clock,
+    log,
+    newSalt: () => randomBytes(32).toString('base64url'),
+    replica: `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`,
+    readPolicyFile,
+    reusePort: isWorker,
+  });
+}
+
+async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<Running> {
+  const gateway = await startHere(config, secrets, log);
+  return {
+    port: gateway.port,
+    policies: gateway.policies,
+    ready: () => gateway.ready(),
+    storeAvailable: async () => gateway.storeAvailable(),
+    samples: async () => gateway.samples(),
+    reload: () => gateway.reload(),
+    close: () => gateway.close(),
+  };
+}
+
+async function startWorkers(config: GatewayConfig, log: Logger): Promise<Running> {
+  const supervisor = new Supervisor({
+    main: fileURLToPath(import.meta.url),
+    execArgv: process.execArgv,
+    env: process.env,
+    workers: config.workers,
+    host: config.host,
+    port: config.port,
+    log,
+  });
+  await supervisor.start().catch(async (error) => {
+    await supervisor.close();
+    throw error;
+  });
+  return supervisor;
+}
+
+function onStop(stop: () => Promise<void>, log: Logger): void {
+  let stopping = false;
+  const handler = (signal: string): void => {
+    // The second signal is from somebody who does not want to wait.
+    if (stopping) process.exit(1);
+    stopping = true;
+    log.info({ signal }, 'draining');
+    stop().then(
+      () => process.exit(0),
+      (error) => {
+        log.error(error, 'the shutdown failed');
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', handler);
+  process.on('SIGINT', handler);
+  // Whoever started us with a channel and is gone can no longer stop us.
+  process.on('disconnect', () => handler('disconnect'));
+}
+
+async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
+  const gateway = await startHere(config, secrets, log);
+  process.on('message', ({ id }: WorkerQuestion) => {
+    const answer = {
+      type: 'state',
+      id,
+      samples: gateway.samples(),
+      storeAvailable: gateway.storeAvailable(),
+    };
+    process.send?.(answer satisfies WorkerMessage);
+  });
+  process.on('SIGHUP', () => gateway.reload());
+  onStop(() => gateway.close(), log);
+  process.send?.({ type: 'ready', port: gateway.port, policies: gateway.policies } satisfies WorkerMessage);
+}
+
+async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
+  const single = config.workers === 1;
+  const running = single ? await startSingle(config, secrets, log) : await startWorkers(config, log);
+  const admin = buildAdmin({
+    ready: () => running.ready(),
+    storeAvailable: () => running.storeAvailable(),
+    samples: () => running.samples(),
+    token: secrets.adminToken,
+  });
+  const adminAddress = await admin
+    .listen({ host: config.adminHost, port: config.adminPort })
+    .catch(async (error) => {
+      await running.close();
+      throw error;
+    });
+  process.on('SIGHUP', () => running.reload());
+  onStop(async () => {
+    await running.close();
+    await admin.close();
+  }, log);
+  const store = secrets.redisUrl === null ? 'in-process memory' : 'Redis';
+  process.stdout.write(
+    `Gateway ready on http://${config.host}:${running.port}, forwarding to ${config.upstream} ` +
+      `(${running.policies} policies, ${config.workers} process${single ? '' : 'es'}, store: ${store}, admin on ${adminAddress})\n`,
+  );
+  process.send?.('ready');
+}
+
+let config: GatewayConfig | undefined;
+try {
+  const read = readConfig(process.env);
+  config = read.config;
+  const log = pino({ level: config.logLevel, base: { service: 'gateway' } });
+  if (isWorker) await runWorker(config, read.secrets, log);
+  else await run(config, read.secrets, log);
+} catch (error) {
+  giveUp(error, config);
+}

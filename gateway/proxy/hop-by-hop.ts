@@ -1,0 +1,57 @@
+/**
+ * Headers that end here (RFC 9110 7.6.1), found without lower-casing every name: most names are told apart from all
+ * of these by their length alone.
+ */
+
+export class NameSet {
+  readonly #names: ReadonlySet<string>;
+  readonly #lengths = new Uint8Array(256);
+
+  /** @param names lower-case */
+  constructor(names: Iterable<string>) {
+    this.#names = new Set(names);
+    for (const name of this.#names) this.#lengths[name.length] = 1;
+  }
+
+  /** @returns the lower-case name when it is in the set, else null */
+  find(name: string): string | null {
+    if (this.#lengths[name.length] !== 1) return null;
+    const lower = name.toLowerCase();
+    return this.#names.has(lower) ? lower : null;
+  }
+}
+
+/** Never forwarded in either direction. */
+export const HOP_BY_HOP: readonly string[] = [
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+
+/** Framing and routing belong to the message, whatever a Connection header claims. */
+const NEVER_NOMINATED: ReadonlySet<string> = new Set([
+  'host',
+  'content-length',
+  'close',
+  'keep-alive',
+  'upgrade',
+]);
+
+/** The header names that a Connection value nominates as hop-by-hop, lower-case; null when there are none. */
+export function nominated(connection: string): ReadonlySet<string> | null {
+  if (connection.length <= 10) {
+    const lower = connection.toLowerCase();
+    if (lower === 'keep-alive' || lower === 'close' || lower === 'upgrade') return null;
+  }
+  const names = connection
+    .split(',')
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== '' && !NEVER_NOMINATED.has(name));
+  return names.length === 0 ? null : new Set(names);
+}

@@ -1,0 +1,63 @@
+/** What the client gets to see of an upstream's header section. */
+import { CORS_HEADERS, EXPOSE_HEADERS, LIMIT_HEADERS, RATELIMITED_HEADER } from '#gateway/headers.ts';
+import { HOP_BY_HOP, NameSet, nominated } from './hop-by-hop.ts';
+
+export interface ClientHeaders {
+  /** Names and values in turn. */
+  readonly headers: string[];
+  readonly hasContentLength: boolean;
+}
+
+const SPECIAL = new NameSet([
+  ...HOP_BY_HOP,
+  RATELIMITED_HEADER,
+  ...LIMIT_HEADERS,
+  'content-length',
+  'access-control-allow-origin',
+  'access-control-expose-headers',
+]);
+const LIMITS: ReadonlySet<string> = new Set(LIMIT_HEADERS);
+
+/**
+ * @param raw names and values in turn, as undici read them
+ * @param added the gateway's own headers, which replace the upstream's limit headers when there are any
+ * @param onClientRoute browsers on other origins read this reply: it must carry CORS headers
+ */
+export function clientHeaders(
+  raw: readonly Buffer[],
+  added: readonly string[],
+  onClientRoute: boolean,
+): ClientHeaders {
+  const headers: string[] = [];
+  let hasContentLength = false;
+  let allowsOrigin = false;
+  let exposes = false;
+  let dropped: ReadonlySet<string> | null = null;
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]?.toString('latin1') ?? '';
+    const value = raw[i + 1]?.toString('latin1') ?? '';
+    const special = SPECIAL.find(name);
+    if (special !== null) {
+      if (special === 'content-length') hasContentLength = true;
+      else if (special === 'access-control-allow-origin') allowsOrigin = true;
+      else if (special === 'access-control-expose-headers') exposes = true;
+      else if (special === 'connection') {
+        dropped = nominated(value) ?? dropped;
+        continue;
+      } else if (!LIMITS.has(special) || added.length > 0) continue;
+    }
+    headers.push(name, value);
+  }
+  if (dropped !== null) {
+    const nominatedNames = dropped;
+    const kept = headers.filter((_, i) => !nominatedNames.has((headers[i - (i % 2)] ?? '').toLowerCase()));
+    headers.length = 0;
+    for (const item of kept) headers.push(item);
+  }
+  for (const item of added) headers.push(item);
+  if (onClientRoute) {
+    if (!allowsOrigin) headers.push(...CORS_HEADERS);
+    else if (!exposes && added.length > 0) headers.push(...EXPOSE_HEADERS);
+  }
+  return { headers, hasContentLength };
+}
