@@ -124,13 +124,13 @@ function onStop(stop: () => Promise<void>, log: Logger): void {
 async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
   const gateway = await startHere(config, secrets, log);
   process.on('message', ({ id }: WorkerQuestion) => {
-    const answer = {
+    const answer: WorkerMessage = {
       type: 'state',
       id,
       samples: gateway.samples(),
       storeAvailable: gateway.storeAvailable(),
     };
-    process.send?.(answer satisfies WorkerMessage);
+    process.send?.(answer);
   });
   process.on('SIGHUP', () => gateway.reload());
   onStop(() => gateway.close(), log);

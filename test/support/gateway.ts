@@ -1,0 +1,95 @@
+/** A gateway in this process, on a port of its own, in front of an upstream of the test's own. */
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { pino } from 'pino';
+import { type Gateway, startGateway } from '#gateway/app.ts';
+import type { Clock } from '#gateway/clock.ts';
+import { readConfig, readPolicyFile } from '#gateway/config.ts';
+
+/** What tap's `t` gives us: clean-ups that run when the test ends, last one first. */
+export interface Owner {
+  teardown(clean: () => unknown): unknown;
+}
+
+export interface TestUpstream {
+  readonly server: Server;
+  readonly port: number;
+  readonly origin: string;
+}
+
+/** A real HTTP server on loopback; without a listener it answers 200 with what it saw, as JSON. */
+export async function startUpstream(owner: Owner, listener: RequestListener = echo): Promise<TestUpstream> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  owner.teardown(() => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return { server, port, origin: `http://127.0.0.1:${port}` };
+}
+
+/** `{ method, url, headers: [name, value, …], body }` */
+const echo: RequestListener = (req, res) => {
+  const chunks: Buffer[] = [];
+  req.on('data', (chunk: Buffer) => chunks.push(chunk));
+  req.on('end', () => {
+    const { method, url, rawHeaders } = req;
+    res.setHeader('content-type', 'application/json');
+    res.end(JSON.stringify({ method, url, headers: rawHeaders, body: Buffer.concat(chunks).toString() }));
+  });
+};
+
+export interface TestGateway {
+  readonly gateway: Gateway;
+  readonly port: number;
+  readonly origin: string;
+  /** Log lines so far, parsed. */
+  readonly log: readonly Record<string, unknown>[];
+}
+
+export interface TestGatewayOptions {
+  readonly upstream: string;
+  /** Text of the policy file; unset: the project's own policies.yaml. */
+  readonly policies?: string;
+  /** More environment, e.g. { GATEWAY_REDIS_URL: '…' }. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly clock?: Clock;
+}
+
+export async function startTestGateway(owner: Owner, options: TestGatewayOptions): Promise<TestGateway> {
+  const { config, secrets } = readConfig({
+    GATEWAY_HOST: '127.0.0.1',
+    GATEWAY_PORT: '0',
+    GATEWAY_UPSTREAM: options.upstream,
+    GATEWAY_DRAIN_TIMEOUT_MS: '1000',
+    ...options.env,
+  });
+  const log: Record<string, unknown>[] = [];
+  const { policies } = options;
+  const gateway = await startGateway({
+    config,
+    secrets,
+    clock: options.clock ?? (() => performance.timeOrigin + performance.now()),
+    newSalt: () => 'salt of the tests',
+    replica: `test:${process.pid}:${Math.random()}`,
+    log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) }),
+    readPolicyFile: policies === undefined ? readPolicyFile : () => policies,
+    reusePort: false,
+  });
+  owner.teardown(() => gateway.close());
+  return { gateway, port: gateway.port, origin: `http://127.0.0.1:${gateway.port}`, log };
+}
+
+/** One policy file's text from its policies; identifiers and exclusions as in the project's own file. */
+export function policyFile(...rows: readonly string[]): string {
+  return [
+    'version: 1',
+    'identifiers:',
+    '  ip: { source: client-address, ipv6Prefix: 64 }',
+    '  api-key: { source: [{ header: x-api-key }, { bearer: fbk_ }] }',
+    'exclude: [OPTIONS *, GET /api/v2/health, GET /api/v1/client/og]',
+    rows.length === 0 ? 'policies: []' : 'policies:',
+    ...rows.map((row) => `  - { ${row} }`),
+  ].join('\n');
+}

@@ -1,0 +1,61 @@
+/** HTTP by hand, for what no client library would send. */
+import { connect, type Socket } from 'node:net';
+
+export interface RawConnection {
+  readonly socket: Socket;
+  /** Everything received so far, latin1. */
+  received(): string;
+  /** Resolves with everything received once it matches; rejects when the connection ends or time is up before. */
+  until(pattern: RegExp, deadlineMs?: number): Promise<string>;
+  /** Resolves with everything received once the peer has closed. */
+  ended(deadlineMs?: number): Promise<string>;
+}
+
+/** Connects and sends `text` (latin1). */
+export function sendRaw(port: number, text: string): RawConnection {
+  const socket = connect({ port, host: '127.0.0.1' });
+  let data = '';
+  let closed = false;
+  const listeners = new Set<() => void>();
+  const notify = (): void => {
+    for (const listener of listeners) listener();
+  };
+  socket.on('data', (chunk) => {
+    data += chunk.toString('latin1');
+    notify();
+  });
+  socket.on('error', () => {
+    // A reset is one way of being closed; 'close' follows.
+  });
+  socket.on('close', () => {
+    closed = true;
+    notify();
+  });
+  socket.write(text, 'latin1');
+
+  const wait = (isDone: () => boolean, what: string, deadlineMs: number): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const finish = (error?: Error): void => {
+        clearTimeout(timer);
+        listeners.delete(check);
+        if (error) reject(error);
+        else resolve(data);
+      };
+      const check = (): void => {
+        if (isDone()) finish();
+        else if (closed) finish(new Error(`closed before ${what}; received: ${data}`));
+      };
+      const timer = setTimeout(
+        () => finish(new Error(`no ${what} in ${deadlineMs} ms; received: ${data}`)),
+        deadlineMs,
+      );
+      listeners.add(check);
+      check();
+    });
+  return {
+    socket,
+    received: () => data,
+    until: (pattern, deadlineMs = 5000) => wait(() => pattern.test(data), String(pattern), deadlineMs),
+    ended: (deadlineMs = 5000) => wait(() => closed, 'the end', deadlineMs),
+  };
+}
