@@ -98,7 +98,9 @@ export class GuardedLimiter implements Limiter {
    */
   async connect(): Promise<string> {
     await this.#store.connect();
-    await this.#heartbeat();
+    const { replicas, salt } = await this.#store.heartbeat(this.#salt);
+    this.#replicas = Math.max(1, replicas);
+    this.#salt = salt;
     this.#heartbeatTimer = setInterval(() => {
       // A missed heartbeat changes nothing: replicas stay as last known, and checks notice an outage themselves.
       this.#heartbeat().catch(() => undefined);
