@@ -1,0 +1,187 @@
+/** When Redis is gone, slow or full: the stated rule at once, within the budget, and back again by itself. */
+import { setTimeout as delay } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { GuardedLimiter, type GuardedLimiterOptions } from '#gateway/limiter/outage.ts';
+import type { OnStoreFailure } from '#gateway/policy/policy.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { bucket, burst, Charge, policy, proof, spend, windowWithRoom } from '#test/support/spend.ts';
+
+interface Guarded {
+  readonly limiter: GuardedLimiter;
+  readonly log: string[];
+}
+
+async function guarded(t: Test, url: string, more: Partial<GuardedLimiterOptions> = {}): Promise<Guarded> {
+  const log: string[] = [];
+  const limiter = new GuardedLimiter({
+    url,
+    clock: () => performance.timeOrigin + performance.now(),
+    log: { warn: (_, message) => log.push(message), info: (_, message) => log.push(message) },
+    budgetMs: 50,
+    replica: `replica-${Math.random()}`,
+    salt: 'salt',
+    onSalt: () => {},
+    ...more,
+  });
+  t.teardown(() => limiter.close());
+  await limiter.connect();
+  return { limiter, log };
+}
+
+let count = 0;
+const chargeOf = (limit: number, onStoreFailure: OnStoreFailure): Charge =>
+  new Charge([bucket(policy('p', limit, 60, { onStoreFailure }), `outage-${++count}`)], null);
+
+/** Asks until the predicate holds; the deadline is generous, the usual time a fraction of it. */
+async function eventually(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
+  for (const deadline = performance.now() + 10_000; performance.now() < deadline; await delay(20)) {
+    if (await holds()) return;
+  }
+  throw new Error(`not within ten seconds: ${what}`);
+}
+
+t.test(
+  'Redis killed: each policy decides by its onStoreFailure, and the store is used again when it is back',
+  async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const { limiter, log } = await guarded(t, redis.url);
+    await windowWithRoom(60_000, 15_000);
+    const before = chargeOf(10, 'local');
+    t.equal(await burst(limiter, before, 15), 10);
+
+    await redis.kill();
+    await eventually('noticed', async () => {
+      const answer = await spend(limiter, chargeOf(1, 'local'));
+      return answer.kind === 'spent' && answer.spent.degraded;
+    });
+    t.equal(await burst(limiter, chargeOf(10, 'local'), 25), 10, 'local: the limit is kept in this process');
+    t.equal(await burst(limiter, chargeOf(10, 'allow'), 25), 25, 'allow: nothing is counted');
+    const denied = await spend(limiter, chargeOf(10, 'deny'));
+    t.equal(denied.kind, 'unavailable', 'deny: refused');
+    const mixed = new Charge([...chargeOf(3, 'allow').buckets, ...chargeOf(5, 'local').buckets], null);
+    t.equal(await burst(limiter, mixed, 9), 5, 'mixed: the local one still counts');
+    const shadow = new Charge([bucket(policy('s', 1, 60, { mode: 'shadow', onStoreFailure: 'deny' }))], null);
+    t.equal(await burst(limiter, shadow, 4), 4, 'a shadow policy does not deny here either');
+    const unproven = new Charge(
+      [bucket(policy('k', 4, 60), 'key'), bucket(policy('k', 4, 60), 'address', true)],
+      proof('key'),
+    );
+    t.equal(await burst(limiter, unproven, 9), 4, 'unproven credentials are held as well');
+    t.equal(limiter.stats().available, false);
+
+    await redis.restart();
+    await eventually('recovered', () => limiter.stats().available);
+    const after = await spend(limiter, chargeOf(10, 'local'));
+    t.match(after, { kind: 'spent', admitted: true, spent: { degraded: false } });
+    t.equal(
+      await burst(limiter, chargeOf(10, 'local'), 15),
+      10,
+      'exact again, on a Redis that never saw the script',
+    );
+    t.equal(log.filter((line) => line.includes('unavailable')).length, 1, 'the outage is logged once');
+    t.equal(log.filter((line) => line.includes('available again')).length, 1, 'so is its end');
+  },
+);
+
+t.test('Redis frozen: every answer comes within the budget', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { limiter } = await guarded(t, redis.url);
+  const warm = await spend(limiter, chargeOf(10, 'local'));
+  t.match(warm, { spent: { degraded: false } });
+
+  redis.freeze();
+  t.teardown(() => redis.thaw());
+  const waits: number[] = [];
+  for (let i = 0; i < 20; i++) {
+    const asked = performance.now();
+    const answer = await spend(limiter, chargeOf(10, 'local'));
+    waits.push(performance.now() - asked);
+    t.match(answer, { kind: 'spent', admitted: true, spent: { degraded: true } });
+  }
+  t.ok(waits.filter((ms) => ms > 25).length <= 3, 'after three timeouts nobody waits any more', { waits });
+  t.ok(Math.max(...waits) < 1000, 'and those three waited for the budget, not for Redis', { waits });
+  t.ok(limiter.stats().failures.timeout >= 1);
+
+  redis.thaw();
+  await eventually('recovered', () => limiter.stats().available);
+  t.match(await spend(limiter, chargeOf(10, 'local')), { spent: { degraded: false } });
+});
+
+t.test('Redis full: an out-of-memory reply is a failure like any other', async (t) => {
+  const redis = await startRedis(['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction']);
+  t.teardown(() => redis.close());
+  const { limiter } = await guarded(t, redis.url);
+  t.match(await spend(limiter, chargeOf(10, 'local')), { spent: { degraded: false } });
+  await redis.client.config('SET', 'maxmemory', '1');
+  await eventually('open', async () => {
+    const answer = await spend(limiter, chargeOf(10, 'local'));
+    t.equal(answer.kind, 'spent');
+    return !limiter.stats().available;
+  });
+  t.ok(limiter.stats().failures['out-of-memory'] >= 1);
+  await redis.client.config('SET', 'maxmemory', '0');
+  await eventually('recovered', () => limiter.stats().available);
+});
+
+t.test('the local share is the limit divided by the replicas last heard of', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  await guarded(t, redis.url);
+  await guarded(t, redis.url);
+  await guarded(t, redis.url);
+  // The last one to come has heard of all four.
+  const { limiter } = await guarded(t, redis.url);
+  t.equal(limiter.stats().replicas, 4);
+  await redis.kill();
+  await eventually('noticed', async () => {
+    await spend(limiter, chargeOf(1, 'local'));
+    return !limiter.stats().available;
+  });
+  await windowWithRoom(60_000, 5000);
+  t.equal(await burst(limiter, chargeOf(100, 'local'), 60), 25);
+});
+
+t.test('replicas agree on one salt, and a closed replica is forgotten', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const first = new GuardedLimiter({
+    url: redis.url,
+    clock: () => Date.now(),
+    log: { warn: () => {}, info: () => {} },
+    budgetMs: 50,
+    replica: 'first',
+    salt: 'salt of the first',
+    onSalt: () => {},
+  });
+  t.equal(await first.connect(), 'salt of the first');
+  await first.close();
+  const { limiter: second } = await guarded(t, redis.url, { salt: 'salt of the second' });
+  t.equal(second.stats().replicas, 1, 'the first one said goodbye');
+  const third = new GuardedLimiter({
+    url: redis.url,
+    clock: () => Date.now(),
+    log: { warn: () => {}, info: () => {} },
+    budgetMs: 50,
+    replica: 'third',
+    salt: 'salt of the third',
+    onSalt: () => {},
+  });
+  t.teardown(() => third.close());
+  t.equal(await third.connect(), 'salt of the first', 'kept in the store');
+});
+
+t.test('an unreachable store is an error at connect, with its reason', async (t) => {
+  const limiter = new GuardedLimiter({
+    url: 'redis://127.0.0.1:1',
+    clock: () => Date.now(),
+    log: { warn: () => {}, info: () => {} },
+    budgetMs: 50,
+    replica: 'lost',
+    salt: 'salt',
+    onSalt: () => {},
+  });
+  t.teardown(() => limiter.close());
+  await t.rejects(limiter.connect(), /ECONNREFUSED/);
+});

@@ -1,0 +1,145 @@
+/** What only the shared store can show: many processes' worth of clients, window edges, few commands. */
+import { setTimeout as delay } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import type { Waiter } from '#gateway/limiter/limiter.ts';
+import { RedisLimiter } from '#gateway/limiter/redis.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { bucket, Charge, policy, proof, windowWithRoom } from '#test/support/spend.ts';
+
+const clock = (): number => performance.timeOrigin + performance.now();
+
+async function connected(t: Test, url: string): Promise<RedisLimiter> {
+  const limiter = new RedisLimiter(url, {
+    clock,
+    budgetMs: 5000,
+    replica: 'r',
+    onFailure: (_charge, waiters, _failure, cause) => {
+      t.fail(`the store is there: ${cause.message}`);
+      for (const waiter of waiters) waiter.onStoreUnavailable();
+    },
+    onSuccess: () => {},
+  });
+  t.teardown(() => limiter.close());
+  await limiter.connect();
+  return limiter;
+}
+
+t.test(
+  'exact at every window edge: load that never pauses fills each window to its limit and not beyond',
+  async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const limiters = await Promise.all([1, 2, 3, 4].map(() => connected(t, redis.url)));
+    const limit = 40;
+    const admittedByWindow = new Map<number, number>();
+    // Ends in the middle of a window, so that the last one too had time to fill.
+    const until = (Math.ceil(clock() / 1000) + 3) * 1000 + 500;
+    // One charge per client, as in four processes; each client keeps five requests in flight.
+    await Promise.all(
+      limiters.map(async (limiter) => {
+        const charge = new Charge([bucket(policy('edge', limit, 1), 'one')], null);
+        const asker = async (): Promise<void> => {
+          while (clock() < until) {
+            await new Promise<void>((resolve) => {
+              const waiter: Waiter = {
+                onSpent(spent, position) {
+                  if (position < spent.admitted) {
+                    const windowEnd = Math.round((clock() + (spent.resetMs[0] ?? 0)) / 1000);
+                    admittedByWindow.set(windowEnd, (admittedByWindow.get(windowEnd) ?? 0) + 1);
+                  }
+                  resolve();
+                },
+                onStoreUnavailable: resolve,
+              };
+              limiter.spend(charge, waiter);
+            });
+          }
+        };
+        await Promise.all([asker(), asker(), asker(), asker(), asker()]);
+      }),
+    );
+    const counts = [...admittedByWindow.values()];
+    t.ok(counts.length >= 3, 'several windows were crossed');
+    t.strictSame(
+      new Set(counts),
+      new Set([limit]),
+      'each of them, first and last included, admitted its limit',
+    );
+  },
+);
+
+t.test('requests of one turn cost one command, whatever their charges', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await connected(t, redis.url);
+  const done = (charge: Charge): Promise<void> =>
+    new Promise((resolve) =>
+      limiter.spend(charge, { onSpent: () => resolve(), onStoreUnavailable: resolve }),
+    );
+  const commands = async (): Promise<number> => {
+    const stats = await redis.client.info('commandstats');
+    return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce(
+      (sum, [, calls]) => sum + Number(calls),
+      0,
+    );
+  };
+  const hot = new Charge([bucket(policy('hot', 1000, 60), 'one')], null);
+  await done(hot);
+  const before = await commands();
+  await Promise.all(Array.from({ length: 100 }, () => done(hot)));
+  t.equal((await commands()) - before, 1, '100 requests of one identity');
+  const many = Array.from(
+    { length: 100 },
+    (_, i) => new Charge([bucket(policy('many', 5, 60), `id-${i}`)], null),
+  );
+  await Promise.all(many.map(done));
+  t.equal((await commands()) - before, 2, '100 identities');
+  const flood = Array.from(
+    { length: 500 },
+    (_, i) => new Charge([bucket(policy('flood', 5, 60), `f-${i}`)], proof(`f-${i}`)),
+  );
+  await Promise.all(flood.map(done));
+  t.equal((await commands()) - before, 2 + 5, 'a script names at most 200 keys');
+});
+
+t.test('every key expires with its window, so a flood leaves nothing behind', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await connected(t, redis.url);
+  await windowWithRoom(1000, 400);
+  await Promise.all(
+    Array.from({ length: 200 }, (_, i) => {
+      const charge = new Charge([bucket(policy('short', 5, 1), `id-${i}`)], null);
+      return new Promise<void>((resolve) =>
+        limiter.spend(charge, { onSpent: () => resolve(), onStoreUnavailable: resolve }),
+      );
+    }),
+  );
+  t.equal(await redis.client.dbsize(), 200);
+  const ttls = await Promise.all((await redis.client.keys('*')).map((key) => redis.client.pttl(key)));
+  t.ok(
+    ttls.every((ttl) => ttl > 0 && ttl <= 1000),
+    'each key has an expiry within its window',
+  );
+  for (let i = 0; i < 100 && (await redis.client.keys('*')).length > 0; i++) await delay(50);
+  t.strictSame(await redis.client.keys('*'), []);
+});
+
+t.test("somebody else's value under our key is overwritten, not fatal", async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await connected(t, redis.url);
+  const b = bucket(policy('p', 3, 60), 'one');
+  const answer = (): Promise<boolean> =>
+    new Promise((resolve) =>
+      limiter.spend(new Charge([b], null), {
+        onSpent: (spent, i) => resolve(i < spent.admitted),
+        onStoreUnavailable: () => resolve(false),
+      }),
+    );
+  await windowWithRoom(60_000, 2000);
+  for (const garbage of ['hello', '-5', '1e300', '99999999999999999999']) {
+    await redis.client.set(b.key, garbage);
+    t.equal(await answer(), true, garbage);
+  }
+});
