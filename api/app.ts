@@ -1,0 +1,55 @@
+/** The API's wiring in reading order: context in, FastifyInstance out. Tests drive it with `app.inject`. */
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { authPlugin } from '#api/auth/plugin.ts';
+import { clientDisplayRoutes } from '#api/resources/displays/routes.ts';
+import { environmentRoutes } from '#api/resources/environment/routes.ts';
+import { healthRoutes } from '#api/resources/health/routes.ts';
+import { meRoutes } from '#api/resources/me/routes.ts';
+import { clientResponseRoutes } from '#api/resources/responses/client-routes.ts';
+import { managementResponseRoutes } from '#api/resources/responses/management-routes.ts';
+import { surveyRoutes } from '#api/resources/surveys/routes.ts';
+import type { Context } from './context.ts';
+import { BODY_BYTES_MAX } from './errors.ts';
+import { newUuid } from './ids.ts';
+import { collectRoutes, preflightRoutes, repliesPlugin } from './replies.ts';
+import { replyWithError } from './reply-error.ts';
+
+/** The longest part of a path that is looked at; our ids have 25 characters, user ids up to 255. */
+const PATH_PART_LENGTH_MAX = 512;
+/** A client that does not finish its request in this time loses the connection. */
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** The returned app is ready for `inject`; `listen` and `close` are the caller's. */
+export async function buildApp(context: Context, logger: FastifyBaseLogger): Promise<FastifyInstance> {
+  const app = fastify({
+    loggerInstance: logger,
+    // Requests are logged where they enter, by the gateway.
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    // Those who close us stop listening first; requests that still arrive on open connections are answered.
+    return503OnClosing: false,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PART_LENGTH_MAX },
+    frameworkErrors: replyWithError,
+    requestIdHeader: false,
+    genReqId: (request) => {
+      const given = request.headers['x-request-id'];
+      return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : newUuid(context.random);
+    },
+  });
+
+  const routes = collectRoutes(app);
+  await app.register(repliesPlugin);
+  await app.register(authPlugin, { context });
+  await app.register(preflightRoutes);
+  await app.register(healthRoutes, { context });
+  await app.register(meRoutes, { context });
+  await app.register(environmentRoutes, { context });
+  await app.register(surveyRoutes, { context });
+  await app.register(clientDisplayRoutes, { context });
+  await app.register(clientResponseRoutes, { context });
+  await app.register(managementResponseRoutes, { context });
+  routes.refuseOtherMethods();
+  await app.ready();
+  return app;
+}

@@ -1,0 +1,57 @@
+/**
+ * What the service signs for the people it sends links to: single-use ids, PIN sessions, verified addresses.
+ *
+ * All are HMAC-SHA-256 under one secret, which is made at the first start and kept in the database, so that links
+ * outlive a restart. Each purpose has a prefix of its own in the signed text, so no token serves for another.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+import type { Random } from '#api/ids.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { Clock } from '#gateway/clock.ts';
+
+const SECRET_NAME = 'link-signing';
+const SECRET_BYTES = 32;
+
+export interface Signer {
+  /** @returns hex */
+  sign(text: string): string;
+  /** Constant in time for signatures of the right length. */
+  verify(text: string, signature: string): boolean;
+}
+
+export function createSigner(secret: Uint8Array): Signer {
+  const digest = (text: string): Buffer => createHmac('sha256', secret).update(text).digest();
+  return {
+    sign: (text) => digest(text).toString('hex'),
+    verify(text, signature) {
+      const expected = digest(text);
+      const given = Buffer.from(signature, 'hex');
+      return given.length === expected.length && timingSafeEqual(given, expected);
+    },
+  };
+}
+
+/** Reads the secret, after making it when there is none. Two processes starting at once end up with the same one. */
+export async function loadSigningSecret(
+  db: Kysely<Database>,
+  random: Random,
+  clock: Clock,
+): Promise<Uint8Array> {
+  await db
+    .insertInto('secrets')
+    .values({
+      name: SECRET_NAME,
+      value: Buffer.from(random(SECRET_BYTES)).toString('base64url'),
+      createdAt: toTimestamp(clock()),
+    })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute();
+  const { value } = await db
+    .selectFrom('secrets')
+    .select('value')
+    .where('name', '=', SECRET_NAME)
+    .executeTakeFirstOrThrow();
+  return Buffer.from(value, 'base64url');
+}

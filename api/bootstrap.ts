@@ -1,0 +1,135 @@
+/**
+ * The first start: one organization with an owner, a workspace and an API key, so that the service can be used at once.
+ * What was made up is told once and stored only as hashes; later starts find an organization and change nothing.
+ */
+import type { Kysely } from 'kysely';
+import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
+import { hashPassword } from '#api/auth/password.ts';
+import type { Secrets } from '#api/config.ts';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { insertDefaultAttributeKeys } from '#api/resources/contacts/store.ts';
+import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
+import { newId, type Random } from './ids.ts';
+import { toTimestamp } from './timestamps.ts';
+
+export interface FirstStart {
+  readonly workspaceId: string;
+  readonly apiKey: string;
+  readonly email: string;
+  /** null: the operator chose it and knows it. */
+  readonly password: string | null;
+}
+
+const PASSWORD_RANDOM_BYTES = 15;
+
+/** @returns what to tell the operator; null when this was not the first start */
+export async function bootstrap(context: Context, secrets: Secrets): Promise<FirstStart | null> {
+  const { db, clock, random, config } = context;
+  if (await hasOrganization(db)) return null;
+
+  const first: FirstStart = {
+    workspaceId: config.bootstrap.workspaceId ?? newId(random),
+    apiKey: secrets.bootstrapApiKey ?? newApiKey(random),
+    email: config.bootstrap.email,
+    password: secrets.bootstrapPassword === null ? newPassword(random) : null,
+  };
+  const passwordHash = await hashPassword(secrets.bootstrapPassword ?? first.password ?? '', random);
+  const now = toTimestamp(clock());
+  const row = { createdAt: now, updatedAt: now };
+
+  return db.transaction().execute(async (trx) => {
+    // Asked again inside: two processes may be starting on the same new database.
+    if (await hasOrganization(trx)) return null;
+    const organizationId = newId(random);
+    const userId = newId(random);
+    const apiKeyId = newId(random);
+    await trx
+      .insertInto('organizations')
+      .values({ ...row, id: organizationId, name: 'My organization' })
+      .execute();
+    await trx
+      .insertInto('users')
+      .values({
+        ...row,
+        id: userId,
+        name: 'Owner',
+        email: first.email,
+        emailVerified: now,
+        passwordHash,
+        isActive: 1,
+        twoFactorEnabled: 0,
+        identityProvider: 'email',
+        notificationSettings: '{}',
+        locale: 'en-US',
+        lastLoginAt: null,
+      })
+      .execute();
+    await trx
+      .insertInto('memberships')
+      .values({ organizationId, userId, role: 'owner', createdAt: now })
+      .execute();
+    await insertWorkspace(trx, {
+      ...row,
+      id: first.workspaceId,
+      organizationId,
+      name: 'My workspace',
+      environmentId: first.workspaceId,
+      appSetupCompleted: false,
+      websiteSetupCompleted: false,
+      settings: defaultSettings,
+    });
+    await insertDefaultAttributeKeys(trx, first.workspaceId, now, random);
+    await trx
+      .insertInto('apiKeys')
+      .values({
+        id: apiKeyId,
+        organizationId,
+        label: 'First key',
+        hashedKey: hashApiKey(first.apiKey),
+        organizationRead: 1,
+        organizationWrite: 1,
+        createdBy: userId,
+        createdAt: now,
+        lastUsedAt: null,
+      })
+      .execute();
+    await trx
+      .insertInto('apiKeyPermissions')
+      .values({ apiKeyId, workspaceId: first.workspaceId, permission: 'manage' })
+      .execute();
+    return first;
+  });
+}
+
+/** What the operator reads, once: the credentials, and two calls that work as they stand. */
+export function firstStartNotice(first: FirstStart, publicUrl: string): string {
+  return [
+    'First start. These are shown only now; keep them:',
+    '',
+    `  workspace id  ${first.workspaceId}`,
+    `  API key       ${first.apiKey}`,
+    `  owner         ${first.email}`,
+    ...(first.password === null ? [] : [`  password      ${first.password}`]),
+    '',
+    'Try:',
+    '',
+    `  curl -H 'x-api-key: ${shellQuoted(first.apiKey)}' ${publicUrl}/api/v1/management/me`,
+    `  curl ${publicUrl}/api/v1/client/${first.workspaceId}/environment`,
+    '',
+  ].join('\n');
+}
+
+/** Fits between single quotes. */
+function shellQuoted(text: string): string {
+  return text.replaceAll("'", "'\\''");
+}
+
+/** Has an upper-case letter and a digit, as every password must. */
+function newPassword(random: Random): string {
+  return `F1${Buffer.from(random(PASSWORD_RANDOM_BYTES)).toString('base64url')}`;
+}
+
+async function hasOrganization(db: Kysely<Database>): Promise<boolean> {
+  return (await db.selectFrom('organizations').select('id').limit(1).executeTakeFirst()) !== undefined;
+}

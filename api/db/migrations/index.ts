@@ -1,0 +1,10 @@
+/** The schema's history, in order. A migration that has been released is never edited: write the next one. */
+import { init } from './001-init.ts';
+
+export interface Migration {
+  readonly name: string;
+  /** Run in order, in one transaction, in SQL that SQLite and PostgreSQL both read. */
+  readonly statements: readonly string[];
+}
+
+export const migrations: readonly Migration[] = [{ name: '001-init', statements: init }];

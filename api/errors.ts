@@ -1,0 +1,128 @@
+/**
+ * Every refusal the API knows, independent of the envelope it travels in. A route throws one of these; `reply-error.ts`
+ * turns it into the body of the family (contract errors.md). Messages are written for the caller; what only we may
+ * know goes into `cause`, and from there into the log.
+ */
+
+export type Code =
+  | 'bad_request'
+  | 'invalid_fields'
+  | 'malformed_json'
+  | 'not_authenticated'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'payload_too_large'
+  | 'internal_server_error';
+
+export type DetailValue = string | number | boolean | null | readonly string[];
+export type Details = Readonly<Record<string, DetailValue>>;
+
+/** Types that a 404 names (contract errors.md §2). */
+export type ResourceType =
+  | 'Workspace'
+  | 'Survey'
+  | 'Response'
+  | 'Display'
+  | 'Action Class'
+  | 'Attribute Key'
+  | 'Attribute Class'
+  | 'Contact'
+  | 'Person'
+  | 'Webhook'
+  | 'Organization'
+  | 'file'
+  | 'contact';
+
+const statuses: Readonly<Record<Code, number>> = {
+  bad_request: 400,
+  invalid_fields: 400,
+  malformed_json: 400,
+  not_authenticated: 401,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  payload_too_large: 413,
+  internal_server_error: 500,
+};
+
+export const BODY_BYTES_MAX = 2_097_152;
+
+export class ApiError extends Error {
+  readonly code: Code;
+  /** As envelopes A and C send it; envelope B has a status of its own for invalid fields. */
+  readonly statusCode: number;
+  readonly details: Details;
+
+  constructor(code: Code, message: string, details: Details = {}, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'ApiError';
+    this.code = code;
+    this.statusCode = statuses[code];
+    this.details = details;
+  }
+}
+
+export function badRequest(message: string, details?: Details): ApiError {
+  return new ApiError('bad_request', message, details);
+}
+
+/** @param fields dotted path -> what is wrong there, e.g. `questions.0.headline` -> `Required` */
+export function invalidFields(fields: Details): ApiError {
+  return new ApiError('invalid_fields', 'Fields are missing or incorrectly formatted', fields);
+}
+
+export function notAuthenticated(): ApiError {
+  return new ApiError('not_authenticated', 'Not authenticated', {
+    'x-Api-Key': 'Header not provided or API Key invalid',
+  });
+}
+
+export function unauthorized(): ApiError {
+  return new ApiError('unauthorized', 'You are not authorized to access this resource');
+}
+
+export function forbidden(message: string, details?: Details): ApiError {
+  return new ApiError('forbidden', message, details);
+}
+
+/** @param id as the caller gave it; null when none was given */
+export function notFound(type: ResourceType, id: string | null): ApiError {
+  return new ApiError('not_found', `${type} not found`, { resource_id: id, resource_type: type });
+}
+
+export function routeNotFound(): ApiError {
+  return new ApiError('not_found', 'There is no such route; check the path against the API description');
+}
+
+export function methodNotAllowed(method: string, allowed: readonly string[]): ApiError {
+  return new ApiError('method_not_allowed', `The HTTP ${method} method is not supported by this route.`, {
+    allowed_methods: allowed,
+  });
+}
+
+export function conflict(message: string, details?: Details): ApiError {
+  return new ApiError('conflict', message, details);
+}
+
+/** @param reason what the parser found, for the details of client replies */
+export function malformedJson(reason: string): ApiError {
+  return new ApiError('malformed_json', 'Malformed JSON input, please check your request body', {
+    error: reason,
+  });
+}
+
+export function payloadTooLarge(): ApiError {
+  return new ApiError('payload_too_large', 'Payload Too Large', {
+    error: `Request body must not exceed ${BODY_BYTES_MAX} bytes`,
+  });
+}
+
+/** A fault of ours. The cause is logged, never sent. */
+export function internalError(cause: unknown): ApiError {
+  return new ApiError('internal_server_error', 'Something went wrong. Please try again.', {}, { cause });
+}

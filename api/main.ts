@@ -1,0 +1,102 @@
+/**
+ * The API's process: environment -> config -> app -> listen. Everything that ends it is in this file.
+ *
+ * Run by `standalone.ts` (with --supervised) it says over IPC when it is ready, leaves the first start's notice to its
+ * parent, and ends when the parent is gone.
+ */
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import type { Kysely } from 'kysely';
+import { pino } from 'pino';
+import { buildApp } from './app.ts';
+import { createSigner, loadSigningSecret } from './auth/signer.ts';
+import { bootstrap, firstStartNotice } from './bootstrap.ts';
+import { ConfigError, readConfig } from './config.ts';
+import type { Context } from './context.ts';
+import { DatabaseUnavailable, openDatabase } from './db/database.ts';
+import { migrate, SchemaTooNew } from './db/migrate.ts';
+import type { Database } from './db/schema.ts';
+import { createStateCache } from './resources/environment/cache.ts';
+
+/** How long requests in flight may take once we were told to stop. */
+const SHUTDOWN_MS = 10_000;
+
+const isSupervised = process.argv.includes('--supervised');
+
+async function start(): Promise<void> {
+  const { config, secrets } = readConfig(process.env, process.cwd());
+  const log = pino({ level: config.logLevel, serializers: { req: () => undefined } }, pino.destination(2));
+  const db = openDatabase(config.database);
+  await migrate(db, Date.now);
+
+  const context: Context = {
+    config,
+    db,
+    clock: Date.now,
+    random: randomBytes,
+    signer: createSigner(await loadSigningSecret(db, randomBytes, Date.now)),
+    states: createStateCache(Date.now),
+  };
+  // Fastify's own words at level info are one line, which is said below for people to read.
+  const app = await buildApp(context, log.level === 'info' ? log.child({}, { level: 'warn' }) : log);
+  const address = await app.listen({ port: config.port, host: config.host });
+  stopOnSignals(app, db);
+
+  // After the port is ours: a start that fails must not use up the one time the credentials are told.
+  const first = await bootstrap(context, secrets);
+  const notice = first === null ? null : firstStartNotice(first, config.publicUrl);
+  console.log(`API ready on ${address}`);
+  if (isSupervised) process.send?.({ kind: 'ready', address, notice });
+  else if (notice !== null) console.log(`\n${notice}`);
+}
+
+/** Stops listening, lets requests in flight finish within a bound, closes the database, and ends with 0. */
+function stopOnSignals(app: FastifyInstance, db: Kysely<Database>): void {
+  let isStopping = false;
+  const stop = async (): Promise<void> => {
+    if (isStopping) return;
+    isStopping = true;
+    const deadline = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN_MS);
+    await app.close();
+    clearTimeout(deadline);
+    await db.destroy();
+    process.exit(0);
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+  if (isSupervised) process.on('disconnect', stop);
+}
+
+/** One sentence for what an operator can mend; everything else is a fault of ours and comes with its stack. */
+function explain(error: unknown): string {
+  if (error instanceof ConfigError) return `The API cannot start. ${error.problems.join('; ')}`;
+  if (error instanceof DatabaseUnavailable || error instanceof SchemaTooNew) {
+    return `The API cannot start. ${error.message}`;
+  }
+  if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
+    return `The API cannot start. ${listenProblem(error)}`;
+  }
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+function listenProblem(error: Error): string {
+  const code = 'code' in error ? error.code : undefined;
+  const port = 'port' in error ? error.port : '';
+  const address = 'address' in error ? error.address : '';
+  switch (code) {
+    case 'EADDRINUSE':
+      return `API_PORT: another program listens on ${address}:${port}; end it or choose another port`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `API_HOST: ${address} is no address of this machine; give one such as 127.0.0.1 or 0.0.0.0`;
+    case 'EACCES':
+      return `API_PORT: this user may not listen on port ${port}; choose one above 1023`;
+    default:
+      return error.message;
+  }
+}
+
+start().catch((error: unknown) => {
+  console.error(explain(error));
+  process.exit(1);
+});

@@ -1,0 +1,143 @@
+/** Contacts and their attributes: whom surveys are shown to and responses come from. */
+import type { Kysely } from 'kysely';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { isId, newId, type Random } from '#api/ids.ts';
+
+export interface Contact {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly userId: string | null;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+}
+
+/** Attribute key -> value, as replies and snapshots carry them. */
+export type Attributes = Readonly<Record<string, string>>;
+
+/** Contract management-api.md §6: what every workspace starts with. */
+const defaultKeys = [
+  { key: 'userId', name: 'User Id', description: 'The user id of a contact', isUnique: 1 },
+  { key: 'email', name: 'Email', description: 'The email of a contact', isUnique: 1 },
+  { key: 'firstName', name: 'First Name', description: "Your contact's first name", isUnique: 0 },
+  { key: 'lastName', name: 'Last Name', description: "Your contact's last name", isUnique: 0 },
+  { key: 'language', name: 'Language', description: 'The language preference of a contact', isUnique: 0 },
+] as const;
+
+export async function insertDefaultAttributeKeys(
+  db: Kysely<Database>,
+  workspaceId: string,
+  now: Timestamp,
+  random: Random,
+): Promise<void> {
+  await db
+    .insertInto('contactAttributeKeys')
+    .values(
+      defaultKeys.map((key) => ({
+        ...key,
+        id: newId(random),
+        createdAt: now,
+        updatedAt: now,
+        workspaceId,
+        type: 'default' as const,
+        dataType: 'string' as const,
+        isArchived: 0 as const,
+      })),
+    )
+    .execute();
+}
+
+export async function findContact(
+  db: Kysely<Database>,
+  workspaceId: string,
+  id: string,
+): Promise<Contact | null> {
+  if (!isId(id)) return null;
+  const row = await db
+    .selectFrom('contacts')
+    .selectAll()
+    .where('id', '=', id)
+    .where('workspaceId', '=', workspaceId)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function findContactByUserId(
+  db: Kysely<Database>,
+  workspaceId: string,
+  userId: string,
+): Promise<Contact | null> {
+  const row = await db
+    .selectFrom('contacts')
+    .selectAll()
+    .where('workspaceId', '=', workspaceId)
+    .where('userId', '=', userId)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/**
+ * The contact with this user id, made when there is none, with its `userId` attribute. Call it inside a transaction.
+ * Two callers at once get the same contact: the unique index decides who made it.
+ */
+export async function findOrCreateContact(
+  db: Kysely<Database>,
+  workspaceId: string,
+  userId: string,
+  now: Timestamp,
+  random: Random,
+): Promise<Contact> {
+  const known = await findContactByUserId(db, workspaceId, userId);
+  if (known !== null) return known;
+  const contact: Contact = { id: newId(random), workspaceId, userId, createdAt: now, updatedAt: now };
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('contacts')
+    .values(contact)
+    .onConflict((conflict) => conflict.columns(['workspaceId', 'userId']).doNothing())
+    .executeTakeFirstOrThrow();
+  if (numInsertedOrUpdatedRows === 0n) {
+    const winner = await findContactByUserId(db, workspaceId, userId);
+    if (winner === null) throw new Error('A contact vanished between the conflict and the read');
+    return winner;
+  }
+  await db
+    .insertInto('contactAttributes')
+    .columns(['id', 'createdAt', 'updatedAt', 'contactId', 'attributeKeyId', 'value'])
+    .expression((from) =>
+      from
+        .selectFrom('contactAttributeKeys')
+        .select((select) => [
+          select.val(newId(random)).as('id'),
+          select.val(now).as('createdAt'),
+          select.val(now).as('updatedAt'),
+          select.val(contact.id).as('contactId'),
+          'contactAttributeKeys.id as attributeKeyId',
+          select.val(userId).as('value'),
+        ])
+        .where('workspaceId', '=', workspaceId)
+        .where('key', '=', 'userId'),
+    )
+    .execute();
+  return contact;
+}
+
+/** The attributes of several contacts at once, by contact id; a contact without any is absent. */
+export async function attributesOf(
+  db: Kysely<Database>,
+  contactIds: readonly string[],
+): Promise<ReadonlyMap<string, Attributes>> {
+  const byContact = new Map<string, Record<string, string>>();
+  if (contactIds.length === 0) return byContact;
+  const rows = await db
+    .selectFrom('contactAttributes')
+    .innerJoin('contactAttributeKeys', 'contactAttributeKeys.id', 'contactAttributes.attributeKeyId')
+    .select(['contactAttributes.contactId', 'contactAttributeKeys.key', 'contactAttributes.value'])
+    .where('contactAttributes.contactId', 'in', contactIds)
+    .orderBy('contactAttributeKeys.key')
+    .execute();
+  for (const { contactId, key, value } of rows) {
+    const attributes = byContact.get(contactId) ?? {};
+    attributes[key] = value;
+    byContact.set(contactId, attributes);
+  }
+  return byContact;
+}

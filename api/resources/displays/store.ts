@@ -1,0 +1,44 @@
+/** Displays: a survey was shown. Which response came of it is written on the response. */
+import type { Kysely } from 'kysely';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { isId } from '#api/ids.ts';
+
+export interface Display {
+  readonly id: string;
+  readonly surveyId: string;
+  /** That of the survey. */
+  readonly workspaceId: string;
+  readonly contactId: string | null;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+}
+
+export async function findDisplay(db: Kysely<Database>, id: string): Promise<Display | null> {
+  if (!isId(id)) return null;
+  const row = await db
+    .selectFrom('displays')
+    .innerJoin('surveys', 'surveys.id', 'displays.surveyId')
+    .selectAll('displays')
+    .select('surveys.workspaceId')
+    .where('displays.id', '=', id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function insertDisplay(db: Kysely<Database>, display: Display): Promise<void> {
+  const { workspaceId: _, ...row } = display;
+  await db.insertInto('displays').values(row).execute();
+}
+
+export async function setDisplayContact(
+  db: Kysely<Database>,
+  id: string,
+  contactId: string,
+  now: Timestamp,
+): Promise<void> {
+  await db.updateTable('displays').set({ contactId, updatedAt: now }).where('id', '=', id).execute();
+}
+
+export async function deleteDisplay(db: Kysely<Database>, id: string): Promise<void> {
+  await db.deleteFrom('displays').where('id', '=', id).execute();
+}

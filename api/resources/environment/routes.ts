@@ -1,0 +1,62 @@
+/** The state of a workspace, for SDKs. No key (SPEC.md §4; contract client-api.md §2). */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import { badRequest, notFound } from '#api/errors.ts';
+import { isId } from '#api/ids.ts';
+import { listActionClasses } from '#api/resources/action-classes/store.ts';
+import { listLiveSurveys } from '#api/resources/surveys/store.ts';
+import { findWorkspace, markAppSetUp } from '#api/resources/workspaces/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { toState } from './state.ts';
+
+const SURVEYS_MAX = 30;
+/** SDKs ask again after this time; it outlasts our own cache and those of HTTP. */
+const STATE_LIFETIME_MS = 60 * 60 * 1000;
+const CACHEABLE = 'public, s-maxage=60, max-age=60, stale-while-revalidate=60, stale-if-error=60';
+
+const paths = [
+  '/api/v1/client/:workspaceId/environment',
+  '/api/v2/client/:workspaceId/environment',
+  '/api/v1/client/:workspaceId/app/environment',
+  '/api/v1/client/:workspaceId/website/environment',
+];
+
+export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, config, states } = context;
+
+  const build = async (scopeId: string): Promise<string> => {
+    const workspace = await findWorkspace(db, scopeId);
+    if (workspace === null) throw notFound('Workspace', scopeId);
+    if (!workspace.appSetupCompleted) await markAppSetUp(db, workspace.id);
+    const state = toState({
+      workspace,
+      actionClasses: await listActionClasses(db, workspace.id),
+      surveys: await listLiveSurveys(db, workspace.id, SURVEYS_MAX),
+      expiresAt: toTimestamp(clock() + STATE_LIFETIME_MS),
+      publicUrl: config.publicUrl,
+    });
+    return JSON.stringify(state);
+  };
+
+  for (const path of paths) {
+    app.get(
+      path,
+      { schema: { params: Type.Object({ workspaceId: Type.String() }) } },
+      async (request, reply) => {
+        const { workspaceId } = request.params;
+        if (!isId(workspaceId)) throw badRequest('Invalid ID format');
+        const state = await states.get(workspaceId, () => build(workspaceId));
+        // Text that is JSON already: Fastify sends strings as they are.
+        reply
+          .header('content-type', 'application/json; charset=utf-8')
+          .header('cache-control', CACHEABLE)
+          .send(state);
+        return reply;
+      },
+    );
+  }
+};

@@ -1,0 +1,183 @@
+/**
+ * The workspace state in both of its forms at once (contract client-api.md §2): the specification's own with plain
+ * texts, and nested in it the one that SDKs read. Pure.
+ *
+ * Everybody on the internet may read this, so the forms list what they show; PIN, follow-ups, the author and the
+ * conditions of a segment stay here.
+ */
+import type { Timestamp } from '#api/db/schema.ts';
+import type { ActionClass } from '#api/resources/action-classes/store.ts';
+import type { Segment } from '#api/resources/segments/store.ts';
+import { toQuestions } from '#api/resources/surveys/blocks.ts';
+import { questionShapes } from '#api/resources/surveys/question-types.ts';
+import { SurveyContent } from '#api/resources/surveys/schema.ts';
+import type { Survey } from '#api/resources/surveys/store.ts';
+import type { Workspace } from '#api/resources/workspaces/store.ts';
+import { isRecord, plainText, reshape } from '#api/shapes.ts';
+
+export interface StateParts {
+  readonly workspace: Workspace;
+  readonly actionClasses: readonly ActionClass[];
+  readonly surveys: readonly Survey[];
+  readonly expiresAt: Timestamp;
+  /** Files of our own are stored by path; here they become addresses. */
+  readonly publicUrl: string;
+}
+
+export function toState({ workspace, actionClasses, surveys, expiresAt, publicUrl }: StateParts) {
+  const settings = { id: workspace.id, ...workspace.settings };
+  const actions = actionClasses.map(({ id, type, name, key, noCodeConfig }) => ({
+    id,
+    type,
+    name,
+    key,
+    noCodeConfig,
+  }));
+  const state = {
+    data: {
+      actionClasses: actions,
+      project: settings,
+      surveys: surveys.map(toOuterSurvey),
+      data: {
+        // Automatic ones are older than the SDKs that read this form.
+        actionClasses: actions.filter(({ type }) => type !== 'automatic'),
+        surveys: surveys.map(toInnerSurvey),
+        workspace: settings,
+        project: settings,
+        settings,
+      },
+      expiresAt,
+    },
+  };
+  return withAbsoluteFiles(state, publicUrl);
+}
+
+function common({ id, content }: Survey) {
+  return {
+    id,
+    name: content.name,
+    status: content.status,
+    displayOption: content.displayOption,
+    displayLimit: content.displayLimit,
+    displayPercentage: content.displayPercentage,
+    recontactDays: content.recontactDays,
+    delay: content.delay,
+    autoClose: content.autoClose,
+    hiddenFields: content.hiddenFields,
+    variables: content.variables,
+    showLanguageSwitch: content.showLanguageSwitch,
+    styling: content.styling,
+    workspaceOverwrites: content.overwrites,
+    projectOverwrites: content.overwrites,
+    recaptcha: content.recaptcha,
+    isBackButtonHidden: content.isBackButtonHidden,
+    isAutoProgressingEnabled: content.isAutoProgressingEnabled,
+  };
+}
+
+/** SDK form: localized texts are maps. SDKs know no other type than `app`. */
+function toInnerSurvey(survey: Survey) {
+  const { content } = survey;
+  return {
+    ...common(survey),
+    type: 'app',
+    questions: toQuestions(content.blocks),
+    blocks: content.blocks,
+    welcomeCard: content.welcomeCard,
+    endings: content.endings,
+    languages: survey.languages.map((item) => ({
+      default: item.default,
+      enabled: item.enabled,
+      language: { ...item.language, projectId: survey.workspaceId },
+    })),
+    triggers: survey.triggers.map(({ name }) => ({ actionClass: { name } })),
+    segment: survey.segment === null ? null : toInnerSegment(survey.segment, survey),
+  };
+}
+
+/** The specification's form: plain strings (SPEC.md §2, Localized string). */
+function toOuterSurvey(survey: Survey) {
+  const { content } = survey;
+  const { endings, welcomeCard } = SurveyContent.properties;
+  return {
+    ...common(survey),
+    type: content.type,
+    productOverwrites: content.overwrites,
+    questions: toQuestions(content.blocks).map(plainQuestion),
+    welcomeCard: reshape(welcomeCard, content.welcomeCard, plainText),
+    endings: reshape(endings, content.endings, plainText),
+    languages: survey.languages.map((item) => ({
+      language: item.language.code,
+      default: item.default,
+      enabled: item.enabled,
+    })),
+    triggers: survey.triggers.map(({ name }) => ({ actionClass: name })),
+    segment: survey.segment === null ? null : toOuterSegment(survey.segment),
+  };
+}
+
+function plainQuestion(question: Record<string, unknown>): Record<string, unknown> {
+  const { buttonLabel, backButtonLabel, logic, logicFallback } = question;
+  const shape = Object.entries(questionShapes).find(([type]) => type === question.type)?.[1];
+  const plain = shape === undefined ? {} : reshape(shape, question, plainText);
+  const fields = {
+    ...(isRecord(plain) ? plain : {}),
+    buttonLabel: plainText(buttonLabel),
+    backButtonLabel: plainText(backButtonLabel),
+    logic,
+    logicFallback,
+  };
+  // Here it is a flag; the limits themselves are in the other form (contract README §3 #4).
+  return isRecord(question.charLimit)
+    ? { ...fields, charLimit: question.charLimit.enabled === true }
+    : fields;
+}
+
+function toOuterSegment({ id, title, description, isPrivate, filters, createdAt, updatedAt }: Segment) {
+  return {
+    id,
+    title,
+    description,
+    isPrivate,
+    filters: concealed(id, filters),
+    createdAt,
+    updatedAt,
+  };
+}
+
+function toInnerSegment(segment: Segment, survey: Survey) {
+  return {
+    ...toOuterSegment(segment),
+    hasFilters: segment.filters.length > 0,
+    workspaceId: survey.workspaceId,
+    environmentId: survey.environmentId,
+    surveys: [],
+  };
+}
+
+/** Whether there are conditions decides what SDKs do; which ones they are is nobody's business. */
+function concealed(segmentId: string, filters: readonly unknown[]): readonly unknown[] {
+  if (filters.length === 0) return [];
+  return [
+    {
+      id: segmentId,
+      connector: null,
+      resource: {
+        id: segmentId,
+        root: { type: 'device', deviceType: 'phone' },
+        value: 'phone',
+        qualifier: { operator: 'equals' },
+      },
+    },
+  ];
+}
+
+/** `/storage/…` -> `https://host/storage/…`, wherever such a path is the whole text. */
+function withAbsoluteFiles(value: unknown, publicUrl: string): unknown {
+  if (typeof value === 'string') return value.startsWith('/storage/') ? publicUrl + value : value;
+  if (Array.isArray(value)) return value.map((item) => withAbsoluteFiles(item, publicUrl));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, child]) => [key, withAbsoluteFiles(child, publicUrl)]),
+  );
+}

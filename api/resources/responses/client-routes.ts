@@ -1,0 +1,184 @@
+/** Responses on the client API, v1 and v2. No key (contract client-api.md §6 and §7). */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import { type ApiError, badRequest, forbidden, notFound } from '#api/errors.ts';
+import { findContact, findContactByUserId } from '#api/resources/contacts/store.ts';
+import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { clientAddress } from '#gateway/identity/client-ip.ts';
+import { fieldIdsOf, fileRefusal, otherLengthRefusal, ruleRefusal } from './answers.ts';
+import { answersIn } from './body.ts';
+import { emailRefusal, pinRefusal, singleUseRefusal } from './gates.ts';
+import { ClientResponseReply, NewClientResponse, ResponseChange, type ResponseMeta } from './schema.ts';
+import { findResponse } from './store.ts';
+import { readUserAgent } from './user-agent.ts';
+import { changeResponse, createResponse } from './write.ts';
+
+type Version = 'v1' | 'v2';
+
+const WorkspaceParams = Type.Object({ workspaceId: Type.String() });
+const ResponseParams = Type.Object({ workspaceId: Type.String(), responseId: Type.String() });
+
+export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, config, signer } = context;
+  const findsWorkspace = findsPathWorkspace(context);
+
+  for (const version of ['v1', 'v2'] as const) {
+    app.post(
+      `/api/${version}/client/:workspaceId/responses`,
+      {
+        schema: { params: WorkspaceParams, body: NewClientResponse, response: { 200: ClientResponseReply } },
+        // v1 reads the body first, v2 the workspace (contract client-api.md §6.3, row 3).
+        ...(version === 'v1'
+          ? { preValidation: findsWorkspace }
+          : {
+              onRequest: findsWorkspace,
+              config: { malformedJsonMessage: 'Invalid JSON in request body' },
+            }),
+      },
+      async (request) => {
+        const workspace = workspaceOf(request);
+        const { body } = request;
+        const survey = await findSurvey(db, body.surveyId);
+        if (survey === null) throw notFound('Survey', body.surveyId);
+        if (survey.workspaceId !== workspace.id) {
+          throw badRequest('Survey is part of another workspace', { workspaceId: workspace.id });
+        }
+        const data = body.data ?? {};
+        throwFirst(
+          () => closedRefusal(survey),
+          ...gatesOf(version, survey, body),
+          () => fileRefusal(survey, data, config.publicUrl),
+          () => (version === 'v2' ? otherLengthRefusal(survey, data) : null),
+          () => ruleRefusal(survey, data),
+        );
+        const now = toTimestamp(clock());
+        const response = await createResponse(
+          context,
+          survey,
+          {
+            finished: body.finished ?? false,
+            data,
+            variables: body.variables ?? {},
+            ttc: body.ttc ?? {},
+            meta: metaOf(request, survey, body.meta ?? {}),
+            displayId: body.displayId ?? null,
+            singleUseId: body.singleUseId ?? null,
+            endingId: body.endingId ?? null,
+            language: body.language ?? null,
+            createdAt: now,
+            updatedAt: now,
+          },
+          async (trx) => {
+            if (version === 'v1') {
+              return body.userId ? findContactByUserId(trx, workspace.id, body.userId) : null;
+            }
+            return body.contactId ? findContact(trx, workspace.id, body.contactId) : null;
+          },
+        );
+        return { data: { id: response.id, quotaFull: false } };
+      },
+    );
+
+    app.put(
+      `/api/${version}/client/:workspaceId/responses/:responseId`,
+      {
+        schema: { params: ResponseParams, body: ResponseChange, response: { 200: ClientResponseReply } },
+        preValidation: findsWorkspace,
+        config: { malformedJsonMessage: 'Malformed JSON in request body' },
+      },
+      async (request) => {
+        const { responseId } = request.params;
+        const found = await findResponse(db, responseId);
+        if (found === null || found.workspaceId !== workspaceOf(request).id) {
+          throw notFound('Response', responseId);
+        }
+        const survey = await findSurvey(db, found.surveyId);
+        if (survey === null) throw notFound('Survey', found.surveyId);
+        const { body } = request;
+        throwFirst(
+          () => pinRefusal(survey, body.pinAuthToken, signer),
+          () => closedRefusal(survey),
+        );
+        const answers = answersIn(body, fieldIdsOf(survey));
+        const change = {
+          ...answers,
+          finished: body.finished,
+          variables: body.variables ?? undefined,
+          endingId: body.endingId,
+        };
+        const response = await changeResponse(context, survey, responseId, change, (stored, data) => {
+          if (stored.finished) {
+            throw badRequest('Response is already finished', { code: 'response_already_finished' });
+          }
+          throwFirst(
+            () => fileRefusal(survey, answers.data, config.publicUrl),
+            () => otherLengthRefusal(survey, answers.data),
+            () => ruleRefusal(survey, data),
+          );
+        });
+        return { data: { id: response.id, quotaFull: false } };
+      },
+    );
+  }
+
+  /** v2 looks at the single-use link before the PIN and the address (contract client-api.md §6.3). */
+  function gatesOf(
+    version: Version,
+    survey: Survey,
+    { pinAuthToken, singleUseId = null, meta }: NewClientResponse,
+  ): readonly (() => ApiError | null)[] {
+    const url = meta?.url ?? null;
+    const pin = () => pinRefusal(survey, pinAuthToken, signer);
+    const email = () => emailRefusal(survey, url, signer);
+    const singleUse = () => singleUseRefusal(survey, { singleUseId, url }, signer);
+    return version === 'v1' ? [pin, email, singleUse] : [pin, singleUse, email];
+  }
+
+  /** Of the client's own words only these three count; the rest is what we see ourselves. */
+  function metaOf(
+    request: FastifyRequest,
+    survey: Survey,
+    given: NonNullable<NewClientResponse['meta']>,
+  ): ResponseMeta {
+    const { headers } = request;
+    const country = headers['cf-ipcountry'] ?? headers['cloudfront-viewer-country'];
+    return {
+      ...(given.source ? { source: given.source } : {}),
+      ...(given.url ? { url: given.url } : {}),
+      ...(given.action ? { action: given.action } : {}),
+      userAgent: readUserAgent(headers['user-agent'] ?? ''),
+      ...(typeof country === 'string' && country !== '' ? { country } : {}),
+      ...(survey.content.isCaptureIpEnabled ? { ipAddress: addressOf(request) } : {}),
+    };
+  }
+
+  function addressOf(request: FastifyRequest): string {
+    const forwarded = request.headers['x-forwarded-for'] ?? '';
+    const chain = Array.isArray(forwarded) ? forwarded.join(',') : forwarded;
+    return clientAddress(request.socket.remoteAddress, chain, config.trustedProxies, 128).replace(
+      /\/128$/,
+      '',
+    );
+  }
+};
+
+function closedRefusal({ id, content }: Survey): ApiError | null {
+  return content.status === 'inProgress'
+    ? null
+    : forbidden('Survey is not accepting submissions', { surveyId: id });
+}
+
+/** Asks one after the other; the first refusal ends the request. */
+function throwFirst(...checks: readonly (() => ApiError | null)[]): void {
+  for (const check of checks) {
+    const refusal = check();
+    if (refusal !== null) throw refusal;
+  }
+}

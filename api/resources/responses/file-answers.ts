@@ -1,0 +1,50 @@
+/** Answers that are files: addresses of our own storage (contract storage.md §4). Pure. */
+import type { Survey } from '#api/resources/surveys/store.ts';
+import { isRecord } from '#api/shapes.ts';
+import type { Answer } from './schema.ts';
+
+/** What renderers send for a file question that was passed over. */
+const SKIPPED = 'skipped';
+
+/** Is every address in the answer one of a file uploaded for this question, or for this workspace as old clients do? */
+export function isFileOf(survey: Survey, questionId: string, answer: Answer, publicUrl: string): boolean {
+  if (answer === '' || answer === SKIPPED) return true;
+  const files = typeof answer === 'string' ? [answer] : answer;
+  return Array.isArray(files) && files.every((file) => isOwnFile(survey, questionId, file, publicUrl));
+}
+
+function isOwnFile(survey: Survey, questionId: string, address: string, publicUrl: string): boolean {
+  if (address === SKIPPED) return true;
+  const path = address.startsWith(`${publicUrl}/`) ? address.slice(publicUrl.length) : address;
+  const [root, storage, workspaceId, access, ...rest] = path.split('/');
+  if (root !== '' || storage !== 'storage') return false;
+  if (workspaceId !== survey.workspaceId && workspaceId !== survey.environmentId) return false;
+  if (rest.some(isDots) || rest.at(-1) === '') return false;
+  if (rest.length === 1) return access === 'private' || access === 'public';
+  const [surveys, surveyId, elements, elementId] = rest;
+  return (
+    rest.length === 5 &&
+    access === 'private' &&
+    surveys === 'surveys' &&
+    surveyId === survey.id &&
+    elements === 'elements' &&
+    elementId === questionId
+  );
+}
+
+function isDots(part: string): boolean {
+  return /^(\.|%2e){1,2}$/i.test(part);
+}
+
+/** Stored are paths or addresses, read are addresses. */
+export function withAbsoluteFiles(data: unknown, publicUrl: string): unknown {
+  const absolute = (text: unknown): unknown =>
+    typeof text === 'string' && text.startsWith('/storage/') ? publicUrl + text : text;
+  if (!isRecord(data)) return data;
+  return Object.fromEntries(
+    Object.entries(data).map(([id, answer]) => [
+      id,
+      Array.isArray(answer) ? answer.map(absolute) : absolute(answer),
+    ]),
+  );
+}

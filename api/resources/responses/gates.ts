@@ -1,0 +1,71 @@
+/**
+ * What a link survey may demand before it takes a response: a PIN, a verified address, a link that serves once
+ * (contract client-api.md §6.3, rows 8, 9 and 11). Each proof is a signature of ours, see auth/signer.ts.
+ */
+import type { Signer } from '#api/auth/signer.ts';
+import { type ApiError, badRequest, forbidden } from '#api/errors.ts';
+import { isSingleUseTokenValid } from '#api/resources/surveys/single-use.ts';
+import type { Survey } from '#api/resources/surveys/store.ts';
+
+/** What whoever entered the PIN of a survey sends with the response. A new PIN makes the old proofs worthless. */
+export function pinAuthToken(surveyId: string, pin: string, signer: Signer): string {
+  return signer.sign(`floodgate.pin.v1:${surveyId}:${pin}`);
+}
+
+/** What the link in a verification mail carries as `verify`: the address and the proof that it was written to. */
+export function verifiedEmailToken(surveyId: string, email: string, signer: Signer): string {
+  const address = Buffer.from(email).toString('base64url');
+  return `${address}.${signer.sign(verifiedEmailText(surveyId, address))}`;
+}
+
+function verifiedEmailText(surveyId: string, address: string): string {
+  return `floodgate.verified-email.v1:${surveyId}:${address}`;
+}
+
+/** @returns the refusal, or null */
+export function pinRefusal(
+  { id, content }: Survey,
+  token: string | null | undefined,
+  signer: Signer,
+): ApiError | null {
+  if (content.pin === null) return null;
+  const isProven = typeof token === 'string' && signer.verify(`floodgate.pin.v1:${id}:${content.pin}`, token);
+  return isProven ? null : forbidden('Survey is protected by a PIN', { surveyId: id });
+}
+
+/** @param url the address the survey was opened at, from the response's meta */
+export function emailRefusal(
+  { id, content }: Survey,
+  url: string | null | undefined,
+  signer: Signer,
+): ApiError | null {
+  if (content.type !== 'link' || !content.isVerifyEmailEnabled) return null;
+  const token = parseUrl(url)?.searchParams.get('verify') ?? '';
+  const [address = '', signature = ''] = token.split('.');
+  const isProven = address !== '' && signer.verify(verifiedEmailText(id, address), signature);
+  return isProven ? null : forbidden('Survey requires email verification', { surveyId: id });
+}
+
+export function singleUseRefusal(
+  survey: Survey,
+  response: { readonly singleUseId?: string | null; readonly url?: string | null },
+  signer: Signer,
+): ApiError | null {
+  const { id: surveyId, workspaceId, content } = survey;
+  if (content.type !== 'link' || content.singleUse?.enabled !== true) return null;
+  const refusal = (message: string): ApiError => badRequest(message, { surveyId, workspaceId });
+  const { singleUseId, url } = response;
+  if (!singleUseId) return refusal('Missing single use id');
+  if (!url) return refusal('Missing or invalid URL in response metadata');
+  const query = parseUrl(url)?.searchParams;
+  if (query === undefined) return refusal('Invalid URL in response metadata');
+  const suId = query.get('suId');
+  if (suId === null || suId !== singleUseId) return refusal('Invalid single use id');
+  if (!content.singleUse.isEncrypted) return null;
+  const suToken = query.get('suToken') ?? '';
+  return isSingleUseTokenValid(surveyId, suId, suToken, signer) ? null : refusal('Invalid single use id');
+}
+
+function parseUrl(text: string | null | undefined): URL | null {
+  return typeof text === 'string' && URL.canParse(text) ? new URL(text) : null;
+}

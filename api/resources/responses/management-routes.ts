@@ -1,0 +1,226 @@
+/** Responses on the management API (contract management-api.md §5.2). Needs a key; rights go by method. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { principalOf, requireRight } from '#api/auth/plugin.ts';
+import { workspacesWith } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import type { Timestamp } from '#api/db/schema.ts';
+import { badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { requestSlot } from '#api/request-slot.ts';
+import { findContactByUserId } from '#api/resources/contacts/store.ts';
+import { deleteDisplay } from '#api/resources/displays/store.ts';
+import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
+import { isRecord } from '#api/shapes.ts';
+import { readTimestamp, toTimestamp } from '#api/timestamps.ts';
+import { fieldIdsOf, fileRefusal, ruleRefusal } from './answers.ts';
+import { answersIn } from './body.ts';
+import { toResponseReply, toResponseReplyWithNotes } from './reply.ts';
+import {
+  NewManagementResponse,
+  ResponseChange,
+  type ResponseMeta,
+  ResponseReply,
+  ResponseReplyWithNotes,
+} from './schema.ts';
+import {
+  deleteResponse,
+  findResponse,
+  listResponsesOfSurvey,
+  listResponsesOfWorkspaces,
+  type Response,
+  type ResponseWithRelations,
+  withRelations,
+} from './store.ts';
+import { changeResponse, createResponse } from './write.ts';
+
+/** Of one survey, unless the caller says otherwise (contract management-api.md §5.2). */
+const LIMIT_DEFAULT = 25;
+/** The whole list has no default limit in the contract; this bounds it, and larger limits too. */
+const LIMIT_MAX = 1_000;
+/** How far into the list a page may reach; there are dates to narrow it down by in v2. */
+const SKIP_MAX = 1_000_000;
+
+const Params = Type.Object({ responseId: Type.String() });
+const Query = Type.Object({
+  surveyId: Type.Optional(Type.String()),
+  limit: Type.Optional(Type.Integer({ minimum: 1 })),
+  skip: Type.Optional(Type.Integer({ minimum: 0, maximum: SKIP_MAX })),
+});
+
+export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, config } = context;
+  const responses = requestSlot<Response>('response');
+
+  /** Before the body is read: 404 without the response, 401 without the right. */
+  const findsResponse = async (request: FastifyRequest): Promise<void> => {
+    const id = isRecord(request.params) ? String(request.params.responseId) : '';
+    const response = await findResponse(db, id);
+    if (response === null) throw notFound('Response', id);
+    requireRight(request, response.workspaceId);
+    responses.set(request, response);
+  };
+
+  const related = async (response: Response): Promise<ResponseWithRelations> => {
+    const [found] = await withRelations(db, [response]);
+    if (found === undefined) throw new Error('A response came back without itself');
+    return found;
+  };
+
+  for (const prefix of ['/api/v1/management/responses', '/api/v1/responses']) {
+    app.get(
+      prefix,
+      {
+        schema: {
+          querystring: Query,
+          response: { 200: Type.Object({ data: Type.Array(ResponseReplyWithNotes) }) },
+        },
+      },
+      async (request) => {
+        const { surveyId, limit, skip = 0 } = request.query;
+        const found =
+          surveyId === undefined
+            ? await listResponsesOfWorkspaces(db, workspacesWith(principalOf(request), 'read'), {
+                limit: Math.min(limit ?? LIMIT_MAX, LIMIT_MAX),
+                skip,
+              })
+            : await listResponsesOfSurvey(db, (await reachableSurvey(request, surveyId)).id, {
+                limit: Math.min(limit ?? LIMIT_DEFAULT, LIMIT_MAX),
+                skip,
+              });
+        const complete = await withRelations(db, found);
+        return { data: complete.map((response) => toResponseReplyWithNotes(response, config.publicUrl)) };
+      },
+    );
+
+    app.post(
+      prefix,
+      {
+        schema: {
+          body: NewManagementResponse,
+          response: { 200: Type.Object({ data: ResponseReplyWithNotes }) },
+        },
+      },
+      async (request) => {
+        const { body } = request;
+        const survey = await reachableSurvey(request, body.surveyId);
+        const scope = scopeIn(body);
+        if (scope !== null && (await reachableWorkspace(context, request, scope)).id !== survey.workspaceId) {
+          throw badRequest('Survey is part of another workspace', { workspaceId: scope });
+        }
+        const answers = answersIn(body, fieldIdsOf(survey));
+        const refusal =
+          fileRefusal(survey, answers.data, config.publicUrl) ?? ruleRefusal(survey, answers.data);
+        if (refusal !== null) throw refusal;
+        const now = toTimestamp(clock());
+        const createdAt = timestampAt('createdAt', body.createdAt);
+        const { userId } = body;
+        const response = await createResponse(
+          context,
+          survey,
+          {
+            finished: body.finished ?? false,
+            data: answers.data,
+            language: answers.language ?? null,
+            ttc: answers.ttc ?? {},
+            variables: body.variables ?? {},
+            meta: withoutNull(body.meta ?? {}),
+            displayId: body.displayId ?? null,
+            singleUseId: body.singleUseId ?? null,
+            endingId: body.endingId ?? null,
+            createdAt: createdAt ?? now,
+            updatedAt: timestampAt('updatedAt', body.updatedAt) ?? createdAt ?? now,
+          },
+          async (trx) => (userId ? findContactByUserId(trx, survey.workspaceId, userId) : null),
+        );
+        return { data: toResponseReplyWithNotes(await related(response), config.publicUrl) };
+      },
+    );
+
+    app.get(
+      `${prefix}/:responseId`,
+      {
+        schema: { params: Params, response: { 200: Type.Object({ data: ResponseReplyWithNotes }) } },
+        onRequest: findsResponse,
+      },
+      async (request) => ({
+        data: toResponseReplyWithNotes(await related(responses.get(request)), config.publicUrl),
+      }),
+    );
+
+    app.put(
+      `${prefix}/:responseId`,
+      {
+        schema: {
+          params: Params,
+          body: ResponseChange,
+          response: { 200: Type.Object({ data: ResponseReply }) },
+        },
+        onRequest: findsResponse,
+      },
+      async (request) => {
+        const { id, surveyId } = responses.get(request);
+        const { body } = request;
+        const survey = await findSurvey(db, surveyId);
+        if (survey === null) throw notFound('Survey', surveyId);
+        const answers = answersIn(body, fieldIdsOf(survey));
+        const change = {
+          ...answers,
+          finished: body.finished,
+          variables: body.variables ?? undefined,
+          endingId: body.endingId,
+        };
+        const response = await changeResponse(context, survey, id, change, (_stored, data) => {
+          const refusal = fileRefusal(survey, answers.data, config.publicUrl) ?? ruleRefusal(survey, data);
+          if (refusal !== null) throw refusal;
+        });
+        return { data: toResponseReply(await related(response), config.publicUrl) };
+      },
+    );
+
+    app.delete(
+      `${prefix}/:responseId`,
+      {
+        schema: { params: Params, response: { 200: Type.Object({ data: ResponseReply }) } },
+        onRequest: findsResponse,
+      },
+      async (request) => {
+        const response = await related(responses.get(request));
+        await db.transaction().execute(async (trx) => {
+          await deleteResponse(trx, response.id);
+          if (response.displayId !== null) await deleteDisplay(trx, response.displayId);
+        });
+        return { data: toResponseReply(response, config.publicUrl) };
+      },
+    );
+  }
+
+  async function reachableSurvey(request: FastifyRequest, surveyId: string): Promise<Survey> {
+    const survey = await findSurvey(db, surveyId);
+    if (survey === null) throw notFound('Survey', surveyId);
+    requireRight(request, survey.workspaceId);
+    return survey;
+  }
+};
+
+/** @throws ApiError invalid_fields when the text is no date */
+function timestampAt(path: string, text: string | null | undefined): Timestamp | null {
+  if (text === null || text === undefined) return null;
+  const timestamp = readTimestamp(text);
+  if (timestamp === null) throw invalidFields({ [path]: 'must be an ISO 8601 date' });
+  return timestamp;
+}
+
+/** Meta is kept as sent, but for fields that say nothing. */
+function withoutNull({ userAgent, ...texts }: NonNullable<NewManagementResponse['meta']>): ResponseMeta {
+  const filled = (fields: Readonly<Record<string, unknown>>): Record<string, string> =>
+    Object.fromEntries(
+      Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    );
+  const agent = filled(userAgent ?? {});
+  return { ...filled(texts), ...(Object.keys(agent).length > 0 ? { userAgent: agent } : {}) };
+}

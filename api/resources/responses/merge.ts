@@ -1,0 +1,50 @@
+/** How times, and languages and times hidden in answers, are read. Pure. */
+import { isRecord } from '#api/shapes.ts';
+
+export type Times = Readonly<Record<string, number>>;
+
+/** A day: nobody spends longer on a question with the page in front of them. */
+const TTC_MS_MAX = 86_400_000;
+const TOTAL = '_total';
+
+/**
+ * Lays new times over stored ones.
+ *
+ * @returns milliseconds by question id, each within 0 and a day; `_total` is their sum, and there when finished
+ */
+export function mergeTimes(stored: Times, given: Times, finished: boolean): Times {
+  const merged = Object.entries({ ...stored, ...given })
+    .filter(([name]) => name !== TOTAL)
+    .map(([name, ms]) => [name, Math.min(Math.max(ms, 0), TTC_MS_MAX)] as const);
+  const total = merged.reduce((sum, [, ms]) => sum + ms, 0);
+  return { ...Object.fromEntries(merged), ...(finished ? { [TOTAL]: total } : {}) };
+}
+
+export interface Lifted {
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly language?: string;
+  readonly ttc?: Times;
+}
+
+/**
+ * Takes `language` and `ttc` out of the answers, where some clients of the specification put them, unless the survey
+ * has a question of that id (contract README §3 #12).
+ */
+export function liftFromData(data: Readonly<Record<string, unknown>>, fieldIds: ReadonlySet<string>): Lifted {
+  const { language, ttc, ...rest } = data;
+  const isLanguage = typeof language === 'string' && !fieldIds.has('language');
+  const isTtc = isTimes(ttc) && !fieldIds.has('ttc');
+  return {
+    data: {
+      ...rest,
+      ...(language !== undefined && !isLanguage ? { language } : {}),
+      ...(ttc !== undefined && !isTtc ? { ttc } : {}),
+    },
+    ...(isLanguage ? { language } : {}),
+    ...(isTtc ? { ttc } : {}),
+  };
+}
+
+function isTimes(value: unknown): value is Times {
+  return isRecord(value) && Object.values(value).every((item) => typeof item === 'number');
+}

@@ -1,0 +1,46 @@
+/** A response as the v1 management API returns it (contract management-api.md §5.1). Pure. */
+import { withAbsoluteFiles } from './file-answers.ts';
+import type { ResponseWithRelations } from './store.ts';
+
+export function toResponseReply(response: ResponseWithRelations, publicUrl: string) {
+  const { contact, environmentId, workspaceId } = response;
+  return {
+    id: response.id,
+    createdAt: response.createdAt,
+    updatedAt: response.updatedAt,
+    surveyId: response.surveyId,
+    finished: response.finished,
+    endingId: response.endingId,
+    displayId: response.displayId,
+    data: withAbsoluteFiles(response.data, publicUrl),
+    variables: response.variables,
+    ttc: response.ttc,
+    meta: response.meta,
+    // Only an identified contact is a person.
+    person:
+      contact === null || contact.userId === null
+        ? null
+        : {
+            id: contact.id,
+            userId: contact.userId,
+            environmentId,
+            workspaceId,
+            attributes: contact.attributes,
+            createdAt: contact.createdAt,
+            updatedAt: contact.updatedAt,
+          },
+    personAttributes: response.contactAttributes,
+    contact:
+      contact === null
+        ? null
+        : { id: contact.id, ...(contact.userId === null ? {} : { userId: contact.userId }) },
+    contactAttributes: response.contactAttributes,
+    singleUseId: response.singleUseId,
+    language: response.language,
+    tags: response.tags.map((tag) => ({ ...tag, environmentId })),
+  };
+}
+
+export function toResponseReplyWithNotes(response: ResponseWithRelations, publicUrl: string) {
+  return { ...toResponseReply(response, publicUrl), notes: [...response.notes] };
+}

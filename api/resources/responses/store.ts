@@ -1,0 +1,268 @@
+/** Responses. Writes go to `responses` only; contacts, tags and notes are read along. */
+import type { Kysely, Selectable } from 'kysely';
+import type { Database, ResponseTable, Timestamp } from '#api/db/schema.ts';
+import { isId } from '#api/ids.ts';
+import { type Attributes, attributesOf, type Contact } from '#api/resources/contacts/store.ts';
+import type { Times } from './merge.ts';
+import type { Answers, ResponseMeta } from './schema.ts';
+
+export interface Response {
+  readonly id: string;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+  /** That of the survey. */
+  readonly workspaceId: string;
+  readonly surveyId: string;
+  readonly contactId: string | null;
+  readonly displayId: string | null;
+  readonly endingId: string | null;
+  readonly finished: boolean;
+  readonly data: Answers;
+  readonly variables: Readonly<Record<string, string | number>>;
+  readonly ttc: Times;
+  readonly meta: ResponseMeta;
+  /** The contact's attributes when the response was made. */
+  readonly contactAttributes: Attributes | null;
+  readonly singleUseId: string | null;
+  readonly language: string | null;
+}
+
+export interface Tag {
+  readonly id: string;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+  readonly name: string;
+  readonly workspaceId: string;
+}
+
+export interface Note {
+  readonly id: string;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+  readonly text: string;
+  readonly user: { readonly id: string; readonly name: string } | null;
+  readonly isResolved: boolean;
+  readonly isEdited: boolean;
+}
+
+/** A response with everything that replies show of other rows. */
+export interface ResponseWithRelations extends Response {
+  readonly environmentId: string;
+  readonly contact: (Contact & { readonly attributes: Attributes }) | null;
+  readonly tags: readonly Tag[];
+  readonly notes: readonly Note[];
+}
+
+export interface Page {
+  readonly limit: number;
+  readonly skip: number;
+}
+
+export async function findResponse(db: Kysely<Database>, id: string): Promise<Response | null> {
+  if (!isId(id)) return null;
+  const row = await db.selectFrom('responses').selectAll().where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toResponse(row);
+}
+
+/** The newest first, ties by id. Reads as many index entries as the page reaches into the list, and no more. */
+export async function listResponsesOfSurvey(
+  db: Kysely<Database>,
+  surveyId: string,
+  page: Page,
+): Promise<readonly Response[]> {
+  const rows = await db
+    .selectFrom('responses')
+    .selectAll()
+    .where('surveyId', '=', surveyId)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+    .offset(page.skip)
+    .execute();
+  return rows.map(toResponse);
+}
+
+/**
+ * The newest first over several workspaces, ties by id. Finds the ids of each workspace in its index, merges them, and
+ * only then reads rows: sorting all responses of all workspaces would read all of them.
+ */
+export async function listResponsesOfWorkspaces(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+  page: Page,
+): Promise<readonly Response[]> {
+  const newest: { readonly id: string; readonly createdAt: Timestamp }[] = [];
+  for (const workspaceId of workspaceIds) {
+    newest.push(
+      ...(await db
+        .selectFrom('responses')
+        .select(['id', 'createdAt'])
+        .where('workspaceId', '=', workspaceId)
+        .orderBy('createdAt', 'desc')
+        .orderBy('id', 'desc')
+        .limit(page.limit + page.skip)
+        .execute()),
+    );
+  }
+  const ids = newest
+    .sort((a, b) => descending(a.createdAt, b.createdAt) || descending(a.id, b.id))
+    .slice(page.skip, page.skip + page.limit)
+    .map(({ id }) => id);
+  if (ids.length === 0) return [];
+  const rows = await db.selectFrom('responses').selectAll().where('id', 'in', ids).execute();
+  const byId = new Map(rows.map((row) => [row.id, toResponse(row)]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+function descending(a: string, b: string): number {
+  return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/** Four queries for any number of responses. */
+export async function withRelations(
+  db: Kysely<Database>,
+  responses: readonly Response[],
+): Promise<readonly ResponseWithRelations[]> {
+  if (responses.length === 0) return [];
+  const ids = responses.map(({ id }) => id);
+  const contactIds = [...new Set(responses.flatMap(({ contactId }) => contactId ?? []))];
+  const contacts =
+    contactIds.length === 0
+      ? []
+      : await db.selectFrom('contacts').selectAll().where('id', 'in', contactIds).execute();
+  const attributes = await attributesOf(db, contactIds);
+  const contactOf = new Map(
+    contacts.map((contact) => [contact.id, { ...contact, attributes: attributes.get(contact.id) ?? {} }]),
+  );
+  const workspaceIds = [...new Set(responses.map(({ workspaceId }) => workspaceId))];
+  const workspaces = await db
+    .selectFrom('workspaces')
+    .select(['id', 'legacyEnvironmentId'])
+    .where('id', 'in', workspaceIds)
+    .execute();
+  const environmentOf = new Map(workspaces.map((row) => [row.id, row.legacyEnvironmentId ?? row.id]));
+  const tags = Map.groupBy(
+    await db
+      .selectFrom('responseTags')
+      .innerJoin('tags', 'tags.id', 'responseTags.tagId')
+      .selectAll('tags')
+      .select('responseTags.responseId')
+      .where('responseTags.responseId', 'in', ids)
+      .orderBy('tags.name')
+      .execute(),
+    ({ responseId }) => responseId,
+  );
+  const notes = Map.groupBy(
+    await db
+      .selectFrom('responseNotes')
+      .leftJoin('users', 'users.id', 'responseNotes.userId')
+      .selectAll('responseNotes')
+      .select('users.name as userName')
+      .where('responseNotes.responseId', 'in', ids)
+      .orderBy('responseNotes.createdAt')
+      .orderBy('responseNotes.id')
+      .execute(),
+    ({ responseId }) => responseId,
+  );
+  return responses.map((response) => ({
+    ...response,
+    environmentId: environmentOf.get(response.workspaceId) ?? response.workspaceId,
+    contact: response.contactId === null ? null : (contactOf.get(response.contactId) ?? null),
+    tags: (tags.get(response.id) ?? []).map(({ responseId: _, ...tag }) => tag),
+    notes: (notes.get(response.id) ?? []).map((note) => ({
+      id: note.id,
+      createdAt: note.createdAt,
+      updatedAt: note.updatedAt,
+      text: note.text,
+      user: note.userId === null || note.userName === null ? null : { id: note.userId, name: note.userName },
+      isResolved: note.isResolved === 1,
+      isEdited: note.isEdited === 1,
+    })),
+  }));
+}
+
+/** @throws the driver's unique violation when the single-use id was used, or the display has its response */
+export async function insertResponse(db: Kysely<Database>, response: Response): Promise<void> {
+  await db.insertInto('responses').values(toRow(response)).execute();
+}
+
+export async function updateResponse(db: Kysely<Database>, response: Response): Promise<void> {
+  const { id, createdAt: _, ...columns } = toRow(response);
+  await db.updateTable('responses').set(columns).where('id', '=', id).execute();
+}
+
+export async function deleteResponse(db: Kysely<Database>, id: string): Promise<void> {
+  await db.deleteFrom('responses').where('id', '=', id).execute();
+}
+
+/** @throws the driver's unique violation when another response has the display */
+export async function setResponseDisplay(
+  db: Kysely<Database>,
+  id: string,
+  displayId: string,
+  now: Timestamp,
+): Promise<void> {
+  await db.updateTable('responses').set({ displayId, updatedAt: now }).where('id', '=', id).execute();
+}
+
+export async function findResponseIdOfDisplay(
+  db: Kysely<Database>,
+  displayId: string,
+): Promise<string | null> {
+  const row = await db
+    .selectFrom('responses')
+    .select('id')
+    .where('displayId', '=', displayId)
+    .executeTakeFirst();
+  return row?.id ?? null;
+}
+
+export async function isSingleUseIdUsed(
+  db: Kysely<Database>,
+  surveyId: string,
+  singleUseId: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('responses')
+    .select('id')
+    .where('surveyId', '=', surveyId)
+    .where('singleUseId', '=', singleUseId)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Counts in the index `responses_finished`. */
+export async function countFinished(db: Kysely<Database>, surveyId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('responses')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('surveyId', '=', surveyId)
+    .where('finished', '=', 1)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+function toRow(response: Response): Selectable<ResponseTable> {
+  const { contactAttributes } = response;
+  return {
+    ...response,
+    finished: response.finished ? 1 : 0,
+    data: JSON.stringify(response.data),
+    variables: JSON.stringify(response.variables),
+    ttc: JSON.stringify(response.ttc),
+    meta: JSON.stringify(response.meta),
+    contactAttributes: contactAttributes === null ? null : JSON.stringify(contactAttributes),
+  };
+}
+
+function toResponse(row: Selectable<ResponseTable>): Response {
+  return {
+    ...row,
+    finished: row.finished === 1,
+    data: JSON.parse(row.data),
+    variables: JSON.parse(row.variables),
+    ttc: JSON.parse(row.ttc),
+    meta: JSON.parse(row.meta),
+    contactAttributes: row.contactAttributes === null ? null : JSON.parse(row.contactAttributes),
+  };
+}

@@ -1,0 +1,162 @@
+/**
+ * Creating and changing a response, the part that both APIs share: links to a display and a contact, times, and the
+ * survey that ends itself. Each is one transaction.
+ */
+import type { Kysely } from 'kysely';
+import type { Context } from '#api/context.ts';
+import { isUniqueViolation } from '#api/db/database.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { badRequest, conflict, notFound } from '#api/errors.ts';
+import { newId } from '#api/ids.ts';
+import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
+import { findDisplay } from '#api/resources/displays/store.ts';
+import { completeSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { mergeTimes, type Times } from './merge.ts';
+import type { Answers, ResponseMeta } from './schema.ts';
+import {
+  countFinished,
+  findResponse,
+  findResponseIdOfDisplay,
+  insertResponse,
+  isSingleUseIdUsed,
+  type Response,
+  updateResponse,
+} from './store.ts';
+
+export interface NewResponse {
+  readonly finished: boolean;
+  readonly data: Answers;
+  readonly variables: Readonly<Record<string, string | number>>;
+  readonly ttc: Times;
+  readonly meta: ResponseMeta;
+  readonly displayId: string | null;
+  readonly singleUseId: string | null;
+  readonly endingId: string | null;
+  readonly language: string | null;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+}
+
+/** What is undefined stays; maps are laid over the stored ones. */
+export interface Change {
+  readonly finished?: boolean | undefined;
+  readonly data?: Answers | undefined;
+  readonly variables?: Readonly<Record<string, string | number>> | undefined;
+  readonly ttc?: Times | undefined;
+  readonly endingId?: string | null | undefined;
+  readonly language?: string | undefined;
+}
+
+/**
+ * @param contactIn finds whom the response is from, inside the transaction
+ * @throws ApiError bad_request when the display does not fit, conflict when the single-use link was used
+ */
+export async function createResponse(
+  context: Context,
+  survey: Survey,
+  given: NewResponse,
+  contactIn: (trx: Kysely<Database>) => Promise<Contact | null>,
+): Promise<Response> {
+  const { isCompleted, response } = await context.db.transaction().execute(async (trx) => {
+    const contact = await contactIn(trx);
+    if (given.displayId !== null) await checkDisplay(trx, survey, given.displayId, contact);
+    if (given.singleUseId !== null && (await isSingleUseIdUsed(trx, survey.id, given.singleUseId))) {
+      throw alreadySubmitted();
+    }
+    const attributes = contact === null ? null : await attributesOf(trx, [contact.id]);
+    const made: Response = {
+      ...given,
+      id: newId(context.random),
+      workspaceId: survey.workspaceId,
+      surveyId: survey.id,
+      contactId: contact?.id ?? null,
+      contactAttributes: contact === null ? null : (attributes?.get(contact.id) ?? {}),
+      ttc: mergeTimes({}, given.ttc, given.finished),
+    };
+    try {
+      await insertResponse(trx, made);
+    } catch (error) {
+      // With several processes, another one may have come between the checks above and the insert.
+      if (isUniqueViolation(error)) throw given.singleUseId === null ? displayTaken() : alreadySubmitted();
+      throw error;
+    }
+    return { response: made, isCompleted: await completeWhenDue(trx, context, survey, made) };
+  });
+  if (isCompleted) context.states.purge(survey);
+  return response;
+}
+
+/**
+ * @param mayChange called with the response as it is inside the transaction; throws to refuse
+ * @throws ApiError not_found when it was deleted meanwhile
+ */
+export async function changeResponse(
+  context: Context,
+  survey: Survey,
+  responseId: string,
+  change: Change,
+  mayChange: (stored: Response, data: Answers) => void,
+): Promise<Response> {
+  const { isCompleted, response } = await context.db.transaction().execute(async (trx) => {
+    const stored = await findResponse(trx, responseId);
+    if (stored === null) throw notFound('Response', responseId);
+    const data = { ...stored.data, ...change.data };
+    mayChange(stored, data);
+    const finished = change.finished ?? stored.finished;
+    const changed: Response = {
+      ...stored,
+      updatedAt: toTimestamp(context.clock()),
+      finished,
+      data,
+      variables: { ...stored.variables, ...change.variables },
+      ttc: mergeTimes(stored.ttc, change.ttc ?? {}, finished),
+      endingId: change.endingId === undefined ? stored.endingId : change.endingId,
+      language: change.language ?? stored.language,
+    };
+    await updateResponse(trx, changed);
+    return { response: changed, isCompleted: await completeWhenDue(trx, context, survey, changed) };
+  });
+  if (isCompleted) context.states.purge(survey);
+  return response;
+}
+
+function alreadySubmitted() {
+  return conflict('Response already submitted for this single-use link');
+}
+
+function displayTaken() {
+  return badRequest('Display is already linked to a response');
+}
+
+/** Contract client-api.md §6.3, row 15. */
+async function checkDisplay(
+  trx: Kysely<Database>,
+  survey: Survey,
+  displayId: string,
+  contact: Contact | null,
+): Promise<void> {
+  const display = await findDisplay(trx, displayId);
+  if (display === null) throw badRequest('Display not found');
+  if (display.workspaceId !== survey.workspaceId) throw badRequest('Display is part of another workspace');
+  if (display.surveyId !== survey.id) throw badRequest('Display is part of another survey');
+  if ((await findResponseIdOfDisplay(trx, displayId)) !== null) {
+    throw displayTaken();
+  }
+  if (display.contactId !== null && contact !== null && display.contactId !== contact.id) {
+    throw badRequest('Display belongs to another contact');
+  }
+}
+
+/** `autoComplete`: so many finished responses end the survey (contract webhooks-and-events.md §1). */
+async function completeWhenDue(
+  trx: Kysely<Database>,
+  context: Context,
+  survey: Survey,
+  response: Response,
+): Promise<boolean> {
+  const { autoComplete } = survey.content;
+  if (!response.finished || autoComplete === null) return false;
+  if ((await countFinished(trx, survey.id)) < autoComplete) return false;
+  return completeSurvey(trx, survey.id, toTimestamp(context.clock()));
+}

@@ -1,0 +1,96 @@
+/**
+ * Questions and blocks are two views of one survey (contract management-api.md §3.2). Stored are blocks. A question
+ * becomes a block of its own, which takes over the labels of its buttons and its logic; on the way back they return.
+ */
+import { isRecord } from '#api/shapes.ts';
+
+/** What a question has of its own and its block keeps for it. */
+const blockFields = ['buttonLabel', 'backButtonLabel', 'logic', 'logicFallback'] as const;
+
+export interface BlockLike {
+  readonly id: string;
+  readonly elements: readonly object[];
+}
+
+/**
+ * @param questions as written, already known to be objects
+ * @param previous the blocks they replace; a question that stays keeps its block's id, so that links to it hold
+ */
+export function toBlocks(
+  questions: readonly Readonly<Record<string, unknown>>[],
+  previous: readonly BlockLike[],
+  newId: () => string,
+): Record<string, unknown>[] {
+  const knownIds = new Map(
+    previous.flatMap((block) => {
+      const only = block.elements.length === 1 ? idOf(block.elements[0]) : null;
+      return only === null ? [] : [[only, block.id] as const];
+    }),
+  );
+  const blockIds = questions.map((question) => knownIds.get(String(question.id)) ?? newId());
+  const targets = new Map(questions.map((question, i) => [String(question.id), blockIds[i] ?? '']));
+  return questions.map((question, i) => {
+    const element = Object.fromEntries(Object.entries(question).filter(([name]) => !isBlockField(name)));
+    const own = Object.fromEntries(Object.entries(question).filter(([name]) => isBlockField(name)));
+    return {
+      id: blockIds[i],
+      name: `Block ${i + 1}`,
+      elements: [element],
+      ...retargeted(own, 'jumpToQuestion', 'jumpToBlock', targets),
+    };
+  });
+}
+
+/** The buttons' labels go to every question of a block, the logic to the last: it runs when the block is done. */
+export function toQuestions(blocks: readonly BlockLike[]): Record<string, unknown>[] {
+  const targets = new Map(
+    blocks.flatMap((block) => {
+      const first = idOf(block.elements[0]);
+      return first === null ? [] : [[block.id, first] as const];
+    }),
+  );
+  return blocks.flatMap((block) => {
+    const own = Object.fromEntries(Object.entries(block).filter(([name]) => isBlockField(name)));
+    const { logic, logicFallback, ...labels } = retargeted(own, 'jumpToBlock', 'jumpToQuestion', targets);
+    const onLast = {
+      ...(logic === undefined ? {} : { logic }),
+      ...(logicFallback === undefined ? {} : { logicFallback }),
+    };
+    return block.elements.map((element, i) => ({
+      ...element,
+      ...labels,
+      ...(i === block.elements.length - 1 ? onLast : {}),
+    }));
+  });
+}
+
+function isBlockField(name: string): boolean {
+  return blockFields.some((field) => field === name);
+}
+
+function idOf(element: object | undefined): string | null {
+  return isRecord(element) && typeof element.id === 'string' ? element.id : null;
+}
+
+/** Jumps and fallbacks lead to a question in one view and to its block in the other; endings keep their ids. */
+function retargeted(
+  fields: Readonly<Record<string, unknown>>,
+  from: string,
+  to: string,
+  targets: ReadonlyMap<string, string>,
+): Record<string, unknown> {
+  const move = (target: unknown): unknown =>
+    typeof target === 'string' ? (targets.get(target) ?? target) : target;
+  const moveAction = (action: unknown): unknown =>
+    isRecord(action) && action.objective === from
+      ? { ...action, objective: to, target: move(action.target) }
+      : action;
+  const moveRule = (rule: unknown): unknown =>
+    isRecord(rule) && Array.isArray(rule.actions) ? { ...rule, actions: rule.actions.map(moveAction) } : rule;
+  const { logic, logicFallback } = fields;
+  return {
+    ...fields,
+    ...(Array.isArray(logic) ? { logic: logic.map(moveRule) } : {}),
+    ...(logicFallback === undefined ? {} : { logicFallback: move(logicFallback) }),
+  };
+}

@@ -1,0 +1,189 @@
+/**
+ * Reads what a caller wrote into a survey's content: older spellings become ours, texts become localized, defaults fill
+ * what is missing, and then everything is checked. A partial update is laid over what is stored and checked as a whole.
+ */
+import { badRequest, type Details, invalidFields } from '#api/errors.ts';
+import { isRecord, localize, reshape } from '#api/shapes.ts';
+import { readTimestamp } from '#api/timestamps.ts';
+import { checker } from '#api/validation.ts';
+import { toBlocks } from './blocks.ts';
+import { crossIssues } from './cross-checks.ts';
+import { isQuestionType, questionDefaults, questionShapes } from './question-types.ts';
+import { type Block, SurveyContent, surveyDefaults } from './schema.ts';
+import { ruleIssues } from './validation-rules.ts';
+
+type Fields = Record<string, unknown>;
+type Issues = Record<string, string>;
+
+/** A caller mends a list of this length at once; a longer one helps nobody. */
+const ISSUES_MAX = 50;
+
+const contentChecker = checker(SurveyContent);
+const elementCheckers = new Map(
+  Object.entries(questionShapes).map(([type, shape]) => [type, checker(shape)] as const),
+);
+
+/**
+ * @param stored what the body is laid over; null for a new survey
+ * @throws ApiError invalid_fields with a text per path, bad_request for a survey without or with two sorts of questions
+ */
+export function readContent(body: unknown, stored: SurveyContent | null, newId: () => string): SurveyContent {
+  if (!isRecord(body)) throw invalidFields({ body: 'must be object' });
+  const source = questionSource(body, stored === null);
+  const issues: Issues = {};
+  const written: Fields = { ...body, ...overwritesIn(body) };
+  delete written.blocks;
+  if (source === 'questions') {
+    const questions = elementsOf(body.questions, 'questions', issues);
+    written.blocks = toBlocks(questions, stored?.blocks ?? [], newId);
+  } else if (source === 'blocks') {
+    written.blocks = blocksOf(body.blocks, issues);
+  }
+  const merged = { ...(stored ?? surveyDefaults), ...withoutUndefined(written) };
+  const content = mendTop(reshape(SurveyContent, merged, localize));
+  Object.assign(issues, contentChecker.issues(content));
+  refuse(issues, source);
+  if (!contentChecker.is(content)) throw new Error('A survey without issues does not have its shape');
+  refuse({ ...ruleIssuesOf(content.blocks), ...crossIssues(content) }, source);
+  return content;
+}
+
+/** Paths name what the caller wrote: a question is the only element of the block that was made of it. */
+function refuse(issues: Details, source: 'questions' | 'blocks' | 'stored'): void {
+  const entries = Object.entries(issues).map(([path, text]) => [
+    source === 'questions' ? path.replace(/^blocks\.(\d+)(\.elements\.0)?/, 'questions.$1') : path,
+    text,
+  ]);
+  if (entries.length > 0) throw invalidFields(Object.fromEntries(entries.slice(0, ISSUES_MAX)));
+}
+
+/** Which of the two views the caller wrote (contract management-api.md §2, "content rule"). */
+function questionSource(body: Fields, isNew: boolean): 'questions' | 'blocks' | 'stored' {
+  const isFilled = (value: unknown): boolean =>
+    value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
+  const hasQuestions = isFilled(body.questions);
+  const hasBlocks = isFilled(body.blocks);
+  if (hasQuestions && hasBlocks) {
+    throw badRequest('Cannot provide both questions and blocks. Please provide only one of these fields.');
+  }
+  if (hasQuestions) return 'questions';
+  if (hasBlocks) return 'blocks';
+  if (isNew) {
+    throw badRequest('Must provide either questions or blocks. Both cannot be empty.');
+  }
+  return 'stored';
+}
+
+/** Every element, brought into the shape of its type; what is wrong with it is added to the issues. */
+function elementsOf(value: unknown, path: string, issues: Issues): Fields[] {
+  if (!Array.isArray(value)) {
+    issues[path] = 'must be array';
+    return [];
+  }
+  return value.map((given: unknown, i) => {
+    const at = `${path}.${i}`;
+    if (!isRecord(given)) {
+      issues[at] = 'must be object';
+      return {};
+    }
+    const { type } = given;
+    if (!isQuestionType(type)) {
+      issues[`${at}.type`] = `must be one of ${Object.keys(questionShapes).join(', ')}`;
+      return {};
+    }
+    const blockPart = reshape(SurveyContent.properties.blocks.items, given, localize);
+    const { id: _id, name: _name, elements: _elements, ...kept } = isRecord(blockPart) ? blockPart : {};
+    const shaped = reshape(questionShapes[type], mendElement(given, type), localize);
+    Object.assign(issues, elementCheckers.get(type)?.issues(shaped, at));
+    return { ...kept, ...(isRecord(shaped) ? shaped : {}) };
+  });
+}
+
+function blocksOf(value: unknown, issues: Issues): unknown {
+  if (!Array.isArray(value)) return value;
+  return value.map((block: unknown, i) => {
+    if (!isRecord(block)) return block;
+    const elements = elementsOf(block.elements, `blocks.${i}.elements`, issues);
+    return { ...withoutNull(block), elements };
+  });
+}
+
+/** Older spellings of a question, and its defaults. An optional field that is null is not there. */
+function mendElement(given: Fields, type: keyof typeof questionShapes): Fields {
+  const question: Fields = { required: true, ...questionDefaults[type], ...withoutNull(given) };
+  if (typeof question.charLimit === 'boolean') question.charLimit = { enabled: question.charLimit };
+  for (const name of ['rows', 'columns']) {
+    const items = question[name];
+    if (type === 'matrix' && Array.isArray(items)) question[name] = items.map(mendMatrixItem);
+  }
+  if (isRecord(question.validation)) {
+    const { rules } = question.validation;
+    const mended = Array.isArray(rules)
+      ? rules.map((rule: unknown) => (isRecord(rule) ? { params: {}, ...rule } : rule))
+      : rules;
+    question.validation = { ...question.validation, rules: mended };
+  }
+  return question;
+}
+
+/** Rows and columns used to be texts; since then they have an id. */
+function mendMatrixItem(item: unknown, i: number): unknown {
+  const isText = typeof item === 'string' || (isRecord(item) && !('label' in item) && 'default' in item);
+  return isText ? { id: String(i), label: item } : item;
+}
+
+/** Three names for one thing; the newest wins (contract README §3 #28). */
+function overwritesIn(body: Fields): Fields {
+  const name = ['workspaceOverwrites', 'projectOverwrites', 'productOverwrites'].find(
+    (key) => body[key] !== undefined,
+  );
+  // `overwrites` is our own name for it, not one that callers write.
+  if (name === undefined) return { overwrites: undefined };
+  const given = body[name];
+  if (!isRecord(given) || given.overlay !== undefined) return { overwrites: given };
+  const overlay = given.darkOverlay === undefined ? {} : { overlay: given.darkOverlay ? 'dark' : 'light' };
+  return { overwrites: { ...given, ...overlay } };
+}
+
+/** The welcome card's `html` and `subheader` are one text with two names; dates come in many spellings. */
+function mendTop(content: unknown): unknown {
+  if (!isRecord(content)) return content;
+  const mended = { ...content };
+  if (isRecord(mended.welcomeCard)) {
+    const card = { timeToFinish: true, showResponseCount: false, ...withoutNull(mended.welcomeCard) };
+    const text = 'subheader' in card ? card.subheader : 'html' in card ? card.html : undefined;
+    mended.welcomeCard = text === undefined ? card : { ...card, html: text, subheader: text };
+  }
+  for (const name of ['publishOn', 'closeOn']) {
+    const given = mended[name];
+    // What cannot be read stays and fails the check, because an object is no text.
+    if (typeof given === 'string') mended[name] = readTimestamp(given) ?? { unreadable: given };
+  }
+  if (Array.isArray(mended.endings)) {
+    mended.endings = mended.endings.map((ending: unknown) =>
+      isRecord(ending) ? withoutNull(ending) : ending,
+    );
+  }
+  return mended;
+}
+
+function ruleIssuesOf(blocks: readonly Block[]): Issues {
+  return Object.assign(
+    {},
+    ...blocks.flatMap((block, b) =>
+      block.elements.map((element, e) =>
+        element.validation === undefined
+          ? {}
+          : ruleIssues(element.validation, `blocks.${b}.elements.${e}.validation`),
+      ),
+    ),
+  );
+}
+
+function withoutUndefined(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function withoutNull(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}

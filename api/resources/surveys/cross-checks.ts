@@ -1,0 +1,73 @@
+/** What one part of a survey's content demands of another (contract management-api.md §3). */
+import { type Element, reservedIds } from './question-types.ts';
+import type { SurveyContent } from './schema.ts';
+
+type Issues = Record<string, string>;
+
+/** @returns dotted path -> text */
+export function crossIssues(content: SurveyContent): Issues {
+  const issues: Issues = {};
+  checkIds(content, issues);
+  checkElements(content, issues);
+  content.endings.forEach((ending, i) => {
+    const { buttonLink } = ending;
+    if (buttonLink !== undefined && buttonLink !== '' && !/^(https?:\/\/|#recall:)/i.test(buttonLink)) {
+      issues[`endings.${i}.buttonLink`] = 'Give an address that starts with http:// or https://';
+    }
+  });
+  if (content.welcomeCard.enabled && content.welcomeCard.headline === undefined) {
+    issues['welcomeCard.headline'] = 'Required';
+  }
+  content.variables.forEach((variable, i) => {
+    const isOfType = typeof variable.value === (variable.type === 'number' ? 'number' : 'string');
+    if (!isOfType) issues[`variables.${i}.value`] = `must be a ${variable.type}`;
+  });
+  return issues;
+}
+
+function checkIds(content: SurveyContent, issues: Issues): void {
+  const seen = new Set<string>();
+  const claim = (id: string, path: string): void => {
+    if (reservedIds.has(id.toLowerCase())) issues[path] = `"${id}" is reserved; choose another id`;
+    else if (seen.has(id)) issues[path] = `"${id}" is used twice; ids are unique in a survey`;
+    seen.add(id);
+  };
+  content.blocks.forEach((block, b) => {
+    block.elements.forEach((element, e) => {
+      claim(element.id, `blocks.${b}.elements.${e}.id`);
+    });
+  });
+  content.hiddenFields.fieldIds?.forEach((id, i) => {
+    claim(id, `hiddenFields.fieldIds.${i}`);
+  });
+  checkUnique(content.blocks, 'blocks', issues);
+  checkUnique(content.endings, 'endings', issues);
+  checkUnique(content.variables, 'variables', issues);
+}
+
+function checkUnique(items: readonly { readonly id: string }[], path: string, issues: Issues): void {
+  const seen = new Set<string>();
+  items.forEach(({ id }, i) => {
+    if (seen.has(id)) issues[`${path}.${i}.id`] = `"${id}" is used twice; ids are unique in a survey`;
+    seen.add(id);
+  });
+}
+
+function checkElements(content: SurveyContent, issues: Issues): void {
+  content.blocks.forEach((block, b) => {
+    block.elements.forEach((element, e) => {
+      const path = `blocks.${b}.elements.${e}`;
+      if (element.type === 'cta' && element.buttonExternal === true && !element.buttonUrl) {
+        issues[`${path}.buttonUrl`] = 'Required when buttonExternal is true';
+      }
+      const repeated = repeatedChoice(element);
+      if (repeated !== null) issues[`${path}.choices`] = `The id "${repeated}" is used twice`;
+    });
+  });
+}
+
+function repeatedChoice(element: Element): string | null {
+  if (!('choices' in element)) return null;
+  const ids = element.choices.map(({ id }) => id);
+  return ids.find((id, i) => ids.indexOf(id) !== i) ?? null;
+}

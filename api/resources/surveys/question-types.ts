@@ -1,0 +1,250 @@
+/**
+ * The types of question and what belongs to each (contract management-api.md §3.3 and §3.4). Fields that no shape names
+ * are dropped; texts may be written as plain strings (see `reshape`).
+ */
+import { type Static, type TObject, Type } from 'typebox';
+import { Localized, OneOf } from '#api/shapes.ts';
+import { ValidationRules } from './validation-rules.ts';
+
+/** Question, element and hidden-field ids. */
+export const FieldId = Type.String({
+  pattern: '^[A-Za-z0-9_-]{1,255}$',
+  text: 'Use 1 to 255 letters, digits, underscores and hyphens',
+});
+
+/** Ids with a meaning of their own in links and logic, in lower case. */
+export const reservedIds: ReadonlySet<string> = new Set(
+  [
+    'userId',
+    'source',
+    'suid',
+    'end',
+    'start',
+    'welcomeCard',
+    'hidden',
+    'verifiedEmail',
+    'multiLanguage',
+    'embed',
+    'verify',
+  ].map((id) => id.toLowerCase()),
+);
+
+const common = {
+  id: FieldId,
+  headline: Localized,
+  subheader: Type.Optional(Localized),
+  required: Type.Boolean(),
+  imageUrl: Type.Optional(Type.String()),
+  videoUrl: Type.Optional(Type.String()),
+  isDraft: Type.Optional(Type.Boolean()),
+  validation: Type.Optional(ValidationRules),
+};
+
+const Choice = Type.Object({ id: Type.String({ minLength: 1 }), label: Localized });
+const shuffleOption = Type.Optional(
+  OneOf(['none', 'all', 'exceptLast', 'reverseOrderOccasionally', 'reverseOrderExceptLast']),
+);
+const scale = OneOf(['number', 'smiley', 'star']);
+
+function rangeOf(...values: readonly number[]) {
+  return Type.Unsafe<number>({ enum: values });
+}
+
+const scaleLabels = {
+  lowerLabel: Type.Optional(Localized),
+  upperLabel: Type.Optional(Localized),
+  isColorCodingEnabled: Type.Optional(Type.Boolean()),
+};
+
+const multipleChoice = {
+  choices: Type.Array(Choice, { minItems: 2 }),
+  shuffleOption,
+  otherOptionPlaceholder: Type.Optional(Localized),
+  displayType: Type.Optional(OneOf(['list', 'dropdown'])),
+};
+
+const FormPart = Type.Object({
+  show: Type.Boolean(),
+  required: Type.Boolean(),
+  placeholder: Type.Optional(Localized),
+});
+
+const charLimit = Type.Object({
+  enabled: Type.Optional(Type.Boolean()),
+  min: Type.Optional(Type.Number({ minimum: 0 })),
+  max: Type.Optional(Type.Number({ minimum: 0 })),
+});
+
+const imagePattern = '\\.([pP][nN][gG]|[jJ][pP][eE]?[gG]|[wW][eE][bB][pP]|[hH][eE][iI][cC])(\\?.*)?$';
+
+const openText = Type.Object({
+  ...common,
+  type: Type.Literal('openText'),
+  placeholder: Type.Optional(Localized),
+  longAnswer: Type.Optional(Type.Boolean()),
+  inputType: OneOf(['text', 'email', 'url', 'number', 'phone']),
+  charLimit,
+  insightsEnabled: Type.Optional(Type.Boolean()),
+});
+
+const multipleChoiceSingle = Type.Object({
+  ...common,
+  ...multipleChoice,
+  type: Type.Literal('multipleChoiceSingle'),
+});
+
+const multipleChoiceMulti = Type.Object({
+  ...common,
+  ...multipleChoice,
+  type: Type.Literal('multipleChoiceMulti'),
+});
+
+const nps = Type.Object({ ...common, ...scaleLabels, type: Type.Literal('nps') });
+
+const cta = Type.Object({
+  ...common,
+  type: Type.Literal('cta'),
+  buttonExternal: Type.Optional(Type.Boolean()),
+  buttonUrl: Type.Optional(Type.String()),
+  dismissButtonLabel: Type.Optional(Localized),
+  ctaButtonLabel: Type.Optional(Localized),
+  html: Type.Optional(Localized),
+});
+
+const rating = Type.Object({
+  ...common,
+  ...scaleLabels,
+  type: Type.Literal('rating'),
+  scale,
+  range: rangeOf(3, 4, 5, 6, 7, 10),
+});
+
+const csat = Type.Object({ ...common, ...scaleLabels, type: Type.Literal('csat'), scale, range: rangeOf(5) });
+
+const ces = Type.Object({
+  ...common,
+  ...scaleLabels,
+  type: Type.Literal('ces'),
+  scale,
+  range: rangeOf(5, 7),
+});
+
+const consent = Type.Object({
+  ...common,
+  type: Type.Literal('consent'),
+  label: Localized,
+  html: Type.Optional(Localized),
+});
+
+const pictureSelection = Type.Object({
+  ...common,
+  type: Type.Literal('pictureSelection'),
+  allowMulti: Type.Boolean(),
+  choices: Type.Array(
+    Type.Object({
+      id: Type.String({ minLength: 1 }),
+      imageUrl: Type.String({ pattern: imagePattern, text: 'Give the address of a png, jpeg, webp or heic' }),
+    }),
+    { minItems: 2 },
+  ),
+});
+
+const cal = Type.Object({
+  ...common,
+  type: Type.Literal('cal'),
+  calUserName: Type.String({ minLength: 1 }),
+  calHost: Type.Optional(Type.String()),
+});
+
+const date = Type.Object({
+  ...common,
+  type: Type.Literal('date'),
+  html: Type.Optional(Localized),
+  format: OneOf(['M-d-y', 'd-M-y', 'y-M-d']),
+});
+
+const fileUpload = Type.Object({
+  ...common,
+  type: Type.Literal('fileUpload'),
+  allowMultipleFiles: Type.Boolean(),
+  maxSizeInMB: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+  allowedFileExtensions: Type.Optional(Type.Array(Type.String())),
+});
+
+const matrix = Type.Object({
+  ...common,
+  type: Type.Literal('matrix'),
+  rows: Type.Array(Choice, { minItems: 1 }),
+  columns: Type.Array(Choice, { minItems: 1 }),
+  shuffleOption,
+});
+
+const address = Type.Object({
+  ...common,
+  type: Type.Literal('address'),
+  addressLine1: FormPart,
+  addressLine2: FormPart,
+  city: FormPart,
+  state: FormPart,
+  zip: FormPart,
+  country: FormPart,
+});
+
+const contactInfo = Type.Object({
+  ...common,
+  type: Type.Literal('contactInfo'),
+  firstName: FormPart,
+  lastName: FormPart,
+  email: FormPart,
+  phone: FormPart,
+  company: FormPart,
+});
+
+const ranking = Type.Object({
+  ...common,
+  type: Type.Literal('ranking'),
+  choices: Type.Array(Choice, { minItems: 2, maxItems: 25 }),
+  otherOptionPlaceholder: Type.Optional(Localized),
+  shuffleOption,
+});
+
+export const questionShapes = {
+  openText,
+  multipleChoiceSingle,
+  multipleChoiceMulti,
+  nps,
+  cta,
+  rating,
+  csat,
+  ces,
+  consent,
+  pictureSelection,
+  cal,
+  date,
+  fileUpload,
+  matrix,
+  address,
+  contactInfo,
+  ranking,
+} as const satisfies Record<string, TObject>;
+
+export type QuestionType = keyof typeof questionShapes;
+
+/** A question as blocks hold it: what belongs to its block (labels of the buttons, logic) is there. */
+export type Element = { [Type in QuestionType]: Static<(typeof questionShapes)[Type]> }[QuestionType];
+
+/** What applies when a question does not say. */
+export const questionDefaults: Readonly<Partial<Record<QuestionType, object>>> = {
+  openText: { inputType: 'text', charLimit: { enabled: false } },
+  pictureSelection: { allowMulti: false },
+};
+
+export function isQuestionType(type: unknown): type is QuestionType {
+  return typeof type === 'string' && Object.hasOwn(questionShapes, type);
+}
+
+/** The parts of an answer, in the order of its array (contract management-api.md §3.4). */
+export const formParts = {
+  address: ['addressLine1', 'addressLine2', 'city', 'state', 'zip', 'country'],
+  contactInfo: ['firstName', 'lastName', 'email', 'phone', 'company'],
+} as const;

@@ -1,0 +1,104 @@
+/** The other rows a survey refers to: languages, action classes and a segment, all of the same workspace. */
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+import { invalidFields } from '#api/errors.ts';
+import { type ActionClass, listActionClasses } from '#api/resources/action-classes/store.ts';
+import { findSegment } from '#api/resources/segments/store.ts';
+import { type Language, listLanguages } from '#api/resources/workspaces/store.ts';
+import { isRecord } from '#api/shapes.ts';
+
+export interface SurveyLanguage {
+  readonly language: Language;
+  readonly default: boolean;
+  readonly enabled: boolean;
+}
+
+/**
+ * @param given `[{language: code | {code, …}, default?, enabled?}]`
+ * @throws ApiError invalid_fields
+ */
+export async function resolveLanguages(
+  db: Kysely<Database>,
+  workspaceId: string,
+  given: unknown,
+): Promise<readonly SurveyLanguage[]> {
+  const items = arrayAt('languages', given);
+  if (items.length === 0) return [];
+  const known = await listLanguages(db, workspaceId);
+  const resolved = items.map((item, i): SurveyLanguage => {
+    const path = `languages.${i}`;
+    if (!isRecord(item)) throw invalidFields({ [path]: 'must be object' });
+    const written = isRecord(item.language) ? item.language.code : item.language;
+    const language = known.find(({ code }) => code === written);
+    if (language === undefined) {
+      throw invalidFields({ [`${path}.language`]: 'This language does not exist in the workspace' });
+    }
+    return {
+      language,
+      default: flagAt(`${path}.default`, item.default, false),
+      enabled: flagAt(`${path}.enabled`, item.enabled, true),
+    };
+  });
+  const codes = resolved.map(({ language }) => language.code);
+  const repeated = codes.findIndex((code, i) => codes.indexOf(code) !== i);
+  if (repeated >= 0)
+    throw invalidFields({ [`languages.${repeated}.language`]: 'This language is listed twice' });
+  if (resolved.filter((language) => language.default).length > 1) {
+    throw invalidFields({ languages: 'Only one language can be the default' });
+  }
+  return resolved;
+}
+
+/**
+ * @param given `[{actionClass: {id} | {name} | "<name>"}]`; naming the same action twice is naming it once
+ * @throws ApiError invalid_fields
+ */
+export async function resolveTriggers(
+  db: Kysely<Database>,
+  workspaceId: string,
+  given: unknown,
+): Promise<readonly ActionClass[]> {
+  const items = arrayAt('triggers', given);
+  if (items.length === 0) return [];
+  const known = await listActionClasses(db, workspaceId);
+  const found = items.map((item, i) => {
+    const written = isRecord(item) ? item.actionClass : undefined;
+    const isWritten = isRecord(written)
+      ? ({ id, name }: ActionClass) => (written.id === undefined ? name === written.name : id === written.id)
+      : ({ name }: ActionClass) => name === written;
+    const actionClass = known.find(isWritten);
+    if (actionClass === undefined) {
+      throw invalidFields({
+        [`triggers.${i}.actionClass`]: 'This action class does not exist in the workspace',
+      });
+    }
+    return actionClass;
+  });
+  return [...new Set(found)];
+}
+
+/** @throws ApiError invalid_fields unless the segment is one of the workspace; null stays null */
+export async function resolveSegmentId(
+  db: Kysely<Database>,
+  workspaceId: string,
+  given: unknown,
+): Promise<string | null> {
+  if (given === null || given === undefined) return null;
+  const segment = typeof given === 'string' ? await findSegment(db, given) : null;
+  if (segment?.workspaceId !== workspaceId) {
+    throw invalidFields({ segmentId: 'This segment does not exist in the workspace' });
+  }
+  return segment.id;
+}
+
+function arrayAt(path: string, value: unknown): readonly unknown[] {
+  if (value === null || value === undefined) return [];
+  if (!Array.isArray(value)) throw invalidFields({ [path]: 'must be array' });
+  return value;
+}
+
+function flagAt(path: string, value: unknown, fallback: boolean): boolean {
+  if (value === undefined) return fallback;
+  if (typeof value !== 'boolean') throw invalidFields({ [path]: 'must be boolean' });
+  return value;
+}

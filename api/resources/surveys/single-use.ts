@@ -1,0 +1,34 @@
+/**
+ * Links that serve once (contract client-api.md §6.3). A link carries `suId`, and `suToken` when the survey asks for
+ * proof that we made the id: the hex HMAC-SHA-256 over `formbricks.single-use.v1:{surveyId}:{suId}`.
+ */
+import type { Signer } from '#api/auth/signer.ts';
+import { newId, type Random } from '#api/ids.ts';
+
+const purpose = 'formbricks.single-use.v1';
+
+/** A fresh link for a survey; `isSigned` is the survey's `singleUse.isEncrypted`. */
+export function newSingleUseLink(
+  publicUrl: string,
+  surveyId: string,
+  isSigned: boolean,
+  signer: Signer,
+  random: Random,
+): string {
+  const suId = newId(random);
+  const token = isSigned ? `&suToken=${signer.sign(signedText(surveyId, suId))}` : '';
+  return `${publicUrl}/s/${surveyId}?suId=${suId}${token}`;
+}
+
+export function isSingleUseTokenValid(
+  surveyId: string,
+  suId: string,
+  suToken: string,
+  signer: Signer,
+): boolean {
+  return signer.verify(signedText(surveyId, suId), suToken);
+}
+
+function signedText(surveyId: string, suId: string): string {
+  return `${purpose}:${surveyId}:${suId}`;
+}

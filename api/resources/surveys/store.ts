@@ -1,0 +1,208 @@
+/** Surveys with their triggers and languages. Writes go to `surveys`, `surveyTriggers` and `surveyLanguages` only. */
+import type { Kysely, Selectable } from 'kysely';
+import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
+import { isId } from '#api/ids.ts';
+import { type ActionClass, toActionClass } from '#api/resources/action-classes/store.ts';
+import { type Segment, toSegment } from '#api/resources/segments/store.ts';
+import type { SurveyLanguage } from './references.ts';
+import type { SurveyContent } from './schema.ts';
+
+export interface Survey {
+  readonly id: string;
+  readonly workspaceId: string;
+  /** The workspace's legacy environment id, or its own. */
+  readonly environmentId: string;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+  readonly archivedAt: Timestamp | null;
+  readonly content: SurveyContent;
+  readonly segment: Segment | null;
+  /** In the order they were given. */
+  readonly triggers: readonly ActionClass[];
+  readonly languages: readonly SurveyLanguage[];
+}
+
+export async function findSurvey(db: Kysely<Database>, id: string): Promise<Survey | null> {
+  if (!isId(id)) return null;
+  const row = await selectSurveys(db).where('surveys.id', '=', id).executeTakeFirst();
+  if (row === undefined) return null;
+  const [survey] = await withReferences(db, [row]);
+  return survey ?? null;
+}
+
+/** Newest change first, ties by id; archived ones too. */
+export async function listSurveys(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+  page: { readonly limit: number; readonly offset: number },
+): Promise<readonly Survey[]> {
+  if (workspaceIds.length === 0) return [];
+  const rows = await selectSurveys(db)
+    .where('surveys.workspaceId', 'in', workspaceIds)
+    .orderBy('surveys.updatedAt', 'desc')
+    .orderBy('surveys.id', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute();
+  return withReferences(db, rows);
+}
+
+/** What SDKs get to see: app and website surveys in progress, the newest first. */
+export async function listLiveSurveys(
+  db: Kysely<Database>,
+  workspaceId: string,
+  limit: number,
+): Promise<readonly Survey[]> {
+  const rows = await selectSurveys(db)
+    .where('surveys.workspaceId', '=', workspaceId)
+    .where('surveys.status', '=', 'inProgress')
+    .where('surveys.type', 'in', ['app', 'website'])
+    .where('surveys.archivedAt', 'is', null)
+    .orderBy('surveys.createdAt', 'desc')
+    .orderBy('surveys.id', 'desc')
+    .limit(limit)
+    .execute();
+  return withReferences(db, rows);
+}
+
+/** @throws the driver's unique violation when the slug is taken */
+export async function insertSurvey(db: Kysely<Database>, survey: Survey): Promise<void> {
+  await db
+    .insertInto('surveys')
+    .values({
+      ...columnsOf(survey),
+      id: survey.id,
+      workspaceId: survey.workspaceId,
+      createdAt: survey.createdAt,
+    })
+    .execute();
+  await insertReferences(db, survey);
+}
+
+/** Writes the whole survey. @throws the driver's unique violation when the slug is taken */
+export async function updateSurvey(db: Kysely<Database>, survey: Survey): Promise<void> {
+  await db.updateTable('surveys').set(columnsOf(survey)).where('id', '=', survey.id).execute();
+  await db.deleteFrom('surveyTriggers').where('surveyId', '=', survey.id).execute();
+  await db.deleteFrom('surveyLanguages').where('surveyId', '=', survey.id).execute();
+  await insertReferences(db, survey);
+}
+
+/** Responses, displays, triggers and languages go with it; its private segment is the caller's to delete. */
+export async function deleteSurvey(db: Kysely<Database>, id: string): Promise<void> {
+  await db.deleteFrom('surveys').where('id', '=', id).execute();
+}
+
+/** Ends a survey that is in progress. @returns false when it was not */
+export async function completeSurvey(db: Kysely<Database>, id: string, now: Timestamp): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('surveys')
+    .set({ status: 'completed', updatedAt: now })
+    .where('id', '=', id)
+    .where('status', '=', 'inProgress')
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+function columnsOf(survey: Survey) {
+  const { name, type, status, createdBy, slug, ...document } = survey.content;
+  return {
+    name,
+    type,
+    status,
+    createdBy,
+    slug,
+    segmentId: survey.segment?.id ?? null,
+    archivedAt: survey.archivedAt,
+    updatedAt: survey.updatedAt,
+    document: JSON.stringify(document),
+  };
+}
+
+async function insertReferences(db: Kysely<Database>, survey: Survey): Promise<void> {
+  if (survey.triggers.length > 0) {
+    await db
+      .insertInto('surveyTriggers')
+      .values(
+        survey.triggers.map(({ id }, position) => ({ surveyId: survey.id, actionClassId: id, position })),
+      )
+      .execute();
+  }
+  if (survey.languages.length > 0) {
+    await db
+      .insertInto('surveyLanguages')
+      .values(
+        survey.languages.map((item, position) => ({
+          surveyId: survey.id,
+          languageId: item.language.id,
+          isDefault: item.default ? 1 : 0,
+          isEnabled: item.enabled ? 1 : 0,
+          position,
+        })),
+      )
+      .execute();
+  }
+}
+
+type SurveyRow = Selectable<SurveyTable> & { readonly legacyEnvironmentId: string | null };
+
+function selectSurveys(db: Kysely<Database>) {
+  return db
+    .selectFrom('surveys')
+    .innerJoin('workspaces', 'workspaces.id', 'surveys.workspaceId')
+    .selectAll('surveys')
+    .select('workspaces.legacyEnvironmentId');
+}
+
+/** Three queries for any number of surveys. */
+async function withReferences(db: Kysely<Database>, rows: readonly SurveyRow[]): Promise<readonly Survey[]> {
+  const ids = rows.map(({ id }) => id);
+  if (ids.length === 0) return [];
+  const triggers = await db
+    .selectFrom('surveyTriggers')
+    .innerJoin('actionClasses', 'actionClasses.id', 'surveyTriggers.actionClassId')
+    .selectAll('actionClasses')
+    .select('surveyTriggers.surveyId')
+    .where('surveyTriggers.surveyId', 'in', ids)
+    .orderBy('surveyTriggers.position')
+    .execute();
+  const languages = await db
+    .selectFrom('surveyLanguages')
+    .innerJoin('languages', 'languages.id', 'surveyLanguages.languageId')
+    .selectAll('languages')
+    .select(['surveyLanguages.surveyId', 'surveyLanguages.isDefault', 'surveyLanguages.isEnabled'])
+    .where('surveyLanguages.surveyId', 'in', ids)
+    .orderBy('surveyLanguages.position')
+    .execute();
+  const segmentIds = rows.flatMap(({ segmentId }) => (segmentId === null ? [] : [segmentId]));
+  const segments =
+    segmentIds.length === 0
+      ? []
+      : await db.selectFrom('segments').selectAll().where('id', 'in', segmentIds).execute();
+
+  const triggersOf = Map.groupBy(triggers, ({ surveyId }) => surveyId);
+  const languagesOf = Map.groupBy(languages, ({ surveyId }) => surveyId);
+  const segmentOf = new Map(segments.map((segment) => [segment.id, toSegment(segment)]));
+  return rows.map((row): Survey => {
+    const { name, type, status, createdBy, slug, archivedAt } = row;
+    return {
+      id: row.id,
+      workspaceId: row.workspaceId,
+      environmentId: row.legacyEnvironmentId ?? row.workspaceId,
+      createdAt: row.createdAt,
+      updatedAt: row.updatedAt,
+      archivedAt,
+      content: { ...JSON.parse(row.document), name, type, status, createdBy, slug },
+      segment: row.segmentId === null ? null : (segmentOf.get(row.segmentId) ?? null),
+      triggers: (triggersOf.get(row.id) ?? []).map(({ surveyId: _, ...actionClass }) =>
+        toActionClass(actionClass),
+      ),
+      languages: (languagesOf.get(row.id) ?? []).map(
+        ({ surveyId: _, isDefault, isEnabled, ...language }) => ({
+          language,
+          default: isDefault === 1,
+          enabled: isEnabled === 1,
+        }),
+      ),
+    };
+  });
+}

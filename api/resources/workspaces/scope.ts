@@ -1,0 +1,58 @@
+/** Which workspace a request is about: the id in a client path, or in a management body. */
+import type { FastifyRequest } from 'fastify';
+import { requireRight } from '#api/auth/plugin.ts';
+import type { Context } from '#api/context.ts';
+import { badRequest, notFound } from '#api/errors.ts';
+import { requestSlot } from '#api/request-slot.ts';
+import { isRecord } from '#api/shapes.ts';
+import { findWorkspace, type Workspace } from './store.ts';
+
+const slot = requestSlot<Workspace>('workspace');
+
+/** A hook for client routes, before or after the body is read: 404 unless the path's workspace exists. */
+export function findsPathWorkspace(context: Context): (request: FastifyRequest) => Promise<void> {
+  return async (request) => {
+    const id = isRecord(request.params) ? String(request.params.workspaceId) : '';
+    const workspace = await findWorkspace(context.db, id);
+    if (workspace === null) throw notFound('Workspace', id);
+    slot.set(request, workspace);
+  };
+}
+
+/** A hook for creating management routes, after the body is read and before it is checked. */
+export function findsBodyWorkspace(context: Context): (request: FastifyRequest) => Promise<void> {
+  return async (request) => {
+    const scope = scopeIn(request.body);
+    if (scope === null) throw badRequest('workspaceId must be provided');
+    slot.set(request, await reachableWorkspace(context, request, scope));
+  };
+}
+
+/** The workspace that one of the hooks above found. */
+export function workspaceOf(request: FastifyRequest): Workspace {
+  return slot.get(request);
+}
+
+/**
+ * The scope id of a body; `workspaceId` wins over `environmentId`.
+ *
+ * @returns null when there is none
+ * @throws ApiError bad_request when it is not a string
+ */
+export function scopeIn(body: unknown): string | null {
+  const scope = isRecord(body) ? (body.workspaceId ?? body.environmentId ?? null) : null;
+  if (scope !== null && typeof scope !== 'string') throw badRequest('workspaceId must be a string');
+  return scope;
+}
+
+/** @throws ApiError not_found for an unknown id, unauthorized without the right that the method needs */
+export async function reachableWorkspace(
+  context: Context,
+  request: FastifyRequest,
+  scope: string,
+): Promise<Workspace> {
+  const workspace = await findWorkspace(context.db, scope);
+  if (workspace === null) throw notFound('Workspace', scope);
+  requireRight(request, workspace.id);
+  return workspace;
+}

@@ -1,0 +1,119 @@
+/** Workspaces, their languages, and how either of their two ids finds them (contract README §1, rules 5 and 6). */
+import type { Kysely, Selectable } from 'kysely';
+import type { Database, LanguageTable, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
+import { isId } from '#api/ids.ts';
+
+export interface Workspace {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly name: string;
+  /** What replies carry as `environmentId`: the legacy id, or the workspace's own. */
+  readonly environmentId: string;
+  readonly appSetupCompleted: boolean;
+  readonly websiteSetupCompleted: boolean;
+  readonly settings: WorkspaceSettings;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+}
+
+/** Contract client-api.md §2.1, "Settings". */
+export interface WorkspaceSettings {
+  readonly recontactDays: number;
+  readonly clickOutsideClose: boolean;
+  readonly overlay: string;
+  readonly placement: string;
+  readonly inAppSurveyBranding: boolean;
+  readonly styling: unknown;
+}
+
+export type Language = Selectable<LanguageTable>;
+
+export const defaultSettings: WorkspaceSettings = {
+  recontactDays: 7,
+  clickOutsideClose: true,
+  overlay: 'none',
+  placement: 'bottomRight',
+  inAppSurveyBranding: true,
+  styling: { allowStyleOverwrite: true },
+};
+
+/** @param scopeId a workspace id or a legacy environment id; a workspace id wins */
+export async function findWorkspace(db: Kysely<Database>, scopeId: string): Promise<Workspace | null> {
+  if (!isId(scopeId)) return null;
+  const rows = await db
+    .selectFrom('workspaces')
+    .selectAll()
+    .where((where) => where.or([where('id', '=', scopeId), where('legacyEnvironmentId', '=', scopeId)]))
+    .limit(2)
+    .execute();
+  const row = rows.find(({ id }) => id === scopeId) ?? rows[0];
+  return row === undefined ? null : toWorkspace(row);
+}
+
+export async function insertWorkspace(db: Kysely<Database>, workspace: Workspace): Promise<void> {
+  const { settings } = workspace;
+  await db
+    .insertInto('workspaces')
+    .values({
+      id: workspace.id,
+      createdAt: workspace.createdAt,
+      updatedAt: workspace.updatedAt,
+      organizationId: workspace.organizationId,
+      name: workspace.name,
+      legacyEnvironmentId: workspace.environmentId === workspace.id ? null : workspace.environmentId,
+      appSetupCompleted: workspace.appSetupCompleted ? 1 : 0,
+      websiteSetupCompleted: workspace.websiteSetupCompleted ? 1 : 0,
+      recontactDays: settings.recontactDays,
+      clickOutsideClose: settings.clickOutsideClose ? 1 : 0,
+      overlay: settings.overlay,
+      placement: settings.placement,
+      inAppSurveyBranding: settings.inAppSurveyBranding ? 1 : 0,
+      styling: JSON.stringify(settings.styling),
+    })
+    .execute();
+}
+
+/** An SDK has asked for the workspace's state: the app is set up. Not a change of settings, so `updatedAt` stays. */
+export async function markAppSetUp(db: Kysely<Database>, workspaceId: string): Promise<void> {
+  await db
+    .updateTable('workspaces')
+    .set({ appSetupCompleted: 1 })
+    .where('id', '=', workspaceId)
+    .where('appSetupCompleted', '=', 0)
+    .execute();
+}
+
+/** In the order of their codes. */
+export function listLanguages(db: Kysely<Database>, workspaceId: string): Promise<Language[]> {
+  return db
+    .selectFrom('languages')
+    .selectAll()
+    .where('workspaceId', '=', workspaceId)
+    .orderBy('code')
+    .execute();
+}
+
+export async function insertLanguage(db: Kysely<Database>, language: Language): Promise<void> {
+  await db.insertInto('languages').values(language).execute();
+}
+
+function toWorkspace(row: Selectable<WorkspaceTable>): Workspace {
+  return {
+    id: row.id,
+    organizationId: row.organizationId,
+    name: row.name,
+    environmentId: row.legacyEnvironmentId ?? row.id,
+    appSetupCompleted: row.appSetupCompleted === 1,
+    websiteSetupCompleted: row.websiteSetupCompleted === 1,
+    settings: {
+      recontactDays: row.recontactDays,
+      clickOutsideClose: row.clickOutsideClose === 1,
+      overlay: row.overlay,
+      placement: row.placement,
+      inAppSurveyBranding: row.inAppSurveyBranding === 1,
+      styling: JSON.parse(row.styling),
+    },
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+  };
+}
