@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type Logger, pino } from 'pino';
+import { destination, type Logger, pino } from 'pino';
 import { buildAdmin } from './admin.ts';
 import { type Gateway, StoreUnreachableError, startGateway } from './app.ts';
 import {
@@ -169,7 +169,8 @@ let config: GatewayConfig | undefined;
 try {
   const read = readConfig(process.env);
   config = read.config;
-  const log = pino({ level: config.logLevel, base: { service: 'gateway' } });
+  // The log goes to stderr; stdout has the one line for the human who started us.
+  const log = pino({ level: config.logLevel, base: { service: 'gateway' } }, destination(2));
   if (isWorker) await runWorker(config, read.secrets, log);
   else await run(config, read.secrets, log);
 } catch (error) {

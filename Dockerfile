@@ -1,0 +1,21 @@
+# One image for both services; docker-compose.yml says which one a container runs.
+# TypeScript runs as it is, so there is no build stage: install what production needs, copy the sources.
+FROM node:26-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force
+
+FROM node:26-slim
+ENV NODE_ENV=production
+WORKDIR /app
+# Owned by root and read only for the service: it can write its data folder and nothing else.
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY package.json policies.yaml ./
+COPY gateway ./gateway
+COPY api ./api
+RUN mkdir data && chown node:node data
+VOLUME /app/data
+USER node
+EXPOSE 8080
+# Both services; exec form, so that signals reach the program.
+CMD ["node", "api/standalone.ts"]
