@@ -64,10 +64,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       log,
       budgetMs: config.storeTimeoutMs,
       replica: parts.replica,
-      salt,
-      onSalt: (shared) => {
-        if (secrets.identitySecret === null) enforcement.useSalt(shared);
-      },
+      // A configured secret stays here: whoever reads the store must not be able to test guesses.
+      salt: secrets.identitySecret === null ? salt : '',
+      onSalt: (shared) => enforcement.useSalt(shared),
     });
     limiter = guarded;
     const shared = await guarded.connect().catch(async (cause: Error) => {

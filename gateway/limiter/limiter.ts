@@ -22,9 +22,6 @@ export class Bucket {
   exhaustedUntil: Millis = 0;
   /** When its window has surely ended. At or after `exhaustedUntil`; the store's answer travelled in between. */
   resetsAt: Millis = 0;
-  /** Which script the Redis limiter is writing, and this bucket's place in it. */
-  batch = 0;
-  place = 0;
 
   constructor(key: string, policy: Policy, onlyUnproven: boolean) {
     this.key = key;

@@ -23,7 +23,7 @@ export interface GuardedLimiterOptions {
   readonly log: OutageLog;
   readonly budgetMs: Millis;
   readonly replica: string;
-  /** Candidate for the salt that the replicas share; ignored once the store keeps one. */
+  /** Candidate for the salt that the replicas share, ignored once the store keeps one; '': no salt is shared. */
   readonly salt: string;
   /** The replicas agreed on another salt, for instance after the store was emptied. */
   readonly onSalt: (salt: string) => void;

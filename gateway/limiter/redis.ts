@@ -9,7 +9,6 @@
 import { Redis } from 'ioredis';
 import type { Clock, Millis } from '#gateway/clock.ts';
 import {
-  type Bucket,
   type Charge,
   effectiveLimit,
   PROVEN_IN_STORE_MS,
@@ -59,7 +58,7 @@ const CONNECT_TIMEOUT_MS: Millis = 2000;
 const REPLICA_SILENT_SECONDS = 15;
 
 /**
- * KEYS the replicas, the salt; ARGV this replica, the salt to keep when there is none.
+ * KEYS the replicas, the salt; ARGV this replica, the salt to keep when there is none ('': no salt is shared).
  * Replies the number of replicas heard of lately and the salt that all of them share.
  */
 const HEARTBEAT_SCRIPT = `
@@ -67,8 +66,8 @@ local now = tonumber(redis.call('TIME')[1])
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${REPLICA_SILENT_SECONDS})
 redis.call('EXPIRE', KEYS[1], ${REPLICA_SILENT_SECONDS * 4})
-redis.call('SET', KEYS[2], ARGV[2], 'NX')
-return { redis.call('ZCARD', KEYS[1]), redis.call('GET', KEYS[2]) }
+if ARGV[2] ~= '' then redis.call('SET', KEYS[2], ARGV[2], 'NX') end
+return { redis.call('ZCARD', KEYS[1]), ARGV[2] ~= '' and redis.call('GET', KEYS[2]) or '' }
 `;
 const REPLICAS_KEY = 'fg:{control}:replicas';
 const SALT_KEY = 'fg:{control}:salt';
@@ -79,7 +78,6 @@ export class RedisLimiter {
   readonly #redis: Redis;
   readonly #scripts: Scripts;
   #pending: Charge[] = [];
-  #batch = 0;
   /** Why the connection is down, for the log. */
   #lastError: Error = new Error('not connected yet');
 
@@ -140,7 +138,7 @@ export class RedisLimiter {
   /**
    * Tells the store that this replica lives.
    *
-   * @param salt kept there when none is kept yet
+   * @param salt kept there when none is kept yet; '' when the salt is configured and none of the store's business
    * @returns how many replicas live, and the salt that they share
    */
   async heartbeat(salt: string): Promise<{ readonly replicas: number; readonly salt: string }> {
@@ -207,31 +205,32 @@ export class RedisLimiter {
     );
   }
 
-  /** Writes the script's KEYS and ARGV: every bucket once, however many charges of this batch name it. */
+  /**
+   * Writes the script's KEYS and ARGV: every counter once, however many charges of this batch name it. Told apart by
+   * key, not by object: after an eviction the same counter may be known here as two buckets.
+   */
   #script(asked: readonly Asked[]): { readonly keys: number; readonly args: (string | number)[] } {
-    const batch = ++this.#batch;
-    const args: (string | number)[] = [];
+    const places = new Map<string, number>();
     const counters: (string | number)[] = [0];
-    const charges: (string | number)[] = [];
-    const proofs: string[] = [];
-    const placed: Bucket[] = [];
     for (const { charge } of asked) {
-      for (const bucket of charge.buckets) {
-        if (bucket.batch === batch) continue;
-        bucket.batch = batch;
-        bucket.place = placed.push(bucket);
-        args.push(bucket.key);
-        const { policy } = bucket;
+      for (const { key, policy } of charge.buckets) {
+        if (places.has(key)) continue;
+        places.set(key, places.size + 1);
         counters.push(policy.mode === 'shadow' ? -policy.limit : policy.limit, policy.windowMs);
       }
     }
+    counters[0] = places.size;
+    const args: (string | number)[] = [...places.keys()];
+    const charges: (string | number)[] = [];
     for (const { charge, waiters } of asked) {
-      const proof = charge.proof === null ? 0 : placed.length + proofs.push(charge.proof.proofKey);
+      const proof = charge.proof === null ? 0 : args.push(charge.proof.proofKey);
       charges.push(waiters.length, proof, charge.buckets.length);
-      for (const bucket of charge.buckets) charges.push(bucket.onlyUnproven ? -bucket.place : bucket.place);
+      for (const { key, onlyUnproven } of charge.buckets) {
+        const place = places.get(key) ?? 0;
+        charges.push(onlyUnproven ? -place : place);
+      }
     }
-    counters[0] = placed.length;
-    return { keys: placed.length + proofs.length, args: args.concat(proofs, counters, charges) };
+    return { keys: args.length, args: args.concat(counters, charges) };
   }
 
   #answer(asked: readonly Asked[], reply: SpendReply, askedAt: Millis): void {

@@ -223,9 +223,9 @@ t.test('random keys that never work share one limit of their address', async (t)
   });
   for (const store of ['memory', 'Redis']) {
     await t.test(store, async (t) => {
-      const env: Record<string, string> = {};
-      if (store === 'Redis') {
-        const redis = await startRedis();
+      const env: Record<string, string> = { GATEWAY_IDENTITY_SECRET: 'a configured secret' };
+      const redis = store === 'Redis' ? await startRedis() : null;
+      if (redis !== null) {
         t.teardown(() => redis.close());
         env.GATEWAY_REDIS_URL = redis.url;
       }

@@ -125,6 +125,29 @@ t.test('every key expires with its window, so a flood leaves nothing behind', as
   t.strictSame(await redis.client.keys('*'), []);
 });
 
+t.test('one counter known as two buckets is still one counter', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await connected(t, redis.url);
+  const p = policy('twins', 6, 60);
+  await windowWithRoom(60_000, 2000);
+  const admitted = await Promise.all(
+    [new Charge([bucket(p, 'same')], null), new Charge([bucket(p, 'same')], null)].flatMap((charge) =>
+      Array.from(
+        { length: 5 },
+        () =>
+          new Promise<boolean>((resolve) =>
+            limiter.spend(charge, {
+              onSpent: (spent, position) => resolve(position < spent.admitted),
+              onStoreUnavailable: () => resolve(false),
+            }),
+          ),
+      ),
+    ),
+  );
+  t.equal(admitted.filter(Boolean).length, 6);
+});
+
 t.test("somebody else's value under our key is overwritten, not fatal", async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
