@@ -192,16 +192,16 @@ export const surveyDefaults: Omit<SurveyContent, 'name' | 'blocks'> = {
 
 /** The management reply's fields; those with a structure of their own were checked when they were written. */
 export const SurveyReply = Type.Object({
-  ...Object.fromEntries(
-    Object.keys(SurveyContent.properties)
-      .filter((name) => name !== 'overwrites')
-      .map((name) => [name, Type.Unknown()]),
-  ),
   id: Type.String(),
   createdAt: Type.String(),
   updatedAt: Type.String(),
   workspaceId: Type.String(),
   environmentId: Type.String(),
+  ...Object.fromEntries(
+    Object.keys(SurveyContent.properties)
+      .filter((name) => name !== 'overwrites')
+      .map((name) => [name, Type.Unknown()]),
+  ),
   archivedAt: Type.Unknown(),
   questions: Type.Unknown(),
   languages: Type.Unknown(),

@@ -1,0 +1,118 @@
+import t from 'tap';
+import { ConfigError, readConfig, variables } from '#api/config.ts';
+
+function problemsOf(env: Record<string, string>): readonly string[] {
+  try {
+    readConfig(env, '/srv');
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+t.test('an empty environment gives every default, and no secret', async (t) => {
+  const { config, secrets } = readConfig({}, '/srv');
+  t.strictSame(config, {
+    port: 3000,
+    host: '127.0.0.1',
+    trustedProxies: config.trustedProxies,
+    database: { kind: 'file', path: '/srv/data/floodgate.sqlite' },
+    publicUrl: 'http://localhost:8080',
+    logLevel: 'info',
+    bootstrap: { workspaceId: null, email: 'owner@example.com' },
+  });
+  t.equal(config.trustedProxies.kind, 'cidrs');
+  t.strictSame(secrets, { redisUrl: null, bootstrapApiKey: null, bootstrapPassword: null });
+});
+
+t.test('blank is unset', async (t) => {
+  t.equal(readConfig({ API_PORT: ' ', LOG_LEVEL: '' }, '/srv').config.port, 3000);
+});
+
+t.test('what is given is read', async (t) => {
+  const { config, secrets } = readConfig(
+    {
+      API_PORT: '0',
+      API_TRUSTED_PROXIES: '2',
+      DATABASE_URL: 'file:/var/lib/x.sqlite',
+      REDIS_URL: 'rediss://user:secret@redis.example.com:6380/1',
+      PUBLIC_URL: 'https://feedback.example.com/base/',
+      BOOTSTRAP_WORKSPACE_ID: 'ws1',
+      BOOTSTRAP_API_KEY: 'any-key',
+      BOOTSTRAP_EMAIL: 'Me@Example.com',
+      BOOTSTRAP_PASSWORD: 'Password1',
+      LOG_LEVEL: 'DEBUG',
+    },
+    '/srv',
+  );
+  t.match(config, {
+    port: 0,
+    trustedProxies: { kind: 'hops', hops: 2 },
+    database: { kind: 'file', path: '/var/lib/x.sqlite' },
+    publicUrl: 'https://feedback.example.com/base',
+    logLevel: 'debug',
+    bootstrap: { workspaceId: 'ws1', email: 'me@example.com' },
+  });
+  t.strictSame(secrets, {
+    redisUrl: 'rediss://user:secret@redis.example.com:6380/1',
+    bootstrapApiKey: 'any-key',
+    bootstrapPassword: 'Password1',
+  });
+  t.notMatch(JSON.stringify(config), /secret|any-key|Password1/, 'config can be logged');
+});
+
+t.strictSame(readConfig({ DATABASE_URL: 'file::memory:' }, '/srv').config.database, { kind: 'memory' });
+
+const wrong: readonly (readonly [string, string])[] = [
+  ['API_PORT', '65536'],
+  ['API_PORT', 'http'],
+  ['API_PORT', '-1'],
+  ['API_HOST', 'not a host'],
+  ['API_TRUSTED_PROXIES', '10.0.0.0/99'],
+  ['DATABASE_URL', 'postgres://localhost/x'],
+  ['DATABASE_URL', 'file:'],
+  ['DATABASE_URL', 'file:x?mode=ro'],
+  ['REDIS_URL', 'http://localhost'],
+  ['REDIS_URL', 'redis'],
+  ['PUBLIC_URL', 'feedback.example.com'],
+  ['PUBLIC_URL', 'https://x.example/?a=b'],
+  ['PUBLIC_URL', 'https://me:pw@x.example'],
+  ['BOOTSTRAP_WORKSPACE_ID', 'Has-Capitals'],
+  ['BOOTSTRAP_API_KEY', 'with space'],
+  ['BOOTSTRAP_EMAIL', 'nobody'],
+  ['BOOTSTRAP_PASSWORD', 'Short1'],
+  ['BOOTSTRAP_PASSWORD', 'nocapital1'],
+  ['BOOTSTRAP_PASSWORD', 'Nodigits'],
+  ['LOG_LEVEL', 'loud'],
+];
+for (const [name, value] of wrong) {
+  t.test(`${name}=${value} is refused by name`, async (t) => {
+    const problems = problemsOf({ [name]: value });
+    t.equal(problems.length, 1);
+    t.match(problems[0], new RegExp(`^${name}: \\S`));
+  });
+}
+
+t.test('all mistakes are reported together, in the order of the variables', async (t) => {
+  const problems = problemsOf({ LOG_LEVEL: 'loud', API_PORT: 'x', PUBLIC_URL: 'x' });
+  t.strictSame(
+    problems.map((problem) => problem.split(':')[0]),
+    ['API_PORT', 'PUBLIC_URL', 'LOG_LEVEL'],
+  );
+});
+
+t.test('a refusal repeats no secret', async (t) => {
+  const problems = problemsOf({
+    REDIS_URL: 'http://:hunter2@x',
+    BOOTSTRAP_API_KEY: 'hunter2 x',
+    BOOTSTRAP_PASSWORD: 'hunter2',
+  });
+  t.equal(problems.length, 3);
+  t.notMatch(problems.join(), /hunter2/);
+});
+
+t.test('the table names each variable once, and says what it means', async (t) => {
+  t.equal(new Set(variables.map(({ name }) => name)).size, variables.length);
+  for (const { name, meaning } of variables) t.ok(meaning.length > 10, name);
+});

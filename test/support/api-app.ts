@@ -1,0 +1,186 @@
+/** The API in process: real SQLite in memory, a clock that the test moves, and one workspace with a key for all of it. */
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, InjectOptions } from 'fastify';
+import { pino } from 'pino';
+import { buildApp } from '#api/app.ts';
+import { hashApiKey } from '#api/auth/api-key.ts';
+import type { Permission } from '#api/auth/principal.ts';
+import { createSigner } from '#api/auth/signer.ts';
+import { bootstrap } from '#api/bootstrap.ts';
+import { readConfig } from '#api/config.ts';
+import type { Context } from '#api/context.ts';
+import { openDatabase } from '#api/db/database.ts';
+import { migrate } from '#api/db/migrate.ts';
+import { newId, type Random } from '#api/ids.ts';
+import { createStateCache } from '#api/resources/environment/cache.ts';
+import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
+
+export const workspaceId = 'ws1';
+export const apiKey = 'fbk_test';
+export const publicUrl = 'https://feedback.example.com';
+export const startOfTime = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly text: string;
+  /** The body as JSON; throws when it is not. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a reply by reading it
+  readonly json: any;
+}
+
+export interface TestApi {
+  readonly app: FastifyInstance;
+  readonly context: Context;
+  advance(ms: number): void;
+  /** A request with the key of the workspace; a body that is not text is sent as JSON. */
+  manage(method: Method, url: string, body?: unknown): Promise<Reply>;
+  /** A request without credentials. */
+  client(method: Method, url: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
+  /** Another workspace of the same organization, beyond the reach of the first key. */
+  addWorkspace(id: string, environmentId?: string): Promise<void>;
+  /** Another key. @returns it */
+  addKey(permissions: Readonly<Record<string, Permission>>): Promise<string>;
+  close(): Promise<void>;
+}
+
+type Method = NonNullable<InjectOptions['method']>;
+
+/** The same bytes in every run: hashes of a counter. */
+export function countingRandom(): Random {
+  let count = 0;
+  return (bytes) => {
+    const chunks: Buffer[] = [];
+    for (let length = 0; length < bytes; length += 32) {
+      count += 1;
+      chunks.push(createHash('sha256').update(String(count)).digest());
+    }
+    return Buffer.concat(chunks).subarray(0, bytes);
+  };
+}
+
+export async function startApi(): Promise<TestApi> {
+  let now = startOfTime;
+  const clock = (): number => now;
+  const random = countingRandom();
+  const { config, secrets } = readConfig(
+    {
+      DATABASE_URL: 'file::memory:',
+      PUBLIC_URL: publicUrl,
+      BOOTSTRAP_WORKSPACE_ID: workspaceId,
+      BOOTSTRAP_API_KEY: apiKey,
+      BOOTSTRAP_PASSWORD: 'Password1',
+    },
+    '/',
+  );
+  const db = openDatabase(config.database);
+  await migrate(db, clock);
+  const context: Context = {
+    config,
+    db,
+    clock,
+    random,
+    signer: createSigner(Buffer.from('a secret of the tests')),
+    states: createStateCache(clock),
+  };
+  await bootstrap(context, secrets);
+  const app = await buildApp(context, pino({ level: 'silent' }));
+
+  const call = async (options: InjectOptions): Promise<Reply> => {
+    const response = await app.inject(options);
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      text: response.body,
+      get json() {
+        return JSON.parse(response.body);
+      },
+    };
+  };
+  const payloadOf = (body: unknown): { payload?: string } =>
+    body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) };
+  const timestamp = (): string => new Date(now).toISOString();
+
+  return {
+    app,
+    context,
+    advance: (ms) => {
+      now += ms;
+    },
+    manage: (method, url, body) =>
+      call({ method, url, headers: { 'x-api-key': apiKey }, ...payloadOf(body) }),
+    client: (method, url, body, headers = {}) => call({ method, url, headers, ...payloadOf(body) }),
+    async addWorkspace(id, environmentId = id) {
+      const { id: organizationId } = await db
+        .selectFrom('organizations')
+        .select('id')
+        .executeTakeFirstOrThrow();
+      await insertWorkspace(db, {
+        id,
+        organizationId,
+        name: `Workspace ${id}`,
+        environmentId,
+        appSetupCompleted: false,
+        websiteSetupCompleted: false,
+        settings: defaultSettings,
+        createdAt: timestamp(),
+        updatedAt: timestamp(),
+      });
+    },
+    async addKey(permissions) {
+      const { id: organizationId } = await db
+        .selectFrom('organizations')
+        .select('id')
+        .executeTakeFirstOrThrow();
+      const id = newId(random);
+      const key = `fbk_${id}`;
+      await db
+        .insertInto('apiKeys')
+        .values({
+          id,
+          organizationId,
+          label: 'Test',
+          hashedKey: hashApiKey(key),
+          organizationRead: 1,
+          organizationWrite: 1,
+          createdBy: null,
+          createdAt: timestamp(),
+          lastUsedAt: null,
+        })
+        .execute();
+      for (const [workspace, permission] of Object.entries(permissions)) {
+        await db
+          .insertInto('apiKeyPermissions')
+          .values({ apiKeyId: id, workspaceId: workspace, permission })
+          .execute();
+      }
+      return key;
+    },
+    async close() {
+      await app.close();
+      await db.destroy();
+    },
+  };
+}
+
+/** The smallest survey that can be answered. */
+export function surveyBody(overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    workspaceId,
+    name: 'Survey',
+    status: 'inProgress',
+    questions: [{ id: 'q1', type: 'openText', headline: { default: 'What?' } }],
+    ...overrides,
+  };
+}
+
+/** Creates a survey and returns what the API says about it. */
+export async function addSurvey(
+  api: TestApi,
+  overrides: Record<string, unknown> = {},
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+): Promise<any> {
+  const reply = await api.manage('POST', '/api/v1/management/surveys', surveyBody(overrides));
+  if (reply.status !== 200) throw new Error(`The survey was refused: ${reply.text}`);
+  return reply.json.data;
+}
