@@ -81,16 +81,22 @@ function rewrite(raw: string): Target | BadTarget {
   const decoded = decodeUnreserved(sent);
   if (typeof decoded !== 'string') return decoded;
 
-  const kept: string[] = [];
   const segments = decoded.split('/');
+  const path = resolved(segments);
+  const last = segments.at(-1);
+  const trailingSlash = path !== '/' && (last === '' || last === '.' || last === '..');
+  return { ok: true, path, query, trailingSlash };
+}
+
+/** Joins what is left once dot segments are followed and empty ones dropped; the first one stands before the path. */
+function resolved(segments: readonly string[]): string {
+  const kept: string[] = [];
   for (let i = 1; i < segments.length; i++) {
     const segment = segments[i] ?? '';
     if (segment === '..') kept.pop();
     else if (segment !== '' && segment !== '.') kept.push(segment);
   }
-  const last = segments.at(-1);
-  const trailingSlash = kept.length > 0 && (last === '' || last === '.' || last === '..');
-  return { ok: true, path: `/${kept.join('/')}`, query, trailingSlash };
+  return `/${kept.join('/')}`;
 }
 
 /** Decodes %41 to A but leaves %20 and %C3 as they are, in upper case; raw bytes beyond ASCII become %XX. */
@@ -133,10 +139,16 @@ function hex(byte: number): string {
  */
 export function withoutSegmentParameters(path: string): string | null {
   if (!path.includes(';') && !path.includes('%3B')) return null;
-  const stripped = path
-    .split('/')
-    .map((segment) => segment.replace(/(?:;|%3B).*$/s, ''))
-    .join('/');
-  const target = rewrite(stripped);
-  return target.ok ? target.path : null;
+  return resolved(path.split('/').map((segment) => segment.replace(/(?:;|%3B).*$/, '')));
+}
+
+/**
+ * What a segment of a canonical path stands for, byte by byte. Only unreserved characters have one canonical spelling:
+ * `@me` and `%40me` go to the upstream as they came, and many upstreams read them as the same.
+ */
+export function meaningOf(segment: string): string {
+  if (!segment.includes('%')) return segment;
+  return segment.replace(/%([0-9A-F]{2})/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  );
 }
