@@ -7,7 +7,7 @@ import { Settings } from 'typebox/system';
 import { Value } from 'typebox/value';
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import type { Identifier, Policy, PolicySet } from './policy.ts';
-import { covers, parseRoute, type Route } from './route.ts';
+import { coveredBy, parseRoute, type Route } from './route.ts';
 import { type PolicyFile, policyFileSchema } from './schema.ts';
 
 export interface Problem {
@@ -259,11 +259,12 @@ function build(
       );
     }
     const route = routeAt([...here, 'route'], row.route);
-    const blocker = route === null ? undefined : exclude.find((wide) => covers(wide, route));
-    if (blocker !== undefined) {
+    const blockers = route === null ? [] : coveredBy(route, exclude);
+    if (blockers.length > 0) {
+      const texts = blockers.map(({ text }) => `"${text}"`).join(' and ');
       report(
         [...here, 'route'],
-        `unreachable: exclude takes out "${blocker.text}", which covers this whole route; remove one of them`,
+        `unreachable: exclude takes out ${texts}, so nothing is left of this route; remove one of them`,
       );
     }
     const windowSeconds = Number(row.window.slice(0, -1)) * (WINDOW_UNITS_SECONDS[row.window.slice(-1)] ?? 0);

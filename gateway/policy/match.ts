@@ -5,11 +5,13 @@
  */
 import type { Identifier, Policy, PolicySet } from './policy.ts';
 import type { Route } from './route.ts';
-import { canonicalTarget, withoutSegmentParameters } from './target.ts';
+import { canonicalTarget, meaningOf, withoutSegmentParameters } from './target.ts';
 
 /** A set of policies that applies to a request, in file order. */
 export interface Cover {
   readonly policies: readonly Policy[];
+  /** What is counted: each of their counters once, as the first row in the file that uses it. */
+  readonly counters: readonly Policy[];
   /** Whose identities are needed to charge them, each once. */
   readonly identifiers: readonly Identifier[];
 }
@@ -48,7 +50,11 @@ export function createMatcher(set: PolicySet): Matcher {
     const key = sorted.map((policy) => policy.index).join();
     let cover = covers.get(key);
     if (cover === undefined) {
-      cover = { policies: sorted, identifiers: [...new Set(sorted.map((policy) => policy.identifier))] };
+      cover = {
+        policies: sorted,
+        counters: [...new Set(sorted.map((policy) => set.policies[policy.bucketId] ?? policy))],
+        identifiers: [...new Set(sorted.map((policy) => policy.identifier))],
+      };
       covers.set(key, cover);
     }
     return cover;
@@ -95,9 +101,8 @@ interface Node<T> {
   param: Node<T> | null;
   /** Values whose route ends here. */
   readonly here: Entry<T>[];
-  /** Values whose route takes all that follows, also nothing / at least one segment. */
+  /** Values whose route takes all that follows, also nothing. */
   readonly below: Entry<T>[];
-  readonly strictlyBelow: Entry<T>[];
 }
 
 interface Entry<T> {
@@ -114,7 +119,7 @@ class RouteTree<T> {
       let list = (at: Node<T>): Entry<T>[] => at.here;
       for (const segment of route.segments) {
         if (segment.kind === 'rest') {
-          list = segment.atLeast === 0 ? (at) => at.below : (at) => at.strictlyBelow;
+          list = (at) => at.below;
         } else if (segment.kind === 'param') {
           node.param ??= newNode();
           node = node.param;
@@ -134,14 +139,15 @@ class RouteTree<T> {
   /** @param path canonical */
   find(method: string, path: string): readonly T[] {
     const found: T[] = [];
-    const segments = path === '/' ? [] : path.slice(1).split('/');
+    let segments = path === '/' ? [] : path.slice(1).split('/');
+    if (path.includes('%')) segments = segments.map(meaningOf);
     walk(this.#root, segments, 0, method, found);
     return found;
   }
 }
 
 function newNode<T>(): Node<T> {
-  return { literals: new Map(), param: null, here: [], below: [], strictlyBelow: [] };
+  return { literals: new Map(), param: null, here: [], below: [] };
 }
 
 function walk<T>(node: Node<T>, segments: readonly string[], at: number, method: string, found: T[]): void {
@@ -151,7 +157,6 @@ function walk<T>(node: Node<T>, segments: readonly string[], at: number, method:
     collect(node.here, method, found);
     return;
   }
-  collect(node.strictlyBelow, method, found);
   const literal = node.literals.get(segment);
   if (literal !== undefined) walk(literal, segments, at + 1, method, found);
   if (node.param !== null) walk(node.param, segments, at + 1, method, found);

@@ -29,7 +29,10 @@ export interface Policy {
   readonly windowSeconds: Seconds;
   /** Name of the counter: the policy's own unless rows share one. */
   readonly bucket: string;
-  /** Number of that counter: the index of the first policy that uses it. */
+  /**
+   * Number of that counter: the index of the first policy that uses it. That one speaks for the counter in headers,
+   * metrics and denials, so that a reply does not depend on which row was asked first.
+   */
   readonly bucketId: number;
   /** Shadow policies count and report, and never deny. */
   readonly mode: 'enforce' | 'shadow';

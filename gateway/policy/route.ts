@@ -6,12 +6,15 @@
  * `DELETE /a/{name*}` the rest, slashes included, at least one segment
  * `OPTIONS *`        every path
  */
+import { METHODS } from 'node:http';
+import { canonicalTarget, meaningOf } from './target.ts';
 
 export type Segment =
+  /** `text` is the meaning of a canonical segment. */
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'param' }
-  /** All that follows; `atLeast` 0 also matches nothing. */
-  | { readonly kind: 'rest'; readonly atLeast: 0 | 1 };
+  /** All that follows, also nothing. */
+  | { readonly kind: 'rest' };
 
 export interface Route {
   /** As written, for reports. */
@@ -21,9 +24,8 @@ export interface Route {
   readonly segments: readonly Segment[];
 }
 
-const METHOD = /^[A-Z]+$/;
-/** What may stand in a literal segment: what a canonical path can contain. */
-const LITERAL = /^(?:[A-Za-z0-9\-_~!$&'()+,=:@.]|%[0-9A-F]{2})+$/;
+/** What may stand in a literal segment. */
+const LITERAL = /^(?:[A-Za-z0-9\-_~!$&'()+,=:@.]|%[0-9A-Fa-f]{2})+$/;
 const PARAM = /^\{[A-Za-z][A-Za-z0-9_]*(\*?)\}$/;
 
 /** @throws Error that says what is wrong with the route and how to write it */
@@ -45,9 +47,9 @@ function parseMethods(text: string): ReadonlySet<string> | null {
   if (text === '*') return null;
   const methods = new Set<string>();
   for (const method of text.split(',')) {
-    if (!METHOD.test(method)) {
+    if (!METHODS.includes(method)) {
       throw new Error(
-        `method "${method}" must be upper-case letters, several joined by commas without spaces, or *`,
+        `method "${method}" is unknown; write upper-case methods such as GET, several joined by commas without spaces, or *`,
       );
     }
     if (method === 'HEAD') throw new Error('HEAD counts as GET: write GET');
@@ -58,48 +60,62 @@ function parseMethods(text: string): ReadonlySet<string> | null {
 }
 
 function parsePattern(pattern: string): Segment[] {
-  if (pattern === '*') return [{ kind: 'rest', atLeast: 0 }];
+  if (pattern === '*') return [{ kind: 'rest' }];
   if (!pattern.startsWith('/'))
     throw new Error(`path "${pattern}" must begin with /, or be * for every path`);
   if (pattern === '/') return [];
   const parts = pattern.slice(1).split('/');
-  return parts.map((part, i): Segment => {
-    const isLast = i === parts.length - 1;
-    const param = PARAM.exec(part);
-    if (part === '*' || param?.[1] === '*') {
-      if (!isLast) throw new Error(`${part} matches the rest of the path, so it must be the last segment`);
-      return { kind: 'rest', atLeast: part === '*' ? 0 : 1 };
-    }
-    if (param !== null) return { kind: 'param' };
+  return parts.flatMap((part, i): Segment[] => {
     if (part === '')
       throw new Error(
         `path "${pattern}" has an empty segment; matching ignores repeated and trailing slashes`,
       );
-    if (part === '.' || part === '..' || !LITERAL.test(part)) {
-      throw new Error(
-        `segment "${part}" must be a literal without wildcards, {param} for one segment, or * at the end for everything below`,
-      );
-    }
-    return { kind: 'literal', text: part };
+    const param = PARAM.exec(part);
+    const isRest = part === '*' || param?.[1] === '*';
+    if (isRest && i < parts.length - 1)
+      throw new Error(`${part} matches the rest of the path, so it must be the last segment`);
+    if (part === '*') return [{ kind: 'rest' }];
+    // {name*} is at least one segment.
+    if (isRest) return [{ kind: 'param' }, { kind: 'rest' }];
+    if (param !== null) return [{ kind: 'param' }];
+    return [{ kind: 'literal', text: parseLiteral(part) }];
   });
 }
 
-/** Does `wide` match every request that `narrow` matches? */
-export function covers(wide: Route, narrow: Route): boolean {
-  if (wide.methods !== null) {
-    if (narrow.methods === null) return false;
-    for (const method of narrow.methods) if (!wide.methods.has(method)) return false;
+function parseLiteral(part: string): string {
+  const target = canonicalTarget(`/${part}`);
+  if (!LITERAL.test(part) || (target.ok && target.path === '/')) {
+    throw new Error(
+      `segment "${part}" must be a literal without wildcards (other characters percent-encoded), {param} for one segment, or * at the end for everything below`,
+    );
   }
-  return coversFrom(wide.segments, narrow.segments, 0);
+  if (!target.ok)
+    throw new Error(
+      `segment "${part}" can match no request, because such requests get 400: ${target.reason}`,
+    );
+  return meaningOf(target.path.slice(1));
 }
 
-function coversFrom(wide: readonly Segment[], narrow: readonly Segment[], at: number): boolean {
-  const w = wide[at];
-  const n = narrow[at];
-  if (w?.kind === 'rest')
-    return w.atLeast === 0 || (n !== undefined && !(n.kind === 'rest' && n.atLeast === 0));
-  if (w === undefined || n === undefined) return w === n;
-  if (n.kind === 'rest') return false;
-  if (w.kind === 'literal' && (n.kind !== 'literal' || n.text !== w.text)) return false;
-  return coversFrom(wide, narrow, at + 1);
+/** The routes among `wide` that together match every request that `narrow` matches; none when they leave some. */
+export function coveredBy(narrow: Route, wide: readonly Route[]): Route[] {
+  const wideEnough = wide.filter(({ segments }) => coversPath(segments, narrow.segments));
+  const covering = new Set<Route>();
+  for (const method of narrow.methods ?? [null]) {
+    const one = wideEnough.find(
+      ({ methods }) => methods === null || (method !== null && methods.has(method)),
+    );
+    if (one === undefined) return [];
+    covering.add(one);
+  }
+  return [...covering];
+}
+
+function coversPath(wide: readonly Segment[], narrow: readonly Segment[]): boolean {
+  for (const [at, w] of wide.entries()) {
+    if (w.kind === 'rest') return true;
+    const n = narrow[at];
+    if (n === undefined || n.kind === 'rest') return false;
+    if (w.kind === 'literal' && (n.kind !== 'literal' || n.text !== w.text)) return false;
+  }
+  return wide.length === narrow.length;
 }

@@ -1,0 +1,258 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { createMatcher, type Matcher } from '#gateway/policy/match.ts';
+import { canonicalTarget, meaningOf, withoutSegmentParameters } from '#gateway/policy/target.ts';
+
+/** A matcher whose policies are named by their position, `p0` on. */
+function matcherOf(routes: readonly string[], exclude: readonly string[] = []): Matcher {
+  return createMatcher(
+    loadPolicies(
+      JSON.stringify({
+        version: 1,
+        identifiers: { ip: { source: 'client-address' } },
+        exclude,
+        policies: routes.map((route, i) => ({
+          name: `p${i}`,
+          route,
+          identifier: 'ip',
+          limit: 5,
+          window: '1m',
+        })),
+      }),
+      'policies.json',
+    ),
+  );
+}
+
+/** Names of the matching policies. */
+function matched(match: Matcher, method: string, target: string): string {
+  const result = match(method, target);
+  if (!result.ok) return '400';
+  return (result.cover?.policies ?? []).map(({ name }) => name).join(' ');
+}
+
+t.test('every kind of pattern matches what it says, and nothing else', async (t) => {
+  const cases: readonly (readonly [route: string, hits: readonly string[], misses: readonly string[]])[] = [
+    [
+      'GET /a/b',
+      ['/a/b', '/a/b/', '/a/b?x=/c', '/%61/b', '//a//b', '/c/../a/./b', 'http://host/a/b', '/a;x/b;y=z'],
+      ['/', '/a', '/a/b/c', '/A/b', '/a/b.', '/a/b%20', '/x/a/b'],
+    ],
+    ['GET /', ['/', '//', '/..', '/?a', 'http://host', '/;x'], ['/a', '/.a']],
+    [
+      'GET /a/{id}/b',
+      ['/a/1/b', '/a/%C3%A9/b', '/a/;x/b/../../1/b', '/a/../a/1/b/'],
+      ['/a/b', '/a//b', '/a/1/2/b', '/a/1', '/a/1/b/c'],
+    ],
+    [
+      'GET /a/*',
+      ['/a', '/a/', '/a/b', '/a/b/c/d', '/a?b', '/a;x', '/a/..;/a'],
+      ['/', '/ab', '/b/a', '/a/..'],
+    ],
+    ['GET /a/{name*}', ['/a/b', '/a/b/c', '/a/b%20c/d.e'], ['/a', '/a/', '/a/.', '/b']],
+    ['GET *', ['/', '/a', '/a/b', '/%20'], []],
+    ['GET /@me/%21', ['/@me/!', '/%40me/%21', '/%40me/!'], ['/me/!', '/@me', '/@me/']],
+    ['GET /a%22b', ['/a%22b', '/a"b'], ['/ab']],
+    ['GET /caf%c3%a9', ['/caf%C3%A9', '/caf%c3%a9', '/caf\xc3\xa9'], ['/caf%E9']],
+  ];
+  for (const [route, hits, misses] of cases) {
+    const match = matcherOf([route]);
+    for (const target of hits) t.equal(matched(match, 'GET', target), 'p0', `${route} covers ${target}`);
+    for (const target of misses) t.equal(matched(match, 'GET', target), '', `${route} leaves ${target}`);
+  }
+});
+
+t.test('all matching policies apply, in file order', async (t) => {
+  const match = matcherOf(['GET /a/{id}', '* *', 'GET /a/b', 'GET,PUT /a/*', 'PUT /a/b', 'GET /a/{r*}']);
+  t.equal(matched(match, 'GET', '/a/b'), 'p0 p1 p2 p3 p5');
+  t.equal(matched(match, 'PUT', '/a/b'), 'p1 p3 p4');
+  t.equal(matched(match, 'GET', '/a/c'), 'p0 p1 p3 p5');
+  t.equal(matched(match, 'GET', '/a/c/d'), 'p1 p3 p5');
+  t.equal(matched(match, 'DELETE', '/z'), 'p1');
+});
+
+t.test('HEAD counts as GET; no other method stands for another', async (t) => {
+  const match = matcherOf(['GET /a', 'POST /a'], ['GET /b']);
+  t.equal(matched(match, 'HEAD', '/a'), 'p0');
+  t.equal(matched(match, 'GET', '/a'), 'p0');
+  t.equal(matched(match, 'POST', '/a'), 'p1');
+  for (const method of ['PUT', 'PATCH', 'OPTIONS', 'PROPFIND', 'get'])
+    t.equal(matched(match, method, '/a'), '');
+  t.equal(match('HEAD', '/a'), match('GET', '/a'), 'the very same answer');
+});
+
+t.test('a path with segment parameters is covered by either reading', async (t) => {
+  const match = matcherOf(['GET /a/b', 'GET /a/{id}', 'GET /admin/*'], ['GET /free']);
+  t.equal(matched(match, 'GET', '/a/b;x=y'), 'p0 p1', 'as a literal only when stripped');
+  t.equal(matched(match, 'GET', '/a/b%3Bx'), 'p0 p1', 'an encoded semicolon too');
+  t.equal(matched(match, 'GET', '/x/..;/admin/users'), 'p2', 'a server that strips sees /admin/users');
+  t.equal(matched(match, 'GET', '/admin/..;/x'), 'p2', 'a server that does not sees something below /admin');
+  t.equal(matched(match, 'GET', '/free;x/..;/admin'), 'p2');
+});
+
+t.test('an exclusion takes out the reading that it names, and no other', async (t) => {
+  const match = matcherOf(['* *'], ['OPTIONS *', 'GET /health', 'GET /static/*']);
+  for (const target of ['/health', '/health/', '/%68ealth', '/health?x', '/static', '/static/a/b'])
+    t.equal(matched(match, 'GET', target), '', target);
+  t.equal(matched(match, 'HEAD', '/health'), '');
+  t.equal(matched(match, 'OPTIONS', '/anything'), '');
+  t.equal(matched(match, 'POST', '/health'), 'p0');
+  t.equal(matched(match, 'GET', '/healthy'), 'p0');
+  t.equal(matched(match, 'GET', '/health/x'), 'p0');
+  t.equal(matched(match, 'GET', '/static/../a'), 'p0');
+  t.equal(matched(match, 'GET', '/static/..;/a'), 'p0', 'one of two readings is not excluded');
+  t.equal(matched(match, 'GET', '/health;x'), 'p0', 'one of two readings is not excluded');
+});
+
+t.test('what is matched is what is forwarded', async (t) => {
+  const match = matcherOf(['GET /a/*']);
+  const cases: readonly (readonly [raw: string, forwarded: string, why: string])[] = [
+    ['/%61/./b//c?q=%61/../', '/a/b/c?q=%61/../', 'the canonical path and the query as it came'],
+    ['/a/b/', '/a/b', 'covered: without the trailing slash'],
+    ['/a/b/?x', '/a/b?x', 'covered, with a query'],
+    ['/docs/', '/docs/', 'not covered: with it, or a site that redirects to it would loop'],
+    ['/docs//?x', '/docs/?x', 'one is enough'],
+    ['/docs/.', '/docs/', 'a dot at the end is one'],
+    ['/docs', '/docs', 'none is added'],
+    ['/', '/', 'the root'],
+    ['http://host/docs', '/docs', 'absolute form'],
+    ['/docs;a=b', '/docs;a=b', 'segment parameters go on'],
+  ];
+  for (const [raw, forwarded, why] of cases) t.match(match('GET', raw), { ok: true, target: forwarded }, why);
+});
+
+t.test('a refused target is refused before any policy is asked', async (t) => {
+  const match = matcherOf(['* *'], ['OPTIONS *']);
+  t.match(match('GET', '/a%2Fb'), { ok: false, reason: /encoded slash/ });
+  t.match(match('OPTIONS', '/%2561'), { ok: false, reason: /twice/ }, 'exclusions do not help');
+});
+
+t.test('requests with the same policies get the very same cover', async (t) => {
+  const match = matcherOf(['GET /a/*', 'GET /a/{id}']);
+  const cover = (target: string) => {
+    const result = match('GET', target);
+    return result.ok ? result.cover : null;
+  };
+  t.ok(cover('/a/1'));
+  t.equal(cover('/a/1'), cover('/a/2'));
+  t.equal(cover('/a/1'), cover('/a/3;x'));
+  t.equal(cover('/a'), cover('/a/1/2'));
+  t.not(cover('/a/1'), cover('/a/1/2'));
+  t.equal(cover('/b'), null);
+});
+
+t.test('a cover lists each identifier and each counter once', async (t) => {
+  const set = loadPolicies(
+    `version: 1
+identifiers:
+  ip: { source: client-address }
+  key: { source: [{ header: x-api-key }] }
+policies:
+  - { name: first, route: GET /first, identifier: ip, limit: 5, window: 1m, bucket: shared }
+  - { name: other, route: GET /*, identifier: key, limit: 5, window: 1m }
+  - { name: second, route: GET /a/*, identifier: ip, limit: 5, window: 1m, bucket: shared }
+  - { name: third, route: GET /a/b, identifier: ip, limit: 5, window: 1m, bucket: shared }
+`,
+    'policies.yaml',
+  );
+  const result = createMatcher(set)('GET', '/a/b');
+  const cover = result.ok ? result.cover : null;
+  t.strictSame(
+    cover?.policies.map(({ name }) => name),
+    ['other', 'second', 'third'],
+  );
+  t.strictSame(
+    cover?.identifiers.map(({ name }) => name),
+    ['key', 'ip'],
+  );
+  t.strictSame(
+    cover?.counters.map(({ name }) => name),
+    ['other', 'first'],
+    'a shared counter speaks as the first row that uses it, whichever row a request matches',
+  );
+});
+
+t.test('targets seen before are remembered, but never more than a bounded number of them', async (t) => {
+  const match = matcherOf(['GET /a/*']);
+  const first = match('GET', '/a/first');
+  t.equal(match('GET', '/a/first'), first, 'remembered');
+  const long = `/a/${'x'.repeat(300)}`;
+  t.not(match('GET', long), match('GET', long), 'a long target is not');
+  for (let i = 0; i < 5000; i++) match(i % 2 === 0 ? 'GET' : 'POST', `/a/${i}`);
+  t.not(match('GET', '/a/first'), first, 'forgotten');
+  t.strictSame(match('GET', '/a/first'), first, 'and found again');
+});
+
+t.test('the tree finds what a naive matcher finds', async () => {
+  const segment = fc.constantFrom('a', 'b', 'c', '{x}', '%40');
+  const pattern = fc
+    .tuple(fc.array(segment, { maxLength: 4 }), fc.constantFrom('', '/*', '/{r*}'))
+    .map(([segments, tail]) => segments.map((text) => `/${text}`).join('') + tail || '/');
+  const methods = fc.constantFrom('GET', 'PUT', 'GET,PUT', '*');
+  const route = fc.tuple(methods, pattern).map((parts) => parts.join(' '));
+  const part = fc.constantFrom(...['a', 'b', 'c', 'a;x', '..;', '..', '@', '%40', '']);
+  const path = fc.array(part, { maxLength: 6 }).map((parts) => `/${parts.join('/')}`);
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(route, { minLength: 1, maxLength: 8 }),
+      fc.constantFrom<readonly string[]>([], ['GET /a'], ['GET /b/*', '* /c/{x}']),
+      fc.array(fc.tuple(fc.constantFrom('GET', 'HEAD', 'PUT', 'DELETE'), path), {
+        minLength: 1,
+        maxLength: 6,
+      }),
+      (routes, exclude, requests) => {
+        const reachable = routes.filter((text) => !exclude.includes(text) && !isUnreachable(text, exclude));
+        const match = matcherOf(reachable, exclude);
+        for (const [method, target] of requests) {
+          const expected = naive(reachable, exclude, method, target);
+          const found = matched(match, method, target);
+          if (found !== expected)
+            throw new Error(`${method} ${target} of ${reachable.join('; ')}: "${found}", not "${expected}"`);
+        }
+      },
+    ),
+    { numRuns: 300 },
+  );
+
+  function isUnreachable(text: string, exclude: readonly string[]): boolean {
+    try {
+      matcherOf([text], exclude);
+      return false;
+    } catch {
+      return true;
+    }
+  }
+});
+
+/** Names of the policies by a regular expression per route. */
+function naive(
+  routes: readonly string[],
+  exclude: readonly string[],
+  method: string,
+  target: string,
+): string {
+  const canonical = canonicalTarget(target);
+  if (!canonical.ok) return '400';
+  const names = new Set<number>();
+  for (const path of [canonical.path, withoutSegmentParameters(canonical.path) ?? canonical.path]) {
+    if (exclude.some((route) => covers(route, method, path))) continue;
+    for (const [i, route] of routes.entries()) if (covers(route, method, path)) names.add(i);
+  }
+  return [...names]
+    .sort((a, b) => a - b)
+    .map((i) => `p${i}`)
+    .join(' ');
+}
+
+function covers(route: string, method: string, path: string): boolean {
+  const [methods = '', pattern = ''] = route.split(' ');
+  const asked = method === 'HEAD' ? 'GET' : method;
+  if (methods !== '*' && !methods.split(',').includes(asked)) return false;
+  const source = pattern
+    .replaceAll('%40', '@')
+    .replace(/\/\{r\*\}$/, '/.+')
+    .replace(/\/\*$/, '(?:/.*)?')
+    .replaceAll('{x}', '[^/]+');
+  return new RegExp(`^${source === '(?:/.*)?' ? '/.*' : source}$`).test(meaningOf(path));
+}
