@@ -15,9 +15,6 @@ export interface OwnReply {
   readonly close: boolean;
 }
 
-/** A body up to this size is read to its end by node itself; a larger or unknown one is drained within bounds. */
-const SMALL_BODY_BYTES = 65_536;
-
 export function ownReply(
   code: ErrorCode,
   message: string,
@@ -55,16 +52,15 @@ function headersOf(reply: OwnReply): string[] {
 export function sendOwn(req: IncomingMessage, res: ServerResponse, reply: OwnReply): void {
   if (res.headersSent || res.destroyed) return;
   res.writeHead(ERRORS[reply.code].status, headersOf(reply));
+  if (reply.close && !req.complete) {
+    // The client has the whole reply now; ending it closes the connection, and a body still on its way would make
+    // that a reset.
+    res.write(reply.body);
+    drain(req, () => res.end());
+    return;
+  }
   res.end(reply.body);
-  if (!req.complete && mayHaveLargeBody(req)) drain(req);
-}
-
-function mayHaveLargeBody(req: IncomingMessage): boolean {
-  const length = req.headers['content-length'];
-  return (
-    req.headers['transfer-encoding'] !== undefined ||
-    (length !== undefined && Number(length) > SMALL_BODY_BYTES)
-  );
+  drain(req);
 }
 
 /** The same as raw text, for sockets whose request could not be parsed into anything. */

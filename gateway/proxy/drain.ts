@@ -1,21 +1,32 @@
 /**
- * A request that was answered before its body was read. Closing at once would reset the connection and could destroy
- * the very answer on its way; reading on for ever would serve an attacker. So the rest is read and thrown away, up to
- * a bound in bytes and time, and only then the connection is closed.
+ * Endings that do not destroy the very answer they follow. Closing a connection on which the peer still sends resets
+ * it, and the reset can overtake the answer; reading on for ever would serve an attacker. So what comes is read and
+ * thrown away, up to a bound in bytes and time, and only then the connection is closed.
  */
 import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { Millis } from '#gateway/clock.ts';
 
 const DRAIN_BYTES_MAX = 8 * 1024 * 1024;
 const DRAIN_MS_MAX: Millis = 5000;
 
-/** Call after the reply was written. Does nothing for a request that was read to its end. */
-export function drain(req: IncomingMessage): void {
-  if (req.complete || req.destroyed) return;
+/**
+ * For a request that was answered before its body was read. Does nothing for one that was read to its end.
+ *
+ * @param onRead runs when the body was read to its end; otherwise the connection is cut
+ */
+export function drain(req: IncomingMessage, onRead?: () => void): void {
+  if (req.complete || req.destroyed) {
+    onRead?.();
+    return;
+  }
   // An upload in progress reads through a 'readable' listener, beside which resume() does nothing; and undici may
   // still be winding up that reading in this very turn.
   setImmediate(() => {
-    if (req.complete || req.destroyed) return;
+    if (req.complete || req.destroyed) {
+      onRead?.();
+      return;
+    }
     let left = DRAIN_BYTES_MAX;
     const stop = (): void => {
       req.socket.destroy();
@@ -26,7 +37,17 @@ export function drain(req: IncomingMessage): void {
       left -= chunk.length;
       if (left < 0) stop();
     });
+    req.once('end', () => onRead?.());
     req.once('close', () => clearTimeout(timer));
     req.resume();
   });
+}
+
+/** For a connection that no parser reads any more: says goodbye, and cuts a peer that does not. */
+export function closeGently(socket: Duplex, lastWords?: string): void {
+  if (socket.destroyed) return;
+  if (!socket.writableEnded) socket.end(lastWords);
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), DRAIN_MS_MAX);
+  socket.once('close', () => clearTimeout(timer));
 }
