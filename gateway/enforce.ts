@@ -88,6 +88,8 @@ export class Enforcement {
     const match = table.match(req.method ?? 'GET', req.url ?? '');
     if (!match.ok) {
       metrics.count('malformed');
+      // The route is unknown: it may be one that browsers call.
+      exchange.cors = true;
       exchange.fail('gateway_bad_request', match.reason, true);
       return;
     }
@@ -247,7 +249,7 @@ export class Exchange extends Forward implements Waiter {
         ...limitHeaders(violated),
       ],
       cors: this.cors,
-      close: this.upstream.draining,
+      close: this.closes,
       extra: { error: { code: 429, message: 'Too Many Requests' }, 'violated-policies': names },
     });
     denials.write(this.req, this.res, reply);
@@ -284,20 +286,17 @@ export class UpgradeExchange extends Exchange {
   readonly #socket: Duplex;
   readonly #head: Buffer;
   readonly #protocol: string;
-  /** Open tunnels, so that a shutdown can end them. */
-  readonly #tunnels: Set<Duplex>;
 
   constructor(
     req: IncomingMessage,
     res: ExchangeResponse,
     upstream: Upstream,
     enforcement: Enforcement,
-    tunnel: { readonly socket: Duplex; readonly head: Buffer; readonly tunnels: Set<Duplex> },
+    tunnel: { readonly socket: Duplex; readonly head: Buffer },
   ) {
     super(req, res, upstream, enforcement);
     this.#socket = tunnel.socket;
     this.#head = tunnel.head;
-    this.#tunnels = tunnel.tunnels;
     this.#protocol = req.headers.upgrade ?? 'websocket';
   }
 
@@ -307,19 +306,17 @@ export class UpgradeExchange extends Exchange {
 
   override onRequestUpgrade(
     controller: Dispatcher.DispatchController,
-    statusCode: number,
+    _statusCode: number,
     _headers: unknown,
     upstreamSocket: Duplex,
   ): void {
-    if (this.done || statusCode !== 101) {
+    this.leaveUpstream();
+    if (this.done) {
       upstreamSocket.destroy();
-      this.fail('gateway_upstream_unavailable', 'the upstream refused to switch protocols');
       return;
     }
     this.done = true;
     this.res.detachSocket(this.req.socket);
-    this.#tunnels.add(this.#socket);
-    this.#socket.once('close', () => this.#tunnels.delete(this.#socket));
     join(this.#socket, this.#head, upstreamSocket, controller, this.added);
   }
 }

@@ -6,6 +6,7 @@
 
 export type ErrorCode =
   | 'gateway_bad_request'
+  | 'gateway_method_not_allowed'
   | 'gateway_request_timeout'
   | 'gateway_header_too_large'
   | 'gateway_rate_limited'
@@ -25,6 +26,7 @@ const BLANK = 'about:blank';
 
 export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
   gateway_bad_request: { status: 400, title: 'Bad Request', type: BLANK },
+  gateway_method_not_allowed: { status: 405, title: 'Method Not Allowed', type: BLANK },
   gateway_request_timeout: { status: 408, title: 'Request Timeout', type: BLANK },
   gateway_header_too_large: { status: 431, title: 'Request Header Fields Too Large', type: BLANK },
   gateway_rate_limited: {

@@ -1,13 +1,14 @@
 /** The public listener: raw node:http in front of the enforcement, and the way it goes down without cutting anybody. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Millis } from './clock.ts';
 import { type Enforcement, Exchange, UpgradeExchange } from './enforce.ts';
 import type { ErrorCode } from './errors.ts';
+import { closeGently } from './proxy/drain.ts';
 import { ExchangeResponse, type Upstream } from './proxy/forward.ts';
-import { mayUpgrade, responseFor } from './proxy/upgrade.ts';
-import { ownReply, rawReply } from './reply.ts';
+import { mayUpgrade, pendingResponse, responseFor } from './proxy/upgrade.ts';
+import { type OwnReply, ownReply, rawReply, sendOwn } from './reply.ts';
 
 const HEADERS_TIMEOUT_MS: Millis = 10_000;
 /** From the first byte to the last one of a request, its body included. */
@@ -29,18 +30,29 @@ export interface PublicServerOptions {
 export class PublicServer {
   readonly #server: Server;
   readonly #upstream: Upstream;
-  readonly #tunnels = new Set<Duplex>();
   readonly #sockets = new Set<Socket>();
+  /** How many requests wait for the reply before them, by connection. */
+  readonly #pipelined = new WeakMap<Socket, number>();
 
   constructor(enforcement: Enforcement, upstream: Upstream) {
     this.#upstream = upstream;
-    const handle = (req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): void => {
-      if (req.method === 'OPTIONS' && req.url === '*') {
-        // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
-        res.writeHead(204).end();
+    const handle = (req: IncomingMessage, res: ExchangeResponse, expectsContinue: boolean): void => {
+      // node:http gives a response its socket when it is its turn to be written.
+      if (res.socket === null) {
+        this.#holdBack(req, res, () => handle(req, res, expectsContinue));
         return;
       }
-      const exchange = new Exchange(req, res as ExchangeResponse, upstream, enforcement);
+      const unusual = replyToUnusual(req);
+      if (unusual !== null) {
+        sendOwn(req, res, unusual);
+        return;
+      }
+      if (req.method === 'OPTIONS' && req.url === '*') {
+        // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
+        res.writeHead(204, upstream.draining ? ['Connection', 'close'] : []).end();
+        return;
+      }
+      const exchange = new Exchange(req, res, upstream, enforcement);
       exchange.expectsContinue = expectsContinue;
       enforcement.handle(exchange);
     };
@@ -51,20 +63,47 @@ export class PublicServer {
         requestTimeout: REQUEST_TIMEOUT_MS,
         connectionsCheckingInterval: CHECK_INTERVAL_MS,
         keepAliveTimeout: KEEP_ALIVE_MS,
+        // A tunnel whose client has vanished says so by this alone.
+        keepAlive: true,
+        keepAliveInitialDelay: KEEP_ALIVE_MS,
+        // node:http would answer without a body; ours has one.
+        requireHostHeader: false,
         shouldUpgradeCallback: mayUpgrade,
       },
       (req, res) => handle(req, res, false),
     );
-    this.#server.on('checkContinue', (req, res) => handle(req, res, true));
+    // The header section's size is the bound; a count would hide the fields beyond it.
+    this.#server.maxHeadersCount = 0;
+    this.#server.on('checkContinue', (req, res) => handle(req, res as ExchangeResponse, true));
+    this.#server.on('checkExpectation', (req, res) => handle(req, res as ExchangeResponse, false));
     this.#server.on('upgrade', (req, socket, head) => {
       const res = responseFor(req, socket);
-      const tunnel = { socket, head, tunnels: this.#tunnels };
-      enforcement.handle(new UpgradeExchange(req, res, upstream, enforcement, tunnel));
+      enforcement.handle(new UpgradeExchange(req, res, upstream, enforcement, { socket, head }));
+    });
+    this.#server.on('connect', (_req, socket) => {
+      socket.on('error', () => socket.destroy());
+      refuse(socket, METHOD_NOT_ALLOWED);
     });
     this.#server.on('clientError', answerUnparsed);
     this.#server.on('connection', (socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
+    });
+  }
+
+  /**
+   * Pipelined requests are taken one by one: a connection has no more than one call to the upstream, and none that goes
+   * on unnoticed when it closes. Meanwhile nothing more is read than what has arrived already.
+   */
+  #holdBack(req: IncomingMessage, res: ExchangeResponse, handle: () => void): void {
+    const { socket } = req;
+    this.#pipelined.set(socket, (this.#pipelined.get(socket) ?? 0) + 1);
+    socket.pause();
+    res.once('socket', () => {
+      const left = (this.#pipelined.get(socket) ?? 1) - 1;
+      this.#pipelined.set(socket, left);
+      if (left === 0) socket.resume();
+      handle();
     });
   }
 
@@ -74,6 +113,8 @@ export class PublicServer {
       this.#server.once('error', reject);
       this.#server.listen({ host, port, reusePort, backlog: 1024 }, () => {
         this.#server.off('error', reject);
+        // Accepting can fail for want of file descriptors. That costs a connection, not the process.
+        this.#server.on('error', () => undefined);
         const address = this.#server.address();
         resolve(typeof address === 'object' && address !== null ? address.port : port);
       });
@@ -99,13 +140,28 @@ export class PublicServer {
     const sweep = setInterval(() => this.#server.closeIdleConnections(), IDLE_GRACE_MS + DRAIN_CHECK_MS);
     const deadline = setTimeout(() => {
       for (const socket of this.#sockets) socket.destroy();
-      for (const tunnel of this.#tunnels) tunnel.destroy();
     }, deadlineMs);
     await closed;
     clearTimeout(idle);
     clearInterval(sweep);
     clearTimeout(deadline);
   }
+}
+
+const METHOD_NOT_ALLOWED = ownReply('gateway_method_not_allowed', 'CONNECT and TRACE are not served here', {
+  headers: ['Allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'],
+  cors: true,
+  close: true,
+});
+const BAD_VERSION = ownReply('gateway_bad_request', 'the request is neither HTTP/1.1 nor HTTP/1.0', {
+  cors: true,
+  close: true,
+});
+
+/** The answer to what the parser lets pass and we do not; null for the usual request. */
+function replyToUnusual({ method, httpVersion }: IncomingMessage): OwnReply | null {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return BAD_VERSION;
+  return method === 'TRACE' ? METHOD_NOT_ALLOWED : null;
 }
 
 const PARSE_ERRORS: Readonly<Record<string, readonly [ErrorCode, string]>> = {
@@ -115,9 +171,9 @@ const PARSE_ERRORS: Readonly<Record<string, readonly [ErrorCode, string]>> = {
 
 /** What the parser refuses gets 400 and a closed connection. The route is unknown, so CORS is granted to all. */
 function answerUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
-  // node:http keeps the response in progress there; it must not be written into.
-  const { _httpMessage: current } = socket as Duplex & { _httpMessage?: ServerResponse | null };
-  if (error.code === 'ECONNRESET' || !socket.writable || current?.headersSent === true) {
+  // Answered already: this is more of the same, and closeGently() sees to the end.
+  if (socket.writableEnded && !socket.destroyed) return;
+  if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
@@ -125,5 +181,21 @@ function answerUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
     'gateway_bad_request',
     'the request is not valid HTTP/1.1',
   ];
-  socket.end(rawReply(ownReply(code, message, { cors: true, close: true })));
+  refuse(socket, ownReply(code, message, { cors: true, close: true }));
+}
+
+/** Answers on the bare socket, unless another reply is due there: two must not be mistaken for one another. */
+function refuse(socket: Duplex, reply: OwnReply): void {
+  const pending = pendingResponse(socket);
+  if (pending?.headersSent === true) {
+    socket.destroy();
+    return;
+  }
+  if (pending?.req.complete === true) {
+    // What cannot be read came after a whole request. That one is answered, and the connection closes with it.
+    pending.shouldKeepAlive = false;
+    return;
+  }
+  pending?.exchange?.clientClosed();
+  closeGently(socket, rawReply(reply));
 }

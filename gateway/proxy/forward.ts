@@ -7,8 +7,9 @@
  * delayed (PERFORMANCE.md, "The data plane, step by step").
  */
 import { type IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type Dispatcher, errors, Pool } from 'undici';
+import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import type { Millis } from '#gateway/clock.ts';
 import type { ErrorCode } from '#gateway/errors.ts';
 import { ownReply, sendOwn } from '#gateway/reply.ts';
@@ -19,9 +20,12 @@ import { clientHeaders } from './response-headers.ts';
 export interface UpstreamOptions {
   /** http://host:port of the upstream; https: for TLS. */
   readonly origin: string;
-  /** Until a connection and the head of the reply are there, each. Also bounds the wait for a free connection. */
+  /** Until the head of the reply is there, the wait for a free connection included. */
   readonly timeoutMs: Millis;
+  /** Requests in flight at once; the others wait in line. */
   readonly connections?: number;
+  /** Between two pieces of a reply's body, and for a client that has stopped reading it. */
+  readonly idleMs?: Millis;
 }
 
 export interface UpstreamStats {
@@ -33,36 +37,87 @@ export interface UpstreamStats {
 
 const CONNECTIONS = 256;
 const CONNECT_TIMEOUT_MS: Millis = 3000;
-/** Between two pieces of a reply's body: finite, or a connection that lost its peer is never given back. */
-const BODY_IDLE_MS: Millis = 300_000;
+/** Finite, or a connection that lost its peer is never given back. */
+const IDLE_MS: Millis = 300_000;
 const WAITING_MAX = 10_000;
 /** Up to this size head and body go out as one string; beyond it copying costs more than a second write. */
 const ONE_WRITE_BYTES = 16_384;
 
-/** The upstream's connections, and what all exchanges share. */
+/**
+ * The upstream's connections, and what all exchanges share. Who finds no connection free waits here rather than in
+ * undici, whose queue cannot be left: abandoned requests would pile up there.
+ */
 export class Upstream {
-  readonly pool: Pool;
   readonly timeoutMs: Millis;
-  waiting = 0;
+  readonly idleMs: Millis;
   unavailable = 0;
   timeouts = 0;
   /** Told to every reply: we are shutting down, open no further request on this connection. */
   draining = false;
+  readonly #pool: Pool;
+  readonly #connections: number;
+  /** Name in the certificate. undici would take it from the Host header, which is the client's to choose. */
+  readonly servername: string;
+  #busy = 0;
+  /** In order of arrival. */
+  readonly #waiting = new Set<Forward>();
   #finished: Forward[] = [];
 
   constructor(options: UpstreamOptions) {
     this.timeoutMs = options.timeoutMs;
-    this.pool = new Pool(options.origin, {
-      connections: options.connections ?? CONNECTIONS,
+    this.idleMs = options.idleMs ?? IDLE_MS;
+    this.#connections = options.connections ?? CONNECTIONS;
+    this.servername = new URL(options.origin).hostname.replace(/^\[|\]$/g, '');
+    const connect = buildConnector({
+      timeout: Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs),
+      // Replies are read as HTTP/1.1 has them: raw headers, 101, connections to count.
+      allowH2: false,
+    });
+    this.#pool = new Pool(options.origin, {
+      connections: this.#connections,
       pipelining: 1,
-      connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs) },
+      allowH2: false,
+      connect: (target, callback) => {
+        // An address is no server name (RFC 6066 3).
+        const { servername, ...address } = target;
+        connect(isIP(this.servername) === 0 ? target : address, callback);
+      },
       headersTimeout: options.timeoutMs,
-      bodyTimeout: BODY_IDLE_MS,
+      bodyTimeout: this.idleMs,
     });
   }
 
   get saturated(): boolean {
-    return this.waiting >= WAITING_MAX;
+    return this.#waiting.size >= WAITING_MAX;
+  }
+
+  /** Takes a connection for the exchange, now or when its turn comes. @returns whether it was now */
+  enter(exchange: Forward): boolean {
+    if (this.#busy >= this.#connections) {
+      this.#waiting.add(exchange);
+      return false;
+    }
+    this.#busy++;
+    return true;
+  }
+
+  /** Gives up waiting. */
+  leave(exchange: Forward): void {
+    this.#waiting.delete(exchange);
+  }
+
+  /** Gives the connection back. */
+  release(): void {
+    for (const next of this.#waiting) {
+      this.#waiting.delete(next);
+      next.dispatch();
+      return;
+    }
+    this.#busy--;
+  }
+
+  dispatch(request: Dispatcher.DispatchOptions, exchange: Forward): void {
+    this.#pool.dispatch(request, exchange);
   }
 
   finish(exchange: Forward): void {
@@ -70,11 +125,11 @@ export class Upstream {
   }
 
   stats(): UpstreamStats {
-    return { waiting: this.waiting, unavailable: this.unavailable, timeouts: this.timeouts };
+    return { waiting: this.#waiting.size, unavailable: this.unavailable, timeouts: this.timeouts };
   }
 
   async close(): Promise<void> {
-    await this.pool.destroy();
+    await this.#pool.destroy();
   }
 
   #flush(): void {
@@ -85,7 +140,7 @@ export class Upstream {
 }
 
 const ABORTED = new Error('the client is gone');
-const WAITED_TOO_LONG = new errors.HeadersTimeoutError('no free upstream connection in time');
+const TOO_LATE = new errors.HeadersTimeoutError('no reply in time, the wait for a connection included');
 const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** A response that knows its exchange, so that one shared listener serves all instead of a closure per request. */
@@ -95,6 +150,10 @@ export class ExchangeResponse extends ServerResponse {
 
 function onClientClose(this: ServerResponse): void {
   (this as ExchangeResponse).exchange?.clientClosed();
+}
+
+function onClientDrain(this: ServerResponse): void {
+  (this as ExchangeResponse).exchange?.clientReads();
 }
 
 /** One request, from admission to the last byte of its reply. */
@@ -117,7 +176,12 @@ export class Forward implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null;
   #request: Dispatcher.DispatchOptions | null = null;
   #retryable = false;
-  #waitTimer: NodeJS.Timeout | null = null;
+  /** Holds one of the upstream's connections. */
+  #entered = false;
+  /** Set for those who had to wait for a connection: until when the reply must have begun. */
+  #deadline: NodeJS.Timeout | null = null;
+  /** Set while the client does not read. */
+  #stalled: NodeJS.Timeout | null = null;
   #head: string[] | null = null;
   #statusText = '';
   #hasContentLength = false;
@@ -138,7 +202,7 @@ export class Forward implements Dispatcher.DispatchHandler {
   forward(origin: RequestOrigin): void {
     if (this.done) return;
     const { req, upstream } = this;
-    const head = upstreamHeaders(req.rawHeaders, origin);
+    const head = upstreamHeaders(req.rawHeaders, req.httpVersion, origin);
     if (!head.ok) {
       this.fail('gateway_bad_request', head.reason, true);
       return;
@@ -147,25 +211,35 @@ export class Forward implements Dispatcher.DispatchHandler {
       this.fail('gateway_overloaded', 'too many requests wait for the upstream; try again later');
       return;
     }
-    if (this.expectsContinue) this.res.writeContinue();
+    if (this.expectsContinue) {
+      this.res.writeContinue();
+      this.expectsContinue = false;
+    }
     this.#retryable = !head.hasBody && RETRIED_METHODS.has(req.method ?? '');
-    const request: Dispatcher.DispatchOptions = {
+    const request: Dispatcher.DispatchOptions & { servername: string } = {
       path: this.target,
       method: (req.method ?? 'GET') as Dispatcher.HttpMethod,
       headers: head.headers,
       body: head.hasBody ? this.#body(head.contentLength) : null,
       // Otherwise undici closes the connection after every HEAD.
       reset: false,
+      servername: this.upstream.servername,
     };
     const protocol = this.upgradeTo();
     if (protocol !== null) request.upgrade = protocol;
     this.#request = request;
-    this.#dispatch();
+    if (upstream.enter(this)) this.dispatch();
+    else this.#deadline = setTimeout(() => this.#giveUp(), upstream.timeoutMs);
   }
 
   /** The protocol that the client wants to switch to, if any. */
   protected upgradeTo(): string | null {
     return null;
+  }
+
+  /** The connection ends with this reply: we are shutting down, or the client holds back the body it announced. */
+  protected get closes(): boolean {
+    return this.upstream.draining || this.expectsContinue;
   }
 
   /** The upstream's reply has begun. */
@@ -182,7 +256,7 @@ export class Forward implements Dispatcher.DispatchHandler {
       this.res,
       ownReply(code, message, {
         cors: this.cors,
-        close: close || this.upstream.draining,
+        close: close || this.closes,
         headers: this.added,
       }),
     );
@@ -200,38 +274,36 @@ export class Forward implements Dispatcher.DispatchHandler {
     >;
   }
 
-  #dispatch(): void {
-    const request = this.#request;
-    if (request === null) return;
-    try {
-      this.upstream.pool.dispatch(request, this);
-    } catch (cause) {
-      this.onResponseError(null, cause as Error);
+  /** A connection is free. Errors, undici's objections to the request included, come to onResponseError. */
+  dispatch(): void {
+    if (this.#request === null) return;
+    this.#entered = true;
+    this.upstream.dispatch(this.#request, this);
+  }
+
+  /** The upstream has no more to say to this request: its connection serves the next one. */
+  protected leaveUpstream(): void {
+    if (this.#deadline !== null) clearTimeout(this.#deadline);
+    this.#deadline = null;
+    if (!this.#entered) return;
+    this.#entered = false;
+    this.upstream.release();
+  }
+
+  #giveUp(): void {
+    if (this.#controller !== null) {
+      this.#controller.abort(TOO_LATE);
       return;
     }
-    if (this.#controller === null && !this.done) this.#wait();
-  }
-
-  /** No connection is free: the wait counts against the same time budget as the reply. */
-  #wait(): void {
-    this.upstream.waiting++;
-    this.#waitTimer = setTimeout(() => {
-      this.#waited();
-      this.onResponseError(null, WAITED_TOO_LONG);
-    }, this.upstream.timeoutMs);
-  }
-
-  #waited(): void {
-    if (this.#waitTimer === null) return;
-    clearTimeout(this.#waitTimer);
-    this.#waitTimer = null;
-    this.upstream.waiting--;
+    // Not yet on a connection: undici will find us done when it has one.
+    this.upstream.leave(this);
+    this.#answerError(TOO_LATE);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Thrown rather than aborted: undici then drops the request and keeps the connection for the next one.
+    if (this.done) throw ABORTED;
     this.#controller = controller;
-    this.#waited();
-    if (this.done) controller.abort(ABORTED);
   }
 
   onResponseStart(
@@ -242,9 +314,11 @@ export class Forward implements Dispatcher.DispatchHandler {
   ): void {
     // Interim replies (103 Early Hints) end here.
     if (statusCode < 200) return;
+    if (this.#deadline !== null) clearTimeout(this.#deadline);
+    this.#deadline = null;
     this.status = statusCode;
     this.onReply(statusCode);
-    this.#statusText = statusText ?? '';
+    this.#statusText = statusText !== undefined && REASON_PHRASE.test(statusText) ? statusText : '';
     const raw = (controller.rawHeaders ?? []) as Buffer[];
     const { headers, hasContentLength } = clientHeaders(raw, this.added, this.cors);
     if (this.upstream.draining) headers.push('Connection', 'close');
@@ -259,13 +333,24 @@ export class Forward implements Dispatcher.DispatchHandler {
       this.#part = this.#part === null ? chunk : Buffer.concat([this.#part, chunk]);
       return;
     }
-    if (!this.res.write(chunk)) {
-      controller.pause();
-      this.res.once('drain', () => controller.resume());
-    }
+    this.#write(chunk, controller);
+  }
+
+  #write(chunk: Buffer, controller: Dispatcher.DispatchController): void {
+    if (this.res.write(chunk)) return;
+    controller.pause();
+    this.#stalled ??= setTimeout(() => this.res.destroy(), this.upstream.idleMs);
+  }
+
+  clientReads(): void {
+    if (this.#stalled === null) return;
+    clearTimeout(this.#stalled);
+    this.#stalled = null;
+    this.#controller?.resume();
   }
 
   onResponseEnd(): void {
+    this.leaveUpstream();
     if (this.done) return;
     if (this.#streaming) {
       this.done = true;
@@ -278,24 +363,26 @@ export class Forward implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    this.#waited();
-    if (this.done) return;
-    if (this.#streaming) {
-      // The reply is cut; only a broken connection tells the client so.
-      this.done = true;
-      this.res.destroy();
-      return;
-    }
-    if (this.#retryable && this.#head === null && isStaleConnection(error)) {
+    if (!this.done && this.#retryable && this.#head === null && isStaleConnection(error)) {
       this.#retryable = false;
       this.#controller = null;
-      this.#dispatch();
+      this.dispatch();
+      return;
+    }
+    this.leaveUpstream();
+    this.#answerError(error);
+  }
+
+  #answerError(error: Error): void {
+    if (this.done) return;
+    if (this.#streaming) {
+      this.done = true;
+      this.#cut();
       return;
     }
     this.#head = null;
-    const badBody = error instanceof errors.RequestContentLengthMismatchError || this.req.errored !== null;
-    if (badBody) {
-      this.fail('gateway_bad_request', 'the request body does not have the announced length', true);
+    if (this.req.errored !== null) {
+      this.fail('gateway_bad_request', 'the request body broke off', true);
     } else if (isTimeout(error)) {
       this.upstream.timeouts++;
       this.fail('gateway_upstream_timeout', 'the upstream did not answer in time');
@@ -303,6 +390,13 @@ export class Forward implements Dispatcher.DispatchHandler {
       this.upstream.unavailable++;
       this.fail('gateway_upstream_unavailable', 'the upstream cannot be reached or broke off its reply');
     }
+  }
+
+  /** The reply is cut; only a broken connection tells the client so, and where its end is the body's end, only a reset. */
+  #cut(): void {
+    const { req, res } = this;
+    if (req.httpVersion === '1.0' && !this.#hasContentLength) res.socket?.resetAndDestroy();
+    else res.destroy();
   }
 
   /** Head and body in one write, together with the other replies of this turn. */
@@ -327,15 +421,12 @@ export class Forward implements Dispatcher.DispatchHandler {
     if (this.done || this.#streaming || this.#finishing || head === null) return;
     this.#streaming = true;
     const { res } = this;
+    res.on('drain', onClientDrain);
     res.writeHead(this.status, this.#statusText, head);
     const part = this.#part;
     this.#part = null;
     if (part === null) res.flushHeaders();
-    else if (!res.write(part)) {
-      const controller = this.#controller;
-      controller?.pause();
-      res.once('drain', () => controller?.resume());
-    }
+    else if (this.#controller !== null) this.#write(part, this.#controller);
   }
 
   onRequestUpgrade(
@@ -344,22 +435,31 @@ export class Forward implements Dispatcher.DispatchHandler {
     _headers: unknown,
     socket: Duplex,
   ): void {
+    this.leaveUpstream();
     // Not asked for: nothing is upgraded behind the client's back.
     socket.destroy();
     this.fail('gateway_upstream_unavailable', 'the upstream switched protocols unasked');
   }
 
   clientClosed(): void {
-    this.#waited();
+    if (this.#stalled !== null) clearTimeout(this.#stalled);
     if (this.done) return;
     this.done = true;
-    this.#controller?.abort(ABORTED);
+    if (this.#controller !== null) {
+      this.#controller.abort(ABORTED);
+      return;
+    }
+    this.upstream.leave(this);
+    if (this.#deadline !== null) clearTimeout(this.#deadline);
   }
 }
 
 function writeHeadIfStreaming(exchange: Forward): void {
   exchange.startStreaming();
 }
+
+/** What may stand behind a status; undici reads it as UTF-8, so other encodings come with characters that may not. */
+const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** The upstream closed a kept-alive connection just when we used it. */
 function isStaleConnection(error: Error): boolean {

@@ -1,5 +1,5 @@
 /** What the upstream gets to see of a request's header section. */
-import { HOP_BY_HOP, NameSet, nominated } from './hop-by-hop.ts';
+import { dropNominated, HOP_BY_HOP, NameSet, nominated } from './hop-by-hop.ts';
 
 export type UpstreamRequest =
   | {
@@ -35,8 +35,15 @@ const SPECIAL = new NameSet([
 const RESERVED = /^x-gateway-/i;
 const FIRST_X = /^[xX]/;
 
-/** @param rawHeaders names and values in turn, as node:http gives them */
-export function upstreamHeaders(rawHeaders: readonly string[], origin: RequestOrigin): UpstreamRequest {
+/**
+ * @param rawHeaders names and values in turn, as node:http gives them
+ * @param httpVersion of the request, as node:http gives it
+ */
+export function upstreamHeaders(
+  rawHeaders: readonly string[],
+  httpVersion: string,
+  origin: RequestOrigin,
+): UpstreamRequest {
   const headers: string[] = [];
   let host: string | undefined;
   let forwardedFor = '';
@@ -69,7 +76,7 @@ export function upstreamHeaders(rawHeaders: readonly string[], origin: RequestOr
         chunked = true;
         break;
       case 'connection':
-        dropped = nominated(value) ?? dropped;
+        dropped = nominated(value, dropped);
         break;
       case 'x-forwarded-for':
         forwardedFor += forwardedFor === '' ? value : `, ${value}`;
@@ -81,6 +88,9 @@ export function upstreamHeaders(rawHeaders: readonly string[], origin: RequestOr
         forwardedHost = value;
         break;
     }
+  }
+  if (host === undefined && httpVersion !== '1.0') {
+    return { ok: false, reason: 'the request has no Host header' };
   }
   if (chunked && contentLength !== null) {
     return { ok: false, reason: 'the request has both Content-Length and Transfer-Encoding' };
@@ -97,17 +107,6 @@ export function upstreamHeaders(rawHeaders: readonly string[], origin: RequestOr
     hasBody: chunked || (contentLength !== null && contentLength > 0),
     contentLength,
   };
-}
-
-function dropNominated(headers: string[], dropped: ReadonlySet<string>): void {
-  let kept = 0;
-  for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i] ?? '';
-    if (dropped.has(name.toLowerCase())) continue;
-    headers[kept++] = name;
-    headers[kept++] = headers[i + 1] ?? '';
-  }
-  headers.length = kept;
 }
 
 /** All values of X-Forwarded-For, joined in their order; '' when there is none. */

@@ -1,6 +1,6 @@
 /** What the client gets to see of an upstream's header section. */
 import { CORS_HEADERS, EXPOSE_HEADERS, LIMIT_HEADERS, RATELIMITED_HEADER } from '#gateway/headers.ts';
-import { HOP_BY_HOP, NameSet, nominated } from './hop-by-hop.ts';
+import { dropNominated, HOP_BY_HOP, NameSet, nominated } from './hop-by-hop.ts';
 
 export interface ClientHeaders {
   /** Names and values in turn. */
@@ -42,17 +42,16 @@ export function clientHeaders(
       else if (special === 'access-control-allow-origin') allowsOrigin = true;
       else if (special === 'access-control-expose-headers') exposes = true;
       else if (special === 'connection') {
-        dropped = nominated(value) ?? dropped;
+        dropped = nominated(value, dropped);
         continue;
       } else if (!LIMITS.has(special) || added.length > 0) continue;
     }
     headers.push(name, value);
   }
   if (dropped !== null) {
-    const nominatedNames = dropped;
-    const kept = headers.filter((_, i) => !nominatedNames.has((headers[i - (i % 2)] ?? '').toLowerCase()));
-    headers.length = 0;
-    for (const item of kept) headers.push(item);
+    dropNominated(headers, dropped);
+    allowsOrigin &&= !dropped.has('access-control-allow-origin');
+    exposes &&= !dropped.has('access-control-expose-headers');
   }
   for (const item of added) headers.push(item);
   if (onClientRoute) {

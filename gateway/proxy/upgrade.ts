@@ -5,30 +5,63 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import { closeGently } from './drain.ts';
 import { ExchangeResponse } from './forward.ts';
 import { clientHeaders } from './response-headers.ts';
 
 /**
- * Which requests may switch: plain GETs. `h2c` never: a cleartext HTTP/2 connection behind our back would carry
- * requests that nobody counted.
+ * Which requests may switch: GETs that ask for WebSocket and nothing else. Above all never `h2c`, alone or in a list: a
+ * cleartext HTTP/2 connection behind our back would carry requests that nobody counted. Others are plain requests.
  */
 export function mayUpgrade(req: IncomingMessage): boolean {
-  const protocol = req.headers.upgrade?.trim().toLowerCase();
-  const bodiless =
-    req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined;
-  return req.method === 'GET' && bodiless && protocol !== undefined && !protocol.startsWith('h2');
+  const { headers } = req;
+  const bodiless = headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
+  return (
+    req.method === 'GET' &&
+    bodiless &&
+    headers.upgrade?.trim().toLowerCase() === 'websocket' &&
+    // An earlier reply of a pipelining client is still due on this connection.
+    pendingResponse(req.socket) === null
+  );
 }
 
-/** A response for a socket that node:http has handed over with its 'upgrade' event. */
+/** The response that a connection is busy with, as node:http keeps it. */
+export function pendingResponse(socket: Duplex): ExchangeResponse | null {
+  return (socket as Duplex & { _httpMessage?: ExchangeResponse | null })._httpMessage ?? null;
+}
+
+/** A response for a socket that node:http has handed over with its 'upgrade' event, and no longer listens to. */
 export function responseFor(req: IncomingMessage, socket: Duplex): ExchangeResponse {
   const res = new ExchangeResponse(req);
   res.shouldKeepAlive = false;
   res.assignSocket(req.socket);
+  // 'close' follows, and aborts the upstream call.
+  socket.on('error', () => socket.destroy());
+  // Without a reader nobody would notice that the client is gone; read(0) takes nothing that belongs to the protocol.
+  socket.on('readable', peek).on('end', abandon);
+  socket.on('drain', passDrain);
   res.once('finish', () => {
     res.detachSocket(req.socket);
-    socket.end();
+    stopWatching(socket);
+    closeGently(socket);
   });
   return res;
+}
+
+function peek(this: Duplex): void {
+  this.read(0);
+}
+
+function abandon(this: Duplex): void {
+  this.destroy();
+}
+
+function passDrain(this: Duplex): void {
+  pendingResponse(this)?.emit('drain');
+}
+
+function stopWatching(socket: Duplex): void {
+  socket.off('readable', peek).off('end', abandon).off('drain', passDrain);
 }
 
 /** Joins the client's and the upstream's socket after a 101. */
@@ -39,8 +72,8 @@ export function join(
   controller: Dispatcher.DispatchController,
   added: readonly string[],
 ): void {
-  const { headers } = clientHeaders((controller.rawHeaders ?? []) as Buffer[], added, false);
   const raw = (controller.rawHeaders ?? []) as Buffer[];
+  const { headers } = clientHeaders(raw, added, false);
   let head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n';
   for (let i = 0; i < raw.length; i += 2) {
     // Hop-by-hop, but the very point of this reply.
@@ -48,17 +81,18 @@ export function join(
       head += `Upgrade: ${raw[i + 1]?.toString('latin1')}\r\n`;
   }
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  stopWatching(client);
   client.write(`${head}\r\n`, 'latin1');
   if (clientHead.length > 0) upstream.write(clientHead);
 
-  const end = (): void => {
-    client.destroy();
-    upstream.destroy();
-  };
-  for (const socket of [client, upstream]) {
-    socket.on('error', end);
-    socket.on('close', end);
+  for (const [side, other] of [
+    [client, upstream],
+    [upstream, client],
+  ] as const) {
+    side.on('error', () => side.destroy());
+    // What one side said last still reaches the other.
+    side.on('end', () => closeGently(other));
+    side.on('close', () => closeGently(other));
+    side.pipe(other);
   }
-  client.pipe(upstream);
-  upstream.pipe(client);
 }

@@ -1,0 +1,88 @@
+/** Clients and upstreams as these tests need them: every byte in sight, no library that repairs anything. */
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Owner } from '#test/support/gateway.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly rawHeaders: readonly string[];
+  readonly body: Buffer;
+}
+
+export interface Sent extends RequestOptions {
+  readonly body?: Buffer | string | undefined;
+  /** Sent in pieces of this size; without a Content-Length that means chunked. */
+  readonly pieces?: number;
+}
+
+/** One request on a connection of its own, unless an agent is given; resolves with the whole answer. */
+export function send(port: number, path: string, { body, pieces, ...options }: Sent = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const req = request({ host: '127.0.0.1', port, path, agent: new Agent(), ...options });
+    req.on('error', reject);
+    req.on('response', (res) => read(res).then(resolve, reject));
+    if (body === undefined || pieces === undefined) {
+      req.end(body);
+      return;
+    }
+    const bytes = Buffer.from(body);
+    for (let at = 0; at < bytes.length; at += pieces) req.write(bytes.subarray(at, at + pieces));
+    req.end();
+  });
+}
+
+/** Rejects when the connection breaks before the end. */
+export async function read(res: IncomingMessage): Promise<Answer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of res) chunks.push(chunk as Buffer);
+  const { statusCode = 0, headers, rawHeaders } = res;
+  return { status: statusCode, headers, rawHeaders, body: Buffer.concat(chunks) };
+}
+
+export interface RawUpstream {
+  readonly origin: string;
+  readonly port: number;
+  /** Connections so far. */
+  readonly sockets: readonly Socket[];
+}
+
+/** An upstream that answers with bytes of the test's choosing. `text` is latin1: all that the connection received. */
+export async function startRawUpstream(
+  owner: Owner,
+  onData: (socket: Socket, text: string) => void,
+): Promise<RawUpstream> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    let text = '';
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      onData(socket, text);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  owner.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  const { port } = server.address() as AddressInfo;
+  return { origin: `http://127.0.0.1:${port}`, port, sockets };
+}
+
+/** The values of one header, in order. */
+export function values(rawHeaders: readonly string[], name: string): string[] {
+  return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name.toLowerCase());
+}
+
+/** Resolves when the condition holds; rejects after the deadline. */
+export async function until(condition: () => boolean, what: string, deadlineMs = 5000): Promise<void> {
+  const end = performance.now() + deadlineMs;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`not in ${deadlineMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

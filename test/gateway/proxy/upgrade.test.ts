@@ -1,0 +1,213 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import t from 'tap';
+import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { type RawConnection, sendRaw } from '#test/support/raw.ts';
+import { startRawUpstream, until } from './exchange.ts';
+
+const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
+
+function handshake(path = '/ws', more = ''): string {
+  return (
+    `GET ${path} HTTP/1.1\r\nHost: app.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+    `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}\r\n${more}\r\n`
+  );
+}
+
+/** A masked text frame, as clients send it. */
+function frame(text: string): string {
+  const mask = Buffer.from([1, 2, 3, 4]);
+  const payload = Buffer.from(text).map((byte, i) => byte ^ (mask[i % 4] ?? 0));
+  return Buffer.concat([Buffer.from([0x81, 0x80 | payload.length]), mask, payload]).toString('latin1');
+}
+
+interface Echo {
+  readonly origin: string;
+  readonly sockets: readonly Socket[];
+  requests: number;
+}
+
+/** Accepts every handshake, greets in the same write, then sends all bytes back. */
+async function startEcho(owner: Owner): Promise<Echo> {
+  const sockets: Socket[] = [];
+  const server = createServer();
+  server.on('upgrade', (req, socket: Socket, head) => {
+    echo.requests++;
+    sockets.push(socket);
+    socket.on('error', () => socket.destroy());
+    const accept = createHash('sha1')
+      .update(`${req.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+      .digest('base64');
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX-Case: kept\r\nSec-WebSocket-Accept: ${accept}\r\n\r\nhello;`,
+    );
+    if (head.length > 0) socket.write(head);
+    socket.pipe(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  owner.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  const echo: Echo = {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    sockets,
+    requests: 0,
+  };
+  return echo;
+}
+
+/** Resolves once the connection has received this many bytes. */
+async function bytes(connection: RawConnection, count: number): Promise<void> {
+  await until(() => connection.received().length >= count, `${count} bytes`, 10_000);
+}
+
+t.test('101: both ways, with what came along with either head, and with limit headers', async (t) => {
+  const echo = await startEcho(t);
+  const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 2, window: 1h');
+  const { port, gateway } = await startTestGateway(t, { upstream: echo.origin, policies });
+
+  const client = sendRaw(port, handshake() + frame('early'));
+  const text = await client.until(/hello;[\s\S]*\x85/);
+  t.match(text, /^HTTP\/1\.1 101 Switching Protocols\r\n/);
+  t.match(text, /\r\nConnection: upgrade\r\n/i);
+  t.match(text, /\r\nUpgrade: websocket\r\n/i);
+  t.match(text, /\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=\r\n/);
+  t.match(text, /\r\nX-Case: kept\r\n/);
+  t.match(text, /\r\nx-ratelimit-limit: 2\r\nx-ratelimit-remaining: 1\r\n/);
+  await client.until(new RegExp(`hello;${escape(frame('early'))}$`));
+  client.socket.write(frame('later'), 'latin1');
+  await client.until(new RegExp(`${escape(frame('early') + frame('later'))}$`));
+
+  t.equal(echo.requests, 1);
+  const allowed = gateway
+    .samples()
+    .find(({ labels }) => labels.policy === 'ws' && labels.decision === 'allowed');
+  t.equal(allowed?.value, 1, 'counted once, as a GET');
+  client.socket.destroy();
+});
+
+function escape(text: string): string {
+  return text.replace(/[^\w]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
+}
+
+t.test('429: a denied upgrade is answered as any denied request', async (t) => {
+  const echo = await startEcho(t);
+  const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 1, window: 1h');
+  const { port } = await startTestGateway(t, { upstream: echo.origin, policies });
+  const first = sendRaw(port, handshake());
+  await first.until(/hello;/);
+  const text = await sendRaw(port, handshake()).ended();
+  t.match(text, /^HTTP\/1\.1 429 Too Many Requests\r\n/);
+  t.match(text, /\r\nx-gateway-ratelimited: true\r\n/);
+  const body = JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4));
+  t.type(body.message, 'string');
+  t.type(body.details, Object);
+  t.equal(echo.requests, 1);
+  first.socket.destroy();
+});
+
+t.test(
+  '403: a refusal of the upstream goes out whole, however large, and the connection closes',
+  async (t) => {
+    const size = 3 * 1024 * 1024;
+    const upstream = await startUpstream(t);
+    upstream.server.on('upgrade', (_req, socket) => {
+      socket.on('error', () => socket.destroy());
+      socket.end(`HTTP/1.1 403 Forbidden\r\nX-Why: no\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size)}`);
+    });
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const text = await sendRaw(port, handshake()).ended();
+    t.match(text.slice(0, 400), /^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*X-Why: no\r\n/);
+    t.equal(text.length - text.indexOf('\r\n\r\n') - 4, size);
+  },
+);
+
+t.test('502: an upstream that hangs up on the handshake', async (t) => {
+  const upstream = await startUpstream(t);
+  upstream.server.on('upgrade', (_req, socket) => socket.destroy());
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const text = await sendRaw(port, handshake()).ended();
+  t.match(text, /^HTTP\/1\.1 502 Bad Gateway\r\n/);
+  t.match(JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)), { message: String, details: {} });
+});
+
+t.test('the client leaves: the upstream sees the end', async (t) => {
+  for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
+    const echo = await startEcho(t);
+    const { port } = await startTestGateway(t, { upstream: echo.origin });
+    const client = sendRaw(port, handshake());
+    await client.until(/hello;/);
+    client.socket[leave]();
+    await until(() => echo.sockets[0]?.destroyed === true, `the upstream's socket is closed after ${leave}`);
+    await client.ended();
+  }
+});
+
+t.test('the upstream leaves: the client receives its last bytes first, and then the end', async (t) => {
+  const size = 2 * 1024 * 1024;
+  const echo = await startEcho(t);
+  const { port } = await startTestGateway(t, { upstream: echo.origin });
+  const client = sendRaw(port, handshake());
+  await client.until(/hello;/);
+  client.socket.pause();
+  const before = client.received().length;
+  echo.sockets[0]?.end(Buffer.alloc(size, 'z'));
+  await new Promise((resolve) => setImmediate(resolve));
+  client.socket.resume();
+  await bytes(client, before + size);
+  t.equal((await client.ended()).length, before + size);
+});
+
+t.test('a client that leaves while its handshake is pending takes the upstream call with it', async (t) => {
+  for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
+    const seen: string[] = [];
+    const upstream = await startRawUpstream(t, (_socket, text) => {
+      seen.push(text);
+    });
+    const { port, origin } = await startTestGateway(t, { upstream: upstream.origin });
+    const client = sendRaw(port, handshake());
+    await until(() => seen.length > 0, 'the handshake is with the upstream');
+    client.socket[leave]();
+    await until(() => upstream.sockets[0]?.destroyed === true, `aborted after ${leave}`);
+    t.equal((await fetch(`${origin}/api/%252e`)).status, 400, 'and the gateway lives on');
+  }
+});
+
+t.test(
+  'an upgrade to anything but WebSocket is a plain request: h2c would be a way around the limits',
+  async (t) => {
+    const upstream = await startUpstream(t);
+    let upgrades = 0;
+    upstream.server.on('upgrade', (_req, socket) => {
+      upgrades++;
+      socket.end();
+    });
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    for (const protocol of ['h2c', 'websocket, h2c', 'h2c, websocket', 'HTTP/2.0', 'TLS/1.0']) {
+      const client = sendRaw(
+        port,
+        `GET /plain HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${protocol}\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n`,
+      );
+      const text = await client.until(/\}$/);
+      t.match(text, /^HTTP\/1\.1 200 OK\r\n/, protocol);
+      t.notMatch(text, /upgrade|http2-settings/i);
+      client.socket.destroy();
+    }
+    t.equal(upgrades, 0);
+  },
+);
+
+t.test(
+  'an upgrade behind an unanswered request of the same connection is a plain request in its turn',
+  async (t) => {
+    const upstream = await startUpstream(t);
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const client = sendRaw(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${handshake('/second')}`);
+    await client.until(/\/first[\s\S]*\/second/);
+    client.socket.destroy();
+  },
+);
