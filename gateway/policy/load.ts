@@ -5,7 +5,19 @@
 
 import { Settings } from 'typebox/system';
 import { Value } from 'typebox/value';
-import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import {
+  type Document,
+  type ErrorCode,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+  type YAMLParseError,
+} from 'yaml';
 import type { Identifier, Policy, PolicySet } from './policy.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
 import { type PolicyFile, policyFileSchema } from './schema.ts';
@@ -20,23 +32,32 @@ export interface Problem {
 
 export class PolicyFileError extends Error {
   readonly file: string;
+  /** In the order of the file. */
   readonly problems: readonly Problem[];
 
   constructor(file: string, problems: readonly Problem[]) {
-    super(problems.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`).join('\n'));
+    const inOrder = [...problems].sort((a, b) => a.line - b.line || a.column - b.column);
+    super(inOrder.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`).join('\n'));
     this.name = 'PolicyFileError';
     this.file = file;
-    this.problems = problems;
+    this.problems = inOrder;
   }
 }
 
 type Path = readonly (string | number)[];
+
+/** Reports a mistake at the value that `path` leads to; `key`: at the key in front of it. */
+type Report = (path: Path, message: string, point?: 'value' | 'key') => void;
 
 const WINDOW_UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 const WINDOW_SECONDS_MAX = 366 * 86_400;
 /** The schema engine stops at 8 errors unless told otherwise; an operator wants the whole list. */
 const SHAPE_ERRORS_MAX = 100;
 const FILE_BYTES_MAX = 1_048_576;
+/** How many nodes aliases may stand for, so that a short file cannot unfold into gigabytes. */
+const ALIASES_MAX = 100;
+/** Characters of a wrong value that a message repeats. */
+const SHOWN_MAX = 60;
 
 /**
  * @param text the file's content
@@ -54,53 +75,95 @@ export function loadPolicies(text: string, file: string): PolicySet {
     const { line, col } = lines.linePos(offset);
     problems.push({ line: Math.max(1, line), column: Math.max(1, col), message });
   };
-  for (const error of document.errors) {
-    const duplicate = error.code === 'DUPLICATE_KEY';
-    at(
-      error.pos[0],
-      duplicate ? `${keyAt(text, error.pos[0])} stands twice; keep one` : yamlMessage(error.message),
-    );
-  }
+  reportSyntax(document.errors, text, at);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
 
-  /** Reports a mistake where `path` stands; of a missing or unknown key, where its owner or itself stands. */
-  const report = (path: Path, message: string): void => at(offsetOf(document.contents, path), message);
-  const value: unknown = document.toJS({ maxAliasCount: 100 });
-  checkShape(value, report);
+  const { contents } = document;
+  const report: Report = (path, message, point = 'value') => at(offsetOf(contents, path, point), message);
+  const value = plainValue(document, at);
+  if (problems.length === 0) checkShape(value, report);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
 
-  const set = build(
-    value as PolicyFile,
-    file,
-    report,
-    (path) => lines.linePos(offsetOf(document.contents, path)).line,
-  );
-  if (problems.length > 0)
-    throw new PolicyFileError(
-      file,
-      problems.sort((a, b) => a.line - b.line),
-    );
+  const lineOf = (path: Path): number => lines.linePos(offsetOf(contents, path, 'value')).line;
+  const set = build(value as PolicyFile, file, report, lineOf);
+  if (problems.length > 0) throw new PolicyFileError(file, problems);
   return set;
 }
 
-function yamlMessage(message: string): string {
-  return `not valid YAML: ${message.replace(/ at line \d+, column \d+:[\s\S]*$/, '')}`;
+/** Every duplicate key, but only the first of other mistakes: the parser's next ones mostly follow from it. */
+function reportSyntax(
+  errors: readonly YAMLParseError[],
+  text: string,
+  at: (offset: number, message: string) => void,
+): void {
+  const duplicates = errors.filter(({ code }) => code === 'DUPLICATE_KEY');
+  for (const { pos } of duplicates) at(pos[0], `${keyAt(text, pos[0])} stands twice; keep one`);
+  const [first] = errors.filter(({ code }) => code !== 'DUPLICATE_KEY');
+  if (first !== undefined) at(first.pos[0], `not valid YAML: ${SYNTAX_MENDS[first.code] ?? bare(first)}`);
+}
+
+const SYNTAX_MENDS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  TAB_AS_INDENT: 'a tab cannot indent; use spaces',
+  RESOURCE_EXHAUSTION: 'brackets are nested too deeply; close them',
+  MULTIPLE_DOCS: 'a second document begins here; keep one, without ---',
+};
+
+/** The parser's message without the position and the excerpt that it appends. */
+function bare({ message }: Error): string {
+  return message.replace(/ at line \d+, column \d+:[\s\S]*$/, '');
 }
 
 function keyAt(text: string, offset: number): string {
   return /^[^\s:]*/.exec(text.slice(offset))?.[0] ?? 'the key';
 }
 
-/** Where in the text the value (or, for an unknown key, the key) of a path begins. */
-function offsetOf(contents: unknown, path: Path): number {
+/** The document as plain data; null, and a report, when its aliases do not unfold to a small tree. */
+function plainValue(document: Document.Parsed, at: (offset: number, message: string) => void): unknown {
+  const anchored = new Map<string, Node>();
+  let firstAlias: Node | null = null;
+  let isSound = true;
+  visit(document, {
+    Node(_key, node, ancestors) {
+      if (!isAlias(node)) {
+        if (node.anchor !== undefined) anchored.set(node.anchor, node);
+        return undefined;
+      }
+      firstAlias ??= node;
+      const target = anchored.get(node.source);
+      if (target !== undefined && !ancestors.includes(target)) return undefined;
+      isSound = false;
+      at(
+        startOf(node),
+        target === undefined
+          ? `*${node.source} has no anchor &${node.source} above it; write the value out`
+          : `*${node.source} stands inside its own anchor; write the value out`,
+      );
+      return visit.BREAK;
+    },
+  });
+  if (!isSound) return null;
+  try {
+    return document.toJS({ maxAliasCount: ALIASES_MAX });
+  } catch (error) {
+    // What is left to go wrong, and the parser says neither where nor with a type of its own.
+    if (!(error instanceof ReferenceError)) throw error;
+    at(startOf(firstAlias), 'the aliases of this file unfold to too many values; write the values out');
+    return null;
+  }
+}
+
+/** Where in the text the value or the key of a path begins; of a missing one, where its owner does. */
+function offsetOf(contents: unknown, path: Path, point: 'value' | 'key'): number {
   let node = contents;
   let offset = startOf(node);
-  for (const step of path) {
+  for (const [depth, step] of path.entries()) {
     if (isMap(node)) {
       const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
       if (pair === undefined) return offset;
-      offset = startOf(pair.value) || startOf(pair.key);
-      if (isScalar(pair.value) && pair.value.value === null) offset = startOf(pair.key);
+      const wantsKey = point === 'key' && depth === path.length - 1;
+      // A value that was left out has no place of its own.
+      const isEmpty = isScalar(pair.value) && pair.value.value === null;
+      offset = startOf(wantsKey || isEmpty ? pair.key : pair.value);
       node = pair.value;
     } else if (isSeq(node)) {
       node = node.items[Number(step)];
@@ -137,30 +200,29 @@ function schemaAt(path: Path): { readonly schema: SchemaNode; readonly depth: nu
   return { schema, depth };
 }
 
-function checkShape(value: unknown, report: (path: Path, message: string) => void): void {
+function checkShape(value: unknown, report: Report): void {
   Settings.Set({ maxErrors: SHAPE_ERRORS_MAX });
   const told = new Set<string>();
-  const tell = (path: Path, message: string): void => {
+  const tell: Report = (path, message, point) => {
     const key = path.join('/');
     if (told.has(key)) return;
     told.add(key);
-    report(path, message);
+    report(path, message, point);
   };
   for (const error of Value.Errors(policyFileSchema, value)) {
-    const path = error.instancePath
-      .split('/')
-      .slice(1)
-      .map((step) => (/^\d+$/.test(step) ? Number(step) : step.replaceAll('~1', '/').replaceAll('~0', '~')));
+    const path = pathOf(error.instancePath, value);
     const { schema, depth } = schemaAt(path);
     const params = error.params as { additionalProperties?: string[]; requiredProperties?: string[] };
     if (error.keyword === 'boolean' || depth < path.length) {
       // Below a union, or a key that nobody knows: told by the error at its owner.
-    } else if (params.additionalProperties !== undefined && schema.properties !== undefined) {
-      for (const key of params.additionalProperties)
-        tell([...path, key], unknownKey(key, Object.keys(schema.properties)));
     } else if (params.additionalProperties !== undefined) {
-      for (const key of params.additionalProperties)
-        tell([...path, key], `"${key}" cannot be a name here: ${schema.description}`);
+      for (const key of params.additionalProperties) {
+        const message =
+          schema.properties === undefined
+            ? `${key} cannot be a name here; expected: ${schema.description}`
+            : unknownKey(key, Object.keys(schema.properties));
+        tell([...path, key], message, 'key');
+      }
     } else if (params.requiredProperties !== undefined) {
       for (const key of params.requiredProperties) {
         const mend = schema.properties?.[key]?.description ?? '';
@@ -174,11 +236,27 @@ function checkShape(value: unknown, report: (path: Path, message: string) => voi
   }
 }
 
+/** A JSON pointer as a path; a step is a number only where `root` has a list. */
+function pathOf(pointer: string, root: unknown): Path {
+  let value = root;
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((escaped) => {
+      const key = escaped.replaceAll('~1', '/').replaceAll('~0', '~');
+      const step = Array.isArray(value) ? Number(key) : key;
+      value = (value as Record<string | number, unknown> | null | undefined)?.[step];
+      return step;
+    });
+}
+
 function shown(root: unknown, path: Path): string {
   let value = root;
-  for (const step of path) value = (value as Record<string | number, unknown> | undefined)?.[step];
-  const text = JSON.stringify(value) ?? 'nothing';
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+  for (const step of path) value = (value as Record<string | number, unknown> | null | undefined)?.[step];
+  if (value === null || value === undefined) return 'empty';
+  // JSON has no word for .inf and .nan.
+  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX - 3)}...` : text;
 }
 
 function unknownKey(key: string, known: readonly string[]): string {
@@ -201,12 +279,7 @@ function distance(a: string, b: string): number {
 }
 
 /** What the schema cannot say: references, routes, windows, rows that nothing can reach. */
-function build(
-  file: PolicyFile,
-  name: string,
-  report: (path: Path, message: string) => void,
-  lineOf: (path: Path) => number,
-): PolicySet {
+function build(file: PolicyFile, name: string, report: Report, lineOf: (path: Path) => number): PolicySet {
   const routeAt = (path: Path, text: string): Route | null => {
     try {
       return parseRoute(text);
@@ -221,6 +294,7 @@ function build(
       report(
         ['identifiers', key, 'ipv6Prefix'],
         'ipv6Prefix goes with source: client-address only; remove it',
+        'key',
       );
     }
     identifiers.set(
@@ -269,7 +343,7 @@ function build(
     }
     const windowSeconds = Number(row.window.slice(0, -1)) * (WINDOW_UNITS_SECONDS[row.window.slice(-1)] ?? 0);
     if (windowSeconds > WINDOW_SECONDS_MAX)
-      report([...here, 'window'], `window ${row.window} is longer than 366d`);
+      report([...here, 'window'], `window ${row.window} is too long; write at most 366d`);
     if (identifier === undefined || route === null) continue;
 
     const policy: Policy = {
@@ -302,7 +376,7 @@ function checkBucket(policy: Policy, byBucket: Map<string, Policy>, report: (mes
     byBucket.set(policy.bucket, policy);
     return;
   }
-  const differs = (['identifier', 'limit', 'windowMs', 'mode'] as const).filter(
+  const differs = (['identifier', 'limit', 'windowMs', 'mode', 'onStoreFailure', 'headers'] as const).filter(
     (key) => policy[key] !== other[key],
   );
   if (differs.length > 0) {

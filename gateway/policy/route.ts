@@ -53,7 +53,7 @@ function parseMethods(text: string): ReadonlySet<string> | null {
       );
     }
     if (method === 'HEAD') throw new Error('HEAD counts as GET: write GET');
-    if (methods.has(method)) throw new Error(`method ${method} stands twice`);
+    if (methods.has(method)) throw new Error(`method ${method} stands twice; write it once`);
     methods.add(method);
   }
   return methods;

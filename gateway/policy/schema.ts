@@ -4,11 +4,17 @@
  */
 import { type Static, Type } from 'typebox';
 
+const JSON_SCHEMA_DIALECT = 'http://json-schema.org/draft-07/schema#';
+
 const strict = { additionalProperties: false } as const;
 
 /** Names end up in header fields, metrics and keys of the store. */
 const name = (description: string) =>
   Type.String({ pattern: '^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$', description });
+
+/** No longer than a request line may be. */
+const route = (description: string) =>
+  Type.String({ maxLength: 2000, description: `${description}, at most 2000 characters` });
 
 const credentialSource = Type.Union(
   [
@@ -41,7 +47,7 @@ const identifier = Type.Object(
 const policy = Type.Object(
   {
     name: name('a name of its own: lower-case letters, digits, dots, dashes and underscores, at most 64'),
-    route: Type.String({ description: 'METHODS PATH, such as POST /api/items or GET,PUT /api/items/*' }),
+    route: route('METHODS PATH, such as POST /api/items or GET,PUT /api/items/*'),
     identifier: Type.String({ description: 'the name of an entry under identifiers' }),
     limit: Type.Integer({
       minimum: 1,
@@ -77,12 +83,13 @@ export const policyFileSchema = Type.Object(
   {
     version: Type.Literal(1, { description: 'write version: 1' }),
     identifiers: Type.Record(Type.String({ pattern: '^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$' }), identifier, {
+      ...strict,
       description: 'who is counted: names of lower-case letters, digits and dashes, each with a source',
       minProperties: 1,
       maxProperties: 16,
     }),
     exclude: Type.Optional(
-      Type.Array(Type.String({ description: 'METHODS PATH, such as OPTIONS * or GET /health' }), {
+      Type.Array(route('METHODS PATH, such as OPTIONS * or GET /health'), {
         description: 'a list of routes that are never limited',
         maxItems: 1000,
       }),
@@ -95,5 +102,10 @@ export const policyFileSchema = Type.Object(
     description: 'a policy file has version, identifiers and policies',
   },
 );
+
+/** The schema as editors read it: the content of `policies.schema.json`. */
+export function policyFileJsonSchema(): object {
+  return { $schema: JSON_SCHEMA_DIALECT, ...policyFileSchema };
+}
 
 export type PolicyFile = Static<typeof policyFileSchema>;

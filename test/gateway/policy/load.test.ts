@@ -1,0 +1,430 @@
+/** `test/fixtures/policies/` has one file per way of being wrong; together they say what the validator refuses. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import t, { type Test } from 'tap';
+import { loadPolicies, PolicyFileError, type Problem } from '#gateway/policy/load.ts';
+
+const FIXTURES = resolve(import.meta.dirname, '../../fixtures/policies');
+/** What no YAML tool can read, ours and the linter among them, is named .yaml.txt. */
+const files = new Map(readdirSync(FIXTURES).map((file) => [file.replace(/\.yaml(?:\.txt)?$/, ''), file]));
+
+function fixture(name: string): string {
+  return readFileSync(resolve(FIXTURES, files.get(name) ?? name), 'utf8');
+}
+
+/** Where, as `line:column`, and what the message must mention: what is wrong and how to mend it. */
+type Mistake = readonly [at: string, mention: string];
+
+const LIMIT = 'requests per window, a whole number from 1 to 1000000000';
+const WINDOW = 'a length of time such as 30s, 1m, 1h or 1d';
+const ROUTE = 'METHODS PATH, such as POST /api/items or GET,PUT /api/items/*';
+const SOURCE = 'write client-address, or a list such as [ { header: x-api-key }, { bearer: fbk_ } ]';
+const FILE = 'a policy file has version, identifiers and policies';
+const IDENTIFIERS = 'names of lower-case letters, digits and dashes, each with a source';
+const LITERAL =
+  'must be a literal without wildcards (other characters percent-encoded), {param} for one segment, or * at the end';
+const POLICY_KEYS =
+  'known here: name, route, identifier, limit, window, bucket, mode, onStoreFailure, headers';
+const FILE_KEYS = 'known here: version, identifiers, exclude, policies';
+const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
+const UNEQUAL = 'make them equal or use another bucket';
+
+const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
+  'alias-before-anchor': [['9:12', '*w has no anchor &w above it; write the value out']],
+  'alias-bomb': [['2:8', 'the aliases of this file unfold to too many values; write the values out']],
+  'alias-of-itself': [['5:17', '*loop stands inside its own anchor; write the value out']],
+  'alias-without-anchor': [['9:12', '*five has no anchor &five above it; write the value out']],
+  'bucket-name': [
+    ['11:13', 'bucket is "My bucket"; expected: the name of a counter that several policies share'],
+  ],
+  'bucket-with-other-headers': [
+    ['17:13', `bucket items is shared with items in line 6, which has another limit and headers; ${UNEQUAL}`],
+  ],
+  'bucket-with-other-identifier': [
+    ['16:13', `bucket items is shared with items in line 6, which has another identifier; ${UNEQUAL}`],
+  ],
+  'bucket-with-other-limit': [
+    ['16:13', `bucket items is shared with items in line 6, which has another limit; ${UNEQUAL}`],
+  ],
+  'bucket-with-other-mode': [
+    ['17:13', `bucket items is shared with items in line 6, which has another mode; ${UNEQUAL}`],
+  ],
+  'bucket-with-other-outage-rule': [
+    ['17:13', `bucket items is shared with items in line 6, which has another onStoreFailure; ${UNEQUAL}`],
+  ],
+  'bucket-with-other-window': [
+    ['16:13', `bucket items is shared with items in line 6, which has another window; ${UNEQUAL}`],
+  ],
+  'duplicate-identifier': [['5:3', 'ip stands twice; keep one']],
+  'duplicate-key': [['11:5', 'limit stands twice; keep one']],
+  'duplicate-top-key': [['11:1', 'version stands twice; keep one']],
+  'empty-value': [['9:5', `limit is empty; expected: ${LIMIT}`]],
+  empty: [['1:1', `the file is empty; expected: ${FILE}`]],
+  'exclude-not-a-list': [
+    ['5:10', 'exclude is "GET /health"; expected: a list of routes that are never limited'],
+  ],
+  'exclude-path': [['7:5', 'path "health" must begin with /, or be * for every path']],
+  'headers-unknown': [
+    [
+      '11:14',
+      'headers is "none"; expected: on (the default) or off: whether replies tell clients about this policy',
+    ],
+  ],
+  'identifier-name': [['4:3', `API_Key cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
+  'identifier-numeric-name': [['4:16', `source is "client"; expected: ${SOURCE}`]],
+  'identifier-proto': [['4:3', `__proto__ cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
+  'identifier-unknown': [['8:17', 'unknown identifier api_key; identifiers has: ip, api-key']],
+  'identifiers-empty': [['2:14', `identifiers is {}; expected: who is counted: ${IDENTIFIERS}`]],
+  'ipv6-prefix-on-header': [['4:47', 'ipv6Prefix goes with source: client-address only; remove it']],
+  'ipv6-prefix-range': [
+    [
+      '3:45',
+      'ipv6Prefix is 8; expected: bits of an IPv6 address that make one client, a whole number from 16 to 128; 64 is usual',
+    ],
+  ],
+  'key-of-a-later-version': [
+    ['11:5', `unknown key algorithm; ${POLICY_KEYS}`],
+    ['12:5', `unknown key cost; ${POLICY_KEYS}`],
+    ['13:5', `unknown key overrides; ${POLICY_KEYS}`],
+    ['14:1', `unknown key tests; ${FILE_KEYS}`],
+  ],
+  'limit-fraction': [['9:12', `limit is 5.5; expected: ${LIMIT}`]],
+  'limit-huge': [['9:12', `limit is 1000000001; expected: ${LIMIT}`]],
+  'limit-infinite': [['9:12', `limit is Infinity; expected: ${LIMIT}`]],
+  'limit-negative': [['9:12', `limit is -5; expected: ${LIMIT}`]],
+  'limit-text': [['9:12', `limit is "five"; expected: ${LIMIT}`]],
+  'limit-zero': [['9:12', `limit is 0; expected: ${LIMIT}`]],
+  'many-mistakes': [
+    [
+      '3:45',
+      'ipv6Prefix is 200; expected: bits of an IPv6 address that make one client, a whole number from 16 to 128; 64 is usual',
+    ],
+    ['5:24', 'entry 2 is 7; expected: METHODS PATH, such as OPTIONS * or GET /health'],
+    ['7:5', `window is missing: ${WINDOW}`],
+    ['10:12', `limit is 0; expected: ${LIMIT}`],
+    ['11:5', 'unknown key windows; did you mean window?'],
+    ['12:5', `route is missing: ${ROUTE}`],
+    ['12:5', 'identifier is missing: the name of an entry under identifiers'],
+    ['12:5', `limit is missing: ${LIMIT}`],
+    ['12:5', `window is missing: ${WINDOW}`],
+  ],
+  'many-references': [
+    ['5:11', `method "get" is unknown; ${METHODS}`],
+    ['8:12', 'path "api/items" must begin with /, or be * for every path'],
+    ['9:17', 'unknown identifier ipp; identifiers has: ip, api-key'],
+    ['11:13', 'window 400d is too long; write at most 366d'],
+  ],
+  'merge-key': [
+    ['12:5', `route is missing: ${ROUTE}`],
+    ['12:5', 'identifier is missing: the name of an entry under identifiers'],
+    ['12:5', `limit is missing: ${LIMIT}`],
+    ['12:5', `window is missing: ${WINDOW}`],
+    ['12:5', `unknown key <<; ${POLICY_KEYS}`],
+  ],
+  'method-head': [['7:12', 'HEAD counts as GET: write GET']],
+  'method-lower-case': [['7:12', `method "post" is unknown; ${METHODS}`]],
+  'method-twice': [['7:12', 'method POST stands twice; write it once']],
+  'method-unknown': [['7:12', `method "PSOT" is unknown; ${METHODS}`]],
+  'methods-spaced': [
+    [
+      '7:12',
+      'route "GET, POST /api/items" must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
+    ],
+  ],
+  'missing-identifiers': [['1:1', `identifiers is missing: who is counted: ${IDENTIFIERS}`]],
+  'missing-policies': [['1:1', 'policies is missing: a list of policies']],
+  'missing-policy-keys': [
+    ['6:5', `route is missing: ${ROUTE}`],
+    ['6:5', 'identifier is missing: the name of an entry under identifiers'],
+    ['6:5', `limit is missing: ${LIMIT}`],
+    ['6:5', `window is missing: ${WINDOW}`],
+  ],
+  'missing-source': [['3:7', `source is missing: ${SOURCE}`]],
+  'missing-version': [['1:1', 'version is missing: write version: 1']],
+  'mode-unknown': [
+    [
+      '11:11',
+      'mode is "dry-run"; expected: enforce (the default), or shadow to count and report without denying',
+    ],
+  ],
+  'not-a-map': [['1:1', `the file is ["POST /api/items"]; expected: ${FILE}`]],
+  'not-yaml': [
+    [
+      '10:5',
+      'not valid YAML: Flow sequence in block collection must be sufficiently indented and end with a ]',
+    ],
+  ],
+  'on-store-failure-unknown': [
+    [
+      '11:21',
+      'onStoreFailure is "open"; expected: allow, deny, or local (the default: counters of this process, limit divided by replicas)',
+    ],
+  ],
+  'only-comments': [['1:1', `the file is empty; expected: ${FILE}`]],
+  'path-dot-segment': [['7:12', `segment ".." ${LITERAL}`]],
+  'path-empty-segment': [
+    ['7:12', 'path "/api//items" has an empty segment; matching ignores repeated and trailing slashes'],
+  ],
+  'path-encoded-slash': [
+    [
+      '7:12',
+      'segment "api%2Fitems" can match no request, because such requests get 400: the path contains an encoded slash (%2F)',
+    ],
+  ],
+  'path-encoded-twice': [
+    [
+      '7:12',
+      'segment "%2569tems" can match no request, because such requests get 400: the path is percent-encoded twice',
+    ],
+  ],
+  'path-missing': [
+    ['7:12', 'route "POST" must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"'],
+  ],
+  'path-of-a-url': [
+    ['7:12', 'path "https://example.com/api/items" must begin with /, or be * for every path'],
+  ],
+  'path-partial-wildcard': [['7:12', `segment "item*" ${LITERAL}`]],
+  'path-regular-expression': [['7:12', `segment "item(s)?" ${LITERAL}`]],
+  'path-relative': [['7:12', 'path "api/items" must begin with /, or be * for every path']],
+  'path-too-long': [
+    ['7:12', `route is "POST /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...; expected: ${ROUTE}`],
+  ],
+  'path-trailing-slash': [
+    ['7:12', 'path "/api/items/" has an empty segment; matching ignores repeated and trailing slashes'],
+  ],
+  'path-wildcard-inside': [['7:12', '* matches the rest of the path, so it must be the last segment']],
+  'path-with-query': [['7:12', `segment "items?all" ${LITERAL}`]],
+  'policies-not-a-list': [
+    ['6:3', 'policies is {"items":{"route":"POST /api/items"}}; expected: a list of policies'],
+  ],
+  'policy-name-duplicate': [['11:11', 'the name items stands already in line 6; choose another']],
+  'policy-name': [
+    [
+      '6:11',
+      'name is "Items and more"; expected: a name of its own: lower-case letters, digits, dots, dashes and underscores, at most 64',
+    ],
+  ],
+  'source-empty': [['4:22', `source is []; expected: ${SOURCE}`]],
+  'source-entry': [['4:22', `source is [{"cookie":"session"},{"bearer":"fbk_"}]; expected: ${SOURCE}`]],
+  'source-header-name': [
+    ['4:22', `source is [{"header":"x api key"},{"bearer":"fbk_"}]; expected: ${SOURCE}`],
+  ],
+  'source-unknown': [['3:17', `source is "address"; expected: ${SOURCE}`]],
+  tab: [['9:1', 'not valid YAML: a tab cannot indent; use spaces']],
+  text: [['1:1', `the file is "a plain sentence"; expected: ${FILE}`]],
+  'two-documents': [['11:1', 'not valid YAML: a second document begins here; keep one, without ---']],
+  'unknown-identifier-key': [['3:33', 'unknown key ipv6prefix; did you mean ipv6Prefix?']],
+  'unknown-key-far': [['5:1', `unknown key upstream; ${FILE_KEYS}`]],
+  'unknown-key': [['5:1', 'unknown key excludes; did you mean exclude?']],
+  'unknown-policy-key': [
+    ['6:5', `limit is missing: ${LIMIT}`],
+    ['9:5', 'unknown key limits; did you mean limit?'],
+  ],
+  'unreachable-by-two': [
+    [
+      '8:12',
+      'unreachable: exclude takes out "GET /api/*" and "* /api/{any}", so nothing is left of this route; remove one of them',
+    ],
+  ],
+  unreachable: [
+    [
+      '9:12',
+      'unreachable: exclude takes out "POST /api/*", so nothing is left of this route; remove one of them',
+    ],
+  ],
+  'version-2': [['1:10', 'version is 2; expected: write version: 1']],
+  'version-text': [['1:10', 'version is "1"; expected: write version: 1']],
+  'window-fraction': [['10:13', `window is "1.5h"; expected: ${WINDOW}`]],
+  'window-number': [['10:13', `window is 60; expected: ${WINDOW}`]],
+  'window-spaced': [['10:13', `window is "1 minute"; expected: ${WINDOW}`]],
+  'window-too-long': [['10:13', 'window 367d is too long; write at most 366d']],
+  'window-unit': [['10:13', `window is "1w"; expected: ${WINDOW}`]],
+  'window-zero': [['10:13', `window is "0m"; expected: ${WINDOW}`]],
+};
+
+function problemsOf(t: Test, text: string): readonly Problem[] {
+  try {
+    loadPolicies(text, 'policies.yaml');
+  } catch (error) {
+    if (error instanceof PolicyFileError) return error.problems;
+    throw error;
+  }
+  t.fail('the file was accepted');
+  return [];
+}
+
+t.test('every fixture has its expectation, and the other way round', async (t) => {
+  t.strictSame([...files.keys()].sort(), Object.keys(MISTAKES).sort());
+});
+
+for (const [name, mistakes] of Object.entries(MISTAKES)) {
+  t.test(`${name}: refused with line, column and mend`, async (t) => {
+    const problems = problemsOf(t, fixture(name));
+    t.equal(problems.length, mistakes.length, 'all mistakes, and nothing that merely follows from them');
+    for (const [i, [at, mention]] of mistakes.entries()) {
+      const { line, column, message } = problems[i] ?? { line: 0, column: 0, message: '' };
+      t.equal(`${line}:${column}`, at, message);
+      t.ok(message.includes(mention), `${message} (should mention: ${mention})`);
+    }
+  });
+}
+
+t.test('the error reads as compilers write theirs: file, line, column', async (t) => {
+  const text = fixture('limit-zero');
+  t.throws(() => loadPolicies(text, 'edge/policies.yaml'), {
+    name: 'PolicyFileError',
+    file: 'edge/policies.yaml',
+    message: `edge/policies.yaml:9:12: limit is 0; expected: ${LIMIT}`,
+  });
+});
+
+t.test('a file beyond 1 MiB is not even parsed', async (t) => {
+  const problems = problemsOf(t, `${VALID}#${'x'.repeat(1_048_576)}`);
+  t.match(problems, [{ line: 1, column: 1, message: /at most 1 MiB/ }]);
+});
+
+t.test('brackets without end are refused, not a crash', async (t) => {
+  // Not a fixture: linters overflow on it.
+  const problems = problemsOf(t, '['.repeat(4000));
+  t.match(problems, [{ line: 1, message: /brackets are nested too deeply; close them/ }]);
+});
+
+t.test('a file full of aliases is refused in time that grows with its length', async (t) => {
+  const problems = problemsOf(t, `version: &v 1\npolicies: [${'*v, '.repeat(100_000)}]\n`);
+  t.match(problems, [{ line: 2, column: 12, message: /unfold to too many values/ }]);
+});
+
+const VALID = `version: 1
+identifiers:
+  ip: { source: client-address }
+policies:
+  - name: items
+    route: POST /api/items
+    identifier: ip
+    limit: 5
+    window: 1m
+`;
+
+t.test('a valid file becomes policies with every default filled in', async (t) => {
+  const set = loadPolicies(VALID, 'policies.yaml');
+  t.equal(set.file, 'policies.yaml');
+  t.strictSame(set.exclude, []);
+  t.strictSame(set.identifiers, [{ name: 'ip', kind: 'address', ipv6Prefix: 64 }]);
+  t.match(set.policies, [
+    {
+      name: 'items',
+      index: 0,
+      line: 5,
+      route: { text: 'POST /api/items' },
+      identifier: set.identifiers[0],
+      limit: 5,
+      windowMs: 60_000,
+      windowSeconds: 60,
+      bucket: 'items',
+      bucketId: 0,
+      mode: 'enforce',
+      onStoreFailure: 'local',
+      headers: true,
+    },
+  ]);
+});
+
+t.test('comments, anchors, flow style, JSON, CRLF and a byte order mark are all YAML', async (t) => {
+  const written = [
+    `# a comment\n${VALID}    # another one\n`,
+    `\ufeff${VALID.replaceAll('\n', '\r\n')}`,
+    `version: 1
+identifiers: { ip: &everybody { source: client-address } }
+policies: [{ name: items, route: POST /api/items, identifier: ip, limit: 5, window: 1m }]
+`,
+    JSON.stringify({
+      version: 1,
+      identifiers: { ip: { source: 'client-address' } },
+      policies: [{ name: 'items', route: 'POST /api/items', identifier: 'ip', limit: 5, window: '1m' }],
+    }),
+  ];
+  const [expected] = loadPolicies(VALID, 'f').policies;
+  for (const text of written)
+    t.strictSame(
+      { ...loadPolicies(text, 'f').policies[0], line: 5 },
+      expected,
+      JSON.stringify(text.slice(0, 20)),
+    );
+});
+
+t.test('an anchor states a value once', async (t) => {
+  const text = VALID.replace('limit: 5', 'limit: &few 5').concat(
+    '  - { name: others, route: POST /api/others, identifier: ip, limit: *few, window: 1m }\n',
+  );
+  t.strictSame(
+    loadPolicies(text, 'f').policies.map(({ limit }) => limit),
+    [5, 5],
+  );
+});
+
+t.test('windows are whole seconds', async (t) => {
+  const cases = { '1s': 1, '90s': 90, '1m': 60, '60m': 3600, '1h': 3600, '1d': 86_400, '366d': 31_622_400 };
+  for (const [window, seconds] of Object.entries(cases)) {
+    const [policy] = loadPolicies(VALID.replace('1m', window), 'f').policies;
+    t.equal(policy?.windowSeconds, seconds, window);
+    t.equal(policy?.windowMs, seconds * 1000, window);
+  }
+});
+
+t.test('options of a policy', async (t) => {
+  const option = (text: string) => loadPolicies(`${VALID}    ${text}\n`, 'f').policies[0];
+  t.equal(option('mode: shadow')?.mode, 'shadow');
+  t.equal(option('mode: enforce')?.mode, 'enforce');
+  for (const rule of ['allow', 'deny', 'local'])
+    t.equal(option(`onStoreFailure: ${rule}`)?.onStoreFailure, rule);
+  for (const off of ['off', 'false']) t.equal(option(`headers: ${off}`)?.headers, false, off);
+  for (const on of ['on', 'true']) t.equal(option(`headers: ${on}`)?.headers, true, on);
+  t.equal(option('bucket: b')?.bucket, 'b');
+});
+
+t.test('identifiers: addresses by prefix, credentials by header or bearer', async (t) => {
+  const text = VALID.replace(
+    '{ source: client-address }',
+    '{ source: client-address, ipv6Prefix: 56 }\n  key: { source: [{ header: X-API-Key }, { bearer: fbk_ }, { bearer: "" }] }',
+  );
+  t.strictSame(loadPolicies(text, 'f').identifiers, [
+    { name: 'ip', kind: 'address', ipv6Prefix: 56 },
+    {
+      name: 'key',
+      kind: 'credential',
+      sources: [
+        { kind: 'header', header: 'x-api-key' },
+        { kind: 'bearer', prefix: 'fbk_' },
+        { kind: 'bearer', prefix: '' },
+      ],
+    },
+  ]);
+});
+
+t.test('rows that share a bucket share the number of the first row that uses it', async (t) => {
+  const set = loadPolicies(
+    `${VALID}  - { name: b, route: POST /b, identifier: ip, limit: 5, window: 60s, bucket: items }
+  - { name: c, route: POST /c, identifier: ip, limit: 7, window: 1m, bucket: both }
+  - { name: d, route: POST /d, identifier: ip, limit: 7, window: 1m, bucket: both }
+`,
+    'f',
+  );
+  t.strictSame(
+    set.policies.map(({ bucket, bucketId }) => [bucket, bucketId]),
+    [
+      ['items', 0],
+      ['items', 0],
+      ['both', 2],
+      ['both', 2],
+    ],
+  );
+});
+
+t.test('a file without policies limits nothing, and an exclusion may leave a part of a route', async (t) => {
+  t.strictSame(loadPolicies(VALID.replace(/policies:.*/s, 'policies: []'), 'f').policies, []);
+  const partly = VALID.replace('policies:', 'exclude: [POST /api/items/*, GET /api/*]\npolicies:').replace(
+    'POST /api/items\n',
+    'GET,POST /api/*\n',
+  );
+  t.equal(loadPolicies(partly, 'f').policies.length, 1);
+});

@@ -1,0 +1,103 @@
+/** The project's own policies.yaml, held to SPEC §8 row by row. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import t from 'tap';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { createMatcher } from '#gateway/policy/match.ts';
+import { EDGE_TABLE, examplePath } from '#test/support/edge-table.ts';
+
+const FILE = resolve(import.meta.dirname, '../../../policies.yaml');
+const ALL = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+const set = loadPolicies(readFileSync(FILE, 'utf8'), 'policies.yaml');
+const match = createMatcher(set);
+
+function matched(method: string, path: string): string[] {
+  const result = match(method, path);
+  return result.ok ? (result.cover?.policies ?? []).map(({ name }) => name) : ['400'];
+}
+
+t.test('the file has the rows of the table, in its order, and no others', async (t) => {
+  t.equal(EDGE_TABLE.length, 17);
+  t.strictSame(
+    set.policies.map(({ route, limit, windowSeconds, identifier }) => {
+      const [methods = '', path = ''] = route.text.split(' ');
+      return {
+        methods: methods.split(','),
+        // A file name may contain slashes: GATEWAY.md §1, `{param*}`.
+        path: path.replace('*}', '}'),
+        limit,
+        windowSeconds,
+        identifier: identifier.name,
+      };
+    }),
+    EDGE_TABLE,
+  );
+});
+
+t.test('every row has a counter of its own, denies, and tells clients', async (t) => {
+  for (const { name, index, bucket, bucketId, mode, headers } of set.policies)
+    t.strictSame(
+      { bucket, bucketId, mode, headers },
+      { bucket: name, bucketId: index, mode: 'enforce', headers: true },
+    );
+});
+
+for (const [i, row] of EDGE_TABLE.entries()) {
+  t.test(`${row.methods} ${row.path}: covered in its methods only`, async (t) => {
+    const { name = '' } = set.policies[i] ?? {};
+    const example = examplePath(row);
+    for (const method of ALL) {
+      const covered = row.methods.includes(method);
+      t.equal(matched(method, example).includes(name), covered, `${method} ${example}`);
+      t.equal(matched(method, `${example}/?x=/`).includes(name), covered, 'trailing slash and query');
+    }
+    t.equal(matched('HEAD', example).includes(name), row.methods.includes('GET'), 'HEAD as GET');
+    t.strictSame(matched('OPTIONS', example), [], 'a preflight is never counted');
+    t.strictSame(matched('GET', `/x${example}`), [], 'nor another path');
+  });
+}
+
+t.test('which policies apply, from SPEC and its edges', async (t) => {
+  const cases: readonly (readonly [method: string, path: string, names: readonly string[]])[] = [
+    ['POST', '/api/v1/management/storage', ['management', 'management-storage']],
+    ['PUT', '/api/v1/management/storage', ['management']],
+    ['GET', '/api/v1/management', ['management']],
+    ['GET', '/api/v1/webhooks', ['webhooks']],
+    ['DELETE', '/api/v1/webhooks/abc', ['webhooks']],
+    ['DELETE', '/storage/w/public/a/b%20c.png', ['storage-public-delete']],
+    ['DELETE', '/storage/w/private', []],
+    ['GET', '/storage/w/public/a.png', []],
+    ['POST', '/api/v1/client/w/responses/', ['client-v1-responses']],
+    ['POST', '/api/v1/client/w/responses/r', []],
+    ['PUT', '/api/v2/client/w/responses/r', ['client-v2-response']],
+    ['GET', '/api/v1/client/og', []],
+    ['GET', '/api/v2/health', []],
+    ['GET', '/api/v2/client/w/environment', []],
+    ['POST', '/api/v2/client/w/user', []],
+    ['GET', '/api/v2/management/surveys', []],
+    ['GET', '/api/v1/me', []],
+    ['POST', '/api/auth/callback/credentials', ['auth-credentials']],
+    ['POST', '/api/auth/callback/github', []],
+    ['GET', '/', []],
+  ];
+  for (const [method, path, names] of cases) t.strictSame(matched(method, path), names, `${method} ${path}`);
+});
+
+t.test('identifiers and exclusions are those of SPEC §8', async (t) => {
+  t.strictSame(set.identifiers, [
+    { name: 'ip', kind: 'address', ipv6Prefix: 64 },
+    {
+      name: 'api-key',
+      kind: 'credential',
+      sources: [
+        { kind: 'header', header: 'x-api-key' },
+        { kind: 'bearer', prefix: 'fbk_' },
+      ],
+    },
+  ]);
+  t.strictSame(
+    set.exclude.map(({ text }) => text),
+    ['OPTIONS *', 'GET /api/v2/health', 'GET /api/v1/client/og'],
+  );
+});
