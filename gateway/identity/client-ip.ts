@@ -17,11 +17,12 @@ export type ProxyTrust =
   | { readonly kind: 'hops'; readonly hops: number }
   | { readonly kind: 'cidrs'; readonly cidrs: readonly Cidr[] };
 
+type Trusting = Exclude<ProxyTrust, { readonly kind: 'none' }>;
 type Address = ReturnType<typeof ipaddr.process>;
 type Cidr = readonly [Address, number];
 
 const HOPS_MAX = 32;
-/** No real chain is longer; a longer one is somebody trying something. */
+/** No real chain of trusted proxies is longer. */
 const CHAIN_MAX = 64;
 const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128'];
 
@@ -61,8 +62,10 @@ function parseCidr(entry: string): Cidr {
     );
   }
   const parsed = ipaddr.process(address);
-  // ::ffff:10.0.0.0/104 speaks of IPv4 in IPv6 clothes; shift its prefix with it.
-  return [parsed, parsed.kind() === 'ipv4' && family === 6 ? Math.max(0, prefix - 96) : prefix];
+  if (family === 4 || parsed.kind() === 'ipv6') return [parsed, prefix];
+  // ::ffff:10.0.0.0/104 speaks of IPv4 in IPv6 clothes. A short prefix would trust all of IPv4: surely not meant.
+  if (prefix < 96) throw new Error(`"${entry}" covers every IPv4 address; write it as ${parsed}/LENGTH`);
+  return [parsed, prefix - 96];
 }
 
 /**
@@ -88,22 +91,28 @@ export function clientAddress(
     // A trusted proxy that names nobody speaks for itself, unless a fixed number of hops was promised.
     return trust.kind === 'hops' ? UNTRUSTED : counted(socket, ipv6Prefix);
   }
-  const chain = forwardedFor.split(',', CHAIN_MAX + 1);
-  if (chain.length > CHAIN_MAX) return UNTRUSTED;
+  const address = walk(forwardedFor, trust);
+  return address === null ? UNTRUSTED : counted(address, ipv6Prefix);
+}
 
-  if (trust.kind === 'hops') {
-    // The peer is the nearest hop; each hop behind it wrote one entry, counted from the right.
-    const address = readAddress(chain[chain.length - trust.hops] ?? '');
-    return address === null ? UNTRUSTED : counted(address, ipv6Prefix);
+/** From the right, and never further left than trust reaches: what strangers wrote there changes nothing. */
+function walk(chain: string, trust: Trusting): Address | null {
+  let end = chain.length;
+  for (let hop = 1; hop <= CHAIN_MAX; hop++) {
+    const comma = chain.lastIndexOf(',', end - 1);
+    const isLeftmost = comma < 0 || end === 0;
+    const entry = chain.slice(isLeftmost ? 0 : comma + 1, end);
+    if (trust.kind === 'hops') {
+      // The peer is the nearest hop; each hop behind it wrote one entry.
+      if (hop === trust.hops) return readAddress(entry);
+      if (isLeftmost) return null;
+    } else {
+      const address = readAddress(entry);
+      if (address === null || isLeftmost || !isTrusted(address, trust.cidrs)) return address;
+    }
+    end = comma;
   }
-  let address = socket;
-  for (let i = chain.length - 1; i >= 0; i--) {
-    const next = readAddress(chain[i] ?? '');
-    if (next === null) return UNTRUSTED;
-    address = next;
-    if (!isTrusted(address, trust.cidrs)) break;
-  }
-  return counted(address, ipv6Prefix);
+  return null;
 }
 
 /** Is this peer one whose X-Forwarded-* headers we believe? */

@@ -1,0 +1,224 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { clientAddress, isTrustedPeer, parseTrustedProxies, UNTRUSTED } from '#gateway/identity/client-ip.ts';
+
+/** `trust` as GATEWAY_TRUSTED_PROXIES writes it. */
+const client = (trust: string, peer: string | undefined, chain = '', ipv6Prefix?: number): string =>
+  clientAddress(peer, chain, parseTrustedProxies(trust), ipv6Prefix);
+
+t.test('without trusted proxies the socket decides, whatever the header says', async (t) => {
+  for (const trust of ['', 'none', ' none ', '0', '10.0.0.0/8', 'loopback']) {
+    t.equal(client(trust, '203.0.113.9', '1.1.1.1'), '203.0.113.9', `trust "${trust}"`);
+  }
+  t.equal(client('none', '203.0.113.9', 'garbage'), '203.0.113.9');
+  t.equal(client('none', undefined), UNTRUSTED, 'a socket that is gone');
+  t.equal(client('none', ''), UNTRUSTED);
+});
+
+t.test('behind trusted proxies the chain is walked from the right to the first stranger', async (t) => {
+  const cases: readonly (readonly [trust: string, peer: string, chain: string, counted: string])[] = [
+    ['10.0.0.0/8', '10.0.0.1', '1.1.1.1', '1.1.1.1'],
+    ['10.0.0.0/8', '10.0.0.1', '6.6.6.6, 1.1.1.1', '1.1.1.1'],
+    ['10.0.0.0/8', '10.0.0.1', '6.6.6.6, 1.1.1.1, 10.0.0.2, 10.9.9.9', '1.1.1.1'],
+    ['10.0.0.0/8', '10.0.0.1', 'garbage, 1.1.1.1', '1.1.1.1'],
+    ['10.0.0.0/8', '10.0.0.1', '10.0.0.7, 1.1.1.1', '1.1.1.1'],
+    ['10.0.0.0/8', '10.0.0.1', '  1.1.1.1\t', '1.1.1.1'],
+    ['10.0.0.0/8', '10.0.0.1', '10.0.0.2, 10.0.0.3', '10.0.0.2'],
+    ['10.0.0.0/8', '10.0.0.1', '', '10.0.0.1'],
+    ['10.0.0.0/8', '10.0.0.1', '   ', '10.0.0.1'],
+    ['10.0.0.0/8', '11.0.0.1', '1.1.1.1', '11.0.0.1'],
+    ['10.0.0.1', '10.0.0.1', '1.1.1.1', '1.1.1.1'],
+    ['10.0.0.1', '10.0.0.2', '1.1.1.1', '10.0.0.2'],
+    ['0.0.0.0/0', '203.0.113.9', '1.1.1.1', '1.1.1.1'],
+    ['0.0.0.0/0', '2001:db8::1', '1.1.1.1', '2001:db8::/64'],
+    ['loopback', '127.8.8.8', '1.1.1.1', '1.1.1.1'],
+    ['loopback', '::1', '1.1.1.1', '1.1.1.1'],
+    ['loopback', '::ffff:127.0.0.1', '1.1.1.1', '1.1.1.1'],
+    ['loopback, 10.0.0.0/8,fd00::/8', '127.0.0.1', '1.1.1.1, fd00::7, 10.0.0.1', '1.1.1.1'],
+    ['fd00::/8', 'fd12::1', '2001:db8:1:2:3::4', '2001:db8:1:2::/64'],
+    ['::ffff:10.0.0.0/104', '10.7.7.7', '1.1.1.1', '1.1.1.1'],
+    ['::ffff:10.0.0.0/104', '11.7.7.7', '1.1.1.1', '11.7.7.7'],
+    ['::ffff:10.0.0.1', '10.0.0.1', '1.1.1.1', '1.1.1.1'],
+    ['10.0.0.0/8', '::ffff:10.0.0.1', '1.1.1.1', '1.1.1.1'],
+  ];
+  for (const [trust, peer, chain, counted] of cases)
+    t.equal(client(trust, peer, chain), counted, `${trust} | ${peer} | ${chain}`);
+});
+
+t.test('a hop count takes the entry that so many proxies have written, from the right', async (t) => {
+  const cases: readonly (readonly [hops: string, chain: string, counted: string])[] = [
+    ['1', '1.1.1.1', '1.1.1.1'],
+    ['1', '6.6.6.6, 1.1.1.1', '1.1.1.1'],
+    ['2', '6.6.6.6, 1.1.1.1, 2.2.2.2', '1.1.1.1'],
+    ['2', 'garbage, 1.1.1.1, also garbage', '1.1.1.1'],
+    ['3', '1.1.1.1, 2.2.2.2', UNTRUSTED],
+    ['1', '', UNTRUSTED],
+    ['1', '1.1.1.1,', UNTRUSTED],
+    ['1', '1.1.1.1, unknown', UNTRUSTED],
+    ['2', ',1.1.1.1', UNTRUSTED],
+    ['32', `1.1.1.1${', 2.2.2.2'.repeat(31)}`, '1.1.1.1'],
+  ];
+  for (const [hops, chain, counted] of cases)
+    t.equal(client(hops, '9.9.9.9', chain), counted, `${hops} | ${chain}`);
+});
+
+t.test('an entry is an address, with or without port, brackets and zone', async (t) => {
+  const cases: readonly (readonly [entry: string, counted: string])[] = [
+    ['1.1.1.1:8080', '1.1.1.1'],
+    ['::ffff:1.1.1.1', '1.1.1.1'],
+    ['::FFFF:0101:0101', '1.1.1.1'],
+    ['[::ffff:1.1.1.1]:80', '1.1.1.1'],
+    ['2001:DB8:0:1::9', '2001:db8:0:1::/64'],
+    ['2001:db8:0:1:ffff:ffff:ffff:ffff', '2001:db8:0:1::/64'],
+    ['[2001:db8::1]', '2001:db8::/64'],
+    ['[2001:db8::1]:443', '2001:db8::/64'],
+    ['fe80::1%eth0', 'fe80::/64'],
+    ['[fe80::1%eth0]:443', 'fe80::/64'],
+    ['::2', '::/64'],
+  ];
+  for (const [entry, counted] of cases) t.equal(client('1', '9.9.9.9', entry), counted, entry);
+});
+
+t.test('a chain that cannot be read is one shared identity', async (t) => {
+  const entries = [
+    ...[
+      'unknown',
+      '_hidden',
+      'localhost',
+      '1.1.1',
+      '1.1.1.1.1',
+      '1.1.1.256',
+      '01.1.1.1',
+      '0x7f.1',
+      '2130706433',
+    ],
+    ...['1.1.1.1:', '1.1.1.1:http', '1.1.1.1:123456', '[1.1.1.1', '[::1]x', '[::1]:', '::1]', '[]', '%eth0'],
+    ...[
+      'for=1.1.1.1',
+      '1.1.1.1;2.2.2.2',
+      '1.1.1.1 2.2.2.2',
+      ':::',
+      '2001:db8::1::2',
+      '"1.1.1.1"',
+      '\u0001',
+      '-',
+    ],
+    ...['10.0.0.5,,10.0.0.6', ',', '1.1.1.1,', '10.0.0.5, ,10.0.0.6'],
+  ];
+  for (const entry of entries)
+    t.equal(client('10.0.0.0/8', '10.0.0.1', entry), UNTRUSTED, encodeURIComponent(entry));
+});
+
+t.test('a chain is as long as its trusted end: padding on the left buys nothing', async (t) => {
+  const padding = '6.6.6.6, '.repeat(1000);
+  t.equal(client('10.0.0.0/8', '10.0.0.1', `${padding}1.1.1.1`), '1.1.1.1');
+  t.equal(client('10.0.0.0/8', '10.0.0.1', `${','.repeat(10_000)}1.1.1.1`), '1.1.1.1');
+  t.equal(client('2', '10.0.0.1', `${padding}1.1.1.1, 2.2.2.2`), '1.1.1.1');
+  t.equal(client('10.0.0.0/8', '10.0.0.1', `1.1.1.1${', 10.0.0.2'.repeat(63)}`), '1.1.1.1', '64 entries');
+  t.equal(client('10.0.0.0/8', '10.0.0.1', `1.1.1.1${', 10.0.0.2'.repeat(64)}`), UNTRUSTED, '65 entries');
+});
+
+t.test('an IPv6 client is its network, an IPv4 client its address', async (t) => {
+  const cases: readonly (readonly [peer: string, prefix: number, counted: string])[] = [
+    ['2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff', 64, '2001:db8:aaaa:bbbb::/64'],
+    ['2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff', 60, '2001:db8:aaaa:bbb0::/60'],
+    ['2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff', 56, '2001:db8:aaaa:bb00::/56'],
+    ['2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff', 49, '2001:db8:aaaa:8000::/49'],
+    ['2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff', 16, '2001::/16'],
+    ['2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff', 128, '2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff/128'],
+    ['203.0.113.9', 16, '203.0.113.9'],
+    ['::ffff:203.0.113.9', 64, '203.0.113.9'],
+  ];
+  for (const [peer, prefix, counted] of cases)
+    t.equal(client('none', peer, '', prefix), counted, `${peer}/${prefix}`);
+});
+
+t.test('a peer whose X-Forwarded-* headers are believed', async (t) => {
+  const cases: readonly (readonly [trust: string, peer: string | undefined, trusted: boolean])[] = [
+    ['none', '127.0.0.1', false],
+    ['1', '203.0.113.9', true],
+    ['loopback', '127.0.0.1', true],
+    ['loopback', '::ffff:127.0.0.1', true],
+    ['loopback', '10.0.0.1', false],
+    ['10.0.0.0/8', undefined, false],
+    ['::/0', '2001:db8::1', true],
+    ['::/0', '203.0.113.9', false],
+  ];
+  for (const [trust, peer, trusted] of cases)
+    t.equal(isTrustedPeer(peer, parseTrustedProxies(trust)), trusted, `${trust} | ${peer}`);
+});
+
+t.test('a wrong configuration says which entry is wrong and what would be right', async (t) => {
+  const shape =
+    'is neither an address, a CIDR such as 10.0.0.0/8, the word loopback, nor a hop count such as 1';
+  const entries = [
+    ...[
+      'proxy',
+      'Loopback',
+      '10.0.0.0/33',
+      '10.0.0.0/-1',
+      '10.0.0.0/',
+      '10.0.0.0/8/8',
+      '10.0.0.0/x',
+      '10.0.0/8',
+    ],
+    ...['::1/129', '300.0.0.1', '1.5', '-1', '10.0.0.1:80', '10.0.0.0/8 10.1.0.0/16', '*'],
+  ];
+  for (const entry of entries) {
+    t.throws(() => parseTrustedProxies(entry), { message: `"${entry}" ${shape}` }, entry);
+    t.throws(() => parseTrustedProxies(`loopback, ${entry}`), { message: `"${entry}" ${shape}` }, entry);
+  }
+  t.throws(() => parseTrustedProxies('33'), {
+    message: '33 hops are more than 32; give the number of proxies',
+  });
+  t.throws(() => parseTrustedProxies('99999999999999999999'), { message: /more than 32/ });
+  t.throws(
+    () => parseTrustedProxies('::ffff:10.0.0.0/8'),
+    { message: '"::ffff:10.0.0.0/8" covers every IPv4 address; write it as 10.0.0.0/LENGTH' },
+    'the IPv4 prefix length on an IPv6 spelling would trust everybody',
+  );
+});
+
+t.test('the result depends only on what the trusted proxies have written', async () => {
+  const trust = parseTrustedProxies('10.0.0.0/8');
+  const octet = fc.integer({ min: 0, max: 255 });
+  const proxy = fc.tuple(octet, octet, octet).map((octets) => `10.${octets.join('.')}`);
+  const stranger = fc
+    .tuple(fc.integer({ min: 11, max: 250 }), octet, octet, octet)
+    .map((parts) => parts.join('.'));
+  const spoofed = fc.oneof(
+    fc.string({ maxLength: 40 }),
+    fc
+      .array(fc.oneof(proxy, stranger, fc.constant('')), { maxLength: 80 })
+      .map((entries) => entries.join(',')),
+  );
+  fc.assert(
+    fc.property(proxy, spoofed, stranger, fc.array(proxy, { maxLength: 20 }), (peer, left, address, hops) => {
+      const chain = [left, address, ...hops].join(', ');
+      const counted = clientAddress(peer, chain, trust);
+      if (counted !== address) throw new Error(`${chain} -> ${counted}`);
+    }),
+    { numRuns: 400 },
+  );
+});
+
+t.test('never throws, and never names anything but an address, a network or untrusted', async () => {
+  const shape = /^(?:untrusted|[\d.]{7,15}|[\da-f:]{2,39}\/64)$/;
+  const text = fc.oneof(
+    fc.string({ maxLength: 60 }),
+    fc
+      .array(fc.constantFrom('1', '.', ':', '::', 'f', '%', '[', ']', ',', ' ', '10.0.0.1', 'ffff'), {
+        maxLength: 20,
+      })
+      .map((parts) => parts.join('')),
+  );
+  fc.assert(
+    fc.property(text, text, fc.constantFrom('none', '1', '3', '0.0.0.0/0,::/0'), (peer, chain, trust) => {
+      for (const socket of [peer, '10.0.0.1']) {
+        const counted = client(trust, socket, chain);
+        if (!shape.test(counted)) throw new Error(`${socket} | ${chain} -> ${counted}`);
+      }
+    }),
+    { numRuns: 400 },
+  );
+});
