@@ -42,6 +42,8 @@ function headerValue(header: string, name: string, value: string | undefined): s
 
 function bearer(prefix: string, name: string, value: string | undefined): string | null {
   if (name.length !== 'authorization'.length || name.toLowerCase() !== 'authorization') return null;
-  const token = /^bearer[ \t]+(\S+)\s*$/i.exec(value?.trim() ?? '')?.[1];
-  return token?.startsWith(prefix) ? token : null;
+  // Only the first word: an upstream that splits at spaces takes `Bearer KEY more` for KEY.
+  const token = /^\s*bearer[ \t]+(\S+)/i.exec(value ?? '')?.[1];
+  // In any case, because some upstreams accept the prefix so; counting a value that is no key there costs nothing.
+  return token?.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase() ? token : null;
 }

@@ -1,0 +1,123 @@
+import t from 'tap';
+import { presentedCredential } from '#gateway/identity/credential.ts';
+import type { CredentialSource } from '#gateway/policy/policy.ts';
+
+const SOURCES: readonly CredentialSource[] = [
+  { kind: 'header', header: 'x-api-key' },
+  { kind: 'bearer', prefix: 'fbk_' },
+];
+
+/** The credential, `none` or `ambiguous`. */
+function presented(headers: readonly string[], sources = SOURCES): string {
+  const result = presentedCredential(headers, sources);
+  return result.kind === 'one' ? result.value : `(${result.kind})`;
+}
+
+const OTHER = ['Host', 'example.com', 'Accept', '*/*'];
+
+const TABLE: readonly (readonly [promise: string, cases: readonly (readonly [string[], string])[]])[] = [
+  [
+    'nothing is presented',
+    [
+      [[], '(none)'],
+      [OTHER, '(none)'],
+      [['X-Api-Key-Id', 'k'], '(none)'],
+      [['xapi-key', 'k'], '(none)'],
+    ],
+  ],
+  [
+    'x-api-key in any case, trimmed',
+    [
+      [['x-api-key', 'fbk_1'], 'fbk_1'],
+      [['X-API-Key', 'fbk_1'], 'fbk_1'],
+      [['X-API-KEY', ' \tfbk_1 \t'], 'fbk_1'],
+      [[...OTHER, 'x-api-key', 'of any shape'], 'of any shape'],
+      [['x-api-key', 'FBK_1'], 'FBK_1'],
+    ],
+  ],
+  [
+    'blank is absent',
+    [
+      [['x-api-key', ''], '(none)'],
+      [['x-api-key', ' \t '], '(none)'],
+      [['x-api-key', '', 'authorization', 'Bearer fbk_1'], 'fbk_1'],
+      [['authorization', ''], '(none)'],
+      [['authorization', 'Bearer'], '(none)'],
+      [['authorization', 'Bearer '], '(none)'],
+    ],
+  ],
+  [
+    'Bearer with scheme and prefix in any case, the key as it is',
+    [
+      [['authorization', 'Bearer fbk_Ab'], 'fbk_Ab'],
+      [['Authorization', 'bearer fbk_Ab'], 'fbk_Ab'],
+      [['AUTHORIZATION', 'BEARER \t fbk_Ab  '], 'fbk_Ab'],
+      [['authorization', '  Bearer fbk_Ab'], 'fbk_Ab'],
+      [['authorization', 'Bearer FBK_Ab'], 'FBK_Ab'],
+      [['authorization', 'Bearer fbk_'], 'fbk_'],
+    ],
+  ],
+  [
+    'Bearer with more behind the key: an upstream that splits at spaces takes the first word',
+    [
+      [['authorization', 'Bearer fbk_1 more'], 'fbk_1'],
+      [['authorization', 'Bearer fbk_1\tfbk_2'], 'fbk_1'],
+    ],
+  ],
+  [
+    'other schemes and other tokens are none',
+    [
+      [['authorization', 'Basic fbk_1'], '(none)'],
+      [['authorization', 'fbk_1'], '(none)'],
+      [['authorization', 'Bearerfbk_1'], '(none)'],
+      [['authorization', 'Bearer eyJhbGciOi.J9'], '(none)'],
+      [['authorization', 'Bearer fb'], '(none)'],
+      [['authorization', 'Bearer x fbk_1'], '(none)'],
+      [['proxy-authorization', 'Bearer fbk_1'], '(none)'],
+    ],
+  ],
+  [
+    'the same key twice is one',
+    [
+      [['x-api-key', 'fbk_1', 'authorization', 'Bearer fbk_1'], 'fbk_1'],
+      [['authorization', 'Bearer fbk_1', 'X-Api-Key', ' fbk_1 '], 'fbk_1'],
+      [['x-api-key', 'fbk_1', ...OTHER, 'x-api-key', 'fbk_1'], 'fbk_1'],
+      [['x-api-key', 'fbk_1', 'x-api-key', ''], 'fbk_1'],
+      [['x-api-key', 'fbk_1', 'authorization', 'Basic abc'], 'fbk_1'],
+      [['x-api-key', 'fbk_1', 'authorization', 'Bearer session'], 'fbk_1'],
+    ],
+  ],
+  [
+    'two different keys are ambiguous',
+    [
+      [['x-api-key', 'fbk_1', 'authorization', 'Bearer fbk_2'], '(ambiguous)'],
+      [['x-api-key', 'fbk_1', 'authorization', 'Bearer fbk_2 more'], '(ambiguous)'],
+      [['x-api-key', 'fbk_1', 'x-api-key', 'fbk_2'], '(ambiguous)'],
+      [['authorization', 'Bearer fbk_1', 'authorization', 'Bearer fbk_2'], '(ambiguous)'],
+      [['x-api-key', 'fbk_1', 'x-api-key', 'FBK_1'], '(ambiguous)'],
+      [['x-api-key', 'a', 'x-api-key', 'a', 'x-api-key', 'b'], '(ambiguous)'],
+    ],
+  ],
+];
+
+for (const [promise, cases] of TABLE) {
+  t.test(promise, async (t) => {
+    for (const [headers, expected] of cases) t.equal(presented(headers), expected, headers.join(' | '));
+  });
+}
+
+t.test('sources are those of the identifier, and no others', async (t) => {
+  t.equal(presented(['x-api-key', 'k'], [{ kind: 'bearer', prefix: '' }]), '(none)');
+  t.equal(presented(['authorization', 'Bearer any'], [{ kind: 'bearer', prefix: '' }]), 'any');
+  t.equal(
+    presented(['X-Tenant', 'acme', 'x-api-key', 'k'], [{ kind: 'header', header: 'x-tenant' }]),
+    'acme',
+  );
+});
+
+t.test('a value as long as a header section may be costs no more than reading it', async (t) => {
+  const long = 'x'.repeat(1_000_000);
+  t.equal(presented(['authorization', `Bearer ${' '.repeat(1_000_000)}`]), '(none)');
+  t.equal(presented(['authorization', `${' '.repeat(1_000_000)}Bearer`]), '(none)');
+  t.equal(presented(['authorization', `Bearer fbk_${long}`]), `fbk_${long}`);
+});
