@@ -14,6 +14,7 @@ const DIGEST_BYTES = 16;
 /** Active identities that are remembered, per generation: about 40 MB at the most. */
 const IDENTITIES_MAX = 32_768;
 
+/** Belongs to one policy file: buckets are found by their number in it. */
 export class Identity implements Proof {
   /** 22 characters, base64url. */
   readonly digest: string;
@@ -29,6 +30,7 @@ export class Identity implements Proof {
     this.proofKey = `fg:{${digest}}:proven`;
   }
 
+  /** @param policy the one that speaks for its counter, as in `Cover.counters` */
   bucket(policy: Policy): Bucket {
     const known = this.#buckets[policy.bucketId];
     if (known !== undefined) return known;
@@ -69,8 +71,10 @@ export class Identities {
 
   /** @param value the normalised address or the credential */
   of(identifier: Identifier, value: string): Identity {
-    // Addresses are one space whatever the identifier is called; credentials are told apart by it.
-    const key = identifier.kind === 'address' ? `address\0${value}` : `${identifier.name}\0${value}`;
+    // Addresses are one space whatever the identifier is called; credentials are told apart by it. Neither can pass
+    // for the other: a key that reads like somebody's address is not that address.
+    const key =
+      identifier.kind === 'address' ? `address\0${value}` : `credential\0${identifier.name}\0${value}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const digest = createHmac('sha256', this.#salt)
@@ -100,22 +104,24 @@ export function chargeFor(
 ): Charge | null {
   const owner = identities.find((identity) => identity !== null);
   if (owner === null || owner === undefined) return null;
+  const proof = unproven(cover, identities, now);
   const remembered = owner.charges.get(cover);
   if (
     remembered !== undefined &&
     remembered.address === address &&
-    remembered.identities.every((identity, i) => identity === identities[i]) &&
-    (remembered.charge.proof === null) === isProven(cover, identities, now)
+    remembered.charge.proof === proof &&
+    isSame(remembered.identities, identities)
   ) {
     return remembered.charge;
   }
-  const charge = buildCharge(cover, identities, address, now);
+  const charge = buildCharge(cover, identities, address, proof);
   owner.charges.set(cover, { charge, identities: [...identities], address });
   return charge;
 }
 
-function isProven(cover: Cover, identities: readonly (Identity | null)[], now: Millis): boolean {
-  return unproven(cover, identities, now) === null;
+function isSame(a: readonly (Identity | null)[], b: readonly (Identity | null)[]): boolean {
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 /** The first credential among the identities that has not worked yet. */
@@ -132,15 +138,14 @@ function buildCharge(
   cover: Cover,
   identities: readonly (Identity | null)[],
   address: Identity,
-  now: Millis,
+  proof: Identity | null,
 ): Charge {
-  const buckets = new Set<Bucket>();
-  const proof = unproven(cover, identities, now);
-  for (const policy of cover.policies) {
-    const identity = identities[cover.identifiers.indexOf(policy.identifier)];
+  const buckets: Bucket[] = [];
+  for (const counter of cover.counters) {
+    const identity = identities[cover.identifiers.indexOf(counter.identifier)];
     if (!identity) continue;
-    buckets.add(identity.bucket(policy));
-    if (proof === identity) buckets.add(address.unprovenBucket(policy));
+    buckets.push(identity.bucket(counter));
+    if (proof === identity) buckets.push(address.unprovenBucket(counter));
   }
-  return new Charge([...buckets], proof);
+  return new Charge(buckets, proof);
 }
