@@ -3,7 +3,7 @@ import type { Millis, Seconds } from '#gateway/clock.ts';
 import { effectiveLimit, type Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 
-/** What one policy says about one request. */
+/** What one policy says about one request; a decision has one per policy. */
 export interface Verdict {
   readonly policy: Policy;
   /** Requests left in this window after this one. */
@@ -43,10 +43,18 @@ export function decide(spent: Spent, position: number): Decision {
       continue;
     }
     if (!admitted && left > 0) continue;
-    verdicts.push({ policy, remaining: Math.max(0, left), resetMs: resetMs[i] ?? 0 });
+    addVerdict(verdicts, { policy, remaining: Math.max(0, left), resetMs: resetMs[i] ?? 0 });
   }
   if (verdicts.length > 1) verdicts.sort(tightestFirst);
   return admitted ? { kind: 'allow', verdicts, shadowDenials } : { kind: 'deny', violated: verdicts };
+}
+
+/** One verdict per policy: of a credential's bucket and its address's for unproven ones, the tighter speaks. */
+function addVerdict(verdicts: Verdict[], verdict: Verdict): void {
+  const twin = verdicts.findIndex(({ policy }) => policy === verdict.policy);
+  const other = verdicts[twin];
+  if (other === undefined) verdicts.push(verdict);
+  else if (tightestFirst(verdict, other) < 0) verdicts[twin] = verdict;
 }
 
 function tightestFirst(a: Verdict, b: Verdict): number {

@@ -54,18 +54,15 @@ function textOf(policy: Policy): PolicyText {
  * The limit headers of one reply: `x-ratelimit-*` of the tightest policy, and the IETF pair with every policy that
  * says something, the tightest first. Nothing for policies with `headers: off`.
  *
- * @param verdicts the tightest first
+ * @param verdicts one per policy, the tightest first
  */
 export function limitHeaders(verdicts: readonly Verdict[]): string[] {
   let tightest: Verdict | undefined;
   let policies = '';
   let limits = '';
-  let told = '';
   for (const verdict of verdicts) {
     const { policy, remaining, resetMs } = verdict;
-    // Two buckets of one policy (a credential and its unproven address): the tighter one has spoken.
-    if (!policy.headers || told === policy.name) continue;
-    told = policy.name;
+    if (!policy.headers) continue;
     const { quota } = textOf(policy);
     const state = `"${policy.name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`;
     if (tightest === undefined) {

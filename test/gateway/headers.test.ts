@@ -1,0 +1,101 @@
+import t from 'tap';
+import {
+  CORS_HEADERS,
+  EXPOSE_HEADERS,
+  isClientRoute,
+  LIMIT_HEADERS,
+  limitHeaders,
+  RATELIMITED_HEADER,
+} from '#gateway/headers.ts';
+import { policy } from '#test/support/spend.ts';
+
+const storage = policy('management-storage', 5, 60);
+const management = policy('management', 100, 60);
+const silent = policy('silent', 1, 60, { headers: false });
+
+t.test('one policy: the x-ratelimit trio and the IETF pair', async (t) => {
+  t.strictSame(limitHeaders([{ policy: management, remaining: 57, resetMs: 30_001 }]), [
+    'x-ratelimit-limit',
+    '100',
+    'x-ratelimit-remaining',
+    '57',
+    'x-ratelimit-reset',
+    '31',
+    'RateLimit-Policy',
+    '"management";q=100;w=60',
+    'RateLimit',
+    '"management";r=57;t=31',
+  ]);
+});
+
+t.test('several policies: the trio of the tightest, the pair with all of them', async (t) => {
+  const verdicts = [
+    { policy: storage, remaining: 0, resetMs: 1 },
+    { policy: management, remaining: 99, resetMs: 60_000 },
+  ];
+  t.strictSame(limitHeaders(verdicts), [
+    'x-ratelimit-limit',
+    '5',
+    'x-ratelimit-remaining',
+    '0',
+    'x-ratelimit-reset',
+    '1',
+    'RateLimit-Policy',
+    '"management-storage";q=5;w=60, "management";q=100;w=60',
+    'RateLimit',
+    '"management-storage";r=0;t=1, "management";r=99;t=60',
+  ]);
+});
+
+t.test('a policy with headers: off is not told, tightest or not', async (t) => {
+  const quiet = { policy: silent, remaining: 0, resetMs: 1000 };
+  const told = { policy: management, remaining: 9, resetMs: 1000 };
+  t.strictSame(limitHeaders([quiet, told]), limitHeaders([told]));
+  t.strictSame(limitHeaders([told, quiet]), limitHeaders([told]));
+  t.strictSame(limitHeaders([quiet]), []);
+  t.strictSame(limitHeaders([]), []);
+});
+
+t.test('two policies of one name, before and after a reload, keep their own texts', async (t) => {
+  const edited = policy('management', 200, 3600);
+  const [, before] = limitHeaders([{ policy: management, remaining: 1, resetMs: 1 }]);
+  const after = limitHeaders([{ policy: edited, remaining: 1, resetMs: 1 }]);
+  t.equal(before, '100');
+  t.equal(after[1], '200');
+  t.equal(after[7], '"management";q=200;w=3600');
+});
+
+t.test('browsers get to see every header that tells about limits', async (t) => {
+  const exposed =
+    'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ratelimit-policy, ratelimit, x-gateway-ratelimited, retry-after';
+  t.strictSame(EXPOSE_HEADERS, ['Access-Control-Expose-Headers', exposed]);
+  t.strictSame(CORS_HEADERS, ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed]);
+  t.equal(RATELIMITED_HEADER, 'x-gateway-ratelimited');
+  const written = limitHeaders([{ policy: management, remaining: 1, resetMs: 1 }]).filter(
+    (_, i) => i % 2 === 0,
+  );
+  t.strictSame(
+    written.map((name) => name.toLowerCase()),
+    LIMIT_HEADERS,
+    'what is removed from the upstream is what the gateway writes',
+  );
+});
+
+t.test('client routes are the client API of any version, and nothing that looks like it', async (t) => {
+  for (const path of [
+    '/api/v1/client',
+    '/api/v1/client/w/environment',
+    '/api/v2/client/w',
+    '/api/v10/client/og',
+  ])
+    t.ok(isClientRoute(path), path);
+  for (const path of [
+    '/',
+    '/api/v1/clients',
+    '/api/client/w',
+    '/api/v/client',
+    '/x/api/v1/client',
+    '/api/v1/management/client',
+  ])
+    t.notOk(isClientRoute(path), path);
+});
