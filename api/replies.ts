@@ -23,6 +23,15 @@ export const repliesPlugin = fastifyPlugin(
       // Every body is JSON here, whatever its label says, and a label that Fastify cannot parse is no reason to refuse.
       delete request.raw.headers['content-type'];
     });
+    // Once we are told to stop, a connection ends with its reply: an idle one would hold the process up.
+    let isClosing = false;
+    app.addHook('preClose', async () => {
+      isClosing = true;
+    });
+    app.addHook('onSend', async (_request, reply) => {
+      if (isClosing) reply.header('connection', 'close');
+    });
+
     app.removeAllContentTypeParsers();
     app.addContentTypeParser(
       '*',

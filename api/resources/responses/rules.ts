@@ -2,6 +2,7 @@
 import { createContext, Script } from 'node:vm';
 import type { Element } from '#api/resources/surveys/question-types.ts';
 import { compilePattern, type Rule } from '#api/resources/surveys/validation-rules.ts';
+import { isRecord } from '#api/shapes.ts';
 import type { Answer } from './schema.ts';
 
 /** Whoever writes a survey writes its patterns; a careless one must not stop the service for everyone. */
@@ -152,8 +153,8 @@ function matches(params: { readonly pattern: string; readonly flags?: string }, 
     Object.assign(patternTest, { pattern, text } satisfies PatternTest);
     return script.runInContext(sandbox, { timeout: PATTERN_TIMEOUT_MS }) === true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')
-      return false;
+    // The error comes from the sandbox, whose Error is not ours: only its code tells.
+    if (isRecord(error) && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return false;
     throw error;
   }
 }

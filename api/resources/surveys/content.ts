@@ -18,6 +18,8 @@ type Issues = Record<string, string>;
 /** A caller mends a list of this length at once; a longer one helps nobody. */
 const ISSUES_MAX = 50;
 
+const ONLY_ELEMENT = /^blocks\.(\d+)(\.elements\.0)?/;
+
 const contentChecker = checker(SurveyContent);
 const elementCheckers = new Map(
   Object.entries(questionShapes).map(([type, shape]) => [type, checker(shape)] as const),
@@ -50,10 +52,11 @@ export function readContent(body: unknown, stored: SurveyContent | null, newId: 
 
 /** Paths name what the caller wrote: a question is the only element of the block that was made of it. */
 function refuse(issues: Details, source: 'questions' | 'blocks' | 'stored'): void {
-  const entries = Object.entries(issues).map(([path, text]) => [
-    source === 'questions' ? path.replace(/^blocks\.(\d+)(\.elements\.0)?/, 'questions.$1') : path,
-    text,
-  ]);
+  const written = (path: string): string => {
+    const asSource = source === 'questions' ? path.replace(ONLY_ELEMENT, 'questions.$1') : path;
+    return asSource.replace(/^overwrites\b/, 'workspaceOverwrites');
+  };
+  const entries = Object.entries(issues).map(([path, text]) => [written(path), text]);
   if (entries.length > 0) throw invalidFields(Object.fromEntries(entries.slice(0, ISSUES_MAX)));
 }
 

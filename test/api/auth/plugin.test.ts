@@ -1,0 +1,52 @@
+import t from 'tap';
+import { apiKey, startApi } from '#test/support/api-app.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const status = async (headers: Record<string, string>): Promise<number> =>
+  (await api.client('GET', '/api/v1/me', undefined, headers)).status;
+
+const cases: readonly (readonly [name: string, headers: Record<string, string>, expected: number])[] = [
+  ['the key', { 'x-api-key': apiKey }, 200],
+  ['the header’s name in capitals', { 'X-API-KEY': apiKey }, 200],
+  ['spaces around the key', { 'x-api-key': `  ${apiKey} ` }, 200],
+  ['a Bearer token', { authorization: `Bearer ${apiKey}` }, 200],
+  ['a Bearer token in small letters', { authorization: `bearer ${apiKey}` }, 200],
+  ['nothing', {}, 401],
+  ['a blank key', { 'x-api-key': '  ' }, 401],
+  ['a blank key beside a Bearer token', { 'x-api-key': ' ', authorization: `Bearer ${apiKey}` }, 200],
+  ['another key', { 'x-api-key': `${apiKey}x` }, 401],
+  ['a wrong key beside a right token', { 'x-api-key': 'x', authorization: `Bearer ${apiKey}` }, 401],
+  ['a token of another kind', { authorization: 'Bearer eyJhbGciOi' }, 401],
+  ['Basic credentials', { authorization: `Basic ${apiKey}` }, 401],
+  ['a key without end', { 'x-api-key': 'x'.repeat(10_000) }, 401],
+  ['the same key twice', { 'x-api-key': `${apiKey},${apiKey}` }, 401],
+];
+for (const [name, headers, expected] of cases) {
+  t.test(`${expected}: ${name}`, async (t) => {
+    t.equal(await status(headers), expected);
+  });
+}
+
+t.test('a key that reaches no workspace counts as none', async (t) => {
+  const key = await api.addKey({});
+  const reply = await api.client('GET', '/api/v1/management/responses', undefined, { 'x-api-key': key });
+  t.equal(reply.status, 401);
+  t.equal(reply.json.code, 'not_authenticated');
+});
+
+t.test('lastUsedAt is written at most every 30 seconds', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  const used = async (): Promise<string | null> => {
+    await fresh.manage('GET', '/api/v1/me');
+    const row = await fresh.context.db.selectFrom('apiKeys').select('lastUsedAt').executeTakeFirstOrThrow();
+    return row.lastUsedAt;
+  };
+  const first = await used();
+  t.equal(first, new Date(fresh.context.clock()).toISOString());
+  fresh.advance(29_999);
+  t.equal(await used(), first);
+  fresh.advance(1);
+  t.equal(await used(), new Date(fresh.context.clock()).toISOString());
+});

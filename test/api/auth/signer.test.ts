@@ -1,0 +1,27 @@
+import t from 'tap';
+import { createSigner, loadSigningSecret } from '#api/auth/signer.ts';
+import { openDatabase } from '#api/db/database.ts';
+import { migrate } from '#api/db/migrate.ts';
+import { countingRandom } from '#test/support/api-app.ts';
+
+t.test('a signature is the HMAC-SHA-256 as hex', async (t) => {
+  // RFC 4231, test case 2
+  const signer = createSigner(Buffer.from('Jefe'));
+  const expected = '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843';
+  t.equal(signer.sign('what do ya want for nothing?'), expected);
+  t.ok(signer.verify('what do ya want for nothing?', expected));
+  t.notOk(signer.verify('what do ya want for something?', expected));
+  for (const wrong of ['', 'zz', expected.slice(2), `${expected}00`]) {
+    t.notOk(signer.verify('what do ya want for nothing?', wrong), wrong);
+  }
+});
+
+t.test('the secret is made once', async (t) => {
+  const db = openDatabase({ kind: 'memory' });
+  t.teardown(() => db.destroy());
+  await migrate(db, () => 0);
+  const random = countingRandom();
+  const first = await loadSigningSecret(db, random, () => 0);
+  t.equal(first.length, 32);
+  t.strictSame(await loadSigningSecret(db, random, () => 0), first);
+});

@@ -1,0 +1,158 @@
+/** Whatever callers send, they get a refusal in the right envelope, and never a 500. */
+import fc from 'fast-check';
+import t from 'tap';
+import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
+
+const RUNS = 150;
+
+const api = await startApi();
+t.teardown(() => api.close());
+const survey = await addSurvey(api);
+const responsesPath = `/api/v1/client/${workspaceId}/responses`;
+const made = await api.client('POST', responsesPath, { surveyId: survey.id, data: { q1: 'x' } });
+const display = await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: survey.id });
+const responseId = made.json.data.id;
+
+/** Every route that takes a body, with a body that it accepts. */
+const writes: readonly (readonly ['POST' | 'PUT', string, Record<string, unknown>])[] = [
+  ['POST', '/api/v1/management/surveys', { workspaceId, name: 'x', questions: survey.questions }],
+  ['PUT', `/api/v1/management/surveys/${survey.id}`, { name: 'x' }],
+  ['POST', '/api/v1/management/responses', { surveyId: survey.id, data: {}, finished: true }],
+  ['PUT', `/api/v1/management/responses/${responseId}`, { data: { q1: 'y' } }],
+  ['POST', responsesPath, { surveyId: survey.id, data: {}, finished: false }],
+  ['PUT', `${responsesPath}/${responseId}`, { data: { q1: 'z' } }],
+  ['POST', `/api/v2/client/${workspaceId}/responses`, { surveyId: survey.id, data: {} }],
+  ['PUT', `/api/v2/client/${workspaceId}/responses/${responseId}`, { ttc: { q1: 1 } }],
+  ['POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: survey.id }],
+  ['POST', `/api/v2/client/${workspaceId}/displays`, { surveyId: survey.id }],
+  ['PUT', `/api/v1/client/${workspaceId}/displays/${display.json.data.id}`, { userId: 'u' }],
+];
+
+/** Names the routes know, so that arbitrary values land where they are looked at. */
+const fieldNames = [
+  ...Object.keys(survey),
+  ...['surveyId', 'data', 'finished', 'ttc', 'variables', 'meta', 'language', 'userId', 'contactId'],
+  ...['displayId', 'singleUseId', 'endingId', 'createdAt', 'updatedAt', 'responseId', 'segmentId'],
+  ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'default', '_total'],
+];
+
+const anything = fc.jsonValue({ maxDepth: 4 });
+const withKnownNames = fc.dictionary(fc.constantFrom(...fieldNames), anything, { maxKeys: 4 });
+const question = fc.record(
+  {
+    id: fc.oneof(fc.constantFrom('q1', 'userId', 'a b', ''), anything),
+    type: fc.oneof(
+      fc.constantFrom('openText', 'matrix', 'cta', 'ranking', 'address', 'fileUpload', 'nope'),
+      anything,
+    ),
+    headline: fc.oneof(fc.string(), anything),
+    choices: anything,
+    rows: fc.oneof(fc.array(anything), anything),
+    validation: fc.oneof(
+      fc.record({
+        rules: fc.array(
+          fc.record({ id: anything, type: fc.constantFrom('pattern', 'minLength'), params: anything }),
+        ),
+      }),
+      anything,
+    ),
+    logic: fc.oneof(fc.array(fc.record({ actions: fc.array(anything) })), anything),
+    charLimit: anything,
+    addressLine1: anything,
+  },
+  { requiredKeys: [] },
+);
+const hostileBody = fc.oneof(
+  anything,
+  withKnownNames,
+  fc.record({ questions: fc.array(fc.oneof(question, anything), { maxLength: 3 }) }),
+  fc.record({
+    blocks: fc.array(fc.oneof(fc.record({ id: anything, elements: fc.array(question) }), anything)),
+  }),
+);
+
+function isEnvelopeA(text: string): boolean {
+  const body: unknown = JSON.parse(text);
+  if (typeof body !== 'object' || body === null) return false;
+  const { code, message, details } = Object.fromEntries(Object.entries(body));
+  return (
+    typeof code === 'string' &&
+    typeof message === 'string' &&
+    typeof details === 'object' &&
+    details !== null &&
+    !Array.isArray(details)
+  );
+}
+
+for (const [method, url, valid] of writes) {
+  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: any body is taken or refused`, async (t) => {
+    await fc.assert(
+      fc.asyncProperty(hostileBody, fc.boolean(), async (body, isMixed) => {
+        const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
+        const reply = await api.manage(method, url, isMixed && isObject ? { ...valid, ...body } : body);
+        if (reply.status === 200) return typeof reply.json.data === 'object';
+        return reply.status >= 400 && reply.status < 500 && isEnvelopeA(reply.text);
+      }),
+      { numRuns: RUNS },
+    );
+    t.pass(`${RUNS} bodies`);
+  });
+
+  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: any bytes are refused`, async (t) => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {
+        const reply = await api.app.inject({
+          method,
+          url,
+          headers: { 'x-api-key': apiKey },
+          payload: Buffer.from(bytes),
+        });
+        return reply.statusCode >= 400 && reply.statusCode < 500 && isEnvelopeA(reply.body);
+      }),
+      { numRuns: RUNS },
+    );
+    t.pass(`${RUNS} bodies`);
+  });
+}
+
+const pathPart = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 20 }).map((text) => encodeURIComponent(text.toWellFormed())),
+  fc.string({ maxLength: 20 }).map((text) => text.replaceAll(/[^\x21-\x7e]|[?#]/g, '')),
+  fc.constantFrom(
+    '%00',
+    '%zz',
+    '%',
+    '..',
+    '%2e%2e',
+    '%2F',
+    "'",
+    '"; drop table surveys; --',
+    '%F0%9F%98',
+    'a'.repeat(600),
+  ),
+);
+const paths: readonly ((part: string) => readonly ['GET' | 'PUT' | 'DELETE' | 'POST', string])[] = [
+  (part) => ['GET', `/api/v1/client/${part}/environment`],
+  (part) => ['POST', `/api/v1/client/${part}/responses`],
+  (part) => ['PUT', `/api/v1/client/${workspaceId}/responses/${part}`],
+  (part) => ['PUT', `/api/v1/client/${workspaceId}/displays/${part}`],
+  (part) => ['GET', `/api/v1/client/${workspaceId}/displays/${part}/response`],
+  (part) => ['GET', `/api/v1/management/surveys/${part}`],
+  (part) => ['PUT', `/api/v1/management/surveys/${part}`],
+  (part) => ['DELETE', `/api/v1/management/responses/${part}`],
+  (part) => ['GET', `/api/v1/management/responses?surveyId=${part}&x=1`],
+  (part) => ['GET', `/api/v1/management/surveys/${survey.id}/singleUseIds?limit=${part}x`],
+  (part) => ['GET', `/${part}`],
+];
+t.test('any path is found, or refused', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...paths), pathPart, async (toPath, part) => {
+      const [method, url] = toPath(part);
+      const reply = await api.manage(method, url.replaceAll(' ', '%20'), method === 'GET' ? undefined : {});
+      if (reply.status === 200) return true;
+      return reply.status >= 400 && reply.status < 500 && isEnvelopeA(reply.text);
+    }),
+    { numRuns: RUNS * 6 },
+  );
+  t.pass(`${RUNS * 6} paths`);
+});

@@ -1,0 +1,227 @@
+import t from 'tap';
+import { newId } from '#api/ids.ts';
+import { insertActionClass } from '#api/resources/action-classes/store.ts';
+import { insertLanguage } from '#api/resources/workspaces/store.ts';
+import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
+
+const HOUR_MS = 3_600_000;
+const api = await startApi();
+t.teardown(() => api.close());
+const { db, random } = api.context;
+const path = `/api/v1/client/${workspaceId}/environment`;
+const now = new Date(api.context.clock()).toISOString();
+const row = () => ({ id: newId(random), workspaceId, createdAt: now, updatedAt: now });
+const code = {
+  ...row(),
+  name: 'Sign up',
+  description: null,
+  type: 'code' as const,
+  key: 'signup',
+  noCodeConfig: null,
+};
+const automatic = { ...code, id: newId(random), name: 'New Session', type: 'automatic' as const, key: null };
+await insertActionClass(db, code);
+await insertActionClass(db, automatic);
+const german = { ...row(), code: 'de', alias: 'german' };
+await insertLanguage(db, german);
+
+const settings = {
+  id: workspaceId,
+  recontactDays: 7,
+  clickOutsideClose: true,
+  overlay: 'none',
+  placement: 'bottomRight',
+  inAppSurveyBranding: true,
+  styling: { allowStyleOverwrite: true },
+};
+const state = async () => (await api.client('GET', path)).json.data;
+
+t.test('200: an empty workspace, in both forms', async (t) => {
+  const reply = await api.client('GET', path);
+  t.equal(reply.status, 200);
+  t.equal(reply.headers['content-type'], 'application/json; charset=utf-8');
+  t.equal(
+    reply.headers['cache-control'],
+    'public, s-maxage=60, max-age=60, stale-while-revalidate=60, stale-if-error=60',
+  );
+  t.equal(reply.headers['access-control-allow-origin'], '*');
+  const { data } = reply.json;
+  const { id, name, type, key, noCodeConfig } = code;
+  t.strictSame(data.project, settings);
+  t.match(data.actionClasses, [{ name: 'Sign up' }, { name: 'New Session', type: 'automatic' }]);
+  t.strictSame(
+    data.data.actionClasses,
+    [{ id, type, name, key, noCodeConfig }],
+    'SDKs know no automatic ones',
+  );
+  t.strictSame(data.data.workspace, settings);
+  t.strictSame(data.data.project, settings);
+  t.strictSame(data.data.settings, settings);
+  t.strictSame(data.surveys, []);
+  t.strictSame(data.data.surveys, []);
+  t.equal(Date.parse(data.expiresAt), api.context.clock() + HOUR_MS);
+});
+
+t.test('200: plain strings outside, localized maps inside', async (t) => {
+  const survey = await addSurvey(api, {
+    type: 'website',
+    pin: '1234',
+    followUps: [],
+    welcomeCard: { enabled: true, headline: { default: 'Hi', de: 'Hallo' } },
+    endings: [{ id: 'e1', type: 'endScreen', headline: 'Bye', imageUrl: '/storage/ws1/public/x.png' }],
+    triggers: [{ actionClass: { id: code.id } }],
+    languages: [{ language: 'de', default: true, enabled: true }],
+    questions: [
+      {
+        id: 'q1',
+        type: 'multipleChoiceSingle',
+        headline: { default: 'Pick', de: 'Wähle' },
+        buttonLabel: 'Next',
+        choices: [
+          { id: 'a', label: 'A' },
+          { id: 'b', label: 'B' },
+        ],
+      },
+      { id: 'q2', type: 'openText', headline: 'Why?', charLimit: { enabled: true, max: 5 } },
+    ],
+  });
+  const { surveys, data } = await state();
+  const [outer] = surveys;
+  t.match(outer, {
+    id: survey.id,
+    type: 'website',
+    welcomeCard: { headline: 'Hi' },
+    endings: [{ headline: 'Bye', imageUrl: `${publicUrl}/storage/ws1/public/x.png` }],
+    triggers: [{ actionClass: 'Sign up' }],
+    languages: [{ language: 'de', default: true, enabled: true }],
+    variables: [],
+    segment: { id: survey.segment.id, filters: [] },
+    questions: [
+      { headline: 'Pick', buttonLabel: 'Next', choices: [{ label: 'A' }, { label: 'B' }] },
+      { headline: 'Why?', charLimit: true },
+    ],
+  });
+  const [inner] = data.surveys;
+  t.match(inner, {
+    id: survey.id,
+    type: 'app',
+    status: 'inProgress',
+    welcomeCard: { headline: { default: 'Hi', de: 'Hallo' } },
+    triggers: [{ actionClass: { name: 'Sign up' } }],
+    languages: [{ default: true, enabled: true, language: { ...german, projectId: workspaceId } }],
+    questions: [
+      { headline: { default: 'Pick', de: 'Wähle' }, buttonLabel: { default: 'Next' } },
+      { charLimit: { enabled: true, max: 5 } },
+    ],
+    segment: { id: survey.segment.id, hasFilters: false, filters: [], surveys: [], workspaceId },
+  });
+  t.strictSame(inner.blocks, survey.blocks);
+  const text = (await api.client('GET', path)).text;
+  t.notMatch(text, /1234|"pin"|followUps|createdBy|customHeadScripts/, 'what is nobody’s business stays');
+  await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
+});
+
+t.test('200: conditions of a segment are counted, not told', async (t) => {
+  const survey = await addSurvey(api, { type: 'app' });
+  const filters = [{ id: 'f', connector: null, resource: { id: 'r', value: 'secret-plan' } }];
+  await db
+    .updateTable('segments')
+    .set({ filters: JSON.stringify(filters) })
+    .where('id', '=', survey.segment.id)
+    .execute();
+  api.context.states.purge({ workspaceId, environmentId: workspaceId });
+  const reply = await api.client('GET', path);
+  t.notMatch(reply.text, /secret-plan/);
+  const [inner] = reply.json.data.data.surveys;
+  t.equal(inner.segment.hasFilters, true);
+  t.equal(inner.segment.filters.length, 1);
+  t.match(inner.segment.filters[0].resource, { root: { type: 'device' }, value: String });
+  await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
+});
+
+t.test('200: live surveys for apps only, the newest first, at most 30', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  await addSurvey(fresh, { type: 'link' });
+  for (const status of ['draft', 'paused', 'completed', 'scheduled'])
+    await addSurvey(fresh, { type: 'app', status });
+  const ids: string[] = [];
+  for (let i = 0; i < 32; i += 1) {
+    fresh.advance(1);
+    ids.unshift((await addSurvey(fresh, { type: i % 2 === 0 ? 'app' : 'website' })).id);
+  }
+  const { data } = (await fresh.client('GET', path)).json;
+  const idsOf = (surveys: readonly { id: string }[]): string[] => surveys.map(({ id }) => id);
+  t.strictSame(idsOf(data.surveys), ids.slice(0, 30));
+  t.strictSame(idsOf(data.data.surveys), ids.slice(0, 30));
+});
+
+t.test('200: every write of a survey is visible at once, whichever id asks', async (t) => {
+  await api.addWorkspace('ws2', 'env2');
+  const key = await api.addKey({ ws2: 'manage' });
+  const ask = async (id: string): Promise<number> =>
+    (await api.client('GET', `/api/v1/client/${id}/environment`)).json.data.surveys.length;
+  const write = (method: 'POST' | 'PUT' | 'DELETE', url: string, body?: unknown) =>
+    api.client(method, `/api/v1/management/surveys${url}`, body, { 'x-api-key': key });
+  const count = async (): Promise<number[]> => [await ask('ws2'), await ask('env2')];
+  t.strictSame(await count(), [0, 0]);
+  const made = await write('POST', '', {
+    workspaceId: 'ws2',
+    name: 'x',
+    type: 'app',
+    status: 'inProgress',
+    questions: [{ id: 'q', type: 'nps', headline: 'x' }],
+  });
+  t.strictSame(await count(), [1, 1]);
+  await write('PUT', `/${made.json.data.id}`, { status: 'paused' });
+  t.strictSame(await count(), [0, 0]);
+  await write('PUT', `/${made.json.data.id}`, { status: 'inProgress' });
+  t.strictSame(await count(), [1, 1]);
+  await write('DELETE', `/${made.json.data.id}`);
+  t.strictSame(await count(), [0, 0]);
+});
+
+t.test('200: other changes are visible within five minutes', async (t) => {
+  await state();
+  await db.updateTable('workspaces').set({ recontactDays: 9 }).where('id', '=', workspaceId).execute();
+  api.advance(5 * 60_000 - 1);
+  t.equal((await state()).project.recontactDays, 7);
+  api.advance(1);
+  t.equal((await state()).project.recontactDays, 9);
+});
+
+t.test('200: aliases of the path answer the same', async (t) => {
+  const expected = (await api.client('GET', path)).text;
+  for (const alias of [
+    `/api/v2/client/${workspaceId}/environment`,
+    `/api/v1/client/${workspaceId}/app/environment`,
+    `/api/v1/client/${workspaceId}/website/environment`,
+  ]) {
+    t.equal((await api.client('GET', alias)).text, expected, alias);
+  }
+  t.equal((await api.client('HEAD', path)).status, 200);
+});
+
+t.test('200: the first fetch completes the setup of the app', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  const isSetUp = async () => (await fresh.manage('GET', '/api/v1/me')).json.appSetupCompleted;
+  t.equal(await isSetUp(), false);
+  await fresh.client('GET', path);
+  t.equal(await isSetUp(), true);
+});
+
+t.test('400 and 404: ids that cannot be, and ids that are not', async (t) => {
+  const malformed = await api.client('GET', '/api/v1/client/Not-An-Id/environment');
+  t.equal(malformed.status, 400);
+  t.strictSame(malformed.json, { code: 'bad_request', message: 'Invalid ID format', details: {} });
+  const unknown = await api.client('GET', '/api/v1/client/nope/environment');
+  t.equal(unknown.status, 404);
+  t.strictSame(unknown.json, {
+    code: 'not_found',
+    message: 'Workspace not found',
+    details: { resource_id: 'nope', resource_type: 'Workspace' },
+  });
+  t.equal(unknown.headers['cache-control'], 'private, no-store', 'a refusal is not cached');
+  t.equal(unknown.headers['access-control-allow-origin'], '*');
+});

@@ -1,0 +1,437 @@
+import t from 'tap';
+import { findOrCreateContact } from '#api/resources/contacts/store.ts';
+import { pinAuthToken, verifiedEmailToken } from '#api/resources/responses/gates.ts';
+import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const { db, signer } = api.context;
+const v1 = `/api/v1/client/${workspaceId}/responses`;
+const v2 = `/api/v2/client/${workspaceId}/responses`;
+const survey = await addSurvey(api, {
+  questions: [
+    {
+      id: 'q1',
+      type: 'openText',
+      headline: 'Why?',
+      validation: {
+        rules: [
+          { id: 'a', type: 'minLength', params: { min: 3 } },
+          { id: 'b', type: 'contains', params: { value: 'x' } },
+        ],
+      },
+    },
+    {
+      id: 'q2',
+      type: 'multipleChoiceSingle',
+      headline: 'Pick',
+      choices: [
+        { id: 'a', label: 'A' },
+        { id: 'other', label: 'Other' },
+      ],
+    },
+    { id: 'q3', type: 'fileUpload', headline: 'File', allowMultipleFiles: true },
+  ],
+  hiddenFields: { enabled: true, fieldIds: ['campaign'] },
+});
+await api.addWorkspace('ws2', 'env2');
+const contact = await findOrCreateContact(
+  db,
+  workspaceId,
+  'user-1',
+  '2026-01-01T00:00:00.000Z',
+  api.context.random,
+);
+
+const stored = async (id: string) =>
+  (await api.manage('GET', `/api/v1/management/responses/${id}`)).json.data;
+
+for (const path of [v1, v2]) {
+  t.test(`200: ${path} stores the response and answers its id and quotaFull`, async (t) => {
+    const reply = await api.client(
+      'POST',
+      path,
+      {
+        surveyId: survey.id,
+        finished: true,
+        data: { q1: 'xyz', campaign: 'spring', other: ['a', 'b'], map: { a: 'b' }, n: 1 },
+        ttc: { q1: 1_500.5, q2: -5, q3: 1e12, _total: 7 },
+        variables: { score: 3 },
+        language: 'de',
+        endingId: 'e1',
+        meta: {
+          url: 'https://shop.example/',
+          source: 'mail',
+          action: 'click',
+          country: 'XX',
+          ipAddress: '1.2.3.4',
+        },
+        createdAt: '2000-01-01',
+      },
+      {
+        'user-agent':
+          'Mozilla/5.0 (iPhone; CPU iPhone OS 17_0) AppleWebKit/605 Version/17.0 Mobile/15E148 Safari/604.1',
+        'cf-ipcountry': 'CH',
+      },
+    );
+    t.equal(reply.status, 200);
+    const { id } = reply.json.data;
+    t.strictSame(reply.json, { data: { id, quotaFull: false } });
+    t.equal(reply.headers['access-control-allow-origin'], '*');
+    const now = new Date(api.context.clock()).toISOString();
+    t.strictSame(await stored(id), {
+      id,
+      createdAt: now,
+      updatedAt: now,
+      surveyId: survey.id,
+      finished: true,
+      endingId: 'e1',
+      displayId: null,
+      data: { q1: 'xyz', campaign: 'spring', other: ['a', 'b'], map: { a: 'b' }, n: 1 },
+      variables: { score: 3 },
+      ttc: { q1: 1_500.5, q2: 0, q3: 86_400_000, _total: 86_401_500.5 },
+      meta: {
+        source: 'mail',
+        url: 'https://shop.example/',
+        action: 'click',
+        userAgent: { browser: 'Safari', os: 'iOS', device: 'mobile' },
+        country: 'CH',
+      },
+      person: null,
+      personAttributes: null,
+      contact: null,
+      contactAttributes: null,
+      singleUseId: null,
+      language: 'de',
+      tags: [],
+      notes: [],
+    });
+  });
+}
+
+t.test('200: nothing but the survey is needed, and null is unset', async (t) => {
+  const reply = await api.client('POST', v1, {
+    surveyId: survey.id,
+    userId: null,
+    displayId: null,
+    singleUseId: null,
+    language: null,
+    meta: null,
+  });
+  t.equal(reply.status, 200);
+  t.match(await stored(reply.json.data.id), { finished: false, data: {}, ttc: {}, language: null });
+});
+
+t.test('200: v1 links a known user, v2 a known contact, and strangers stay unknown', async (t) => {
+  const create = async (path: string, fields: Record<string, unknown>) =>
+    stored((await api.client('POST', path, { surveyId: survey.id, ...fields })).json.data.id);
+  t.match(await create(v1, { userId: 'user-1' }), {
+    contact: { id: contact.id, userId: 'user-1' },
+    person: {
+      id: contact.id,
+      userId: 'user-1',
+      attributes: { userId: 'user-1' },
+      environmentId: workspaceId,
+    },
+    contactAttributes: { userId: 'user-1' },
+    personAttributes: { userId: 'user-1' },
+  });
+  t.match(await create(v2, { contactId: contact.id }), { contact: { id: contact.id } });
+  t.match(await create(v1, { userId: 'user-2' }), { contact: null });
+  t.match(await create(v1, { contactId: contact.id }), { contact: null });
+  t.match(await create(v2, { userId: 'user-1', contactId: 'nope' }), { contact: null });
+});
+
+t.test('200: the address only where the survey asks for it, and only from a trusted proxy', async (t) => {
+  const capturing = await addSurvey(api, { isCaptureIpEnabled: true });
+  const create = async (surveyId: string) => {
+    const reply = await api.client('POST', v1, { surveyId }, { 'x-forwarded-for': '8.8.8.8, 203.0.113.9' });
+    return (await stored(reply.json.data.id)).meta.ipAddress;
+  };
+  t.equal(await create(capturing.id), '203.0.113.9', 'what the trusted proxy on loopback saw');
+  t.equal(await create(survey.id), undefined);
+});
+
+t.test('200: the survey ends itself when enough responses are finished', async (t) => {
+  const short = await addSurvey(api, { type: 'app', autoComplete: 2 });
+  const send = (finished: boolean) => api.client('POST', v1, { surveyId: short.id, finished });
+  const live = async (): Promise<boolean> =>
+    (await api.client('GET', `/api/v1/client/${workspaceId}/environment`)).text.includes(short.id);
+  t.equal((await send(true)).status, 200);
+  t.equal((await send(false)).status, 200);
+  t.ok(await live());
+  t.equal((await send(true)).status, 200);
+  t.notOk(await live(), 'and SDKs no longer see it');
+  t.equal((await send(true)).status, 403);
+});
+
+t.test('404: workspace and survey', async (t) => {
+  const workspace = await api.client('POST', '/api/v1/client/nope/responses', { surveyId: survey.id });
+  t.equal(workspace.status, 404);
+  t.strictSame(workspace.json, {
+    code: 'not_found',
+    message: 'Workspace not found',
+    details: { resource_id: 'nope', resource_type: 'Workspace' },
+  });
+  const unknown = await api.client('POST', v1, { surveyId: 'cnothing' });
+  t.equal(unknown.status, 404);
+  t.strictSame(unknown.json.details, { resource_id: 'cnothing', resource_type: 'Survey' });
+});
+
+t.test('the order of body and workspace: v1 judges the JSON first, v2 the workspace', async (t) => {
+  t.equal((await api.client('POST', '/api/v1/client/nope/responses', '{')).status, 400);
+  t.equal((await api.client('POST', '/api/v2/client/nope/responses', '{')).status, 404);
+  t.equal((await api.client('POST', '/api/v1/client/nope/responses', {})).status, 404, 'before the fields');
+});
+
+t.test('400: fields', async (t) => {
+  const cases: readonly (readonly [unknown, string, string])[] = [
+    [{}, 'surveyId', 'Required'],
+    [{ surveyId: 'No-Id' }, 'surveyId', 'Invalid cuid2'],
+    [{ surveyId: survey.id, finished: 'yes' }, 'finished', 'must be boolean'],
+    [{ surveyId: survey.id, data: { q1: null } }, 'data.q1', ''],
+    [{ surveyId: survey.id, data: { q1: { a: 1 } } }, 'data.q1', ''],
+    [{ surveyId: survey.id, ttc: { q1: 'x' } }, 'ttc.q1', ''],
+    [[], 'body', 'must be object'],
+    ['null', 'body', 'must be object'],
+  ];
+  for (const [body, field, text] of cases) {
+    for (const path of [v1, v2]) {
+      const reply = await api.client('POST', path, body);
+      t.equal(reply.status, 400);
+      t.equal(reply.json.message, 'Fields are missing or incorrectly formatted');
+      t.match(reply.json.details[field], text || String, `${path} ${field}`);
+    }
+  }
+});
+
+t.test('400: another workspace’s survey', async (t) => {
+  const reply = await api.client('POST', '/api/v1/client/env2/responses', { surveyId: survey.id });
+  t.equal(reply.status, 400);
+  t.strictSame(reply.json, {
+    code: 'bad_request',
+    message: 'Survey is part of another workspace',
+    details: { workspaceId: 'ws2' },
+  });
+});
+
+t.test('403: a survey that is not in progress', async (t) => {
+  for (const status of ['draft', 'paused', 'completed']) {
+    const closed = await addSurvey(api, { status });
+    const reply = await api.client('POST', v1, { surveyId: closed.id });
+    t.equal(reply.status, 403);
+    t.strictSame(reply.json, {
+      code: 'forbidden',
+      message: 'Survey is not accepting submissions',
+      details: { surveyId: closed.id },
+    });
+  }
+});
+
+t.test('403: a PIN, until its token comes along; on updates too', async (t) => {
+  const locked = await addSurvey(api, { pin: '1234' });
+  const token = pinAuthToken(locked.id, '1234', signer);
+  for (const wrong of [undefined, null, '', 'x', pinAuthToken(locked.id, '4321', signer)]) {
+    const reply = await api.client('POST', v1, { surveyId: locked.id, pinAuthToken: wrong });
+    t.equal(reply.status, 403);
+    t.equal(reply.json.message, 'Survey is protected by a PIN');
+  }
+  const made = await api.client('POST', v1, { surveyId: locked.id, pinAuthToken: token });
+  t.equal(made.status, 200);
+  const one = `${v1}/${made.json.data.id}`;
+  t.equal((await api.client('PUT', one, { data: { q1: 'a' } })).status, 403);
+  t.equal((await api.client('PUT', one, { data: { q1: 'a' }, pinAuthToken: token })).status, 200);
+});
+
+t.test('403: a verified address, until the link proves it', async (t) => {
+  const gated = await addSurvey(api, { isVerifyEmailEnabled: true });
+  const send = (url: string | undefined) =>
+    api.client('POST', v1, { surveyId: gated.id, meta: { ...(url === undefined ? {} : { url }) } });
+  const link = (token: string): string => `https://x.example/s/${gated.id}?verify=${token}`;
+  const token = verifiedEmailToken(gated.id, 'me@example.com', signer);
+  for (const url of [
+    undefined,
+    'no url',
+    link(''),
+    link(token.replace(/^./, 'Z')),
+    link(verifiedEmailToken('c1', 'me@example.com', signer)),
+  ]) {
+    const reply = await send(url);
+    t.equal(reply.status, 403);
+    t.equal(reply.json.message, 'Survey requires email verification');
+  }
+  t.equal((await send(link(token))).status, 200);
+});
+
+t.test('single-use links: each refusal, one response, and no more', async (t) => {
+  const once = await addSurvey(api, { singleUse: { enabled: true, isEncrypted: true } });
+  const links = await api.manage('GET', `/api/v1/management/surveys/${once.id}/singleUseIds?limit=1`);
+  const url: string = links.json.data[0];
+  const suId = new URL(url).searchParams.get('suId');
+  const send = (singleUseId: string | null, metaUrl: string | null) =>
+    api.client('POST', v1, { surveyId: once.id, singleUseId, meta: { url: metaUrl } });
+  const refusals: readonly (readonly [string | null, string | null, string])[] = [
+    [null, url, 'Missing single use id'],
+    [suId, null, 'Missing or invalid URL in response metadata'],
+    [suId, 'nonsense', 'Invalid URL in response metadata'],
+    [suId, 'https://x.example/', 'Invalid single use id'],
+    ['other', url, 'Invalid single use id'],
+    [suId, url.replace(/suToken=./, 'suToken=Z'), 'Invalid single use id'],
+  ];
+  for (const [id, metaUrl, message] of refusals) {
+    const reply = await send(id, metaUrl);
+    t.equal(reply.status, 400);
+    t.strictSame(reply.json, {
+      code: 'bad_request',
+      message,
+      details: { surveyId: once.id, workspaceId },
+    });
+  }
+  t.equal((await send(suId, url)).status, 200);
+  const again = await send(suId, url);
+  t.equal(again.status, 409);
+  t.strictSame(again.json, {
+    code: 'conflict',
+    message: 'Response already submitted for this single-use link',
+    details: {},
+  });
+  const open = await addSurvey(api, { singleUse: { enabled: true, isEncrypted: false } });
+  const any = await api.client('POST', v1, {
+    surveyId: open.id,
+    singleUseId: 'mine',
+    meta: { url: 'https://x.example/?suId=mine' },
+  });
+  t.equal(any.status, 200, 'without signing, any id will do');
+});
+
+t.test('v1 asks for the address before the single-use id, v2 after it', async (t) => {
+  const both = await addSurvey(api, {
+    isVerifyEmailEnabled: true,
+    singleUse: { enabled: true, isEncrypted: true },
+  });
+  t.equal((await api.client('POST', v1, { surveyId: both.id })).status, 403);
+  t.equal((await api.client('POST', v2, { surveyId: both.id })).json.message, 'Missing single use id');
+});
+
+t.test('400: files that are not ours', async (t) => {
+  const send = async (files: unknown) =>
+    (await api.client('POST', v1, { surveyId: survey.id, data: { q3: files } })).status;
+  const own = `/storage/${workspaceId}/private/surveys/${survey.id}/elements/q3/x.pdf`;
+  t.equal(await send([own, `https://feedback.example.com${own}`]), 200);
+  t.equal(await send([`/storage/${workspaceId}/private/x.pdf`]), 200);
+  t.equal(await send([]), 200);
+  for (const file of [
+    'https://evil.example/x.pdf',
+    own.replace('/q3/', '/q1/'),
+    own.replace(survey.id, 'c1'),
+    '/storage/ws2/private/x.pdf',
+    `/storage/${workspaceId}/private/..`,
+    `/storage/${workspaceId}/private/surveys/${survey.id}/elements/q3/%2e%2E`,
+  ]) {
+    const reply = await api.client('POST', v1, { surveyId: survey.id, data: { q3: [file] } });
+    t.equal(reply.status, 400, file);
+    t.strictSame(reply.json, { code: 'bad_request', message: 'Invalid file upload response', details: {} });
+  }
+});
+
+t.test('400: long free text in place of a choice, on v2', async (t) => {
+  const body = { surveyId: survey.id, data: { q2: 'x'.repeat(251) } };
+  const reply = await api.client('POST', v2, body);
+  t.equal(reply.status, 400);
+  t.strictSame(reply.json, {
+    code: 'bad_request',
+    message: 'Response exceeds character limit',
+    details: { questionId: 'q2' },
+  });
+  t.equal((await api.client('POST', v1, body)).status, 200);
+});
+
+t.test('400: broken rules, all of a question together', async (t) => {
+  const reply = await api.client('POST', v1, { surveyId: survey.id, data: { q1: 'ab' } });
+  t.equal(reply.status, 400);
+  t.strictSame(reply.json, {
+    code: 'bad_request',
+    message: 'Validation failed',
+    details: { 'response.data.q1': 'Must have at least 3 characters; Must contain x' },
+  });
+});
+
+t.test('400: displays that do not fit', async (t) => {
+  const display = async (surveyId: string, userId?: string): Promise<string> =>
+    (await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId, userId })).json.data.id;
+  const other = await addSurvey(api);
+  const send = (displayId: string, userId?: string) =>
+    api.client('POST', v1, { surveyId: survey.id, displayId, userId });
+  const fits = await display(survey.id);
+  t.equal((await send(fits)).status, 200);
+  const cases: readonly (readonly [string, string])[] = [
+    [fits, 'Display is already linked to a response'],
+    ['cnothing', 'Display not found'],
+    [await display(other.id), 'Display is part of another survey'],
+  ];
+  for (const [id, message] of cases) {
+    const reply = await send(id);
+    t.equal(reply.status, 400);
+    t.strictSame(reply.json, { code: 'bad_request', message, details: {} });
+  }
+  const reply = await send(await display(survey.id, 'someone-else'), 'user-1');
+  t.equal(reply.json.message, 'Display belongs to another contact');
+});
+
+t.test('PUT 200: answers, times and variables are merged; _total comes with the end', async (t) => {
+  const made = await api.client('POST', v1, {
+    surveyId: survey.id,
+    data: { q1: 'xyz', campaign: 'a' },
+    ttc: { q1: 100 },
+    variables: { a: 1 },
+  });
+  const { id } = made.json.data;
+  api.advance(5_000);
+  const first = await api.client('PUT', `${v2}/${id}`, {
+    data: { campaign: 'b', q2: 'A' },
+    ttc: { q2: 50 },
+    variables: { b: 'x' },
+    language: 'fr',
+  });
+  t.strictSame(first.json, { data: { id, quotaFull: false } });
+  t.match(await stored(id), {
+    data: { q1: 'xyz', campaign: 'b', q2: 'A' },
+    ttc: { q1: 100, q2: 50, _total: undefined },
+    variables: { a: 1, b: 'x' },
+    language: 'fr',
+    updatedAt: new Date(api.context.clock()).toISOString(),
+  });
+  await api.client('PUT', `${v1}/${id}`, { finished: true, endingId: 'e9' });
+  t.match(await stored(id), { finished: true, endingId: 'e9', ttc: { q1: 100, q2: 50, _total: 150 } });
+  const late = await api.client('PUT', `${v1}/${id}`, { data: { q2: 'B' } });
+  t.equal(late.status, 400);
+  t.strictSame(late.json, {
+    code: 'bad_request',
+    message: 'Response is already finished',
+    details: { code: 'response_already_finished' },
+  });
+});
+
+t.test('PUT: refusals', async (t) => {
+  const { id } = (await api.client('POST', v1, { surveyId: survey.id })).json.data;
+  t.equal((await api.client('PUT', `${v1}/${id}`, { data: { q1: 'a' } })).json.message, 'Validation failed');
+  t.equal((await api.client('PUT', `${v1}/${id}`, { data: { q1: true } })).status, 400);
+  t.equal(
+    (await api.client('PUT', `${v1}/${id}`, { data: { q2: 'x'.repeat(251) } })).json.message,
+    'Response exceeds character limit',
+  );
+  t.equal(
+    (await api.client('PUT', `${v1}/${id}`, { data: { q3: ['x'] } })).json.message,
+    'Invalid file upload response',
+  );
+  t.equal((await api.client('PUT', `${v1}/${id}`, {})).status, 200, 'an empty change is none');
+  const foreign = await api.client('PUT', `/api/v1/client/ws2/responses/${id}`, {});
+  t.strictSame(foreign.json.details, { resource_id: id, resource_type: 'Response' });
+  t.equal((await api.client('PUT', `${v1}/nope`, {})).status, 404);
+  t.equal(
+    (await api.client('PUT', `/api/v1/client/nope/responses/${id}`, {})).json.message,
+    'Workspace not found',
+  );
+  await api.manage('PUT', `/api/v1/management/surveys/${survey.id}`, { status: 'paused' });
+  t.equal((await api.client('PUT', `${v1}/${id}`, {})).status, 403);
+});

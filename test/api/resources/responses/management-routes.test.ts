@@ -1,0 +1,210 @@
+import t from 'tap';
+import { findOrCreateContact } from '#api/resources/contacts/store.ts';
+import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const path = '/api/v1/management/responses';
+const { db, random } = api.context;
+await api.addWorkspace('ws2');
+const survey = await addSurvey(api);
+
+const create = async (fields: Record<string, unknown> = {}) =>
+  (await api.manage('POST', path, { surveyId: survey.id, data: {}, finished: false, ...fields })).json.data;
+
+t.test('POST 200: the scope comes from the survey, dates and meta as sent', async (t) => {
+  const data = await create({
+    finished: true,
+    data: { q1: ['Some', 'strings'] },
+    language: 'default',
+    createdAt: '2024-05-06T07:08:09Z',
+    ttc: { q1: 5 },
+    meta: { url: 'https://x.example', country: 'CH', userAgent: { browser: 'Netscape', os: null } },
+  });
+  t.match(data, {
+    createdAt: '2024-05-06T07:08:09.000Z',
+    updatedAt: '2024-05-06T07:08:09.000Z',
+    finished: true,
+    data: { q1: ['Some', 'strings'] },
+    language: 'default',
+    ttc: { q1: 5, _total: 5 },
+    notes: [],
+    tags: [],
+  });
+  t.strictSame(data.meta, { url: 'https://x.example', country: 'CH', userAgent: { browser: 'Netscape' } });
+  const both = await create({ createdAt: '2024-01-01', updatedAt: '2024-01-02' });
+  t.equal(both.updatedAt, '2024-01-02T00:00:00.000Z');
+});
+
+t.test('POST 200: whatever the status of the survey', async (t) => {
+  const draft = await addSurvey(api, { status: 'draft', pin: '1234' });
+  const reply = await api.manage('POST', path, { surveyId: draft.id, data: {}, finished: true });
+  t.equal(reply.status, 200);
+});
+
+t.test('POST 200: a known user is linked', async (t) => {
+  const contact = await findOrCreateContact(db, workspaceId, 'u1', '2026-01-01T00:00:00.000Z', random);
+  const linked = await create({ userId: 'u1' });
+  t.equal(linked.person.id, contact.id);
+  t.equal((await create({ userId: 'u2' })).person, null);
+  await db.deleteFrom('contacts').where('id', '=', contact.id).execute();
+  const { data } = (await api.manage('GET', `${path}/${linked.id}`)).json;
+  t.match(data, { person: null, personAttributes: { userId: 'u1' } }, 'the snapshot outlives the contact');
+});
+
+t.test('POST refusals', async (t) => {
+  const send = (body: unknown) => api.manage('POST', path, body);
+  t.match((await send({ data: {} })).json.details, { surveyId: 'Required' });
+  t.equal((await send({ surveyId: 'cnothing', data: {} })).status, 404);
+  const scope = await send({ surveyId: survey.id, environmentId: 'ws2', data: {} });
+  t.equal(scope.status, 401, 'no right on the scope that was named');
+  const unknown = await send({ surveyId: survey.id, workspaceId: 'nope', data: {} });
+  t.equal(unknown.json.message, 'Workspace not found');
+  t.match((await send({ surveyId: survey.id, createdAt: 'yesterday' })).json.details, { createdAt: String });
+  t.match((await send({ surveyId: survey.id, data: { q1: false } })).json.details, { 'data.q1': String });
+  const wide = await api.addKey({ [workspaceId]: 'write', ws2: 'write' });
+  const other = await api.client(
+    'POST',
+    path,
+    { surveyId: survey.id, workspaceId: 'ws2' },
+    { 'x-api-key': wide },
+  );
+  t.equal(other.json.message, 'Survey is part of another workspace');
+  await create({ singleUseId: 's1' });
+  t.equal((await send({ surveyId: survey.id, data: {}, singleUseId: 's1' })).status, 409);
+});
+
+t.test('PUT 200: language and times hidden in the answers are lifted out', async (t) => {
+  const { id } = await create({ data: { q1: 'a' }, ttc: { q1: 10 } });
+  const reply = await api.manage('PUT', `${path}/${id}`, {
+    data: { q1: 'b', language: 'de', ttc: { q2: 5 } },
+    finished: true,
+  });
+  t.equal(reply.status, 200);
+  const { data } = reply.json;
+  t.strictSame(data.data, { q1: 'b' });
+  t.equal(data.language, 'de');
+  t.strictSame(data.ttc, { q1: 10, q2: 5, _total: 15 });
+  t.notOk(Object.hasOwn(data, 'notes'), 'updates answer no notes');
+});
+
+t.test('PUT 200: a question named language keeps its answer', async (t) => {
+  const asking = await addSurvey(api, {
+    questions: [{ id: 'language', type: 'openText', headline: 'Which?' }],
+  });
+  const made = await api.manage('POST', path, { surveyId: asking.id, data: { language: 'Latin' } });
+  t.strictSame(made.json.data.data, { language: 'Latin' });
+  t.equal(made.json.data.language, null);
+});
+
+t.test('PUT 200: finished responses can be changed, and null answers nothing', async (t) => {
+  const { id } = await create({ finished: true, data: { q1: 'a' } });
+  const reply = await api.manage('PUT', `${path}/${id}`, {
+    data: null,
+    ttc: null,
+    variables: null,
+    endingId: 'e',
+  });
+  t.match(reply.json.data, { data: { q1: 'a' }, endingId: 'e', finished: true });
+});
+
+t.test('GET one and DELETE: the reply, the display, and 404 afterwards', async (t) => {
+  const display = await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: survey.id });
+  const displayId = display.json.data.id;
+  const made = await create({ displayId, data: { q1: '/storage/ws1/private/x.pdf' } });
+  t.equal(made.data.q1, `${publicUrl}/storage/ws1/private/x.pdf`, 'files are addresses in replies');
+  const one = `${path}/${made.id}`;
+  t.strictSame((await api.manage('GET', one)).json.data, made);
+  const { notes: _, ...withoutNotes } = made;
+  t.strictSame((await api.manage('DELETE', one)).json.data, withoutNotes);
+  const gone = await api.manage('GET', one);
+  t.equal(gone.status, 404);
+  t.strictSame(gone.json.details, { resource_id: made.id, resource_type: 'Response' });
+  const displayGone = await api.client('GET', `/api/v1/client/${workspaceId}/displays/${displayId}/response`);
+  t.equal(displayGone.status, 404);
+});
+
+t.test('tags and notes are shown', async (t) => {
+  const { id } = await create();
+  const row = { createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' };
+  await db
+    .insertInto('tags')
+    .values({ ...row, id: 'tag1', workspaceId, name: 'Bug' })
+    .execute();
+  await db.insertInto('responseTags').values({ responseId: id, tagId: 'tag1' }).execute();
+  await db
+    .insertInto('responseNotes')
+    .values({ ...row, id: 'note1', responseId: id, userId: null, text: 'Hm', isResolved: 0, isEdited: 1 })
+    .execute();
+  const { data } = (await api.manage('GET', `${path}/${id}`)).json;
+  t.strictSame(data.tags, [{ ...row, id: 'tag1', name: 'Bug', workspaceId, environmentId: workspaceId }]);
+  t.strictSame(data.notes, [
+    { ...row, id: 'note1', text: 'Hm', user: null, isResolved: false, isEdited: true },
+  ]);
+});
+
+t.test('GET list: order, pages and limits', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  await fresh.addWorkspace('ws2');
+  const own = await addSurvey(fresh);
+  const both = await fresh.addKey({ [workspaceId]: 'manage', ws2: 'manage' });
+  const ask = async (url: string, body?: unknown) =>
+    (await fresh.client(body === undefined ? 'GET' : 'POST', url, body, { 'x-api-key': both })).json.data;
+  const foreign = await ask('/api/v1/management/surveys', {
+    workspaceId: 'ws2',
+    name: 'x',
+    questions: [{ id: 'q', type: 'nps', headline: 'x' }],
+  });
+  const ids: string[] = [];
+  for (let i = 0; i < 30; i += 1) {
+    const made = await ask(path, { surveyId: i % 3 === 0 ? foreign.id : own.id, data: {} });
+    ids.unshift(made.id);
+    fresh.advance(1);
+  }
+  const list = async (query: string): Promise<string[]> =>
+    (await ask(`${path}${query}`)).map(({ id }: { id: string }) => id);
+  t.strictSame(await list(''), ids, 'all of both workspaces, the newest first');
+  t.strictSame(await list('?limit=4&skip=5'), ids.slice(5, 9), 'a page over both');
+  const ownIds = ids.filter((_, i) => (29 - i) % 3 !== 0);
+  t.strictSame(await list(`?surveyId=${own.id}`), ownIds, 'of one survey');
+  t.strictSame(await list(`?surveyId=${own.id}&limit=2&skip=3`), ownIds.slice(3, 5));
+  t.strictSame(await list('?limit=100000'), ids, 'a larger limit is cut, not refused');
+  const limited = (await fresh.manage('GET', path)).json.data;
+  t.equal(limited.length, ownIds.length, 'only workspaces of the key');
+  t.equal((await fresh.manage('GET', `${path}?surveyId=${foreign.id}`)).status, 401);
+  t.equal((await fresh.manage('GET', `${path}?surveyId=cnothing`)).status, 404);
+  t.equal((await fresh.manage('GET', `${path}?limit=x`)).status, 400);
+
+  for (let i = 0; i < 10; i += 1) await ask(path, { surveyId: own.id, data: {} });
+  t.equal((await list(`?surveyId=${own.id}`)).length, 25, 'the default of a survey’s list');
+});
+
+t.test('GET list: ties in time are ordered by id', async (t) => {
+  api.advance(1);
+  const tied = await addSurvey(api);
+  for (let i = 0; i < 5; i += 1) await api.manage('POST', path, { surveyId: tied.id, data: {} });
+  const list = await api.manage('GET', `${path}?surveyId=${tied.id}`);
+  const ids: string[] = list.json.data.map(({ id }: { id: string }) => id);
+  t.strictSame(ids, [...ids].sort().reverse());
+  const all = await api.manage('GET', `${path}?limit=5`);
+  t.strictSame(
+    all.json.data.map(({ id }: { id: string }) => id),
+    ids,
+  );
+});
+
+t.test('lists read an index, not all responses', async (t) => {
+  const plan = async (sql: string): Promise<string> => {
+    const { sql: raw } = await import('kysely');
+    const { rows } = await raw<{ detail: string }>`explain query plan ${raw.raw(sql)}`.execute(db);
+    return rows.map(({ detail }) => detail).join('; ');
+  };
+  for (const column of ['surveyId', 'workspaceId']) {
+    const text = await plan(
+      `select * from "responses" where "${column}" = 'x' order by "createdAt" desc, "id" desc limit 5`,
+    );
+    t.match(text, /USING (COVERING )?INDEX/);
+    t.notMatch(text, /SCAN responses|TEMP B-TREE/);
+  }
+});

@@ -1,0 +1,26 @@
+import t from 'tap';
+import { liftFromData, mergeTimes } from '#api/resources/responses/merge.ts';
+
+t.test('times are laid over each other, bounded by a day, and summed at the end', async (t) => {
+  t.strictSame(mergeTimes({ a: 1, _total: 1 }, { b: 2 }, false), { a: 1, b: 2 });
+  t.strictSame(mergeTimes({ a: 1 }, { a: 5, b: -2, c: 1e15, _total: 9 }, true), {
+    a: 5,
+    b: 0,
+    c: 86_400_000,
+    _total: 86_400_005,
+  });
+  t.strictSame(mergeTimes({}, {}, true), { _total: 0 });
+});
+
+const none = new Set<string>();
+t.test('language and times are lifted out of answers when they are that', async (t) => {
+  t.strictSame(liftFromData({ q: 'a', language: 'de', ttc: { q: 1 } }, none), {
+    data: { q: 'a' },
+    language: 'de',
+    ttc: { q: 1 },
+  });
+  const others = { language: ['de'], ttc: { q: 'x' } };
+  t.strictSame(liftFromData(others, none), { data: others });
+  const own = { language: 'Latin', ttc: 'soon' };
+  t.strictSame(liftFromData(own, new Set(['language', 'ttc'])), { data: own });
+});

@@ -1,0 +1,363 @@
+import t from 'tap';
+import { newId } from '#api/ids.ts';
+import { insertActionClass } from '#api/resources/action-classes/store.ts';
+import { insertLanguage } from '#api/resources/workspaces/store.ts';
+import { addSurvey, publicUrl, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const path = '/api/v1/management/surveys';
+const now = new Date(api.context.clock()).toISOString();
+const { db, random } = api.context;
+const row = () => ({ id: newId(random), workspaceId, createdAt: now, updatedAt: now });
+const action = {
+  ...row(),
+  name: 'Sign up',
+  description: null,
+  type: 'code' as const,
+  key: 'signup',
+  noCodeConfig: null,
+};
+await insertActionClass(db, action);
+await insertLanguage(db, { ...row(), code: 'de', alias: 'german' });
+await insertLanguage(db, { ...row(), code: 'en', alias: null });
+await api.addWorkspace('ws2', 'env2');
+
+t.test('200: a new survey has every field, with null for what is unset', async (t) => {
+  const reply = await api.manage('POST', path, {
+    environmentId: workspaceId,
+    name: 'Plain',
+    questions: [{ id: 'q1', type: 'openText', headline: 'What?' }],
+  });
+  t.equal(reply.status, 200);
+  const { data } = reply.json;
+  t.match(data.id, /^c[0-9a-z]{24}$/);
+  const block = data.blocks[0];
+  const element = {
+    id: 'q1',
+    type: 'openText',
+    headline: { default: 'What?' },
+    required: true,
+    inputType: 'text',
+    charLimit: { enabled: false },
+  };
+  t.strictSame(data, {
+    id: data.id,
+    createdAt: now,
+    updatedAt: now,
+    workspaceId,
+    environmentId: workspaceId,
+    name: 'Plain',
+    type: 'link',
+    status: 'draft',
+    createdBy: null,
+    slug: null,
+    blocks: [{ id: block.id, name: 'Block 1', elements: [element] }],
+    questions: [element],
+    endings: [],
+    welcomeCard: { enabled: false, timeToFinish: true, showResponseCount: false },
+    hiddenFields: { enabled: false },
+    variables: [],
+    displayOption: 'displayOnce',
+    displayLimit: null,
+    displayPercentage: null,
+    recontactDays: null,
+    delay: 0,
+    autoClose: null,
+    autoComplete: null,
+    redirectUrl: null,
+    pin: null,
+    publishOn: null,
+    closeOn: null,
+    archivedAt: null,
+    isVerifyEmailEnabled: false,
+    isSingleResponsePerEmailEnabled: false,
+    isBackButtonHidden: false,
+    isAutoProgressingEnabled: false,
+    isCaptureIpEnabled: false,
+    singleUse: { enabled: false, isEncrypted: true },
+    showLanguageSwitch: null,
+    languages: [],
+    triggers: [],
+    segment: null,
+    styling: null,
+    workspaceOverwrites: null,
+    projectOverwrites: null,
+    productOverwrites: null,
+    surveyClosedMessage: null,
+    recaptcha: { enabled: false, threshold: 0.1 },
+    metadata: {},
+    followUps: [],
+    customHeadScripts: null,
+    customHeadScriptsMode: 'add',
+  });
+  const read = await api.manage('GET', `${path}/${data.id}`);
+  t.strictSame(read.json.data, data, 'what is read is what was answered');
+  t.strictSame((await api.manage('GET', `/api/v1/surveys/${data.id}`)).json.data, data, 'so is the alias');
+});
+
+t.test(
+  '200: triggers by id, name or bare name; languages by code or object; read in the contract’s form',
+  async (t) => {
+    const survey = await addSurvey(api, {
+      type: 'app',
+      triggers: [
+        { actionClass: { id: action.id } },
+        { actionClass: 'Sign up' },
+        { actionClass: { name: 'Sign up' } },
+      ],
+      languages: [
+        { language: 'en', default: true, enabled: true },
+        { language: { code: 'de' }, default: false, enabled: false },
+      ],
+    });
+    t.match(survey.triggers, [
+      { actionClass: { id: action.id, name: 'Sign up', environmentId: workspaceId } },
+    ]);
+    t.equal(survey.triggers.length, 1, 'one action, however often it was named');
+    t.strictSame(survey.languages, [
+      { language: 'en', default: true, enabled: true },
+      { language: 'de', default: false, enabled: false },
+    ]);
+  },
+);
+
+t.test('200: an app survey gets a private segment, which goes with it', async (t) => {
+  const survey = await addSurvey(api, { type: 'app' });
+  t.match(survey.segment, { title: survey.id, isPrivate: true, filters: [], surveys: [survey.id] });
+  const other = await addSurvey(api, { type: 'app', segmentId: survey.segment.id });
+  t.equal(other.segment.id, survey.segment.id, 'a segment can be shared');
+  t.equal((await api.manage('DELETE', `${path}/${survey.id}`)).status, 200);
+  const left = await db.selectFrom('segments').select('id').where('id', '=', survey.segment.id).execute();
+  t.strictSame(left, []);
+});
+
+t.test('200: a link survey has no triggers, a survey that becomes one for apps gets a segment', async (t) => {
+  const survey = await addSurvey(api, { triggers: [{ actionClass: 'Sign up' }] });
+  t.strictSame(survey.triggers, []);
+  const { json } = await api.manage('PUT', `${path}/${survey.id}`, { type: 'app' });
+  t.equal(json.data.segment.title, survey.id);
+});
+
+t.test('200: three names of the overwrites, older spellings, and mirrored welcome texts', async (t) => {
+  const overwrites = { placement: 'center' };
+  for (const name of ['workspaceOverwrites', 'projectOverwrites', 'productOverwrites']) {
+    const survey = await addSurvey(api, { [name]: overwrites });
+    t.strictSame(survey.workspaceOverwrites, overwrites);
+    t.strictSame(survey.projectOverwrites, overwrites);
+    t.strictSame(survey.productOverwrites, overwrites);
+  }
+  const old = await addSurvey(api, {
+    productOverwrites: { darkOverlay: true },
+    welcomeCard: { enabled: true, headline: 'Hi', html: 'Text' },
+  });
+  t.strictSame(old.productOverwrites, { overlay: 'dark' });
+  t.match(old.welcomeCard, { html: { default: 'Text' }, subheader: { default: 'Text' } });
+});
+
+t.test('200: a partial update keeps the rest, and answers the whole', async (t) => {
+  const survey = await addSurvey(api, { endings: [{ id: 'e1', type: 'endScreen', headline: 'Bye' }] });
+  api.advance(1_000);
+  const { json } = await api.manage('PUT', `${path}/${survey.id}`, {
+    status: 'paused',
+    id: 'other',
+    createdAt: '2000-01-01',
+    workspaceId: 'ws2',
+    unknown: 1,
+  });
+  t.strictSame(json.data, {
+    ...survey,
+    status: 'paused',
+    updatedAt: new Date(api.context.clock()).toISOString(),
+  });
+});
+
+t.test('200: new questions replace the old ones, and those that stay keep their block', async (t) => {
+  const survey = await addSurvey(api);
+  const { json } = await api.manage('PUT', `${path}/${survey.id}`, {
+    questions: [
+      { id: 'q0', type: 'nps', headline: 'Recommend?' },
+      { id: 'q1', type: 'openText', headline: 'Why?' },
+    ],
+  });
+  t.equal(json.data.blocks[1].id, survey.blocks[0].id);
+  t.equal(json.data.questions[1].headline.default, 'Why?');
+});
+
+t.test('200: the list starts with the latest change, and pages', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  const ids: string[] = [];
+  for (const name of ['a', 'b', 'c']) {
+    ids.unshift((await addSurvey(fresh, { name })).id);
+    fresh.advance(1);
+  }
+  const list = async (query: string): Promise<string[]> =>
+    (await fresh.manage('GET', `${path}${query}`)).json.data.map(({ id }: { id: string }) => id);
+  t.strictSame(await list(''), ids);
+  t.strictSame(await list('?limit=1&offset=1'), [ids[1]]);
+  t.strictSame(await list('?limit=99999999'), ids, 'a larger limit is cut, not refused');
+  await fresh.manage('PUT', `${path}/${ids[2]}`, { name: 'z' });
+  t.equal((await list(''))[0], ids[2]);
+  for (const query of ['?limit=x', '?limit=0', '?offset=-1', '?limit=1&limit=2']) {
+    t.equal((await fresh.manage('GET', `${path}${query}`)).status, 400, query);
+  }
+});
+
+t.test('200: only surveys of workspaces that the key may read', async (t) => {
+  const key = await api.addKey({ ws2: 'read' });
+  const none = await api.addKey({});
+  const list = (value: string) => api.client('GET', path, undefined, { 'x-api-key': value });
+  t.strictSame((await list(key)).json, { data: [] });
+  t.strictSame((await list(none)).json, { data: [] }, 'a key without workspaces sees none');
+});
+
+t.test('401: rights go by method', async (t) => {
+  const survey = await addSurvey(api);
+  const keys = {
+    read: await api.addKey({ [workspaceId]: 'read' }),
+    write: await api.addKey({ [workspaceId]: 'write' }),
+    other: await api.addKey({ ws2: 'manage' }),
+  };
+  const ask = async (key: string, method: 'GET' | 'PUT' | 'DELETE' | 'POST', url: string, body?: unknown) =>
+    (await api.client(method, url, body, { authorization: `Bearer ${key}` })).status;
+  const one = `${path}/${survey.id}`;
+  t.equal(await ask(keys.read, 'GET', one), 200);
+  t.equal(await ask(keys.read, 'PUT', one, {}), 401);
+  t.equal(await ask(keys.read, 'GET', `${one}/singleUseIds`), 401, 'links need the right to write');
+  t.equal(await ask(keys.read, 'POST', path, surveyBody()), 401);
+  t.equal(await ask(keys.write, 'PUT', one, {}), 200);
+  t.equal(await ask(keys.write, 'DELETE', one), 401);
+  t.equal(await ask(keys.other, 'GET', one), 401);
+  t.equal(await ask(keys.other, 'PUT', one, '{ not JSON'), 401, 'before the body is read');
+});
+
+t.test('404: an unknown survey or workspace, before the body is judged', async (t) => {
+  for (const id of ['cnothing', 'Not-An-Id', '%00', 'x'.repeat(100)]) {
+    const reply = await api.manage('PUT', `${path}/${id}`, '{ not JSON');
+    t.equal(reply.status, 404, id);
+    t.match(reply.json, { message: 'Survey not found', details: { resource_type: 'Survey' } });
+  }
+  const scope = await api.manage('POST', path, surveyBody({ workspaceId: 'nope' }));
+  t.equal(scope.status, 404);
+  t.strictSame(scope.json.details, { resource_id: 'nope', resource_type: 'Workspace' });
+});
+
+t.test('400: the scope', async (t) => {
+  const missing = await api.manage('POST', path, { name: 'x' });
+  t.equal(missing.json.message, 'workspaceId must be provided');
+  const wrong = await api.manage('POST', path, { workspaceId: 1 });
+  t.equal(wrong.json.message, 'workspaceId must be a string');
+});
+
+t.test('400: questions and blocks exclude each other', async (t) => {
+  const neither = await api.manage('POST', path, surveyBody({ questions: [] }));
+  t.equal(neither.json.message, 'Must provide either questions or blocks. Both cannot be empty.');
+  const survey = await addSurvey(api);
+  const both = await api.manage('PUT', `${path}/${survey.id}`, survey);
+  t.equal(
+    both.json.message,
+    'Cannot provide both questions and blocks. Please provide only one of these fields.',
+  );
+});
+
+t.test('400: references to what is not in the workspace', async (t) => {
+  const cases: readonly (readonly [Record<string, unknown>, string])[] = [
+    [{ type: 'app', triggers: [{ actionClass: { id: 'nope' } }] }, 'triggers.0.actionClass'],
+    [{ type: 'app', triggers: [{ actionClass: 'nope' }] }, 'triggers.0.actionClass'],
+    [{ type: 'app', triggers: ['nope'] }, 'triggers.0.actionClass'],
+    [{ languages: [{ language: 'fr' }] }, 'languages.0.language'],
+    [{ languages: [{ language: 'de', default: 'yes' }] }, 'languages.0.default'],
+    [{ languages: [{ language: 'de' }, { language: 'de' }] }, 'languages.1.language'],
+    [
+      {
+        languages: [
+          { language: 'de', default: true },
+          { language: 'en', default: true },
+        ],
+      },
+      'languages',
+    ],
+    [{ languages: {} }, 'languages'],
+    [{ segmentId: 'nope' }, 'segmentId'],
+    [{ segmentId: 7 }, 'segmentId'],
+  ];
+  for (const [overrides, field] of cases) {
+    const reply = await api.manage('POST', path, surveyBody(overrides));
+    t.equal(reply.status, 400, field);
+    t.strictSame(Object.keys(reply.json.details), [field]);
+  }
+});
+
+t.test('400: an archived survey stays as it is', async (t) => {
+  const survey = await addSurvey(api);
+  await db.updateTable('surveys').set({ archivedAt: now }).where('id', '=', survey.id).execute();
+  t.equal((await api.manage('PUT', `${path}/${survey.id}`, { name: 'x' })).status, 400);
+});
+
+t.test('409: a slug belongs to one survey', async (t) => {
+  const survey = await addSurvey(api, { slug: 'hello' });
+  t.equal(survey.slug, 'hello');
+  const second = await api.manage('POST', path, surveyBody({ slug: 'hello' }));
+  t.equal(second.status, 409);
+  t.equal(second.json.code, 'conflict');
+  t.equal((await api.manage('PUT', `${path}/${survey.id}`, { slug: 'hello' })).status, 200, 'it may keep it');
+});
+
+t.test('200: deletion takes responses and displays along, and answers the survey', async (t) => {
+  const survey = await addSurvey(api);
+  const body = { surveyId: survey.id, data: { q1: 'x' } };
+  await api.client('POST', `/api/v1/client/${workspaceId}/responses`, body);
+  await api.client('POST', `/api/v1/client/${workspaceId}/displays`, body);
+  const reply = await api.manage('DELETE', `${path}/${survey.id}`, '{ ignored');
+  t.equal(reply.status, 200, 'a body means nothing here');
+  t.strictSame(reply.json.data, survey);
+  t.equal((await api.manage('GET', `${path}/${survey.id}`)).status, 404);
+  for (const table of ['responses', 'displays'] as const) {
+    const rows = await db.selectFrom(table).select('id').where('surveyId', '=', survey.id).execute();
+    t.strictSame(rows, [], table);
+  }
+});
+
+t.test('single-use links', async (t) => {
+  const survey = await addSurvey(api, { singleUse: { enabled: true, isEncrypted: true } });
+  const links = async (query: string) => api.manage('GET', `${path}/${survey.id}/singleUseIds${query}`);
+  const ten = await links('');
+  t.equal(ten.json.data.length, 10);
+  t.equal(new Set(ten.json.data).size, 10);
+  t.match(
+    ten.json.data[0],
+    new RegExp(`^${publicUrl}/s/${survey.id}\\?suId=c[0-9a-z]{24}&suToken=[0-9a-f]{64}$`),
+  );
+  t.equal((await links('?limit=3')).json.data.length, 3);
+  t.equal((await links('?limit=0')).json.message, 'Limit cannot be less than 1');
+  t.equal((await links('?limit=5001')).json.message, 'Limit cannot be more than 5000');
+  t.equal((await links('?limit=x')).status, 400);
+  const open = await addSurvey(api, { singleUse: { enabled: true, isEncrypted: false } });
+  const unsigned = await api.manage('GET', `${path}/${open.id}/singleUseIds?limit=1`);
+  t.match(unsigned.json.data[0], /\?suId=c[0-9a-z]{24}$/);
+  const off = await addSurvey(api);
+  t.equal(
+    (await api.manage('GET', `${path}/${off.id}/singleUseIds`)).json.message,
+    'Single use links are not enabled for this survey',
+  );
+  const app = await addSurvey(api, { type: 'app' });
+  t.equal(
+    (await api.manage('GET', `${path}/${app.id}/singleUseIds`)).json.message,
+    'Single use links are only available for link surveys',
+  );
+});
+
+t.test('legacy environment ids: accepted as scope, and returned', async (t) => {
+  const key = await api.addKey({ ws2: 'manage' });
+  const reply = await api.client(
+    'POST',
+    path,
+    surveyBody({ workspaceId: undefined, environmentId: 'env2' }),
+    {
+      'x-api-key': key,
+    },
+  );
+  t.equal(reply.status, 200);
+  t.match(reply.json.data, { workspaceId: 'ws2', environmentId: 'env2' });
+});
