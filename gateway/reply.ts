@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ERRORS, type ErrorCode, problemBody } from './errors.ts';
 import { CORS_HEADERS } from './headers.ts';
-import { drain } from './proxy/drain.ts';
+import { closeGently, drain } from './proxy/drain.ts';
 
 export interface OwnReply {
   readonly code: ErrorCode;
@@ -53,13 +53,10 @@ export function sendOwn(req: IncomingMessage, res: ServerResponse, reply: OwnRep
   if (res.headersSent || res.destroyed) return;
   res.writeHead(ERRORS[reply.code].status, headersOf(reply));
   if (reply.close && !req.complete) {
-    // The client has the whole reply now; ending it closes the connection, and a body still on its way would make
-    // that a reset.
+    // After end() node:http would close the connection at once; while a body is on its way that makes a reset.
     res.write(reply.body);
-    drain(req, () => res.end());
-    return;
-  }
-  res.end(reply.body);
+    closeGently(req.socket);
+  } else res.end(reply.body);
   drain(req);
 }
 

@@ -188,7 +188,9 @@ function answerUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
 function refuse(socket: Duplex, reply: OwnReply): void {
   const pending = pendingResponse(socket);
   if (pending?.headersSent === true) {
-    socket.destroy();
+    // A reply of our own has been written whole; one from the upstream would be cut here.
+    if (pending.exchange?.done === false) socket.destroy();
+    else closeGently(socket);
     return;
   }
   if (pending?.req.complete === true) {

@@ -10,23 +10,15 @@ import type { Millis } from '#gateway/clock.ts';
 const DRAIN_BYTES_MAX = 8 * 1024 * 1024;
 const DRAIN_MS_MAX: Millis = 5000;
 
-/**
- * For a request that was answered before its body was read. Does nothing for one that was read to its end.
- *
- * @param onRead runs when the body was read to its end; otherwise the connection is cut
- */
-export function drain(req: IncomingMessage, onRead?: () => void): void {
-  if (req.complete || req.destroyed) {
-    onRead?.();
-    return;
-  }
+/** For a request that was answered before its body was read. Does nothing for one that was read to its end. */
+export function drain(req: IncomingMessage): void {
+  if (req.complete || req.destroyed) return;
+  // Otherwise node:http throws the rest away by itself when the reply is out, without a bound.
+  req.read(0);
   // An upload in progress reads through a 'readable' listener, beside which resume() does nothing; and undici may
   // still be winding up that reading in this very turn.
   setImmediate(() => {
-    if (req.complete || req.destroyed) {
-      onRead?.();
-      return;
-    }
+    if (req.complete || req.destroyed) return;
     let left = DRAIN_BYTES_MAX;
     const stop = (): void => {
       req.socket.destroy();
@@ -37,13 +29,12 @@ export function drain(req: IncomingMessage, onRead?: () => void): void {
       left -= chunk.length;
       if (left < 0) stop();
     });
-    req.once('end', () => onRead?.());
     req.once('close', () => clearTimeout(timer));
     req.resume();
   });
 }
 
-/** For a connection that no parser reads any more: says goodbye, and cuts a peer that does not. */
+/** Says goodbye, and cuts a peer that does not. */
 export function closeGently(socket: Duplex, lastWords?: string): void {
   if (socket.destroyed) return;
   if (!socket.writableEnded) socket.end(lastWords);

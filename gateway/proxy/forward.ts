@@ -24,6 +24,8 @@ export interface UpstreamOptions {
   readonly timeoutMs: Millis;
   /** Requests in flight at once; the others wait in line. */
   readonly connections?: number;
+  /** Requests that may wait in line; more are refused. */
+  readonly waitingMax?: number;
   /** Between two pieces of a reply's body, and for a client that has stopped reading it. */
   readonly idleMs?: Millis;
 }
@@ -56,6 +58,7 @@ export class Upstream {
   draining = false;
   readonly #pool: Pool;
   readonly #connections: number;
+  readonly #waitingMax: number;
   /** Name in the certificate. undici would take it from the Host header, which is the client's to choose. */
   readonly servername: string;
   #busy = 0;
@@ -67,6 +70,7 @@ export class Upstream {
     this.timeoutMs = options.timeoutMs;
     this.idleMs = options.idleMs ?? IDLE_MS;
     this.#connections = options.connections ?? CONNECTIONS;
+    this.#waitingMax = options.waitingMax ?? WAITING_MAX;
     this.servername = new URL(options.origin).hostname.replace(/^\[|\]$/g, '');
     const connect = buildConnector({
       timeout: Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs),
@@ -88,7 +92,7 @@ export class Upstream {
   }
 
   get saturated(): boolean {
-    return this.#waiting.size >= WAITING_MAX;
+    return this.#waiting.size >= this.#waitingMax;
   }
 
   /** Takes a connection for the exchange, now or when its turn comes. @returns whether it was now */
@@ -178,7 +182,7 @@ export class Forward implements Dispatcher.DispatchHandler {
   #retryable = false;
   /** Holds one of the upstream's connections. */
   #entered = false;
-  /** Set for those who had to wait for a connection: until when the reply must have begun. */
+  /** Until when the reply must have begun; an upload's time begins when it is over, by undici's headersTimeout. */
   #deadline: NodeJS.Timeout | null = null;
   /** Set while the client does not read. */
   #stalled: NodeJS.Timeout | null = null;
@@ -228,8 +232,9 @@ export class Forward implements Dispatcher.DispatchHandler {
     const protocol = this.upgradeTo();
     if (protocol !== null) request.upgrade = protocol;
     this.#request = request;
+    // undici's own timers are up to a second late, and begin with the connection.
+    this.#deadline = setTimeout(giveUp, upstream.timeoutMs, this);
     if (upstream.enter(this)) this.dispatch();
-    else this.#deadline = setTimeout(() => this.#giveUp(), upstream.timeoutMs);
   }
 
   /** The protocol that the client wants to switch to, if any. */
@@ -283,14 +288,19 @@ export class Forward implements Dispatcher.DispatchHandler {
 
   /** The upstream has no more to say to this request: its connection serves the next one. */
   protected leaveUpstream(): void {
-    if (this.#deadline !== null) clearTimeout(this.#deadline);
-    this.#deadline = null;
+    this.#clearDeadline();
     if (!this.#entered) return;
     this.#entered = false;
     this.upstream.release();
   }
 
-  #giveUp(): void {
+  #clearDeadline(): void {
+    if (this.#deadline === null) return;
+    clearTimeout(this.#deadline);
+    this.#deadline = null;
+  }
+
+  giveUp(): void {
     if (this.#controller !== null) {
       this.#controller.abort(TOO_LATE);
       return;
@@ -304,6 +314,8 @@ export class Forward implements Dispatcher.DispatchHandler {
     // Thrown rather than aborted: undici then drops the request and keeps the connection for the next one.
     if (this.done) throw ABORTED;
     this.#controller = controller;
+    const body = this.#request?.body ?? null;
+    if (body !== null && !Buffer.isBuffer(body)) this.#clearDeadline();
   }
 
   onResponseStart(
@@ -314,8 +326,7 @@ export class Forward implements Dispatcher.DispatchHandler {
   ): void {
     // Interim replies (103 Early Hints) end here.
     if (statusCode < 200) return;
-    if (this.#deadline !== null) clearTimeout(this.#deadline);
-    this.#deadline = null;
+    this.#clearDeadline();
     this.status = statusCode;
     this.onReply(statusCode);
     this.#statusText = statusText !== undefined && REASON_PHRASE.test(statusText) ? statusText : '';
@@ -450,8 +461,12 @@ export class Forward implements Dispatcher.DispatchHandler {
       return;
     }
     this.upstream.leave(this);
-    if (this.#deadline !== null) clearTimeout(this.#deadline);
+    this.#clearDeadline();
   }
+}
+
+function giveUp(exchange: Forward): void {
+  exchange.giveUp();
 }
 
 function writeHeadIfStreaming(exchange: Forward): void {

@@ -78,9 +78,9 @@ t.test('101: both ways, with what came along with either head, and with limit he
   t.match(text, /\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=\r\n/);
   t.match(text, /\r\nX-Case: kept\r\n/);
   t.match(text, /\r\nx-ratelimit-limit: 2\r\nx-ratelimit-remaining: 1\r\n/);
-  await client.until(new RegExp(`hello;${escape(frame('early'))}$`));
+  await client.until(new RegExp(`hello;${literally(frame('early'))}$`));
   client.socket.write(frame('later'), 'latin1');
-  await client.until(new RegExp(`${escape(frame('early') + frame('later'))}$`));
+  await client.until(new RegExp(`${literally(frame('early') + frame('later'))}$`));
 
   t.equal(echo.requests, 1);
   const allowed = gateway
@@ -90,7 +90,7 @@ t.test('101: both ways, with what came along with either head, and with limit he
   client.socket.destroy();
 });
 
-function escape(text: string): string {
+function literally(text: string): string {
   return text.replace(/[^\w]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
 }
 

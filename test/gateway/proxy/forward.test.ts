@@ -1,0 +1,650 @@
+import { execFileSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { Enforcement } from '#gateway/enforce.ts';
+import { MemoryLimiter } from '#gateway/limiter/memory.ts';
+import { Metrics } from '#gateway/metrics.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { Upstream, type UpstreamOptions } from '#gateway/proxy/forward.ts';
+import { PublicServer } from '#gateway/server.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { start } from '#test/support/process.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { read, send, startRawUpstream, until, values } from './exchange.ts';
+
+const MB = 1024 * 1024;
+const ONE_POST = policyFile('name: one, route: POST /limited, identifier: ip, limit: 1, window: 1h');
+
+/** All byte values, and no pattern that a lost or doubled piece would fit into. */
+const BYTES_8MB = Buffer.concat([
+  Buffer.from(Array.from({ length: 256 }, (_, i) => i)),
+  randomBytes(8 * MB - 256),
+]);
+
+t.test('8 MB arrive unchanged in both directions, with Content-Length and chunked', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    if (req.headers['content-length'] !== undefined)
+      res.setHeader('content-length', req.headers['content-length']);
+    res.setHeader('x-framing', req.headers['transfer-encoding'] ?? 'content-length');
+    req.pipe(res);
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'GET']) {
+    const body = method === 'POST' ? BYTES_8MB : BYTES_8MB.subarray(0, 70_000);
+    const counted = await send(port, '/', { method, body, headers: { 'content-length': body.length } });
+    t.equal(counted.headers['x-framing'], 'content-length');
+    t.equal(counted.headers['content-length'], String(body.length));
+    t.ok(counted.body.equals(body), `${method} with Content-Length`);
+    const chunked = await send(port, '/', {
+      method,
+      body,
+      pieces: 65_537,
+      headers: { 'transfer-encoding': 'chunked' },
+    });
+    t.equal(chunked.headers['x-framing'], 'chunked');
+    t.equal(chunked.headers['transfer-encoding'], 'chunked');
+    t.ok(chunked.body.equals(body), `${method} chunked`);
+  }
+});
+
+t.test('small bodies arrive: with the head, behind it, byte by byte, and empty', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  for (const pieces of [100, 1]) {
+    const { body } = await send(port, '/', {
+      method: 'POST',
+      body: 'a small body',
+      pieces,
+      headers: { 'content-length': 12 },
+    });
+    t.match(JSON.parse(body.toString()), { body: 'a small body' });
+  }
+  const empty = await send(port, '/', { method: 'POST', headers: { 'content-length': 0 } });
+  const seen = JSON.parse(empty.body.toString());
+  t.equal(seen.body, '');
+  t.same(values(seen.headers, 'content-length'), ['0']);
+});
+
+t.test('160 MB up and down in flat memory: whoever is slow slows the other side', async (t) => {
+  // More than the bound below, each way.
+  const total = 160 * MB;
+  const chunk = randomBytes(64 * 1024);
+  let received = 0;
+  const upstream = await startUpstream(t, (req, res) => {
+    if (req.method === 'POST') {
+      slowly(req, (bytes) => {
+        received += bytes;
+      }).then(() => res.end('done'));
+      return;
+    }
+    res.setHeader('content-length', total);
+    let left = total;
+    const push = (): void => {
+      while (left > 0) {
+        left -= chunk.length;
+        if (!res.write(chunk)) {
+          res.once('drain', push);
+          return;
+        }
+      }
+      res.end();
+    };
+    push();
+  });
+  const port = await freePort();
+  const gateway = start(['--max-semi-space-size=16', 'gateway/main.ts'], {
+    GATEWAY_HOST: '127.0.0.1',
+    GATEWAY_PORT: String(port),
+    GATEWAY_ADMIN_PORT: String(await freePort()),
+    GATEWAY_UPSTREAM: upstream.origin,
+  });
+  t.teardown(() => gateway.stop('SIGKILL'));
+  await gateway.until(/Gateway ready/);
+  const rss = (): number =>
+    Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.child.pid}/status`, 'utf8'))?.[1]) / 1024;
+  await send(port, '/', { method: 'POST', body: 'warm' });
+  received = 0;
+  const atRest = rss();
+  let most = atRest;
+  const watch = setInterval(() => {
+    most = Math.max(most, rss());
+  }, 20);
+  t.teardown(() => clearInterval(watch));
+
+  const down = new Promise<number>((resolve, reject) => {
+    let bytes = 0;
+    request({ host: '127.0.0.1', port, path: '/', agent: new Agent() }, (res) => {
+      slowly(res, (count) => {
+        bytes += count;
+      }).then(() => resolve(bytes), reject);
+    }).end();
+  });
+  t.equal(await down, total);
+
+  const up = request({ host: '127.0.0.1', port, path: '/', method: 'POST', agent: new Agent() });
+  up.setHeader('content-length', total);
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    up.on('response', resolve).on('error', reject);
+  });
+  for (let left = total; left > 0; left -= chunk.length) {
+    if (!up.write(chunk)) await new Promise((resolve) => up.once('drain', resolve));
+  }
+  up.end();
+  t.equal((await read(await answered)).body.toString(), 'done');
+  t.equal(received, total);
+  t.ok(most - atRest < 100, `${Math.round(atRest)} MB at rest, ${Math.round(most)} MB at most`);
+});
+
+/** Reads with a pause every megabyte, so that whoever sends is ahead of us all the time. */
+async function slowly(stream: IncomingMessage, onBytes: (count: number) => void): Promise<void> {
+  let since = 0;
+  for await (const chunk of stream) {
+    onBytes((chunk as Buffer).length);
+    since += (chunk as Buffer).length;
+    if (since < 4 * MB) continue;
+    since = 0;
+    await new Promise((resolve) => setTimeout(resolve, 15));
+  }
+}
+
+t.test('a reader that has stopped holds up the upstream, and is cut when its time is over', async (t) => {
+  let sent = 0;
+  const upstream = await startUpstream(t, (_req, res) => {
+    const push = (): void => {
+      sent += MB;
+      if (res.write(Buffer.alloc(MB))) setImmediate(push);
+      else res.once('drain', push);
+    };
+    push();
+    res.on('close', () => {
+      closed = true;
+    });
+  });
+  let closed = false;
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await client.until(/^HTTP\/1\.1 200 /);
+  client.socket.pause();
+  let before = -1;
+  while (before !== sent) {
+    before = sent;
+    await new Promise((resolve) => setTimeout(resolve, 150));
+  }
+  t.ok(sent < 40 * MB, `${sent / MB} MB left the upstream: what the kernel's buffers hold`);
+  t.notOk(closed);
+  client.socket.destroy();
+  await until(() => closed, 'the upstream is told');
+});
+
+t.test('Expect: 100-continue is answered after admission only', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: ONE_POST });
+  const head = 'POST /limited HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n';
+  const admitted = sendRaw(port, head);
+  t.equal(await admitted.until(/\r\n\r\n/), 'HTTP/1.1 100 Continue\r\n\r\n');
+  admitted.socket.write('body');
+  const text = await admitted.until(/\}$/);
+  t.match(text, /"body":"body"/);
+  t.notMatch(text, /"expect"/i);
+  admitted.socket.destroy();
+
+  const denied = await sendRaw(port, head).ended();
+  t.match(denied, /^HTTP\/1\.1 429 /, 'no 100 before it');
+  t.match(denied, /\r\nConnection: close\r\n/, 'the body that is not coming can be mistaken for nothing');
+});
+
+t.test('204, 304 and HEAD: their framing is theirs, and the connection lives on', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    if (req.url === '/304') res.writeHead(304, { etag: '"x"' }).end();
+    else if (req.url === '/204') res.writeHead(204).end();
+    else res.writeHead(200, { 'content-length': 1234 }).end(req.method === 'HEAD' ? '' : 'x'.repeat(1234));
+  });
+  let connections = 0;
+  upstream.server.on('connection', () => connections++);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  const head = await send(port, '/', { method: 'HEAD', agent });
+  t.equal(head.headers['content-length'], '1234');
+  t.equal(head.body.length, 0);
+  for (const status of [204, 304]) {
+    const answer = await send(port, `/${status}`, { agent });
+    t.equal(answer.status, status);
+    t.same(values(answer.rawHeaders, 'content-length'), []);
+    t.same(values(answer.rawHeaders, 'transfer-encoding'), []);
+  }
+  t.equal((await send(port, '/', { agent })).body.length, 1234);
+  t.equal(connections, 1, 'one connection to the upstream for all, after HEAD as well');
+});
+
+t.test('103: interim replies are not mistaken for the reply', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.writeEarlyHints({ link: '</style.css>; rel=preload; as=style' });
+    res.end('final');
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { status, body, headers } = await send(port, '/');
+  t.equal(status, 200);
+  t.equal(body.toString(), 'final');
+  t.equal(headers.link, undefined);
+});
+
+t.test('replies of every framing arrive whole, with a Date', async (t) => {
+  const upstream = await startRawUpstream(t, (socket, text) => {
+    const path = /GET (\S+)/.exec(text.slice(text.lastIndexOf('GET ')))?.[1];
+    if (path === '/close') {
+      socket.write('HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\nfirst, ');
+      setTimeout(() => socket.end('last'), 20);
+    } else if (path === '/close-at-once') socket.end('HTTP/1.1 200 OK\r\n\r\nfirst, last');
+    else if (path === '/chunked')
+      socket.write(
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\nfirst, \r\n4\r\nlast\r\n0\r\n\r\n',
+      );
+    else if (path === '/slow-head') {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Le');
+      setTimeout(() => socket.write('ngth: 11\r\n\r\nfirst, last'), 20);
+    } else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nfirst, last');
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  for (const path of ['/close', '/close-at-once', '/chunked', '/slow-head', '/length']) {
+    const { body, rawHeaders } = await send(port, path);
+    t.equal(body.toString(), 'first, last', path);
+    const dates = values(rawHeaders, 'date');
+    t.equal(dates.length, 1);
+    t.equal(dates[0] === 'Thu, 01 Jan 1970 00:00:00 GMT', path === '/close', `${path}: ${dates[0]}`);
+  }
+});
+
+t.test('replies that no HTTP/1.1 client could read become 502, and the process goes on', async (t) => {
+  let reply = '';
+  const upstream = await startRawUpstream(t, (socket) => void socket.write(reply, 'latin1'));
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { GATEWAY_UPSTREAM_TIMEOUT_MS: '1000' },
+  });
+  const replies = [
+    'SSH-2.0-OpenSSH_9.2\r\n',
+    'HTTP/1.1 099 Odd\r\n\r\n',
+    'HTTP/1.1 1000 Odd\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nX-Nul: a\0b\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nX-Del: a\x7fb\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc',
+    `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`,
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n',
+  ];
+  for (reply of replies) {
+    const { status, body } = await send(port, '/api/v1/client/w/environment');
+    t.equal(status, 502, JSON.stringify(reply.slice(0, 50)));
+    t.match(JSON.parse(body.toString()), { message: String, details: {} });
+  }
+  reply = 'HTTP/1.1 200 Sch\xf6n\r\nContent-Length: 2\r\n\r\nok';
+  t.match(await send(port, '/'), { status: 200 }, 'a reason phrase in another encoding is only a phrase');
+});
+
+t.test(
+  '502 when the upstream is down; 504 in time when it hangs; each with CORS on client routes',
+  async (t) => {
+    const down = await startTestGateway(t, { upstream: `http://127.0.0.1:${await freePort()}` });
+    const hanging = await startRawUpstream(t, () => undefined);
+    const slow = await startTestGateway(t, {
+      upstream: hanging.origin,
+      env: { GATEWAY_UPSTREAM_TIMEOUT_MS: '300' },
+    });
+    for (const [port, expected] of [
+      [down.port, 502],
+      [slow.port, 504],
+    ] as const) {
+      for (const method of ['GET', 'POST']) {
+        const begin = performance.now();
+        const body = method === 'POST' ? 'x' : undefined;
+        const answer = await send(port, '/api/v1/client/w/user', { method, body });
+        t.equal(answer.status, expected, method);
+        t.ok(performance.now() - begin < 1000, 'in time');
+        t.match(JSON.parse(answer.body.toString()), { message: String, details: {} });
+        t.equal(answer.headers['access-control-allow-origin'], '*');
+        t.equal(answer.headers['content-type'], 'application/problem+json');
+      }
+      t.equal((await send(port, '/other')).headers['access-control-allow-origin'], undefined);
+    }
+  },
+);
+
+t.test(
+  'an upstream that dies in mid-reply leaves the client a broken connection, not a clean end',
+  async (t) => {
+    const upstream = await startRawUpstream(t, (socket, text) => {
+      const head = text.startsWith('GET /counted')
+        ? 'Content-Length: 100\r\n\r\nhalf'
+        : 'Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n';
+      socket.write(`HTTP/1.1 200 OK\r\n${head}`);
+      setTimeout(() => socket.resetAndDestroy(), 20);
+    });
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    for (const path of ['/counted', '/chunked'])
+      await t.rejects(send(port, path), { code: 'ECONNRESET' }, path);
+    const old = sendRaw(port, 'GET /chunked HTTP/1.0\r\n\r\n');
+    const reset = new Promise((resolve) => old.socket.on('error', resolve));
+    t.match(await reset, { code: 'ECONNRESET' }, 'HTTP/1.0 knows no other sign');
+  },
+);
+
+t.test('a kept connection that the upstream resets: GET is tried once more, POST is not', async (t) => {
+  const seen: string[] = [];
+  const counts = new WeakMap<Socket, number>();
+  const upstream = await startRawUpstream(t, (socket, text) => {
+    const requests = text.match(/^(GET|POST) \S+/gm) ?? [];
+    if (requests.length === counts.get(socket)) return;
+    counts.set(socket, requests.length);
+    const last = requests.at(-1) ?? '';
+    seen.push(last);
+    if (requests.length > 1 || last.endsWith('/never')) socket.resetAndDestroy();
+    else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+  });
+  const { port } = await startNarrow(t, upstream, { connections: 1 });
+  t.equal((await send(port, '/warm')).status, 200);
+  t.equal((await send(port, '/again')).status, 200);
+  t.same(seen, ['GET /warm', 'GET /again', 'GET /again']);
+  t.equal((await send(port, '/post', { method: 'POST', body: 'x' })).status, 502);
+  t.same(seen.slice(3), ['POST /post']);
+  t.equal((await send(port, '/never')).status, 502);
+  t.same(seen.slice(4), ['GET /never', 'GET /never'], 'once, not for ever');
+});
+
+t.test('an early answer (413) to 1 MB arrives whole, and the connection goes on', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    if (req.url === '/ok') res.end('ok');
+    else res.writeHead(413).end('too large for me');
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  for (let round = 0; round < 30; round++) {
+    const body = BYTES_8MB.subarray(0, MB);
+    const early = await send(port, '/upload', {
+      method: 'POST',
+      agent,
+      body,
+      pieces: 100_000,
+      headers: round % 2 === 0 ? { 'content-length': MB } : {},
+    });
+    t.equal(early.status, 413);
+    t.equal(early.body.toString(), 'too large for me');
+    t.equal((await send(port, '/ok', { agent })).body.toString(), 'ok');
+  }
+});
+
+t.test(
+  '429: keeps the connection, arrives in spite of a 20 MB upload, and reads no more than it must',
+  async (t) => {
+    const upstream = await startUpstream(t, (req, res) => void req.resume().on('end', () => res.end('ok')));
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: ONE_POST });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    t.teardown(() => agent.destroy());
+    let connections = 0;
+    agent.on('free', () => undefined);
+    const post = (): ReturnType<typeof send> => {
+      const options = { method: 'POST', agent, body: 'small' };
+      return send(port, '/limited', options);
+    };
+    t.equal((await post()).status, 200);
+    for (let i = 0; i < 3; i++) {
+      const { status, headers } = await post();
+      t.equal(status, 429);
+      t.equal(headers.connection, 'keep-alive');
+      connections = Object.values(agent.freeSockets).flat().length;
+      t.equal(connections, 1, 'and the client may use it again');
+    }
+
+    const client = sendRaw(port, `POST /limited HTTP/1.1\r\nHost: a\r\nContent-Length: ${20 * MB}\r\n\r\n`);
+    await client.until(/^HTTP\/1\.1 429 [\s\S]*\}$/);
+    const piece = Buffer.alloc(256 * 1024);
+    let written = 0;
+    while (!client.socket.destroyed && written < 20 * MB) {
+      written += piece.length;
+      await new Promise((resolve) => client.socket.write(piece, resolve));
+    }
+    await client.ended();
+    t.ok(written < 20 * MB, `cut after ${written / MB} MB`);
+    t.match(client.received(), /"message"/);
+  },
+);
+
+t.test('events arrive one by one, the head before the first of them', async (t) => {
+  let emit = (_text: string): void => undefined;
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    res.flushHeaders();
+    emit = (text) => void res.write(text);
+    res.on('close', () => {
+      closed = true;
+    });
+  });
+  let closed = false;
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, 'GET /events HTTP/1.1\r\nHost: a\r\n\r\n');
+  await client.until(/text\/event-stream[\s\S]*\r\n\r\n$/, 1000);
+  for (let i = 0; i < 3; i++) {
+    emit(`data: ${i}\n\n`);
+    await client.until(new RegExp(`data: ${i}\n\n\r\n$`), 1000);
+  }
+  client.socket.destroy();
+  await until(() => closed, 'the upstream learns that nobody listens');
+});
+
+t.test('a long poll is answered when there is an answer', async (t) => {
+  let answer = (): void => undefined;
+  const upstream = await startUpstream(t, (_req, res) => {
+    answer = () => void res.end('news');
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const poll = send(port, '/poll');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  answer();
+  t.equal((await poll).body.toString(), 'news');
+});
+
+t.test(
+  'a client that leaves takes its upstream call along: before the head, in the body, in the upload',
+  async (t) => {
+    const upstream = await startRawUpstream(t, (socket, text) => {
+      if (text.startsWith('GET /body') && text.endsWith('\r\n\r\n'))
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart');
+    });
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const requests = [
+      'GET /head HTTP/1.1\r\nHost: a\r\n\r\n',
+      'GET /body HTTP/1.1\r\nHost: a\r\n\r\n',
+      'POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\npart',
+      'POST /chunked HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n',
+    ];
+    for (const [i, text] of requests.entries()) {
+      const client = sendRaw(port, text);
+      await until(() => upstream.sockets.length === i + 1, 'the call has begun');
+      if (text.startsWith('GET /body')) await client.until(/part$/);
+      client.socket.destroy();
+      await until(() => upstream.sockets[i]?.destroyed === true, text.slice(0, 12));
+    }
+  },
+);
+
+/** Four connections for everybody. */
+async function startNarrow(
+  t: Parameters<typeof startTestGateway>[0],
+  upstream: { readonly origin: string },
+  more: Partial<UpstreamOptions> = {},
+): Promise<{ port: number; upstream: Upstream }> {
+  const narrow = new Upstream({ origin: upstream.origin, timeoutMs: 500, connections: 4, ...more });
+  const set = loadPolicies(policyFile(), 'test.yaml');
+  const clock = (): number => performance.now();
+  const server = new PublicServer(
+    new Enforcement(set, 'salt', {
+      clock,
+      limiter: new MemoryLimiter({ clock }),
+      upstream: narrow,
+      metrics: new Metrics(),
+      trust: { kind: 'none' },
+      onUntrustedChain: () => undefined,
+    }),
+    narrow,
+  );
+  const port = await server.listen({ host: '127.0.0.1', port: 0, reusePort: false });
+  t.teardown(async () => {
+    await server.drain(0);
+    await narrow.close();
+  });
+  return { port, upstream: narrow };
+}
+
+t.test('a storm of 48 aborts on 4 connections leaves all 4 usable', async (t) => {
+  let connections = 0;
+  const upstream = await startUpstream(t, (req, res) => {
+    if (req.url === '/ok') res.end('ok');
+    else if (req.url === '/big') res.end(Buffer.alloc(4 * MB));
+  });
+  upstream.server.on('connection', () => connections++);
+  const { port, upstream: narrow } = await startNarrow(t, upstream, { timeoutMs: 5000 });
+  for (const path of ['/hang', '/big']) {
+    const clients = Array.from({ length: 48 }, () => {
+      const client = sendRaw(port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      client.socket.pause();
+      return client;
+    });
+    await until(() => narrow.stats().waiting >= 40, `${path}: all others wait`);
+    for (const { socket } of clients) socket.destroy();
+    await until(() => narrow.stats().waiting === 0, `${path}: nobody waits any more`);
+    const before = connections;
+    const answers = await Promise.all(Array.from({ length: 40 }, () => send(port, '/ok')));
+    t.same(new Set(answers.map(({ body }) => body.toString())), new Set(['ok']));
+    t.ok(
+      connections - before <= 4,
+      `${connections - before} new connections: those who only waited cost none`,
+    );
+  }
+});
+
+t.test('who waits for a connection is answered in time, and the wait counts', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    if (req.url === '/ok') res.end('ok');
+  });
+  const { port, upstream: narrow } = await startNarrow(t, upstream);
+  const begin = performance.now();
+  const early = Array.from({ length: 8 }, () => send(port, '/hang'));
+  await until(() => narrow.stats().waiting === 4, 'four wait');
+  await new Promise((resolve) => setTimeout(resolve, 250));
+  const late = send(port, '/ok');
+  t.same(
+    (await Promise.all(early)).map(({ status }) => status),
+    Array(8).fill(504),
+  );
+  t.ok(performance.now() - begin < 1000, 'nobody waited twice');
+  t.equal((await late).status, 200, 'who came later finds a connection');
+  t.same(narrow.stats(), { waiting: 0, unavailable: 0, timeouts: 8 });
+});
+
+t.test('503 when too many wait already', async (t) => {
+  const upstream = await startUpstream(t, () => undefined);
+  const { port, upstream: narrow } = await startNarrow(t, upstream, { waitingMax: 2 });
+  const others = Array.from({ length: 6 }, () => send(port, '/'));
+  await until(() => narrow.stats().waiting === 2, 'all places are taken');
+  const { status, body } = await send(port, '/');
+  t.equal(status, 503);
+  t.match(JSON.parse(body.toString()), { code: 'gateway_overloaded', message: String, details: {} });
+  for (const other of await Promise.all(others)) t.equal(other.status, 504);
+});
+
+t.test('a client that does not read for too long gives its upstream connection back', async (t) => {
+  let closed = 0;
+  const upstream = await startUpstream(t, (req, res) => {
+    if (req.url === '/ok') {
+      res.end('ok');
+      return;
+    }
+    res.on('close', () => closed++);
+    const push = (): void => {
+      while (res.write(Buffer.alloc(MB)));
+      res.once('drain', push);
+    };
+    push();
+  });
+  const { port } = await startNarrow(t, upstream, { idleMs: 400, timeoutMs: 5000 });
+  const clients = Array.from({ length: 4 }, () => {
+    const client = sendRaw(port, 'GET /endless HTTP/1.1\r\nHost: a\r\n\r\n');
+    client.socket.pause();
+    return client;
+  });
+  t.equal((await send(port, '/ok')).status, 200);
+  t.ok(closed > 0);
+  for (const { socket } of clients) socket.destroy();
+});
+
+t.test(
+  'https: the certificate is checked against the upstream, not against what the client calls it',
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'floodgate-tls-'));
+    t.teardown(() => rmSync(folder, { recursive: true }));
+    const key = join(folder, 'key.pem');
+    const cert = join(folder, 'cert.pem');
+    execFileSync(
+      'openssl',
+      `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout ${key} -out ${cert}`.split(
+        ' ',
+      ),
+      { stdio: 'ignore' },
+    );
+    let connections = 0;
+    const upstream = createTlsServer(
+      { key: readFileSync(key), cert: readFileSync(cert), ALPNProtocols: ['http/1.1'] },
+      (req, res) => res.end(`${req.headers.host} ${req.httpVersion}`),
+    );
+    upstream.on('secureConnection', () => connections++);
+    await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => {
+      upstream.closeAllConnections();
+      upstream.close();
+    });
+    const { port: upstreamPort } = upstream.address() as AddressInfo;
+    for (const name of ['localhost', '127.0.0.1']) {
+      const port = await freePort();
+      const gateway = start(['gateway/main.ts'], {
+        GATEWAY_HOST: '127.0.0.1',
+        GATEWAY_PORT: String(port),
+        GATEWAY_ADMIN_PORT: String(await freePort()),
+        GATEWAY_UPSTREAM: `https://${name}:${upstreamPort}`,
+        NODE_EXTRA_CA_CERTS: cert,
+      });
+      await gateway.until(/Gateway ready/);
+      connections = 0;
+      for (const host of ['app.example', 'other.example', 'localhost']) {
+        const { status, body } = await send(port, '/', { headers: { host } });
+        t.equal(status, 200, `${name} asked for as ${host}`);
+        t.equal(body.toString(), `${host} 1.1`);
+      }
+      t.equal(connections, 1, 'another Host is no reason for another connection');
+      t.notMatch(gateway.output(), /Warning/);
+      await gateway.stop();
+    }
+  },
+);
+
+t.test('the sum of a body is the same on both sides of 200 exchanges at once', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => void req.pipe(res));
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const sum = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, async (_, i) => {
+      const body = BYTES_8MB.subarray(i * 1000, i * 1000 + (i % 7) * 20_000 + 1);
+      const answer = await send(port, '/', { method: 'POST', body });
+      return sum(answer.body) === sum(body);
+    }),
+  );
+  t.same(new Set(answers), new Set([true]));
+});

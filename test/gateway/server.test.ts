@@ -1,0 +1,298 @@
+import { Agent, get } from 'node:http';
+import t from 'tap';
+import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { start } from '#test/support/process.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { read, send, startRawUpstream, until } from './proxy/exchange.ts';
+
+/** Status and problem of a reply that the gateway wrote itself. */
+function own(text: string): { status: number; head: string; body: Record<string, unknown> } {
+  const end = text.indexOf('\r\n\r\n');
+  return {
+    status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1]),
+    head: text.slice(0, end),
+    body: JSON.parse(text.slice(end + 4)),
+  };
+}
+
+t.test('what cannot be trusted is refused as JSON, and the connection closes', async (t) => {
+  let reached = 0;
+  const upstream = await startUpstream(t, (_req, res) => {
+    reached++;
+    res.end();
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const head = 'POST /api/v1/client/w/displays HTTP/1.1\r\n';
+  const host = `${head}Host: a\r\n`;
+  const cases: Record<string, readonly [number, string]> = {
+    'two Host headers': [400, `${host}Host: b\r\n\r\n`],
+    'no Host header': [400, `${head}Content-Length: 0\r\n\r\n`],
+    'Content-Length and Transfer-Encoding': [
+      400,
+      `${host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    'Transfer-Encoding: gzip': [400, `${host}Transfer-Encoding: gzip\r\n\r\n`],
+    'Transfer-Encoding: gzip on a GET': [
+      400,
+      'GET /api/v1/client/w HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n',
+    ],
+    'Transfer-Encoding: gzip, chunked': [400, `${host}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+    'Transfer-Encoding twice': [
+      400,
+      `${host}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    'two different Content-Length': [400, `${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`],
+    'the same Content-Length twice': [400, `${host}Content-Length: 1\r\nContent-Length: 1\r\n\r\na`],
+    'a Content-Length with a sign': [400, `${host}Content-Length: +1\r\n\r\na`],
+    'a bare LF': [400, 'GET / HTTP/1.1\nHost: a\n\n'],
+    'a space before the colon': [400, 'GET / HTTP/1.1\r\nHost : a\r\n\r\n'],
+    'a folded header': [400, 'GET / HTTP/1.1\r\nHost: a\r\nX-Fold: a\r\n b\r\n\r\n'],
+    'a NUL in a header': [400, 'GET / HTTP/1.1\r\nHost: a\r\nX-Nul: a\0b\r\n\r\n'],
+    garbage: [400, '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n'],
+    'HTTP/0.9': [400, 'GET /\r\n\r\n'],
+    'HTTP/2.0 in the request line': [400, 'GET / HTTP/2.0\r\nHost: a\r\n\r\n'],
+    'the HTTP/2 preface': [400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    'an unknown method': [400, 'BREW /pot HTTP/1.1\r\nHost: a\r\n\r\n'],
+    'a path encoded twice': [400, 'GET /api/v1/client/%2561 HTTP/1.1\r\nHost: a\r\n\r\n'],
+    'a target that is no path': [400, 'GET api/v1 HTTP/1.1\r\nHost: a\r\n\r\n'],
+    'a header section beyond 16 KiB': [431, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
+    CONNECT: [405, 'CONNECT db.internal:5432 HTTP/1.1\r\nHost: db.internal:5432\r\n\r\n'],
+    TRACE: [405, 'TRACE / HTTP/1.1\r\nHost: a\r\n\r\n'],
+  };
+  for (const [name, [expected, text]] of Object.entries(cases)) {
+    const answer = await sendRaw(port, text).ended();
+    t.equal(answer.match(/HTTP\/1\.1 \d{3} /g)?.length, 1, `${name}: one answer`);
+    const { status, head, body } = own(answer);
+    t.equal(status, expected, name);
+    t.match(head, /\r\nConnection: close(\r\n|$)/i, `${name}: says that it closes`);
+    t.match(head, /\r\nAccess-Control-Allow-Origin: \*(\r\n|$)/, `${name}: browsers may read it`);
+    t.match(body, { message: String, details: {} }, `${name}: message and details`);
+  }
+  t.equal(reached, 0, 'nothing of it reached the upstream');
+});
+
+t.test('400: a chunked body that breaks its own framing, and the upstream call ends', async (t) => {
+  const upstream = await startRawUpstream(t, () => undefined);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(
+    port,
+    'POST /up HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n',
+  );
+  await until(() => upstream.sockets.length === 1, 'the upload has begun');
+  client.socket.write('zz\r\n');
+  t.match(own(await client.ended()), { status: 400, body: { message: String, details: {} } });
+  await until(() => upstream.sockets[0]?.destroyed === true, 'the upstream call is aborted');
+});
+
+t.test('400: arrives although a megabyte of body is still on its way', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const body = 'x'.repeat(1024 * 1024);
+  for (let round = 0; round < 5; round++) {
+    const answer = await sendRaw(
+      port,
+      `POST /a HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    ).ended();
+    t.equal(own(answer).status, 400);
+  }
+});
+
+t.test('431: arrives although the client goes on sending its headers', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(2 * 1024 * 1024)}\r\n\r\n`);
+  t.equal(own(await client.ended()).status, 431);
+});
+
+t.test('garbage behind a request does not take the place of its answer', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => {
+    setImmediate(() => res.end('the answer'));
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const text = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n\x00\x01 garbage\r\n\r\n').ended();
+  t.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*the answer$/);
+});
+
+t.test('pipelined requests are answered in order, one at a time at the upstream', async (t) => {
+  let inFlight = 0;
+  let most = 0;
+  const upstream = await startUpstream(t, (req, res) => {
+    most = Math.max(most, ++inFlight);
+    req.resume();
+    req.on('end', () =>
+      setTimeout(() => {
+        inFlight--;
+        res.end(`<${req.url}>`);
+      }, 5),
+    );
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  let text = '';
+  for (let i = 0; i < 20; i++) {
+    text += i % 2 === 0 ? `GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n` : post(i);
+  }
+  const client = sendRaw(port, text);
+  await client.until(/<\/19>/);
+  t.same(
+    client.received().match(/<\/\d+>/g),
+    Array.from({ length: 20 }, (_, i) => `</${i}>`),
+  );
+  t.equal(most, 1);
+  client.socket.write('GET /after HTTP/1.1\r\nHost: a\r\n\r\n');
+  await client.until(/<\/after>/);
+  client.socket.destroy();
+
+  function post(i: number): string {
+    return `POST /${i} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc`;
+  }
+});
+
+t.test('a client that leaves with pipelined requests in line holds nothing at the upstream', async (t) => {
+  const upstream = await startRawUpstream(t, () => undefined);
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { GATEWAY_UPSTREAM_TIMEOUT_MS: '500' },
+  });
+  const client = sendRaw(port, 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3));
+  await until(() => upstream.sockets.length === 1, 'the first is with the upstream');
+  client.socket.destroy();
+  await until(() => upstream.sockets.every((socket) => socket.destroyed), 'given up');
+  t.equal(upstream.sockets.length, 1, 'the others never began');
+});
+
+t.test('HTTP/1.0: without Host, closing or keeping alive as asked', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('hi'));
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  t.match(await sendRaw(port, 'GET / HTTP/1.0\r\n\r\n').ended(), /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhi$/);
+  const client = sendRaw(port, 'GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n');
+  await client.until(/\r\nConnection: keep-alive\r\n[\s\S]*\r\n\r\nhi$/i);
+  client.socket.write('GET / HTTP/1.0\r\n\r\n');
+  t.equal((await client.ended()).match(/\r\n\r\nhi/g)?.length, 2);
+});
+
+t.test('absolute-form: the path is asked of our upstream, whatever the authority', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, 'GET http://evil.test/inside?x=1 HTTP/1.1\r\nHost: app.test\r\n\r\n');
+  t.match(await client.until(/\}$/), /"url":"\/inside\?x=1"/);
+  client.socket.destroy();
+});
+
+t.test('OPTIONS *: 204, and the connection goes on', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n');
+  t.match(await client.until(/\/next/), /^HTTP\/1\.1 204 No Content\r\n/);
+  client.socket.destroy();
+});
+
+t.test('an expectation that nobody knows is no reason to refuse', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const answer = await send(port, '/', { method: 'POST', headers: { expect: 'something' }, body: 'x' });
+  t.equal(answer.status, 200);
+  t.match(JSON.parse(answer.body.toString()), { body: 'x' });
+});
+
+t.test('1,100 tiny headers hide nothing: all go on, and so does the body behind them', async (t) => {
+  let seen = '';
+  const upstream = await startRawUpstream(t, (socket, text) => {
+    seen = text;
+    if (text.endsWith('\r\n0\r\n\r\n')) socket.write('HTTP/1.1 204 No Content\r\n\r\n');
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const many = 'a:\r\n'.repeat(1100);
+  const client = sendRaw(
+    port,
+    `POST / HTTP/1.1\r\nHost: a\r\n${many}Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n`,
+  );
+  await client.until(/^HTTP\/1\.1 204 /);
+  t.equal(seen.match(/\r\na: /g)?.length, 1100);
+  t.match(seen, /\r\ntransfer-encoding: chunked\r\n\r\n4\r\nbody\r\n/);
+  client.socket.destroy();
+});
+
+t.test(
+  'SIGTERM under load: whatever was sent on an open connection gets a whole answer; exit 0',
+  async (t) => {
+    const upstream = await startUpstream(t, (_req, res) => {
+      setTimeout(() => res.end('x'.repeat(1000)), 2);
+    });
+    const port = await freePort();
+    const gateway = start(['gateway/main.ts'], {
+      GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_PORT: String(port),
+      GATEWAY_ADMIN_PORT: String(await freePort()),
+      GATEWAY_UPSTREAM: upstream.origin,
+      GATEWAY_DRAIN_TIMEOUT_MS: '5000',
+    });
+    t.teardown(() => gateway.stop('SIGKILL'));
+    await gateway.until(/Gateway ready/);
+
+    let sent = 0;
+    let answered = 0;
+    const broken: string[] = [];
+    const hammer = async (): Promise<void> => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      for (;;) {
+        const outcome = await once(agent);
+        if (outcome === 'refused') break;
+        sent++;
+        if (outcome === 'answered') answered++;
+        else broken.push(outcome);
+      }
+      agent.destroy();
+    };
+    const once = (agent: Agent): Promise<string> =>
+      new Promise((resolve) => {
+        const req = get({ host: '127.0.0.1', port, path: '/x', agent }, (res) => {
+          read(res).then(
+            ({ body }) => resolve(body.length === 1000 ? 'answered' : `${body.length} bytes`),
+            (error: Error) => resolve(error.message),
+          );
+        });
+        req.on('error', (error: NodeJS.ErrnoException) =>
+          resolve(error.code === 'ECONNREFUSED' ? 'refused' : `${error.code} ${req.reusedSocket}`),
+        );
+      });
+    const clients = Array.from({ length: 32 }, hammer);
+    await until(() => answered > 300, 'load', 10_000);
+    const code = await gateway.stop('SIGTERM');
+    await Promise.all(clients);
+    t.same(broken, []);
+    t.equal(answered, sent);
+    t.equal(code, 0);
+  },
+);
+
+t.test('a shutdown cuts open tunnels and streams at the deadline, not before', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    res.write('data: 1\n\n');
+  });
+  upstream.server.on('upgrade', (_req, socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nopen');
+    socket.pipe(socket);
+  });
+  const { port, gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { GATEWAY_DRAIN_TIMEOUT_MS: '700' },
+  });
+  const events = sendRaw(port, 'GET /events HTTP/1.1\r\nHost: a\r\n\r\n');
+  const tunnel = sendRaw(
+    port,
+    'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  );
+  await Promise.all([events.until(/data: 1/), tunnel.until(/open$/)]);
+  const begin = performance.now();
+  const closed = gateway.close();
+  t.notOk(gateway.ready());
+  tunnel.socket.write('still here');
+  await tunnel.until(/still here$/);
+  await closed;
+  const took = performance.now() - begin;
+  t.ok(took >= 690 && took < 2000, `took ${Math.round(took)} ms`);
+  await Promise.all([events.ended(), tunnel.ended()]);
+});
