@@ -1,8 +1,9 @@
+import { spawn } from 'node:child_process';
 import { Agent, get } from 'node:http';
 import t from 'tap';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
-import { start } from '#test/support/process.ts';
+import { projectRoot, start } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { read, send, startRawUpstream, until } from './proxy/exchange.ts';
 
@@ -15,6 +16,14 @@ function own(text: string): { status: number; head: string; body: Record<string,
     body: JSON.parse(text.slice(end + 4)),
   };
 }
+
+// Begun first and looked at last: the time runs while the other tests do.
+const slowHead = startUpstream(t)
+  .then((upstream) => startTestGateway(t, { upstream: upstream.origin }))
+  .then(({ port }) => ({
+    begin: performance.now(),
+    client: sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow: '),
+  }));
 
 t.test('what cannot be trusted is refused as JSON, and the connection closes', async (t) => {
   let reached = 0;
@@ -295,4 +304,51 @@ t.test('a shutdown cuts open tunnels and streams at the deadline, not before', a
   const took = performance.now() - begin;
   t.ok(took >= 690 && took < 2000, `took ${Math.round(took)} ms`);
   await Promise.all([events.ended(), tunnel.ended()]);
+});
+
+t.test('running out of file descriptors costs connections, not the process', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  const port = await freePort();
+  const child = spawn('sh', ['-c', 'ulimit -n 48; exec "$0" gateway/main.ts', process.execPath], {
+    cwd: projectRoot,
+    env: {
+      GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_PORT: String(port),
+      GATEWAY_ADMIN_PORT: String(await freePort()),
+      GATEWAY_UPSTREAM: upstream.origin,
+      UV_THREADPOOL_SIZE: '1',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk;
+    });
+  }
+  await until(() => output.includes('Gateway ready'), 'ready', 15_000);
+  const crowd = Array.from({ length: 80 }, () => sendRaw(port, 'GET /'));
+  await until(() => crowd.some(({ socket }) => socket.closed), 'there are not enough for all');
+  for (const { socket } of crowd) socket.destroy();
+  // Those that the kernel had accepted already are still in line to be turned away.
+  let status = 0;
+  const end = performance.now() + 5000;
+  while (status === 0 && performance.now() < end) {
+    status = await send(port, '/').then(
+      (answer) => answer.status,
+      () => 0,
+    );
+  }
+  t.equal(status, 200);
+  t.equal(child.exitCode, null);
+});
+
+t.test('408: a head that does not arrive within 10 seconds', async (t) => {
+  const { begin, client } = await slowHead;
+  const { status, body } = own(await client.ended(13_000));
+  t.equal(status, 408);
+  t.match(body, { message: String, details: {} });
+  const took = performance.now() - begin;
+  t.ok(took > 9_900 && took < 13_000, `took ${Math.round(took)} ms`);
 });

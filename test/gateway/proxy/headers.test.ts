@@ -1,0 +1,212 @@
+import t from 'tap';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { send, startRawUpstream, values } from './exchange.ts';
+
+const LIMITED = policyFile(
+  'name: env, route: "GET /api/v1/client/{id}/environment", identifier: ip, limit: 2, window: 1h',
+);
+const ENVIRONMENT = '/api/v1/client/w/environment';
+
+/** What the upstream saw of a raw request. */
+async function seenBy(port: number, fields: string): Promise<string[]> {
+  const client = sendRaw(port, `GET / HTTP/1.1\r\n${fields}\r\n`);
+  const text = await client.until(/\}$/);
+  client.socket.destroy();
+  return JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)).headers;
+}
+
+t.test('to the upstream: hop-by-hop fields stop here, those that Connection names too', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const headers = await seenBy(
+    port,
+    [
+      'Host: app.test',
+      'Connection: keep-alive, X-One, host, content-length',
+      'Connection: X-Two',
+      'Connection: close',
+      'X-One: 1',
+      'x-two: 2',
+      'X-Kept: 3',
+      'Keep-Alive: timeout=5',
+      'Proxy-Connection: keep-alive',
+      'Proxy-Authorization: Basic Zm9v',
+      'Proxy-Authenticate: Basic',
+      'TE: trailers',
+      'Trailer: X-Sum',
+      'Upgrade: foo',
+      '',
+    ].join('\r\n'),
+  );
+  const names = headers.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase());
+  t.same(names.sort(), [
+    'connection',
+    'host',
+    'x-forwarded-for',
+    'x-forwarded-host',
+    'x-forwarded-proto',
+    'x-kept',
+  ]);
+  t.same(values(headers, 'connection'), ['keep-alive'], "the gateway's own");
+  t.same(values(headers, 'host'), ['app.test']);
+});
+
+t.test('to the client: hop-by-hop fields stop here, those that Connection names too', async (t) => {
+  const upstream = await startRawUpstream(t, (socket) => {
+    socket.write(
+      [
+        'HTTP/1.1 200 OK',
+        'Connection: x-one',
+        'Connection: keep-alive, X-Two',
+        'X-One: 1',
+        'X-Two: 2',
+        'X-Kept: 3',
+        'Keep-Alive: timeout=7',
+        'Proxy-Authenticate: Basic',
+        'Proxy-Connection: keep-alive',
+        'TE: trailers',
+        'Trailer: X-Sum',
+        'Upgrade: h2c',
+        'Transfer-Encoding: chunked',
+        '',
+        '0',
+        'X-Sum: 1',
+        '',
+        '',
+      ].join('\r\n'),
+    );
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { rawHeaders } = await send(port, '/');
+  const names = rawHeaders.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase());
+  t.same(names.filter((name) => !['date', 'connection', 'keep-alive'].includes(name)).sort(), [
+    'content-length',
+    'x-kept',
+  ]);
+  t.notMatch(values(rawHeaders, 'keep-alive'), ['timeout=7']);
+  t.notMatch(values(rawHeaders, 'connection').join(), /x-one|x-two/i);
+});
+
+t.test(
+  'X-Forwarded-*: for is appended to; proto and host of a stranger are replaced, of a trusted proxy kept',
+  async (t) => {
+    const upstream = await startUpstream(t);
+    const fields =
+      'Host: app.test\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-For: 192.0.2.2\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: outside.test\r\nConnection: x-forwarded-for\r\n';
+    const stranger = await startTestGateway(t, { upstream: upstream.origin });
+    const one = await seenBy(stranger.port, fields);
+    t.same(values(one, 'x-forwarded-for'), ['192.0.2.1, 192.0.2.2, 127.0.0.1']);
+    t.same(values(one, 'x-forwarded-proto'), ['http']);
+    t.same(values(one, 'x-forwarded-host'), ['app.test']);
+
+    const trusted = await startTestGateway(t, {
+      upstream: upstream.origin,
+      env: { GATEWAY_TRUSTED_PROXIES: '127.0.0.0/8' },
+    });
+    const two = await seenBy(trusted.port, fields);
+    t.same(values(two, 'x-forwarded-for'), ['192.0.2.1, 192.0.2.2, 127.0.0.1']);
+    t.same(values(two, 'x-forwarded-proto'), ['https']);
+    t.same(values(two, 'x-forwarded-host'), ['outside.test']);
+
+    const plain = await seenBy(stranger.port, 'Host: app.test\r\n');
+    t.same(values(plain, 'x-forwarded-for'), ['127.0.0.1']);
+  },
+);
+
+t.test('only the gateway speaks in x-gateway-*', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    res.setHeader('X-Gateway-RateLimited', 'true');
+    res.end(JSON.stringify({ headers: req.rawHeaders }));
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const headers = await seenBy(
+    port,
+    'Host: a\r\nX-Gateway-Ratelimited: true\r\nx-gateway-anything: 1\r\nx-gate: 2\r\n',
+  );
+  t.notMatch(headers.join(), /x-gateway/i);
+  t.same(values(headers, 'x-gate'), ['2']);
+  t.equal((await send(port, '/')).headers['x-gateway-ratelimited'], undefined);
+});
+
+t.test(
+  'names keep their case, values their bytes, repeated fields their order, in both directions',
+  async (t) => {
+    const latin1 = 'Gr\xfc\xdfe \x80\xff\ttab';
+    let seen = '';
+    const upstream = await startRawUpstream(t, (socket, text) => {
+      seen = text;
+      socket.write(
+        `HTTP/1.1 200 OK\r\nX-CaSe: ${latin1}\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nset-cookie: a=3\r\nX-Empty:\r\nContent-Length: 2\r\n\r\nok`,
+        'latin1',
+      );
+    });
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const client = sendRaw(
+      port,
+      `GET /?q=%FC HTTP/1.1\r\nHost: a\r\nX-CaSe: ${latin1}\r\nX-More: 1\r\nCookie: a=1\r\nx-more: 2\r\nX-Empty:\r\n\r\n`,
+    );
+    const text = await client.until(/ok$/);
+    client.socket.destroy();
+    t.match(seen, /^GET \/\?q=%FC HTTP\/1\.1\r\n/);
+    t.ok(
+      seen.includes(`\r\nX-CaSe: ${latin1}\r\nX-More: 1\r\nCookie: a=1\r\nx-more: 2\r\nX-Empty: \r\n`),
+      seen,
+    );
+    t.ok(
+      text.includes(
+        `\r\nX-CaSe: ${latin1}\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nset-cookie: a=3\r\nX-Empty: \r\n`,
+      ),
+      text,
+    );
+  },
+);
+
+t.test("the upstream's own limit headers give way on covered routes only", async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.setHeader('X-RateLimit-Limit', '7');
+    res.setHeader('RateLimit', '"app";r=1;t=1');
+    res.end();
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: LIMITED });
+  const covered = await send(port, ENVIRONMENT);
+  t.same(values(covered.rawHeaders, 'x-ratelimit-limit'), ['2']);
+  t.equal(values(covered.rawHeaders, 'ratelimit').length, 1);
+  t.match(covered.headers.ratelimit, /^"env";r=1;t=\d+$/);
+  const free = await send(port, '/free');
+  t.same(values(free.rawHeaders, 'x-ratelimit-limit'), ['7']);
+});
+
+t.test('client routes: CORS on whatever the gateway says, and on replies that lack it', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    if (req.headers['x-own'] !== undefined) res.setHeader('access-control-allow-origin', 'https://one.test');
+    if (req.headers['x-named'] !== undefined) res.setHeader('connection', 'Access-Control-Allow-Origin');
+    res.end('ok');
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: LIMITED });
+  const origins = async (path: string, headers = {}): Promise<string[]> =>
+    values((await send(port, path, { headers })).rawHeaders, 'access-control-allow-origin');
+  t.same(await origins(ENVIRONMENT), ['*']);
+  t.same(await origins(ENVIRONMENT, { 'x-own': '1' }), ['https://one.test'], 'what the upstream says stands');
+  t.same(await origins('/api/v2/client/w', { 'x-own': '1', 'x-named': '1' }), ['*']);
+  t.same(await origins('/elsewhere'), []);
+
+  const denied = await send(port, ENVIRONMENT);
+  t.equal(denied.status, 429);
+  t.equal(denied.headers['access-control-allow-origin'], '*');
+  t.match(denied.headers['access-control-expose-headers'], /x-ratelimit-remaining.*retry-after/);
+  t.match(JSON.parse(denied.body.toString()), { message: String, details: {} });
+  const bad = await send(port, '/api/v1/client/%2561/environment');
+  t.equal(bad.status, 400);
+  t.equal(bad.headers['access-control-allow-origin'], '*');
+
+  const down = await startTestGateway(t, {
+    upstream: `http://127.0.0.1:${await freePort()}`,
+    policies: LIMITED,
+  });
+  const unavailable = await send(down.port, ENVIRONMENT);
+  t.equal(unavailable.status, 502);
+  t.equal(unavailable.headers['access-control-allow-origin'], '*');
+  t.equal(unavailable.headers['x-ratelimit-remaining'], '1', 'it was charged, and says so');
+});

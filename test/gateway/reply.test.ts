@@ -1,0 +1,35 @@
+import t from 'tap';
+import { ERRORS, type ErrorCode } from '#gateway/errors.ts';
+import { ownReply, rawReply } from '#gateway/reply.ts';
+
+for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+  t.test(`${code}: status, message and details, never the application's code`, async (t) => {
+    const { status } = ERRORS[code];
+    const body = JSON.parse(ownReply(code, 'why').body);
+    t.match(body, { status, code, message: 'why', detail: 'why', details: {}, title: String, type: String });
+    t.ok(status >= 400 && status !== 500 && status !== 403);
+    t.not(body.code, 'too_many_requests');
+  });
+}
+
+t.test('as raw text: one head, the exact length, the extra headers', async (t) => {
+  const reply = ownReply('gateway_bad_request', 'nö', { headers: ['X-A', '1'], cors: true, close: true });
+  const text = rawReply(reply);
+  const end = text.indexOf('\r\n\r\n');
+  const head = text.slice(0, end).split('\r\n');
+  t.equal(head[0], 'HTTP/1.1 400 Bad Request');
+  for (const line of [
+    'Content-Type: application/problem+json',
+    'Cache-Control: no-store',
+    'X-A: 1',
+    'Connection: close',
+    'Access-Control-Allow-Origin: *',
+  ])
+    t.ok(head.includes(line), line);
+  t.ok(head.includes(`Content-Length: ${Buffer.byteLength(text.slice(end + 4))}`));
+});
+
+t.test('further members join the problem', async (t) => {
+  const { body } = ownReply('gateway_rate_limited', 'm', { extra: { 'violated-policies': ['a'] } });
+  t.match(JSON.parse(body), { status: 429, 'violated-policies': ['a'] });
+});
