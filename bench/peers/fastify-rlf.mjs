@@ -1,0 +1,35 @@
+import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
+import { proxyApp } from './fastify-app.mjs';
+import { keyOf, limitedPath, redis } from './redis.mjs';
+
+export const start = (settings) =>
+  proxyApp(settings, async (app) => {
+    const { limit, limits, windowSeconds } = settings;
+    const storeClient = await redis(settings.redisPort);
+    const limiters = Array.from(
+      { length: limits },
+      (_, i) =>
+        new RateLimiterRedis({
+          storeClient,
+          keyPrefix: `rl${i}`,
+          points: limit,
+          duration: windowSeconds,
+          inMemoryBlockOnConsumed: limit + 1,
+          insuranceLimiter: new RateLimiterMemory({ points: limit, duration: windowSeconds }),
+        }),
+    );
+    app.addHook('onRequest', async (req, reply) => {
+      if (!limitedPath(req.url)) return;
+      const key = keyOf(req.raw);
+      try {
+        if (limiters.length === 1) await limiters[0].consume(key);
+        else await Promise.all(limiters.map((limiter) => limiter.consume(key)));
+      } catch (refusal) {
+        if (refusal instanceof Error) throw refusal;
+        return reply
+          .code(429)
+          .header('retry-after', Math.ceil(refusal.msBeforeNext / 1000))
+          .send({ error: 'too many requests' });
+      }
+    });
+  });

@@ -1,0 +1,105 @@
+/** Processes that the bench started: known by pid, waited for, and ended with it, whatever ends it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const START_TIMEOUT_MS = 20_000;
+const STOP_TIMEOUT_MS = 5000;
+const TAIL_CHARS = 4000;
+
+export interface Started {
+  readonly pid: number;
+  readonly name: string;
+  stop(): Promise<void>;
+}
+
+export class Processes {
+  readonly #children = new Set<ChildProcess>();
+  /** For configuration files and sockets; gone at the end. */
+  readonly directory = mkdtempSync(join(tmpdir(), 'floodgate-bench-'));
+
+  /** @throws with the program's own last words when it ends before its port answers */
+  async start(
+    name: string,
+    command: string,
+    args: readonly string[],
+    options: { readonly port?: number; readonly env?: Record<string, string>; readonly cwd?: string },
+  ): Promise<Started> {
+    const child = spawn(command, args, {
+      env: { ...process.env, ...options.env },
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#children.add(child);
+    let tail = '';
+    const keep = (chunk: Buffer): void => {
+      tail = (tail + chunk.toString()).slice(-TAIL_CHARS);
+    };
+    child.stdout.on('data', keep);
+    child.stderr.on('data', keep);
+    let failure: string | null = null;
+    child.once('error', (error) => {
+      failure = error.message;
+    });
+    child.once('exit', (code, signal) => {
+      this.#children.delete(child);
+      failure ??= `it ended with ${signal ?? `exit code ${code}`}`;
+    });
+    const deadline = Date.now() + START_TIMEOUT_MS;
+    while (options.port !== undefined && !(await answers(options.port))) {
+      if (failure !== null) throw new Error(`${name} did not start: ${failure}\n${tail.trim()}`);
+      if (Date.now() > deadline) {
+        await end(child);
+        throw new Error(`${name} did not listen on port ${options.port} in time\n${tail.trim()}`);
+      }
+      await sleep(20);
+    }
+    if (child.pid === undefined) throw new Error(`${name} did not start: ${failure ?? 'no process'}`);
+    return { pid: child.pid, name, stop: () => end(child) };
+  }
+
+  async stopAll(): Promise<void> {
+    await Promise.all([...this.#children].map(end));
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  /** For the last moment of the process, when nothing can be waited for any more. */
+  killNow(): void {
+    for (const child of this.#children) child.kill('SIGKILL');
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  await gone;
+  clearTimeout(timer);
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
