@@ -131,10 +131,10 @@ export class Enforcement {
       const presented = presentedCredential(req.rawHeaders, identifier.sources);
       if (presented.kind === 'ambiguous') return AMBIGUOUS;
       const identity = presented.kind === 'one' ? table.identities.of(identifier, presented.value) : null;
-      if (identity !== null) exchange.credential = identity;
       identities.push(identity);
     }
-    if (address === null && exchange.credential === null) return null;
+    // No credential, no address counted: nobody to charge.
+    if (identities.every((identity) => identity === null)) return null;
     return chargeFor(cover, identities, address ?? this.#address(ANY_ADDRESS, exchange, table), now);
   }
 
@@ -200,7 +200,6 @@ export class Exchange extends Forward implements Waiter {
   readonly #enforcement: Enforcement;
   peer: Peer = NO_PEER;
   charge: Charge | null = null;
-  credential: Identity | null = null;
 
   constructor(req: IncomingMessage, res: ExchangeResponse, upstream: Upstream, enforcement: Enforcement) {
     super(req, res, upstream);
@@ -257,9 +256,8 @@ export class Exchange extends Forward implements Waiter {
 
   /** A credential has worked once the upstream says anything to it that it does not say to strangers. */
   protected override onReply(status: number): void {
-    const { credential, charge } = this;
-    if (credential === null || charge === null || charge.proof !== credential) return;
-    if (provesCredential(status)) this.#enforcement.options.limiter.prove(credential);
+    const proof = this.charge?.proof ?? null;
+    if (proof !== null && provesCredential(status)) this.#enforcement.options.limiter.prove(proof);
   }
 }
 
