@@ -12,7 +12,7 @@ import type { Context } from './context.ts';
 import { BODY_BYTES_MAX } from './errors.ts';
 import { newUuid } from './ids.ts';
 import { collectRoutes, preflightRoutes, repliesPlugin } from './replies.ts';
-import { replyWithError } from './reply-error.ts';
+import { replyToUnparsable, replyWithError } from './reply-error.ts';
 
 /** The longest part of a path that is looked at; our ids have 25 characters, user ids up to 255. */
 const PATH_PART_LENGTH_MAX = 512;
@@ -31,6 +31,7 @@ export async function buildApp(context: Context, logger: FastifyBaseLogger): Pro
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PART_LENGTH_MAX },
     frameworkErrors: replyWithError,
+    clientErrorHandler: replyToUnparsable,
     requestIdHeader: false,
     genReqId: (request) => {
       const given = request.headers['x-request-id'];

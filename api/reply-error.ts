@@ -1,4 +1,5 @@
 /** The one error handler: whatever went wrong, the caller gets the envelope of the path's family, and no internals. */
+import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toErrorReply } from './envelopes.ts';
 import { ApiError, badRequest, internalError, payloadTooLarge } from './errors.ts';
@@ -57,4 +58,22 @@ function asApiError(error: unknown): ApiError {
     default:
       return internalError(error);
   }
+}
+
+/** What Node's parser refuses has no request to answer: the reply is written as it is, and the connection ends. */
+export function replyToUnparsable(_error: Error, socket: Socket): void {
+  if (!socket.writable) return;
+  const error = badRequest('The request is not valid HTTP');
+  const body = JSON.stringify({ code: error.code, message: error.message, details: error.details });
+  socket.end(
+    [
+      'HTTP/1.1 400 Bad Request',
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Cache-Control: private, no-store',
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
 }

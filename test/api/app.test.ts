@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import t from 'tap';
 import { BODY_BYTES_MAX } from '#api/errors.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
@@ -80,6 +82,24 @@ t.test('400: a part of the path without end', async (t) => {
   const reply = await api.client('GET', `/api/v1/client/${'a'.repeat(2_000)}/environment`);
   t.equal(reply.status, 400);
   t.equal(reply.json.code, 'bad_request');
+});
+
+t.test('400: what is not HTTP gets an answer that parses, and the connection ends', async (t) => {
+  const live = await startApi();
+  t.teardown(() => live.close());
+  await live.app.listen({ port: 0, host: '127.0.0.1' });
+  const address = live.app.server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const socket = connect(port, '127.0.0.1');
+  socket.setEncoding('utf8').end('GARBAGE\r\n\r\n');
+  let answer = '';
+  socket.on('data', (chunk: string) => {
+    answer += chunk;
+  });
+  await once(socket, 'close');
+  const [head = '', body = ''] = answer.split('\r\n\r\n');
+  t.match(head, /^HTTP\/1\.1 400 /);
+  t.match(JSON.parse(body), { code: 'bad_request', message: String, details: {} });
 });
 
 t.test('400: malformed JSON, with the parser’s words on client routes only', async (t) => {

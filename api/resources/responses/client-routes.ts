@@ -8,7 +8,7 @@ import { findContact, findContactByUserId } from '#api/resources/contacts/store.
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { clientAddress } from '#gateway/identity/client-ip.ts';
+import { clientAddress, UNTRUSTED } from '#gateway/identity/client-ip.ts';
 import { fieldIdsOf, fileRefusal, otherLengthRefusal, ruleRefusal } from './answers.ts';
 import { answersIn } from './body.ts';
 import { emailRefusal, pinRefusal, singleUseRefusal } from './gates.ts';
@@ -155,17 +155,16 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
       ...(given.action ? { action: given.action } : {}),
       userAgent: readUserAgent(headers['user-agent'] ?? ''),
       ...(typeof country === 'string' && country !== '' ? { country } : {}),
-      ...(survey.content.isCaptureIpEnabled ? { ipAddress: addressOf(request) } : {}),
+      ...(survey.content.isCaptureIpEnabled ? addressOf(request) : {}),
     };
   }
 
-  function addressOf(request: FastifyRequest): string {
+  /** The whole address, because the survey asks for it; nothing when the proxies' chain cannot be read. */
+  function addressOf(request: FastifyRequest): { readonly ipAddress?: string } {
     const forwarded = request.headers['x-forwarded-for'] ?? '';
     const chain = Array.isArray(forwarded) ? forwarded.join(',') : forwarded;
-    return clientAddress(request.socket.remoteAddress, chain, config.trustedProxies, 128).replace(
-      /\/128$/,
-      '',
-    );
+    const address = clientAddress(request.socket.remoteAddress, chain, config.trustedProxies, 128);
+    return address === UNTRUSTED ? {} : { ipAddress: address.replace(/\/128$/, '') };
   }
 };
 

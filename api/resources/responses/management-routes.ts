@@ -27,7 +27,7 @@ import {
 import {
   deleteResponse,
   findResponse,
-  listResponsesOfSurvey,
+  listResponses,
   listResponsesOfWorkspaces,
   type Response,
   type ResponseWithRelations,
@@ -39,7 +39,7 @@ import { changeResponse, createResponse } from './write.ts';
 const LIMIT_DEFAULT = 25;
 /** The whole list has no default limit in the contract; this bounds it, and larger limits too. */
 const LIMIT_MAX = 1_000;
-/** How far into the list a page may reach; there are dates to narrow it down by in v2. */
+/** How far into the list a page may reach: what lies before it has to be passed over, in the index. */
 const SKIP_MAX = 1_000_000;
 
 const Params = Type.Object({ responseId: Type.String() });
@@ -88,10 +88,14 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
                 limit: Math.min(limit ?? LIMIT_MAX, LIMIT_MAX),
                 skip,
               })
-            : await listResponsesOfSurvey(db, (await reachableSurvey(request, surveyId)).id, {
-                limit: Math.min(limit ?? LIMIT_DEFAULT, LIMIT_MAX),
-                skip,
-              });
+            : await listResponses(
+                db,
+                { column: 'surveyId', id: (await reachableSurvey(request, surveyId)).id },
+                {
+                  limit: Math.min(limit ?? LIMIT_DEFAULT, LIMIT_MAX),
+                  skip,
+                },
+              );
         const complete = await withRelations(db, found);
         return { data: complete.map((response) => toResponseReplyWithNotes(response, config.publicUrl)) };
       },

@@ -65,15 +65,15 @@ export async function findResponse(db: Kysely<Database>, id: string): Promise<Re
 }
 
 /** The newest first, ties by id. Reads as many index entries as the page reaches into the list, and no more. */
-export async function listResponsesOfSurvey(
+export async function listResponses(
   db: Kysely<Database>,
-  surveyId: string,
+  owner: { readonly column: 'surveyId' | 'workspaceId'; readonly id: string },
   page: Page,
 ): Promise<readonly Response[]> {
   const rows = await db
     .selectFrom('responses')
     .selectAll()
-    .where('surveyId', '=', surveyId)
+    .where(owner.column, '=', owner.id)
     .orderBy('createdAt', 'desc')
     .orderBy('id', 'desc')
     .limit(page.limit)
@@ -91,6 +91,9 @@ export async function listResponsesOfWorkspaces(
   workspaceIds: readonly string[],
   page: Page,
 ): Promise<readonly Response[]> {
+  const [only, ...others] = workspaceIds;
+  if (only === undefined) return [];
+  if (others.length === 0) return listResponses(db, { column: 'workspaceId', id: only }, page);
   const newest: { readonly id: string; readonly createdAt: Timestamp }[] = [];
   for (const workspaceId of workspaceIds) {
     newest.push(

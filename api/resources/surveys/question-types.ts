@@ -12,7 +12,7 @@ export const FieldId = Type.String({
   text: 'Use 1 to 255 letters, digits, underscores and hyphens',
 });
 
-/** Ids with a meaning of their own in links and logic, in lower case. */
+/** Ids with a meaning of their own in links, logic or JavaScript, in lower case. */
 export const reservedIds: ReadonlySet<string> = new Set(
   [
     'userId',
@@ -26,6 +26,10 @@ export const reservedIds: ReadonlySet<string> = new Set(
     'multiLanguage',
     'embed',
     'verify',
+    // Bodies with these keys are refused, so no answer could ever name such a question (json-body.ts).
+    '__proto__',
+    'constructor',
+    'prototype',
   ].map((id) => id.toLowerCase()),
 );
 

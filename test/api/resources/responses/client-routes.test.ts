@@ -150,6 +150,13 @@ t.test('200: the address only where the survey asks for it, and only from a trus
   };
   t.equal(await create(capturing.id), '203.0.113.9', 'what the trusted proxy on loopback saw');
   t.equal(await create(survey.id), undefined);
+  const unreadable = await api.client(
+    'POST',
+    v1,
+    { surveyId: capturing.id },
+    { 'x-forwarded-for': 'nonsense' },
+  );
+  t.equal((await stored(unreadable.json.data.id)).meta.ipAddress, undefined, 'a guess is no address');
 });
 
 t.test('200: the survey ends itself when enough responses are finished', async (t) => {

@@ -1,0 +1,113 @@
+/**
+ * The application's limiter: may this caller do that once more? (SPEC.md §8)
+ *
+ * Identities are digested before they are counted, so neither an address nor an id of a key reaches the store. When the
+ * store does not answer, a check allows (fail open): the beginning and the end of an outage are logged once each, and
+ * while something happens the numbers are logged every minute, as this service has no listener for metrics.
+ */
+import type { Signer } from '#api/auth/signer.ts';
+import type { Clock, Millis } from '#gateway/clock.ts';
+import { type Counters, CountersUnavailable } from './counters.ts';
+import { createMemoryCounters } from './memory-counters.ts';
+import { createRedisCounters } from './redis-counters.ts';
+import { type LimitName, limitTable } from './table.ts';
+
+export type Verdict =
+  /** `isCounted` is false when the store is away or the limiter is disabled. */
+  | { readonly isAllowed: true; readonly isCounted: boolean }
+  | { readonly isAllowed: false; readonly retryAfterSeconds: number };
+
+export interface LimiterStats {
+  readonly allowed: number;
+  readonly refused: number;
+  /** Allowed because the store did not answer. */
+  readonly failedOpen: number;
+}
+
+export interface Limiter {
+  /**
+   * Counts one use and says whether it is within the limit. Never rejects; refused uses count too.
+   *
+   * @param identity an address, or the id of a user, key or organization, as the row's identifier says
+   */
+  consume(name: LimitName, identity: string): Promise<Verdict>;
+  stats(): LimiterStats;
+  close(): Promise<void>;
+}
+
+export interface LimiterLog {
+  warn(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+}
+
+export interface LimiterOptions {
+  readonly counters: Counters;
+  readonly signer: Signer;
+  /** RATE_LIMITING_DISABLED=1 */
+  readonly isDisabled: boolean;
+  readonly log: LimiterLog;
+}
+
+const STATS_EVERY_MS: Millis = 60_000;
+const DIGEST_LENGTH = 32;
+
+/** What stands for an identity in the store; the same in every process that shares our database. */
+export function digestIdentity(signer: Signer, identity: string): string {
+  return signer.sign(`floodgate.limit.v1:${identity}`).slice(0, DIGEST_LENGTH);
+}
+
+export function createLimiter({ counters, signer, isDisabled, log }: LimiterOptions): Limiter {
+  const stats = { allowed: 0, refused: 0, failedOpen: 0 };
+  let told = '';
+  const tell = (): void => {
+    const now = JSON.stringify(stats);
+    if (now !== told && stats.allowed + stats.refused + stats.failedOpen > 0) {
+      log.info({ metric: 'application-limits', ...stats }, 'checks of the application limits so far');
+    }
+    told = now;
+  };
+  const timer = setInterval(tell, STATS_EVERY_MS);
+  timer.unref();
+
+  return {
+    async consume(name, identity) {
+      if (isDisabled) return { isAllowed: true, isCounted: false };
+      const { limit, windowSeconds } = limitTable[name];
+      try {
+        const { used, resetMs } = await counters.use(name, digestIdentity(signer, identity), windowSeconds);
+        if (used <= limit) {
+          stats.allowed += 1;
+          return { isAllowed: true, isCounted: true };
+        }
+        stats.refused += 1;
+        return { isAllowed: false, retryAfterSeconds: Math.ceil(resetMs / 1000) };
+      } catch (error) {
+        if (!(error instanceof CountersUnavailable)) throw error;
+        stats.failedOpen += 1;
+        return { isAllowed: true, isCounted: false };
+      }
+    },
+    stats: () => ({ ...stats }),
+    async close() {
+      clearInterval(timer);
+      tell();
+    },
+  };
+}
+
+/** The store that the settings name: Redis, or memory without a REDIS_URL. Outages are told in the log. */
+export function openCounters(redisUrl: string | null, clock: Clock, log: LimiterLog): Counters {
+  if (redisUrl === null) return createMemoryCounters(clock);
+  let since: Millis = 0;
+  return createRedisCounters({
+    url: redisUrl,
+    onDown: (cause) => {
+      since = clock();
+      log.warn(
+        { cause: cause.message },
+        'REDIS_URL does not answer: application limits allow every request, and throttled audit entries are skipped',
+      );
+    },
+    onUp: () => log.info({ outageMs: clock() - since }, 'REDIS_URL answers again: application limits count'),
+  });
+}

@@ -1,0 +1,33 @@
+/** Counters of one process, for a start without REDIS_URL. Ours, because the library's reads the wall clock. */
+import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Counters } from './counters.ts';
+
+/** About 20 MB. Beyond it the window that began first is forgotten: its caller gets a fresh one. */
+const WINDOWS_MAX = 100_000;
+
+interface Window {
+  used: number;
+  readonly endsAt: Millis;
+}
+
+export function createMemoryCounters(clock: Clock, size = WINDOWS_MAX): Counters {
+  const windows = new Map<string, Window>();
+  return {
+    async use(name, key, windowSeconds) {
+      const now = clock();
+      const place = `${name}:${key}`;
+      let window = windows.get(place);
+      if (window === undefined || window.endsAt <= now) {
+        // Set again at the end, so that the order of the map is the order in which windows began.
+        windows.delete(place);
+        const oldest = windows.size >= size ? windows.keys().next().value : undefined;
+        if (oldest !== undefined) windows.delete(oldest);
+        window = { used: 0, endsAt: now + windowSeconds * 1000 };
+        windows.set(place, window);
+      }
+      window.used += 1;
+      return { used: window.used, resetMs: window.endsAt - now };
+    },
+    close: async () => windows.clear(),
+  };
+}

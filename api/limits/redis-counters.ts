@@ -1,0 +1,122 @@
+/**
+ * Counters in the application's own Redis (REDIS_URL), shared by all its processes. The only file that knows
+ * rate-limiter-flexible, and the API's only file that knows ioredis.
+ *
+ * A use is one Lua script of the library's, so it is atomic. It has 50 ms: there is no offline queue and nothing is sent
+ * twice. After three failures in a row, or one lost connection, nobody waits at all, while a probe asks four times a
+ * second whether the store takes writes again. A store that is away when the process starts is no reason not to start.
+ */
+import { Redis } from 'ioredis';
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Millis } from '#gateway/clock.ts';
+import { type Counters, CountersUnavailable } from './counters.ts';
+
+/** What a request may lose to its check. */
+const BUDGET_MS: Millis = 50;
+const FAILURES_TO_OPEN = 3;
+const PROBE_MS: Millis = 250;
+const CONNECT_TIMEOUT_MS: Millis = 2_000;
+const RECONNECT_MS_MAX: Millis = 1_000;
+const PREFIX = 'fga';
+
+export interface RedisCountersOptions {
+  /** redis://, or rediss:// for TLS; may carry a password. */
+  readonly url: string;
+  /** An outage begins: from now on uses fail at once. */
+  readonly onDown: (cause: Error) => void;
+  /** It is over. */
+  readonly onUp: () => void;
+}
+
+export function createRedisCounters(options: RedisCountersOptions): Counters {
+  const redis = new Redis(options.url, {
+    lazyConnect: true,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: (attempt) => Math.min(25 * 2 ** Math.min(attempt, 6), RECONNECT_MS_MAX),
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+  });
+  let failures = 0;
+  let probe: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  const down = (cause: Error): void => {
+    if (probe !== undefined || isClosed) return;
+    options.onDown(cause);
+    let isAsking = false;
+    probe = setInterval(async () => {
+      if (isAsking) return;
+      isAsking = true;
+      try {
+        await within(redis.set(`${PREFIX}:probe`, '1', 'PX', 10_000));
+        clearInterval(probe);
+        probe = undefined;
+        failures = 0;
+        options.onUp();
+      } catch {
+        // Still away: the next probe asks again.
+      } finally {
+        isAsking = false;
+      }
+    }, PROBE_MS);
+    probe.unref();
+  };
+  redis.on('error', (error: Error) => down(error));
+  redis.on('close', () => down(new Error('the connection is closed')));
+  redis.connect().catch((error: Error) => down(error));
+
+  /** One of the library's limiters per name. Their `points` are never reached: who decides is our limiter. */
+  const limiters = new Map<string, RateLimiterRedis>();
+  const limiterFor = (name: string, duration: number): RateLimiterRedis => {
+    const known = limiters.get(name);
+    if (known !== undefined) return known;
+    const limiter = new RateLimiterRedis({
+      storeClient: redis,
+      keyPrefix: `${PREFIX}:${name}`,
+      points: Number.MAX_SAFE_INTEGER,
+      duration,
+      rejectIfRedisNotReady: true,
+    });
+    limiters.set(name, limiter);
+    return limiter;
+  };
+
+  return {
+    async use(name, key, windowSeconds) {
+      if (probe !== undefined) throw new CountersUnavailable(new Error('the store is known to be away'));
+      try {
+        const { consumedPoints, msBeforeNext } = await within(limiterFor(name, windowSeconds).consume(key));
+        failures = 0;
+        return { used: consumedPoints, resetMs: Math.max(1, msBeforeNext) };
+      } catch (error) {
+        const cause = asError(error);
+        failures += 1;
+        if (failures >= FAILURES_TO_OPEN || redis.status !== 'ready') down(cause);
+        throw new CountersUnavailable(cause);
+      }
+    },
+    async close() {
+      isClosed = true;
+      clearInterval(probe);
+      redis.disconnect();
+    },
+  };
+}
+
+/** The library rejects with a result of its own where it refuses, which our `points` rule out. */
+function asError(error: unknown): Error {
+  if (error instanceof RateLimiterRes) return new Error('the library refused a use', { cause: error });
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+function within<T>(work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      // After a stall of our own loop the answer may lie in the socket already: look there before giving up.
+      setImmediate(() => reject(new Error(`no answer within ${BUDGET_MS} ms`)));
+    }, BUDGET_MS);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
