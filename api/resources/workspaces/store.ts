@@ -50,6 +50,24 @@ export async function findWorkspace(db: Kysely<Database>, scopeId: string): Prom
   return row === undefined ? null : toWorkspace(row);
 }
 
+/** Adds what replies carry as `environmentId` to rows of workspaces: one query for any number of rows. */
+export async function withEnvironmentIds<R extends { readonly workspaceId: string }>(
+  db: Kysely<Database>,
+  rows: readonly R[],
+): Promise<readonly (R & { readonly environmentId: string })[]> {
+  if (rows.length === 0) return [];
+  const workspaces = await db
+    .selectFrom('workspaces')
+    .select(['id', 'legacyEnvironmentId'])
+    .where('id', 'in', [...new Set(rows.map(({ workspaceId }) => workspaceId))])
+    .execute();
+  const environmentOf = new Map(workspaces.map((row) => [row.id, row.legacyEnvironmentId ?? row.id]));
+  return rows.map((row) => ({
+    ...row,
+    environmentId: environmentOf.get(row.workspaceId) ?? row.workspaceId,
+  }));
+}
+
 export async function insertWorkspace(db: Kysely<Database>, workspace: Workspace): Promise<void> {
   const { settings } = workspace;
   await db
