@@ -5,7 +5,6 @@ export function redis(port) {
   const client = new Redis(port, '127.0.0.1', {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    enableAutoPipelining: true,
   });
   client.on('error', () => {
     // Told to the limiter by every command that fails.

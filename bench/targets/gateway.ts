@@ -30,14 +30,18 @@ function policiesFor(launch: Launch, root: string, bare: boolean): string {
   return stringify(file);
 }
 
-export async function startGateway(launch: Launch, root: string, bare = false): Promise<Started> {
+export async function startGateway(
+  launch: Launch,
+  root: string,
+  options: { readonly bare?: boolean; readonly nodeFlags?: readonly string[] } = {},
+): Promise<Started> {
   const { processes, port, upstreamPort, redisPort, directory, scenario } = launch;
   const policies = join(directory, `policies-${port}.yaml`);
-  writeFileSync(policies, policiesFor(launch, root, bare));
+  writeFileSync(policies, policiesFor(launch, root, options.bare ?? false));
   return processes.start(
     'the gateway',
     NODE,
-    ['--max-semi-space-size=32', join(root, 'gateway', 'main.ts')],
+    ['--max-semi-space-size=32', ...(options.nodeFlags ?? []), join(root, 'gateway', 'main.ts')],
     {
       port,
       cwd: root,
@@ -62,7 +66,7 @@ function gateway(name: PeerName, label: string, bare: boolean): Peer {
     label,
     usesRedis: true,
     missing: () => missing('redis-server', 'redis-server'),
-    start: (launch) => startGateway(launch, ROOT, bare),
+    start: (launch) => startGateway(launch, ROOT, { bare }),
   };
 }
 
