@@ -1,0 +1,23 @@
+/**
+ * Names to addresses. The only file that knows the system's resolvers.
+ *
+ * Strangers' names go to the DNS directly (c-ares), which occupies no thread: a name server that never answers would
+ * otherwise keep the few threads busy that files and passwords need. Hosts that the operator named are looked up the way
+ * every other program of this machine does it, so that names of its hosts file count.
+ */
+import { promises as dns, Resolver } from 'node:dns';
+import type { Resolve } from './targets.ts';
+
+/** One try within the time that a verdict has. */
+const options = { timeout: 2_500, tries: 1 } as const;
+
+export const resolveName: Resolve = async (hostname, isOperators) => {
+  if (isOperators) return (await dns.lookup(hostname, { all: true })).map(({ address }) => address);
+  const resolver = new Resolver(options);
+  const ask = (method: 'resolve4' | 'resolve6'): Promise<readonly string[]> =>
+    new Promise((resolve, reject) => {
+      resolver[method](hostname, (error, addresses) => (error ? reject(error) : resolve(addresses)));
+    });
+  const answers = await Promise.allSettled([ask('resolve4'), ask('resolve6')]);
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+};

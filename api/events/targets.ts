@@ -1,0 +1,175 @@
+/**
+ * Where webhooks may point (contract webhooks-and-events.md §6).
+ *
+ * A target is judged three times: when it is written, before each attempt, and by the connection itself, which looks
+ * the name up through `addressesOf` and connects to one of exactly the addresses that were judged. A name that answers
+ * differently the second time gains nothing by it. All addresses of an answer must be public, not just one.
+ *
+ * Self-hosters list what they want to reach inside: host names, which then may have any address, or networks.
+ */
+import { isIP } from 'node:net';
+import { type ApiError, badRequest } from '#api/errors.ts';
+import type { Millis } from '#gateway/clock.ts';
+import { isPublic, matcher, type Network } from './addresses.ts';
+
+export interface AllowedTargets {
+  /** In lower case, without a dot at the end. */
+  readonly hosts: readonly string[];
+  readonly networks: readonly Network[];
+}
+
+/**
+ * Finds the addresses of a name.
+ *
+ * @param isOperators the operator named this host: also names that only this machine knows are looked up
+ * @throws an Error when there are none
+ */
+export type Resolve = (hostname: string, isOperators: boolean) => Promise<readonly string[]>;
+
+export type Verdict =
+  | { readonly kind: 'allowed'; readonly addresses: readonly string[] }
+  /** `reason` is fit for the caller. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+export interface Targets {
+  /** Judges the whole URL, with the addresses that its name has now. */
+  judge(url: string): Promise<Verdict>;
+  /** What a connection to this host may be made to. @param hostname IPv6 with or without brackets */
+  addressesOf(hostname: string): Promise<Verdict>;
+}
+
+const URL_LENGTH_MAX = 2_048;
+const RESOLVE_TIMEOUT: Millis = 3_000;
+
+const INVALID = 'Invalid webhook URL format';
+const SCHEME = 'Webhook URL must use HTTPS or HTTP protocol';
+const LOCAL = 'Webhook URL must not point to localhost or internal services';
+const PRIVATE = 'Webhook URL must not point to private or internal IP addresses';
+
+const localHosts: ReadonlySet<string> = new Set([
+  'localhost',
+  'localhost.localdomain',
+  'ip6-localhost',
+  'ip6-loopback',
+  'metadata.google.internal',
+]);
+
+export function createTargets(options: {
+  readonly allowed: AllowedTargets;
+  /** Switches the rules about names and addresses off. */
+  readonly allowsInternal: boolean;
+  readonly resolve: Resolve;
+  readonly resolveTimeoutMs?: Millis;
+}): Targets {
+  const { allowed, allowsInternal, resolve, resolveTimeoutMs = RESOLVE_TIMEOUT } = options;
+  const hosts = new Set(allowed.hosts);
+  const isAllowedAddress = matcher(allowed.networks);
+
+  const addressesOf = async (hostname: string): Promise<Verdict> => {
+    const host = plainHost(hostname);
+    const isOperators = allowsInternal || hosts.has(host);
+    const mayConnect = (address: string): boolean =>
+      isOperators || isPublic(address) || isAllowedAddress(address);
+    if (isIP(host) !== 0) {
+      return mayConnect(host) ? { kind: 'allowed', addresses: [host] } : { kind: 'refused', reason: PRIVATE };
+    }
+    if (!isOperators && isLocalName(host)) return { kind: 'refused', reason: LOCAL };
+    const addresses = await resolveWithin(resolve(host, isOperators), resolveTimeoutMs);
+    if (addresses === 'timeout') {
+      return { kind: 'refused', reason: `DNS resolution timed out for webhook URL hostname: ${host}` };
+    }
+    if (addresses.length === 0) {
+      return { kind: 'refused', reason: `Could not resolve webhook URL hostname: ${host}` };
+    }
+    return addresses.every(mayConnect)
+      ? { kind: 'allowed', addresses }
+      : { kind: 'refused', reason: PRIVATE };
+  };
+
+  return {
+    addressesOf,
+    async judge(text) {
+      const url = text.length <= URL_LENGTH_MAX && URL.canParse(text) ? new URL(text) : null;
+      if (url === null || (isHttp(url) && url.hostname === '')) return { kind: 'refused', reason: INVALID };
+      if (!isHttp(url)) return { kind: 'refused', reason: SCHEME };
+      // Switched off means that a target may also be unknown to the resolver of this moment.
+      return allowsInternal ? { kind: 'allowed', addresses: [] } : addressesOf(url.hostname);
+    },
+  };
+}
+
+/**
+ * For the routes that write a webhook's URL.
+ *
+ * @throws ApiError bad_request with the contract's text, which names the field `url` in every envelope
+ */
+export async function assertTarget(url: string, targets: Targets): Promise<void> {
+  const verdict = await targets.judge(url);
+  if (verdict.kind === 'refused') throw targetRefused(verdict.reason);
+}
+
+function targetRefused(reason: string): ApiError {
+  return badRequest(reason, { url: reason });
+}
+
+/**
+ * Reads WEBHOOK_ALLOWED_TARGETS: host names, addresses and CIDRs, separated by commas.
+ *
+ * @throws Error that says which entry is wrong and what would be right
+ */
+export function parseAllowedTargets(text: string): AllowedTargets {
+  const hosts: string[] = [];
+  const networks: Network[] = [];
+  for (const entry of text.split(',').map((part) => part.trim().toLowerCase())) {
+    if (entry === '') continue;
+    const [address = '', length, ...rest] = entry.split('/');
+    const family = isIP(address);
+    const bits = family === 4 ? 32 : 128;
+    const prefix = length === undefined ? bits : /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
+    if (family !== 0 && rest.length === 0 && prefix <= bits) {
+      networks.push({ address, prefix });
+    } else if (/^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(entry) && !/^[\d.]+$/.test(entry)) {
+      hosts.push(entry);
+    } else {
+      throw new Error(
+        `"${entry}" is neither a host name, an address, nor a CIDR; give some such as hooks.internal,10.1.0.0/16`,
+      );
+    }
+  }
+  return { hosts, networks };
+}
+
+function isHttp({ protocol }: URL): boolean {
+  return protocol === 'https:' || protocol === 'http:';
+}
+
+/** `[::1]` -> `::1`, `Localhost.` -> `localhost` */
+function plainHost(hostname: string): string {
+  return hostname
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.$/, '')
+    .toLowerCase();
+}
+
+/** RFC 6761 6.3: every name below localhost is localhost. */
+function isLocalName(host: string): boolean {
+  return localHosts.has(host) || host.endsWith('.localhost');
+}
+
+/** No addresses when the resolver fails, which to a caller is the same as a name that does not exist. */
+async function resolveWithin(
+  resolving: Promise<readonly string[]>,
+  timeoutMs: Millis,
+): Promise<readonly string[] | 'timeout'> {
+  const { promise, resolve } = Promise.withResolvers<'timeout'>();
+  const timer = setTimeout(resolve, timeoutMs, 'timeout');
+  const answer = resolving.then(
+    (addresses) => addresses,
+    () => [],
+  );
+  try {
+    return await Promise.race([answer, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
