@@ -1,10 +1,13 @@
 /** The API's wiring in reading order: context in, FastifyInstance out. Tests drive it with `app.inject`. */
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { authPlugin } from '#api/auth/plugin.ts';
+import { contactAttributeRoutes } from '#api/resources/contact-attributes/routes.ts';
+import { contactRoutes } from '#api/resources/contacts/routes.ts';
 import { clientDisplayRoutes } from '#api/resources/displays/routes.ts';
 import { environmentRoutes } from '#api/resources/environment/routes.ts';
 import { healthRoutes } from '#api/resources/health/routes.ts';
 import { meRoutes } from '#api/resources/me/routes.ts';
+import { peopleRoutes } from '#api/resources/people/routes.ts';
 import { clientResponseRoutes } from '#api/resources/responses/client-routes.ts';
 import { managementResponseRoutes } from '#api/resources/responses/management-routes.ts';
 import { surveyRoutes } from '#api/resources/surveys/routes.ts';
@@ -50,6 +53,9 @@ export async function buildApp(context: Context, logger: FastifyBaseLogger): Pro
   await app.register(clientDisplayRoutes, { context });
   await app.register(clientResponseRoutes, { context });
   await app.register(managementResponseRoutes, { context });
+  await app.register(contactRoutes, { context });
+  await app.register(peopleRoutes, { context });
+  await app.register(contactAttributeRoutes, { context });
   routes.refuseOtherMethods();
   await app.ready();
   return app;

@@ -1,5 +1,6 @@
 /** The schema's history, in order. A migration that has been released is never edited: write the next one. */
 import { init } from './001-init.ts';
+import { contactAttributeList } from './002-contact-attribute-list.ts';
 
 export interface Migration {
   readonly name: string;
@@ -7,4 +8,7 @@ export interface Migration {
   readonly statements: readonly string[];
 }
 
-export const migrations: readonly Migration[] = [{ name: '001-init', statements: init }];
+export const migrations: readonly Migration[] = [
+  { name: '001-init', statements: init },
+  { name: '002-contact-attribute-list', statements: contactAttributeList },
+];

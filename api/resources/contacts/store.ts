@@ -2,6 +2,7 @@
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { isId, newId, type Random } from '#api/ids.ts';
+import type { ListPage } from '#api/list-page.ts';
 
 export interface Contact {
   readonly id: string;
@@ -59,6 +60,45 @@ export async function findContact(
     .where('workspaceId', '=', workspaceId)
     .executeTakeFirst();
   return row ?? null;
+}
+
+export async function findContactById(db: Kysely<Database>, id: string): Promise<Contact | null> {
+  return (await db.selectFrom('contacts').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
+}
+
+/** Of each workspace the oldest first, ties by id: the order of the index, so a page reads no further than it reaches. */
+export function listContacts(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+  page: ListPage,
+): Promise<readonly Contact[]> {
+  return selectContacts(db, workspaceIds, page).execute();
+}
+
+/** Those with a user id, in the order of `listContacts`. */
+export function listIdentifiedContacts(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+  page: ListPage,
+): Promise<readonly Contact[]> {
+  return selectContacts(db, workspaceIds, page).where('userId', 'is not', null).execute();
+}
+
+function selectContacts(db: Kysely<Database>, workspaceIds: readonly string[], page: ListPage) {
+  return db
+    .selectFrom('contacts')
+    .selectAll()
+    .where('workspaceId', 'in', workspaceIds)
+    .orderBy('workspaceId')
+    .orderBy('createdAt')
+    .orderBy('id')
+    .limit(page.limit)
+    .offset(page.skip);
+}
+
+/** Attributes and displays go with it; responses stay, without their contact. */
+export async function deleteContact(db: Kysely<Database>, id: string): Promise<void> {
+  await db.deleteFrom('contacts').where('id', '=', id).execute();
 }
 
 export async function findContactByUserId(

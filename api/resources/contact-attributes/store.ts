@@ -1,0 +1,36 @@
+/** The values that contacts have for attribute keys, as rows of their own. */
+import type { Kysely } from 'kysely';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { ListPage } from '#api/list-page.ts';
+
+export interface ContactAttribute {
+  readonly id: string;
+  readonly attributeKeyId: string;
+  readonly contactId: string;
+  readonly value: string;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+}
+
+/**
+ * Grouped by attribute key, of each the oldest first, ties by id: the order of the index `contactAttributes_list`, so
+ * that a page reads no further than it reaches. A workspace has at most 150 keys, so the list of keys is short.
+ */
+export function listContactAttributes(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+  page: ListPage,
+): Promise<readonly ContactAttribute[]> {
+  return db
+    .selectFrom('contactAttributes')
+    .selectAll()
+    .where('attributeKeyId', 'in', (keys) =>
+      keys.selectFrom('contactAttributeKeys').select('id').where('workspaceId', 'in', workspaceIds),
+    )
+    .orderBy('attributeKeyId')
+    .orderBy('createdAt')
+    .orderBy('id')
+    .limit(page.limit)
+    .offset(page.skip)
+    .execute();
+}

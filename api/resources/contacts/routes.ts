@@ -1,0 +1,71 @@
+/** Contacts on the management API (contract management-api.md §6). Needs a key; rights go by method. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { workspacesWith } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import { ListQuery, pageOf } from '#api/list-page.ts';
+import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { Nullable } from '#api/shapes.ts';
+import { workspaceRow } from '#api/workspace-row.ts';
+import { deleteContact, findContactById, listContacts } from './store.ts';
+
+/** A contact is some 200 bytes of JSON, so the largest reply has about one megabyte. */
+const CONTACTS_MAX = 5_000;
+
+const Params = Type.Object({ contactId: Type.String() });
+const ContactReply = Type.Object({
+  id: Type.String(),
+  environmentId: Type.String(),
+  workspaceId: Type.String(),
+  userId: Nullable(Type.String()),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
+
+export const contactRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db } = context;
+  const contacts = workspaceRow({ db, type: 'Contact', param: 'contactId', find: findContactById });
+
+  app.get(
+    '/api/v1/management/contacts',
+    {
+      schema: {
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(ContactReply) }) },
+      },
+    },
+    async (request) => {
+      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const found = await listContacts(db, workspaceIds, pageOf(request.query, CONTACTS_MAX));
+      return { data: [...(await withEnvironmentIds(db, found))] };
+    },
+  );
+
+  app.get(
+    '/api/v1/management/contacts/:contactId',
+    {
+      schema: { params: Params, response: { 200: Type.Object({ data: ContactReply }) } },
+      onRequest: contacts.finds,
+    },
+    async (request) => ({ data: contacts.of(request) }),
+  );
+
+  app.delete(
+    '/api/v1/management/contacts/:contactId',
+    {
+      schema: {
+        params: Params,
+        response: { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) },
+      },
+      onRequest: contacts.finds,
+    },
+    async (request) => {
+      await deleteContact(db, contacts.of(request).id);
+      return { data: { success: 'Contact deleted successfully' } };
+    },
+  );
+};
