@@ -5,11 +5,14 @@ import { sql } from 'kysely';
 import t from 'tap';
 import { openDatabase } from '#api/db/database.ts';
 import { migrate, SchemaTooNew } from '#api/db/migrate.ts';
+import { migrations } from '#api/db/migrations/index.ts';
 
 t.test('every migration runs once', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
-  t.strictSame(await migrate(db, () => 0), ['001-init']);
+  const names = migrations.map(({ name }) => name);
+  t.strictSame(await migrate(db, () => 0), names);
+  t.strictSame(names, names.toSorted(), 'in the order of their numbers');
   t.strictSame(await migrate(db, () => 0), []);
 });
 
