@@ -508,7 +508,8 @@ t.test('a storm of 48 aborts on 4 connections leaves all 4 usable', async (t) =>
   let connections = 0;
   const upstream = await startUpstream(t, (req, res) => {
     if (req.url === '/ok') res.end('ok');
-    else if (req.url === '/big') res.end(Buffer.alloc(4 * MB));
+    // More than the kernel takes off our hands on the way.
+    else if (req.url === '/big') res.end(Buffer.alloc(32 * MB));
   });
   upstream.server.on('connection', () => connections++);
   const { port, upstream: narrow } = await startNarrow(t, upstream, { timeoutMs: 5000 });
