@@ -1,6 +1,7 @@
 /** The API's wiring in reading order: context in, FastifyInstance out. Tests drive it with `app.inject`. */
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { authPlugin } from '#api/auth/plugin.ts';
+import { limitsPlugin } from '#api/limits/plugin.ts';
 import { contactAttributeRoutes } from '#api/resources/contact-attributes/routes.ts';
 import { contactRoutes } from '#api/resources/contacts/routes.ts';
 import { clientDisplayRoutes } from '#api/resources/displays/routes.ts';
@@ -45,6 +46,7 @@ export async function buildApp(context: Context, logger: FastifyBaseLogger): Pro
   const routes = collectRoutes(app);
   await app.register(repliesPlugin);
   await app.register(authPlugin, { context });
+  await app.register(limitsPlugin, { context });
   await app.register(preflightRoutes);
   await app.register(healthRoutes, { context });
   await app.register(meRoutes, { context });

@@ -6,6 +6,7 @@
  */
 import { isAbsolute, resolve } from 'node:path';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
+import type { Seconds } from '#gateway/clock.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#gateway/identity/client-ip.ts';
 
 export interface Variable {
@@ -34,6 +35,31 @@ export const variables = [
     name: 'REDIS_URL',
     default: '',
     meaning: "store of the application's own limits (redis:// or rediss://); unset means in-process memory",
+  },
+  {
+    name: 'RATE_LIMITING_DISABLED',
+    default: '0',
+    meaning: "1 disables the application's own limits; those of the gateway stay",
+  },
+  {
+    name: 'AUDIT_LOG_ENABLED',
+    default: '0',
+    meaning: '1 records failed logins in the table `auditEvents`, without passwords, tokens or addresses',
+  },
+  {
+    name: 'SESSION_MAX_AGE',
+    default: '86400',
+    meaning: 'seconds until a login ends, 60 to 31536000',
+  },
+  {
+    name: 'SMTP_URL',
+    default: '',
+    meaning: 'server for mails (smtp:// or smtps://); unset: mails stay in the table `mailOutbox`',
+  },
+  {
+    name: 'MAIL_FROM',
+    default: 'Floodgate <noreply@localhost>',
+    meaning: 'sender of mails, an address or `Name <address>`',
   },
   {
     name: 'PUBLIC_URL',
@@ -65,6 +91,12 @@ export type DatabaseLocation =
   /** `path` is absolute. */
   | { readonly kind: 'file'; readonly path: string };
 
+export interface MailAddress {
+  /** '' when there is none. */
+  readonly name: string;
+  readonly address: string;
+}
+
 export interface Config {
   readonly port: number;
   readonly host: string;
@@ -73,6 +105,10 @@ export interface Config {
   /** Without a slash at the end. */
   readonly publicUrl: string;
   readonly logLevel: LogLevel;
+  readonly isRateLimitingDisabled: boolean;
+  readonly isAuditLogEnabled: boolean;
+  readonly sessionMaxAgeSeconds: Seconds;
+  readonly mailFrom: MailAddress;
   readonly bootstrap: {
     /** null: one is made. */
     readonly workspaceId: string | null;
@@ -84,6 +120,8 @@ export interface Config {
 export interface Secrets {
   /** May carry a password. null: in-process memory. */
   readonly redisUrl: string | null;
+  /** May carry a password. null: mails stay in the outbox. */
+  readonly smtpUrl: string | null;
   /** null: one is made. */
   readonly bootstrapApiKey: string | null;
   /** null: one is made. */
@@ -134,6 +172,10 @@ export function readConfig(
     ),
     publicUrl: parse('PUBLIC_URL', '', parsePublicUrl),
     logLevel: parse<LogLevel>('LOG_LEVEL', 'info', parseLogLevel),
+    isRateLimitingDisabled: parse('RATE_LIMITING_DISABLED', false, parseSwitch),
+    isAuditLogEnabled: parse('AUDIT_LOG_ENABLED', false, parseSwitch),
+    sessionMaxAgeSeconds: parse('SESSION_MAX_AGE', 0, parseSessionMaxAge),
+    mailFrom: parse('MAIL_FROM', { name: '', address: '' }, parseMailFrom),
     bootstrap: {
       workspaceId: parse('BOOTSTRAP_WORKSPACE_ID', null, parseWorkspaceId),
       email: parse('BOOTSTRAP_EMAIL', '', parseEmail),
@@ -141,6 +183,7 @@ export function readConfig(
   };
   const secrets: Secrets = {
     redisUrl: parse('REDIS_URL', null, parseRedisUrl),
+    smtpUrl: parse('SMTP_URL', null, parseSmtpUrl),
     bootstrapApiKey: parse('BOOTSTRAP_API_KEY', null, parseApiKey),
     bootstrapPassword: parse('BOOTSTRAP_PASSWORD', null, parsePassword),
   };
@@ -180,6 +223,43 @@ function parseRedisUrl(value: string): string | null {
     throw new Error('not a Redis address; give one such as redis://127.0.0.1:6379/0, or leave it unset');
   }
   return value;
+}
+
+/** The address is not repeated in the message: it may carry a password. */
+function parseSmtpUrl(value: string): string | null {
+  if (value === '') return null;
+  const url = URL.canParse(value) ? new URL(value) : null;
+  if (url === null || !['smtp:', 'smtps:'].includes(url.protocol) || url.hostname === '') {
+    throw new Error('not a mail server; give one such as smtp://user:password@mail.example.com:587');
+  }
+  return value;
+}
+
+function parseMailFrom(value: string): MailAddress {
+  const [, name = '', inBrackets] = /^([^<>\p{Cc}]*)<([^<>]+)>$/u.exec(value) ?? [];
+  const address = (inBrackets ?? value).trim();
+  if (!/^[^\s@<>,;:"\\]+@[^\s@<>,;:"\\]+$/.test(address)) {
+    throw new Error(`"${value}" is no sender; give one such as Feedback <feedback@example.com>`);
+  }
+  return { name: name.trim().replace(/^"(.*)"$/, '$1'), address };
+}
+
+function parseSwitch(value: string): boolean {
+  if (value !== '0' && value !== '1') throw new Error(`"${value}" is neither 0 nor 1`);
+  return value === '1';
+}
+
+const SESSION_SECONDS_MIN: Seconds = 60;
+const SESSION_SECONDS_MAX: Seconds = 31_536_000;
+
+function parseSessionMaxAge(value: string): Seconds {
+  const seconds = Number(value);
+  if (!/^\d{1,9}$/.test(value) || seconds < SESSION_SECONDS_MIN || seconds > SESSION_SECONDS_MAX) {
+    throw new Error(
+      `"${value}" is not a number of seconds from ${SESSION_SECONDS_MIN} to ${SESSION_SECONDS_MAX}`,
+    );
+  }
+  return seconds;
 }
 
 function parsePublicUrl(value: string): string {

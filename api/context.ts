@@ -1,9 +1,13 @@
 /** Everything a route may use: built once, from config, and replaceable part by part in tests. */
 import type { Kysely } from 'kysely';
+import type { AuditLog } from '#api/audit/audit.ts';
+import type { Passwords } from '#api/auth/password.ts';
 import type { Signer } from '#api/auth/signer.ts';
 import type { Config } from '#api/config.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
+import type { Limiter } from '#api/limits/limiter.ts';
+import type { Mailer } from '#api/mail/mailer.ts';
 import type { StateCache } from '#api/resources/environment/cache.ts';
 import type { Clock } from '#gateway/clock.ts';
 
@@ -15,4 +19,11 @@ export interface Context {
   readonly signer: Signer;
   /** What the environment route answers, per workspace. Whoever changes what is in there purges it. */
   readonly states: StateCache;
+  readonly passwords: Passwords;
+  /** The limits of SPEC.md §8. Routes are limited by their options, see limits/plugin.ts; what is no route asks here. */
+  readonly limits: Limiter;
+  /** Mails are accepted inside the transaction of what they are about, and sent right after. */
+  readonly mailer: Mailer;
+  /** Failed logins. */
+  readonly audit: AuditLog;
 }

@@ -15,11 +15,21 @@ export interface ErrorPlace {
   readonly path: string;
   /** Replaces the text of a malformed body where a route has its own. */
   readonly malformedJsonMessage?: string | undefined;
+  /** Which part of the request did not have the shape of the route's schema; unset: the body. */
+  readonly part?: string | undefined;
   /** Client routes say what the JSON parser found; the others do not. */
   readonly showsParserText: boolean;
 }
 
 export function toErrorReply(error: ApiError, place: ErrorPlace): ErrorReply {
+  if (error.code === 'too_many_requests' && place.envelope !== 'A') {
+    // The specification's own body for v2 and v3, not the envelope of their other refusals (SPEC.md §7).
+    return {
+      status: error.statusCode,
+      contentType: json,
+      body: { error: { code: error.statusCode, message: 'Too Many Requests' } },
+    };
+  }
   switch (place.envelope) {
     case 'A':
       return { status: error.statusCode, contentType: json, body: envelopeA(error, place) };
@@ -116,7 +126,7 @@ function envelopeC(error: ApiError, place: ErrorPlace): unknown {
   return {
     title: titlesC[error.statusCode] ?? error.message,
     status: error.statusCode,
-    detail: detailC(error),
+    detail: detailC(error, place),
     requestId: place.requestId,
     code,
     instance: place.path,
@@ -124,9 +134,16 @@ function envelopeC(error: ApiError, place: ErrorPlace): unknown {
   };
 }
 
-function detailC(error: ApiError): string {
+const nameOfPart: Readonly<Record<string, string>> = {
+  body: 'request body',
+  querystring: 'query parameters',
+  params: 'route parameters',
+};
+
+function detailC(error: ApiError, place: ErrorPlace): string {
   switch (error.code) {
     case 'invalid_fields':
+      return `Invalid ${nameOfPart[place.part ?? 'body'] ?? 'request body'}`;
     case 'malformed_json':
       return 'Invalid request body';
     case 'payload_too_large':

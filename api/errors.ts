@@ -15,6 +15,7 @@ export type Code =
   | 'method_not_allowed'
   | 'conflict'
   | 'payload_too_large'
+  | 'too_many_requests'
   | 'internal_server_error';
 
 export type DetailValue = string | number | boolean | null | readonly string[];
@@ -47,6 +48,7 @@ const statuses: Readonly<Record<Code, number>> = {
   method_not_allowed: 405,
   conflict: 409,
   payload_too_large: 413,
+  too_many_requests: 429,
   internal_server_error: 500,
 };
 
@@ -120,6 +122,22 @@ export function payloadTooLarge(): ApiError {
   return new ApiError('payload_too_large', 'Payload Too Large', {
     error: `Request body must not exceed ${BODY_BYTES_MAX} bytes`,
   });
+}
+
+/** The caller is over a limit of the application's (SPEC.md §7). */
+export class TooManyRequests extends ApiError {
+  /** Until the window ends; the reply carries it as Retry-After. */
+  readonly retryAfterSeconds: number;
+
+  constructor(retryAfterSeconds: number) {
+    super('too_many_requests', 'Maximum number of requests reached. Please try again later.');
+    this.name = 'TooManyRequests';
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+export function tooManyRequests(retryAfterSeconds: number): TooManyRequests {
+  return new TooManyRequests(retryAfterSeconds);
 }
 
 /** A fault of ours. The cause is logged, never sent. */

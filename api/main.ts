@@ -6,16 +6,19 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import type { Kysely } from 'kysely';
 import { pino } from 'pino';
 import { buildApp } from './app.ts';
+import { createAuditLog } from './audit/audit.ts';
+import { createPasswords } from './auth/password.ts';
 import { createSigner, loadSigningSecret } from './auth/signer.ts';
 import { bootstrap, firstStartNotice } from './bootstrap.ts';
 import { ConfigError, readConfig } from './config.ts';
 import type { Context } from './context.ts';
 import { DatabaseUnavailable, openDatabase } from './db/database.ts';
 import { migrate, SchemaTooNew } from './db/migrate.ts';
-import type { Database } from './db/schema.ts';
+import { createLimiter, openCounters } from './limits/limiter.ts';
+import { createMailer } from './mail/mailer.ts';
+import { createSmtpTransport } from './mail/smtp.ts';
 import { createStateCache } from './resources/environment/cache.ts';
 
 /** How long requests in flight may take once we were told to stop. */
@@ -29,29 +32,45 @@ async function start(): Promise<void> {
   const db = openDatabase(config.database);
   await migrate(db, Date.now);
 
+  const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
+  const counters = openCounters(secrets.redisUrl, Date.now, log);
+  const { isRateLimitingDisabled: isDisabled, isAuditLogEnabled: isEnabled } = config;
+  const limits = createLimiter({ counters, signer, isDisabled, log });
+  const transport = secrets.smtpUrl === null ? null : createSmtpTransport(secrets.smtpUrl, config.mailFrom);
+  const mailer = createMailer({ db, transport, clock: Date.now, random: randomBytes, log });
   const context: Context = {
     config,
     db,
     clock: Date.now,
     random: randomBytes,
-    signer: createSigner(await loadSigningSecret(db, randomBytes, Date.now)),
+    signer,
     states: createStateCache(Date.now),
+    passwords: createPasswords(randomBytes),
+    limits,
+    mailer,
+    audit: createAuditLog({ isEnabled, db, counters, signer, clock: Date.now, random: randomBytes, log }),
   };
   // Fastify's own words at level info are one line, which is said below for people to read.
   const app = await buildApp(context, log.level === 'info' ? log.child({}, { level: 'warn' }) : log);
   const address = await app.listen({ port: config.port, host: config.host });
-  stopOnSignals(app, db);
+  stopOnSignals(app, async () => {
+    await mailer.close();
+    await limits.close();
+    await counters.close();
+    await db.destroy();
+  });
 
   // After the port is ours: a start that fails must not use up the one time the credentials are told.
   const first = await bootstrap(context, secrets);
   const notice = first === null ? null : firstStartNotice(first, config.publicUrl);
+  mailer.start();
   console.log(`API ready on ${address}`);
   if (isSupervised) process.send?.({ kind: 'ready', address, notice });
   else if (notice !== null) console.log(`\n${notice}`);
 }
 
-/** Stops listening, lets requests in flight finish within a bound, closes the database, and ends with 0. */
-function stopOnSignals(app: FastifyInstance, db: Kysely<Database>): void {
+/** Stops listening, lets requests in flight finish within a bound, closes the rest, and ends with 0. */
+function stopOnSignals(app: FastifyInstance, closeRest: () => Promise<void>): void {
   let isStopping = false;
   const stop = async (): Promise<void> => {
     if (isStopping) return;
@@ -59,7 +78,7 @@ function stopOnSignals(app: FastifyInstance, db: Kysely<Database>): void {
     const deadline = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN_MS);
     await app.close();
     clearTimeout(deadline);
-    await db.destroy();
+    await closeRest();
     process.exit(0);
   };
   process.on('SIGINT', stop);

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toErrorReply } from './envelopes.ts';
-import { ApiError, badRequest, internalError, payloadTooLarge } from './errors.ts';
+import { ApiError, badRequest, internalError, payloadTooLarge, TooManyRequests } from './errors.ts';
 import { familyOf } from './families.ts';
 import { setReplyHeaders } from './reply-headers.ts';
 
@@ -25,17 +25,25 @@ export function replyWithError(cause: unknown, request: FastifyRequest, reply: F
     path: request.url.split('?', 1)[0] ?? '',
     malformedJsonMessage: request.routeOptions.config?.malformedJsonMessage,
     showsParserText: family.isCrossOrigin,
+    part: partOf(cause),
   });
   // An error may come before any hook ran, and after a route allowed its reply to be cached.
   setReplyHeaders(request, reply);
   const allowed = error.details.allowed_methods;
   if (Array.isArray(allowed)) reply.header('allow', allowed.join(', '));
+  if (error instanceof TooManyRequests) reply.header('retry-after', error.retryAfterSeconds);
   // The body is text already: the route's response schema describes successes.
   return reply
     .code(status)
     .header('content-type', contentType)
     .serializer(identity)
     .send(JSON.stringify(body));
+}
+
+/** Fastify notes on a validation error which part of the request it is about: body, querystring or params. */
+function partOf(cause: unknown): string | undefined {
+  const part: unknown = cause instanceof Error ? Reflect.get(cause, 'validationContext') : undefined;
+  return typeof part === 'string' ? part : undefined;
 }
 
 function identity(payload: unknown): string {

@@ -1,15 +1,35 @@
-/** Passwords and the addresses they belong to: the rules of contract auth.md §2, and scrypt at rest. */
-import { scrypt, timingSafeEqual } from 'node:crypto';
+/** Passwords and the addresses they belong to: the rules of contract auth.md §2, and argon2id at rest. */
+import { argon2, timingSafeEqual } from 'node:crypto';
 import type { Random } from '#api/ids.ts';
 
 const PASSWORD_LENGTH_MIN = 8;
 const PASSWORD_LENGTH_MAX = 128;
 const EMAIL_LENGTH_MAX = 255;
 
-/** OWASP's recommendation of 2024 for scrypt; one hash takes about 60 ms and 64 MiB. */
-const COST = { N: 2 ** 16, r: 8, p: 1 } as const;
+/** The first of OWASP's recommendations for argon2id: 19 MiB, two passes. One hash takes about 40 ms of a thread. */
+const COST = { memory: 19_456, passes: 2, parallelism: 1 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
+
+export interface Cost {
+  /** KiB */
+  readonly memory: number;
+  readonly passes: number;
+  readonly parallelism: number;
+}
+
+/** One argon2id: all the work there is in a password. Replaceable, so that a test can count how often it is done. */
+export type Derive = (password: string, salt: Uint8Array, cost: Cost) => Promise<Buffer>;
+
+export interface Passwords {
+  /** @returns what to store */
+  hash(password: string): Promise<string>;
+  /**
+   * Compares in constant time, and derives exactly once whatever it is given: for null, which stands for a user who does
+   * not exist or has no password, the work is the same and the answer is false.
+   */
+  verify(password: string, stored: string | null): Promise<boolean>;
+}
 
 /** Why a password is refused, as a sentence for the person who chose it; null when it is fine. */
 export function passwordProblem(password: string): string | null {
@@ -22,38 +42,68 @@ export function passwordProblem(password: string): string | null {
   return null;
 }
 
-/** The address as it is stored, in lower case; null when it is not one. */
+/** Longer ones are nobody's password; hashing them would be work for nothing (contract auth.md §1.1). */
+export function isTooLong(password: string): boolean {
+  return password.length > PASSWORD_LENGTH_MAX;
+}
+
+/** The address as it is stored, in lower case; null when it is not one, or could be read as several. */
 export function normalizeEmail(text: string): string | null {
   const email = text.trim().toLowerCase();
-  return email.length <= EMAIL_LENGTH_MAX && /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email) ? email : null;
+  const isAddress = /^[^\s@<>()[\]\\,;:"\p{C}]+@[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+$/u.test(email);
+  return email.length <= EMAIL_LENGTH_MAX && isAddress ? email : null;
 }
 
-/** @returns `scrypt$N$r$p$salt$hash`, the last two as base64url: everything a later verification needs */
-export async function hashPassword(password: string, random: Random): Promise<string> {
-  const salt = Buffer.from(random(SALT_BYTES));
-  const hash = await derive(password, salt, COST);
-  return ['scrypt', COST.N, COST.r, COST.p, salt.toString('base64url'), hash.toString('base64url')].join('$');
+export function createPasswords(random: Random, derive: Derive = deriveArgon2id): Passwords {
+  /** Verifies nothing: nobody knows a password for it. */
+  const nobodys = format(COST, new Uint8Array(SALT_BYTES), Buffer.from(random(HASH_BYTES)));
+  return {
+    hash: (password) => hashPassword(password, random, derive),
+    async verify(password, stored) {
+      const known = parse(stored ?? '');
+      const { cost, salt, hash } = known ?? parse(nobodys) ?? unreadable();
+      const actual = await derive(password, salt, cost);
+      const isSame = actual.length === hash.length && timingSafeEqual(actual, hash);
+      return isSame && known !== null;
+    },
+  };
 }
 
-/** Compares in constant time. A stored text that is not ours verifies nothing. */
-export async function verifyPassword(password: string, stored: string): Promise<boolean> {
-  const [scheme, N, r, p, salt = '', hash = ''] = stored.split('$');
-  if (scheme !== 'scrypt') return false;
-  const expected = Buffer.from(hash, 'base64url');
-  const cost = { N: Number(N), r: Number(r), p: Number(p) };
-  const actual = await derive(password, Buffer.from(salt, 'base64url'), cost);
-  return expected.length === actual.length && timingSafeEqual(expected, actual);
-}
-
-function derive(
+/** @returns `$argon2id$v=19$m=…,t=…,p=…$salt$hash`, as other programs write it */
+export async function hashPassword(
   password: string,
-  salt: Buffer,
-  cost: { readonly N: number; readonly r: number; readonly p: number },
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    scrypt(password, salt, HASH_BYTES, { ...cost, maxmem: 256 * cost.N * cost.r }, (error, key) => {
-      if (error) reject(error);
-      else resolve(key);
+  random: Random,
+  derive: Derive = deriveArgon2id,
+): Promise<string> {
+  const salt = random(SALT_BYTES);
+  return format(COST, salt, await derive(password, salt, COST));
+}
+
+function format({ memory, passes, parallelism }: Cost, salt: Uint8Array, hash: Uint8Array): string {
+  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64').replaceAll('=', '');
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${text(salt)}$${text(hash)}`;
+}
+
+function parse(stored: string): { readonly cost: Cost; readonly salt: Buffer; readonly hash: Buffer } | null {
+  const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]{22})\$([\w+/]{43})$/.exec(stored);
+  if (match === null) return null;
+  const [, memory, passes, parallelism, salt = '', hash = ''] = match;
+  return {
+    cost: { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) },
+    salt: Buffer.from(salt, 'base64'),
+    hash: Buffer.from(hash, 'base64'),
+  };
+}
+
+function unreadable(): never {
+  throw new Error('A hash of our own cannot be read');
+}
+
+const deriveArgon2id: Derive = (password, salt, cost) =>
+  new Promise((resolve, reject) => {
+    const parameters = { message: password, nonce: salt, tagLength: HASH_BYTES, ...cost };
+    argon2('argon2id', parameters, (error, hash) => {
+      if (error === null) resolve(hash);
+      else reject(error);
     });
   });
-}

@@ -1,14 +1,22 @@
 /**
- * Who is calling, before anything else is looked at. On the families that ask for a key, a request without a valid one
- * ends here: before its body is read, and also where the path leads nowhere.
+ * Who is calling, before anything else is looked at. On the families that ask for credentials, a request without valid
+ * ones ends here: before its body is read, and also where the path leads nowhere.
+ *
+ * A key header decides alone: with one, a session that comes along is not looked at. A session counts only where its
+ * cookie cannot have been sent by a page of another site.
  */
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { Context } from '#api/context.ts';
-import { notAuthenticated, unauthorized } from '#api/errors.ts';
-import { familyOf } from '#api/families.ts';
+import { forbidden, notAuthenticated, unauthorized } from '#api/errors.ts';
+import { type Family, familyOf } from '#api/families.ts';
 import { authenticateApiKey, presentedKey } from './api-key.ts';
-import { may, type Principal, type Right, rightOf } from './principal.ts';
+import { sessionCookie } from './cookies.ts';
+import { may, type Principal, type Right, rightOf, type SessionPrincipal } from './principal.ts';
+import { authenticateSession } from './session.ts';
+
+/** What a route takes as proof of who is calling. */
+export type Credentials = 'key' | 'session' | 'any';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -16,8 +24,10 @@ declare module 'fastify' {
     principal: Principal | null;
   }
   interface FastifyContextConfig {
-    /** A key that reaches no workspace counts as no key (contract auth.md §3), except where a route says otherwise. */
+    /** A caller that reaches no workspace counts as nobody (contract auth.md §3), except where a route says otherwise. */
     readonly acceptsKeyWithoutWorkspace?: boolean;
+    /** Unset: what the path's family takes. Set on a path whose family asks for nothing, it makes the route ask. */
+    readonly credentials?: Credentials;
   }
 }
 
@@ -25,24 +35,69 @@ export const authPlugin = fastifyPlugin<{ readonly context: Context }>(
   async (app, { context }) => {
     app.decorateRequest('principal', null);
     app.addHook('onRequest', async (request) => {
-      if (!familyOf(request.routeOptions.url ?? request.url).isAuthenticated) return;
-      const key = presentedKey(request.headers);
-      const principal = key === null ? null : await authenticateApiKey(context.db, key, context.clock);
+      const { config, url } = request.routeOptions;
+      const accepted = config?.credentials ?? credentialsOf(familyOf(url ?? request.url));
+      if (accepted === null) return;
+      const principal = await identify(context, request, accepted);
       if (principal === null) throw notAuthenticated();
       const reachesNothing = principal.permissions.size === 0;
-      if (reachesNothing && request.routeOptions.config?.acceptsKeyWithoutWorkspace !== true) {
-        throw notAuthenticated();
-      }
+      if (reachesNothing && config?.acceptsKeyWithoutWorkspace !== true) throw notAuthenticated();
       request.principal = principal;
     });
   },
   { name: 'auth', dependencies: ['replies'] },
 );
 
-/** @throws ApiError not_authenticated, which on a route of an authenticated family cannot happen */
+/** v2 takes keys only (contract v2-v3.md A1). */
+function credentialsOf(family: Family): Credentials | null {
+  if (!family.isAuthenticated) return null;
+  return family.name === 'v2' ? 'key' : 'any';
+}
+
+/**
+ * Looks at the credentials of a request, for routes where they are not always needed, such as files.
+ *
+ * @returns null when there are none, or none that are valid
+ * @throws ApiError forbidden when a page of another site makes use of a session
+ */
+export async function identify(
+  { db, clock, config }: Context,
+  request: FastifyRequest,
+  accepted: Credentials = 'any',
+): Promise<Principal | null> {
+  const key = accepted === 'session' ? null : presentedKey(request.headers);
+  if (key !== null) return authenticateApiKey(db, key, clock);
+  const token = accepted === 'key' ? null : sessionCookie(request.headers.cookie);
+  if (token === null) return null;
+  refuseForeignPages(request, config.publicUrl);
+  return authenticateSession(db, token, clock);
+}
+
+/**
+ * SameSite=Lax keeps the cookie from other sites, but not from other origins of the same site, such as a neighbour's
+ * subdomain. Browsers name the origin with everything that may change something; programs name none.
+ */
+function refuseForeignPages(request: FastifyRequest, publicUrl: string): void {
+  if (rightOf(request.method) === 'read') return;
+  const { origin } = request.headers;
+  if (origin !== undefined && origin !== new URL(publicUrl).origin) {
+    throw forbidden(
+      'A page of another origin may not use this session; call from PUBLIC_URL, or with an API key',
+    );
+  }
+}
+
+/** @throws ApiError not_authenticated, which on a route that asks for credentials cannot happen */
 export function principalOf(request: FastifyRequest): Principal {
   if (request.principal === null) throw notAuthenticated();
   return request.principal;
+}
+
+/** On routes with `credentials: 'session'`. @throws ApiError not_authenticated for a key */
+export function sessionOf(request: FastifyRequest): SessionPrincipal {
+  const principal = principalOf(request);
+  if (principal.kind !== 'session') throw notAuthenticated();
+  return principal;
 }
 
 /**

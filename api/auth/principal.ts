@@ -5,6 +5,8 @@ export type Permission = 'read' | 'write' | 'manage';
 /** What an operation needs. manage includes write, write includes read. */
 export type Right = Permission;
 
+export type Role = 'owner' | 'manager' | 'member';
+
 export interface ApiKeyPrincipal {
   readonly kind: 'apiKey';
   readonly apiKeyId: string;
@@ -14,9 +16,27 @@ export interface ApiKeyPrincipal {
   readonly permissions: ReadonlyMap<string, Permission>;
 }
 
-export type Principal = ApiKeyPrincipal;
+export interface SessionPrincipal {
+  readonly kind: 'session';
+  readonly userId: string;
+  /** The session's row; never the token itself. */
+  readonly hashedToken: string;
+  /** By organization id, in the order in which the user joined. */
+  readonly roles: ReadonlyMap<string, Role>;
+  /** By workspace id, in the order of the ids: every workspace of the user's organizations, as the role allows. */
+  readonly permissions: ReadonlyMap<string, Permission>;
+}
+
+export type Principal = ApiKeyPrincipal | SessionPrincipal;
 
 const ranks: Readonly<Record<Permission, number>> = { read: 1, write: 2, manage: 3 };
+
+/** There are no teams here, through which a member could be given more. */
+export const permissionOfRole: Readonly<Record<Role, Permission>> = {
+  owner: 'manage',
+  manager: 'manage',
+  member: 'read',
+};
 
 /** The right a method needs (contract management-api.md §0). */
 export function rightOf(method: string): Right {

@@ -39,6 +39,13 @@ export interface Database {
   responseTags: ResponseTagTable;
   responseNotes: ResponseNoteTable;
   webhooks: WebhookTable;
+  events: EventTable;
+  deliveries: DeliveryTable;
+  deliveryAttempts: DeliveryAttemptTable;
+  sessions: SessionTable;
+  accountTokens: AccountTokenTable;
+  mailOutbox: MailOutboxTable;
+  auditEvents: AuditEventTable;
 }
 
 /** Keys that the service made for itself, once; what they sign stays valid over restarts. */
@@ -47,6 +54,63 @@ export interface SecretTable {
   /** base64url */
   value: string;
   createdAt: Timestamp;
+}
+
+export interface SessionTable {
+  /** hex SHA-256 of what the cookie carries */
+  hashedToken: string;
+  userId: string;
+  createdAt: Timestamp;
+  expiresAt: Timestamp;
+}
+
+/** A link that was mailed and serves once. */
+export interface AccountTokenTable {
+  /** hex SHA-256 of what the link carries */
+  hashedToken: string;
+  userId: string;
+  purpose: 'verifyEmail' | 'resetPassword' | 'changeEmail';
+  /** Where the link was sent. */
+  email: string;
+  createdAt: Timestamp;
+  expiresAt: Timestamp;
+}
+
+export interface MailOutboxTable {
+  id: string;
+  createdAt: Timestamp;
+  /** What the mail is for, e.g. `verifyEmail`; said in the log. */
+  kind: string;
+  recipient: string;
+  replyTo: string | null;
+  subject: string;
+  /** Plain text; '' once it is sent, as it may carry the token of a link. */
+  body: string;
+  status: 'pending' | 'sent' | 'parked';
+  /** Attempts begun. */
+  attempts: number;
+  /** While an attempt runs: when somebody else may try, should it never end. */
+  nextAttemptAt: Timestamp;
+  /** When it was sent or parked. */
+  settledAt: Timestamp | null;
+  lastError: string | null;
+}
+
+/** Only ever inserted into. */
+export interface AuditEventTable {
+  id: string;
+  timestamp: Timestamp;
+  action: string;
+  actorId: string;
+  actorType: 'user' | 'api' | 'system';
+  targetId: string;
+  targetType: string;
+  status: 'success' | 'failure';
+  organizationId: string | null;
+  ipAddress: string;
+  /** The request's id. */
+  eventId: string;
+  changes: Json;
 }
 
 export interface OrganizationTable extends Row {
@@ -141,6 +205,9 @@ export interface SurveyTable extends Row {
   slug: string | null;
   segmentId: string | null;
   archivedAt: Timestamp | null;
+  /** As in the document; here for those who look for dates that have come. */
+  publishOn: Timestamp | null;
+  closeOn: Timestamp | null;
   /** Everything that is read and written as a whole: blocks, endings, styling and the settings. */
   document: Json;
 }
@@ -232,4 +299,53 @@ export interface WebhookTable extends Row {
   triggers: Json;
   surveyIds: Json;
   secret: string | null;
+}
+
+export type EventType = 'responseCreated' | 'responseUpdated' | 'responseFinished';
+
+/** The outbox, and what was in it (see events/outbox.ts for the words). */
+export interface EventTable {
+  id: string;
+  createdAt: Timestamp;
+  workspaceId: string;
+  surveyId: string;
+  responseId: string;
+  type: EventType;
+  /** What the change left behind; null once the payload is made of it. */
+  snapshot: Json | null;
+  /** What every webhook is told; null until fan-out. */
+  payload: Json | null;
+  /** null: still to be fanned out. */
+  fannedOutAt: Timestamp | null;
+}
+
+export interface DeliveryTable {
+  /** Travels as `webhook-id`. */
+  id: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  eventId: string;
+  webhookId: string;
+  status: 'pending' | 'delivered' | 'parked';
+  /** All attempts ever made. */
+  attemptCount: number;
+  /** Failures since it was made or asked for again. */
+  failureCount: number;
+  /** When to try next or, while leased, when the lease runs out; null unless pending. */
+  dueAt: Timestamp | null;
+  /** Names the worker's turn that is at it; null: nobody is. */
+  lease: string | null;
+}
+
+export interface DeliveryAttemptTable {
+  deliveryId: string;
+  /** Counts from 1. */
+  number: number;
+  startedAt: Timestamp;
+  durationMs: number;
+  /** null: no answer. */
+  statusCode: number | null;
+  /** The first KiB of the answer. */
+  reply: string | null;
+  error: string | null;
 }

@@ -20,10 +20,14 @@ t.test('an empty environment gives every default, and no secret', async (t) => {
     database: { kind: 'file', path: '/srv/data/floodgate.sqlite' },
     publicUrl: 'http://localhost:8080',
     logLevel: 'info',
+    isRateLimitingDisabled: false,
+    isAuditLogEnabled: false,
+    sessionMaxAgeSeconds: 86_400,
+    mailFrom: { name: 'Floodgate', address: 'noreply@localhost' },
     bootstrap: { workspaceId: null, email: 'owner@example.com' },
   });
   t.equal(config.trustedProxies.kind, 'cidrs');
-  t.strictSame(secrets, { redisUrl: null, bootstrapApiKey: null, bootstrapPassword: null });
+  t.strictSame(secrets, { redisUrl: null, smtpUrl: null, bootstrapApiKey: null, bootstrapPassword: null });
 });
 
 t.test('blank is unset', async (t) => {
@@ -43,6 +47,11 @@ t.test('what is given is read', async (t) => {
       BOOTSTRAP_EMAIL: 'Me@Example.com',
       BOOTSTRAP_PASSWORD: 'Password1',
       LOG_LEVEL: 'DEBUG',
+      RATE_LIMITING_DISABLED: '1',
+      AUDIT_LOG_ENABLED: '1',
+      SESSION_MAX_AGE: '3600',
+      SMTP_URL: 'smtps://me:hunter2@mail.example.com',
+      MAIL_FROM: '"The Team" <team@example.com>',
     },
     '/srv',
   );
@@ -52,14 +61,19 @@ t.test('what is given is read', async (t) => {
     database: { kind: 'file', path: '/var/lib/x.sqlite' },
     publicUrl: 'https://feedback.example.com/base',
     logLevel: 'debug',
+    isRateLimitingDisabled: true,
+    isAuditLogEnabled: true,
+    sessionMaxAgeSeconds: 3600,
+    mailFrom: { name: 'The Team', address: 'team@example.com' },
     bootstrap: { workspaceId: 'ws1', email: 'me@example.com' },
   });
   t.strictSame(secrets, {
     redisUrl: 'rediss://user:secret@redis.example.com:6380/1',
+    smtpUrl: 'smtps://me:hunter2@mail.example.com',
     bootstrapApiKey: 'any-key',
     bootstrapPassword: 'Password1',
   });
-  t.notMatch(JSON.stringify(config), /secret|any-key|Password1/, 'config can be logged');
+  t.notMatch(JSON.stringify(config), /secret|any-key|Password1|hunter2/, 'config can be logged');
 });
 
 t.strictSame(readConfig({ DATABASE_URL: 'file::memory:' }, '/srv').config.database, { kind: 'memory' });
@@ -85,6 +99,13 @@ const wrong: readonly (readonly [string, string])[] = [
   ['BOOTSTRAP_PASSWORD', 'nocapital1'],
   ['BOOTSTRAP_PASSWORD', 'Nodigits'],
   ['LOG_LEVEL', 'loud'],
+  ['RATE_LIMITING_DISABLED', 'yes'],
+  ['AUDIT_LOG_ENABLED', 'true'],
+  ['SESSION_MAX_AGE', '59'],
+  ['SESSION_MAX_AGE', '1d'],
+  ['SMTP_URL', 'mail.example.com'],
+  ['MAIL_FROM', 'nobody'],
+  ['MAIL_FROM', 'a@x.y, b@x.y'],
 ];
 for (const [name, value] of wrong) {
   t.test(`${name}=${value} is refused by name`, async (t) => {
@@ -105,10 +126,11 @@ t.test('all mistakes are reported together, in the order of the variables', asyn
 t.test('a refusal repeats no secret', async (t) => {
   const problems = problemsOf({
     REDIS_URL: 'http://:hunter2@x',
+    SMTP_URL: 'http://:hunter2@x',
     BOOTSTRAP_API_KEY: 'hunter2 x',
     BOOTSTRAP_PASSWORD: 'hunter2',
   });
-  t.equal(problems.length, 3);
+  t.equal(problems.length, 4);
   t.notMatch(problems.join(), /hunter2/);
 });
 

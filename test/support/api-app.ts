@@ -1,9 +1,11 @@
 /** The API in process: real SQLite in memory, a clock that the test moves, and one workspace with a key for all of it. */
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, InjectOptions } from 'fastify';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { buildApp } from '#api/app.ts';
+import { createAuditLog } from '#api/audit/audit.ts';
 import { hashApiKey } from '#api/auth/api-key.ts';
+import { createPasswords } from '#api/auth/password.ts';
 import type { Permission } from '#api/auth/principal.ts';
 import { createSigner } from '#api/auth/signer.ts';
 import { bootstrap } from '#api/bootstrap.ts';
@@ -12,8 +14,12 @@ import type { Context } from '#api/context.ts';
 import { openDatabase } from '#api/db/database.ts';
 import { migrate } from '#api/db/migrate.ts';
 import { newId, type Random } from '#api/ids.ts';
+import { createLimiter, openCounters } from '#api/limits/limiter.ts';
+import { createMailer } from '#api/mail/mailer.ts';
+import { createSmtpTransport } from '#api/mail/smtp.ts';
 import { createStateCache } from '#api/resources/environment/cache.ts';
 import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
+import type { Clock } from '#gateway/clock.ts';
 
 export const workspaceId = 'ws1';
 export const apiKey = 'fbk_test';
@@ -59,9 +65,21 @@ export function countingRandom(): Random {
   };
 }
 
-export async function startApi(): Promise<TestApi> {
+export interface ApiOptions {
+  /** More environment. The application's own limits are off unless this says otherwise. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Parts of the context that the test replaces. */
+  readonly parts?: (context: Context) => Partial<Context>;
+  /** Real time instead of a clock that stands still. */
+  readonly clock?: Clock;
+  /** Log lines of the parts that log. */
+  readonly log?: Logger;
+}
+
+export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   let now = startOfTime;
-  const clock = (): number => now;
+  const clock = options.clock ?? ((): number => now);
+  const log = options.log ?? pino({ level: 'silent' });
   const random = countingRandom();
   const { config, secrets } = readConfig(
     {
@@ -70,21 +88,39 @@ export async function startApi(): Promise<TestApi> {
       BOOTSTRAP_WORKSPACE_ID: workspaceId,
       BOOTSTRAP_API_KEY: apiKey,
       BOOTSTRAP_PASSWORD: 'Password1',
+      RATE_LIMITING_DISABLED: '1',
+      ...options.env,
     },
     '/',
   );
   const db = openDatabase(config.database);
   await migrate(db, clock);
-  const context: Context = {
+  const signer = createSigner(Buffer.from('a secret of the tests'));
+  const counters = openCounters(secrets.redisUrl, clock, log);
+  const transport = secrets.smtpUrl === null ? null : createSmtpTransport(secrets.smtpUrl, config.mailFrom);
+  const standard: Context = {
     config,
     db,
     clock,
     random,
-    signer: createSigner(Buffer.from('a secret of the tests')),
+    signer,
     states: createStateCache(clock),
+    passwords: createPasswords(random),
+    limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled, log }),
+    mailer: createMailer({ db, transport, clock, random, log }),
+    audit: createAuditLog({
+      isEnabled: config.isAuditLogEnabled,
+      db,
+      counters,
+      signer,
+      clock,
+      random,
+      log,
+    }),
   };
+  const context: Context = { ...standard, ...options.parts?.(standard) };
   await bootstrap(context, secrets);
-  const app = await buildApp(context, pino({ level: 'silent' }));
+  const app = await buildApp(context, log);
 
   const call = async (options: InjectOptions): Promise<Reply> => {
     const response = await app.inject(options);
@@ -158,6 +194,9 @@ export async function startApi(): Promise<TestApi> {
     },
     async close() {
       await app.close();
+      await context.mailer.close();
+      await context.limits.close();
+      await counters.close();
       await db.destroy();
     },
   };

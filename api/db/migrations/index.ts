@@ -1,6 +1,7 @@
 /** The schema's history, in order. A migration that has been released is never edited: write the next one. */
 import { init } from './001-init.ts';
 import { contactAttributeList } from './002-contact-attribute-list.ts';
+import { accounts } from './003-accounts.ts';
 
 export interface Migration {
   readonly name: string;
@@ -11,4 +12,5 @@ export interface Migration {
 export const migrations: readonly Migration[] = [
   { name: '001-init', statements: init },
   { name: '002-contact-attribute-list', statements: contactAttributeList },
+  { name: '003-accounts', statements: accounts },
 ];

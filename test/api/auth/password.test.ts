@@ -1,5 +1,5 @@
 import t from 'tap';
-import { hashPassword, normalizeEmail, passwordProblem, verifyPassword } from '#api/auth/password.ts';
+import { createPasswords, hashPassword, normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import { countingRandom } from '#test/support/api-app.ts';
 
 t.test('what a password needs', async (t) => {
@@ -12,17 +12,58 @@ t.test('what a password needs', async (t) => {
 
 t.test('a hash verifies its password only, and differs each time', async (t) => {
   const random = countingRandom();
-  const stored = await hashPassword('Password1', random);
-  t.match(stored, /^scrypt\$65536\$8\$1\$[\w-]{22}\$[\w-]{43}$/);
-  t.ok(await verifyPassword('Password1', stored));
-  t.notOk(await verifyPassword('Password2', stored));
+  const passwords = createPasswords(random);
+  const stored = await passwords.hash('Password1');
+  t.match(stored, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/);
+  t.ok(await passwords.verify('Password1', stored));
+  t.notOk(await passwords.verify('Password2', stored));
   t.not(await hashPassword('Password1', random), stored);
-  t.notOk(await verifyPassword('Password1', 'bcrypt$x'), 'a stored text of another kind');
+  t.notOk(await passwords.verify('Password1', 'bcrypt$x'), 'a stored text of another kind');
+  t.notOk(await passwords.verify('Password1', null), 'nobody');
+});
+
+t.test('a hash made by another program verifies', async (t) => {
+  const { argon2Sync } = await import('node:crypto');
+  const hash = argon2Sync('argon2id', {
+    message: 'Password1',
+    nonce: 'somesalt12345678',
+    parallelism: 2,
+    tagLength: 32,
+    memory: 1024,
+    passes: 3,
+  });
+  const stored = `$argon2id$v=19$m=1024,t=3,p=2$c29tZXNhbHQxMjM0NTY3OA$${hash.toString('base64').replace('=', '')}`;
+  t.ok(await createPasswords(countingRandom()).verify('Password1', stored), 'with the cost that it names');
+});
+
+t.test('a verification derives once, whatever it is given', async (t) => {
+  const costs: unknown[] = [];
+  const passwords = createPasswords(countingRandom(), async (_password, _salt, cost) => {
+    costs.push(cost);
+    return Buffer.alloc(32);
+  });
+  const stored = await passwords.hash('Password1');
+  costs.length = 0;
+  for (const known of [stored, null, 'of another kind', '']) await passwords.verify('Password1', known);
+  t.equal(costs.length, 4);
+  t.equal(new Set(costs.map((cost) => JSON.stringify(cost))).size, 1, 'all at the same cost');
 });
 
 t.test('addresses', async (t) => {
   t.equal(normalizeEmail(' Me@Example.COM '), 'me@example.com');
-  for (const wrong of ['', 'me', 'me@x', 'a b@x.y', `${'x'.repeat(250)}@x.example`]) {
+  t.equal(normalizeEmail("o'brien+x@mail.example.co"), "o'brien+x@mail.example.co");
+  for (const wrong of [
+    '',
+    'me',
+    'me@x',
+    'a b@x.y',
+    `${'x'.repeat(250)}@x.example`,
+    'a,b@x.y',
+    '<a@x.y>',
+    'a@x.y\r\nBcc: b@x.y',
+    'a\u0000@x.y',
+    'a@x..y',
+  ]) {
     t.equal(normalizeEmail(wrong), null, wrong);
   }
 });

@@ -1,0 +1,124 @@
+/**
+ * The audit log of failed logins (contract auth.md §5; SPEC.md §8, exclusion 7): rows that are only ever added, in the
+ * table `auditEvents`, when AUDIT_LOG_ENABLED=1. No row has an e-mail address, a password, a token or a key in it.
+ *
+ * So that an attack does not fill the disk, failures are counted per account in windows of five minutes: the first three
+ * are written, then every tenth. The counting needs the store; without it nothing is written (fail closed), while the
+ * request gets its answer as ever.
+ */
+import { createHash } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { Signer } from '#api/auth/signer.ts';
+import type { Database } from '#api/db/schema.ts';
+import { newId, type Random } from '#api/ids.ts';
+import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
+import { digestIdentity } from '#api/limits/limiter.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { Clock, Seconds } from '#gateway/clock.ts';
+
+export type FailureReason =
+  | 'no_credentials_provided'
+  | 'password_too_long'
+  | 'user_not_found'
+  | 'no_password_set'
+  | 'account_inactive'
+  | 'invalid_password'
+  | 'token_not_provided'
+  | 'invalid_token'
+  | 'email_already_verified';
+
+export interface AuthFailure {
+  readonly provider: 'credentials' | 'token';
+  readonly reason: FailureReason;
+  /** The account that was tried, when there is one. */
+  readonly userId: string | null;
+  /** What was typed where an address belongs; only a hash of it is kept, and only when there is no such account. */
+  readonly email: string | null;
+  /** As it is counted, see `clientAddress`. */
+  readonly ipAddress: string;
+  /** The request's id. */
+  readonly requestId: string;
+}
+
+export interface AuditLog {
+  /** Resolves when the failure is recorded, or rightly is not. Never rejects. */
+  authFailed(failure: AuthFailure): Promise<void>;
+  stats(): { readonly written: number; readonly throttled: number; readonly skipped: number };
+}
+
+export interface AuditOptions {
+  readonly isEnabled: boolean;
+  readonly db: Kysely<Database>;
+  readonly counters: Counters;
+  readonly signer: Signer;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: { error(fields: object, message: string): void };
+}
+
+const WINDOW: Seconds = 300;
+const ALWAYS_WRITTEN = 3;
+const THEN_EVERY = 10;
+const EMAIL_HASH_LENGTH = 32;
+
+export function createAuditLog(options: AuditOptions): AuditLog {
+  const { db, counters, signer, clock, random } = options;
+  const stats = { written: 0, throttled: 0, skipped: 0 };
+
+  const record = async (failure: AuthFailure): Promise<void> => {
+    // Failures without an account share one identity.
+    const identity = `audit:${failure.provider}:${failure.email?.trim().toLowerCase() ?? ''}`;
+    const { used } = await counters.use('audit.authFailed', digestIdentity(signer, identity), WINDOW);
+    if (used > ALWAYS_WRITTEN && used % THEN_EVERY !== 0) {
+      stats.throttled += 1;
+      return;
+    }
+    const actorId = actorOf(failure);
+    await db
+      .insertInto('auditEvents')
+      .values({
+        id: newId(random),
+        timestamp: toTimestamp(clock()),
+        action: 'authenticationAttempted',
+        actorId,
+        actorType: 'user',
+        targetId: actorId,
+        targetType: 'user',
+        status: 'failure',
+        organizationId: null,
+        ipAddress: failure.ipAddress,
+        eventId: failure.requestId,
+        changes: JSON.stringify({
+          failureReason: failure.reason,
+          provider: failure.provider,
+          authMethod: failure.provider === 'credentials' ? 'password' : 'email_verification',
+          failuresInWindow: used,
+        }),
+      })
+      .execute();
+    stats.written += 1;
+  };
+
+  return {
+    async authFailed(failure) {
+      if (!options.isEnabled) return;
+      try {
+        await record(failure);
+      } catch (error) {
+        stats.skipped += 1;
+        // The outage of the store is told by the store; anything else is a fault of ours.
+        if (!(error instanceof CountersUnavailable)) {
+          options.log.error({ err: error }, 'an audit entry could not be written');
+        }
+      }
+    },
+    stats: () => ({ ...stats }),
+  };
+}
+
+function actorOf({ userId, email }: AuthFailure): string {
+  if (userId !== null) return userId;
+  if (email === null || email === '') return 'unknown';
+  const hash = createHash('sha256').update(email.trim().toLowerCase()).digest('hex');
+  return `email_${hash.slice(0, EMAIL_HASH_LENGTH)}`;
+}

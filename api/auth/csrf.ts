@@ -1,0 +1,33 @@
+/**
+ * Proof that a login form came from us: the token of the form must be that of the cookie, and the cookie must be ours
+ * (contract auth.md §1). The cookie is `token|signature`; another site can neither read it nor make one.
+ */
+import type { Random } from '#api/ids.ts';
+import { csrfCookie } from './cookies.ts';
+import type { Signer } from './signer.ts';
+
+const TOKEN_BYTES = 32;
+
+/** The token of the cookie that came along, or a new one. `cookie` is what to set. */
+export function csrfToken(
+  cookieHeader: string | undefined,
+  signer: Signer,
+  random: Random,
+): { readonly token: string; readonly cookie: string } {
+  const token = tokenOfCookie(cookieHeader, signer) ?? Buffer.from(random(TOKEN_BYTES)).toString('hex');
+  return { token, cookie: `${token}|${signer.sign(textOf(token))}` };
+}
+
+/** @param given the field `csrfToken` of the form */
+export function isCsrfTokenValid(cookieHeader: string | undefined, given: string, signer: Signer): boolean {
+  return given !== '' && tokenOfCookie(cookieHeader, signer) === given;
+}
+
+function tokenOfCookie(cookieHeader: string | undefined, signer: Signer): string | null {
+  const [token = '', signature = ''] = (csrfCookie(cookieHeader) ?? '').split('|');
+  return token !== '' && signer.verify(textOf(token), signature) ? token : null;
+}
+
+function textOf(token: string): string {
+  return `floodgate.csrf.v1:${token}`;
+}

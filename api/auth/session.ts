@@ -1,0 +1,120 @@
+/**
+ * Sessions (contract auth.md §1.3): a random token in a cookie, its SHA-256 in a row with a date on which it ends. A fast
+ * hash is sound because the token is 32 random bytes. Writes go to `sessions` only.
+ */
+import { createHash } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Random } from '#api/ids.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { Clock, Seconds } from '#gateway/clock.ts';
+import { type Permission, permissionOfRole, type SessionPrincipal } from './principal.ts';
+
+const TOKEN_BYTES = 32;
+/** Longer texts are no tokens; refusing them here keeps hashing cheap. */
+const TOKEN_LENGTH_MAX = 128;
+/** The oldest sessions of a user end when there are more. */
+const SESSIONS_PER_USER_MAX = 50;
+
+export function newToken(random: Random): string {
+  return Buffer.from(random(TOKEN_BYTES)).toString('base64url');
+}
+
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+/** Begins a session, and sweeps out those that ended. @returns the token for the cookie */
+export async function startSession(
+  db: Kysely<Database>,
+  userId: string,
+  options: { readonly clock: Clock; readonly random: Random; readonly maxAgeSeconds: Seconds },
+): Promise<string> {
+  const token = newToken(options.random);
+  const now = options.clock();
+  await db.deleteFrom('sessions').where('expiresAt', '<=', toTimestamp(now)).execute();
+  await db
+    .insertInto('sessions')
+    .values({
+      hashedToken: hashToken(token),
+      userId,
+      createdAt: toTimestamp(now),
+      expiresAt: toTimestamp(now + options.maxAgeSeconds * 1000),
+    })
+    .execute();
+  const surplus = await db
+    .selectFrom('sessions')
+    .select('hashedToken')
+    .where('userId', '=', userId)
+    .orderBy('createdAt', 'desc')
+    .orderBy('hashedToken')
+    .limit(SESSIONS_PER_USER_MAX)
+    .offset(SESSIONS_PER_USER_MAX)
+    .execute();
+  if (surplus.length > 0) {
+    const hashes = surplus.map(({ hashedToken }) => hashedToken);
+    await db.deleteFrom('sessions').where('hashedToken', 'in', hashes).execute();
+  }
+  return token;
+}
+
+export async function endSession(db: Kysely<Database>, token: string): Promise<void> {
+  if (token.length > TOKEN_LENGTH_MAX) return;
+  await db.deleteFrom('sessions').where('hashedToken', '=', hashToken(token)).execute();
+}
+
+/** After a new password or a new address: whoever is logged in anywhere has to do it again. */
+export async function endSessionsOf(db: Kysely<Database>, userId: string): Promise<void> {
+  await db.deleteFrom('sessions').where('userId', '=', userId).execute();
+}
+
+/** When the session ends; null when it is over, or never was. */
+export async function findSession(
+  db: Kysely<Database>,
+  token: string,
+  clock: Clock,
+): Promise<{ readonly userId: string; readonly expiresAt: Timestamp } | null> {
+  if (token.length > TOKEN_LENGTH_MAX) return null;
+  const row = await db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.userId')
+    .select(['sessions.userId', 'sessions.expiresAt'])
+    .where('sessions.hashedToken', '=', hashToken(token))
+    .where('sessions.expiresAt', '>', toTimestamp(clock()))
+    .where('users.isActive', '=', 1)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Finds who a session belongs to, and what its user may do. null: there is no such session, or no longer. */
+export async function authenticateSession(
+  db: Kysely<Database>,
+  token: string,
+  clock: Clock,
+): Promise<SessionPrincipal | null> {
+  const session = await findSession(db, token, clock);
+  if (session === null) return null;
+  const memberships = await db
+    .selectFrom('memberships')
+    .select(['organizationId', 'role'])
+    .where('userId', '=', session.userId)
+    .orderBy('createdAt')
+    .orderBy('organizationId')
+    .execute();
+  const workspaces = await db
+    .selectFrom('workspaces')
+    .innerJoin('memberships', 'memberships.organizationId', 'workspaces.organizationId')
+    .select(['workspaces.id', 'memberships.role'])
+    .where('memberships.userId', '=', session.userId)
+    .orderBy('workspaces.id')
+    .execute();
+  return {
+    kind: 'session',
+    userId: session.userId,
+    hashedToken: hashToken(token),
+    roles: new Map(memberships.map(({ organizationId, role }) => [organizationId, role])),
+    permissions: new Map(
+      workspaces.map(({ id, role }): [string, Permission] => [id, permissionOfRole[role]]),
+    ),
+  };
+}

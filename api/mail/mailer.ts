@@ -1,0 +1,163 @@
+/**
+ * Accepts mails and sees to it that they are sent: leases what is due, sends it, and notes what became of it. Several
+ * processes may do so at once; a mail may arrive twice when one dies between sending and noting it, and never gets lost.
+ */
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+import type { Random } from '#api/ids.ts';
+import type { Clock, Millis } from '#gateway/clock.ts';
+import { ATTEMPTS_MAX, type Mail, MailRefused, type MailTransport, pauseAfter } from './mail.ts';
+import {
+  forgetOldMails,
+  insertMail,
+  type LeasedMail,
+  leaseMails,
+  markFailed,
+  markParked,
+  markSent,
+} from './outbox.ts';
+
+/** How often the table is looked at for mails whose pause is over, and for those of other processes. */
+const LOOK_EVERY_MS: Millis = 5_000;
+const FORGET_EVERY_MS: Millis = 60 * 60 * 1000;
+/** Mails sent at once. */
+const BATCH = 5;
+/** Whatever a server does, an attempt is given up after this time, which is before its lease ends. */
+const ATTEMPT_MS_MAX: Millis = 60_000;
+const CLOSE_MS_MAX: Millis = 5_000;
+const LEASE_MS: Millis = 2 * ATTEMPT_MS_MAX;
+
+export interface MailerLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface Mailer {
+  /**
+   * Takes responsibility for a mail. Call it inside the transaction of what the mail is about: either both happen or
+   * none. It is sent right after, and `accept` does not wait for that.
+   */
+  accept(db: Kysely<Database>, mail: Mail): Promise<void>;
+  /** Starts to send. Mails that were accepted before are sent too. */
+  start(): void;
+  /** Sends everything that is due, once. Resolves when each has been tried. */
+  sendDue(): Promise<void>;
+  /** Stops; attempts under way are waited for within a bound. */
+  close(): Promise<void>;
+}
+
+export interface MailerOptions {
+  readonly db: Kysely<Database>;
+  /** null: nothing is sent; mails stay in the table for the operator to read. */
+  readonly transport: MailTransport | null;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: MailerLog;
+}
+
+export function createMailer({ db, transport, clock, random, log }: MailerOptions): Mailer {
+  let isStarted = false;
+  let isClosed = false;
+  let forgottenAt: Millis = Number.NEGATIVE_INFINITY;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | null = null;
+  /** Was something accepted while a run was under way? Then there is another one. */
+  let isAskedAgain = false;
+
+  const attempt = async (mail: LeasedMail, to: MailTransport): Promise<void> => {
+    const { id, kind, attempts } = mail;
+    try {
+      await within(ATTEMPT_MS_MAX, to.send(mail));
+      await markSent(db, id, clock());
+      log.info({ mailId: id, kind, attempts }, 'a mail was sent');
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (error instanceof MailRefused || attempts >= ATTEMPTS_MAX) {
+        await markParked(db, id, { error: reason, now: clock() });
+        log.error(
+          { mailId: id, kind, attempts, reason },
+          "a mail is parked; mend the cause, then set its status to 'pending' in mailOutbox",
+        );
+        return;
+      }
+      const pauseMs = pauseAfter(attempts, chance(random));
+      await markFailed(db, id, { error: reason, nextAttemptAt: clock() + pauseMs });
+      log.warn({ mailId: id, kind, attempts, reason, pauseMs }, 'a mail was not sent; it is tried again');
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    if (clock() - forgottenAt >= FORGET_EVERY_MS) {
+      forgottenAt = clock();
+      await forgetOldMails(db, clock());
+    }
+    if (transport === null) return;
+    while (!isClosed) {
+      const mails = await leaseMails(db, { now: clock(), leaseMs: LEASE_MS, limit: BATCH });
+      if (mails.length === 0) return;
+      await Promise.all(mails.map((mail) => attempt(mail, transport)));
+    }
+  };
+
+  const sendDue = (): Promise<void> => {
+    if (running !== null) {
+      isAskedAgain = true;
+      return running;
+    }
+    running = (async () => {
+      do {
+        isAskedAgain = false;
+        await run();
+      } while (isAskedAgain && !isClosed);
+    })().finally(() => {
+      running = null;
+    });
+    return running;
+  };
+
+  const look = (): void => {
+    if (!isStarted || isClosed) return;
+    sendDue().catch((error: unknown) => {
+      log.error({ err: error }, 'the outbox of mails cannot be read; it is tried again');
+    });
+  };
+
+  return {
+    async accept(trx, mail) {
+      const mailId = await insertMail(trx, mail, clock(), random);
+      if (transport === null) {
+        log.info({ mailId, kind: mail.kind }, 'SMTP_URL is unset: a mail waits in the table mailOutbox');
+      }
+      // After the transaction: until then nobody else sees the row.
+      setImmediate(look);
+    },
+    start() {
+      if (isStarted) return;
+      isStarted = true;
+      timer = setInterval(look, LOOK_EVERY_MS);
+      timer.unref();
+      look();
+    },
+    sendDue,
+    async close() {
+      isClosed = true;
+      clearInterval(timer);
+      // What is cut off here is tried again when its lease is over.
+      if (running !== null) await within(CLOSE_MS_MAX, running).catch(() => undefined);
+      transport?.close();
+    },
+  };
+}
+
+/** From 0 to 1. */
+function chance(random: Random): number {
+  return (random(1)[0] ?? 0) / 255;
+}
+
+function within<T>(ms: Millis, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

@@ -1,0 +1,131 @@
+/** The table `mailOutbox`: the life of a mail is accepted -> leased -> sent, or tried again, or parked. */
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+import { newId, type Random } from '#api/ids.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { Millis } from '#gateway/clock.ts';
+import type { Mail, OutgoingMail } from './mail.ts';
+
+/** How long settled mails are remembered, and unsent ones are kept where no server is configured. */
+const RETENTION_MS: Millis = 30 * 24 * 60 * 60 * 1000;
+const ERROR_LENGTH_MAX = 500;
+
+export interface LeasedMail extends OutgoingMail {
+  /** This one included. */
+  readonly attempts: number;
+}
+
+/** @returns the mail's id */
+export async function insertMail(
+  db: Kysely<Database>,
+  mail: Mail,
+  now: Millis,
+  random: Random,
+): Promise<string> {
+  const id = newId(random);
+  await db
+    .insertInto('mailOutbox')
+    .values({
+      id,
+      createdAt: toTimestamp(now),
+      kind: mail.kind,
+      recipient: mail.to,
+      replyTo: mail.replyTo ?? null,
+      subject: mail.subject,
+      body: mail.body,
+      status: 'pending',
+      attempts: 0,
+      nextAttemptAt: toTimestamp(now),
+      settledAt: null,
+      lastError: null,
+    })
+    .execute();
+  return id;
+}
+
+/**
+ * Takes mails that are due, the oldest first: nobody else gets them before the lease is over. The attempt counts from
+ * here, so a mail that takes the process down with it does so a bounded number of times.
+ */
+export async function leaseMails(
+  db: Kysely<Database>,
+  options: { readonly now: Millis; readonly leaseMs: Millis; readonly limit: number },
+): Promise<readonly LeasedMail[]> {
+  const now = toTimestamp(options.now);
+  const rows = await db
+    .updateTable('mailOutbox')
+    .set((row) => ({
+      attempts: row('attempts', '+', 1),
+      nextAttemptAt: toTimestamp(options.now + options.leaseMs),
+    }))
+    .where('id', 'in', (from) =>
+      from
+        .selectFrom('mailOutbox')
+        .select('id')
+        .where('status', '=', 'pending')
+        .where('nextAttemptAt', '<=', now)
+        .orderBy('nextAttemptAt')
+        .orderBy('id')
+        .limit(options.limit),
+    )
+    .where('status', '=', 'pending')
+    .where('nextAttemptAt', '<=', now)
+    .returningAll()
+    .execute();
+  return rows.map(({ id, kind, recipient, replyTo, subject, body, attempts }) => ({
+    id,
+    kind,
+    to: recipient,
+    replyTo,
+    subject,
+    body,
+    attempts,
+  }));
+}
+
+export async function markSent(db: Kysely<Database>, id: string, now: Millis): Promise<void> {
+  await db
+    .updateTable('mailOutbox')
+    .set({ status: 'sent', body: '', settledAt: toTimestamp(now), lastError: null })
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function markFailed(
+  db: Kysely<Database>,
+  id: string,
+  failure: { readonly error: string; readonly nextAttemptAt: Millis },
+): Promise<void> {
+  await db
+    .updateTable('mailOutbox')
+    .set({
+      nextAttemptAt: toTimestamp(failure.nextAttemptAt),
+      lastError: failure.error.slice(0, ERROR_LENGTH_MAX),
+    })
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function markParked(
+  db: Kysely<Database>,
+  id: string,
+  failure: { readonly error: string; readonly now: Millis },
+): Promise<void> {
+  await db
+    .updateTable('mailOutbox')
+    .set({
+      status: 'parked',
+      settledAt: toTimestamp(failure.now),
+      lastError: failure.error.slice(0, ERROR_LENGTH_MAX),
+    })
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Forgets mails that are older than a month, whatever became of them. */
+export async function forgetOldMails(db: Kysely<Database>, now: Millis): Promise<void> {
+  await db
+    .deleteFrom('mailOutbox')
+    .where('createdAt', '<', toTimestamp(now - RETENTION_MS))
+    .execute();
+}
