@@ -2,6 +2,7 @@
 import { init } from './001-init.ts';
 import { contactAttributeList } from './002-contact-attribute-list.ts';
 import { accounts } from './003-accounts.ts';
+import { events } from './004-events.ts';
 
 export interface Migration {
   readonly name: string;
@@ -13,4 +14,5 @@ export const migrations: readonly Migration[] = [
   { name: '001-init', statements: init },
   { name: '002-contact-attribute-list', statements: contactAttributeList },
   { name: '003-accounts', statements: accounts },
+  { name: '004-events', statements: events },
 ];

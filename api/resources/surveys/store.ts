@@ -114,6 +114,8 @@ function columnsOf(survey: Survey) {
     segmentId: survey.segment?.id ?? null,
     archivedAt: survey.archivedAt,
     updatedAt: survey.updatedAt,
+    publishOn: document.publishOn,
+    closeOn: document.closeOn,
     document: JSON.stringify(document),
   };
 }
