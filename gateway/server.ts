@@ -92,8 +92,8 @@ export class PublicServer {
   }
 
   /**
-   * Pipelined requests are taken one by one: a connection has no more than one call to the upstream, and none that goes
-   * on unnoticed when it closes. Meanwhile nothing more is read than what has arrived already.
+   * Pipelined requests are taken one by one, so a connection holds no more than one of the upstream's. Meanwhile nothing
+   * more is read than what has arrived already.
    */
   #holdBack(req: IncomingMessage, res: ExchangeResponse, handle: () => void): void {
     const { socket } = req;
