@@ -2,6 +2,9 @@
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { authPlugin } from '#api/auth/plugin.ts';
 import { limitsPlugin } from '#api/limits/plugin.ts';
+import { actionClassRoutes } from '#api/resources/action-classes/routes.ts';
+import { attributeClassRoutes } from '#api/resources/attribute-classes/routes.ts';
+import { contactAttributeKeyRoutes } from '#api/resources/contact-attribute-keys/routes.ts';
 import { contactAttributeRoutes } from '#api/resources/contact-attributes/routes.ts';
 import { contactRoutes } from '#api/resources/contacts/routes.ts';
 import { clientDisplayRoutes } from '#api/resources/displays/routes.ts';
@@ -11,6 +14,9 @@ import { meRoutes } from '#api/resources/me/routes.ts';
 import { peopleRoutes } from '#api/resources/people/routes.ts';
 import { clientResponseRoutes } from '#api/resources/responses/client-routes.ts';
 import { managementResponseRoutes } from '#api/resources/responses/management-routes.ts';
+import { fileRoutes } from '#api/resources/storage/file-routes.ts';
+import { grantRoutes } from '#api/resources/storage/grant-routes.ts';
+import { uploadRoutes } from '#api/resources/storage/upload-routes.ts';
 import { surveyRoutes } from '#api/resources/surveys/routes.ts';
 import type { Context } from './context.ts';
 import { BODY_BYTES_MAX } from './errors.ts';
@@ -20,8 +26,8 @@ import { replyToUnparsable, replyWithError } from './reply-error.ts';
 
 /** The longest part of a path that is looked at; our ids have 25 characters, user ids up to 255. */
 const PATH_PART_LENGTH_MAX = 512;
-/** A client that does not finish its request in this time loses the connection. */
-const REQUEST_TIMEOUT_MS = 60_000;
+/** A client that does not finish its request in this time loses the connection: 10 MiB at 35 KiB a second. */
+const REQUEST_TIMEOUT_MS = 300_000;
 
 /** The returned app is ready for `inject`; `listen` and `close` are the caller's. */
 export async function buildApp(context: Context, logger: FastifyBaseLogger): Promise<FastifyInstance> {
@@ -58,6 +64,12 @@ export async function buildApp(context: Context, logger: FastifyBaseLogger): Pro
   await app.register(contactRoutes, { context });
   await app.register(peopleRoutes, { context });
   await app.register(contactAttributeRoutes, { context });
+  await app.register(contactAttributeKeyRoutes, { context });
+  await app.register(attributeClassRoutes, { context });
+  await app.register(actionClassRoutes, { context });
+  await app.register(grantRoutes, { context });
+  await app.register(uploadRoutes, { context });
+  await app.register(fileRoutes, { context });
   routes.refuseOtherMethods();
   await app.ready();
   return app;

@@ -29,6 +29,78 @@ export async function listActionClasses(
   return rows.map(toActionClass);
 }
 
+/** Of several workspaces, the oldest first, ties by id. How many a workspace has is bounded where they are made. */
+export async function listActionClassesOf(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+): Promise<readonly ActionClass[]> {
+  const rows = await db
+    .selectFrom('actionClasses')
+    .selectAll()
+    .where('workspaceId', 'in', workspaceIds)
+    .orderBy('createdAt')
+    .orderBy('id')
+    .execute();
+  return rows.map(toActionClass);
+}
+
+export async function findActionClass(db: Kysely<Database>, id: string): Promise<ActionClass | null> {
+  const row = await db.selectFrom('actionClasses').selectAll().where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toActionClass(row);
+}
+
+/** What another action class of the workspace has already: the key or the name of this one. null: neither. */
+export async function findTaken(
+  db: Kysely<Database>,
+  { id, workspaceId, name, key }: Pick<ActionClass, 'id' | 'workspaceId' | 'name' | 'key'>,
+): Promise<'name' | 'key' | null> {
+  const others = await db
+    .selectFrom('actionClasses')
+    .select(['name', 'key'])
+    .where('workspaceId', '=', workspaceId)
+    .where((where) => where.or([where('name', '=', name), ...(key === null ? [] : [where('key', '=', key)])]))
+    .where('id', '!=', id)
+    .execute();
+  if (others.some((other) => other.name === name)) return 'name';
+  return others.length > 0 ? 'key' : null;
+}
+
+export async function countActionClasses(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('actionClasses')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('workspaceId', '=', workspaceId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/**
+ * @returns false when it was deleted meanwhile
+ * @throws the driver's unique violation when the name or the key is taken
+ */
+export async function updateActionClass(db: Kysely<Database>, actionClass: ActionClass): Promise<boolean> {
+  const { id, name, description, type, key, noCodeConfig, updatedAt } = actionClass;
+  const { numUpdatedRows } = await db
+    .updateTable('actionClasses')
+    .set({
+      name,
+      description,
+      type,
+      key,
+      noCodeConfig: noCodeConfig === null ? null : JSON.stringify(noCodeConfig),
+      updatedAt,
+    })
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Surveys lose it from their triggers. */
+export async function deleteActionClass(db: Kysely<Database>, id: string): Promise<void> {
+  await db.deleteFrom('actionClasses').where('id', '=', id).execute();
+}
+
+/** @throws the driver's unique violation when the name or the key is taken */
 export async function insertActionClass(db: Kysely<Database>, actionClass: ActionClass): Promise<void> {
   const { noCodeConfig } = actionClass;
   await db

@@ -1,0 +1,155 @@
+/** Action classes on the management API (contract management-api.md §4). Needs a key; rights go by method. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Kysely } from 'kysely';
+import { Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { workspacesWith } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import { isUniqueViolation } from '#api/db/database.ts';
+import type { Database } from '#api/db/schema.ts';
+import { type ApiError, badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
+import { newId } from '#api/ids.ts';
+import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { workspaceRow } from '#api/workspace-row.ts';
+import { readActionClass } from './content.ts';
+import { ActionClassBody, ActionClassReply } from './schema.ts';
+import {
+  type ActionClass,
+  countActionClasses,
+  deleteActionClass,
+  findActionClass,
+  findTaken,
+  insertActionClass,
+  listActionClassesOf,
+  updateActionClass,
+} from './store.ts';
+
+/** Of one workspace: SDKs download them all. */
+const ACTION_CLASSES_MAX = 500;
+
+const Params = Type.Object({ actionClassId: Type.String() });
+const one = { 200: Type.Object({ data: ActionClassReply }) };
+
+export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random, states } = context;
+  const url = '/api/v1/management/action-classes';
+  const oneUrl = `${url}/:actionClassId`;
+  const actionClasses = workspaceRow({
+    db,
+    type: 'Action Class',
+    param: 'actionClassId',
+    find: findActionClass,
+  });
+
+  app.get(
+    url,
+    { schema: { response: { 200: Type.Object({ data: Type.Array(ActionClassReply) }) } } },
+    async (request) => {
+      const found = await listActionClassesOf(db, workspacesWith(principalOf(request), 'read'));
+      return { data: [...(await withEnvironmentIds(db, found))] };
+    },
+  );
+
+  app.post(
+    url,
+    {
+      schema: { body: ActionClassBody, response: one },
+      preValidation: findsBodyWorkspace(context),
+    },
+    async (request) => {
+      const { id: workspaceId, environmentId } = workspaceOf(request);
+      const now = toTimestamp(clock());
+      const made: ActionClass = {
+        ...readActionClass(request.body),
+        id: newId(random),
+        workspaceId,
+        createdAt: now,
+        updatedAt: now,
+      };
+      await storing(made, async (trx) => {
+        if ((await countActionClasses(trx, workspaceId)) >= ACTION_CLASSES_MAX) {
+          throw forbidden(
+            `A workspace can have ${ACTION_CLASSES_MAX} action classes; delete one that is not used`,
+          );
+        }
+        await insertActionClass(trx, made);
+      });
+      states.purge({ workspaceId, environmentId });
+      return { data: { ...made, environmentId } };
+    },
+  );
+
+  app.get(
+    oneUrl,
+    { schema: { params: Params, response: one }, onRequest: actionClasses.finds },
+    async (request) => ({ data: actionClasses.of(request) }),
+  );
+
+  app.put(
+    oneUrl,
+    {
+      schema: { params: Params, body: ActionClassBody, response: one },
+      onRequest: actionClasses.finds,
+      preValidation: findsBodyWorkspace(context),
+    },
+    async (request) => {
+      const stored = actionClasses.of(request);
+      const { id, workspaceId, environmentId, createdAt } = stored;
+      if (workspaceOf(request).id !== workspaceId) {
+        throw badRequest('Action class is part of another workspace', { workspaceId });
+      }
+      if (stored.type === 'automatic') throw badRequest('Automatic action classes cannot be updated');
+      const changed: ActionClass = {
+        ...readActionClass(request.body),
+        id,
+        workspaceId,
+        createdAt,
+        updatedAt: toTimestamp(clock()),
+      };
+      await storing(changed, async (trx) => {
+        if (!(await updateActionClass(trx, changed))) throw notFound('Action Class', id);
+      });
+      states.purge(stored);
+      return { data: { ...changed, environmentId } };
+    },
+  );
+
+  app.delete(
+    oneUrl,
+    { schema: { params: Params, response: one }, onRequest: actionClasses.finds },
+    async (request) => {
+      const stored = actionClasses.of(request);
+      if (stored.type === 'automatic') throw badRequest('Automatic action classes cannot be deleted');
+      await deleteActionClass(db, stored.id);
+      states.purge(stored);
+      return { data: stored };
+    },
+  );
+
+  /** Runs a write in a transaction, unless the name or the key is taken. */
+  async function storing(
+    actionClass: ActionClass,
+    write: (trx: Kysely<Database>) => Promise<void>,
+  ): Promise<void> {
+    try {
+      await db.transaction().execute(async (trx) => {
+        const taken = await findTaken(trx, actionClass);
+        if (taken !== null) throw alreadyExists(actionClass, taken);
+        await write(trx);
+      });
+    } catch (error) {
+      if (!isUniqueViolation(error)) throw error;
+      // With several processes, another one may have come between the question and the write.
+      throw alreadyExists(actionClass, (await findTaken(db, actionClass)) ?? 'name');
+    }
+  }
+};
+
+function alreadyExists(actionClass: ActionClass, taken: 'name' | 'key'): ApiError {
+  return conflict(`Action with ${taken} ${actionClass[taken]} already exists`);
+}

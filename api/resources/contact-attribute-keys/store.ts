@@ -1,0 +1,97 @@
+/** The keys under which contacts have attributes. Attribute classes are an older view on the same rows. */
+import type { Kysely, Selectable } from 'kysely';
+import type { ContactAttributeKeyTable, Database, Timestamp } from '#api/db/schema.ts';
+
+export interface AttributeKey {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly key: string;
+  readonly name: string;
+  readonly description: string;
+  /** No two contacts of the workspace have the same value. */
+  readonly isUnique: boolean;
+  /** Default ones come with the workspace, and stay. */
+  readonly type: 'default' | 'custom';
+  readonly dataType: 'string' | 'number' | 'date';
+  /** Only attribute classes show it, and nothing else depends on it. */
+  readonly isArchived: boolean;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+}
+
+/** Of several workspaces, the oldest first, ties by id. How many a workspace has is bounded where they are made. */
+export async function listAttributeKeys(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+): Promise<readonly AttributeKey[]> {
+  const rows = await db
+    .selectFrom('contactAttributeKeys')
+    .selectAll()
+    .where('workspaceId', 'in', workspaceIds)
+    .orderBy('createdAt')
+    .orderBy('id')
+    .execute();
+  return rows.map(toAttributeKey);
+}
+
+export async function findAttributeKey(db: Kysely<Database>, id: string): Promise<AttributeKey | null> {
+  const row = await db.selectFrom('contactAttributeKeys').selectAll().where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toAttributeKey(row);
+}
+
+export async function countAttributeKeys(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('contactAttributeKeys')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('workspaceId', '=', workspaceId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** @throws the driver's unique violation when the workspace has the key */
+export async function insertAttributeKeys(
+  db: Kysely<Database>,
+  keys: readonly AttributeKey[],
+): Promise<void> {
+  if (keys.length === 0) return;
+  await db.insertInto('contactAttributeKeys').values(keys.map(toRow)).execute();
+}
+
+/**
+ * @returns false when it was deleted meanwhile
+ * @throws the driver's unique violation when the workspace has the key
+ */
+export async function updateAttributeKey(db: Kysely<Database>, key: AttributeKey): Promise<boolean> {
+  const { id, workspaceId: _, createdAt: __, ...columns } = toRow(key);
+  const { numUpdatedRows } = await db
+    .updateTable('contactAttributeKeys')
+    .set(columns)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** The values that contacts have for it go with it. */
+export async function deleteAttributeKey(db: Kysely<Database>, id: string): Promise<void> {
+  await db.deleteFrom('contactAttributeKeys').where('id', '=', id).execute();
+}
+
+function toRow(key: AttributeKey): Selectable<ContactAttributeKeyTable> {
+  return {
+    id: key.id,
+    workspaceId: key.workspaceId,
+    key: key.key,
+    name: key.name,
+    description: key.description,
+    isUnique: key.isUnique ? 1 : 0,
+    type: key.type,
+    dataType: key.dataType,
+    isArchived: key.isArchived ? 1 : 0,
+    createdAt: key.createdAt,
+    updatedAt: key.updatedAt,
+  };
+}
+
+function toAttributeKey(row: Selectable<ContactAttributeKeyTable>): AttributeKey {
+  return { ...row, isUnique: row.isUnique === 1, isArchived: row.isArchived === 1 };
+}
