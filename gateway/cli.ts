@@ -1,6 +1,7 @@
 /** `check [FILE]`: is this policy file right? Exit 0 when it is, 1 with every mistake, 2 for a wrong call. */
 import { ConfigError, readPolicyFile } from './config.ts';
-import { loadPolicies, PolicyFileError } from './policy/load.ts';
+import { loadPolicies } from './policy/load.ts';
+import { PolicyFileError } from './policy/problems.ts';
 
 const USAGE = 'usage: check [FILE]   checks a policy file (policies.yaml unless named)\n';
 

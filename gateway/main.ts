@@ -13,7 +13,7 @@ import {
   readPolicyFile,
 } from './config.ts';
 import type { Sample } from './metrics.ts';
-import { PolicyFileError } from './policy/load.ts';
+import { PolicyFileError } from './policy/problems.ts';
 import { Supervisor, type WorkerMessage, type WorkerQuestion, WorkerStartError } from './supervisor.ts';
 
 /** Monotonic, and aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */

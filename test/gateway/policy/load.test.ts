@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import t, { type Test } from 'tap';
-import { loadPolicies, PolicyFileError, type Problem } from '#gateway/policy/load.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { PolicyFileError, type Problem } from '#gateway/policy/problems.ts';
 
 const FIXTURES = resolve(import.meta.dirname, '../../fixtures/policies');
 /** What no YAML tool can read, ours and the linter among them, is named .yaml.txt. */

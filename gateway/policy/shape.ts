@@ -1,0 +1,111 @@
+/** Does the value have the shape of a policy file? The schema knows; this turns its verdicts into mends. */
+import { Settings } from 'typebox/system';
+import { Value } from 'typebox/value';
+import type { Path, Report } from './problems.ts';
+import { policyFileSchema } from './schema.ts';
+
+/** The schema engine stops at 8 errors unless told otherwise; an operator wants the whole list. */
+const SHAPE_ERRORS_MAX = 100;
+/** Characters of a wrong value that a message repeats. */
+const SHOWN_MAX = 60;
+
+interface SchemaNode {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
+  readonly items?: SchemaNode;
+}
+
+/** The deepest part of the schema on the way to `path`, with how much of the path it took. */
+function schemaAt(path: Path): { readonly schema: SchemaNode; readonly depth: number } {
+  let schema: SchemaNode = policyFileSchema as SchemaNode;
+  let depth = 0;
+  for (const step of path) {
+    const next =
+      typeof step === 'number'
+        ? schema.items
+        : (schema.properties?.[step] ?? Object.values(schema.patternProperties ?? {})[0]);
+    if (next === undefined) break;
+    schema = next;
+    depth++;
+  }
+  return { schema, depth };
+}
+
+export function checkShape(value: unknown, report: Report): void {
+  Settings.Set({ maxErrors: SHAPE_ERRORS_MAX });
+  const told = new Set<string>();
+  const tell: Report = (path, message, point) => {
+    const key = path.join('/');
+    if (told.has(key)) return;
+    told.add(key);
+    report(path, message, point);
+  };
+  for (const error of Value.Errors(policyFileSchema, value)) {
+    const path = pathOf(error.instancePath, value);
+    const { schema, depth } = schemaAt(path);
+    const params = error.params as { additionalProperties?: string[]; requiredProperties?: string[] };
+    if (error.keyword === 'boolean' || depth < path.length) {
+      // Below a union, or a key that nobody knows: told by the error at its owner.
+    } else if (params.additionalProperties !== undefined) {
+      for (const key of params.additionalProperties) {
+        const message =
+          schema.properties === undefined
+            ? `${key} cannot be a name here; expected: ${schema.description}`
+            : unknownKey(key, Object.keys(schema.properties));
+        tell([...path, key], message, 'key');
+      }
+    } else if (params.requiredProperties !== undefined) {
+      for (const key of params.requiredProperties) {
+        const mend = schema.properties?.[key]?.description ?? '';
+        tell([...path, `${key} (missing)`], `${key} is missing: ${mend}`);
+      }
+    } else {
+      const subject = path.at(-1) ?? 'the file';
+      const named = typeof subject === 'number' ? `entry ${subject + 1}` : subject;
+      tell(path, `${named} is ${shown(value, path)}; expected: ${schema.description ?? error.message}`);
+    }
+  }
+}
+
+/** A JSON pointer as a path; a step is a number only where `root` has a list. */
+function pathOf(pointer: string, root: unknown): Path {
+  let value = root;
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((escaped) => {
+      const key = escaped.replaceAll('~1', '/').replaceAll('~0', '~');
+      const step = Array.isArray(value) ? Number(key) : key;
+      value = (value as Record<string | number, unknown> | null | undefined)?.[step];
+      return step;
+    });
+}
+
+function shown(root: unknown, path: Path): string {
+  let value = root;
+  for (const step of path) value = (value as Record<string | number, unknown> | null | undefined)?.[step];
+  if (value === null || value === undefined) return 'empty';
+  // JSON has no word for .inf and .nan.
+  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX - 3)}...` : text;
+}
+
+function unknownKey(key: string, known: readonly string[]): string {
+  const close = known.find((candidate) => distance(key.toLowerCase(), candidate.toLowerCase()) <= 2);
+  return `unknown key ${key}; ${close === undefined ? `known here: ${known.join(', ')}` : `did you mean ${close}?`}`;
+}
+
+/** Levenshtein distance. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

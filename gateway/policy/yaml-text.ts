@@ -1,0 +1,106 @@
+/** The file as YAML: its syntax, its value as plain data, and where in the text each part of that value stands. */
+import {
+  type Document,
+  type ErrorCode,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  visit,
+  type YAMLParseError,
+} from 'yaml';
+import type { Path } from './problems.ts';
+
+/** How many nodes aliases may stand for, so that a short file cannot unfold into gigabytes. */
+const ALIASES_MAX = 100;
+
+/** Every duplicate key, but only the first of other mistakes: the parser's next ones mostly follow from it. */
+export function reportSyntax(
+  errors: readonly YAMLParseError[],
+  text: string,
+  at: (offset: number, message: string) => void,
+): void {
+  const duplicates = errors.filter(({ code }) => code === 'DUPLICATE_KEY');
+  for (const { pos } of duplicates) at(pos[0], `${keyAt(text, pos[0])} stands twice; keep one`);
+  const [first] = errors.filter(({ code }) => code !== 'DUPLICATE_KEY');
+  if (first !== undefined) at(first.pos[0], `not valid YAML: ${SYNTAX_MENDS[first.code] ?? bare(first)}`);
+}
+
+const SYNTAX_MENDS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  TAB_AS_INDENT: 'a tab cannot indent; use spaces',
+  RESOURCE_EXHAUSTION: 'brackets are nested too deeply; close them',
+  MULTIPLE_DOCS: 'a second document begins here; keep one, without ---',
+};
+
+/** The parser's message without the position and the excerpt that it appends. */
+function bare({ message }: Error): string {
+  return message.replace(/ at line \d+, column \d+:[\s\S]*$/, '');
+}
+
+function keyAt(text: string, offset: number): string {
+  return /^[^\s:]*/.exec(text.slice(offset))?.[0] ?? 'the key';
+}
+
+/** The document as plain data; null, and a report, when its aliases do not unfold to a small tree. */
+export function plainValue(
+  document: Document.Parsed,
+  at: (offset: number, message: string) => void,
+): unknown {
+  const anchored = new Map<string, Node>();
+  let firstAlias: Node | null = null;
+  let isSound = true;
+  visit(document, {
+    Node(_key, node, ancestors) {
+      if (!isAlias(node)) {
+        if (node.anchor !== undefined) anchored.set(node.anchor, node);
+        return undefined;
+      }
+      firstAlias ??= node;
+      const target = anchored.get(node.source);
+      if (target !== undefined && !ancestors.includes(target)) return undefined;
+      isSound = false;
+      at(
+        startOf(node),
+        target === undefined
+          ? `*${node.source} has no anchor &${node.source} above it; write the value out`
+          : `*${node.source} stands inside its own anchor; write the value out`,
+      );
+      return visit.BREAK;
+    },
+  });
+  if (!isSound) return null;
+  try {
+    return document.toJS({ maxAliasCount: ALIASES_MAX });
+  } catch (error) {
+    // What is left to go wrong, and the parser says neither where nor with a type of its own.
+    if (!(error instanceof ReferenceError)) throw error;
+    at(startOf(firstAlias), 'the aliases of this file unfold to too many values; write the values out');
+    return null;
+  }
+}
+
+/** Where in the text the value or the key of a path begins; of a missing one, where its owner does. */
+export function offsetOf(contents: unknown, path: Path, point: 'value' | 'key'): number {
+  let node = contents;
+  let offset = startOf(node);
+  for (const [depth, step] of path.entries()) {
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
+      if (pair === undefined) return offset;
+      const wantsKey = point === 'key' && depth === path.length - 1;
+      // A value that was left out has no place of its own.
+      const isEmpty = isScalar(pair.value) && pair.value.value === null;
+      offset = startOf(wantsKey || isEmpty ? pair.key : pair.value);
+      node = pair.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(step)];
+      offset = startOf(node);
+    } else return offset;
+  }
+  return offset;
+}
+
+function startOf(node: unknown): number {
+  return (node as Node | null | undefined)?.range?.[0] ?? 0;
+}
