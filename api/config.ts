@@ -6,6 +6,7 @@
  */
 import { isAbsolute, resolve } from 'node:path';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
+import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { Seconds } from '#gateway/clock.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#gateway/identity/client-ip.ts';
 
@@ -66,6 +67,23 @@ export const variables = [
     default: 'http://localhost:8080',
     meaning: 'where clients reach the service; absolute addresses in replies start with it',
   },
+  {
+    name: 'WEBHOOK_ALLOWED_TARGETS',
+    default: '',
+    meaning:
+      'what webhooks may reach inside: host names, addresses and CIDRs, separated by commas; the public internet needs no entry',
+  },
+  {
+    name: 'WEBHOOK_ATTEMPTS',
+    default: '8',
+    meaning:
+      'attempts at a delivery until it is parked, 1 to 20; the pauses between them are 5 s, 10 s and so on, doubling up to an hour',
+  },
+  {
+    name: 'DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS',
+    default: '0',
+    meaning: '1 lets webhooks reach every address, also private ones; for tests against a local receiver',
+  },
   { name: 'BOOTSTRAP_WORKSPACE_ID', default: '', meaning: 'id of the first workspace; made up when unset' },
   { name: 'BOOTSTRAP_API_KEY', default: '', meaning: 'first API key; made up and printed once when unset' },
   { name: 'BOOTSTRAP_EMAIL', default: 'owner@example.com', meaning: 'e-mail address of the first user' },
@@ -109,6 +127,11 @@ export interface Config {
   readonly isAuditLogEnabled: boolean;
   readonly sessionMaxAgeSeconds: Seconds;
   readonly mailFrom: MailAddress;
+  readonly webhooks: {
+    readonly allowedTargets: AllowedTargets;
+    readonly allowsInternalTargets: boolean;
+    readonly attemptsMax: number;
+  };
   readonly bootstrap: {
     /** null: one is made. */
     readonly workspaceId: string | null;
@@ -176,6 +199,11 @@ export function readConfig(
     isAuditLogEnabled: parse('AUDIT_LOG_ENABLED', false, parseSwitch),
     sessionMaxAgeSeconds: parse('SESSION_MAX_AGE', 0, parseSessionMaxAge),
     mailFrom: parse('MAIL_FROM', { name: '', address: '' }, parseMailFrom),
+    webhooks: {
+      allowedTargets: parse('WEBHOOK_ALLOWED_TARGETS', { hosts: [], networks: [] }, parseAllowedTargets),
+      attemptsMax: parse('WEBHOOK_ATTEMPTS', 1, parseAttempts),
+      allowsInternalTargets: parse('DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS', false, parseSwitch),
+    },
     bootstrap: {
       workspaceId: parse('BOOTSTRAP_WORKSPACE_ID', null, parseWorkspaceId),
       email: parse('BOOTSTRAP_EMAIL', '', parseEmail),
@@ -247,6 +275,16 @@ function parseMailFrom(value: string): MailAddress {
 function parseSwitch(value: string): boolean {
   if (value !== '0' && value !== '1') throw new Error(`"${value}" is neither 0 nor 1`);
   return value === '1';
+}
+
+const WEBHOOK_ATTEMPTS_MAX = 20;
+
+function parseAttempts(value: string): number {
+  const attempts = Number(value);
+  if (!/^\d{1,2}$/.test(value) || attempts < 1 || attempts > WEBHOOK_ATTEMPTS_MAX) {
+    throw new Error(`"${value}" is not a number of attempts from 1 to ${WEBHOOK_ATTEMPTS_MAX}`);
+  }
+  return attempts;
 }
 
 const SESSION_SECONDS_MIN: Seconds = 60;

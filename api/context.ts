@@ -5,6 +5,9 @@ import type { Passwords } from '#api/auth/password.ts';
 import type { Signer } from '#api/auth/signer.ts';
 import type { Config } from '#api/config.ts';
 import type { Database } from '#api/db/schema.ts';
+import type { Sender } from '#api/events/sender.ts';
+import type { Signal } from '#api/events/signal.ts';
+import type { Targets } from '#api/events/targets.ts';
 import type { Random } from '#api/ids.ts';
 import type { Limiter } from '#api/limits/limiter.ts';
 import type { Mailer } from '#api/mail/mailer.ts';
@@ -26,4 +29,10 @@ export interface Context {
   readonly mailer: Mailer;
   /** Failed logins. */
   readonly audit: AuditLog;
+  /** Where webhooks may point. */
+  readonly targets: Targets;
+  /** Hands messages to receivers of webhooks. */
+  readonly sender: Sender;
+  /** To be notified after a commit that wrote events or made a delivery due, see events/outbox.ts. */
+  readonly outbox: Signal;
 }

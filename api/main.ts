@@ -16,6 +16,12 @@ import { ConfigError, readConfig } from './config.ts';
 import type { Context } from './context.ts';
 import { DatabaseUnavailable, openDatabase } from './db/database.ts';
 import { migrate, SchemaTooNew } from './db/migrate.ts';
+import { resolveName } from './events/resolve.ts';
+import { createSender } from './events/sender.ts';
+import { createSignal } from './events/signal.ts';
+import { createTargets } from './events/targets.ts';
+import { startUpkeep } from './events/upkeep.ts';
+import { startWorker } from './events/worker.ts';
 import { createLimiter, openCounters } from './limits/limiter.ts';
 import { createMailer } from './mail/mailer.ts';
 import { createSmtpTransport } from './mail/smtp.ts';
@@ -38,6 +44,11 @@ async function start(): Promise<void> {
   const limits = createLimiter({ counters, signer, isDisabled, log });
   const transport = secrets.smtpUrl === null ? null : createSmtpTransport(secrets.smtpUrl, config.mailFrom);
   const mailer = createMailer({ db, transport, clock: Date.now, random: randomBytes, log });
+  const targets = createTargets({
+    allowed: config.webhooks.allowedTargets,
+    allowsInternal: config.webhooks.allowsInternalTargets,
+    resolve: resolveName,
+  });
   const context: Context = {
     config,
     db,
@@ -49,11 +60,18 @@ async function start(): Promise<void> {
     limits,
     mailer,
     audit: createAuditLog({ isEnabled, db, counters, signer, clock: Date.now, random: randomBytes, log }),
+    targets,
+    sender: createSender(targets),
+    outbox: createSignal(),
   };
   // Fastify's own words at level info are one line, which is said below for people to read.
   const app = await buildApp(context, log.level === 'info' ? log.child({}, { level: 'warn' }) : log);
   const address = await app.listen({ port: config.port, host: config.host });
+  const worker = startWorker(context, log);
+  const upkeep = startUpkeep(context, log);
   stopOnSignals(app, async () => {
+    await Promise.all([worker.stop(), upkeep.stop()]);
+    await context.sender.close();
     await mailer.close();
     await limits.close();
     await counters.close();

@@ -24,6 +24,7 @@ t.test('an empty environment gives every default, and no secret', async (t) => {
     isAuditLogEnabled: false,
     sessionMaxAgeSeconds: 86_400,
     mailFrom: { name: 'Floodgate', address: 'noreply@localhost' },
+    webhooks: { allowedTargets: { hosts: [], networks: [] }, allowsInternalTargets: false, attemptsMax: 8 },
     bootstrap: { workspaceId: null, email: 'owner@example.com' },
   });
   t.equal(config.trustedProxies.kind, 'cidrs');

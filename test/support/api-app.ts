@@ -13,6 +13,9 @@ import { readConfig } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
 import { openDatabase } from '#api/db/database.ts';
 import { migrate } from '#api/db/migrate.ts';
+import { createSender } from '#api/events/sender.ts';
+import { createSignal } from '#api/events/signal.ts';
+import { createTargets, type Resolve } from '#api/events/targets.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { createLimiter, openCounters } from '#api/limits/limiter.ts';
 import { createMailer } from '#api/mail/mailer.ts';
@@ -74,6 +77,8 @@ export interface ApiOptions {
   readonly clock?: Clock;
   /** Log lines of the parts that log. */
   readonly log?: Logger;
+  /** The DNS. Without one, every name has the same public address. */
+  readonly resolve?: Resolve;
 }
 
 export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
@@ -98,6 +103,11 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   const signer = createSigner(Buffer.from('a secret of the tests'));
   const counters = openCounters(secrets.redisUrl, clock, log);
   const transport = secrets.smtpUrl === null ? null : createSmtpTransport(secrets.smtpUrl, config.mailFrom);
+  const targets = createTargets({
+    allowed: config.webhooks.allowedTargets,
+    allowsInternal: config.webhooks.allowsInternalTargets,
+    resolve: options.resolve ?? (async () => ['93.184.215.14']),
+  });
   const standard: Context = {
     config,
     db,
@@ -117,6 +127,9 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       random,
       log,
     }),
+    targets,
+    sender: createSender(targets),
+    outbox: createSignal(),
   };
   const context: Context = { ...standard, ...options.parts?.(standard) };
   await bootstrap(context, secrets);
@@ -194,6 +207,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     },
     async close() {
       await app.close();
+      await context.sender.close();
       await context.mailer.close();
       await context.limits.close();
       await counters.close();

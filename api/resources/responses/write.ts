@@ -7,6 +7,7 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
+import { recordEvents } from '#api/events/outbox.ts';
 import { newId } from '#api/ids.ts';
 import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
 import { findDisplay } from '#api/resources/displays/store.ts';
@@ -81,8 +82,9 @@ export async function createResponse(
       if (isUniqueViolation(error)) throw given.singleUseId === null ? displayTaken() : alreadySubmitted();
       throw error;
     }
-    return { response: made, isCompleted: await completeWhenDue(trx, context, survey, made) };
+    return { response: made, isCompleted: await settleChange(trx, context, 'responseCreated', survey, made) };
   });
+  context.outbox.notify();
   if (isCompleted) context.states.purge(survey);
   return response;
 }
@@ -115,8 +117,12 @@ export async function changeResponse(
       language: change.language ?? stored.language,
     };
     await updateResponse(trx, changed);
-    return { response: changed, isCompleted: await completeWhenDue(trx, context, survey, changed) };
+    return {
+      response: changed,
+      isCompleted: await settleChange(trx, context, 'responseUpdated', survey, changed),
+    };
   });
+  context.outbox.notify();
   if (isCompleted) context.states.purge(survey);
   return response;
 }
@@ -146,6 +152,19 @@ async function checkDisplay(
   if (display.contactId !== null && contact !== null && display.contactId !== contact.id) {
     throw badRequest('Display belongs to another contact');
   }
+}
+
+/** What a change brings about, in its transaction. @returns whether it ended the survey */
+async function settleChange(
+  trx: Kysely<Database>,
+  context: Context,
+  kind: 'responseCreated' | 'responseUpdated',
+  survey: Survey,
+  response: Response,
+): Promise<boolean> {
+  const isSurveyCompleted = await completeWhenDue(trx, context, survey, response);
+  await recordEvents(trx, context, { kind, response, survey, isSurveyCompleted });
+  return isSurveyCompleted;
 }
 
 /** `autoComplete`: so many finished responses end the survey (contract webhooks-and-events.md §1). */

@@ -1,0 +1,34 @@
+/** One attempt at one delivery: sign what is to be said now, send it, and tell how it went. */
+import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Leased } from './lease.ts';
+import { bodyOf } from './payload.ts';
+import type { Outcome, Sender } from './sender.ts';
+import { signedHeaders } from './signature.ts';
+
+export interface Attempt extends Outcome {
+  readonly startedAt: Millis;
+  readonly duration: Millis;
+}
+
+export async function attemptDelivery(
+  { sender, clock }: { readonly sender: Sender; readonly clock: Clock },
+  { id, url, secret, webhookId, payload }: Pick<Leased, 'id' | 'url' | 'secret' | 'webhookId' | 'payload'>,
+): Promise<Attempt> {
+  return attempt({ sender, clock }, { id, url, secret, body: bodyOf(webhookId, payload) });
+}
+
+/** @param message the body as it is sent, and the id that every attempt at it shares */
+export async function attempt(
+  { sender, clock }: { readonly sender: Sender; readonly clock: Clock },
+  message: {
+    readonly id: string;
+    readonly url: string;
+    readonly secret: string | null;
+    readonly body: string;
+  },
+): Promise<Attempt> {
+  const startedAt = clock();
+  const headers = signedHeaders({ ...message, time: startedAt });
+  const outcome = await sender.send({ url: message.url, headers, body: message.body });
+  return { ...outcome, startedAt, duration: Math.max(clock() - startedAt, 0) };
+}

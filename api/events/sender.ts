@@ -1,0 +1,190 @@
+/**
+ * One attempt at handing a message to a receiver. The only file that knows undici.
+ *
+ * The attempt is bounded in everything: time for the whole of it, how much of the reply is read, and where the
+ * connection may lead. Names are looked up through `Targets`, by the connection itself, and literal addresses are judged
+ * before a socket is opened. A redirect is an answer like any other: nobody follows it.
+ */
+import { isIP, type LookupFunction } from 'node:net';
+import { Agent, buildConnector, request } from 'undici';
+import type { Millis } from '#gateway/clock.ts';
+import type { Targets } from './targets.ts';
+
+export interface Message {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON */
+  readonly body: string;
+}
+
+export interface Outcome {
+  readonly isDelivered: boolean;
+  /** null: there was no answer. */
+  readonly statusCode: number | null;
+  /** The first KiB of the answer's body; null when there was no answer. */
+  readonly reply: string | null;
+  /** Why it failed, where the status alone does not say; fit for whoever owns the webhook. */
+  readonly error: string | null;
+}
+
+export interface Sender {
+  /** Never rejects: a receiver that fails is an outcome. */
+  send(message: Message): Promise<Outcome>;
+  close(): Promise<void>;
+}
+
+/** For the whole attempt, from the lookup of the name to the end of what is read (contract §5). */
+export const ATTEMPT_TIMEOUT: Millis = 5_000;
+const REPLY_BYTES_MAX = 1_024;
+/** Shorter than receivers usually keep idle connections, so that we are not the ones surprised. */
+const KEEP_ALIVE: Millis = 4_000;
+const ANSWER_HEADER_BYTES_MAX = 16_384;
+
+/** The target is none that we connect to; the message is one of the contract's texts. */
+class TargetRefused extends Error {
+  constructor(reason: string) {
+    super(reason);
+    this.name = 'TargetRefused';
+  }
+}
+
+export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEOUT): Sender {
+  const agent = new Agent({
+    connect: checkedConnector(targets, timeoutMs),
+    allowH2: false,
+    keepAliveTimeout: KEEP_ALIVE,
+    keepAliveMaxTimeout: KEEP_ALIVE,
+    maxHeaderSize: ANSWER_HEADER_BYTES_MAX,
+  });
+
+  return {
+    close: () => agent.destroy(),
+    async send({ url, headers, body }) {
+      const signal = AbortSignal.timeout(timeoutMs);
+      try {
+        const verdict = await targets.judge(url);
+        if (verdict.kind === 'refused') throw new TargetRefused(verdict.reason);
+        const { address, authorization } = withoutCredentials(new URL(url));
+        const answer = await request(address, {
+          dispatcher: agent,
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            'user-agent': 'Floodgate-Webhooks/1',
+            'accept-encoding': 'identity',
+            ...authorization,
+            ...headers,
+          },
+          body,
+          signal,
+        });
+        const reply = await firstBytes(answer.body);
+        return judged(answer.statusCode, reply);
+      } catch (error) {
+        return { isDelivered: false, statusCode: null, reply: null, error: explain(error, timeoutMs) };
+      }
+    },
+  };
+}
+
+/** 2xx only (contract §5). */
+function judged(statusCode: number, reply: string): Outcome {
+  const isRedirect = statusCode >= 300 && statusCode < 400;
+  return {
+    isDelivered: statusCode >= 200 && statusCode < 300,
+    statusCode,
+    reply,
+    error: isRedirect ? 'Redirects are not followed; give the webhook the address that answers' : null,
+  };
+}
+
+function checkedConnector(targets: Targets, timeoutMs: Millis): buildConnector.connector {
+  const lookup: LookupFunction = (hostname, options, callback) => {
+    targets.addressesOf(hostname).then(
+      (verdict) => {
+        if (verdict.kind === 'refused') return callback(new TargetRefused(verdict.reason), '');
+        const found = verdict.addresses.map((address) => ({ address, family: isIP(address) }));
+        const [first] = found;
+        if (options.all === true) return callback(null, found);
+        callback(null, first?.address ?? '', first?.family ?? 0);
+      },
+      (error: Error) => callback(error, ''),
+    );
+  };
+  const connect = buildConnector({ timeout: timeoutMs, lookup, allowH2: false, autoSelectFamily: true });
+  return (options, callback) => {
+    const host = options.hostname.replace(/^\[(.*)\]$/, '$1');
+    // Literal addresses are not looked up, so they are judged here.
+    if (isIP(host) === 0) return connect(options, callback);
+    targets.addressesOf(host).then(
+      (verdict) => {
+        if (verdict.kind === 'refused') callback(new TargetRefused(verdict.reason), null);
+        else connect(options, callback);
+      },
+      (error: Error) => callback(error, null),
+    );
+  };
+}
+
+/** Credentials of a URL travel in a header, as clients of HTTP do it (RFC 9110 11.7). */
+function withoutCredentials(url: URL): { address: URL; authorization: Record<string, string> } {
+  const { username, password } = url;
+  if (username === '' && password === '') return { address: url, authorization: {} };
+  const address = new URL(url);
+  address.username = '';
+  address.password = '';
+  const credentials = `${decoded(username)}:${decoded(password)}`;
+  return {
+    address,
+    authorization: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
+  };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A stray % is meant literally.
+    return text;
+  }
+}
+
+/** The status has decided already: what goes wrong while reading only shortens what is kept. */
+async function firstBytes(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length >= REPLY_BYTES_MAX) break;
+    }
+  } catch {
+    // Cut off or out of time.
+  }
+  // PostgreSQL stores no NUL in text.
+  return Buffer.concat(chunks).subarray(0, REPLY_BYTES_MAX).toString('utf8').replaceAll('\0', '\uFFFD');
+}
+
+const sentences: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'The connection was refused',
+  ECONNRESET: 'The connection was closed before an answer',
+  UND_ERR_SOCKET: 'The connection was closed before an answer',
+  EHOSTUNREACH: 'The address cannot be reached',
+  ENETUNREACH: 'The address cannot be reached',
+  UND_ERR_HEADERS_OVERFLOW: 'The headers of the answer are too long',
+};
+
+/** Words of ours: those of libraries name addresses, which are not everybody's business. */
+function explain(error: unknown, timeoutMs: Millis): string {
+  if (error instanceof TargetRefused) return error.message;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const name = error instanceof Error ? error.name : '';
+  if (name === 'TimeoutError' || name === 'AbortError' || code === 'UND_ERR_CONNECT_TIMEOUT') {
+    return `No answer within ${timeoutMs / 1_000} s`;
+  }
+  if (code.startsWith('HPE_')) return 'The answer is not HTTP';
+  return (
+    sentences[code] ?? (code === '' ? 'The request failed' : `The request failed (${code.slice(0, 64)})`)
+  );
+}

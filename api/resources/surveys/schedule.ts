@@ -1,0 +1,63 @@
+/**
+ * Surveys that start and end by themselves, at `publishOn` and `closeOn` (contract management-api.md §3.1). The dates are
+ * columns beside the document, so that those that have come are found in an index.
+ *
+ * A survey ends when its date has come, whatever it was doing; a draft stays a draft. It starts when it is `scheduled`, or
+ * a draft whose date was still to come when it was last written: a date that was past already is history, not a wish.
+ */
+import type { Kysely } from 'kysely';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+
+/** Whose state has changed. */
+export interface Moved {
+  readonly workspaceId: string;
+}
+
+/** Both are cut to so many at a time; the next call goes on. */
+const SURVEYS_MAX = 200;
+
+/** Ends what is due. */
+export async function closeDueSurveys(db: Kysely<Database>, now: Timestamp): Promise<readonly Moved[]> {
+  return db
+    .updateTable('surveys')
+    .set({ status: 'completed', updatedAt: now })
+    .where('id', 'in', dueToClose(db, now))
+    .where('status', 'in', ['scheduled', 'inProgress', 'paused'])
+    .returning('workspaceId')
+    .execute();
+}
+
+/** Starts what is due, unless its end is due as well. */
+export async function publishDueSurveys(db: Kysely<Database>, now: Timestamp): Promise<readonly Moved[]> {
+  return db
+    .updateTable('surveys')
+    .set({ status: 'inProgress', updatedAt: now })
+    .where('id', 'in', dueToPublish(db, now))
+    .where('status', 'in', ['scheduled', 'draft'])
+    .returning('workspaceId')
+    .execute();
+}
+
+export function dueToClose(db: Kysely<Database>, now: Timestamp) {
+  return db
+    .selectFrom('surveys')
+    .select('id')
+    .where('status', 'in', ['scheduled', 'inProgress', 'paused'])
+    .where('closeOn', '<=', now)
+    .where('archivedAt', 'is', null)
+    .limit(SURVEYS_MAX);
+}
+
+export function dueToPublish(db: Kysely<Database>, now: Timestamp) {
+  return db
+    .selectFrom('surveys')
+    .select('id')
+    .where('status', 'in', ['scheduled', 'draft'])
+    .where('publishOn', '<=', now)
+    .where('archivedAt', 'is', null)
+    .where((where) => where.or([where('closeOn', 'is', null), where('closeOn', '>', now)]))
+    .where((where) =>
+      where.or([where('status', '=', 'scheduled'), where('publishOn', '>', where.ref('updatedAt'))]),
+    )
+    .limit(SURVEYS_MAX);
+}
