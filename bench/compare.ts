@@ -12,7 +12,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { viaAutocannon } from './load/autocannon.ts';
 import { wrk } from './load/wrk.ts';
-import { measure, type Slice, type Subject } from './measure.ts';
+import { measure, notTheJob, type Slice, type Subject } from './measure.ts';
 import { freePort, Processes } from './processes.ts';
 import { rounded } from './report/text.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
@@ -102,7 +102,11 @@ class Comparison {
         for (let i = 0; i < subjects.length; i++) {
           const at = (i + round) % subjects.length;
           const subject = subjects[at];
-          if (subject !== undefined) slices[at] = await measure(subject, scenario, driver, seconds);
+          if (subject === undefined) continue;
+          const slice = await measure(subject, scenario, driver, seconds);
+          const fault = notTheJob(slice, scenario, subject.store !== null);
+          if (fault !== null) throw new Error(`${this.#versions[at]?.name} in ${scenario.name}: ${fault}`);
+          slices[at] = slice;
         }
         const [old, new_, alone] = slices;
         if (old !== undefined && new_ !== undefined && alone !== undefined) trios.push([old, new_, alone]);

@@ -28,6 +28,21 @@ export interface Subject {
 
 const MB = 1_048_576;
 
+/** 64 connections can share one script of at least three commands; a probe of a lost store is far rarer than this. */
+const COMMANDS_PER_REQUEST_MIN = 0.01;
+
+/**
+ * A limiter that has lost its Redis, or cannot use it, lets requests through and looks fast. Such figures are of
+ * another job, and are refused.
+ *
+ * @returns what is wrong, or null
+ */
+export function notTheJob(slice: Slice, scenario: Scenario, countsInRedis: boolean): string | null {
+  if (!countsInRedis || scenario.storeDown || scenario.limits === 0 || scenario.expect === 'denied')
+    return null;
+  return slice.redisCommands >= COMMANDS_PER_REQUEST_MIN ? null : 'it did not count in its Redis';
+}
+
 export async function measure(
   subject: Subject,
   scenario: Scenario,

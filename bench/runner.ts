@@ -7,7 +7,7 @@ import { viaAutocannon } from './load/autocannon.ts';
 import type { Driver } from './load/load.ts';
 import { paced } from './load/paced.ts';
 import { wrk } from './load/wrk.ts';
-import { measure, type Slice, type Subject } from './measure.ts';
+import { measure, notTheJob, type Slice, type Subject } from './measure.ts';
 import type { BenchOptions } from './options.ts';
 import { usageOf } from './proc.ts';
 import { freePort, type Processes } from './processes.ts';
@@ -42,6 +42,19 @@ const WARM_SECONDS = 2;
 /** So many keys a second are made known before anything is measured. */
 const WARM_KEYS_PER_SECOND = 10_000;
 const BREATH_MS = 100;
+
+const WITHOUT_FIGURES: Slice = {
+  requestsPerSecond: Number.NaN,
+  cpuUs: Number.NaN,
+  redisCpuUs: Number.NaN,
+  totalCpuUs: Number.NaN,
+  redisCommands: Number.NaN,
+  p50Ms: Number.NaN,
+  p99Ms: Number.NaN,
+  rssMb: Number.NaN,
+  refusedShare: Number.NaN,
+  errors: Number.NaN,
+};
 
 export class Runner {
   readonly #options: BenchOptions;
@@ -86,7 +99,11 @@ export class Runner {
           const target = running[(i + round) % running.length];
           if (target === undefined) continue;
           await new Promise((resolve) => setTimeout(resolve, BREATH_MS));
-          target.result.slices.push(await measure(target.subject, scenario, driver, seconds));
+          const slice = await measure(target.subject, scenario, driver, seconds);
+          const fault = notTheJob(slice, scenario, peerOf(target.result.name)?.countsInRedis ?? false);
+          // Kept in its place, or the pairs of later rounds would no longer be of one round.
+          target.result.slices.push(fault === null ? slice : WITHOUT_FIGURES);
+          if (fault !== null) leftOut.push(`${target.result.name} in round ${round + 1}: ${fault}`);
           this.#progress.step(`${scenario.name}: round ${round + 1} of ${rounds}, ${target.result.name}`);
         }
       }

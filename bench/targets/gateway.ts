@@ -65,6 +65,7 @@ function gateway(name: PeerName, label: string, bare: boolean): Peer {
     name,
     label,
     usesRedis: true,
+    countsInRedis: !bare,
     missing: () => missing('redis-server', 'redis-server'),
     start: (launch) => startGateway(launch, ROOT, { bare }),
   };

@@ -47,6 +47,7 @@ export const HAPROXY: Peer = {
   name: 'haproxy',
   label: 'HAProxy stick table',
   usesRedis: false,
+  countsInRedis: false,
   missing: () => missing('haproxy', 'haproxy'),
   start(launch) {
     const file = join(launch.directory, `haproxy-${launch.port}.cfg`);

@@ -50,6 +50,7 @@ export const NGINX_PLAIN: Peer = {
   name: 'nginx-plain',
   label: 'NGINX, no limit',
   usesRedis: false,
+  countsInRedis: false,
   missing: () => missing('nginx', 'nginx'),
   start: (launch) => start('nginx-plain', launch, {}),
 };
@@ -59,6 +60,7 @@ export const NGINX_LIMIT_REQ: Peer = {
   name: 'nginx-limit-req',
   label: 'NGINX limit_req',
   usesRedis: false,
+  countsInRedis: false,
   missing: () => missing('nginx', 'nginx'),
   start(launch) {
     const rate = launch.scenario.expect === 'allowed' ? '1000000r/s' : `${LOW_LIMIT}r/m`;
@@ -74,6 +76,7 @@ export const NGINX_LUA: Peer = {
   name: 'nginx-lua',
   label: 'NGINX + Lua + Redis',
   usesRedis: true,
+  countsInRedis: true,
   missing: missingLua,
   start: (launch) =>
     start('nginx-lua', launch, {

@@ -9,6 +9,7 @@ function nodePeer(name: PeerName, label: string): Peer {
     name,
     label,
     usesRedis: true,
+    countsInRedis: true,
     missing: () => missingNpmPeers() ?? missing('redis-server', 'redis-server'),
     start: ({ processes, scenario, port, upstreamPort, redisPort }) =>
       processes.start(

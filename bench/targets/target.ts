@@ -17,6 +17,8 @@ export interface Peer {
   readonly name: PeerName;
   readonly label: string;
   readonly usesRedis: boolean;
+  /** Every admitted request is counted there. */
+  readonly countsInRedis: boolean;
   /** null when it can run here, else one line that says what to install. */
   missing(): string | null;
   start(launch: Launch): Promise<Started>;
