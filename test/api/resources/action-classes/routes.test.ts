@@ -1,0 +1,266 @@
+import t from 'tap';
+import { newId } from '#api/ids.ts';
+import { insertActionClass, listActionClassesOf } from '#api/resources/action-classes/store.ts';
+import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { planOf, queriesOf } from '#test/support/query-plan.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const { db, random, clock } = api.context;
+const path = '/api/v1/management/action-classes';
+await api.addWorkspace('ws2', 'env2');
+const both = await api.addKey({ [workspaceId]: 'manage', ws2: 'manage' });
+const now = (): string => new Date(clock()).toISOString();
+
+const code = (fields: Record<string, unknown> = {}) => ({
+  workspaceId,
+  name: 'Sign up',
+  type: 'code',
+  key: 'signup',
+  ...fields,
+});
+const page = { type: 'pageView', urlFilters: [{ value: '/pricing', rule: 'exactMatch' }] };
+const send = (body: unknown) => api.manage('POST', path, body);
+const add = async (fields: Record<string, unknown>) => (await send(code(fields))).json.data;
+
+t.test('POST 200: by code, with every field', async (t) => {
+  const reply = await send(code({ unknown: 1, noCodeConfig: page }));
+  t.equal(reply.status, 200);
+  const { id } = reply.json.data;
+  t.match(id, /^c[0-9a-z]{24}$/);
+  t.strictSame(reply.json.data, {
+    id,
+    environmentId: workspaceId,
+    workspaceId,
+    name: 'Sign up',
+    description: null,
+    type: 'code',
+    key: 'signup',
+    noCodeConfig: null,
+    createdAt: now(),
+    updatedAt: now(),
+  });
+  t.strictSame((await api.manage('GET', `${path}/${id}`)).json, reply.json);
+});
+
+t.test('POST 200: every kind without code', async (t) => {
+  const urlFilters = [
+    { value: 'https://shop.example/x', rule: 'startsWith' },
+    { value: 'cart', rule: 'notContains' },
+    { value: '^/a+$', rule: 'matchesRegex' },
+  ];
+  const configs = [
+    { type: 'click', urlFilters, elementSelector: { cssSelector: '.buy' } },
+    { type: 'click', urlFilters: [], urlFiltersConnector: 'and', elementSelector: { innerHtml: 'Buy' } },
+    { type: 'pageView', urlFilters },
+    { type: 'exitIntent', urlFilters },
+    { type: 'fiftyPercentScroll', urlFilters },
+    { type: 'pageDwell', urlFilters, timeInSeconds: 3_600 },
+  ];
+  for (const [i, noCodeConfig] of configs.entries()) {
+    const reply = await send({
+      environmentId: workspaceId,
+      name: `No code ${i}`,
+      type: 'noCode',
+      key: 'ignored',
+      description: 'Described',
+      noCodeConfig: { ...noCodeConfig, unknown: 1 },
+    });
+    t.equal(reply.status, 200, reply.text);
+    t.strictSame(reply.json.data.noCodeConfig, noCodeConfig, 'unknown keys are dropped');
+    t.match(reply.json.data, { key: null, type: 'noCode', description: 'Described' });
+  }
+});
+
+t.test('POST 400: each mistake under its path', async (t) => {
+  const noCode = (config: unknown) => ({ workspaceId, name: 'x', type: 'noCode', noCodeConfig: config });
+  const cases: readonly (readonly [unknown, Record<string, unknown>])[] = [
+    [{ workspaceId }, { name: 'Required', type: 'Required' }],
+    [code({ name: '' }), { name: String }],
+    [code({ type: 'automatic' }), { type: 'must be one of code, noCode' }],
+    [code({ key: null }), { key: 'Required' }],
+    [code({ key: '' }), { key: String }],
+    [noCode(null), { noCodeConfig: 'Required' }],
+    [noCode({}), { 'noCodeConfig.type': /must be one of click, pageView/ }],
+    [noCode({ type: 'toString' }), { 'noCodeConfig.type': String }],
+    [noCode({ type: 'pageView' }), { 'noCodeConfig.urlFilters': 'Required' }],
+    [
+      noCode({ ...page, urlFilters: [{ value: 'x', rule: 'y' }] }),
+      { 'noCodeConfig.urlFilters.0.rule': /must be one of/ },
+    ],
+    [
+      noCode({ ...page, urlFilters: [{ value: 'x', rule: 'exactMatch' }] }),
+      { 'noCodeConfig.urlFilters.0.value': /Start with/ },
+    ],
+    [
+      noCode({ ...page, urlFilters: [{ value: '(', rule: 'matchesRegex' }] }),
+      { 'noCodeConfig.urlFilters.0.value': /regular/ },
+    ],
+    [
+      noCode({ type: 'pageDwell', urlFilters: [], timeInSeconds: 3_601 }),
+      { 'noCodeConfig.timeInSeconds': String },
+    ],
+    [noCode({ type: 'click', urlFilters: [] }), { 'noCodeConfig.elementSelector': 'Required' }],
+    [
+      noCode({ type: 'click', urlFilters: [], elementSelector: {} }),
+      { 'noCodeConfig.elementSelector': /cssSelector or/ },
+    ],
+  ];
+  for (const [body, details] of cases) {
+    const reply = await send(body);
+    t.equal(reply.status, 400, reply.text);
+    t.match(reply.json, {
+      code: 'bad_request',
+      message: 'Fields are missing or incorrectly formatted',
+      details,
+    });
+    t.equal(Object.keys(reply.json.details).length, Object.keys(details).length, reply.text);
+  }
+});
+
+t.test('POST scope: missing, not a string, unknown, out of reach', async (t) => {
+  t.equal((await send({ name: 'x' })).json.message, 'workspaceId must be provided');
+  t.equal((await send(code({ workspaceId: 1 }))).json.message, 'workspaceId must be a string');
+  t.equal((await send(code({ workspaceId: 'nope' }))).json.details.resource_type, 'Workspace');
+  t.equal((await send(code({ workspaceId: 'env2' }))).status, 401);
+});
+
+t.test('POST and PUT 409: a name or a key that is taken', async (t) => {
+  const first = await add({ name: 'Taken', key: 'taken' });
+  const other = await add({ name: 'Other', key: 'other' });
+  const taken: readonly (readonly [Record<string, unknown>, string])[] = [
+    [{ name: 'Taken', key: 'new' }, 'Action with name Taken already exists'],
+    [{ name: 'New', key: 'taken' }, 'Action with key taken already exists'],
+  ];
+  for (const [fields, message] of taken) {
+    for (const reply of [
+      await send(code(fields)),
+      await api.manage('PUT', `${path}/${other.id}`, code(fields)),
+    ]) {
+      t.equal(reply.status, 409);
+      t.strictSame(reply.json, { code: 'conflict', message, details: {} });
+    }
+  }
+  t.equal(
+    (await api.manage('PUT', `${path}/${first.id}`, code({ name: 'Taken', key: 'taken' }))).status,
+    200,
+    'its own',
+  );
+});
+
+t.test(
+  'PUT 200: the whole of it; 404 comes before the body, 400 when it is another workspace’s',
+  async (t) => {
+    const made = await add({ name: 'Change me', key: 'change-me', description: 'old' });
+    api.advance(5);
+    const reply = await api.manage('PUT', `${path}/${made.id}`, {
+      workspaceId,
+      name: 'Changed',
+      type: 'noCode',
+      noCodeConfig: page,
+    });
+    t.strictSame(reply.json.data, {
+      ...made,
+      name: 'Changed',
+      type: 'noCode',
+      key: null,
+      description: null,
+      noCodeConfig: page,
+      updatedAt: now(),
+    });
+    t.strictSame((await api.manage('GET', `${path}/${made.id}`)).json.data, reply.json.data);
+    const unknown = await api.manage('PUT', `${path}/cnothing`, '{ not JSON');
+    t.equal(unknown.status, 404);
+    t.strictSame(unknown.json.details, { resource_id: 'cnothing', resource_type: 'Action Class' });
+    t.equal(
+      (await api.manage('PUT', `${path}/${made.id}`, { name: 'x' })).json.message,
+      'workspaceId must be provided',
+    );
+    const moved = await api.client('PUT', `${path}/${made.id}`, code({ workspaceId: 'ws2' }), {
+      'x-api-key': both,
+    });
+    t.equal(moved.json.message, 'Action class is part of another workspace');
+  },
+);
+
+t.test('DELETE 200: what was deleted; surveys lose the trigger, SDKs see it at once', async (t) => {
+  const made = await add({ name: 'Gone', key: 'gone' });
+  const survey = await addSurvey(api, { type: 'app', triggers: [{ actionClass: { id: made.id } }] });
+  const names = async (): Promise<string[]> => {
+    const { data } = (await api.client('GET', `/api/v1/client/${workspaceId}/environment`)).json;
+    return data.actionClasses.map(({ name }: { name: string }) => name);
+  };
+  t.ok((await names()).includes('Gone'), 'the state was refreshed by the write');
+  const reply = await api.manage('DELETE', `${path}/${made.id}`);
+  t.strictSame(reply.json, { data: made });
+  t.notOk((await names()).includes('Gone'));
+  t.strictSame((await api.manage('GET', `/api/v1/management/surveys/${survey.id}`)).json.data.triggers, []);
+  t.equal((await api.manage('DELETE', `${path}/${made.id}`)).status, 404);
+});
+
+t.test('400: what is built in stays as it is', async (t) => {
+  const row = {
+    workspaceId,
+    createdAt: now(),
+    updatedAt: now(),
+    description: null,
+    key: null,
+    noCodeConfig: null,
+  };
+  const builtIn = { ...row, id: newId(random), name: 'New Session', type: 'automatic' as const };
+  await insertActionClass(db, builtIn);
+  t.equal((await api.manage('GET', `${path}/${builtIn.id}`)).json.data.type, 'automatic');
+  const deleted = await api.manage('DELETE', `${path}/${builtIn.id}`);
+  t.equal(deleted.status, 400);
+  t.equal(deleted.json.message, 'Automatic action classes cannot be deleted');
+  t.equal(
+    (await api.manage('PUT', `${path}/${builtIn.id}`, code())).json.message,
+    'Automatic action classes cannot be updated',
+  );
+});
+
+t.test('GET list 200: of every workspace that the key reaches, the oldest first', async (t) => {
+  api.advance(1);
+  const foreign = await api.client('POST', path, code({ workspaceId: 'env2' }), { 'x-api-key': both });
+  t.match(
+    foreign.json.data,
+    { workspaceId: 'ws2', environmentId: 'env2' },
+    'names are unique per workspace only',
+  );
+  api.advance(1);
+  const last = await add({ name: 'Last', key: 'last' });
+  const all = (await api.client('GET', path, undefined, { 'x-api-key': both })).json.data;
+  t.strictSame(all.slice(-2), [foreign.json.data, last]);
+  const own = (await api.manage('GET', path)).json.data;
+  t.equal(own.length, all.length - 1);
+  const times: string[] = own.map(({ createdAt }: { createdAt: string }) => createdAt);
+  t.strictSame(times, times.toSorted());
+  t.equal((await api.manage('GET', `${path}/${foreign.json.data.id}`)).status, 401);
+});
+
+t.test('POST 403: a workspace has at most 500', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  const row = {
+    workspaceId,
+    createdAt: now(),
+    updatedAt: now(),
+    description: null,
+    key: null,
+    noCodeConfig: null,
+  };
+  for (let i = 0; i < 500; i += 1) {
+    await insertActionClass(fresh.context.db, { ...row, id: newId(random), name: `a${i}`, type: 'code' });
+  }
+  const reply = await fresh.manage('POST', path, code());
+  t.equal(reply.status, 403);
+  t.match(reply.json, { code: 'forbidden', message: /500 action classes/ });
+});
+
+t.test('the list reads an index', async (t) => {
+  const [query] = await queriesOf(db, (on) => listActionClassesOf(on, ['ws1']));
+  if (query === undefined) return t.fail('no query');
+  t.strictSame(await planOf(db, query), [
+    'SEARCH actionClasses USING INDEX actionClasses_list (workspaceId=?)',
+  ]);
+});
