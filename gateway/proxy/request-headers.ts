@@ -15,7 +15,7 @@ export type UpstreamRequest =
 export interface RequestOrigin {
   /** The socket's peer, as text. */
   readonly peer: string;
-  /** The peer is a proxy whose X-Forwarded-Proto and -Host we believe. */
+  /** The peer is a proxy whose X-Forwarded-Proto and -Host, Forwarded and X-Real-IP we believe. */
   readonly trusted: boolean;
 }
 
@@ -30,6 +30,9 @@ const SPECIAL = new NameSet([
   'x-forwarded-for',
   'x-forwarded-proto',
   'x-forwarded-host',
+  // Claims about the client in other words. Strangers make none.
+  'forwarded',
+  'x-real-ip',
 ]);
 /** Only the gateway speaks in these. */
 const RESERVED = /^x-gateway-/i;
@@ -86,6 +89,10 @@ export function upstreamHeaders(
         break;
       case 'x-forwarded-host':
         forwardedHost = value;
+        break;
+      case 'forwarded':
+      case 'x-real-ip':
+        if (origin.trusted) headers.push(name, value);
         break;
     }
   }

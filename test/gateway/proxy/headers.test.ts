@@ -94,12 +94,17 @@ t.test(
   async (t) => {
     const upstream = await startUpstream(t);
     const fields =
-      'Host: app.test\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-For: 192.0.2.2\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: outside.test\r\nConnection: x-forwarded-for\r\n';
+      'Host: app.test\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-For: 192.0.2.2\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: outside.test\r\nForwarded: for=192.0.2.3\r\nX-Real-IP: 192.0.2.4\r\nConnection: x-forwarded-for\r\n';
     const stranger = await startTestGateway(t, { upstream: upstream.origin });
     const one = await seenBy(stranger.port, fields);
     t.same(values(one, 'x-forwarded-for'), ['192.0.2.1, 192.0.2.2, 127.0.0.1']);
     t.same(values(one, 'x-forwarded-proto'), ['http']);
     t.same(values(one, 'x-forwarded-host'), ['app.test']);
+    t.same(
+      [...values(one, 'forwarded'), ...values(one, 'x-real-ip')],
+      [],
+      'a stranger names no address otherwise',
+    );
 
     const trusted = await startTestGateway(t, {
       upstream: upstream.origin,
@@ -109,6 +114,7 @@ t.test(
     t.same(values(two, 'x-forwarded-for'), ['192.0.2.1, 192.0.2.2, 127.0.0.1']);
     t.same(values(two, 'x-forwarded-proto'), ['https']);
     t.same(values(two, 'x-forwarded-host'), ['outside.test']);
+    t.same([...values(two, 'forwarded'), ...values(two, 'x-real-ip')], ['for=192.0.2.3', '192.0.2.4']);
 
     const plain = await seenBy(stranger.port, 'Host: app.test\r\n');
     t.same(values(plain, 'x-forwarded-for'), ['127.0.0.1']);
