@@ -1,0 +1,79 @@
+/** The product as it runs: the gateway's process in front of the API's, each on a free port, on a fresh database. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Owner } from './gateway.ts';
+import { freePort } from './ports.ts';
+import { type Started, start } from './process.ts';
+
+export interface Stack {
+  /** Of the gateway: where clients call. */
+  readonly origin: string;
+  readonly api: Started;
+  readonly gateway: Started;
+  readonly workspaceId: string;
+  /** Reaches that workspace, with every right. */
+  readonly apiKey: string;
+  /** Through the gateway, with the key. @returns the `data` of the reply; throws when it is not a success */
+  manage(method: string, path: string, body?: unknown): Promise<unknown>;
+}
+
+export interface StackOptions {
+  /** More environment for the API, e.g. { RATE_LIMITING_DISABLED: '1' }. */
+  readonly apiEnv?: Readonly<Record<string, string>>;
+  /** More environment for the gateway. */
+  readonly gatewayEnv?: Readonly<Record<string, string>>;
+}
+
+const workspaceId = 'cworkspaceofthestack00000';
+const apiKey = 'fbk_of_the_stack';
+
+/** Both processes end with the test that owns them, the gateway first. */
+export async function startStack(owner: Owner, options: StackOptions = {}): Promise<Stack> {
+  const folder = mkdtempSync(join(tmpdir(), 'floodgate-stack-'));
+  owner.teardown(() => rmSync(folder, { recursive: true }));
+  const [apiPort, gatewayPort, adminPort] = [await freePort(), await freePort(), await freePort()];
+  const origin = `http://127.0.0.1:${gatewayPort}`;
+
+  const api = start(['api/main.ts'], {
+    API_PORT: String(apiPort),
+    DATABASE_URL: `file:${join(folder, 'floodgate.sqlite')}`,
+    PUBLIC_URL: origin,
+    BOOTSTRAP_WORKSPACE_ID: workspaceId,
+    BOOTSTRAP_API_KEY: apiKey,
+    BOOTSTRAP_PASSWORD: 'Password1',
+    ...options.apiEnv,
+  });
+  owner.teardown(() => api.stop());
+  await api.until(/API ready/);
+
+  const gateway = start(['gateway/main.ts'], {
+    GATEWAY_HOST: '127.0.0.1',
+    GATEWAY_PORT: String(gatewayPort),
+    GATEWAY_ADMIN_PORT: String(adminPort),
+    GATEWAY_UPSTREAM: `http://127.0.0.1:${apiPort}`,
+    GATEWAY_DRAIN_TIMEOUT_MS: '1000',
+    ...options.gatewayEnv,
+  });
+  owner.teardown(() => gateway.stop());
+  await gateway.until(/Gateway ready/);
+
+  return {
+    origin,
+    api,
+    gateway,
+    workspaceId,
+    apiKey,
+    async manage(method, path, body) {
+      const reply = await fetch(origin + path, {
+        method,
+        headers: { 'x-api-key': apiKey },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await reply.text();
+      if (!reply.ok) throw new Error(`${method} ${path} was answered with ${reply.status}: ${text}`);
+      const parsed: unknown = JSON.parse(text);
+      return typeof parsed === 'object' && parsed !== null && 'data' in parsed ? parsed.data : parsed;
+    },
+  };
+}
