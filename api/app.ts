@@ -7,6 +7,7 @@ import { attributeClassRoutes } from '#api/resources/attribute-classes/routes.ts
 import { contactAttributeKeyRoutes } from '#api/resources/contact-attribute-keys/routes.ts';
 import { contactAttributeRoutes } from '#api/resources/contact-attributes/routes.ts';
 import { contactRoutes } from '#api/resources/contacts/routes.ts';
+import { deliveryRoutes } from '#api/resources/deliveries/routes.ts';
 import { clientDisplayRoutes } from '#api/resources/displays/routes.ts';
 import { environmentRoutes } from '#api/resources/environment/routes.ts';
 import { healthRoutes } from '#api/resources/health/routes.ts';
@@ -61,6 +62,7 @@ export async function buildApp(context: Context, logger: FastifyBaseLogger): Pro
   await app.register(clientDisplayRoutes, { context });
   await app.register(clientResponseRoutes, { context });
   await app.register(managementResponseRoutes, { context });
+  await app.register(deliveryRoutes, { context });
   await app.register(contactRoutes, { context });
   await app.register(peopleRoutes, { context });
   await app.register(contactAttributeRoutes, { context });

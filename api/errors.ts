@@ -33,6 +33,7 @@ export type ResourceType =
   | 'Contact'
   | 'Person'
   | 'Webhook'
+  | 'Delivery'
   | 'Organization'
   | 'file'
   | 'contact';

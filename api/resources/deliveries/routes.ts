@@ -1,0 +1,99 @@
+/**
+ * What became of a webhook's deliveries, a delivery once more, and a test. Needs a key; looking needs the right to read,
+ * sending the right to write. Ours: neither the specification nor the contract has routes for it.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import { badRequest, conflict, notFound } from '#api/errors.ts';
+import { attempt } from '#api/events/deliver.ts';
+import { makeDueAgain } from '#api/events/redeliver.ts';
+import { isId, newId } from '#api/ids.ts';
+import { ListQuery, pageOf } from '#api/list-page.ts';
+import { OneOf } from '#api/shapes.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { workspaceRow } from '#api/workspace-row.ts';
+import { DeliveryReply, TestReply } from './schema.ts';
+import { findDelivery, findWebhookTarget, listDeliveries } from './store.ts';
+
+const DELIVERIES_DEFAULT = 25;
+const DELIVERIES_MAX = 100;
+/** Contract webhooks-and-events.md §7: exactly this, without `data`. */
+const TEST_BODY = '{"event":"testEndpoint"}';
+/** These answer 400 to everything that is not a chat message. */
+const DISCORD = /^(.*\.)?(discord|discordapp)\.com$/;
+
+const Params = Type.Object({ webhookId: Type.String() });
+const DeliveryParams = Type.Object({ webhookId: Type.String(), deliveryId: Type.String() });
+
+export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random, outbox } = context;
+  const webhook = workspaceRow({ db, type: 'Webhook', param: 'webhookId', find: findWebhookTarget });
+  /** One at a time for each webhook, so that nobody turns us into a load generator. */
+  const beingTested = new Set<string>();
+
+  app.get(
+    '/api/v1/webhooks/:webhookId/deliveries',
+    {
+      schema: {
+        params: Params,
+        querystring: Type.Object({
+          ...ListQuery.properties,
+          status: Type.Optional(OneOf(['pending', 'delivered', 'parked'])),
+        }),
+        response: { 200: Type.Object({ data: Type.Array(DeliveryReply) }) },
+      },
+      onRequest: webhook.finds,
+    },
+    async (request) => {
+      const { status = null, limit = DELIVERIES_DEFAULT, skip = 0 } = request.query;
+      const page = pageOf({ limit, skip }, DELIVERIES_MAX);
+      return { data: [...(await listDeliveries(db, webhook.of(request).id, { page, status }))] };
+    },
+  );
+
+  app.post(
+    '/api/v1/webhooks/:webhookId/deliveries/:deliveryId/redeliver',
+    {
+      schema: { params: DeliveryParams, response: { 200: Type.Object({ data: DeliveryReply }) } },
+      onRequest: webhook.finds,
+    },
+    async (request) => {
+      const { deliveryId } = request.params;
+      const { id: webhookId } = webhook.of(request);
+      const now = toTimestamp(clock());
+      const isThere = isId(deliveryId) && (await makeDueAgain(db, { webhookId, deliveryId, now }));
+      const delivery = isThere ? await findDelivery(db, webhookId, deliveryId) : null;
+      if (delivery === null) throw notFound('Delivery', deliveryId);
+      outbox.notify();
+      return { data: delivery };
+    },
+  );
+
+  /** Says how the receiver took it; a receiver that fails is a result, not an error of this request. */
+  app.post(
+    '/api/v1/webhooks/:webhookId/test',
+    {
+      schema: { params: Params, response: { 200: Type.Object({ data: TestReply }) } },
+      onRequest: webhook.finds,
+    },
+    async (request) => {
+      const { id, url, secret } = webhook.of(request);
+      if (URL.canParse(url) && DISCORD.test(new URL(url).hostname)) {
+        throw badRequest('Discord webhooks are not supported', { url: 'Discord webhooks are not supported' });
+      }
+      if (beingTested.has(id)) throw conflict('This webhook is being tested; wait for the result');
+      beingTested.add(id);
+      try {
+        const message = { id: newId(random), url, secret, body: TEST_BODY };
+        const { isDelivered, statusCode, duration, reply, error } = await attempt(context, message);
+        return { data: { isDelivered, statusCode, durationMs: duration, reply, error } };
+      } finally {
+        beingTested.delete(id);
+      }
+    },
+  );
+};

@@ -1,0 +1,94 @@
+/** Deliveries, read for people. What writes them is events/. */
+import type { Kysely } from 'kysely';
+import type { Database, DeliveryTable } from '#api/db/schema.ts';
+import type { ListPage } from '#api/list-page.ts';
+import type { DeliveryReply } from './schema.ts';
+
+export interface WebhookTarget {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly url: string;
+  readonly secret: string | null;
+}
+
+export async function findWebhookTarget(db: Kysely<Database>, id: string): Promise<WebhookTarget | null> {
+  const row = await db
+    .selectFrom('webhooks')
+    .select(['id', 'workspaceId', 'url', 'secret'])
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** The newest first, ties by id. Two queries for any number of deliveries. */
+export async function listDeliveries(
+  db: Kysely<Database>,
+  webhookId: string,
+  filter: { readonly page: ListPage; readonly status: DeliveryTable['status'] | null },
+): Promise<readonly DeliveryReply[]> {
+  let query = selectDeliveries(db).where('deliveries.webhookId', '=', webhookId);
+  if (filter.status !== null) query = query.where('deliveries.status', '=', filter.status);
+  const rows = await query
+    .orderBy('deliveries.createdAt', 'desc')
+    .orderBy('deliveries.id', 'desc')
+    .limit(filter.page.limit)
+    .offset(filter.page.skip)
+    .execute();
+  return withAttempts(db, rows);
+}
+
+export async function findDelivery(
+  db: Kysely<Database>,
+  webhookId: string,
+  id: string,
+): Promise<DeliveryReply | null> {
+  const rows = await selectDeliveries(db)
+    .where('deliveries.id', '=', id)
+    .where('deliveries.webhookId', '=', webhookId)
+    .execute();
+  const [delivery] = await withAttempts(db, rows);
+  return delivery ?? null;
+}
+
+function selectDeliveries(db: Kysely<Database>) {
+  return db
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'deliveries.eventId')
+    .select([
+      'deliveries.id',
+      'deliveries.createdAt',
+      'deliveries.updatedAt',
+      'deliveries.webhookId',
+      'deliveries.status',
+      'deliveries.attemptCount',
+      'deliveries.dueAt as nextAttemptAt',
+      'events.type as event',
+      'events.surveyId',
+      'events.responseId',
+    ]);
+}
+
+async function withAttempts(
+  db: Kysely<Database>,
+  rows: readonly Omit<DeliveryReply, 'attempts'>[],
+): Promise<readonly DeliveryReply[]> {
+  if (rows.length === 0) return [];
+  const attempts = Map.groupBy(
+    await db
+      .selectFrom('deliveryAttempts')
+      .selectAll()
+      .where(
+        'deliveryId',
+        'in',
+        rows.map(({ id }) => id),
+      )
+      .orderBy('deliveryId')
+      .orderBy('number')
+      .execute(),
+    ({ deliveryId }) => deliveryId,
+  );
+  return rows.map((row) => ({
+    ...row,
+    attempts: (attempts.get(row.id) ?? []).map(({ deliveryId: _, ...attempt }) => attempt),
+  }));
+}

@@ -1,0 +1,113 @@
+/** Receivers of webhooks on loopback, and an API whose worker the test drives. */
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import { createSender } from '#api/events/sender.ts';
+import type { Resolve } from '#api/events/targets.ts';
+import { startWorker, type Worker } from '#api/events/worker.ts';
+import { type ApiOptions, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+
+export interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body by reading it
+  readonly json: any;
+  readonly path: string;
+}
+
+export interface Receiver {
+  readonly url: string;
+  readonly received: Received[];
+  close(): void;
+}
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => void;
+
+/** @param answer what it says; by default 204 */
+export async function startReceiver(
+  answer: Answer = (response) => response.writeHead(204).end(),
+): Promise<Receiver> {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const text = Buffer.concat(chunks).toString();
+    received.push({ headers: request.headers, text, json: JSON.parse(text), path: request.url ?? '' });
+    answer(response, request);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    received,
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+export interface EventApi extends TestApi {
+  readonly worker: Worker;
+  addWebhook(fields: {
+    readonly url: string;
+    readonly triggers?: readonly string[];
+    readonly surveyIds?: readonly string[];
+    readonly secret?: string | null;
+    readonly workspaceId?: string;
+  }): Promise<string>;
+}
+
+/** What a hanging receiver is given in tests: far less than in earnest. */
+export const ATTEMPT_TIMEOUT_MS = 400;
+
+export async function startEventApi(
+  options: ApiOptions & { readonly resolve?: Resolve } = {},
+): Promise<EventApi> {
+  const api = await startApi({
+    ...options,
+    env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1', ...options.env },
+    parts: (context) => ({
+      sender: createSender(context.targets, ATTEMPT_TIMEOUT_MS),
+      ...options.parts?.(context),
+    }),
+  });
+  const worker = startWorker(api.context, options.log ?? pino({ level: 'silent' }));
+  let count = 0;
+  return {
+    ...api,
+    worker,
+    async addWebhook({
+      url,
+      triggers = ['responseCreated'],
+      surveyIds = [],
+      secret = null,
+      workspaceId: ws,
+    }) {
+      count += 1;
+      const id = `webhook${count}`;
+      const now = new Date(api.context.clock()).toISOString();
+      await api.context.db
+        .insertInto('webhooks')
+        .values({
+          id,
+          createdAt: now,
+          updatedAt: now,
+          workspaceId: ws ?? workspaceId,
+          name: null,
+          url,
+          source: 'user',
+          triggers: JSON.stringify(triggers),
+          surveyIds: JSON.stringify(surveyIds),
+          secret,
+        })
+        .execute();
+      return id;
+    },
+    async close() {
+      await worker.stop();
+      await api.close();
+    },
+  };
+}
