@@ -19,6 +19,7 @@ import { fileRoutes } from '#api/resources/storage/file-routes.ts';
 import { grantRoutes } from '#api/resources/storage/grant-routes.ts';
 import { uploadRoutes } from '#api/resources/storage/upload-routes.ts';
 import { surveyRoutes } from '#api/resources/surveys/routes.ts';
+import { webhookRoutes } from '#api/resources/webhooks/routes.ts';
 import type { Context } from './context.ts';
 import { BODY_BYTES_MAX } from './errors.ts';
 import { newUuid } from './ids.ts';
@@ -72,6 +73,7 @@ export async function buildApp(context: Context, logger: FastifyBaseLogger): Pro
   await app.register(grantRoutes, { context });
   await app.register(uploadRoutes, { context });
   await app.register(fileRoutes, { context });
+  await app.register(webhookRoutes, { context });
   routes.refuseOtherMethods();
   await app.ready();
   return app;

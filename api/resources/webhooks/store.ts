@@ -1,0 +1,76 @@
+/** Webhooks: who is told about responses. Their deliveries are in events/. */
+import type { Kysely, Selectable } from 'kysely';
+import type { Database, Timestamp, WebhookTable } from '#api/db/schema.ts';
+import type { Random } from '#api/ids.ts';
+import type { triggers } from './schema.ts';
+
+export interface Webhook {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly name: string | null;
+  readonly url: string;
+  /** The integration that made it, one of `sources`. */
+  readonly source: string;
+  readonly triggers: readonly (typeof triggers)[number][];
+  /** Empty: all surveys. */
+  readonly surveyIds: readonly string[];
+  /** `whsec_` and 32 bytes in base64; null for webhooks from before there was signing. */
+  readonly secret: string | null;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+}
+
+const SECRET_BYTES = 32;
+
+/** A key for signatures, in the spelling of Standard Webhooks. */
+export function newWebhookSecret(random: Random): string {
+  return `whsec_${Buffer.from(random(SECRET_BYTES)).toString('base64')}`;
+}
+
+/** Of several workspaces, the oldest first, ties by id. How many a workspace has is bounded where they are made. */
+export async function listWebhooks(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+): Promise<readonly Webhook[]> {
+  const rows = await db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('workspaceId', 'in', workspaceIds)
+    .orderBy('createdAt')
+    .orderBy('id')
+    .execute();
+  return rows.map(toWebhook);
+}
+
+export async function findWebhook(db: Kysely<Database>, id: string): Promise<Webhook | null> {
+  const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toWebhook(row);
+}
+
+export async function countWebhooks(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('webhooks')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('workspaceId', '=', workspaceId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+export async function insertWebhook(db: Kysely<Database>, webhook: Webhook): Promise<void> {
+  await db
+    .insertInto('webhooks')
+    .values({
+      ...webhook,
+      triggers: JSON.stringify(webhook.triggers),
+      surveyIds: JSON.stringify(webhook.surveyIds),
+    })
+    .execute();
+}
+
+export async function deleteWebhook(db: Kysely<Database>, id: string): Promise<void> {
+  await db.deleteFrom('webhooks').where('id', '=', id).execute();
+}
+
+export function toWebhook(row: Selectable<WebhookTable>): Webhook {
+  return { ...row, triggers: JSON.parse(row.triggers), surveyIds: JSON.parse(row.surveyIds) };
+}

@@ -1,0 +1,153 @@
+import t from 'tap';
+import { newId } from '#api/ids.ts';
+import { insertWebhook, listWebhooks } from '#api/resources/webhooks/store.ts';
+import { startApi, workspaceId } from '#test/support/api-app.ts';
+import { planOf, queriesOf } from '#test/support/query-plan.ts';
+
+const api = await startApi({
+  resolve: async (hostname) => {
+    if (hostname === 'inside.example') return ['93.184.215.14', '10.0.0.1'];
+    if (hostname === 'nowhere.example') throw new Error('ENOTFOUND');
+    return ['93.184.215.14'];
+  },
+});
+t.teardown(() => api.close());
+const { db, random, clock } = api.context;
+const path = '/api/v1/webhooks';
+await api.addWorkspace('ws2', 'env2');
+const both = await api.addKey({ [workspaceId]: 'manage', ws2: 'manage' });
+const now = (): string => new Date(clock()).toISOString();
+const url = 'https://hooks.example.com/in?x=1';
+const send = (fields: Record<string, unknown> = {}) =>
+  api.manage('POST', path, { url, triggers: ['responseCreated'], ...fields });
+const sendBoth = (fields: Record<string, unknown>) =>
+  api.client('POST', path, { url, triggers: ['responseCreated'], ...fields }, { 'x-api-key': both });
+
+t.test('POST 200: without a scope, for the one workspace of the key; the secret is shown once', async (t) => {
+  const reply = await send();
+  t.equal(reply.status, 200);
+  const { id, secret } = reply.json.data;
+  t.strictSame(reply.json.data, {
+    id,
+    environmentId: workspaceId,
+    workspaceId,
+    name: null,
+    url,
+    source: 'user',
+    surveyIds: [],
+    triggers: ['responseCreated'],
+    createdAt: now(),
+    updatedAt: now(),
+    secret,
+  });
+  t.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+  t.equal(Buffer.from(secret.slice('whsec_'.length), 'base64').length, 32);
+  const { secret: _, ...shown } = reply.json.data;
+  t.strictSame((await api.manage('GET', `${path}/${id}`)).json, { data: shown });
+  t.strictSame((await api.manage('GET', path)).json, { data: [shown] });
+  t.strictSame((await api.manage('DELETE', `${path}/${id}`, { ignored: true })).json, { data: shown });
+  t.equal((await api.manage('GET', `${path}/${id}`)).status, 404);
+});
+
+t.test('POST 200: everything said, what is unknown ignored; the same again is another webhook', async (t) => {
+  const fields = {
+    environmentId: 'env2',
+    name: 'n8n',
+    source: 'n8n',
+    surveyIds: ['csurvey', 'csurvey'],
+    triggers: ['responseFinished', 'responseUpdated', 'responseFinished'],
+    secret: 'mine',
+    unknown: 1,
+  };
+  const { data } = (await sendBoth(fields)).json;
+  t.match(data, {
+    workspaceId: 'ws2',
+    environmentId: 'env2',
+    name: 'n8n',
+    source: 'n8n',
+    surveyIds: ['csurvey'],
+    triggers: ['responseFinished', 'responseUpdated'],
+  });
+  t.not(data.secret, 'mine');
+  const again = (await sendBoth(fields)).json.data;
+  t.not(again.id, data.id);
+  t.not(again.secret, data.secret);
+});
+
+t.test('POST 400: the schema comes first, then the scope, then the target', async (t) => {
+  const missing = await api.manage('POST', path, { workspaceId: 'nope' });
+  t.match(missing.json.details, { url: 'Required', triggers: 'Required' });
+  t.match((await send({ triggers: [] })).json.details, { triggers: String });
+  t.match((await send({ triggers: ['responseDeleted'] })).json.details, { 'triggers.0': /must be one of/ });
+  t.match((await send({ source: 'x' })).json.details, { source: /must be one of user, zapier/ });
+  t.match((await send({ surveyIds: ['No Id'] })).json.details, { 'surveyIds.0': 'Invalid cuid2' });
+  t.match((await send({ url: 'no url', workspaceId: 'nope' })).json.details, { url: 'Invalid url' });
+  t.equal((await send({ url: 'ftp://x.example', workspaceId: 'nope' })).json.message, 'Workspace not found');
+  t.equal((await send({ workspaceId: 1 })).json.message, 'workspaceId must be a string');
+  t.equal((await send({ workspaceId: 'ws2' })).status, 401);
+  t.equal((await sendBoth({})).json.message, 'workspaceId must be provided', 'which of the two?');
+});
+
+t.test('POST 400: targets that are not for webhooks', async (t) => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['ftp://x.example', 'Webhook URL must use HTTPS or HTTP protocol'],
+    ['http://localhost:3000', 'Webhook URL must not point to localhost or internal services'],
+    ['http://metadata.google.internal/', 'Webhook URL must not point to localhost or internal services'],
+    ['http://127.1/', 'Webhook URL must not point to private or internal IP addresses'],
+    ['http://[::ffff:10.0.0.1]/', 'Webhook URL must not point to private or internal IP addresses'],
+    ['http://inside.example/', 'Webhook URL must not point to private or internal IP addresses'],
+    ['http://nowhere.example/', 'Could not resolve webhook URL hostname: nowhere.example'],
+  ];
+  const before = (await api.manage('GET', path)).json.data.length;
+  for (const [target, message] of cases) {
+    const reply = await send({ url: target });
+    t.equal(reply.status, 400, target);
+    t.match(reply.json, { code: 'bad_request', message });
+  }
+  t.equal((await api.manage('GET', path)).json.data.length, before);
+});
+
+t.test('401 and 404', async (t) => {
+  const writer = await api.addKey({ [workspaceId]: 'write' });
+  const reader = await api.addKey({ [workspaceId]: 'read' });
+  const { id } = (await send()).json.data;
+  const as = (key: string, method: 'POST' | 'DELETE', to: string, body?: unknown) =>
+    api.client(method, to, body, { 'x-api-key': key });
+  t.equal((await as(reader, 'POST', path, { url, triggers: ['responseCreated'] })).status, 401);
+  t.equal((await as(writer, 'DELETE', `${path}/${id}`)).status, 401);
+  for (const method of ['GET', 'DELETE'] as const) {
+    const reply = await api.manage(method, `${path}/cnothing`);
+    t.equal(reply.status, 404);
+    t.strictSame(reply.json.details, { resource_id: 'cnothing', resource_type: 'Webhook' });
+  }
+  t.equal((await api.manage('PUT', `${path}/${id}`, {})).status, 405, 'v1 cannot change a webhook');
+});
+
+t.test('GET list 200: of every workspace that the key reaches, the oldest first', async (t) => {
+  const first = (await sendBoth({ workspaceId: 'ws2' })).json.data;
+  api.advance(1);
+  const second = (await sendBoth({ workspaceId })).json.data;
+  const all = (await api.client('GET', path, undefined, { 'x-api-key': both })).json.data;
+  t.strictSame(all.slice(-1)[0].id, second.id);
+  t.ok(all.some(({ id }: { id: string }) => id === first.id));
+  t.notOk((await api.manage('GET', path)).json.data.some(({ id }: { id: string }) => id === first.id));
+  t.notMatch((await api.manage('GET', path)).text, /whsec_/);
+});
+
+t.test('POST 403: a workspace has at most 100', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  const row = { workspaceId, name: null, url, source: 'user', triggers: [], surveyIds: [], secret: null };
+  for (let i = 0; i < 100; i += 1) {
+    await insertWebhook(fresh.context.db, { ...row, id: newId(random), createdAt: now(), updatedAt: now() });
+  }
+  const reply = await fresh.manage('POST', path, { url, triggers: ['responseCreated'] });
+  t.equal(reply.status, 403);
+  t.match(reply.json.message, /100 webhooks/);
+});
+
+t.test('the list reads an index', async (t) => {
+  const [query] = await queriesOf(db, (on) => listWebhooks(on, ['ws1']));
+  if (query === undefined) return t.fail('no query');
+  t.strictSame(await planOf(db, query), ['SEARCH webhooks USING INDEX webhooks_list (workspaceId=?)']);
+});
