@@ -7,6 +7,13 @@
 import { isAbsolute, resolve } from 'node:path';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
+import {
+  readS3Credentials,
+  readStorageLocation,
+  type S3Credentials,
+  type StorageLocation,
+  storageVariables,
+} from '#api/storage/location.ts';
 import type { Seconds } from '#gateway/clock.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#gateway/identity/client-ip.ts';
 
@@ -84,6 +91,7 @@ export const variables = [
     default: '0',
     meaning: '1 lets webhooks reach every address, also private ones; for tests against a local receiver',
   },
+  ...storageVariables,
   { name: 'BOOTSTRAP_WORKSPACE_ID', default: '', meaning: 'id of the first workspace; made up when unset' },
   { name: 'BOOTSTRAP_API_KEY', default: '', meaning: 'first API key; made up and printed once when unset' },
   { name: 'BOOTSTRAP_EMAIL', default: 'owner@example.com', meaning: 'e-mail address of the first user' },
@@ -132,6 +140,7 @@ export interface Config {
     readonly allowsInternalTargets: boolean;
     readonly attemptsMax: number;
   };
+  readonly storage: StorageLocation;
   readonly bootstrap: {
     /** null: one is made. */
     readonly workspaceId: string | null;
@@ -145,6 +154,8 @@ export interface Secrets {
   readonly redisUrl: string | null;
   /** May carry a password. null: mails stay in the outbox. */
   readonly smtpUrl: string | null;
+  /** null: the SDK looks for them, or files are no business of S3's. */
+  readonly s3: S3Credentials | null;
   /** null: one is made. */
   readonly bootstrapApiKey: string | null;
   /** null: one is made. */
@@ -204,6 +215,7 @@ export function readConfig(
       attemptsMax: parse('WEBHOOK_ATTEMPTS', 1, parseAttempts),
       allowsInternalTargets: parse('DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS', false, parseSwitch),
     },
+    storage: readStorageLocation(parse, cwd),
     bootstrap: {
       workspaceId: parse('BOOTSTRAP_WORKSPACE_ID', null, parseWorkspaceId),
       email: parse('BOOTSTRAP_EMAIL', '', parseEmail),
@@ -212,6 +224,7 @@ export function readConfig(
   const secrets: Secrets = {
     redisUrl: parse('REDIS_URL', null, parseRedisUrl),
     smtpUrl: parse('SMTP_URL', null, parseSmtpUrl),
+    s3: readS3Credentials(parse),
     bootstrapApiKey: parse('BOOTSTRAP_API_KEY', null, parseApiKey),
     bootstrapPassword: parse('BOOTSTRAP_PASSWORD', null, parsePassword),
   };

@@ -12,6 +12,7 @@ import type { Random } from '#api/ids.ts';
 import type { Limiter } from '#api/limits/limiter.ts';
 import type { Mailer } from '#api/mail/mailer.ts';
 import type { StateCache } from '#api/resources/environment/cache.ts';
+import type { Storage } from '#api/storage/storage.ts';
 import type { Clock } from '#gateway/clock.ts';
 
 export interface Context {
@@ -22,6 +23,8 @@ export interface Context {
   readonly signer: Signer;
   /** What the environment route answers, per workspace. Whoever changes what is in there purges it. */
   readonly states: StateCache;
+  /** Where uploaded files live. */
+  readonly storage: Storage;
   readonly passwords: Passwords;
   /** The limits of SPEC.md §8. Routes are limited by their options, see limits/plugin.ts; what is no route asks here. */
   readonly limits: Limiter;

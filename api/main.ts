@@ -26,9 +26,14 @@ import { createLimiter, openCounters } from './limits/limiter.ts';
 import { createMailer } from './mail/mailer.ts';
 import { createSmtpTransport } from './mail/smtp.ts';
 import { createStateCache } from './resources/environment/cache.ts';
+import { startSweeping } from './resources/storage/removal.ts';
+import { createStorage } from './storage/open.ts';
+import { StorageUnavailable } from './storage/storage.ts';
 
 /** How long requests in flight may take once we were told to stop. */
 const SHUTDOWN_MS = 10_000;
+/** Files whose owner has gone are usually removed with it; this is for those that were not. */
+const SWEEP_FILES_EVERY_MS = 3_600_000;
 
 const isSupervised = process.argv.includes('--supervised');
 
@@ -49,6 +54,19 @@ async function start(): Promise<void> {
     allowsInternal: config.webhooks.allowsInternalTargets,
     resolve: resolveName,
   });
+  const storage = createStorage({
+    location: config.storage,
+    credentials: secrets.s3,
+    publicUrl: config.publicUrl,
+    signer,
+    clock: Date.now,
+    random: randomBytes,
+  });
+  const checked = storage.check();
+  // A folder is there or is a mistake; a bucket may come back, and until then only uploads fail.
+  if (config.storage.kind === 'disk') await checked;
+  else
+    checked.catch((error: unknown) => log.warn({ err: error }, 'the bucket of the uploaded files is away'));
   const context: Context = {
     config,
     db,
@@ -56,6 +74,7 @@ async function start(): Promise<void> {
     random: randomBytes,
     signer,
     states: createStateCache(Date.now),
+    storage,
     passwords: createPasswords(randomBytes),
     limits,
     mailer,
@@ -69,7 +88,10 @@ async function start(): Promise<void> {
   const address = await app.listen({ port: config.port, host: config.host });
   const worker = startWorker(context, log);
   const upkeep = startUpkeep(context, log);
+  const sweeping = startSweeping(context, SWEEP_FILES_EVERY_MS, log);
   stopOnSignals(app, async () => {
+    await sweeping.stop();
+    await storage.close();
     await Promise.all([worker.stop(), upkeep.stop()]);
     await context.sender.close();
     await mailer.close();
@@ -110,6 +132,7 @@ function explain(error: unknown): string {
   if (error instanceof DatabaseUnavailable || error instanceof SchemaTooNew) {
     return `The API cannot start. ${error.message}`;
   }
+  if (error instanceof StorageUnavailable) return `The API cannot start. ${error.message}`;
   if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
     return `The API cannot start. ${listenProblem(error)}`;
   }

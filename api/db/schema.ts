@@ -39,6 +39,7 @@ export interface Database {
   responseTags: ResponseTagTable;
   responseNotes: ResponseNoteTable;
   webhooks: WebhookTable;
+  files: FileTable;
   events: EventTable;
   deliveries: DeliveryTable;
   deliveryAttempts: DeliveryAttemptTable;
@@ -289,6 +290,23 @@ export interface ResponseNoteTable extends Row {
   text: string;
   isResolved: Flag;
   isEdited: Flag;
+}
+
+/** A file that was granted an upload. The row goes after the object it stands for. */
+export interface FileTable {
+  /** `{workspaceId}/{access}/{name}`, see storage/key.ts. */
+  key: string;
+  workspaceId: string;
+  access: 'public' | 'private';
+  /** The survey it was uploaded for. */
+  surveyId: string | null;
+  /** The first response that named it as an answer: the file goes with it. */
+  responseId: string | null;
+  /** Bytes; null until we know that it is there. */
+  size: number | null;
+  createdAt: Timestamp;
+  /** When we learnt that it is there. */
+  storedAt: Timestamp | null;
 }
 
 export interface WebhookTable extends Row {

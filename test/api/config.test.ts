@@ -25,10 +25,11 @@ t.test('an empty environment gives every default, and no secret', async (t) => {
     sessionMaxAgeSeconds: 86_400,
     mailFrom: { name: 'Floodgate', address: 'noreply@localhost' },
     webhooks: { allowedTargets: { hosts: [], networks: [] }, allowsInternalTargets: false, attemptsMax: 8 },
+    storage: { kind: 'disk', path: '/srv/data/uploads' },
     bootstrap: { workspaceId: null, email: 'owner@example.com' },
   });
   t.equal(config.trustedProxies.kind, 'cidrs');
-  t.strictSame(secrets, { redisUrl: null, smtpUrl: null, bootstrapApiKey: null, bootstrapPassword: null });
+  t.strictSame(secrets, { redisUrl: null, smtpUrl: null, s3: null, bootstrapApiKey: null, bootstrapPassword: null });
 });
 
 t.test('blank is unset', async (t) => {
@@ -71,6 +72,7 @@ t.test('what is given is read', async (t) => {
   t.strictSame(secrets, {
     redisUrl: 'rediss://user:secret@redis.example.com:6380/1',
     smtpUrl: 'smtps://me:hunter2@mail.example.com',
+    s3: null,
     bootstrapApiKey: 'any-key',
     bootstrapPassword: 'Password1',
   });

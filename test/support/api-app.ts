@@ -1,5 +1,8 @@
 /** The API in process: real SQLite in memory, a clock that the test moves, and one workspace with a key for all of it. */
 import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { type Logger, pino } from 'pino';
 import { buildApp } from '#api/app.ts';
@@ -22,6 +25,7 @@ import { createMailer } from '#api/mail/mailer.ts';
 import { createSmtpTransport } from '#api/mail/smtp.ts';
 import { createStateCache } from '#api/resources/environment/cache.ts';
 import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
+import { createStorage } from '#api/storage/open.ts';
 import type { Clock } from '#gateway/clock.ts';
 
 export const workspaceId = 'ws1';
@@ -86,6 +90,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   const clock = options.clock ?? ((): number => now);
   const log = options.log ?? pino({ level: 'silent' });
   const random = countingRandom();
+  const folder = mkdtempSync(join(tmpdir(), 'floodgate-uploads-'));
   const { config, secrets } = readConfig(
     {
       DATABASE_URL: 'file::memory:',
@@ -94,6 +99,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       BOOTSTRAP_API_KEY: apiKey,
       BOOTSTRAP_PASSWORD: 'Password1',
       RATE_LIMITING_DISABLED: '1',
+      STORAGE_PATH: folder,
       ...options.env,
     },
     '/',
@@ -115,6 +121,14 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     random,
     signer,
     states: createStateCache(clock),
+    storage: createStorage({
+      location: config.storage,
+      credentials: secrets.s3,
+      publicUrl: config.publicUrl,
+      signer,
+      clock,
+      random,
+    }),
     passwords: createPasswords(random),
     limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled, log }),
     mailer: createMailer({ db, transport, clock, random, log }),
@@ -132,6 +146,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     outbox: createSignal(),
   };
   const context: Context = { ...standard, ...options.parts?.(standard) };
+  if (config.storage.kind === 'disk') await context.storage.check();
   await bootstrap(context, secrets);
   const app = await buildApp(context, log);
 
@@ -211,6 +226,8 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       await context.mailer.close();
       await context.limits.close();
       await counters.close();
+      await context.storage.close();
+      rmSync(folder, { recursive: true, force: true });
       await db.destroy();
     },
   };

@@ -3,6 +3,7 @@ import { init } from './001-init.ts';
 import { contactAttributeList } from './002-contact-attribute-list.ts';
 import { accounts } from './003-accounts.ts';
 import { events } from './004-events.ts';
+import { files } from './005-files.ts';
 
 export interface Migration {
   readonly name: string;
@@ -15,4 +16,5 @@ export const migrations: readonly Migration[] = [
   { name: '002-contact-attribute-list', statements: contactAttributeList },
   { name: '003-accounts', statements: accounts },
   { name: '004-events', statements: events },
+  { name: '005-files', statements: files },
 ];

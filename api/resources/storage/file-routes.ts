@@ -1,0 +1,186 @@
+/**
+ * Stored files (contract storage.md §5). Anybody reads public ones; private ones need a key or a session with read.
+ * Deleting needs a key with manage or a session with write.
+ *
+ * What was uploaded is somebody else's content on our origin. So its type follows from its extension and is never
+ * guessed, documents are saved rather than shown, and whatever is shown all the same runs in a sandbox without scripts.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { identify, principalOf } from '#api/auth/plugin.ts';
+import { may, type Principal } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import { badRequest, methodNotAllowed, notAuthenticated, notFound, unauthorized } from '#api/errors.ts';
+import { findWorkspace } from '#api/resources/workspaces/store.ts';
+import { type Access, extensionOf, isAccess, keyOf, nameProblem, placeOf } from '#api/storage/key.ts';
+import type { OpenObject } from '#api/storage/storage.ts';
+import { nameForPeople } from './file-name.ts';
+import { presentationOf } from './file-types.ts';
+import { answering } from './grant.ts';
+import { httpDate, select } from './ranges.ts';
+import { deleteFile } from './store.ts';
+
+const PATH = '/storage/:workspaceId/:accessType/*';
+const Params = Type.Object({ workspaceId: Type.String(), accessType: Type.String(), '*': Type.String() });
+interface FileParams {
+  readonly workspaceId: string;
+  readonly accessType: string;
+  readonly '*': string;
+}
+
+/** Pictures and players need no script; `sandbox` gives what they show an origin of its own. */
+const CONTENT_SECURITY =
+  "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox";
+/** A stored file never changes under its name. */
+const cacheControl: Readonly<Record<Access, string>> = {
+  public: 'public, max-age=31536000, immutable',
+  private: 'no-store, no-cache, must-revalidate',
+};
+
+export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, storage } = context;
+
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: PATH,
+    schema: { params: Params },
+    async handler(request, reply) {
+      const { access, name } = checked(request.params);
+      const principal = access === 'private' ? await identify(context, request) : null;
+      if (access === 'private' && principal === null) throw notAuthenticated();
+      const workspaceId = await reachable(request.params.workspaceId, (id) => {
+        return access === 'public' || (principal !== null && may(principal, id, 'read'));
+      });
+      const place = placeOf(workspaceId, access, name);
+      const object = place === null ? null : await answering(storage.open(keyOf(place)));
+      if (object === null) throw notFound('file', name);
+      return send(request, reply, object, access, name);
+    },
+  });
+
+  app.delete(
+    PATH,
+    {
+      schema: { params: Params, response: { 200: Type.Object({ data: Type.String() }) } },
+      config: { credentials: 'any', limit: 'storage.delete' },
+    },
+    async (request) => {
+      const { access, name } = checked(request.params);
+      const principal = principalOf(request);
+      const workspaceId = await reachable(request.params.workspaceId, (id) => mayDelete(principal, id));
+      const place = placeOf(workspaceId, access, name);
+      if (place !== null) {
+        await answering(storage.delete(keyOf(place)));
+        await deleteFile(db, keyOf(place));
+      }
+      return { data: 'File deleted successfully' };
+    },
+  );
+
+  // Routes with a wildcard are not given their 405 by the app.
+  app.route({
+    method: ['POST', 'PUT', 'PATCH', 'OPTIONS'],
+    url: PATH,
+    async handler(request) {
+      throw methodNotAllowed(request.method, ['GET', 'HEAD', 'DELETE']);
+    },
+  });
+
+  /** @returns the workspace's own id. @throws ApiError not_found, unauthorized */
+  async function reachable(scopeId: string, isAllowed: (workspaceId: string) => boolean): Promise<string> {
+    const workspace = await findWorkspace(db, scopeId);
+    if (workspace === null) throw notFound('Workspace', scopeId);
+    if (!isAllowed(workspace.id)) throw unauthorized();
+    return workspace.id;
+  }
+
+  async function send(
+    { method, headers }: FastifyRequest,
+    reply: FastifyReply,
+    object: OpenObject,
+    access: Access,
+    name: string,
+  ): Promise<FastifyReply> {
+    const { contentType, isInline } = presentationOf(extensionOf(name));
+    reply.headers({
+      'accept-ranges': 'bytes',
+      'cache-control': cacheControl[access],
+      'content-disposition': disposition(isInline, name),
+      'content-security-policy': CONTENT_SECURITY,
+      'content-type': contentType,
+      etag: object.etag,
+      'last-modified': httpDate(object.modifiedAt),
+    });
+    const selection = select(object, {
+      // Ranges are defined for GET alone (RFC 9110 14.2).
+      range: method === 'GET' ? headers.range : undefined,
+      ifRange: single(headers['if-range']),
+      ifNoneMatch: headers['if-none-match'],
+      ifModifiedSince: headers['if-modified-since'],
+    });
+    switch (selection.kind) {
+      case 'notModified':
+        await object.close();
+        return reply.removeHeader('content-type').code(304).send();
+      case 'unsatisfiable':
+        await object.close();
+        return reply
+          .removeHeader('content-type')
+          .header('cache-control', 'no-store')
+          .header('content-range', `bytes */${object.size}`)
+          .code(416)
+          .send();
+      case 'part':
+        reply.code(206).header('content-range', contentRange(selection.range, object.size));
+        break;
+      case 'whole':
+        break;
+    }
+    const range = selection.kind === 'part' ? selection.range : { first: 0, last: object.size - 1 };
+    reply.header('content-length', range.last - range.first + 1);
+    if (method === 'HEAD' || object.size === 0) {
+      await object.close();
+      return reply.send(method === 'HEAD' ? undefined : '');
+    }
+    const stream = await answering(object.read(range));
+    if (stream === null) throw notFound('file', name);
+    return reply.send(stream);
+  }
+};
+
+/** @throws ApiError bad_request */
+function checked({ accessType, '*': name }: FileParams): { readonly access: Access; readonly name: string } {
+  if (!isAccess(accessType))
+    throw badRequest('Invalid access type', { accessType: 'must be public or private' });
+  const problem = nameProblem(name);
+  if (problem !== null) throw badRequest('Invalid file name', { fileName: problem });
+  return { access: accessType, name };
+}
+
+/** Contract storage.md §5: a member's session that may write is enough, a key must be one that manages. */
+function mayDelete(principal: Principal, workspaceId: string): boolean {
+  return may(principal, workspaceId, principal.kind === 'session' ? 'write' : 'manage');
+}
+
+/** RFC 6266: for old readers in ASCII, and as it is for all others. */
+function disposition(isInline: boolean, name: string): string {
+  const shown = nameForPeople(name.split('/').at(-1) ?? name);
+  const ascii = shown.replace(/[^ -~]/g, '_').replace(/["\\%]/g, '_');
+  const encoded = encodeURIComponent(shown).replace(
+    /['()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16)}`,
+  );
+  return `${isInline ? 'inline' : 'attachment'}; filename="${ascii}"; filename*=UTF-8''${encoded}`;
+}
+
+function contentRange({ first, last }: { first: number; last: number }, size: number): string {
+  return `bytes ${first}-${last}/${size}`;
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}

@@ -1,0 +1,156 @@
+/** From a request for an upload to the grant: the checks of contract storage.md §1, in its order, and the reply of §2. */
+import { type Static, Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import { ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { newUuid } from '#api/ids.ts';
+import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { Id, MapOf, Nullable, OneOf } from '#api/shapes.ts';
+import { type FilePlace, keyOf, pathOf } from '#api/storage/key.ts';
+import { StorageUnavailable } from '#api/storage/storage.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { cleanName, type SafeName, sentExtension, uniqueName } from './file-name.ts';
+import { type Extension, extensions, isTypeOf, knownExtension, mimeTypeOf } from './file-types.ts';
+import { insertFile } from './store.ts';
+
+const MEBIBYTE = 1_048_576;
+export const PUBLIC_BYTES_MAX = 5 * MEBIBYTE;
+export const PRIVATE_BYTES_MAX = 10 * MEBIBYTE;
+
+const wanted = {
+  fileName: Type.String({ pattern: '\\S', text: 'Required' }),
+  fileType: Type.String({ pattern: '\\S', text: 'Required' }),
+  allowedFileExtensions: Type.Optional(Nullable(Type.Array(OneOf(extensions)))),
+};
+
+export const ManagementGrantRequest = Type.Object(wanted);
+export const ClientGrantRequest = Type.Object({
+  ...wanted,
+  surveyId: Id,
+  elementId: Type.Optional(Nullable(Type.String({ pattern: '^[A-Za-z0-9_-]{1,128}$' }))),
+});
+
+export const Grant = Type.Object({
+  data: Type.Object({
+    signedUrl: Type.String(),
+    presignedFields: MapOf(Type.String()),
+    updatedFileName: Type.String(),
+    fileUrl: Type.String(),
+  }),
+});
+
+export interface CheckedFile {
+  readonly name: SafeName | null;
+  readonly fileName: string;
+  readonly extension: Extension;
+}
+
+/** @throws ApiError invalid_fields with the one text of what is wrong first */
+export function checkFile(request: Static<typeof ManagementGrantRequest>): CheckedFile {
+  const { fileName, fileType, allowedFileExtensions: allowed } = request;
+  const sent = sentExtension(fileName);
+  if (sent === null) throw invalidFields({ fileName: 'File name must have an extension' });
+  const extension = knownExtension(sent);
+  if (extension === null) {
+    throw invalidFields({ fileName: 'File extension is not allowed for security reasons' });
+  }
+  if (!isTypeOf(extension, fileType)) {
+    throw invalidFields({ fileType: "File type doesn't match the file extension" });
+  }
+  if (allowed && allowed.length > 0 && !allowed.includes(extension)) {
+    const list = allowed.join(', ');
+    throw invalidFields({ fileName: `File extension is not allowed, allowed extensions are: ${list}` });
+  }
+  return { fileName, extension, name: cleanName(fileName, sent) };
+}
+
+/**
+ * May this survey take the file, and of which size? Without an element, which old clients do not name, some question of
+ * the survey must take it.
+ *
+ * @returns the largest size
+ * @throws ApiError
+ */
+export async function checkSurvey(
+  { db }: Context,
+  workspaceId: string,
+  { surveyId, elementId }: Static<typeof ClientGrantRequest>,
+  extension: Extension,
+): Promise<number> {
+  const survey = await findSurvey(db, surveyId);
+  if (survey === null) throw notFound('Survey', surveyId);
+  if (survey.workspaceId !== workspaceId) {
+    throw badRequest('Survey does not belong to the workspace', { surveyId, workspaceId });
+  }
+  const uploads = uploadQuestions(survey);
+  if (uploads.length === 0) throw badRequest('Survey does not allow file uploads');
+  const asked = elementId ? uploads.filter(({ id }) => id === elementId) : uploads;
+  if (asked.length === 0) throw badRequest('Element does not allow file uploads');
+  const fitting = asked.filter(({ allowedFileExtensions: allowed }) => {
+    return allowed === undefined || allowed.length === 0 || allowed.some((one) => isSame(one, extension));
+  });
+  if (fitting.length === 0) throw badRequest('File extension is not allowed for this element');
+  const largest = Math.max(...fitting.map(({ maxSizeInMB }) => (maxSizeInMB ?? Infinity) * MEBIBYTE));
+  return Math.floor(Math.min(PRIVATE_BYTES_MAX, largest));
+}
+
+function uploadQuestions({ content }: Survey) {
+  return content.blocks.flatMap(({ elements }) =>
+    elements.filter((element) => element.type === 'fileUpload'),
+  );
+}
+
+/** Surveys write extensions with and without a dot, in any case. */
+function isSame(written: string, extension: Extension): boolean {
+  return written.trim().toLowerCase().replace(/^\./, '') === extension;
+}
+
+export interface Wish {
+  readonly workspaceId: string;
+  readonly access: FilePlace['access'];
+  readonly surveyId: string | null;
+  readonly elementId: string | null;
+  readonly bytesMax: number;
+}
+
+/** Notes the file, and then grants it: whatever may come to exist is known beforehand. @throws ApiError */
+export async function grantUpload(
+  context: Context,
+  { fileName, name, extension }: CheckedFile,
+  { workspaceId, access, surveyId, elementId, bytesMax }: Wish,
+): Promise<Static<typeof Grant>> {
+  if (name === null) throw badRequest('Invalid input', { fileName });
+  const { db, storage, config, clock, random } = context;
+  const updatedFileName = uniqueName(name, newUuid(random));
+  const element = surveyId !== null && elementId !== null ? { surveyId, elementId } : null;
+  const place: FilePlace = { workspaceId, access, element, fileName: updatedFileName };
+  await insertFile(db, { place, surveyId, createdAt: toTimestamp(clock()) });
+  const { url, fields } = await answering(
+    storage.grant({ key: keyOf(place), contentType: mimeTypeOf(extension), bytesMax }),
+  );
+  return {
+    data: {
+      signedUrl: url,
+      presignedFields: { ...fields },
+      updatedFileName,
+      fileUrl: config.publicUrl + pathOf(place),
+    },
+  };
+}
+
+/** A home that fails is our fault: the log says what to do, the caller learns whose settings are wrong. */
+export async function answering<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof StorageUnavailable)) throw error;
+    const { fault } = error;
+    throw fault === 'disk_error'
+      ? new ApiError('internal_server_error', 'Internal server error', {}, { cause: error })
+      : new ApiError(
+          'internal_server_error',
+          'File storage is not configured correctly. Check the S3 settings; the log says what is wrong.',
+          { storage_error_code: fault },
+          { cause: error },
+        );
+  }
+}

@@ -1,0 +1,65 @@
+/** Which bytes of a file a request asks for, if any at all (RFC 9110 13 and 14). Pure. */
+import type { ByteRange } from '#api/storage/storage.ts';
+import type { Millis } from '#gateway/clock.ts';
+
+export interface FileVersion {
+  readonly size: number;
+  readonly etag: string;
+  readonly modifiedAt: Millis;
+}
+
+export interface Conditions {
+  readonly range?: string | undefined;
+  readonly ifRange?: string | undefined;
+  readonly ifNoneMatch?: string | undefined;
+  readonly ifModifiedSince?: string | undefined;
+}
+
+export type Selection =
+  | { readonly kind: 'whole' }
+  | { readonly kind: 'part'; readonly range: ByteRange }
+  | { readonly kind: 'notModified' }
+  | { readonly kind: 'unsatisfiable' };
+
+const whole: Selection = { kind: 'whole' };
+
+/** What cannot be read, or asks for several parts at once, is answered with the whole file, as the RFC allows. */
+export function select(file: FileVersion, conditions: Conditions): Selection {
+  if (isNotModified(file, conditions)) return { kind: 'notModified' };
+  const { range, ifRange } = conditions;
+  if (range === undefined) return whole;
+  if (ifRange !== undefined && ifRange !== file.etag && ifRange !== httpDate(file.modifiedAt)) return whole;
+
+  const [, from = '', to = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range.trim()) ?? [];
+  if (from === '' && to === '') return whole;
+  const end = file.size - 1;
+  if (from === '') {
+    // The last so many bytes.
+    const length = Math.min(Number(to), file.size);
+    return length === 0 ? { kind: 'unsatisfiable' } : part(file.size - length, end);
+  }
+  const first = Number(from);
+  const last = to === '' ? end : Number(to);
+  if (last < first && to !== '') return whole;
+  return first > end ? { kind: 'unsatisfiable' } : part(first, Math.min(last, end));
+}
+
+function part(first: number, last: number): Selection {
+  return { kind: 'part', range: { first, last } };
+}
+
+/** A tag decides alone; the date counts only without one (RFC 9110 13.2.2). */
+function isNotModified(file: FileVersion, { ifNoneMatch, ifModifiedSince }: Conditions): boolean {
+  if (ifNoneMatch !== undefined) {
+    const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+    return tags.includes('*') || tags.includes(file.etag);
+  }
+  if (ifModifiedSince === undefined) return false;
+  const since = Date.parse(ifModifiedSince);
+  // A date has whole seconds.
+  return Number.isFinite(since) && Math.floor(file.modifiedAt / 1000) * 1000 <= since;
+}
+
+export function httpDate(time: Millis): string {
+  return new Date(time).toUTCString();
+}

@@ -1,0 +1,95 @@
+/** Reads an upload as it arrives: fields first, then one file, never more in memory than a piece. Knows busboy. */
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Busboy } from '@fastify/busboy';
+
+/** What is wrong with the form itself; the message is for the caller. */
+export class BadForm extends Error {
+  readonly code: 'PreconditionFailed' | 'InvalidArgument' | 'MalformedPOSTRequest';
+
+  constructor(code: BadForm['code'], message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'BadForm';
+    this.code = code;
+  }
+}
+
+/** Our own grants have five fields, S3's have ten; a policy has about 300 bytes. */
+const limits = {
+  fields: 20,
+  fieldNameSize: 100,
+  fieldSize: 8_192,
+  files: 1,
+  parts: 21,
+  headerPairs: 20,
+  headerSize: 4_096,
+} as const;
+
+/**
+ * Calls `onFile` when the file begins, with the fields before it; fields behind it count for nothing, as with S3.
+ *
+ * @param onFile reads the file, or leaves it
+ * @returns what `onFile` found; the rest of the body may not have been read by then
+ * @throws BadForm, or what `onFile` throws
+ */
+export async function readUpload<T>(
+  body: Readable,
+  contentType: string,
+  onFile: (fields: ReadonlyMap<string, string>, file: AsyncIterable<Buffer>) => Promise<T>,
+): Promise<T> {
+  const parser = parserOf(contentType);
+  const fields = new Map<string, string>();
+  let outcome: Promise<T> | null = null;
+  let file: Readable | null = null;
+
+  return new Promise<T>((resolve, reject) => {
+    const refuse = (code: BadForm['code'], message: string): void => {
+      body.unpipe(parser);
+      reject(new BadForm(code, message));
+    };
+    parser.on('field', (name, value, isNameCut, isValueCut) => {
+      if (outcome !== null) return;
+      if (isNameCut || isValueCut) refuse('MalformedPOSTRequest', 'A field of the form is too long');
+      else if (fields.has(name)) refuse('InvalidArgument', `The form has the field "${name}" twice`);
+      else fields.set(name, value);
+    });
+    parser.on('fieldsLimit', () => refuse('MalformedPOSTRequest', 'The form has too many fields'));
+    parser.on('partsLimit', () => refuse('MalformedPOSTRequest', 'The form has too many parts'));
+    parser.on('file', (name, stream) => {
+      file = stream;
+      // Whoever reads it hears of errors; when nobody does any more, they mean nothing.
+      stream.on('error', () => {});
+      if (name !== 'file') {
+        refuse('InvalidArgument', `The file must be in the part "file", not "${name}"`);
+        return;
+      }
+      outcome = onFile(fields, stream);
+      outcome.then(resolve, reject);
+    });
+
+    pipeline(body, parser).then(
+      () => {
+        if (outcome !== null) return;
+        const code = fields.has('file') ? 'MalformedPOSTRequest' : 'InvalidArgument';
+        reject(new BadForm(code, 'POST requires exactly one file upload per request.'));
+      },
+      (error: unknown) => {
+        // The body ended early or was no form: whoever reads the file must not wait for the rest.
+        const cause = error instanceof Error ? error : new Error(String(error));
+        file?.destroy(cause);
+        if (outcome === null) reject(new BadForm('MalformedPOSTRequest', 'The body is not a form', cause));
+      },
+    );
+  });
+}
+
+function parserOf(contentType: string) {
+  if (!/^multipart\/form-data\s*;/i.test(contentType)) {
+    throw new BadForm('PreconditionFailed', 'POST must be of the enclosure-type multipart/form-data');
+  }
+  try {
+    return new Busboy({ headers: { 'content-type': contentType }, limits });
+  } catch (error) {
+    throw new BadForm('MalformedPOSTRequest', 'Content-Type must name the boundary of the form', error);
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * The upload target for files that live on disk (contract storage.md §3): as S3's, in its fields, statuses and texts. No
+ * key: the form carries its own permission. With S3 as the home this route does not exist.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '#api/context.ts';
+import { newUuid } from '#api/ids.ts';
+import { StorageUnavailable, UploadAborted, type UploadReceiver } from '#api/storage/storage.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { PRIVATE_BYTES_MAX } from './grant.ts';
+import { markStored } from './store.ts';
+import { BadForm, readUpload } from './upload-form.ts';
+
+/** Uploads at the same time; each holds a file open and a piece of it in memory. */
+const UPLOADS_MAX = 64;
+/** Boundaries, part headers and fields around the file. */
+const FORM_BYTES_MAX = 65_536;
+/** Of a refused body so much is still read, so that its sender gets to see the refusal; then the connection goes. */
+const DRAIN_BYTES_MAX = 64 * 1_048_576;
+const RETRY_SECONDS = 5;
+
+type Refusal = readonly [status: number, code: string, message: string];
+
+const tooLarge: Refusal = [400, 'EntityTooLarge', 'Your proposed upload exceeds the maximum allowed size'];
+const busy: Refusal = [503, 'SlowDown', 'Too many uploads at the same time; try again in a few seconds'];
+const broken: Refusal = [
+  503,
+  'ServiceUnavailable',
+  'The file could not be stored; try again later, or tell the operator of this service, whose log says what is wrong',
+];
+
+export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { receiver } = context.storage;
+  if (receiver === null) return;
+  let running = 0;
+
+  // The body is read by the handler, piece by piece.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+
+  app.post('/api/v1/client/:workspaceId/storage/upload', async (request, reply) => {
+    if (Number(request.headers['content-length'] ?? 0) > PRIVATE_BYTES_MAX + FORM_BYTES_MAX) {
+      return refuse(request, reply, tooLarge);
+    }
+    if (running >= UPLOADS_MAX) return refuse(request, reply.header('retry-after', RETRY_SECONDS), busy);
+    running += 1;
+    try {
+      const outcome = await readUpload(request.raw, contentTypeOf(request.raw), (fields, file) =>
+        receive(receiver, fields, file, Number(request.headers['content-length'] ?? 0)),
+      );
+      if ('refusal' in outcome) return refuse(request, reply, outcome.refusal);
+      const { key, size, etag } = outcome;
+      await markStored(context.db, key, size, toTimestamp(context.clock()));
+      return reply
+        .code(201)
+        .header('content-type', 'application/xml')
+        .header('etag', etag)
+        .send(xml('PostResponse', { Key: key, ETag: etag }));
+    } catch (error) {
+      return refuse(request, reply, refusalOf(error, request));
+    } finally {
+      running -= 1;
+    }
+  });
+
+  async function refuse(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    [status, code, message]: Refusal,
+  ): Promise<FastifyReply> {
+    drain(request.raw);
+    return reply
+      .code(status)
+      .header('content-type', 'application/xml')
+      .send(xml('Error', { Code: code, Message: message, RequestId: newUuid(context.random) }));
+  }
+};
+
+type Outcome =
+  | { readonly key: string; readonly size: number; readonly etag: string }
+  | { readonly refusal: Refusal };
+
+async function receive(
+  receiver: UploadReceiver,
+  fields: ReadonlyMap<string, string>,
+  file: AsyncIterable<Buffer>,
+  announcedBytes: number,
+): Promise<Outcome> {
+  const admission = receiver.admit(fields);
+  if (admission.kind === 'refused') return { refusal: [403, 'AccessDenied', admission.reason] };
+  const { object } = admission;
+  if (announcedBytes > object.bytesMax + FORM_BYTES_MAX) return { refusal: tooLarge };
+  const received = await receiver.receive(object, file);
+  if (received.kind === 'tooLarge') return { refusal: tooLarge };
+  return { key: object.key, size: received.size, etag: received.etag };
+}
+
+function refusalOf(error: unknown, request: FastifyRequest): Refusal {
+  if (error instanceof BadForm) {
+    return [error.code === 'PreconditionFailed' ? 412 : 400, error.code, error.message];
+  }
+  // Nobody is left to read this, or the form broke off inside the file.
+  if (error instanceof UploadAborted) return [400, 'IncompleteBody', error.message];
+  const message = error instanceof StorageUnavailable ? error.message : 'an upload failed';
+  request.log.error({ err: error, requestId: request.id }, message);
+  return broken;
+}
+
+/** Our hooks drop the label before a body is parsed, as every other body is JSON. */
+function contentTypeOf({ rawHeaders }: IncomingMessage): string {
+  const at = rawHeaders.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');
+  return at === -1 ? '' : (rawHeaders[at + 1] ?? '');
+}
+
+function drain(message: IncomingMessage): void {
+  let left = DRAIN_BYTES_MAX;
+  message.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) message.destroy();
+  });
+  message.resume();
+}
+
+const escapes: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;', '"': '&quot;' };
+
+function xml(root: string, children: Readonly<Record<string, string>>): string {
+  const inner = Object.entries(children)
+    .map(([name, text]) => `<${name}>${text.replace(/[<>&"]/g, (char) => escapes[char] ?? '')}</${name}>`)
+    .join('');
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<${root}>${inner}</${root}>`;
+}

@@ -1,0 +1,228 @@
+/**
+ * Files in a folder of this machine.
+ *
+ *   objects/3f/3f9a…   finished files; the name is the SHA-256 of the key
+ *   incoming/…         uploads on their way, gone after a crash at the next start
+ *
+ * No text of a caller ever becomes part of a path: hashing also spares us reserved names, case-insensitive and
+ * normalizing file systems, and names longer than 255 bytes. An upload is written to `incoming`, flushed to the medium
+ * and then renamed, so a file that can be seen is complete and survives a power cut. Symbolic links are not followed.
+ */
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import {
+  type FileHandle,
+  lstat,
+  mkdir,
+  open,
+  opendir,
+  rename,
+  rm,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Signer } from '#api/auth/signer.ts';
+import { newUuid, type Random } from '#api/ids.ts';
+import type { Clock, Millis } from '#gateway/clock.ts';
+import {
+  type ByteRange,
+  GRANT_SECONDS,
+  type OpenObject,
+  type Received,
+  type Storage,
+  StorageUnavailable,
+  UploadAborted,
+  type UploadReceiver,
+} from './storage.ts';
+import { admit, grantFields } from './upload-policy.ts';
+
+export interface DiskOptions {
+  /** Absolute; made when it is not there. */
+  readonly folder: string;
+  /** The absolute address to post an upload of this workspace to. */
+  readonly uploadUrl: (workspaceId: string) => string;
+  readonly signer: Signer;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface DiskStorage extends Storage {
+  readonly receiver: UploadReceiver;
+}
+
+/** Longer than any upload may take: what is older was left by a process that died. */
+const LEFTOVER_MS: Millis = 3_600_000;
+const ONLY_OWNER = 0o600;
+
+/** Nothing is touched before `check`. */
+export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: DiskOptions): DiskStorage {
+  const objects = join(folder, 'objects');
+  const incoming = join(folder, 'incoming');
+  const pathOf = (key: string): string => {
+    const hash = createHash('sha256').update(key).digest('hex');
+    return join(objects, hash.slice(0, 2), hash);
+  };
+
+  const receiver: UploadReceiver = {
+    admit: (fields) => admit(fields, clock(), signer),
+
+    async receive({ key, bytesMax }, file): Promise<Received> {
+      const temporary = join(incoming, newUuid(random));
+      try {
+        const size = await writeWhole(temporary, file, bytesMax);
+        const path = pathOf(key);
+        await publish(temporary, path);
+        const { mtimeMs } = await lstat(path);
+        return { kind: 'stored', size, etag: etagOf(size, mtimeMs) };
+      } catch (error) {
+        await rm(temporary, { force: true });
+        if (error instanceof TooLarge) return { kind: 'tooLarge' };
+        if (error instanceof UploadAborted) throw error;
+        throw unavailable(folder, error);
+      }
+    },
+  };
+
+  return {
+    receiver,
+
+    async grant(object) {
+      const workspaceId = object.key.split('/', 1)[0] ?? '';
+      const expiresAt = clock() + GRANT_SECONDS * 1000;
+      return { url: uploadUrl(workspaceId), fields: grantFields(object, expiresAt, signer) };
+    },
+
+    async open(key) {
+      try {
+        return await openObject(await open(pathOf(key), constants.O_RDONLY | constants.O_NOFOLLOW));
+      } catch (error) {
+        // ELOOP: a symbolic link lies there, which is none of our files.
+        if (isCode(error, 'ENOENT') || isCode(error, 'ELOOP')) return null;
+        throw unavailable(folder, error);
+      }
+    },
+
+    async delete(key) {
+      const path = pathOf(key);
+      try {
+        await unlink(path);
+        await syncFolder(dirname(path));
+      } catch (error) {
+        if (!isCode(error, 'ENOENT')) throw unavailable(folder, error);
+      }
+    },
+
+    async check() {
+      try {
+        await mkdir(objects, { recursive: true });
+        await mkdir(incoming, { recursive: true });
+        await removeLeftovers(incoming, clock() - LEFTOVER_MS);
+        const probe = join(incoming, newUuid(random));
+        await writeFile(probe, 'Can this folder be written to?', { mode: ONLY_OWNER });
+        await unlink(probe);
+      } catch (error) {
+        throw unavailable(folder, error);
+      }
+    },
+
+    async close() {},
+  };
+}
+
+class TooLarge extends Error {}
+
+/** On the medium when it resolves. @returns its size. @throws TooLarge, UploadAborted */
+async function writeWhole(path: string, file: AsyncIterable<Buffer>, bytesMax: number): Promise<number> {
+  const handle = await open(path, 'wx', ONLY_OWNER);
+  try {
+    await handle.writeFile(bounded(file, bytesMax));
+    await handle.sync();
+    return (await handle.stat()).size;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Tells failures of the sender from failures of the disk. */
+async function* bounded(file: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer> {
+  let size = 0;
+  try {
+    for await (const chunk of file) {
+      size += chunk.length;
+      if (size > bytesMax) throw new TooLarge();
+      yield chunk;
+    }
+  } catch (error) {
+    throw error instanceof TooLarge ? error : new UploadAborted(error);
+  }
+}
+
+/** Renames within one file system, which is atomic; an older file under the key gives way. */
+async function publish(temporary: string, path: string): Promise<void> {
+  const folder = dirname(path);
+  if ((await mkdir(folder, { recursive: true })) !== undefined) await syncFolder(dirname(folder));
+  await rename(temporary, path);
+  await syncFolder(folder);
+}
+
+/** A name is safe only when its folder is on the medium too. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, constants.O_RDONLY);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+async function openObject(file: FileHandle): Promise<OpenObject | null> {
+  const stat = await file.stat();
+  if (!stat.isFile()) {
+    await file.close();
+    return null;
+  }
+  let isRead = false;
+  return {
+    size: stat.size,
+    etag: etagOf(stat.size, stat.mtimeMs),
+    modifiedAt: Math.floor(stat.mtimeMs),
+    async read({ first, last }: ByteRange) {
+      isRead = true;
+      return file.createReadStream({ start: first, end: last });
+    },
+    async close() {
+      if (!isRead) await file.close();
+      isRead = true;
+    },
+  };
+}
+
+function etagOf(size: number, modifiedMs: number): string {
+  return `"${size.toString(16)}-${Math.round(modifiedMs * 1000).toString(16)}"`;
+}
+
+async function removeLeftovers(folder: string, before: Millis): Promise<void> {
+  for await (const entry of await opendir(folder)) {
+    const path = join(folder, entry.name);
+    const { mtimeMs } = await lstat(path);
+    if (mtimeMs < before) await rm(path, { recursive: true, force: true });
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
+
+function unavailable(folder: string, error: unknown): StorageUnavailable {
+  const reason = error instanceof Error ? error.message : String(error);
+  const advice =
+    isCode(error, 'ENOSPC') || isCode(error, 'EDQUOT')
+      ? 'free some space there, or give a folder on a larger disk'
+      : 'give a folder that this user may write to';
+  return new StorageUnavailable(
+    'disk_error',
+    `STORAGE_PATH: cannot use ${folder} (${reason}); ${advice}`,
+    error,
+  );
+}

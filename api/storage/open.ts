@@ -1,0 +1,32 @@
+/** The home that the settings name. */
+import type { Signer } from '#api/auth/signer.ts';
+import type { Random } from '#api/ids.ts';
+import type { Clock } from '#gateway/clock.ts';
+import { createDiskStorage } from './disk.ts';
+import type { S3Credentials, StorageLocation } from './location.ts';
+import { createS3Storage } from './s3.ts';
+import type { Storage } from './storage.ts';
+
+export interface StorageOptions {
+  readonly location: StorageLocation;
+  readonly credentials: S3Credentials | null;
+  /** Without a slash at the end. */
+  readonly publicUrl: string;
+  readonly signer: Signer;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Does not look whether the home is there: that is `check`. */
+export function createStorage({ location, credentials, publicUrl, ...parts }: StorageOptions): Storage {
+  switch (location.kind) {
+    case 'disk':
+      return createDiskStorage({
+        folder: location.path,
+        uploadUrl: (workspaceId) => `${publicUrl}/api/v1/client/${workspaceId}/storage/upload`,
+        ...parts,
+      });
+    case 's3':
+      return createS3Storage(location, credentials);
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * Files in a bucket of S3 or of a server that speaks its protocol. The only file that knows the SDK.
+ *
+ * Clients post to the bucket itself, under a policy that fixes key, type, size and time; S3 holds them to it. So the
+ * bucket's CORS rules must allow POST from every origin. It needs no public access: reads go through the API. Objects
+ * are kept under the keys as they are. Every call is bounded in time, so an S3 that hangs costs seconds, not connections.
+ */
+import { Readable } from 'node:stream';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  HeadObjectCommand,
+  S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3';
+import { createPresignedPost } from '@aws-sdk/s3-presigned-post';
+import type { Millis } from '#gateway/clock.ts';
+import type { S3Credentials, S3Location } from './location.ts';
+import {
+  type ByteRange,
+  GRANT_SECONDS,
+  type OpenObject,
+  type Storage,
+  type StorageFault,
+  StorageUnavailable,
+} from './storage.ts';
+
+const ATTEMPTS_MAX = 2;
+const CONNECT_TIMEOUT_MS: Millis = 2_000;
+/** Until the head of a reply is there. */
+const REPLY_TIMEOUT_MS: Millis = 5_000;
+const SOCKETS_MAX = 64;
+
+/** @param credentials null: what the SDK finds by itself, such as the role of the machine */
+export function createS3Storage(location: S3Location, credentials: S3Credentials | null): Storage {
+  const { bucket, endpoint, region, forcePathStyle } = location;
+  const client = new S3Client({
+    region,
+    forcePathStyle,
+    maxAttempts: ATTEMPTS_MAX,
+    requestHandler: {
+      connectionTimeout: CONNECT_TIMEOUT_MS,
+      requestTimeout: REPLY_TIMEOUT_MS,
+      throwOnRequestTimeout: true,
+      httpAgent: { maxSockets: SOCKETS_MAX },
+      httpsAgent: { maxSockets: SOCKETS_MAX },
+    },
+    // Newer checksums are unknown to many servers that speak the protocol.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    ...(endpoint === null ? {} : { endpoint }),
+    ...(credentials === null
+      ? {}
+      : { credentials: { accessKeyId: credentials.accessKey, secretAccessKey: credentials.secretKey } }),
+  });
+  const at = (key: string) => ({ Bucket: bucket, Key: key });
+
+  return {
+    receiver: null,
+
+    async grant({ key, contentType, bytesMax }) {
+      try {
+        // S3 judges the expiry by its own clock, so the SDK reads the real one here, not the context's.
+        return await createPresignedPost(client, {
+          ...at(key),
+          Expires: GRANT_SECONDS,
+          Fields: { 'Content-Type': contentType, success_action_status: '201' },
+          Conditions: [['content-length-range', 0, bytesMax]],
+        });
+      } catch (error) {
+        throw unavailable(location, error);
+      }
+    },
+
+    async open(key): Promise<OpenObject | null> {
+      try {
+        const head = await client.send(new HeadObjectCommand(at(key)));
+        const { ETag: etag = '', ContentLength: size = 0, LastModified: modified } = head;
+        return {
+          size,
+          etag,
+          modifiedAt: modified?.getTime() ?? 0,
+          read: ({ first, last }) => read(key, etag, { first, last }),
+          async close() {},
+        };
+      } catch (error) {
+        if (isMissing(error)) return null;
+        throw unavailable(location, error);
+      }
+    },
+
+    async delete(key) {
+      try {
+        await client.send(new DeleteObjectCommand(at(key)));
+      } catch (error) {
+        if (!isMissing(error)) throw unavailable(location, error);
+      }
+    },
+
+    async check() {
+      try {
+        await client.send(new HeadBucketCommand({ Bucket: bucket }));
+      } catch (error) {
+        throw unavailable(location, error);
+      }
+    },
+
+    async close() {
+      client.destroy();
+    },
+  };
+
+  async function read(key: string, etag: string, { first, last }: ByteRange): Promise<Readable | null> {
+    try {
+      const range = { Range: `bytes=${first}-${last}`, IfMatch: etag };
+      const { Body } = await client.send(new GetObjectCommand({ ...at(key), ...range }));
+      if (!(Body instanceof Readable)) throw new Error('S3 answered without a body');
+      return Body;
+    } catch (error) {
+      // 412: another version has taken its place.
+      if (isMissing(error) || statusOf(error) === 412) return null;
+      throw unavailable(location, error);
+    }
+  }
+}
+
+/** An unknown bucket is a mistake of the settings, not a missing file. */
+function isMissing(error: unknown): boolean {
+  return statusOf(error) === 404 && !(error instanceof Error && error.name === 'NoSuchBucket');
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
+}
+
+function unavailable(location: S3Location, error: unknown): StorageUnavailable {
+  const fault = faultOf(error);
+  const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const where = `${location.bucket} at ${location.endpoint ?? `AWS, ${location.region}`}`;
+  const advice =
+    fault === 's3_credentials_error'
+      ? 'S3_ACCESS_KEY, S3_SECRET_KEY: give a pair that may read, write and delete in the bucket'
+      : 'S3_BUCKET_NAME, S3_ENDPOINT_URL, S3_REGION: give a bucket that exists, on a server that answers';
+  return new StorageUnavailable(fault, `cannot use the bucket ${where} (${reason}); ${advice}`, error);
+}
+
+function faultOf(error: unknown): StorageFault {
+  const status = statusOf(error);
+  const isRefused = status === 401 || status === 403;
+  const hasNone = error instanceof Error && error.name === 'CredentialsProviderError';
+  return isRefused || hasNone ? 's3_credentials_error' : 's3_client_error';
+}

@@ -1,0 +1,65 @@
+/**
+ * The grant of an upload to the API's own target, as form fields: what S3 calls a POST policy, signed with our secret.
+ * Whoever has the fields may upload one file under one key, of one type and up to one size, until they expire. Pure.
+ */
+import { Type } from 'typebox';
+import type { Signer } from '#api/auth/signer.ts';
+import { checker } from '#api/validation.ts';
+import type { Millis } from '#gateway/clock.ts';
+import type { Admission, NewObject } from './storage.ts';
+
+/** Keeps these signatures apart from all others under the same secret. */
+const PURPOSE = 'floodgate.upload.v1:';
+const STATUS = '201';
+
+const Policy = checker(
+  Type.Object({
+    expiresAt: Type.Number(),
+    key: Type.String(),
+    contentType: Type.String(),
+    bytesMax: Type.Number(),
+  }),
+);
+
+export function grantFields(
+  object: NewObject,
+  expiresAt: Millis,
+  signer: Signer,
+): Readonly<Record<string, string>> {
+  const { key, contentType, bytesMax } = object;
+  const policy = Buffer.from(JSON.stringify({ expiresAt, key, contentType, bytesMax })).toString('base64');
+  return {
+    key,
+    'Content-Type': contentType,
+    success_action_status: STATUS,
+    Policy: policy,
+    Signature: signer.sign(PURPOSE + policy),
+  };
+}
+
+export function admit(fields: ReadonlyMap<string, string>, now: Millis, signer: Signer): Admission {
+  const policy = fields.get('Policy') ?? '';
+  if (!signer.verify(PURPOSE + policy, fields.get('Signature') ?? '')) {
+    return refused('The fields do not carry a valid signature; send every presigned field, unchanged');
+  }
+  const { expiresAt, ...object } = read(policy);
+  if (now >= expiresAt) return refused('Invalid according to Policy: Policy expired. Ask for a new grant');
+  const expected = { key: object.key, 'Content-Type': object.contentType, success_action_status: STATUS };
+  for (const [name, value] of Object.entries(expected)) {
+    if (fields.get(name) !== value) {
+      return refused(`Invalid according to Policy: Policy Condition failed: ["eq", "$${name}", "${value}"]`);
+    }
+  }
+  return { kind: 'granted', object };
+}
+
+function refused(reason: string): Admission {
+  return { kind: 'refused', reason };
+}
+
+/** Signed by us, so anything unreadable in there is our own mistake. */
+function read(policy: string): NewObject & { readonly expiresAt: Millis } {
+  const value: unknown = JSON.parse(Buffer.from(policy, 'base64').toString());
+  if (!Policy.is(value)) throw new Error('A policy that we signed does not have the shape we sign');
+  return value;
+}

@@ -1,0 +1,305 @@
+/** Contract storage.md §1 and §2: who gets a grant, what is refused with which words, and what a grant says. */
+import t, { type Test } from 'tap';
+import { addSurvey, apiKey, publicUrl, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+
+const MEBIBYTE = 1_048_576;
+const upload = (overrides: Record<string, unknown> = {}) => ({
+  id: 'q1',
+  type: 'fileUpload',
+  headline: { default: 'Your file?' },
+  allowMultipleFiles: false,
+  ...overrides,
+});
+
+async function withSurvey(t: Test, question: Record<string, unknown> = {}) {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const survey = await addSurvey(api, { questions: [upload(question)] });
+  return { api, surveyId: String(survey.id) };
+}
+
+/** The limit that a disk grant is signed for. */
+function bytesMaxOf(fields: Record<string, string>): number {
+  return JSON.parse(Buffer.from(fields.Policy ?? '', 'base64').toString()).bytesMax;
+}
+
+const client = `/api/v1/client/${workspaceId}/storage`;
+const management = '/api/v1/management/storage';
+
+for (const version of ['v1', 'v2']) {
+  t.test(`200: ${version} client grants a private file for a question`, async (t) => {
+    const { api, surveyId } = await withSurvey(t);
+    const reply = await api.client('POST', `/api/${version}/client/${workspaceId}/storage`, {
+      fileName: 'My photo.final.PNG',
+      fileType: 'image/png; charset=x',
+      surveyId,
+      elementId: 'q1',
+    });
+    t.equal(reply.status, 200, reply.text);
+    const { data } = reply.json;
+    t.strictSame(Object.keys(data).sort(), ['fileUrl', 'presignedFields', 'signedUrl', 'updatedFileName']);
+    t.match(data.updatedFileName, /^My photo\.final--fid--[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f-]{18,}\.PNG$/);
+    const place = `${publicUrl}/storage/${workspaceId}/private/surveys/${surveyId}/elements/q1/`;
+    t.equal(data.fileUrl, place + encodeURIComponent(data.updatedFileName));
+    t.equal(data.signedUrl, `${publicUrl}/api/v1/client/${workspaceId}/storage/upload`);
+    t.equal(data.presignedFields['Content-Type'], 'image/png');
+    t.equal(data.presignedFields.success_action_status, '201');
+    t.match(
+      data.presignedFields.key,
+      new RegExp(`^${workspaceId}/private/surveys/${surveyId}/elements/q1/My photo`),
+    );
+    t.equal(bytesMaxOf(data.presignedFields), 10 * MEBIBYTE);
+    t.equal(reply.headers['access-control-allow-origin'], '*');
+    t.notOk('signingData' in data, 'old clients would upload in another way');
+  });
+}
+
+t.test('200: an old client names no element, and its file lies directly in the workspace', async (t) => {
+  const { api, surveyId } = await withSurvey(t);
+  const reply = await api.client('POST', client, {
+    fileName: 'a.pdf',
+    fileType: 'application/pdf',
+    surveyId,
+  });
+  t.equal(reply.status, 200, reply.text);
+  t.match(
+    reply.json.data.fileUrl,
+    new RegExp(`^${publicUrl}/storage/${workspaceId}/private/a--fid--[0-9a-f-]+\\.pdf$`),
+  );
+});
+
+t.test('200: the management API grants a public file of 5 MiB, by either name of the scope', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await api.addWorkspace('ws2', 'env2');
+  const key = await api.addKey({ ws2: 'write' });
+  for (const scope of [{ workspaceId: 'ws2' }, { environmentId: 'env2' }]) {
+    const body = { ...scope, fileName: 'logo.webp', fileType: 'image/webp' };
+    const reply = await api.client('POST', management, body, { 'x-api-key': key });
+    t.equal(reply.status, 200, reply.text);
+    t.match(reply.json.data.fileUrl, new RegExp(`^${publicUrl}/storage/ws2/public/logo--fid--`));
+    t.equal(bytesMaxOf(reply.json.data.presignedFields), 5 * MEBIBYTE);
+  }
+});
+
+t.test('200: a question that takes less than 10 MiB is taken at its word', async (t) => {
+  const { api, surveyId } = await withSurvey(t, { maxSizeInMB: 2 });
+  const body = { fileName: 'a.pdf', fileType: 'application/pdf', surveyId, elementId: 'q1' };
+  const { data } = (await api.client('POST', client, body)).json;
+  t.equal(bytesMaxOf(data.presignedFields), 2 * MEBIBYTE);
+});
+
+t.test('a grant is noted before it is given away', async (t) => {
+  const { api, surveyId } = await withSurvey(t);
+  const { data } = (
+    await api.client('POST', client, {
+      fileName: 'a.pdf',
+      fileType: 'application/pdf',
+      surveyId,
+      elementId: 'q1',
+    })
+  ).json;
+  const row = await api.context.db.selectFrom('files').selectAll().executeTakeFirstOrThrow();
+  t.match(row, {
+    key: data.presignedFields.key,
+    workspaceId,
+    access: 'private',
+    surveyId,
+    responseId: null,
+    size: null,
+  });
+});
+
+interface Case {
+  readonly title: string;
+  readonly body: (surveyId: string) => unknown;
+  readonly status: number;
+  readonly message: string;
+  readonly details: Record<string, unknown>;
+  readonly question?: Record<string, unknown>;
+}
+
+const FIELDS = 'Fields are missing or incorrectly formatted';
+const ofClient: readonly Case[] = [
+  {
+    title: 'nothing at all',
+    body: () => ({}),
+    status: 400,
+    message: FIELDS,
+    details: { fileName: 'Required', fileType: 'Required', surveyId: 'Required' },
+  },
+  {
+    title: 'blanks',
+    body: (surveyId) => ({ fileName: ' ', fileType: 'image/png', surveyId }),
+    status: 400,
+    message: FIELDS,
+    details: { fileName: 'Required' },
+  },
+  {
+    title: 'no survey',
+    body: () => ({ fileName: 'a.png', fileType: 'image/png' }),
+    status: 400,
+    message: FIELDS,
+    details: { surveyId: 'Required' },
+  },
+  {
+    title: 'an id that is none',
+    body: () => ({ fileName: 'a.png', fileType: 'image/png', surveyId: 'NOT AN ID' }),
+    status: 400,
+    message: FIELDS,
+    details: { surveyId: 'Invalid cuid2' },
+  },
+  {
+    title: 'no extension',
+    body: (surveyId) => ({ fileName: 'readme', fileType: 'text/plain', surveyId }),
+    status: 400,
+    message: FIELDS,
+    details: { fileName: 'File name must have an extension' },
+  },
+  ...['page.html', 'drawing.svg', 'run.js', 'setup.exe', 'x.png.php', 'a.xhtml'].map(
+    (fileName): Case => ({
+      title: fileName,
+      body: (surveyId) => ({ fileName, fileType: 'image/png', surveyId }),
+      status: 400,
+      message: FIELDS,
+      details: { fileName: 'File extension is not allowed for security reasons' },
+    }),
+  ),
+  {
+    title: 'a type that is another extension’s',
+    body: (surveyId) => ({ fileName: 'a.png', fileType: 'text/html', surveyId }),
+    status: 400,
+    message: FIELDS,
+    details: { fileType: "File type doesn't match the file extension" },
+  },
+  {
+    title: 'an extension that the caller itself excludes',
+    body: (surveyId) => ({
+      fileName: 'a.png',
+      fileType: 'image/png',
+      surveyId,
+      allowedFileExtensions: ['pdf', 'jpg'],
+    }),
+    status: 400,
+    message: FIELDS,
+    details: { fileName: 'File extension is not allowed, allowed extensions are: pdf, jpg' },
+  },
+  {
+    title: 'a survey that is not there',
+    body: () => ({ fileName: 'a.png', fileType: 'image/png', surveyId: 'nosuch' }),
+    status: 404,
+    message: 'Survey not found',
+    details: { resource_id: 'nosuch', resource_type: 'Survey' },
+  },
+  {
+    title: 'a survey without file questions',
+    question: { type: 'openText' },
+    body: (surveyId) => ({ fileName: 'a.png', fileType: 'image/png', surveyId }),
+    status: 400,
+    message: 'Survey does not allow file uploads',
+    details: {},
+  },
+  {
+    title: 'another question',
+    body: (surveyId) => ({ fileName: 'a.png', fileType: 'image/png', surveyId, elementId: 'q2' }),
+    status: 400,
+    message: 'Element does not allow file uploads',
+    details: {},
+  },
+  {
+    title: 'an extension that the question excludes',
+    question: { allowedFileExtensions: ['pdf'] },
+    body: (surveyId) => ({ fileName: 'a.png', fileType: 'image/png', surveyId, elementId: 'q1' }),
+    status: 400,
+    message: 'File extension is not allowed for this element',
+    details: {},
+  },
+  {
+    title: 'a name of which nothing is left',
+    body: (surveyId) => ({ fileName: '???.png', fileType: 'image/png', surveyId }),
+    status: 400,
+    message: 'Invalid input',
+    details: { fileName: '???.png' },
+  },
+];
+
+for (const { title, body, status, message, details, question } of ofClient) {
+  t.test(`${status}: ${title}`, async (t) => {
+    const { api, surveyId } = await withSurvey(t, question);
+    const reply = await api.client('POST', client, body(surveyId));
+    t.equal(reply.status, status, reply.text);
+    t.strictSame(reply.json, { code: status === 404 ? 'not_found' : 'bad_request', message, details });
+    t.equal(reply.headers['access-control-allow-origin'], '*');
+    const { rows } = await count(api);
+    t.equal(rows, 0, 'nothing was granted');
+  });
+}
+
+async function count(api: TestApi): Promise<{ rows: number }> {
+  return { rows: (await api.context.db.selectFrom('files').select('key').execute()).length };
+}
+
+t.test('400: an entry of allowedFileExtensions that nobody may allow', async (t) => {
+  const { api, surveyId } = await withSurvey(t);
+  const body = { fileName: 'a.png', fileType: 'image/png', surveyId, allowedFileExtensions: ['png', 'svg'] };
+  const reply = await api.client('POST', client, body);
+  t.equal(reply.status, 400);
+  t.match(Object.keys(reply.json.details)[0], /^allowedFileExtensions\.1/);
+});
+
+t.test('400: a survey of another workspace', async (t) => {
+  const { api, surveyId } = await withSurvey(t);
+  await api.addWorkspace('ws2');
+  const body = { fileName: 'a.png', fileType: 'image/png', surveyId };
+  const reply = await api.client('POST', '/api/v1/client/ws2/storage', body);
+  t.strictSame(reply.json, {
+    code: 'bad_request',
+    message: 'Survey does not belong to the workspace',
+    details: { surveyId, workspaceId: 'ws2' },
+  });
+});
+
+t.test('the order of refusals: the workspace before the body, the body before its fields', async (t) => {
+  const { api } = await withSurvey(t);
+  const unknown = await api.client('POST', '/api/v1/client/nosuch/storage', '{');
+  t.match([unknown.status, unknown.json.message], [404, 'Workspace not found']);
+  const malformed = await api.client('POST', client, '{');
+  t.match(
+    [malformed.status, malformed.json.message],
+    [400, 'Malformed JSON input, please check your request body'],
+  );
+  t.type(malformed.json.details.error, 'string');
+});
+
+t.test('management: 401 first, then the scope, then the fields', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await api.addWorkspace('ws2');
+  const file = { fileName: 'a.png', fileType: 'image/png' };
+  t.equal((await api.client('POST', management, file)).status, 401);
+  t.match((await api.manage('POST', management, file)).json, {
+    message: 'workspaceId must be provided',
+    details: {},
+  });
+  t.equal((await api.manage('POST', management, { ...file, environmentId: 'nosuch' })).status, 404);
+  t.match((await api.manage('POST', management, { ...file, environmentId: 'ws2' })).json, {
+    code: 'unauthorized',
+  });
+  const reader = await api.addKey({ [workspaceId]: 'read' });
+  const read = await api.client('POST', management, { ...file, workspaceId }, { 'x-api-key': reader });
+  t.match([read.status, read.json.code], [401, 'unauthorized'], 'reading is not enough');
+  const malformed = await api.client('POST', management, '{', { 'x-api-key': apiKey });
+  t.match([malformed.status, malformed.json.details], [400, {}]);
+});
+
+t.test('a preflight is answered, also for the upload target', async (t) => {
+  const { api } = await withSurvey(t);
+  for (const url of [client, `/api/v2/client/${workspaceId}/storage`, `${client}/upload`]) {
+    const reply = await api.client('OPTIONS', url);
+    t.equal(reply.status, 200);
+    t.strictSame(reply.json, { data: {} });
+    t.equal(reply.headers['access-control-allow-origin'], '*');
+  }
+  const { headers } = await api.client('OPTIONS', client);
+  t.equal(headers['cache-control'], 'public, s-maxage=3600, max-age=3600');
+});
