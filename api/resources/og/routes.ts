@@ -1,0 +1,27 @@
+/** The Open Graph image of a survey, for link previews. No key, limited by `api.client` (contract client-api.md §10). */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { drawing, readColor, readName } from './drawing.ts';
+import { createImages } from './images.ts';
+
+const CACHEABLE = 'public, s-maxage=600, max-age=1800, stale-while-revalidate=600, stale-if-error=600';
+
+const Query = Type.Object({
+  name: Type.Optional(Type.String({ description: 'Name of the survey; what does not fit is cut' })),
+  brandColor: Type.Optional(
+    Type.String({
+      description: 'Hexadecimal colour, such as #64748b; anything else means the default colour',
+    }),
+  ),
+});
+
+export const ogRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const images = createImages();
+
+  app.get('/api/v1/client/og', { schema: { querystring: Query } }, async (request, reply) => {
+    const { name = '', brandColor = '' } = request.query;
+    const png = await images.png(drawing(readName(name), readColor(brandColor)));
+    reply.header('content-type', 'image/png').header('cache-control', CACHEABLE).send(png);
+    return reply;
+  });
+};
