@@ -38,6 +38,7 @@ export async function startStack(owner: Owner, options: StackOptions = {}): Prom
   const api = start(['api/main.ts'], {
     API_PORT: String(apiPort),
     DATABASE_URL: `file:${join(folder, 'floodgate.sqlite')}`,
+    STORAGE_PATH: join(folder, 'uploads'),
     PUBLIC_URL: origin,
     BOOTSTRAP_WORKSPACE_ID: workspaceId,
     BOOTSTRAP_API_KEY: apiKey,

@@ -10,6 +10,7 @@ import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { requestSlot } from '#api/request-slot.ts';
 import { findContactByUserId } from '#api/resources/contacts/store.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
+import { removeFilesOf } from '#api/resources/storage/removal.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { isRecord } from '#api/shapes.ts';
@@ -198,6 +199,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           await deleteResponse(trx, response.id);
           if (response.displayId !== null) await deleteDisplay(trx, response.displayId);
         });
+        await removeFilesOf(context, { responseId: response.id }, request.log);
         return { data: toResponseReply(response, config.publicUrl) };
       },
     );

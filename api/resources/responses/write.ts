@@ -11,6 +11,7 @@ import { recordEvents } from '#api/events/outbox.ts';
 import { newId } from '#api/ids.ts';
 import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
 import { findDisplay } from '#api/resources/displays/store.ts';
+import { claimFiles } from '#api/resources/storage/store.ts';
 import { completeSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { mergeTimes, type Times } from './merge.ts';
@@ -82,6 +83,7 @@ export async function createResponse(
       if (isUniqueViolation(error)) throw given.singleUseId === null ? displayTaken() : alreadySubmitted();
       throw error;
     }
+    await claimFiles(trx, made);
     return { response: made, isCompleted: await settleChange(trx, context, 'responseCreated', survey, made) };
   });
   context.outbox.notify();
@@ -117,6 +119,7 @@ export async function changeResponse(
       language: change.language ?? stored.language,
     };
     await updateResponse(trx, changed);
+    await claimFiles(trx, changed);
     return {
       response: changed,
       isCompleted: await settleChange(trx, context, 'responseUpdated', survey, changed),

@@ -18,6 +18,7 @@ import {
   insertSegment,
   type Segment,
 } from '#api/resources/segments/store.ts';
+import { removeFilesOf } from '#api/resources/storage/removal.ts';
 import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { isRecord } from '#api/shapes.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -145,6 +146,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
           await deletePrivateSegment(trx, survey.workspaceId, survey.id);
         });
         states.purge(survey);
+        await removeFilesOf(context, { surveyId: survey.id }, request.log);
         return { data: toSurveyReply(survey) };
       },
     );
