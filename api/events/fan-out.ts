@@ -12,8 +12,10 @@ import type { Kysely, Selectable } from 'kysely';
 import type { Context } from '#api/context.ts';
 import type { Database, EventTable, EventType } from '#api/db/schema.ts';
 import { newId } from '#api/ids.ts';
+import type { Mail } from '#api/mail/mail.ts';
 import { type ResponseWithRelations, withRelations } from '#api/resources/responses/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import { type FollowUpLog, planFollowUps } from './follow-ups.ts';
 import type { Snapshot } from './outbox.ts';
 import { payloadOf } from './payload.ts';
 
@@ -36,10 +38,14 @@ interface Subscription {
 }
 
 /** @returns how many events were there, 0 when the outbox is empty */
-export async function fanOut(context: Context): Promise<number> {
-  const { db, clock, random, config } = context;
+export async function fanOut(context: Context, log: FollowUpLog): Promise<number> {
+  const { db, clock, random, config, limits, mailer } = context;
   const events = await readOutbox(db);
   if (events.length === 0) return 0;
+  const mails = new Map<string, readonly Mail[]>();
+  for (const { id, type, response } of events) {
+    if (type === 'responseFinished') mails.set(id, await planFollowUps({ db, limits, log }, response));
+  }
   const now = toTimestamp(clock());
 
   await db.transaction().execute(async (trx) => {
@@ -76,6 +82,9 @@ export async function fanOut(context: Context): Promise<number> {
           })),
         )
         .execute();
+    }
+    for (const { id } of claimed) {
+      for (const mail of mails.get(id) ?? []) await mailer.accept(trx, mail);
     }
   });
   return events.length;

@@ -100,7 +100,7 @@ export function startWorker(context: Context, log: FastifyBaseLogger): Worker {
 
   const pass = async (): Promise<void> => {
     try {
-      while ((await fanOut(context)) > 0 && !isStopping) await leaseDue();
+      while ((await fanOut(context, log)) > 0 && !isStopping) await leaseDue();
       if (!isStopping) await leaseDue();
     } catch (error) {
       log.error({ err: error }, 'the event worker could not read its work; it tries again');

@@ -1,0 +1,134 @@
+/**
+ * A follow-up of a survey as the mail that one finished response brings about (contract management-api.md §3.7). Pure.
+ *
+ * Mails are plain text: what the survey's author wrote as HTML is reduced to its text first, and answers are put in
+ * after that, so nothing a respondent writes is ever read as markup, nor as a line of a header.
+ */
+import { normalizeEmail } from '#api/auth/password.ts';
+import type { Mail } from '#api/mail/mail.ts';
+import type { Answer } from '#api/resources/responses/schema.ts';
+import type { Response } from '#api/resources/responses/store.ts';
+import { formParts } from '#api/resources/surveys/question-types.ts';
+import type { SurveyContent } from '#api/resources/surveys/schema.ts';
+import type { Survey } from '#api/resources/surveys/store.ts';
+
+export type FollowUp = SurveyContent['followUps'][number];
+
+const SUBJECT_LENGTH_MAX = 255;
+const BODY_LENGTH_MAX = 100_000;
+const EMAIL_PART = formParts.contactInfo.indexOf('email');
+
+/** Does this response bring the follow-up about? The response is finished. */
+export function isTriggered({ trigger }: FollowUp, response: Response): boolean {
+  switch (trigger.type) {
+    case 'response':
+      return true;
+    case 'endings':
+      return response.endingId !== null && (trigger.properties?.endingIds ?? []).includes(response.endingId);
+  }
+}
+
+/** @returns null when it names nobody: the question was skipped, or its answer is no address */
+export function followUpMail(followUp: FollowUp, survey: Survey, response: Response): Mail | null {
+  const { properties } = followUp.action;
+  const to = recipient(properties.to, response);
+  if (to === null) return null;
+  const replyTo = properties.replyTo.map(normalizeEmail).find((address) => address !== null) ?? null;
+  const body = [
+    withRecall(textOf(properties.body), response),
+    ...(properties.attachResponseData ? [answersText(survey, response)] : []),
+    ...(properties.includeVariables === true ? [variablesText(survey, response)] : []),
+    ...(properties.includeHiddenFields === true ? [hiddenFieldsText(survey, response)] : []),
+  ];
+  return {
+    kind: 'surveyFollowUp',
+    to,
+    replyTo,
+    subject: oneLine(withRecall(properties.subject, response)).slice(0, SUBJECT_LENGTH_MAX),
+    body: body
+      .filter((part) => part !== '')
+      .join('\n\n')
+      .slice(0, BODY_LENGTH_MAX),
+  };
+}
+
+/** An address, or the id of the question or hidden field whose answer is one. Only one, whoever wrote it. */
+function recipient(to: string, response: Response): string | null {
+  const written = normalizeEmail(to);
+  if (written !== null) return written;
+  const answer = answerOf(response, to);
+  const address = Array.isArray(answer) ? answer[EMAIL_PART] : answer;
+  return typeof address === 'string' ? normalizeEmail(address) : null;
+}
+
+/** `#recall:<id>/fallback:<text>#` stands for an answer or a variable. */
+function withRecall(text: string, response: Response): string {
+  return text.replace(/#recall:([A-Za-z0-9_-]+)\/fallback:([^#]*)#/g, (_, id: string, fallback: string) => {
+    const value =
+      answerOf(response, id) ?? (Object.hasOwn(response.variables, id) ? response.variables[id] : '');
+    const shown = value === undefined ? '' : shownAnswer(value);
+    // Editors write blanks in fallbacks as &nbsp; without the ampersand.
+    return shown === '' ? fallback.replaceAll('nbsp', ' ').trim() : shown;
+  });
+}
+
+function answersText(survey: Survey, response: Response): string {
+  return survey.content.blocks
+    .flatMap(({ elements }) => elements)
+    .flatMap(({ id, headline }) => {
+      const answer = answerOf(response, id);
+      const shown = answer === undefined ? '' : shownAnswer(answer);
+      return shown === '' ? [] : [`${oneLine(textOf(headline.default))}\n${shown}`];
+    })
+    .join('\n\n');
+}
+
+function variablesText(survey: Survey, response: Response): string {
+  return survey.content.variables
+    .map(({ id, name, value }) => `${name}: ${response.variables[id] ?? value}`)
+    .join('\n');
+}
+
+function hiddenFieldsText(survey: Survey, response: Response): string {
+  return (survey.content.hiddenFields.fieldIds ?? [])
+    .flatMap((id) => {
+      const answer = answerOf(response, id);
+      return answer === undefined ? [] : [`${id}: ${shownAnswer(answer)}`];
+    })
+    .join('\n');
+}
+
+function answerOf(response: Response, id: string): Answer | undefined {
+  return Object.hasOwn(response.data, id) ? response.data[id] : undefined;
+}
+
+function shownAnswer(answer: Answer): string {
+  if (Array.isArray(answer)) return answer.filter((part) => part !== '').join(', ');
+  if (typeof answer !== 'object') return String(answer);
+  return Object.entries(answer)
+    .map(([row, column]) => `${row}: ${column}`)
+    .join('\n');
+}
+
+const entities: Readonly<Record<string, string>> = {
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  '#39': "'",
+  nbsp: ' ',
+  amp: '&',
+};
+
+/** HTML as the text it shows; text without markup stays as it is. */
+export function textOf(html: string): string {
+  return html
+    .replace(/<(br|\/p|\/li|\/h[1-6]|\/div)\b[^<>]*>/gi, '\n')
+    .replace(/<\/?[a-z][^<>]*>/gi, '')
+    .replace(/&(lt|gt|quot|#39|nbsp|amp);/g, (_, name: string) => entities[name] ?? '')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim();
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+}

@@ -1,0 +1,147 @@
+/** kill -9 at twenty random points of a run of 1,000 finished responses: no event is lost, and ids stay. */
+import { randomInt } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { openDatabase } from '#api/db/database.ts';
+import { freePort } from '#test/support/ports.ts';
+import { type Started, start } from '#test/support/process.ts';
+import { startReceiver } from './support.ts';
+
+const RESPONSES = 1_000;
+const KILLS = 20;
+const SENDERS = 8;
+/** The lease of the last one killed, and some room for a busy machine. */
+const SETTLE_DEADLINE_MS = 45_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'floodgate-'));
+t.teardown(() => rmSync(folder, { recursive: true }));
+const path = join(folder, 'floodgate.sqlite');
+const port = await freePort();
+const base = `http://127.0.0.1:${port}`;
+const key = 'fbk_crash';
+
+let api: Started;
+const startApi = async (): Promise<void> => {
+  api = start(['api/main.ts'], {
+    API_PORT: String(port),
+    DATABASE_URL: `file:${path}`,
+    PUBLIC_URL: base,
+    BOOTSTRAP_WORKSPACE_ID: 'ws1',
+    BOOTSTRAP_API_KEY: key,
+    BOOTSTRAP_PASSWORD: 'Password1',
+    RATE_LIMITING_DISABLED: '1',
+    DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
+    LOG_LEVEL: 'error',
+  });
+  await api.until(/API ready/);
+};
+
+t.test('each of them is delivered at least once', async (t) => {
+  // A receiver that takes its time has deliveries under way at every kill.
+  const receiver = await startReceiver((response) => {
+    setTimeout(() => response.writeHead(204).end(), randomInt(15));
+  });
+  t.teardown(() => receiver.close());
+  await startApi();
+  t.teardown(() => api.stop('SIGKILL'));
+
+  const db = openDatabase({ kind: 'file', path });
+  t.teardown(() => db.destroy());
+  const now = new Date().toISOString();
+  await db
+    .insertInto('webhooks')
+    .values({
+      id: 'hook',
+      createdAt: now,
+      updatedAt: now,
+      workspaceId: 'ws1',
+      name: null,
+      url: receiver.url,
+      source: 'user',
+      triggers: '["responseFinished"]',
+      surveyIds: '[]',
+      secret: null,
+    })
+    .execute();
+  const survey = await fetch(`${base}/api/v1/management/surveys`, {
+    method: 'POST',
+    headers: { 'x-api-key': key },
+    body: JSON.stringify({
+      workspaceId: 'ws1',
+      name: 'Survey',
+      status: 'inProgress',
+      questions: [{ id: 'q1', type: 'openText', headline: 'What?' }],
+    }),
+  });
+  const { data } = (await survey.json()) as { data: { id: string } };
+
+  const acknowledged = new Set<string>();
+  const send = async (): Promise<void> => {
+    while (acknowledged.size < RESPONSES) {
+      try {
+        const reply = await fetch(`${base}/api/v1/client/ws1/responses`, {
+          method: 'POST',
+          body: JSON.stringify({ surveyId: data.id, finished: true, data: { q1: 'Yes' } }),
+        });
+        if (reply.status !== 200) throw new Error(`${reply.status} ${await reply.text()}`);
+        const body = (await reply.json()) as { data: { id: string } };
+        acknowledged.add(body.data.id);
+      } catch (error) {
+        // Killed: whether this response was stored is open. Anything else is a finding.
+        if (error instanceof Error && /^\d/.test(error.message)) throw error;
+        await sleep(20);
+      }
+    }
+  };
+  const kill = async (): Promise<void> => {
+    for (let kills = 1; kills <= KILLS; kills += 1) {
+      const at = (kills * RESPONSES) / (KILLS + 1);
+      while (acknowledged.size < at) await sleep(1);
+      await sleep(randomInt(40));
+      await api.stop('SIGKILL');
+      await startApi();
+    }
+  };
+  await Promise.all([kill(), ...Array.from({ length: SENDERS }, send)]);
+
+  const stored = (await db.selectFrom('responses').select('id').execute()).map(({ id }) => id);
+  t.ok(stored.length >= RESPONSES);
+  const kept = new Set(stored);
+  t.same(
+    [...acknowledged].filter((id) => !kept.has(id)),
+    [],
+    'what was acknowledged was stored',
+  );
+
+  const deadline = Date.now() + SETTLE_DEADLINE_MS;
+  const isSettled = async (): Promise<boolean> => {
+    const open = await db.selectFrom('events').select('id').where('fannedOutAt', 'is', null).execute();
+    const due = await db.selectFrom('deliveries').select('id').where('dueAt', 'is not', null).execute();
+    return open.length === 0 && due.length === 0;
+  };
+  while (!(await isSettled()) && Date.now() < deadline) await sleep(100);
+
+  const byResponse = Map.groupBy(receiver.received, ({ json }) => String(json.data.id));
+  t.same(
+    stored.filter((id) => !byResponse.has(id)),
+    [],
+    'each was delivered at least once',
+  );
+  const unstable = [...byResponse.values()].filter(
+    (all) => new Set(all.map(({ headers, text }) => `${headers['webhook-id']} ${text}`)).size !== 1,
+  );
+  t.same(unstable, [], 'every copy has the same id and the same bytes');
+  t.same(
+    [...byResponse.keys()].filter((id) => !kept.has(id)),
+    [],
+    'nothing was told that was not stored',
+  );
+  t.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, stored.length);
+  const statuses = await db.selectFrom('deliveries').select('status').distinct().execute();
+  t.same(statuses, [{ status: 'delivered' }]);
+  t.comment(`${stored.length} responses, ${receiver.received.length} requests, ${KILLS} kills`);
+  t.equal(await api.stop(), 0, 'and the last one stops as it should');
+});
