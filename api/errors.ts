@@ -35,6 +35,7 @@ export type ResourceType =
   | 'Webhook'
   | 'Delivery'
   | 'Organization'
+  | 'API Key'
   | 'file'
   | 'contact';
 

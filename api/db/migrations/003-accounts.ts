@@ -39,6 +39,7 @@ export const accounts: readonly string[] = [
   )`,
   `create index "mailOutbox_due" on "mailOutbox" ("status", "nextAttemptAt")`,
   `create index "mailOutbox_createdAt" on "mailOutbox" ("createdAt")`,
+  `create index "mailOutbox_recipient" on "mailOutbox" ("recipient", "kind", "createdAt")`,
 
   `create table "auditEvents" (
     "id" text primary key,

@@ -1,9 +1,13 @@
-/** Whose key is this? Needs a key (contract management-api.md §8). The reply is not wrapped in `data` (SPEC.md §4). */
+/**
+ * Whose key, or whose session, is this? (contract management-api.md §8) The reply is not wrapped in `data` (SPEC.md §4):
+ * a key gets its workspace, a session its user.
+ */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import type { Context } from '#api/context.ts';
-import { badRequest, notFound } from '#api/errors.ts';
+import { badRequest, notAuthenticated, notFound } from '#api/errors.ts';
+import { findUser, type User as UserRow } from '#api/resources/accounts/store.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
 
 const IdAndName = Type.Object({ id: Type.String(), name: Type.String() });
@@ -19,6 +23,22 @@ const Account = Type.Object({
   project: IdAndName,
 });
 
+/** Exactly these keys. */
+const User = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  email: Type.String(),
+  emailVerified: Type.Union([Type.String(), Type.Null()]),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+  twoFactorEnabled: Type.Boolean(),
+  identityProvider: Type.String(),
+  notificationSettings: Type.Unknown(),
+  locale: Type.String(),
+  lastLoginAt: Type.Union([Type.String(), Type.Null()]),
+  isActive: Type.Boolean(),
+});
+
 export const meRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
   { context },
@@ -26,9 +46,14 @@ export const meRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> 
   for (const url of ['/api/v1/management/me', '/api/v1/me']) {
     app.get(
       url,
-      { schema: { response: { 200: Account } }, config: { acceptsKeyWithoutWorkspace: true } },
+      {
+        schema: { response: { 200: Type.Union([Account, User]) } },
+        config: { acceptsKeyWithoutWorkspace: true },
+      },
       async (request) => {
-        const [workspaceId, ...others] = principalOf(request).permissions.keys();
+        const principal = principalOf(request);
+        if (principal.kind === 'session') return userReply(await findUser(context.db, principal.userId));
+        const [workspaceId, ...others] = principal.permissions.keys();
         if (workspaceId === undefined || others.length > 0) {
           throw badRequest('This key does not reach exactly one workspace; use GET /api/v2/me instead');
         }
@@ -49,3 +74,22 @@ export const meRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> 
     );
   }
 };
+
+/** @param user null when it was deleted after its session was looked at */
+function userReply(user: UserRow | null) {
+  if (user === null) throw notAuthenticated();
+  return {
+    id: user.id,
+    name: user.name,
+    email: user.email,
+    emailVerified: user.emailVerified,
+    createdAt: user.createdAt,
+    updatedAt: user.updatedAt,
+    twoFactorEnabled: user.twoFactorEnabled === 1,
+    identityProvider: user.identityProvider,
+    notificationSettings: JSON.parse(user.notificationSettings),
+    locale: user.locale,
+    lastLoginAt: user.lastLoginAt,
+    isActive: user.isActive === 1,
+  };
+}

@@ -1,0 +1,54 @@
+/** What pages and programs send to `/api/auth`: a form, or JSON (contract auth.md §1). */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { badRequest } from '#api/errors.ts';
+import { parseJsonBody } from '#api/json-body.ts';
+import { isRecord } from '#api/shapes.ts';
+
+const FORM_BYTES_MAX = 16_384;
+
+/** In the scope of this plugin a body is JSON when it begins like a JSON object, and else a form. */
+export function acceptForms(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    '*',
+    { parseAs: 'buffer' },
+    async (_request: FastifyRequest, body: string | Buffer) =>
+      parseFormOrJson(typeof body === 'string' ? Buffer.from(body) : body),
+  );
+}
+
+/**
+ * @returns of a form its fields, the first of each name
+ * @throws ApiError malformed_json; bad_request for a form without end
+ */
+export function parseFormOrJson(body: Buffer): unknown {
+  // Byte 0x7b is an opening brace; a form percent-encodes it.
+  if (body.toString('latin1', 0, 64).trimStart().charCodeAt(0) === 0x7b) return parseJsonBody(body);
+  if (body.length > FORM_BYTES_MAX) throw badRequest(`A form has at most ${FORM_BYTES_MAX} bytes`);
+  const fields = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(body.toString('utf8'))) {
+    if (!fields.has(name)) fields.set(name, value);
+  }
+  return Object.fromEntries(fields);
+}
+
+/** The text of a field; '' when there is none, or it is no text. */
+export function fieldOf(body: unknown, name: string): string {
+  const value = isRecord(body) && Object.hasOwn(body, name) ? body[name] : undefined;
+  return typeof value === 'string' ? value : '';
+}
+
+/** `json=true` asks for a JSON reply instead of a redirect. */
+export function wantsJson(body: unknown): boolean {
+  return fieldOf(body, 'json') === 'true' || (isRecord(body) && body.json === true);
+}
+
+/**
+ * Where to go after a login: the given address if it is on our own origin, and else our own.
+ *
+ * @param given absolute, or a path
+ */
+export function callbackUrl(given: string, publicUrl: string): string {
+  const url = given !== '' && URL.canParse(given, publicUrl) ? new URL(given, publicUrl) : null;
+  return url !== null && url.origin === new URL(publicUrl).origin ? url.href : publicUrl;
+}

@@ -1,0 +1,124 @@
+/** Login and logout as NextAuth 4 offers them (contract auth.md §1). Nobody needs credentials to come here. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
+import { csrfToken, isCsrfTokenValid } from '#api/auth/csrf.ts';
+import { endSession, findSession, startSession } from '#api/auth/session.ts';
+import type { Context } from '#api/context.ts';
+import { addressOf } from '#api/limits/plugin.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { acceptForms, callbackUrl, fieldOf, wantsJson } from './form.ts';
+import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
+import { findUser, noteLogin } from './store.ts';
+
+export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random, config, signer } = context;
+  const { publicUrl } = config;
+  acceptForms(app);
+
+  app.get('/api/auth/csrf', async (request, reply) => {
+    const { token, cookie } = csrfToken(request.headers.cookie, signer, random);
+    reply.header('set-cookie', setCsrfCookie(cookie, publicUrl));
+    return { csrfToken: token };
+  });
+
+  app.get('/api/auth/providers', async () =>
+    Object.fromEntries(
+      [
+        { id: 'credentials', name: 'Credentials' },
+        { id: 'token', name: 'Token' },
+      ].map((provider) => [
+        provider.id,
+        {
+          ...provider,
+          type: 'credentials',
+          signinUrl: `${publicUrl}/api/auth/signin/${provider.id}`,
+          callbackUrl: `${publicUrl}/api/auth/callback/${provider.id}`,
+        },
+      ]),
+    ),
+  );
+
+  app.get('/api/auth/session', async (request) => {
+    const token = sessionCookie(request.headers.cookie);
+    const session = token === null ? null : await findSession(db, token, clock);
+    const user = session === null ? null : await findUser(db, session.userId);
+    if (session === null || user === null) return {};
+    const { id, name, email } = user;
+    return { user: { id, name, email }, expires: session.expiresAt };
+  });
+
+  app.get('/api/auth/signin', async (_request, reply) => redirect(reply, `${publicUrl}/auth/login`));
+
+  app.get('/api/auth/error', async (request, reply) => {
+    const text = fieldOf(request.query, 'error');
+    return redirect(reply, `${publicUrl}/auth/login?error=${encodeURIComponent(text)}`);
+  });
+
+  app.post('/api/auth/callback/credentials', async (request, reply) => {
+    if (!isFormOurs(request)) return askForForm(request, reply);
+    const email = fieldOf(request.body, 'email');
+    const result = await checkPassword(context, email, fieldOf(request.body, 'password'));
+    return answer(request, reply, 'credentials', result, email);
+  });
+
+  app.post('/api/auth/callback/token', async (request, reply) => {
+    if (!isFormOurs(request)) return askForForm(request, reply);
+    const result = await redeemVerification(context, fieldOf(request.body, 'token'));
+    return answer(request, reply, 'token', result, null);
+  });
+
+  app.post('/api/auth/signout', async (request, reply) => {
+    if (!isFormOurs(request)) return askForForm(request, reply);
+    const token = sessionCookie(request.headers.cookie);
+    if (token !== null) await endSession(db, token);
+    reply.header('set-cookie', setSessionCookie('', 0, publicUrl));
+    return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
+  });
+
+  function isFormOurs(request: FastifyRequest): boolean {
+    return isCsrfTokenValid(request.headers.cookie, fieldOf(request.body, 'csrfToken'), signer);
+  }
+
+  function askForForm(request: FastifyRequest, reply: FastifyReply) {
+    return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true`);
+  }
+
+  async function answer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    provider: 'credentials' | 'token',
+    result: LoginResult,
+    email: string | null,
+  ) {
+    if (result.kind === 'refused') {
+      const { reason, userId, text } = result;
+      if (reason !== null) {
+        const ipAddress = addressOf(request, context);
+        await context.audit.authFailed({ provider, reason, userId, email, ipAddress, requestId: request.id });
+      }
+      // Clients tell this case by the address, not by the status (contract auth.md §1.1).
+      if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
+      return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
+    }
+    const maxAgeSeconds = config.sessionMaxAgeSeconds;
+    const token = await db.transaction().execute(async (trx) => {
+      await noteLogin(trx, result.user.id, toTimestamp(clock()));
+      return startSession(trx, result.user.id, { clock, random, maxAgeSeconds });
+    });
+    reply.header('set-cookie', setSessionCookie(token, maxAgeSeconds, publicUrl));
+    return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
+  }
+};
+
+/** `{url}` for programs, a redirect for pages. */
+function go(request: FastifyRequest, reply: FastifyReply, url: string) {
+  return wantsJson(request.body) ? { url } : redirect(reply, url);
+}
+
+function redirect(reply: FastifyReply, url: string) {
+  return reply.code(302).header('location', url).send();
+}

@@ -1,0 +1,93 @@
+/** The mails of an account: what they say, and how many of them an address may get. */
+import type { Kysely } from 'kysely';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import type { Mail } from '#api/mail/mail.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { Millis } from '#gateway/clock.ts';
+
+/** Callers are limited by their address; this protects the owner of a mailbox from callers with many addresses. */
+const PER_ADDRESS_MAX = 5;
+const PER: Millis = 60 * 60 * 1000;
+
+/** Accepts the mail, unless its recipient has had enough of this kind lately; then it is dropped without a word. */
+export async function mailAccount(context: Context, trx: Kysely<Database>, mail: Mail): Promise<void> {
+  const { count } = await trx
+    .selectFrom('mailOutbox')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('recipient', '=', mail.to)
+    .where('kind', '=', mail.kind)
+    .where('createdAt', '>', toTimestamp(context.clock() - PER))
+    .executeTakeFirstOrThrow();
+  if (Number(count) < PER_ADDRESS_MAX) await context.mailer.accept(trx, mail);
+}
+
+export function verificationMail(publicUrl: string, to: string, token: string): Mail {
+  return {
+    kind: 'verifyEmail',
+    to,
+    subject: 'Confirm your e-mail address',
+    body: lines(
+      'Welcome. Open this link within a day to confirm your address and log in:',
+      `${publicUrl}/auth/verify?token=${token}`,
+      'If you did not sign up, ignore this mail: nothing happens without the link.',
+    ),
+  };
+}
+
+/** Somebody signed up with an address that has its account: only its owner learns that. */
+export function accountExistsMail(publicUrl: string, to: string): Mail {
+  return {
+    kind: 'accountExists',
+    to,
+    subject: 'You already have an account',
+    body: lines(
+      'Somebody, perhaps you, signed up with this address. It has an account already. Log in here:',
+      `${publicUrl}/auth/login`,
+      'If you forgot your password, ask for a new one there. If it was not you, ignore this mail.',
+    ),
+  };
+}
+
+export function resetMail(publicUrl: string, to: string, token: string): Mail {
+  return {
+    kind: 'resetPassword',
+    to,
+    subject: 'Choose a new password',
+    body: lines(
+      'Open this link within an hour to choose a new password:',
+      `${publicUrl}/auth/forgot-password/reset?token=${token}`,
+      'If you did not ask for it, ignore this mail: your password stays as it is.',
+    ),
+  };
+}
+
+export function changeEmailMail(publicUrl: string, to: string, token: string): Mail {
+  return {
+    kind: 'changeEmail',
+    to,
+    subject: 'Confirm your new e-mail address',
+    body: lines(
+      'Open this link within a day to make this the address of your account. You are then logged out everywhere:',
+      `${publicUrl}/verify-email-change?token=${token}`,
+      'If you did not ask for it, ignore this mail: nothing happens without the link.',
+    ),
+  };
+}
+
+/** To the old address: who did not change it has to know at once. */
+export function emailChangedMail(to: string): Mail {
+  return {
+    kind: 'emailChanged',
+    to,
+    subject: 'Your e-mail address was changed',
+    body: lines(
+      'Your account now has another e-mail address, and everybody was logged out of it.',
+      'If this was not you, tell the administrator of this service at once.',
+    ),
+  };
+}
+
+function lines(...paragraphs: readonly string[]): string {
+  return `${paragraphs.join('\n\n')}\n`;
+}

@@ -1,0 +1,170 @@
+/**
+ * Accounts: sign up, forget and reset a password, ask again for the verification mail (contract auth.md §2). Nobody needs
+ * credentials to come here, so no answer says whether an address has an account. Limited by address (SPEC.md §8).
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Kysely } from 'kysely';
+import { Type } from 'typebox';
+import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
+import { endSessionsOf } from '#api/auth/session.ts';
+import type { Context } from '#api/context.ts';
+import { isUniqueViolation } from '#api/db/database.ts';
+import type { Database } from '#api/db/schema.ts';
+import { badRequest, invalidFields } from '#api/errors.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { acceptForms } from './form.ts';
+import { accountExistsMail, mailAccount, resetMail, verificationMail } from './mails.ts';
+import { deleteTokens, findToken, findUserByEmail, insertToken, insertUser, updateUser } from './store.ts';
+
+/** Letters, marks, digits, spaces and `' , . & ( ) -` of any script (contract auth.md §2). */
+const namePattern = /^[\p{L}\p{M}\p{N} ',.&()-]{1,250}$/u;
+
+const done = { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) };
+const Text = Type.String();
+
+export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random, passwords, config } = context;
+  acceptForms(app);
+
+  app.post(
+    '/api/auth/signup',
+    {
+      schema: { body: Type.Object({ name: Text, email: Text, password: Text }), response: done },
+      config: { limit: 'auth.signup' },
+    },
+    async (request) => {
+      const { password } = request.body;
+      const name = request.body.name.trim();
+      if (!namePattern.test(name)) {
+        throw invalidFields({ name: "must have 1 to 250 letters, digits, spaces and ' , . & ( ) -" });
+      }
+      const email = emailIn(request.body.email);
+      const problem = passwordProblem(password);
+      if (problem !== null) throw invalidFields({ password: problem });
+      // Hashed whether the address is new or not, so that the time tells nothing.
+      const passwordHash = await passwords.hash(password);
+      await inOnePiece(() => db.transaction().execute((trx) => signUp(trx, { name, email, passwordHash })));
+      return success('Check your mailbox: open the link in the mail to confirm your address');
+    },
+  );
+
+  app.post(
+    '/api/auth/resend-verification',
+    {
+      schema: {
+        body: Type.Object({ email: Type.Optional(Text), token: Type.Optional(Text) }),
+        response: done,
+      },
+      config: { limit: 'auth.verifyEmail' },
+    },
+    async (request) => {
+      const { email, token } = request.body;
+      if (email === undefined && token === undefined) throw invalidFields({ email: 'Required' });
+      const user =
+        email === undefined
+          ? (await findToken(db, 'verifyEmail', token ?? '', clock()))?.user
+          : await findUserByEmail(db, emailIn(email));
+      if (user && user.emailVerified === null) {
+        await db.transaction().execute((trx) => sendVerification(trx, user.id, user.email));
+      }
+      return success('If this address waits for its confirmation, a mail is on its way');
+    },
+  );
+
+  app.post(
+    '/api/auth/forgot-password',
+    {
+      schema: { body: Type.Object({ email: Text }), response: done },
+      config: { limit: 'auth.forgotPassword' },
+    },
+    async (request) => {
+      const user = await findUserByEmail(db, emailIn(request.body.email));
+      if (user !== null && user.passwordHash !== null && user.isActive === 1) {
+        await db.transaction().execute(async (trx) => {
+          const { id: userId, email } = user;
+          const token = await insertToken(trx, { userId, purpose: 'resetPassword', email }, clock(), random);
+          await mailAccount(context, trx, resetMail(config.publicUrl, email, token));
+        });
+      }
+      return success('If this address has an account, a mail is on its way');
+    },
+  );
+
+  app.post(
+    '/api/auth/reset-password',
+    { schema: { body: Type.Object({ token: Text, password: Text }), response: done } },
+    async (request) => {
+      const { token, password } = request.body;
+      const problem = passwordProblem(password);
+      if (problem !== null) throw invalidFields({ password: problem });
+      // Before the hash: whoever invents links is not worth its work.
+      if ((await findToken(db, 'resetPassword', token, clock())) === null) throw linkEnded();
+      const passwordHash = await passwords.hash(password);
+      await db.transaction().execute(async (trx) => {
+        // Again: of two who open the link at once, one changes the password.
+        const found = await findToken(trx, 'resetPassword', token, clock());
+        if (found === null) throw linkEnded();
+        const { id } = found.user;
+        await updateUser(trx, id, { passwordHash }, toTimestamp(clock()));
+        // A stranger who was in the account may have asked for a change of its address.
+        await deleteTokens(trx, id, ['resetPassword', 'changeEmail']);
+        await endSessionsOf(trx, id);
+      });
+      return success('The password is changed, and everybody is logged out; log in with the new one');
+    },
+  );
+
+  /**
+   * An account that nobody has verified yet is taken over by whoever signs up next, and earlier links end: its first
+   * password may be a stranger's, who waits for the owner of the address to confirm it.
+   */
+  async function signUp(
+    trx: Kysely<Database>,
+    account: { readonly name: string; readonly email: string; readonly passwordHash: string },
+  ): Promise<void> {
+    const now = toTimestamp(clock());
+    const { email } = account;
+    const known = await findUserByEmail(trx, email);
+    if (known === null) {
+      await sendVerification(trx, await insertUser(trx, account, now, random), email);
+    } else if (known.emailVerified === null) {
+      await updateUser(trx, known.id, { name: account.name, passwordHash: account.passwordHash }, now);
+      await deleteTokens(trx, known.id, ['verifyEmail', 'resetPassword']);
+      await sendVerification(trx, known.id, email);
+    } else {
+      await mailAccount(context, trx, accountExistsMail(config.publicUrl, email));
+    }
+  }
+
+  async function sendVerification(trx: Kysely<Database>, userId: string, email: string): Promise<void> {
+    const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email }, clock(), random);
+    await mailAccount(context, trx, verificationMail(config.publicUrl, email, token));
+  }
+};
+
+/** Of two who sign up with one address at once, the second finds the account of the first. */
+async function inOnePiece(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    await work();
+  }
+}
+
+function emailIn(text: string): string {
+  const email = normalizeEmail(text);
+  if (email === null) throw invalidFields({ email: 'must be an e-mail address of at most 255 characters' });
+  return email;
+}
+
+function linkEnded() {
+  return badRequest('This link has ended or was used; ask for a new one at /api/auth/forgot-password');
+}
+
+function success(text: string) {
+  return { data: { success: text } };
+}

@@ -1,0 +1,132 @@
+/** People who log in, and the links they are mailed. Writes go to `users` and `accountTokens`. */
+import type { Kysely, Selectable } from 'kysely';
+import { hashToken, newToken } from '#api/auth/session.ts';
+import type { AccountTokenTable, Database, Timestamp, UserTable } from '#api/db/schema.ts';
+import { newId, type Random } from '#api/ids.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { Millis } from '#gateway/clock.ts';
+
+export type User = Selectable<UserTable>;
+export type Purpose = AccountTokenTable['purpose'];
+
+const HOUR: Millis = 60 * 60 * 1000;
+
+/** How long a link serves (contract auth.md §2). */
+const lifetimes: Readonly<Record<Purpose, Millis>> = {
+  verifyEmail: 24 * HOUR,
+  resetPassword: HOUR,
+  changeEmail: 24 * HOUR,
+};
+
+const TOKEN_LENGTH_MAX = 128;
+
+/** @param email as `normalizeEmail` returns it */
+export async function findUserByEmail(db: Kysely<Database>, email: string): Promise<User | null> {
+  return (await db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirst()) ?? null;
+}
+
+export async function findUser(db: Kysely<Database>, id: string): Promise<User | null> {
+  return (await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
+}
+
+/** @throws the driver's unique violation when the address is taken */
+export async function insertUser(
+  db: Kysely<Database>,
+  user: { readonly name: string; readonly email: string; readonly passwordHash: string },
+  now: Timestamp,
+  random: Random,
+): Promise<string> {
+  const id = newId(random);
+  await db
+    .insertInto('users')
+    .values({
+      ...user,
+      id,
+      createdAt: now,
+      updatedAt: now,
+      emailVerified: null,
+      isActive: 1,
+      twoFactorEnabled: 0,
+      identityProvider: 'email',
+      notificationSettings: '{}',
+      locale: 'en-US',
+      lastLoginAt: null,
+    })
+    .execute();
+  return id;
+}
+
+/** @throws the driver's unique violation when the address is taken */
+export async function updateUser(
+  db: Kysely<Database>,
+  id: string,
+  change: Partial<Pick<User, 'name' | 'email' | 'emailVerified' | 'passwordHash'>>,
+  now: Timestamp,
+): Promise<void> {
+  await db
+    .updateTable('users')
+    .set({ ...change, updatedAt: now })
+    .where('id', '=', id)
+    .execute();
+}
+
+/** A login is no change of the account, so `updatedAt` stays. */
+export async function noteLogin(db: Kysely<Database>, id: string, now: Timestamp): Promise<void> {
+  await db.updateTable('users').set({ lastLoginAt: now }).where('id', '=', id).execute();
+}
+
+/** Makes a link's token, and sweeps out those that ended. @param email where the link is sent */
+export async function insertToken(
+  db: Kysely<Database>,
+  token: { readonly userId: string; readonly purpose: Purpose; readonly email: string },
+  now: Millis,
+  random: Random,
+): Promise<string> {
+  const text = newToken(random);
+  await db.deleteFrom('accountTokens').where('expiresAt', '<=', toTimestamp(now)).execute();
+  await db
+    .insertInto('accountTokens')
+    .values({
+      ...token,
+      hashedToken: hashToken(text),
+      createdAt: toTimestamp(now),
+      expiresAt: toTimestamp(now + lifetimes[token.purpose]),
+    })
+    .execute();
+  return text;
+}
+
+/** Whose link this is, and where it was sent; null when it has ended, has served, or never was. */
+export async function findToken(
+  db: Kysely<Database>,
+  purpose: Purpose,
+  token: string,
+  now: Millis,
+): Promise<{ readonly user: User; readonly email: string } | null> {
+  if (token.length > TOKEN_LENGTH_MAX) return null;
+  const row = await db
+    .selectFrom('accountTokens')
+    .innerJoin('users', 'users.id', 'accountTokens.userId')
+    .selectAll('users')
+    .select('accountTokens.email as tokenEmail')
+    .where('accountTokens.hashedToken', '=', hashToken(token))
+    .where('accountTokens.purpose', '=', purpose)
+    .where('accountTokens.expiresAt', '>', toTimestamp(now))
+    .executeTakeFirst();
+  if (row === undefined) return null;
+  const { tokenEmail, ...user } = row;
+  return { user, email: tokenEmail };
+}
+
+/** The user's links of these purposes serve no longer. */
+export async function deleteTokens(
+  db: Kysely<Database>,
+  userId: string,
+  purposes: readonly Purpose[],
+): Promise<void> {
+  await db
+    .deleteFrom('accountTokens')
+    .where('userId', '=', userId)
+    .where('purpose', 'in', purposes)
+    .execute();
+}

@@ -1,0 +1,100 @@
+/** API keys as their owners see them. Writes go to `apiKeys` and `apiKeyPermissions`. */
+import type { Kysely } from 'kysely';
+import type { Permission } from '#api/auth/principal.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { isId } from '#api/ids.ts';
+
+export interface ApiKey {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly label: string;
+  readonly createdAt: Timestamp;
+  readonly createdBy: string | null;
+  readonly lastUsedAt: Timestamp | null;
+  readonly organizationAccess: {
+    readonly accessControl: { readonly read: boolean; readonly write: boolean };
+  };
+  /** In the order of the workspace ids. */
+  readonly workspacePermissions: readonly { readonly workspaceId: string; readonly permission: Permission }[];
+}
+
+/** Newest first, ties by id. */
+export async function listApiKeys(
+  db: Kysely<Database>,
+  organizationIds: readonly string[],
+): Promise<readonly ApiKey[]> {
+  if (organizationIds.length === 0) return [];
+  const rows = await db
+    .selectFrom('apiKeys')
+    .selectAll()
+    .where('organizationId', 'in', organizationIds)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .execute();
+  if (rows.length === 0) return [];
+  const permissions = Map.groupBy(
+    await db
+      .selectFrom('apiKeyPermissions')
+      .selectAll()
+      .where(
+        'apiKeyId',
+        'in',
+        rows.map(({ id }) => id),
+      )
+      .orderBy('workspaceId')
+      .execute(),
+    ({ apiKeyId }) => apiKeyId,
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    organizationId: row.organizationId,
+    label: row.label,
+    createdAt: row.createdAt,
+    createdBy: row.createdBy,
+    lastUsedAt: row.lastUsedAt,
+    organizationAccess: {
+      accessControl: { read: row.organizationRead === 1, write: row.organizationWrite === 1 },
+    },
+    workspacePermissions: (permissions.get(row.id) ?? []).map(({ workspaceId, permission }) => ({
+      workspaceId,
+      permission,
+    })),
+  }));
+}
+
+export async function findApiKey(
+  db: Kysely<Database>,
+  organizationIds: readonly string[],
+  id: string,
+): Promise<ApiKey | null> {
+  if (!isId(id)) return null;
+  return (await listApiKeys(db, organizationIds)).find((key) => key.id === id) ?? null;
+}
+
+export async function insertApiKey(db: Kysely<Database>, key: ApiKey, hashedKey: string): Promise<void> {
+  const { accessControl } = key.organizationAccess;
+  await db
+    .insertInto('apiKeys')
+    .values({
+      id: key.id,
+      organizationId: key.organizationId,
+      label: key.label,
+      hashedKey,
+      organizationRead: accessControl.read ? 1 : 0,
+      organizationWrite: accessControl.write ? 1 : 0,
+      createdBy: key.createdBy,
+      createdAt: key.createdAt,
+      lastUsedAt: null,
+    })
+    .execute();
+  if (key.workspacePermissions.length === 0) return;
+  await db
+    .insertInto('apiKeyPermissions')
+    .values(key.workspacePermissions.map((permission) => ({ ...permission, apiKeyId: key.id })))
+    .execute();
+}
+
+/** Its permissions go with it. */
+export async function deleteApiKey(db: Kysely<Database>, id: string): Promise<void> {
+  await db.deleteFrom('apiKeys').where('id', '=', id).execute();
+}

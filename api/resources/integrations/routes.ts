@@ -1,0 +1,64 @@
+/**
+ * Integrations, as far as there are any: other services reach this one through webhooks, which note who made them. So this
+ * lists the webhooks of the user's workspaces by their source, and changes nothing. Needs a session.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { sessionOf } from '#api/auth/plugin.ts';
+import { workspacesWith } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+
+const Integration = Type.Object({
+  source: Type.String(),
+  workspaceId: Type.String(),
+  webhookCount: Type.Integer(),
+  lastChangedAt: Type.String(),
+});
+
+export const integrationRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const list = async (workspaceIds: readonly string[], source: string | null) => {
+    if (workspaceIds.length === 0) return [];
+    let query = context.db
+      .selectFrom('webhooks')
+      .select((select) => [
+        'source',
+        'workspaceId',
+        select.fn.countAll().as('count'),
+        select.fn.max('updatedAt').as('lastChangedAt'),
+      ])
+      .where('workspaceId', 'in', workspaceIds)
+      .groupBy(['source', 'workspaceId'])
+      .orderBy('source')
+      .orderBy('workspaceId');
+    if (source !== null) query = query.where('source', '=', source);
+    const rows = await query.execute();
+    return rows.map(({ count, ...row }) => ({ ...row, webhookCount: Number(count) }));
+  };
+  const response = {
+    200: Type.Object({
+      data: Type.Array(Integration),
+      meta: Type.Object({ about: Type.String() }),
+    }),
+  };
+  const meta = {
+    about: 'Integrations are webhooks, by who made them; manage them at /api/v1/webhooks',
+  };
+  const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
+
+  app.get('/api/v1/integrations', { schema: { response }, config }, async (request) => ({
+    data: await list(workspacesWith(sessionOf(request), 'read'), null),
+    meta,
+  }));
+
+  app.get(
+    '/api/v1/integrations/:source',
+    { schema: { params: Type.Object({ source: Type.String() }), response }, config },
+    async (request) => ({
+      data: await list(workspacesWith(sessionOf(request), 'read'), request.params.source),
+      meta,
+    }),
+  );
+};

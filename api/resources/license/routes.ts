@@ -1,0 +1,31 @@
+/** The licence of this service: there is none to check, and the reply says so. Needs a session; limited per user. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+
+export const licenseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  app.post(
+    '/api/v1/license/recheck',
+    {
+      schema: {
+        response: {
+          200: Type.Object({
+            data: Type.Object({ status: Type.String(), message: Type.String(), checkedAt: Type.String() }),
+          }),
+        },
+      },
+      config: { credentials: 'session', limit: 'actions.licenseRecheck', acceptsKeyWithoutWorkspace: true },
+    },
+    async () => ({
+      data: {
+        status: 'not_required',
+        message: 'This service runs without a licence: every feature is there, and no server was asked',
+        checkedAt: toTimestamp(context.clock()),
+      },
+    }),
+  );
+};

@@ -1,0 +1,73 @@
+/**
+ * Mails the link of a link survey, with the proof that the address was written to, which the survey may ask for (contract
+ * auth.md §2, client-api.md §6.3). Needs write on the survey's workspace; limited by the caller's address.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { normalizeEmail } from '#api/auth/password.ts';
+import { requireRight } from '#api/auth/plugin.ts';
+import type { Context } from '#api/context.ts';
+import { badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { verifiedEmailToken } from '#api/resources/responses/gates.ts';
+import { newSingleUseLink } from '#api/resources/surveys/single-use.ts';
+import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+
+const SUBJECT_LENGTH_MAX = 200;
+
+export const linkEmailRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, config, signer, random, mailer } = context;
+
+  app.post(
+    '/api/v1/management/surveys/:surveyId/link-emails',
+    {
+      schema: {
+        params: Type.Object({ surveyId: Type.String() }),
+        body: Type.Object({ email: Type.String() }),
+        response: { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) },
+      },
+      config: { limit: 'actions.sendLinkSurveyEmail' },
+    },
+    async (request) => {
+      const { surveyId } = request.params;
+      const survey = await findSurvey(db, surveyId);
+      if (survey === null) throw notFound('Survey', surveyId);
+      requireRight(request, survey.workspaceId);
+      if (survey.content.type !== 'link')
+        throw badRequest('Only link surveys have a link; this one is shown in apps');
+      if (survey.content.status !== 'inProgress') {
+        throw badRequest('The survey takes no responses; set its status to inProgress first');
+      }
+      const email = normalizeEmail(request.body.email);
+      if (email === null) {
+        throw invalidFields({ email: 'must be an e-mail address of at most 255 characters' });
+      }
+      await db.transaction().execute((trx) =>
+        mailer.accept(trx, {
+          kind: 'surveyLink',
+          to: email,
+          subject: `Your link to ${oneLine(survey.content.name)}`,
+          body: `Open this link to take part in "${oneLine(survey.content.name)}":\n\n${linkFor(survey, email)}\n`,
+        }),
+      );
+      return { data: { success: 'The mail with the link is on its way' } };
+    },
+  );
+
+  function linkFor(survey: Survey, email: string): string {
+    const { singleUse } = survey.content;
+    const link = new URL(
+      singleUse?.enabled === true
+        ? newSingleUseLink(config.publicUrl, survey.id, singleUse.isEncrypted, signer, random)
+        : `${config.publicUrl}/s/${survey.id}`,
+    );
+    link.searchParams.set('verify', verifiedEmailToken(survey.id, email, signer));
+    return link.href;
+  }
+};
+
+function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, SUBJECT_LENGTH_MAX);
+}

@@ -1,0 +1,113 @@
+/** A real SMTP server on a free port of loopback, which keeps what it takes. */
+import { SMTPServer } from 'smtp-server';
+
+export interface ReceivedMail {
+  readonly from: string;
+  readonly to: readonly string[];
+  /** Headers and body as they were sent. */
+  readonly raw: string;
+  /** The plain text, decoded. */
+  readonly text: string;
+  /** Headers by their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface MailServer {
+  readonly url: string;
+  readonly mails: readonly ReceivedMail[];
+  /** What the next mails are answered with instead of being taken: SMTP reply codes, in order. */
+  refuse(...codes: readonly number[]): void;
+  /** Resolves with the n-th mail, counted from 1, once it is there. */
+  mail(n: number, deadlineMs?: number): Promise<ReceivedMail>;
+  close(): Promise<void>;
+}
+
+/** @param port 0 for any free one */
+export async function startMailServer(port = 0): Promise<MailServer> {
+  const mails: ReceivedMail[] = [];
+  const refusals: number[] = [];
+  const waiters = new Set<() => void>();
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onData(stream, session, callback) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => {
+        const code = refusals.shift();
+        if (code !== undefined) {
+          callback(Object.assign(new Error('not now'), { responseCode: code }));
+          return;
+        }
+        const { mailFrom, rcptTo } = session.envelope;
+        mails.push({
+          from: mailFrom === false ? '' : mailFrom.address,
+          to: rcptTo.map(({ address }) => address),
+          ...parse(Buffer.concat(chunks).toString('utf8')),
+        });
+        callback();
+        for (const waiter of waiters) waiter();
+      });
+    },
+  });
+  server.on('error', () => {
+    // Clients that hang up in the middle are part of the tests.
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const address = server.server.address();
+  const listening = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    url: `smtp://127.0.0.1:${listening}`,
+    mails,
+    refuse: (...codes) => void refusals.push(...codes),
+    mail: (n, deadlineMs = 10_000) =>
+      new Promise((resolve, reject) => {
+        const finish = (error?: Error): void => {
+          clearTimeout(timer);
+          waiters.delete(look);
+          const found = mails[n - 1];
+          if (found === undefined) reject(error ?? new Error('no mail'));
+          else resolve(found);
+        };
+        const look = (): void => {
+          if (mails.length >= n) finish();
+        };
+        const timer = setTimeout(
+          () => finish(new Error(`${mails.length} mails, not ${n}, in ${deadlineMs} ms`)),
+          deadlineMs,
+        );
+        waiters.add(look);
+        look();
+      }),
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+/** Our mails are one part of plain text, in quoted-printable or as it is. */
+function parse(raw: string): Pick<ReceivedMail, 'raw' | 'text' | 'headers'> {
+  const [head = '', ...rest] = raw.split('\r\n\r\n');
+  const headers = Object.fromEntries(
+    head
+      .replaceAll(/\r\n[ \t]+/g, ' ')
+      .split('\r\n')
+      .map((line) => [line.split(':', 1)[0]?.toLowerCase() ?? '', line.slice(line.indexOf(':') + 1).trim()]),
+  );
+  const body = rest.join('\r\n\r\n');
+  const text =
+    headers['content-transfer-encoding'] === 'quoted-printable'
+      ? body
+          .replaceAll(/=\r\n/g, '')
+          .replaceAll(/((?:=[0-9A-F]{2})+)/g, (bytes) =>
+            Buffer.from(bytes.replaceAll('=', ''), 'hex').toString('utf8'),
+          )
+      : headers['content-transfer-encoding'] === 'base64'
+        ? Buffer.from(body, 'base64').toString('utf8')
+        : body;
+  return { raw, text, headers };
+}
+
+/** The value of `name` in the first link of a mail. */
+export function inLink(mail: ReceivedMail, name: string): string {
+  const link = /https?:\/\/\S+/.exec(mail.text)?.[0] ?? '';
+  return new URL(link).searchParams.get(name) ?? '';
+}
