@@ -44,6 +44,12 @@ export function openDatabase(location: DatabaseLocation): Kysely<Database> {
   }
 }
 
+/**
+ * Takes the lock for writing at once. SQLite's plain `begin` takes it with the first write, and refuses when another
+ * process wrote since the first read: no waiting helps then, so a change that reads first would fail now and then.
+ */
+const BEGIN = 'begin immediate';
+
 /** Preparing costs more than running for most of our statements, so the prepared ones are kept, oldest out first. */
 function withStatementCache(sqlite: SqliteDatabase.Database): {
   close(): void;
@@ -55,7 +61,7 @@ function withStatementCache(sqlite: SqliteDatabase.Database): {
     prepare(sql) {
       const known = statements.get(sql);
       if (known !== undefined) return known;
-      const statement = sqlite.prepare<unknown[]>(sql);
+      const statement = sqlite.prepare<unknown[]>(sql === 'begin' ? BEGIN : sql);
       const oldest = statements.size >= STATEMENTS_MAX ? statements.keys().next().value : undefined;
       if (oldest !== undefined) statements.delete(oldest);
       statements.set(sql, statement);
