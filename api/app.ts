@@ -30,6 +30,8 @@ import { grantRoutes } from '#api/resources/storage/grant-routes.ts';
 import { uploadRoutes } from '#api/resources/storage/upload-routes.ts';
 import { surveyRoutes } from '#api/resources/surveys/routes.ts';
 import { webhookRoutes } from '#api/resources/webhooks/routes.ts';
+import { userRoutes } from '#api/resources/user/routes.ts';
+import { legacyUserRoutes } from '#api/resources/user/legacy-routes.ts';
 import type { Context } from './context.ts';
 import { BODY_BYTES_MAX } from './errors.ts';
 import { newUuid } from './ids.ts';
@@ -94,6 +96,8 @@ export async function buildApp(context: Context, logger: FastifyBaseLogger): Pro
   await app.register(integrationRoutes, { context });
   await app.register(licenseRoutes, { context });
   await app.register(linkEmailRoutes, { context });
+  await app.register(userRoutes, { context });
+  await app.register(legacyUserRoutes, { context });
   routes.refuseOtherMethods();
   await app.ready();
   return app;

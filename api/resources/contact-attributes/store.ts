@@ -34,3 +34,43 @@ export function listContactAttributes(
     .offset(page.skip)
     .execute();
 }
+
+/** A value under a key. */
+export interface KeyedValue {
+  readonly attributeKeyId: string;
+  readonly value: string;
+}
+
+/** Which of these values another contact has. Asks the index `contactAttributes_value` once per value. */
+export function findTakenValues(
+  db: Kysely<Database>,
+  contactId: string,
+  wanted: readonly KeyedValue[],
+): Promise<readonly KeyedValue[]> {
+  return db
+    .selectFrom('contactAttributes')
+    .select(['attributeKeyId', 'value'])
+    .distinct()
+    .where((where) =>
+      where.or(wanted.map(({ attributeKeyId, value }) => where.and({ attributeKeyId, value }))),
+    )
+    .where('contactId', '!=', contactId)
+    .execute();
+}
+
+/** Sets values of a contact, new ones and known ones; `rows` are not empty. */
+export async function upsertContactAttributes(
+  db: Kysely<Database>,
+  rows: readonly ContactAttribute[],
+): Promise<void> {
+  await db
+    .insertInto('contactAttributes')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.columns(['contactId', 'attributeKeyId']).doUpdateSet((set) => ({
+        value: set.ref('excluded.value'),
+        updatedAt: set.ref('excluded.updatedAt'),
+      })),
+    )
+    .execute();
+}

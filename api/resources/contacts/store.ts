@@ -96,6 +96,11 @@ function selectContacts(db: Kysely<Database>, workspaceIds: readonly string[], p
     .offset(page.skip);
 }
 
+/** Something about the contact changed, for example an attribute. */
+export async function touchContact(db: Kysely<Database>, id: string, now: Timestamp): Promise<void> {
+  await db.updateTable('contacts').set({ updatedAt: now }).where('id', '=', id).execute();
+}
+
 /** Attributes and displays go with it; responses stay, without their contact. */
 export async function deleteContact(db: Kysely<Database>, id: string): Promise<void> {
   await db.deleteFrom('contacts').where('id', '=', id).execute();

@@ -1,0 +1,83 @@
+/** Stores what a client says about a contact: new keys, changed values. The number of queries does not depend on how many. */
+import type { Kysely } from 'kysely';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { newId, type Random } from '#api/ids.ts';
+import { titleOf } from '#api/resources/contact-attribute-keys/rules.ts';
+import {
+  type AttributeKey,
+  insertAttributeKeys,
+  listAttributeKeys,
+} from '#api/resources/contact-attribute-keys/store.ts';
+import { findTakenValues, upsertContactAttributes } from '#api/resources/contact-attributes/store.ts';
+import { type GivenAttributes, planAttributes } from './attributes.ts';
+import { type Attributes, attributesOf, type Contact, touchContact } from './store.ts';
+
+export interface SetAttributes {
+  /** All attributes of the contact, as they are now. */
+  readonly attributes: Attributes;
+  readonly isChanged: boolean;
+  /** Why some were left out, one sentence each. */
+  readonly errors: readonly string[];
+}
+
+/**
+ * Call it inside a transaction. Of a key whose values are unique, a value that another contact has is left out without
+ * a word: whoever may write here must not learn who else there is.
+ */
+export async function setAttributes(
+  trx: Kysely<Database>,
+  contact: Contact,
+  given: GivenAttributes,
+  now: Timestamp,
+  random: Random,
+): Promise<SetAttributes> {
+  const stored = (await attributesOf(trx, [contact.id])).get(contact.id) ?? {};
+  const known = await listAttributeKeys(trx, [contact.workspaceId]);
+  const { values, newKeys, errors } = planAttributes(given, known);
+  const made = newKeys.map((key) => clientKey(key, contact.workspaceId, now, random));
+  const keys = new Map([...known, ...made].map((key) => [key.key, key]));
+  const changes = [...values].flatMap(([name, value]) => {
+    const key = keys.get(name);
+    const isSame = Object.hasOwn(stored, name) && stored[name] === value;
+    return key === undefined || isSame ? [] : [{ key, attributeKeyId: key.id, value }];
+  });
+  const unique = changes.filter(({ key }) => key.isUnique);
+  const taken = unique.length === 0 ? [] : await findTakenValues(trx, contact.id, unique);
+  const takenKeyIds = new Set(taken.map(({ attributeKeyId }) => attributeKeyId));
+  const kept = changes.filter(({ key }) => !takenKeyIds.has(key.id));
+
+  await insertAttributeKeys(trx, made);
+  if (kept.length === 0) return { attributes: stored, isChanged: false, errors };
+  await upsertContactAttributes(
+    trx,
+    kept.map(({ attributeKeyId, value }) => ({
+      id: newId(random),
+      contactId: contact.id,
+      attributeKeyId,
+      value,
+      createdAt: now,
+      updatedAt: now,
+    })),
+  );
+  await touchContact(trx, contact.id, now);
+  const changed = Object.fromEntries(kept.map(({ key, value }) => [key.key, value]));
+  return { attributes: { ...stored, ...changed }, isChanged: true, errors };
+}
+
+/** A key that a client made by using it. */
+function clientKey(key: string, workspaceId: string, now: Timestamp, random: Random): AttributeKey {
+  return {
+    id: newId(random),
+    workspaceId,
+    key,
+    name: titleOf(key),
+    description: '',
+    isUnique: false,
+    type: 'custom',
+    // What the next client sends under this key is not known yet.
+    dataType: 'string',
+    isArchived: false,
+    createdAt: now,
+    updatedAt: now,
+  };
+}

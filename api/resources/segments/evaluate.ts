@@ -1,0 +1,62 @@
+/**
+ * Which segments is a contact in? Pure.
+ *
+ * Segments may refer to each other, so they are decided in the order of their references, each once, without recursion.
+ * What cannot be decided has no members: filters that make no sense, references in a circle, and whatever depends on the
+ * circle. That is the safe side, because a survey is shown to the members of its segment.
+ */
+import type { Compiled, Refused } from './conditions.ts';
+import type { Facts } from './facts.ts';
+import { compileFilters } from './filters.ts';
+
+export interface EvaluatedSegment {
+  readonly id: string;
+  readonly filters: unknown;
+}
+
+/** @returns the ids of those that the contact is in, in the order of the segments */
+export function segmentsOf(segments: readonly EvaluatedSegment[], facts: Facts): readonly string[] {
+  const compiled = new Map(segments.map(({ id, filters }) => [id, compileFilters(filters)]));
+  const membership = decide(compiled, facts);
+  return segments.map(({ id }) => id).filter((id) => membership.get(id) === true);
+}
+
+/** null: cannot be decided by itself; absent: waits for one that is never decided. */
+function decide(
+  compiled: ReadonlyMap<string, Compiled | Refused>,
+  facts: Facts,
+): ReadonlyMap<string, boolean | null> {
+  const membership = new Map<string, boolean | null>();
+  const { waiting, dependents, ready } = order(compiled);
+  const isIn = (id: string): boolean | null => membership.get(id) ?? null;
+  // Grows while it is walked: deciding one segment may make others ready.
+  for (const id of ready) {
+    const segment = compiled.get(id);
+    membership.set(id, segment === undefined || 'issues' in segment ? null : segment.condition(facts, isIn));
+    for (const dependent of dependents.get(id) ?? []) {
+      const left = (waiting.get(dependent) ?? 1) - 1;
+      waiting.set(dependent, left);
+      if (left === 0) ready.push(dependent);
+    }
+  }
+  return membership;
+}
+
+/** Who waits for how many, who is waited for by whom, and who can be decided at once. */
+function order(compiled: ReadonlyMap<string, Compiled | Refused>) {
+  const waiting = new Map<string, number>();
+  const dependents = new Map<string, string[]>();
+  const ready: string[] = [];
+  for (const [id, segment] of compiled) {
+    // A reference that leads nowhere is not waited for.
+    const references = 'issues' in segment ? [] : segment.references.filter((other) => compiled.has(other));
+    for (const other of references) {
+      const known = dependents.get(other);
+      if (known === undefined) dependents.set(other, [id]);
+      else known.push(id);
+    }
+    if (references.length === 0) ready.push(id);
+    else waiting.set(id, references.length);
+  }
+  return { waiting, dependents, ready };
+}

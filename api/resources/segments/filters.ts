@@ -1,0 +1,93 @@
+/**
+ * The filters of a segment, nested groups and all, as one condition (contract management-api.md §3.11). Pure.
+ *
+ * Filters are compiled from what is stored, which others may have written, so everything is checked, and all of it is
+ * bounded: depth, number, and how many mistakes are told.
+ */
+import { isRecord } from '#api/shapes.ts';
+import { type Compiled, type Condition, compileFilter, type Refused } from './conditions.ts';
+
+const DEPTH_MAX = 10;
+const FILTERS_MAX = 500;
+/** A caller mends a list of this length at once; a longer one helps nobody. */
+const ISSUES_MAX = 50;
+
+interface Term {
+  readonly connector: 'and' | 'or';
+  readonly condition: Condition;
+}
+
+/**
+ * No filters contain everybody.
+ *
+ * @param filters `[{id, connector: null | and | or, resource: filter | nodes}]`
+ * @param path what the paths of mistakes start with
+ */
+export function compileFilters(filters: unknown, path = 'filters'): Compiled | Refused {
+  const issues: Record<string, string> = {};
+  const references = new Set<string>();
+  let count = 0;
+
+  const refuse = (at: string, text: string): void => {
+    if (Object.keys(issues).length < ISSUES_MAX) issues[at] = text;
+  };
+
+  const group = (nodes: unknown, at: string, depth: number): Condition => {
+    if (!Array.isArray(nodes)) return unless(at, 'must be array');
+    if (depth > DEPTH_MAX) return unless(at, `must not be nested deeper than ${DEPTH_MAX} levels`);
+    count += nodes.length;
+    if (count > FILTERS_MAX) return unless(path, `must not have more than ${FILTERS_MAX} filters and groups`);
+    return disjunction(nodes.map((node: unknown, i) => term(node, i, `${at}.${i}`, depth)));
+  };
+
+  const term = (node: unknown, i: number, at: string, depth: number): Term => {
+    if (!isRecord(node)) return { connector: 'and', condition: unless(at, 'must be object') };
+    const { resource } = node;
+    // The first follows nothing, so its connector says nothing.
+    const connector = i === 0 ? 'and' : node.connector;
+    if (connector !== 'and' && connector !== 'or') {
+      return { connector: 'and', condition: unless(`${at}.connector`, 'must be one of and, or') };
+    }
+    if (Array.isArray(resource)) {
+      return { connector, condition: group(resource, `${at}.resource`, depth + 1) };
+    }
+    if (!isRecord(resource)) {
+      return { connector, condition: unless(`${at}.resource`, 'must be a filter or an array') };
+    }
+    return { connector, condition: filter(resource, `${at}.resource`) };
+  };
+
+  const filter = (resource: Readonly<Record<string, unknown>>, at: string): Condition => {
+    const compiled = compileFilter(resource);
+    if ('issues' in compiled) {
+      for (const [part, text] of Object.entries(compiled.issues)) refuse(`${at}.${part}`, text);
+      return nobody;
+    }
+    for (const reference of compiled.references) references.add(reference);
+    return compiled.condition;
+  };
+
+  function unless(at: string, text: string): Condition {
+    refuse(at, text);
+    return nobody;
+  }
+
+  const condition = group(filters, path, 1);
+  return Object.keys(issues).length > 0 ? { issues } : { condition, references: [...references] };
+}
+
+function nobody(): boolean {
+  return false;
+}
+
+/** `and` binds before `or`: a or b and c is a or (b and c). */
+function disjunction(terms: readonly Term[]): Condition {
+  const alternatives: Condition[][] = [];
+  for (const { connector, condition } of terms) {
+    const last = alternatives.at(-1);
+    if (last === undefined || connector === 'or') alternatives.push([condition]);
+    else last.push(condition);
+  }
+  if (alternatives.length === 0) return () => true;
+  return (facts, isIn) => alternatives.some((all) => all.every((holds) => holds(facts, isIn)));
+}

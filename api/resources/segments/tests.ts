@@ -1,0 +1,126 @@
+/**
+ * The operators of segment filters on one value: an attribute, or the user id (contract management-api.md §3.11). Pure.
+ *
+ * An operator makes a test out of the filter's value, or says what the value should be. A value that is not there, or is
+ * blank, equals nothing and is compared with nothing; `notEquals` and `doesNotContain` are the opposites of `equals` and
+ * `contains`, so they hold for it. Texts are compared as they are, capitals and all.
+ */
+import { isRecord } from '#api/shapes.ts';
+import type { Millis } from '#gateway/clock.ts';
+import { before, dayOf, type Period, readPeriod, readTime, type Span, spanUnits } from './time.ts';
+
+/** @param given the contact's value; undefined when it has none */
+export type Test = (given: string | undefined, now: Millis) => boolean;
+
+/** What the filter's value should have been, as the end of a sentence. */
+export interface Unfit {
+  readonly expected: string;
+}
+
+type Operator = (value: unknown) => Test | Unfit;
+
+const SPAN_AMOUNT_MAX = 999;
+
+export const textOperators = {
+  equals: onText((given, text) => given === text),
+  notEquals: negated(onText((given, text) => given === text)),
+  contains: onText((given, text) => given.includes(text)),
+  doesNotContain: negated(onText((given, text) => given.includes(text))),
+  startsWith: onText((given, text) => given.startsWith(text)),
+  endsWith: onText((given, text) => given.endsWith(text)),
+  isSet: () => isSet,
+  isNotSet: () => (given) => !isSet(given),
+} satisfies Readonly<Record<string, Operator>>;
+
+const equals: Operator = (value) =>
+  typeof value === 'number' ? numeric(value, (a, b) => a === b) : textOperators.equals(value);
+
+export const attributeOperators = {
+  ...textOperators,
+  equals,
+  notEquals: negated(equals),
+  lessThan: onNumber((a, b) => a < b),
+  lessEqual: onNumber((a, b) => a <= b),
+  greaterThan: onNumber((a, b) => a > b),
+  greaterEqual: onNumber((a, b) => a >= b),
+  isOlderThan: onSpan((time, from) => time < from),
+  isNewerThan: onSpan((time, from) => time >= from),
+  isBefore: onDate((time, { start }) => time < start),
+  isAfter: onDate((time, { end }) => time >= end),
+  isSameDay: onDate((time, { start }) => dayOf(time) === dayOf(start)),
+  isBetween: between,
+} satisfies Readonly<Record<string, Operator>>;
+
+function isSet(given: string | undefined): given is string {
+  return given !== undefined && given.trim() !== '';
+}
+
+function onText(compare: (given: string, text: string) => boolean): Operator {
+  return (value) =>
+    typeof value === 'string' ? (given) => isSet(given) && compare(given, value) : { expected: 'a string' };
+}
+
+function onNumber(compare: (given: number, number: number) => boolean): Operator {
+  return (value) => (typeof value === 'number' ? numeric(value, compare) : { expected: 'a number' });
+}
+
+/** An attribute that is no number compares with none. */
+function numeric(number: number, compare: (given: number, number: number) => boolean): Test {
+  return (given) => isSet(given) && Number.isFinite(Number(given)) && compare(Number(given), number);
+}
+
+function onSpan(compare: (time: Millis, from: Millis) => boolean): Operator {
+  return (value) => {
+    const span = readSpan(value);
+    if (span === null)
+      return { expected: `{amount: 1 to ${SPAN_AMOUNT_MAX}, unit: ${spanUnits.join(', ')}}` };
+    return onTime((time, now) => compare(time, before(now, span)));
+  };
+}
+
+function onDate(compare: (time: Millis, period: Period) => boolean): Operator {
+  return (value) => {
+    const period = typeof value === 'string' ? readPeriod(value) : null;
+    return period === null ? { expected: 'an ISO 8601 date' } : onTime((time) => compare(time, period));
+  };
+}
+
+/** An attribute that is no date is in no time. */
+function onTime(compare: (time: Millis, now: Millis) => boolean): Test {
+  return (given, now) => {
+    const time = isSet(given) ? readTime(given) : null;
+    return time !== null && compare(time, now);
+  };
+}
+
+/** Both ends are in between; an end without a time includes its day. */
+function between(value: unknown): Test | Unfit {
+  const expected = { expected: '[from, to], two numbers or two ISO 8601 dates' };
+  if (!Array.isArray(value) || value.length !== 2) return expected;
+  const [from, to]: readonly unknown[] = value;
+  if (typeof from === 'number' && typeof to === 'number') {
+    return (given) => isSet(given) && Number(given) >= from && Number(given) <= to;
+  }
+  if (typeof from !== 'string' || typeof to !== 'string') return expected;
+  const first = readPeriod(from);
+  const last = readPeriod(to);
+  if (first === null || last === null) return expected;
+  return onTime((time) => time >= first.start && time < last.end);
+}
+
+function negated(operator: Operator): Operator {
+  return (value) => {
+    const test = operator(value);
+    return typeof test === 'function' ? (given, now) => !test(given, now) : test;
+  };
+}
+
+/** @returns null when the value is no span */
+export function readSpan(value: unknown): Span | null {
+  if (!isRecord(value)) return null;
+  const { amount } = value;
+  const unit = spanUnits.find((known) => known === value.unit);
+  if (typeof amount !== 'number' || unit === undefined) return null;
+  const isAmount = Number.isInteger(amount) && amount >= 1 && amount <= SPAN_AMOUNT_MAX;
+  return isAmount ? { amount, unit } : null;
+}

@@ -1,0 +1,60 @@
+/** Points and spans of time as filters write them, all in UTC. Pure. */
+import { readTimestamp } from '#api/timestamps.ts';
+import type { Millis } from '#gateway/clock.ts';
+
+export const spanUnits = ['days', 'weeks', 'months', 'years'] as const;
+export type SpanUnit = (typeof spanUnits)[number];
+
+export interface Span {
+  readonly amount: number;
+  readonly unit: SpanUnit;
+}
+
+const DAY: Millis = 86_400_000;
+
+/** From the first moment to the first one after it: a date is a whole day, a time is itself. */
+export interface Period {
+  readonly start: Millis;
+  readonly end: Millis;
+}
+
+/** @returns null when the text is no ISO 8601 date */
+export function readPeriod(text: string): Period | null {
+  const start = readTime(text);
+  if (start === null) return null;
+  return { start, end: text.includes('T') ? start + 1 : start + DAY };
+}
+
+/** @returns null when the text is no ISO 8601 date; a date without a time is its first moment */
+export function readTime(text: string): Millis | null {
+  const timestamp = readTimestamp(text);
+  return timestamp === null ? null : Date.parse(timestamp);
+}
+
+export function dayOf(time: Millis): number {
+  return Math.floor(time / DAY);
+}
+
+/** So long before now. A month before March 31 is the last of February: a day that does not exist is none to skip. */
+export function before(now: Millis, { amount, unit }: Span): Millis {
+  switch (unit) {
+    case 'days':
+      return now - amount * DAY;
+    case 'weeks':
+      return now - amount * 7 * DAY;
+    case 'months':
+      return monthsBefore(now, amount);
+    case 'years':
+      return monthsBefore(now, amount * 12);
+  }
+}
+
+function monthsBefore(now: Millis, months: number): Millis {
+  const date = new Date(now);
+  const day = date.getUTCDate();
+  date.setUTCDate(1);
+  date.setUTCMonth(date.getUTCMonth() - months);
+  const lastDay = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  date.setUTCDate(Math.min(day, lastDay));
+  return date.getTime();
+}

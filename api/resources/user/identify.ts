@@ -1,0 +1,47 @@
+/** Finds the contact with a user id, makes it when there is none, and stores what is said about it, in one transaction. */
+import type { Context } from '#api/context.ts';
+import { badRequest } from '#api/errors.ts';
+import { type GivenAttributes, isEmail } from '#api/resources/contacts/attributes.ts';
+import { setAttributes } from '#api/resources/contacts/set-attributes.ts';
+import {
+  type Attributes,
+  attributesOf,
+  type Contact,
+  findContactByUserId,
+  findOrCreateContact,
+} from '#api/resources/contacts/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+
+export interface Identified {
+  readonly contact: Contact;
+  readonly attributes: Attributes;
+  /** Why attributes were left out, one sentence each. */
+  readonly errors: readonly string[];
+}
+
+export async function identify(
+  { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
+  workspaceId: string,
+  userId: string,
+  given: GivenAttributes,
+): Promise<Identified> {
+  if (Object.keys(given).length === 0) {
+    // By far the most requests say nothing new about somebody known: they are spared a transaction.
+    const contact = await findContactByUserId(db, workspaceId, userId);
+    if (contact !== null) {
+      const attributes = (await attributesOf(db, [contact.id])).get(contact.id) ?? {};
+      return { contact, attributes, errors: [] };
+    }
+  }
+  const now = toTimestamp(clock());
+  return db.transaction().execute(async (trx) => {
+    const contact = await findOrCreateContact(trx, workspaceId, userId, now, random);
+    const { attributes, errors } = await setAttributes(trx, contact, given, now, random);
+    return { contact, attributes, errors };
+  });
+}
+
+/** @throws ApiError bad_request when an address is given that is none */
+export function checkEmail(given: GivenAttributes): void {
+  if (Object.hasOwn(given, 'email') && !isEmail(given.email)) throw badRequest('Invalid email format');
+}

@@ -1,0 +1,79 @@
+/**
+ * What SDKs before version 5 and the npm package `@formbricks/api` 3 call about users. No key (contract client-api.md §9).
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import { invalidFields, notFound } from '#api/errors.ts';
+import { setAttributes } from '#api/resources/contacts/set-attributes.ts';
+import { findContactByUserId } from '#api/resources/contacts/store.ts';
+import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { deviceOf } from './device.ts';
+import { checkEmail, identify } from './identify.ts';
+import { AttributesBody, AttributesReply, IdentifiedReply, USER_ID_LENGTH_MAX } from './schema.ts';
+import { readUserState } from './state.ts';
+
+const Params = Type.Object({ workspaceId: Type.String(), userId: Type.String() });
+
+export const legacyUserRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random } = context;
+  const base = '/api/v1/client/:workspaceId';
+  const findsWorkspace = findsPathWorkspace(context);
+
+  for (const name of ['contacts', 'people']) {
+    app.put(
+      `${base}/${name}/:userId/attributes`,
+      {
+        schema: { params: Params, body: AttributesBody, response: { 200: AttributesReply } },
+        onRequest: findsWorkspace,
+      },
+      async (request) => {
+        const userId = checkedUserId(request.params.userId);
+        const given = request.body.attributes;
+        checkEmail(given);
+        const { isChanged, errors } = await db.transaction().execute(async (trx) => {
+          const contact = await findContactByUserId(trx, workspaceOf(request).id, userId);
+          if (contact === null) throw notFound('contact', userId);
+          return setAttributes(trx, contact, given, toTimestamp(clock()), random);
+        });
+        return {
+          data: {
+            changed: isChanged,
+            message: isChanged ? 'The attributes were updated' : 'There was nothing to update',
+            ...(errors.length === 0 ? {} : { messages: [...errors] }),
+          },
+        };
+      },
+    );
+  }
+
+  /** Makes the contact when there is none: this is how old SDKs introduce their user. */
+  for (const name of ['identify/contacts', 'identify/people', 'app/people']) {
+    app.get(
+      `${base}/${name}/:userId`,
+      { schema: { params: Params, response: { 200: IdentifiedReply } }, onRequest: findsWorkspace },
+      async (request) => {
+        const userId = checkedUserId(request.params.userId);
+        const { contact, attributes } = await identify(context, workspaceOf(request).id, userId, {});
+        const device = deviceOf(request.headers['user-agent'] ?? '');
+        const state = await readUserState(db, { contact, userId, attributes, device }, clock());
+        return {
+          data: state,
+        };
+      },
+    );
+  }
+};
+
+/** Bodies are checked for characters that no database stores; this one comes with the path. */
+function checkedUserId(userId: string): string {
+  if (userId.length > USER_ID_LENGTH_MAX) {
+    throw invalidFields({ userId: `User ID cannot exceed ${USER_ID_LENGTH_MAX} characters` });
+  }
+  if (userId === '' || userId.includes('\0')) throw invalidFields({ userId: 'This cannot be a user ID' });
+  return userId;
+}

@@ -1,0 +1,79 @@
+/** Who is using the app, and which surveys may be shown to them. No key (contract client-api.md §8). v1 and v2 are one. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import { badRequest } from '#api/errors.ts';
+import { isId } from '#api/ids.ts';
+import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { isRecord } from '#api/shapes.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { Millis } from '#gateway/clock.ts';
+import { deviceOf } from './device.ts';
+import { checkEmail, identify } from './identify.ts';
+import { UserBody, UserReply } from './schema.ts';
+import { readUserState } from './state.ts';
+
+/** SDKs ask again after this time. */
+const STATE_LIFETIME: Millis = 30 * 60 * 1000;
+
+export const userRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock } = context;
+  const findsWorkspace = findsPathWorkspace(context);
+
+  for (const version of ['v1', 'v2'] as const) {
+    app.post(
+      `/api/${version}/client/:workspaceId/user`,
+      {
+        schema: {
+          params: Type.Object({ workspaceId: Type.String() }),
+          body: UserBody,
+          response: { 200: UserReply },
+        },
+        attachValidation: true,
+        onRequest: [refusesMalformedId, findsWorkspace],
+        ...(version === 'v1' ? {} : { config: { malformedJsonMessage: 'Invalid JSON in request body' } }),
+      },
+      async (request) => {
+        refuseInvalid(request);
+        const { userId } = request.body;
+        const given = request.body.attributes ?? {};
+        checkEmail(given);
+        const { errors, ...user } = await identify(context, workspaceOf(request).id, userId, given);
+        const now = clock();
+        const state = await readUserState(
+          db,
+          { ...user, userId, device: deviceOf(request.headers['user-agent'] ?? '') },
+          now,
+        );
+        return {
+          data: {
+            state: {
+              data: state,
+              expiresAt: toTimestamp(now + STATE_LIFETIME),
+            },
+            ...(errors.length === 0 ? {} : { errors: [...errors] }),
+          },
+        };
+      },
+    );
+  }
+};
+
+async function refusesMalformedId(request: FastifyRequest): Promise<void> {
+  const id = isRecord(request.params) ? String(request.params.workspaceId) : '';
+  if (!isId(id)) throw badRequest('Invalid workspace ID format');
+}
+
+/** A missing user id has a text of its own; everything else is told by field. */
+function refuseInvalid({ body, validationError }: FastifyRequest): void {
+  if (validationError === undefined) return;
+  const userId = isRecord(body) ? body.userId : undefined;
+  if (typeof userId !== 'string' || userId === '') {
+    throw badRequest('userId is required and must be a string');
+  }
+  throw validationError;
+}

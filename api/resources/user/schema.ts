@@ -1,0 +1,48 @@
+/** What clients send and get about their user (contract client-api.md §8 and §9). */
+import { type Static, Type } from 'typebox';
+import { MapOf, Nullable } from '#api/shapes.ts';
+
+export const USER_ID_LENGTH_MAX = 255;
+
+const GivenAttributes = MapOf(Type.Union([Type.String(), Type.Number(), Type.Boolean()]));
+
+export const UserBody = Type.Object({
+  userId: Type.String({
+    minLength: 1,
+    maxLength: USER_ID_LENGTH_MAX,
+    text: `User ID cannot exceed ${USER_ID_LENGTH_MAX} characters`,
+  }),
+  attributes: Type.Optional(Nullable(GivenAttributes)),
+});
+export type UserBody = Static<typeof UserBody>;
+
+export const AttributesBody = Type.Object({ attributes: GivenAttributes });
+
+const state = {
+  contactId: Type.String(),
+  userId: Type.String(),
+  segments: Type.Array(Type.String()),
+  displays: Type.Array(Type.Object({ surveyId: Type.String(), createdAt: Type.String() })),
+  responses: Type.Array(Type.String()),
+  lastDisplayAt: Nullable(Type.String()),
+};
+
+export const UserReply = Type.Object({
+  data: Type.Object({
+    state: Type.Object({
+      data: Type.Object({ ...state, language: Type.Optional(Type.String()) }),
+      expiresAt: Type.String(),
+    }),
+    errors: Type.Optional(Type.Array(Type.String())),
+  }),
+});
+
+export const IdentifiedReply = Type.Object({ data: Type.Object(state) });
+
+export const AttributesReply = Type.Object({
+  data: Type.Object({
+    changed: Type.Boolean(),
+    message: Type.String(),
+    messages: Type.Optional(Type.Array(Type.String())),
+  }),
+});

@@ -1,0 +1,57 @@
+/**
+ * What an SDK knows about its user: which surveys may be shown, and which were seen and answered (contract client-api.md
+ * §8). Three queries, however much there is.
+ */
+import type { Kysely } from 'kysely';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
+import { segmentsOf } from '#api/resources/segments/evaluate.ts';
+import type { Device } from '#api/resources/segments/facts.ts';
+import type { Millis } from '#gateway/clock.ts';
+import { listDisplaysOfContact, listResponsesOfContact, listSegments } from './store.ts';
+
+/** Of one contact, the newest: so far back SDKs and segment filters look. */
+const DISPLAYS_MAX = 1_000;
+const RESPONSES_MAX = 1_000;
+/** Of one workspace. */
+const SEGMENTS_MAX = 10_000;
+
+export interface UserState {
+  readonly contactId: string;
+  readonly userId: string;
+  /** Ids of every segment that the contact is in; SDKs show no survey whose segment is not among them. */
+  readonly segments: string[];
+  /** The newest first. */
+  readonly displays: { readonly surveyId: string; readonly createdAt: Timestamp }[];
+  /** Survey ids, one per response, the newest first. */
+  readonly responses: string[];
+  readonly lastDisplayAt: Timestamp | null;
+  /** Absent when the contact has none. */
+  readonly language?: string;
+}
+
+export async function readUserState(
+  db: Kysely<Database>,
+  user: {
+    readonly contact: Contact;
+    readonly userId: string;
+    readonly attributes: Attributes;
+    readonly device: Device;
+  },
+  now: Millis,
+): Promise<UserState> {
+  const { contact, userId, attributes, device } = user;
+  const displays = await listDisplaysOfContact(db, contact.id, DISPLAYS_MAX);
+  const responses = await listResponsesOfContact(db, contact.id, RESPONSES_MAX);
+  const segments = await listSegments(db, contact.workspaceId, SEGMENTS_MAX);
+  const { language } = attributes;
+  return {
+    contactId: contact.id,
+    userId,
+    segments: [...segmentsOf(segments, { now, userId, attributes, device, displays, responses })],
+    displays: [...displays],
+    responses: responses.map(({ surveyId }) => surveyId),
+    lastDisplayAt: displays[0]?.createdAt ?? null,
+    ...(language === undefined || language === '' ? {} : { language }),
+  };
+}

@@ -1,0 +1,330 @@
+import { pino } from 'pino';
+import t from 'tap';
+import { buildApp } from '#api/app.ts';
+import { newId } from '#api/ids.ts';
+import { readUserState } from '#api/resources/user/state.ts';
+import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { planOf, queriesOf } from '#test/support/query-plan.ts';
+
+const MINUTE = 60_000;
+const api = await startApi();
+t.teardown(() => api.close());
+const { db, random, clock } = api.context;
+const paths = [`/api/v1/client/${workspaceId}/user`, `/api/v2/client/${workspaceId}/user`];
+const [path = ''] = paths;
+const client = `/api/v1/client/${workspaceId}`;
+await api.addWorkspace('ws2', 'env2');
+const post = (body: unknown, headers?: Record<string, string>) => api.client('POST', path, body, headers);
+const stateOf = async (body: unknown, headers?: Record<string, string>) =>
+  (await post(body, headers)).json.data.state.data;
+const attributesOf = async (userId: string) => {
+  const { data } = (await api.manage('GET', '/api/v1/management/people')).json;
+  return data.find((person: { userId: string }) => person.userId === userId)?.attributes;
+};
+const setFilters = (segmentId: string, filters: unknown) =>
+  db
+    .updateTable('segments')
+    .set({ filters: JSON.stringify(filters) })
+    .where('id', '=', segmentId)
+    .execute();
+const only = (root: unknown, operator: string, value: unknown) => [
+  { id: 'f', connector: null, resource: { id: 'r', root, value, qualifier: { operator } } },
+];
+
+t.test('200: a user nobody knew is made, and gets the whole state, in v1 and v2', async (t) => {
+  for (const [i, one] of paths.entries()) {
+    const userId = `new-${i}`;
+    const reply = await api.client('POST', one, { userId });
+    t.equal(reply.status, 200);
+    t.equal(reply.headers['access-control-allow-origin'], '*');
+    t.equal(reply.headers['cache-control'], 'private, no-store');
+    const { contactId } = reply.json.data.state.data;
+    t.match(contactId, /^c[0-9a-z]{24}$/);
+    t.strictSame(reply.json, {
+      data: {
+        state: {
+          data: { contactId, userId, segments: [], displays: [], responses: [], lastDisplayAt: null },
+          expiresAt: new Date(clock() + 30 * MINUTE).toISOString(),
+        },
+      },
+    });
+    t.equal((await api.client('POST', one, { userId })).json.data.state.data.contactId, contactId, 'once');
+  }
+  t.strictSame(await attributesOf('new-0'), { userId: 'new-0' });
+});
+
+t.test('200: the environment id finds the same workspace', async (t) => {
+  const byLegacy = await api.client('POST', '/api/v1/client/env2/user', { userId: 'x' });
+  const byOwn = await api.client('POST', '/api/v1/client/ws2/user', { userId: 'x' });
+  t.equal(byLegacy.json.data.state.data.contactId, byOwn.json.data.state.data.contactId);
+});
+
+t.test('200: attributes are stored as text, under known and new keys', async (t) => {
+  const reply = await post({
+    userId: 'ann',
+    attributes: {
+      email: 'a@b',
+      plan: 'pro',
+      age: 42.5,
+      is_admin: true,
+      firstName: 'Ann',
+      userId: 'bob',
+      id: 'x',
+      language: 'de',
+    },
+  });
+  t.equal(reply.json.data.errors, undefined);
+  t.equal(reply.json.data.state.data.language, 'de');
+  const stored = {
+    email: 'a@b',
+    plan: 'pro',
+    age: '42.5',
+    is_admin: 'true',
+    firstName: 'Ann',
+    userId: 'ann',
+    language: 'de',
+  };
+  t.match(await attributesOf('ann'), stored);
+  t.equal(Object.keys(await attributesOf('ann')).length, Object.keys(stored).length);
+  const keys = (await api.manage('GET', '/api/v1/management/contact-attribute-keys')).json.data;
+  t.match(
+    keys.find(({ key }: { key: string }) => key === 'is_admin'),
+    { name: 'Is Admin', type: 'custom', dataType: 'string', isUnique: false },
+  );
+  await post({ userId: 'ann', attributes: { plan: 'free' } });
+  t.match(await attributesOf('ann'), { ...stored, plan: 'free' }, 'what is not sent stays');
+  t.equal((await post({ userId: 'ann', attributes: null })).status, 200, 'null is none');
+});
+
+t.test('200: only a change touches the contact', async (t) => {
+  const { contactId } = await stateOf({ userId: 'still', attributes: { plan: 'pro' } });
+  const updatedAt = async () =>
+    (await api.manage('GET', `/api/v1/management/contacts/${contactId}`)).json.data.updatedAt;
+  const before = await updatedAt();
+  api.advance(1_000);
+  await stateOf({ userId: 'still', attributes: { plan: 'pro' } });
+  t.equal(await updatedAt(), before);
+  await stateOf({ userId: 'still', attributes: { plan: 'free' } });
+  t.equal(await updatedAt(), new Date(clock()).toISOString());
+});
+
+t.test('200: keys that cannot be are told, the rest is stored', async (t) => {
+  const reply = await post({
+    userId: 'errs',
+    attributes: { 'Bad Key': 'x', user_id: 'x', first_name: 'x', good: 'y', long_one: 'x'.repeat(2_049) },
+  });
+  t.equal(reply.status, 200);
+  t.strictSame(reply.json.data.errors, [
+    'The attribute "Bad Key" was not stored: its key must start with a lower-case letter and have only lower-case letters, digits and underscores',
+    'The attribute "user_id" was not stored: its key is reserved; use the default key instead',
+    'The attribute "first_name" was not stored: its key is reserved; use the default key instead',
+    'The attribute "long_one" was not stored: its value is longer than 2048 characters',
+  ]);
+  t.match(await attributesOf('errs'), { good: 'y' });
+});
+
+t.test('200: a value that must be unique stays with whom it belongs to, without a word', async (t) => {
+  await post({ userId: 'first', attributes: { email: 'same@example.com' } });
+  await post({ userId: 'second', attributes: { email: 'own@example.com' } });
+  const reply = await post({ userId: 'second', attributes: { email: 'same@example.com', plan: 'pro' } });
+  t.equal(reply.status, 200);
+  t.equal(reply.json.data.errors, undefined);
+  t.equal(reply.json.data.messages, undefined);
+  t.match(await attributesOf('second'), { email: 'own@example.com', plan: 'pro' });
+  const again = await post({ userId: 'first', attributes: { email: 'same@example.com' } });
+  t.equal(again.status, 200);
+  t.match(await attributesOf('first'), { email: 'same@example.com' });
+  await api.client('POST', '/api/v1/client/ws2/user', {
+    userId: 'other',
+    attributes: { email: 'same@example.com' },
+  });
+  const foreign = await db
+    .selectFrom('contactAttributes')
+    .select('id')
+    .where('value', '=', 'same@example.com')
+    .execute();
+  t.equal(foreign.length, 2, 'unique per workspace');
+});
+
+t.test('200: a blank language is ignored', async (t) => {
+  await post({ userId: 'lang', attributes: { language: 'fr' } });
+  for (const language of ['', '  ', 5, true]) {
+    t.equal((await stateOf({ userId: 'lang', attributes: { language, plan: 'x' } })).language, 'fr');
+  }
+});
+
+t.test('200: displays and responses, the newest first', async (t) => {
+  const survey = await addSurvey(api);
+  const other = await addSurvey(api);
+  const show = async (surveyId: string) => {
+    api.advance(1_000);
+    return (await api.client('POST', `${client}/displays`, { surveyId, userId: 'viewer' })).json.data.id;
+  };
+  await show(survey.id);
+  await show(survey.id);
+  const firstAt = new Date(clock()).toISOString();
+  await show(other.id);
+  const lastAt = new Date(clock()).toISOString();
+  for (const surveyId of [survey.id, survey.id, other.id]) {
+    api.advance(1_000);
+    await api.client('POST', `${client}/responses`, { surveyId, userId: 'viewer' });
+  }
+  const state = await stateOf({ userId: 'viewer' });
+  t.strictSame(state.displays.slice(0, 2), [
+    { surveyId: other.id, createdAt: lastAt },
+    { surveyId: survey.id, createdAt: firstAt },
+  ]);
+  t.equal(state.displays.length, 3);
+  t.strictSame(state.responses, [other.id, survey.id, survey.id], 'one entry per response');
+  t.equal(state.lastDisplayAt, lastAt);
+});
+
+t.test(
+  '200: the segment of every app survey that is for everybody, and only the right ones of the others',
+  async (t) => {
+    const everybody = await addSurvey(api, { type: 'app' });
+    const pros = await addSurvey(api, { type: 'app' });
+    const phones = await addSurvey(api, { type: 'website' });
+    const newcomers = await addSurvey(api, { type: 'app' });
+    const nested = await addSurvey(api, { type: 'app' });
+    const broken = await addSurvey(api, { type: 'app' });
+    await setFilters(
+      pros.segment.id,
+      only({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', 'pro'),
+    );
+    await setFilters(phones.segment.id, only({ type: 'device', deviceType: 'phone' }, 'equals', 'phone'));
+    await setFilters(
+      newcomers.segment.id,
+      only({ type: 'surveyInteraction' }, 'haveNotSeen', {
+        surveyScope: 'specific',
+        surveyIds: [everybody.id],
+      }),
+    );
+    await setFilters(
+      nested.segment.id,
+      only({ type: 'segment', segmentId: pros.segment.id }, 'userIsNotIn', pros.segment.id),
+    );
+    await setFilters(broken.segment.id, [{ what: 'ever' }]);
+    const names = new Map(
+      Object.entries({ everybody, pros, phones, newcomers, nested, broken }).map(([name, { segment }]) => [
+        segment.id,
+        name,
+      ]),
+    );
+    const segmentsOf = async (body: unknown, userAgent?: string): Promise<string[]> => {
+      const { segments } = await stateOf(body, userAgent === undefined ? {} : { 'user-agent': userAgent });
+      return segments.map((id: string) => names.get(id)).sort();
+    };
+    t.strictSame(await segmentsOf({ userId: 's1' }), ['everybody', 'nested', 'newcomers']);
+    t.strictSame(await segmentsOf({ userId: 's2', attributes: { plan: 'pro' } }), [
+      'everybody',
+      'newcomers',
+      'pros',
+    ]);
+    t.strictSame(
+      await segmentsOf(
+        { userId: 's1' },
+        'Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) Mobile/15E148',
+      ),
+      ['everybody', 'nested', 'newcomers', 'phones'],
+    );
+    await api.client('POST', `${client}/displays`, { surveyId: everybody.id, userId: 's1' });
+    t.strictSame(await segmentsOf({ userId: 's1' }), ['everybody', 'nested']);
+    const foreign = await api.client('POST', '/api/v1/client/ws2/user', { userId: 's1' });
+    t.strictSame(foreign.json.data.state.data.segments, [], 'those of the workspace only');
+  },
+);
+
+t.test('400: what is wrong, in the contract’s words', async (t) => {
+  const required = 'userId is required and must be a string';
+  for (const body of [{}, { userId: '' }, { userId: 5 }, { userId: null }, [], 'x', null]) {
+    const reply = await post(JSON.stringify(body));
+    t.equal(reply.status, 400);
+    t.strictSame(reply.json, { code: 'bad_request', message: required, details: {} });
+  }
+  for (const email of ['', 'a@', 'abc', 5, false]) {
+    const reply = await post({ userId: 'mail', attributes: { email } });
+    t.strictSame(reply.json, { code: 'bad_request', message: 'Invalid email format', details: {} });
+  }
+  t.equal(await attributesOf('mail'), undefined, 'nothing was made');
+  const wrong = await post({ userId: 'x', attributes: { plan: { nested: 1 } } });
+  t.equal(wrong.json.message, 'Fields are missing or incorrectly formatted');
+  t.equal((await post({ userId: 'x', attributes: 'x' })).status, 400);
+  t.match((await post({ userId: 'x'.repeat(256) })).json.details, {
+    userId: 'User ID cannot exceed 255 characters',
+  });
+  t.equal((await post('{')).json.message, 'Malformed JSON input, please check your request body');
+});
+
+t.test('400 and 404: ids that cannot be and ids that are not, before the body is looked at', async (t) => {
+  const malformed = await api.client('POST', '/api/v1/client/Not-An-Id/user', '{');
+  t.equal(malformed.status, 400);
+  t.strictSame(malformed.json, { code: 'bad_request', message: 'Invalid workspace ID format', details: {} });
+  const unknown = await api.client('POST', '/api/v2/client/nope/user', '{');
+  t.equal(unknown.status, 404);
+  t.match(unknown.json, {
+    message: 'Workspace not found',
+    details: { resource_id: 'nope', resource_type: 'Workspace' },
+  });
+});
+
+t.test('the number of queries does not grow with what is there', async (t) => {
+  const survey = await addSurvey(api, { type: 'app' });
+  const count = async (body: unknown): Promise<number> => {
+    const queries = await queriesOf(db, async (on) => {
+      const app = await buildApp({ ...api.context, db: on }, pino({ level: 'silent' }));
+      const reply = await app.inject({ method: 'POST', url: path, payload: JSON.stringify(body) });
+      t.equal(reply.statusCode, 200, reply.body);
+      await app.close();
+    });
+    return queries.length;
+  };
+  const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`many_${i}`, 'x']));
+  const fresh = await count({ userId: 'q1', attributes: { one: '1' } });
+  t.equal(await count({ userId: 'q2', attributes: many }), fresh, 'sixty new attributes cost as much as one');
+  t.ok(fresh <= 14, `${fresh} queries`);
+  const known = await count({ userId: 'q2' });
+  t.ok(known <= 6, `${known} queries for somebody known`);
+  const { contactId } = await stateOf({ userId: 'q2' });
+  const at = new Date(clock()).toISOString();
+  for (let i = 0; i < 40; i += 1) {
+    const row = { id: newId(random), surveyId: survey.id, contactId, createdAt: at, updatedAt: at };
+    await db.insertInto('displays').values(row).execute();
+    await addSurvey(api, { type: 'app' });
+  }
+  t.equal(await count({ userId: 'q2' }), known, 'nor with displays and segments');
+});
+
+t.test('every query of the state reads an index', async (t) => {
+  const contact = { id: 'c1', workspaceId, userId: 'u', createdAt: '', updatedAt: '' };
+  const user = { contact, userId: 'u', attributes: {}, device: 'phone' as const };
+  const queries = await queriesOf(db, (on) => readUserState(on, user, clock()));
+  t.equal(queries.length, 3);
+  for (const query of queries) {
+    const plan = (await planOf(db, query)).join('; ');
+    t.match(plan, /^SEARCH \w+ USING INDEX/);
+    t.notMatch(plan, /SCAN/);
+  }
+});
+
+t.test('200: beyond 150 keys nothing new is made, and it is said', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  const attributes = Object.fromEntries(Array.from({ length: 210 }, (_, i) => [`key_${i}`, i]));
+  const reply = await fresh.client('POST', path, {
+    userId: 'greedy',
+    attributes: { ...attributes, firstName: 'G' },
+  });
+  t.equal(reply.status, 200);
+  const { errors } = reply.json.data;
+  t.equal(
+    errors[0],
+    'The attribute "key_145" was not stored: the workspace has 150 attribute keys, which is the maximum',
+  );
+  t.equal(errors.length, 51);
+  t.equal(errors[50], '15 more were not stored');
+  const keys = (await fresh.manage('GET', '/api/v1/management/contact-attribute-keys')).json.data;
+  t.equal(keys.length, 150);
+  const [person] = (await fresh.manage('GET', '/api/v1/management/people')).json.data;
+  t.match(person.attributes, { firstName: 'G', key_144: '144' }, 'known keys still take values');
+});
