@@ -178,12 +178,12 @@ const sentences: Readonly<Record<string, string>> = {
 /** Words of ours: those of libraries name addresses, which are not everybody's business. */
 function explain(error: unknown, timeoutMs: Millis): string {
   if (error instanceof TargetRefused) return error.message;
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
   const name = error instanceof Error ? error.name : '';
   if (name === 'TimeoutError' || name === 'AbortError' || code === 'UND_ERR_CONNECT_TIMEOUT') {
     return `No answer within ${timeoutMs / 1_000} s`;
   }
-  if (code.startsWith('HPE_')) return 'The answer is not HTTP';
+  if (name === 'HTTPParserError') return 'The answer is not HTTP';
   return (
     sentences[code] ?? (code === '' ? 'The request failed' : `The request failed (${code.slice(0, 64)})`)
   );

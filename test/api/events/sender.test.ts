@@ -1,0 +1,197 @@
+/** One attempt, against receivers that misbehave in every way, and names that change their mind. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import t, { type Test } from 'tap';
+import { createSender } from '#api/events/sender.ts';
+import { createTargets, parseAllowedTargets, type Resolve } from '#api/events/targets.ts';
+import { freePort } from '#test/support/ports.ts';
+import { startReceiver } from './support.ts';
+
+const TIMEOUT_MS = 300;
+const PRIVATE = 'Webhook URL must not point to private or internal IP addresses';
+const message = { headers: { 'webhook-id': 'c1' }, body: '{"event":"testEndpoint"}' };
+
+function senderFor(t: Test, options: { allowed?: string; resolve?: Resolve; allowsInternal?: boolean } = {}) {
+  const targets = createTargets({
+    allowed: parseAllowedTargets(options.allowed ?? ''),
+    allowsInternal: options.allowsInternal ?? false,
+    resolve: options.resolve ?? (async () => ['127.0.0.1']),
+  });
+  const sender = createSender(targets, TIMEOUT_MS);
+  t.teardown(() => sender.close());
+  return sender;
+}
+
+/** A receiver below HTTP. */
+async function startRaw(t: Test, onConnection: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    onConnection(socket);
+  }).listen(0, '127.0.0.1');
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+t.test('delivered: what is sent, and what is kept of the answer', async (t) => {
+  const receiver = await startReceiver((response) => response.writeHead(200).end('thanks'));
+  t.teardown(() => receiver.close());
+  const sender = senderFor(t, { allowsInternal: true });
+  const url = receiver.url.replace('//', '//me:p%40ss@');
+  t.same(await sender.send({ ...message, url }), {
+    isDelivered: true,
+    statusCode: 200,
+    reply: 'thanks',
+    error: null,
+  });
+  const [received] = receiver.received;
+  t.equal(received?.text, message.body);
+  t.match(received?.headers, {
+    'content-type': 'application/json',
+    'webhook-id': 'c1',
+    authorization: `Basic ${Buffer.from('me:p@ss').toString('base64')}`,
+  });
+});
+
+t.test('only 2xx is delivered', async (t) => {
+  for (const [status, isDelivered] of [
+    [204, true],
+    [299, true],
+    [400, false],
+    [410, false],
+    [500, false],
+    [503, false],
+  ] as const) {
+    const receiver = await startReceiver((response) => response.writeHead(status).end());
+    t.teardown(() => receiver.close());
+    const outcome = await senderFor(t, { allowsInternal: true }).send({ ...message, url: receiver.url });
+    t.match(outcome, { isDelivered, statusCode: status, error: null }, String(status));
+  }
+});
+
+t.test('a redirect to loopback is a failure, and nobody goes there', async (t) => {
+  const victim = await startReceiver();
+  t.teardown(() => victim.close());
+  for (const status of [301, 302, 303, 307, 308]) {
+    const receiver = await startReceiver((response) =>
+      response.writeHead(status, { location: victim.url }).end(),
+    );
+    t.teardown(() => receiver.close());
+    const outcome = await senderFor(t, { allowsInternal: true }).send({ ...message, url: receiver.url });
+    t.match(outcome, { isDelivered: false, statusCode: status, error: /^Redirects are not followed/ });
+  }
+  t.equal(victim.received.length, 0);
+});
+
+t.test('a receiver that hangs costs the time of an attempt, and no more', async (t) => {
+  const url = await startRaw(t, () => {});
+  const startedAt = performance.now();
+  const outcome = await senderFor(t, { allowsInternal: true }).send({ ...message, url });
+  t.same(outcome, { isDelivered: false, statusCode: null, reply: null, error: 'No answer within 0.3 s' });
+  t.ok(performance.now() - startedAt < TIMEOUT_MS * 4);
+});
+
+t.test('a reply without an end is cut: its status has told enough', async (t) => {
+  const receiver = await startReceiver((response) => {
+    response.writeHead(200);
+    response.write('so far');
+  });
+  t.teardown(() => receiver.close());
+  const outcome = await senderFor(t, { allowsInternal: true }).send({ ...message, url: receiver.url });
+  t.match(outcome, { isDelivered: true, statusCode: 200, reply: 'so far' });
+});
+
+t.test('of a long reply the first KiB is kept, and the rest is not read', async (t) => {
+  let isCut = false;
+  const receiver = await startReceiver((response) => {
+    response.on('close', () => {
+      isCut = !response.writableFinished;
+    });
+    response.writeHead(500);
+    const more = (): void => {
+      while (!response.destroyed && response.write('x\0'.repeat(16_384)));
+    };
+    response.on('drain', more);
+    more();
+  });
+  t.teardown(() => receiver.close());
+  const outcome = await senderFor(t, { allowsInternal: true }).send({ ...message, url: receiver.url });
+  t.equal(outcome.reply, 'x\uFFFD'.repeat(512), 'without the NUL that databases refuse');
+  while (!isCut) await new Promise(setImmediate);
+});
+
+t.test('what is no answer has a sentence', async (t) => {
+  const sender = senderFor(t, { allowsInternal: true });
+  const errorOf = async (url: string) => (await sender.send({ ...message, url })).error;
+  t.equal(await errorOf(`http://127.0.0.1:${await freePort()}/`), 'The connection was refused');
+  const closing = await startRaw(t, (socket) => socket.once('data', () => socket.end()));
+  t.equal(await errorOf(closing), 'The connection was closed before an answer');
+  const noise = await startRaw(t, (socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n'));
+  t.equal(await errorOf(noise), 'The answer is not HTTP');
+  const headers = await startRaw(t, (socket) =>
+    socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`)),
+  );
+  t.equal(await errorOf(headers), 'The headers of the answer are too long');
+  t.equal(await errorOf('nothing'), 'Invalid webhook URL format');
+});
+
+t.test('a private target is refused before anything is sent', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const sender = senderFor(t);
+  const { port } = new URL(receiver.url);
+  for (const url of [receiver.url, `http://inside.example.com:${port}/`]) {
+    t.match(
+      await sender.send({ ...message, url }),
+      { isDelivered: false, statusCode: null, error: PRIVATE },
+      url,
+    );
+  }
+  t.equal(receiver.received.length, 0);
+});
+
+t.test('rebinding: a name that turns private after it was judged is refused by the connection', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const answers = [['93.184.215.14'], ['127.0.0.1']];
+  const asked: string[] = [];
+  const sender = senderFor(t, {
+    resolve: async (hostname) => {
+      asked.push(hostname);
+      return answers.shift() ?? ['127.0.0.1'];
+    },
+  });
+  const url = `http://rebind.example.com:${new URL(receiver.url).port}/`;
+  t.match(await sender.send({ ...message, url }), { isDelivered: false, error: PRIVATE });
+  t.equal(asked.length, 2, 'judged once before and once by the connection');
+  t.equal(receiver.received.length, 0);
+});
+
+t.test('the operator may list an address, and a connection goes to what was looked up', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const { port } = new URL(receiver.url);
+  const byAddress = senderFor(t, { allowed: '127.0.0.1' });
+  t.match(await byAddress.send({ ...message, url: `http://hooks.example.com:${port}/a` }), {
+    isDelivered: true,
+  });
+  t.match(await byAddress.send({ ...message, url: receiver.url }), { isDelivered: true });
+  const byName = senderFor(t, { allowed: 'hooks.example.com' });
+  t.match(await byName.send({ ...message, url: `http://hooks.example.com:${port}/b` }), {
+    isDelivered: true,
+  });
+  t.match(await byName.send({ ...message, url: receiver.url }), { isDelivered: false, error: PRIVATE });
+  t.same(
+    receiver.received.map(({ headers, path }) => [headers.host, path]),
+    [
+      [`hooks.example.com:${port}`, '/a'],
+      [`127.0.0.1:${port}`, '/hook'],
+      [`hooks.example.com:${port}`, '/b'],
+    ],
+  );
+});

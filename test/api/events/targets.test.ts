@@ -1,0 +1,152 @@
+/** Contract webhooks-and-events.md §6, row by row, with its texts. */
+import t from 'tap';
+import { assertTarget, createTargets, parseAllowedTargets, type Resolve } from '#api/events/targets.ts';
+
+const PRIVATE = 'Webhook URL must not point to private or internal IP addresses';
+const LOCAL = 'Webhook URL must not point to localhost or internal services';
+const PUBLIC_ADDRESS = '93.184.215.14';
+
+const answers: Readonly<Record<string, readonly string[]>> = {
+  'hooks.example.com': [PUBLIC_ADDRESS, '2606:2800:21f::1'],
+  'inside.example.com': ['10.1.2.3'],
+  'mixed.example.com': [PUBLIC_ADDRESS, '127.0.0.1'],
+  'six.example.com': ['::1'],
+  'empty.example.com': [],
+};
+const resolve: Resolve = async (hostname) => {
+  const found = answers[hostname];
+  if (found === undefined) throw new Error('ENOTFOUND');
+  return found;
+};
+function targets(allowed = '', allowsInternal = false, resolver = resolve) {
+  return createTargets({
+    allowed: parseAllowedTargets(allowed),
+    allowsInternal,
+    resolve: resolver,
+    resolveTimeoutMs: 20,
+  });
+}
+
+const refused: readonly (readonly [string, string])[] = [
+  ['not a url', 'Invalid webhook URL format'],
+  ['http://', 'Invalid webhook URL format'],
+  [`https://hooks.example.com/${'x'.repeat(2_048)}`, 'Invalid webhook URL format'],
+  ['ftp://hooks.example.com', 'Webhook URL must use HTTPS or HTTP protocol'],
+  ['file:///etc/passwd', 'Webhook URL must use HTTPS or HTTP protocol'],
+  ['javascript:alert(1)', 'Webhook URL must use HTTPS or HTTP protocol'],
+  ['http://localhost/', LOCAL],
+  ['http://LOCALHOST:3000/', LOCAL],
+  ['http://localhost./', LOCAL],
+  ['http://app.localhost/', LOCAL],
+  ['http://localhost.localdomain/', LOCAL],
+  ['http://ip6-localhost/', LOCAL],
+  ['http://ip6-loopback/', LOCAL],
+  ['http://metadata.google.internal/computeMetadata/v1/', LOCAL],
+  ['http://127.0.0.1/', PRIVATE],
+  ['http://127.1/', PRIVATE],
+  ['http://2130706433/', PRIVATE],
+  ['http://0x7f000001/', PRIVATE],
+  ['http://0x7f.0.0.1/', PRIVATE],
+  ['http://0177.0.0.1/', PRIVATE],
+  ['http://017700000001/', PRIVATE],
+  ['http://0/', PRIVATE],
+  ['http://169.254.169.254/latest/meta-data/', PRIVATE],
+  ['http://100.100.100.200/', PRIVATE],
+  ['http://[::1]/', PRIVATE],
+  ['http://[::]/', PRIVATE],
+  ['http://[::ffff:127.0.0.1]/', PRIVATE],
+  ['http://[::ffff:a9fe:a9fe]/', PRIVATE],
+  ['http://[64:ff9b::10.0.0.1]/', PRIVATE],
+  ['http://[2002:7f00:1::]/', PRIVATE],
+  ['http://[fd00:ec2::254]/', PRIVATE],
+  ['http://[fe80::1]/', PRIVATE],
+  ['http://user:password@10.0.0.1/', PRIVATE],
+  ['https://inside.example.com/', PRIVATE],
+  ['https://mixed.example.com/', PRIVATE],
+  ['https://six.example.com/', PRIVATE],
+  ['https://empty.example.com/', 'Could not resolve webhook URL hostname: empty.example.com'],
+  ['https://nowhere.example.com/', 'Could not resolve webhook URL hostname: nowhere.example.com'],
+];
+for (const [url, message] of refused) {
+  t.test(`400: ${url.slice(0, 60)}`, async (t) => {
+    await t.rejects(assertTarget(url, targets()), {
+      code: 'bad_request',
+      message,
+      details: { url: message },
+    });
+  });
+}
+
+for (const url of [
+  'https://hooks.example.com/a?b=c',
+  'http://hooks.example.com:8080',
+  'https://HOOKS.example.com./',
+  `http://${PUBLIC_ADDRESS}/`,
+  'http://[2606:2800:21f::1]/',
+  'https://user:password@hooks.example.com/',
+]) {
+  t.test(`taken: ${url}`, async (t) => {
+    await t.resolves(assertTarget(url, targets()));
+  });
+}
+
+t.test('400: a name server that does not answer in time', async (t) => {
+  const silent: Resolve = () => new Promise(() => {});
+  await t.rejects(assertTarget('https://hooks.example.com/', targets('', false, silent)), {
+    message: 'DNS resolution timed out for webhook URL hostname: hooks.example.com',
+  });
+});
+
+t.test('the operator lists hosts, addresses and networks', async (t) => {
+  const listed = targets('localhost, Inside.example.com, 127.0.0.1, fd00::/8');
+  for (const url of ['http://127.0.0.1/', 'https://inside.example.com/', 'http://[fd00::5]/']) {
+    await t.resolves(assertTarget(url, listed), url);
+  }
+  await t.rejects(assertTarget('http://127.0.0.2/', listed), 'only what is listed');
+  await t.rejects(assertTarget('https://six.example.com/', listed), 'another host with such an address');
+  await t.resolves(assertTarget('https://mixed.example.com/', listed), 'public, and in a listed network');
+  const networks = targets('10.0.0.0/8');
+  await t.resolves(assertTarget('https://inside.example.com/', networks), 'the address of a name counts');
+  await t.rejects(assertTarget('http://localhost/', targets('127.0.0.0/8')), { message: LOCAL });
+});
+
+t.test('only hosts that the operator named may be known to this machine alone', async (t) => {
+  const asked: [string, boolean][] = [];
+  const noting: Resolve = async (hostname, isOperators) => {
+    asked.push([hostname, isOperators]);
+    return [PUBLIC_ADDRESS];
+  };
+  const judge = targets('n8n', false, noting);
+  await assertTarget('http://n8n:5678/', judge);
+  await assertTarget('http://other/', judge);
+  t.same(asked, [
+    ['n8n', true],
+    ['other', false],
+  ]);
+});
+
+t.test('the rules can be switched off, for tests; what is no address of the web stays refused', async (t) => {
+  const open = targets('', true);
+  await t.resolves(assertTarget('http://127.0.0.1:1/', open));
+  await t.resolves(assertTarget('http://localhost/', open));
+  await t.rejects(assertTarget('ftp://127.0.0.1/', open));
+  await t.rejects(assertTarget('127.0.0.1', open));
+});
+
+t.test('entries that are neither host, address nor network are refused by name', async (t) => {
+  for (const entry of [
+    '10.0.0.0/33',
+    'fd00::/129',
+    '10.0.0.0/8/8',
+    'http://x',
+    'a b',
+    '10.0.0',
+    '*.internal',
+    '[::1]',
+  ]) {
+    t.throws(() => parseAllowedTargets(`good,${entry}`), {
+      message: new RegExp(`^"${RegExp.escape(entry)}" is neither`),
+    });
+  }
+  t.same(parseAllowedTargets(' , '), { hosts: [], networks: [] });
+});
