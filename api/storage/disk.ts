@@ -76,7 +76,8 @@ export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: 
         const { mtimeMs } = await lstat(path);
         return { kind: 'stored', size, etag: etagOf(size, mtimeMs) };
       } catch (error) {
-        await rm(temporary, { force: true });
+        // Where even this fails, the first failure is the one to tell; the next start cleans up.
+        await rm(temporary, { force: true }).catch(() => undefined);
         if (error instanceof TooLarge) return { kind: 'tooLarge' };
         if (error instanceof UploadAborted) throw error;
         throw unavailable(folder, error);

@@ -9,7 +9,6 @@ import { Readable } from 'node:stream';
 import {
   DeleteObjectCommand,
   GetObjectCommand,
-  HeadBucketCommand,
   HeadObjectCommand,
   S3Client,
   S3ServiceException,
@@ -31,6 +30,7 @@ const CONNECT_TIMEOUT_MS: Millis = 2_000;
 /** Until the head of a reply is there. */
 const REPLY_TIMEOUT_MS: Millis = 5_000;
 const SOCKETS_MAX = 64;
+const PROBE_KEY = 'floodgate-check';
 
 /** @param credentials null: what the SDK finds by itself, such as the role of the machine */
 export function createS3Storage(location: S3Location, credentials: S3Credentials | null): Storage {
@@ -99,10 +99,13 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
     },
 
     async check() {
+      // Asks for what nobody stores: a missing file is the best answer, as it shows that the bucket is there, that the
+      // key pair may read, and that S3 tells it what is missing. Without the right to list it would say 403 instead.
       try {
-        await client.send(new HeadBucketCommand({ Bucket: bucket }));
+        const { Body } = await client.send(new GetObjectCommand(at(PROBE_KEY)));
+        if (Body instanceof Readable) Body.destroy();
       } catch (error) {
-        throw unavailable(location, error);
+        if (!isMissing(error)) throw unavailable(location, error);
       }
     },
 
@@ -114,8 +117,14 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
   async function read(key: string, etag: string, { first, last }: ByteRange): Promise<Readable | null> {
     try {
       const range = { Range: `bytes=${first}-${last}`, IfMatch: etag };
-      const { Body } = await client.send(new GetObjectCommand({ ...at(key), ...range }));
+      const { Body, ContentLength: length } = await client.send(
+        new GetObjectCommand({ ...at(key), ...range }),
+      );
       if (!(Body instanceof Readable)) throw new Error('S3 answered without a body');
+      if (length !== last - first + 1) {
+        Body.destroy();
+        throw new Error(`S3 answered ${range.Range} with ${length} bytes`);
+      }
       return Body;
     } catch (error) {
       // 412: another version has taken its place.
@@ -140,7 +149,7 @@ function unavailable(location: S3Location, error: unknown): StorageUnavailable {
   const where = `${location.bucket} at ${location.endpoint ?? `AWS, ${location.region}`}`;
   const advice =
     fault === 's3_credentials_error'
-      ? 'S3_ACCESS_KEY, S3_SECRET_KEY: give a pair that may read, write and delete in the bucket'
+      ? 'S3_ACCESS_KEY, S3_SECRET_KEY: give a pair that may get, put, delete and list in the bucket'
       : 'S3_BUCKET_NAME, S3_ENDPOINT_URL, S3_REGION: give a bucket that exists, on a server that answers';
   return new StorageUnavailable(fault, `cannot use the bucket ${where} (${reason}); ${advice}`, error);
 }

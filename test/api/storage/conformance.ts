@@ -1,0 +1,190 @@
+/** What every home of the files must do, whichever it is. Each home's own test file runs this. */
+import type { Test } from 'tap';
+import type { NewObject, Storage, UploadForm } from '#api/storage/storage.ts';
+
+export interface Home {
+  readonly storage: Storage;
+  /** Null when the home's test server reads policies; else why it does not. */
+  readonly ignoresPolicies: string | null;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Posts a form as a browser does: fields in their order, then the file. */
+export async function post(
+  { url, fields }: UploadForm,
+  file: Uint8Array,
+  changes: Readonly<Record<string, string | null>> = {},
+): Promise<Answer> {
+  const form = new FormData();
+  for (const [name, value] of Object.entries({ ...fields, ...changes })) {
+    if (value !== null) form.append(name, value);
+  }
+  form.append('file', new Blob([new Uint8Array(file)], { type: fields['Content-Type'] ?? '' }), 'blob');
+  const reply = await fetch(url, { method: 'POST', body: form });
+  return { status: reply.status, text: await reply.text() };
+}
+
+export async function contentOf(storage: Storage, key: string): Promise<Buffer | null> {
+  const object = await storage.open(key);
+  if (object === null) return null;
+  if (object.size === 0) {
+    await object.close();
+    return Buffer.alloc(0);
+  }
+  const stream = await object.read({ first: 0, last: object.size - 1 });
+  return stream === null ? null : Buffer.concat(await stream.toArray());
+}
+
+let count = 0;
+function png(bytesMax = 1_000_000): NewObject {
+  count += 1;
+  const key = `ws1/public/photo ${count} ü--fid--0b9c7f3e-5f0a-4a4e-9d3e-000000000000.png`;
+  return { key, contentType: 'image/png', bytesMax };
+}
+
+export function conforms(t: Test, { storage, ignoresPolicies }: Home): void {
+  const skip = ignoresPolicies ?? false;
+
+  t.test('a grant says where to post, with fields that are text and name key and type', async (t) => {
+    const object = png();
+    const { url, fields } = await storage.grant(object);
+    t.match(url, /^http:\/\/127\.0\.0\.1:\d+\//);
+    t.match(fields, { key: object.key, 'Content-Type': 'image/png', success_action_status: '201' });
+    t.type(fields.Policy, 'string');
+    for (const value of Object.values(fields)) t.type(value, 'string');
+  });
+
+  for (const size of [0, 1, 65_536, 1_000_000]) {
+    t.test(`${size} bytes arrive as they were sent, and are answered with 201`, async (t) => {
+      const object = png();
+      const bytes = Buffer.alloc(size, 'Any bytes at all. ');
+      const answer = await post(await storage.grant(object), bytes);
+      t.equal(answer.status, 201, answer.text);
+      t.match(answer.text, /<PostResponse/);
+      t.ok((await contentOf(storage, object.key))?.equals(bytes));
+      const opened = await storage.open(object.key);
+      t.equal(opened?.size, size);
+      t.match(opened?.etag, /^"[^"]+"$/);
+      t.ok((opened?.modifiedAt ?? 0) > Date.UTC(2026, 0, 1));
+      await opened?.close();
+    });
+  }
+
+  t.test('any part of a file can be read, both ends included', async (t) => {
+    const object = png();
+    await post(await storage.grant(object), Buffer.from('0123456789'));
+    for (const [first, last, text] of [
+      [0, 1, '01'],
+      [3, 5, '345'],
+      [9, 9, '9'],
+      [0, 9, '0123456789'],
+    ] as const) {
+      const opened = await storage.open(object.key);
+      const stream = await opened?.read({ first, last });
+      t.equal(Buffer.concat((await stream?.toArray()) ?? []).toString(), text);
+    }
+  });
+
+  t.test('what was never uploaded is not there', async (t) => {
+    t.equal(await storage.open('ws1/public/nothing.png'), null);
+    const object = png();
+    await storage.grant(object);
+    t.equal(await storage.open(object.key), null, 'nor is what was only granted');
+  });
+
+  t.test('deleting removes the file, and is content when there is none', async (t) => {
+    const object = png();
+    await post(await storage.grant(object), Buffer.from('x'));
+    await storage.delete(object.key);
+    t.equal(await storage.open(object.key), null);
+    await storage.delete(object.key);
+  });
+
+  t.test('keys are kept apart, in whatever they differ', async (t) => {
+    const keys = [
+      'ws1/public/a.png',
+      'ws1/private/a.png',
+      'ws2/public/a.png',
+      'ws1/public/A.png',
+      'ws1/public/á.png',
+    ];
+    for (const key of keys) await post(await storage.grant({ ...png(), key }), Buffer.from(key));
+    for (const key of keys) t.equal((await contentOf(storage, key))?.toString(), key);
+  });
+
+  t.test('many uploads at the same time do not mix', async (t) => {
+    const objects = Array.from({ length: 20 }, () => png());
+    const answers = await Promise.all(
+      objects.map(async (object) => post(await storage.grant(object), Buffer.alloc(50_000, object.key))),
+    );
+    t.ok(answers.every(({ status }) => status === 201));
+    for (const { key } of objects) t.ok((await contentOf(storage, key))?.equals(Buffer.alloc(50_000, key)));
+  });
+
+  t.test('the same grant again: the file is one or the other, and whole', async (t) => {
+    const object = png();
+    const form = await storage.grant(object);
+    const [a, b] = [Buffer.alloc(300_000, 'a'), Buffer.alloc(300_000, 'b')];
+    await Promise.all([post(form, a), post(form, b)]);
+    const stored = await contentOf(storage, object.key);
+    t.ok(stored?.equals(a) || stored?.equals(b));
+  });
+
+  t.test('one byte too many: 400 EntityTooLarge, and nothing is there', { skip }, async (t) => {
+    const object = png(1000);
+    const answer = await post(await storage.grant(object), Buffer.alloc(1001));
+    t.equal(answer.status, 400);
+    t.match(answer.text, /EntityTooLarge/);
+    t.equal(await storage.open(object.key), null);
+    t.equal(
+      (await post(await storage.grant(object), Buffer.alloc(1000))).status,
+      201,
+      'the last byte that fits',
+    );
+  });
+
+  for (const [title, changes] of [
+    ['another key', { key: 'ws1/public/other.png' }],
+    ['another type', { 'Content-Type': 'text/html' }],
+    ['another status', { success_action_status: '200' }],
+    ['another policy', { Policy: Buffer.from('{}').toString('base64') }],
+    ['no policy', { Policy: null }],
+    ['no type', { 'Content-Type': null }],
+  ] as const) {
+    t.test(`403: ${title} than granted`, { skip }, async (t) => {
+      const object = png();
+      const answer = await post(await storage.grant(object), Buffer.from('x'), changes);
+      t.equal(answer.status, 403);
+      t.match(answer.text, /<Code>AccessDenied<\/Code>/);
+      t.equal(await storage.open(object.key), null);
+    });
+  }
+
+  t.test('400: a form without a file', async (t) => {
+    const { url, fields } = await storage.grant(png());
+    const form = new FormData();
+    for (const [name, value] of Object.entries(fields)) form.append(name, value);
+    const reply = await fetch(url, { method: 'POST', body: form });
+    t.equal(reply.status, 400);
+    t.match(await reply.text(), /InvalidArgument/);
+  });
+
+  t.test('412: something else than a form', async (t) => {
+    const { url } = await storage.grant(png());
+    const reply = await fetch(url, {
+      method: 'POST',
+      body: '{}',
+      headers: { 'content-type': 'application/json' },
+    });
+    t.equal(reply.status, 412);
+    t.match(await reply.text(), /PreconditionFailed/);
+  });
+
+  t.test('the home says that it is well', async (t) => {
+    await t.resolves(storage.check());
+  });
+}

@@ -1,0 +1,163 @@
+/** Files on disk: the suite of every home, through the API's own upload target, and what only a disk can do wrong. */
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import t from 'tap';
+import { createSigner } from '#api/auth/signer.ts';
+import { createDiskStorage } from '#api/storage/disk.ts';
+import { StorageUnavailable, UploadAborted } from '#api/storage/storage.ts';
+import { countingRandom, startApi } from '#test/support/api-app.ts';
+import { freePort } from '#test/support/ports.ts';
+import { conforms, post } from './conformance.ts';
+
+t.test('as every home', async (t) => {
+  const port = await freePort();
+  const api = await startApi({ env: { PUBLIC_URL: `http://127.0.0.1:${port}` } });
+  t.teardown(() => api.close());
+  await api.app.listen({ port, host: '127.0.0.1' });
+  conforms(t, { storage: api.context.storage, ignoresPolicies: null });
+
+  t.test('403: a grant that is two minutes old, to the millisecond', async (t) => {
+    const object = { key: 'ws1/public/late.png', contentType: 'image/png', bytesMax: 10 };
+    const form = await api.context.storage.grant(object);
+    api.advance(119_999);
+    t.equal((await post(form, Buffer.from('x'))).status, 201);
+    api.advance(1);
+    const late = await post(form, Buffer.from('y'));
+    t.equal(late.status, 403);
+    t.match(late.text, /Policy expired/);
+  });
+});
+
+function diskIn(folder: string, now = Date.now()) {
+  return createDiskStorage({
+    folder,
+    uploadUrl: () => 'http://localhost/',
+    signer: createSigner(Buffer.from('secret')),
+    clock: () => now,
+    random: countingRandom(),
+  });
+}
+
+function newFolder(owner: { teardown(clean: () => unknown): unknown }): string {
+  const folder = mkdtempSync(join(tmpdir(), 'floodgate-disk-'));
+  owner.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+const object = { key: 'ws1/public/a.png', contentType: 'image/png', bytesMax: 100 };
+const pathOf = (folder: string, key: string): string => {
+  const hash = createHash('sha256').update(key).digest('hex');
+  return join(folder, 'objects', hash.slice(0, 2), hash);
+};
+
+t.test('no text of a caller becomes part of a path', async (t) => {
+  const folder = newFolder(t);
+  const disk = diskIn(folder);
+  await disk.check();
+  for (const key of [
+    '../../etc/passwd',
+    '/etc/passwd',
+    'ws1/public/CON.png',
+    '..\\..\\x',
+    `ws1/public/${'ü'.repeat(400)}.png`,
+  ]) {
+    await disk.receiver.receive({ ...object, key }, Readable.from([Buffer.from('x')]));
+  }
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const files = names.filter((entry) => entry.isFile()).map(({ name }) => name);
+  t.equal(files.length, 5);
+  for (const name of files) t.match(name, /^[0-9a-f]{64}$/);
+});
+
+t.test('a symbolic link or a folder where a file should be is none', async (t) => {
+  const folder = newFolder(t);
+  const disk = diskIn(folder);
+  await disk.check();
+  const secret = join(folder, 'secret');
+  writeFileSync(secret, 'secret');
+  for (const [key, make] of [
+    ['ws1/public/link.png', (path: string) => symlinkSync(secret, path)],
+    ['ws1/public/folder.png', (path: string) => mkdirSync(path)],
+  ] as const) {
+    const path = pathOf(folder, key);
+    mkdirSync(join(path, '..'), { recursive: true });
+    make(path);
+    t.equal(await disk.open(key), null);
+  }
+});
+
+t.test('an upload that breaks off leaves nothing, and says whose fault it was', async (t) => {
+  const folder = newFolder(t);
+  const disk = diskIn(folder);
+  await disk.check();
+  const broken = Readable.from(
+    (async function* () {
+      yield Buffer.from('half');
+      throw new Error('gone');
+    })(),
+  );
+  await t.rejects(disk.receiver.receive(object, broken), UploadAborted);
+  t.strictSame(readdirSync(join(folder, 'incoming')), []);
+  t.equal(await disk.open(object.key), null);
+});
+
+t.test('what an earlier process left behind goes at the start; what is young stays', async (t) => {
+  const folder = newFolder(t);
+  mkdirSync(join(folder, 'incoming'));
+  writeFileSync(join(folder, 'incoming/old'), 'x');
+  writeFileSync(join(folder, 'incoming/young'), 'x');
+  const hoursAgo = Date.now() / 1000 - 7200;
+  utimesSync(join(folder, 'incoming/old'), hoursAgo, hoursAgo);
+  await diskIn(folder).check();
+  t.strictSame(readdirSync(join(folder, 'incoming')), ['young']);
+});
+
+t.test('a folder that cannot be used says so, with what to do', async (t) => {
+  const folder = newFolder(t);
+  const file = join(folder, 'a-file');
+  writeFileSync(file, '');
+  const disk = diskIn(join(file, 'below'));
+  const expected = {
+    constructor: StorageUnavailable,
+    fault: 'disk_error',
+    message: /^STORAGE_PATH: cannot use .*; give a folder/,
+  };
+  await t.rejects(disk.check(), expected);
+  await t.rejects(disk.open(object.key), expected);
+  await t.rejects(disk.delete(object.key), expected);
+  await t.rejects(disk.receiver.receive(object, Readable.from([Buffer.from('x')])), expected);
+});
+
+t.test('a folder that went away under a running service is a fault, and then heals', async (t) => {
+  const folder = newFolder(t);
+  const disk = diskIn(folder);
+  await disk.check();
+  rmSync(join(folder, 'incoming'), { recursive: true });
+  await t.rejects(disk.receiver.receive(object, Readable.from([Buffer.from('x')])), StorageUnavailable);
+  await disk.check();
+  t.match(await disk.receiver.receive(object, Readable.from([Buffer.from('x')])), {
+    kind: 'stored',
+    size: 1,
+  });
+});
+
+t.test('the first byte alone', async (t) => {
+  const disk = diskIn(newFolder(t));
+  await disk.check();
+  await disk.receiver.receive(object, Readable.from([Buffer.from('xyz')]));
+  const stream = await (await disk.open(object.key))?.read({ first: 0, last: 0 });
+  t.equal(Buffer.concat((await stream?.toArray()) ?? []).toString(), 'x');
+});
+
+t.test('an object that is opened and not read is closed', async (t) => {
+  const folder = newFolder(t);
+  const disk = diskIn(folder);
+  await disk.check();
+  await disk.receiver.receive(object, Readable.from([Buffer.from('x')]));
+  const before = readdirSync('/proc/self/fd').length;
+  for (let i = 0; i < 20; i += 1) await (await disk.open(object.key))?.close();
+  t.ok(readdirSync('/proc/self/fd').length <= before + 1);
+});
