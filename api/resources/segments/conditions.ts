@@ -4,7 +4,7 @@
  */
 import { isRecord } from '#api/shapes.ts';
 import type { AnsweredSurvey, Facts, SeenSurvey } from './facts.ts';
-import { attributeOperators, readSpan, type Test, textOperators, type Unfit } from './tests.ts';
+import { attributeOperators, readSpan, type Test, textOperators, type Unfit } from './operators.ts';
 import { before } from './time.ts';
 
 /**
