@@ -1,5 +1,5 @@
 /** An ApiError as the body of its family's envelope (contract errors.md §2 to §4). Pure. */
-import type { ApiError, Code, Details } from './errors.ts';
+import { type ApiError, type Code, type Details, UNSUPPORTED_FIELD } from './errors.ts';
 import type { Envelope } from './families.ts';
 
 export interface ErrorReply {
@@ -156,8 +156,12 @@ function detailC(error: ApiError, place: ErrorPlace): string {
 }
 
 function invalidParams(error: ApiError): readonly { name: string; reason: string }[] | null {
-  const toParams = (details: Details): readonly { name: string; reason: string }[] =>
-    Object.entries(details).map(([name, reason]) => ({ name, reason: String(reason) }));
+  const toParams = (details: Details): readonly { name: string; reason: string; code?: string }[] =>
+    Object.entries(details).map(([name, reason]) => ({
+      name,
+      reason: String(reason),
+      ...(reason === UNSUPPORTED_FIELD ? { code: 'unsupported_field' } : {}),
+    }));
   switch (error.code) {
     case 'invalid_fields':
       return toParams(error.details);

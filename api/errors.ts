@@ -75,6 +75,9 @@ export function badRequest(message: string, details?: Details): ApiError {
   return new ApiError('bad_request', message, details);
 }
 
+/** What is said of a field that a shape does not have, where such fields are refused. */
+export const UNSUPPORTED_FIELD = 'is not a field of this request';
+
 /** @param fields dotted path -> what is wrong there, e.g. `questions.0.headline` -> `Required` */
 export function invalidFields(fields: Details): ApiError {
   return new ApiError('invalid_fields', 'Fields are missing or incorrectly formatted', fields);

@@ -4,7 +4,7 @@ import type { FastifySchemaCompiler } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Value } from 'typebox/value';
-import { type Details, invalidFields } from './errors.ts';
+import { type Details, invalidFields, UNSUPPORTED_FIELD } from './errors.ts';
 import { ID_PATTERN } from './ids.ts';
 
 /** One entry of what TypeBox reports; both parts depend on the keyword. */
@@ -60,7 +60,8 @@ function toIssues(findings: readonly Finding[], schema: TSchema, prefix: string)
       for (const name of stringsIn(finding.params, 'requiredProperties')) {
         add(path === '' ? name : `${path}.${name}`, 'Required');
       }
-    } else add(path || 'body', textOf(finding));
+      // Each of the fields has a finding of its own, which names it.
+    } else if (finding.keyword !== 'additionalProperties') add(path || 'body', textOf(finding));
   }
   return Object.fromEntries(issues) satisfies Details;
 }
@@ -73,6 +74,8 @@ function textOf(finding: Finding): string {
       return 'pattern' in finding.params && finding.params.pattern === ID_PATTERN
         ? 'Invalid cuid2'
         : finding.message;
+    case 'boolean':
+      return finding.schemaPath.endsWith('/additionalProperties') ? UNSUPPORTED_FIELD : finding.message;
     default:
       return finding.message;
   }

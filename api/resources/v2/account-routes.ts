@@ -1,0 +1,94 @@
+/** Whose key is this, and which roles are there? Needs a key (contract v2-v3.md A2, A3). */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import type { Context } from '#api/context.ts';
+import { notAuthenticated, unauthorized } from '#api/errors.ts';
+
+const WorkspacePermission = Type.Object({
+  permissions: Type.String(),
+  workspaceId: Type.String(),
+  workspaceName: Type.String(),
+});
+const EnvironmentPermission = Type.Object({
+  permissions: Type.String(),
+  environmentId: Type.String(),
+  environmentType: Type.String(),
+  projectId: Type.String(),
+  projectName: Type.String(),
+});
+
+/** Both answer a key that reaches no workspace. */
+const config = { acceptsKeyWithoutWorkspace: true } as const;
+
+export const v2AccountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  app.get(
+    '/api/v2/roles',
+    { schema: { response: { 200: Type.Object({ data: Type.Array(Type.String()) }) } }, config },
+    async () => ({ data: ['owner', 'manager', 'member'] }),
+  );
+
+  app.get(
+    '/api/v2/me',
+    {
+      schema: {
+        response: {
+          200: Type.Object({
+            data: Type.Object({
+              workspacePermissions: Type.Array(WorkspacePermission),
+              environmentPermissions: Type.Array(EnvironmentPermission),
+              organizationId: Type.String(),
+              organizationAccess: Type.Object({
+                accessControl: Type.Object({ read: Type.Boolean(), write: Type.Boolean() }),
+              }),
+            }),
+          }),
+        },
+      },
+      config,
+    },
+    async (request) => {
+      const principal = principalOf(request);
+      if (principal.kind !== 'apiKey') throw notAuthenticated();
+      const { organizationId, organizationAccess, permissions } = principal;
+      if (!organizationAccess.read) throw unauthorized();
+      const ids = [...permissions.keys()];
+      const workspaces =
+        ids.length === 0
+          ? []
+          : await context.db
+              .selectFrom('workspaces')
+              .select(['id', 'name', 'legacyEnvironmentId'])
+              .where('id', 'in', ids)
+              .orderBy('id')
+              .execute();
+      const permissionOf = (id: string): string => permissions.get(id) ?? 'read';
+      return {
+        data: {
+          workspacePermissions: workspaces.map(({ id, name }) => ({
+            permissions: permissionOf(id),
+            workspaceId: id,
+            workspaceName: name,
+          })),
+          // Only workspaces that old clients know by another id.
+          environmentPermissions: workspaces.flatMap(({ id, name, legacyEnvironmentId }) =>
+            legacyEnvironmentId === null
+              ? []
+              : {
+                  permissions: permissionOf(id),
+                  environmentId: legacyEnvironmentId,
+                  environmentType: 'production',
+                  projectId: id,
+                  projectName: name,
+                },
+          ),
+          organizationId,
+          organizationAccess: { accessControl: { ...organizationAccess } },
+        },
+      };
+    },
+  );
+};

@@ -1,0 +1,52 @@
+/** Where a page of a v3 list ends and the next one begins: the sorted value of the last row, and its id. */
+import { invalidFields } from '#api/errors.ts';
+
+export interface Cursor {
+  /** What the list was sorted by: a cursor of another order leads nowhere. */
+  readonly sortBy: string;
+  readonly value: string;
+  readonly id: string;
+}
+
+const CURSOR_LENGTH_MAX = 4_096;
+
+export function writeCursor({ sortBy, value, id }: Cursor): string {
+  return Buffer.from(JSON.stringify([sortBy, value, id])).toString('base64url');
+}
+
+/** @throws ApiError invalid_fields for a text that is no cursor of this order */
+export function readCursor(text: string | undefined, sortBy: string): Cursor | null {
+  if (text === undefined) return null;
+  const parts = text.length > CURSOR_LENGTH_MAX ? null : parse(text);
+  const [sorted, value, id] = Array.isArray(parts) && parts.length === 3 ? parts : [];
+  if (typeof sorted !== 'string' || typeof value !== 'string' || typeof id !== 'string') {
+    throw invalidFields({ cursor: 'is not the nextCursor of a page' });
+  }
+  if (sorted !== sortBy) throw invalidFields({ cursor: `is of a list that is sorted by ${sorted}` });
+  return { sortBy, value, id };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+  } catch {
+    // Not one of ours: the caller is told by the check above.
+    return null;
+  }
+}
+
+/** One row more than the page was asked for: is there a next page, and where does it begin? */
+export function pageOf<Row extends { readonly id: string }>(
+  rows: readonly Row[],
+  limit: number,
+  sortBy: string,
+  sortedValue: (row: Row) => string,
+): { readonly rows: readonly Row[]; readonly nextCursor: string | null } {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const hasMore = rows.length > limit && last !== undefined;
+  return {
+    rows: page,
+    nextCursor: hasMore ? writeCursor({ sortBy, value: sortedValue(last), id: last.id }) : null,
+  };
+}

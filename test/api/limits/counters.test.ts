@@ -1,0 +1,116 @@
+/** One list of promises for both stores. */
+import t from 'tap';
+import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
+import { createMemoryCounters } from '#api/limits/memory-counters.ts';
+import { createRedisCounters } from '#api/limits/redis-counters.ts';
+import { startRedis } from '#test/support/redis.ts';
+
+const redis = await startRedis();
+t.teardown(() => redis.close());
+
+/** Resolves once the store answers: right after its creation the connection is still being made. */
+async function ready(counters: Counters): Promise<Counters> {
+  for (;;) {
+    try {
+      await counters.use('ready', 'x', 1);
+      return counters;
+    } catch (error) {
+      if (!(error instanceof CountersUnavailable)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
+
+const open = (): Promise<Counters> =>
+  ready(createRedisCounters({ url: redis.url, onDown: () => undefined, onUp: () => undefined }));
+let now = 0;
+const stores: readonly (readonly [string, () => Promise<Counters>, () => Promise<unknown>])[] = [
+  ['memory', async () => createMemoryCounters(() => now), async () => (now += 60_000)],
+  // A real clock is not advanced: the window is ended in the store, after its length was looked at.
+  [
+    'Redis',
+    open,
+    () => redis.client.pexpire('fga:windows:a', 1).then(() => redis.client.pexpire('fga:windows:a', 0)),
+  ],
+];
+for (const [name, create, endWindow] of stores) {
+  t.test(name, async (t) => {
+    const counters = await create();
+    t.teardown(() => counters.close());
+
+    await t.test('counts up, by name and key apart', async (t) => {
+      const used: number[] = [];
+      for (const [row, key] of [
+        ['n1', 'a'],
+        ['n1', 'a'],
+        ['n1', 'b'],
+        ['n2', 'a'],
+        ['n1', 'a'],
+      ] as const) {
+        used.push((await counters.use(row, key, 60)).used);
+      }
+      t.strictSame(used, [1, 2, 1, 1, 3]);
+    });
+
+    await t.test('a window is as long as it was asked for, and begins with its first use', async (t) => {
+      const first = await counters.use('windows', 'a', 60);
+      t.ok(first.resetMs > 59_000 && first.resetMs <= 60_000, `${first.resetMs}`);
+      t.ok((await counters.use('windows', 'a', 60)).resetMs <= first.resetMs, 'later uses do not prolong it');
+      await endWindow();
+      t.equal((await counters.use('windows', 'a', 60)).used, 1);
+    });
+
+    await t.test('uses at once are all counted', async (t) => {
+      const counts = await Promise.all(Array.from({ length: 200 }, () => counters.use('burst', 'a', 60)));
+      t.equal(new Set(counts.map(({ used }) => used)).size, 200);
+    });
+  });
+}
+
+t.test('two processes share what is in Redis', async (t) => {
+  const [one, other] = [await open(), await open()];
+  t.teardown(() => Promise.all([one.close(), other.close()]));
+  await one.use('shared', 'a', 60);
+  t.equal((await other.use('shared', 'a', 60)).used, 2);
+});
+
+t.test('memory is bounded: the window that began first is forgotten', async (t) => {
+  const counters = createMemoryCounters(() => 0, 2);
+  for (const key of ['a', 'b', 'c']) await counters.use('n', key, 60);
+  t.equal((await counters.use('n', 'c', 60)).used, 2);
+  t.equal((await counters.use('n', 'b', 60)).used, 2);
+  t.equal((await counters.use('n', 'a', 60)).used, 1);
+});
+
+t.test('a store that freezes costs a bounded time, then none, and is used again when it thaws', async (t) => {
+  const own = await startRedis();
+  t.teardown(() => own.close());
+  const told: string[] = [];
+  const counters = await ready(
+    createRedisCounters({ url: own.url, onDown: () => told.push('down'), onUp: () => told.push('up') }),
+  );
+  t.teardown(() => counters.close());
+  told.length = 0;
+  own.freeze();
+  t.teardown(() => own.thaw());
+  for (let i = 0; i < 20; i++) await t.rejects(counters.use('n', 'a', 60), CountersUnavailable);
+  t.strictSame(told, ['down'], 'said once');
+  const before = performance.now();
+  for (let i = 0; i < 1000; i++) await counters.use('n', 'a', 60).catch(() => undefined);
+  t.ok(performance.now() - before < 5_000, 'nobody waits for a store that is known to be away');
+  own.thaw();
+  await ready(counters);
+  t.strictSame(told, ['down', 'up']);
+});
+
+t.test('a store that is away at the start is used when it comes', async (t) => {
+  const own = await startRedis();
+  t.teardown(() => own.close());
+  await own.kill();
+  const counters = createRedisCounters({ url: own.url, onDown: () => undefined, onUp: () => undefined });
+  t.teardown(() => counters.close());
+  await t.rejects(counters.use('n', 'a', 60), CountersUnavailable);
+  await own.restart();
+  await ready(counters);
+  t.equal((await counters.use('n', 'a', 60)).used, 1);
+});

@@ -1,0 +1,354 @@
+/**
+ * SPEC §8, "Limits enforced by the application": the thirteen rows on a real Redis, each at the action that it guards.
+ * Limit, window, who is counted, and what the refusal says.
+ */
+import t from 'tap';
+import { digestIdentity } from '#api/limits/limiter.ts';
+import { type LimitName, limitNames, limitTable } from '#api/limits/table.ts';
+import { addSurvey, apiKey, type Reply, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
+import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
+import { startRedis } from '#test/support/redis.ts';
+
+const redis = await startRedis();
+t.teardown(() => redis.close());
+const api = await startApi({
+  env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0' },
+  clock: Date.now,
+});
+t.teardown(() => api.close());
+const { db, limits, signer } = api.context;
+// The connection is made in the background; until then nothing is counted.
+while (!(await limits.consume('api.client', 'nobody')).isAllowed || limits.stats().allowed === 0) {
+  await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+const owner = await logInOwner(api);
+/** A second user of the first organization. */
+await api.context.db
+  .insertInto('users')
+  .columns([
+    'id',
+    'createdAt',
+    'updatedAt',
+    'name',
+    'email',
+    'emailVerified',
+    'passwordHash',
+    'isActive',
+    'twoFactorEnabled',
+    'identityProvider',
+    'notificationSettings',
+    'locale',
+  ])
+  .expression((from) =>
+    from
+      .selectFrom('users')
+      .select((select) => [
+        select.val('second').as('id'),
+        'createdAt',
+        'updatedAt',
+        'name',
+        select.val('second@example.com').as('email'),
+        'emailVerified',
+        'passwordHash',
+        'isActive',
+        'twoFactorEnabled',
+        'identityProvider',
+        'notificationSettings',
+        'locale',
+      ]),
+  )
+  .execute();
+const organization = await db.selectFrom('organizations').select('id').executeTakeFirstOrThrow();
+await db
+  .insertInto('memberships')
+  .values({
+    organizationId: organization.id,
+    userId: 'second',
+    role: 'manager',
+    createdAt: new Date().toISOString(),
+  })
+  .execute();
+const second = openBrowser(api);
+await second.logIn('second@example.com', 'Password1');
+const otherKey = await api.addKey({ [workspaceId]: 'manage' });
+const survey = await addSurvey(api, { type: 'link' });
+
+type Method = Parameters<typeof api.client>[0];
+type Call = () => Promise<Reply>;
+
+/** From an address of its own, as the gateway on loopback tells it. */
+const from = (address: string, method: Method, url: string, body?: unknown, headers = {}): Promise<Reply> =>
+  api.client(method, url, body, { 'x-forwarded-for': address, ...headers });
+const by = (browser: Browser, method: Method, url: string, body?: unknown): Promise<Reply> =>
+  browser.call(method, url, body);
+const withKey = (key: string, method: Method, url: string, body?: unknown, headers = {}): Promise<Reply> =>
+  api.client(method, url, body, { 'x-api-key': key, ...headers });
+
+const A = '198.51.100.1';
+const B = '198.51.100.2';
+const v1Body = {
+  code: 'too_many_requests',
+  message: 'Maximum number of requests reached. Please try again later.',
+  details: {},
+};
+const v2Body = { error: { code: 429, message: 'Too Many Requests' } };
+
+interface Row {
+  readonly limit: number;
+  readonly windowSeconds: number;
+  /** Spends the quota of one. */
+  readonly one: Call;
+  /** Another who is not counted together with the first. */
+  readonly other: Call;
+  /** The same one, through another door or in other clothes, who is counted together with the first. */
+  readonly same?: Call;
+  readonly body: unknown;
+  /** What is counted in the store, in clear. */
+  readonly identity: string;
+}
+
+const users = await db.selectFrom('users').select(['id', 'email']).execute();
+const ownerId = users.find(({ email }) => email === 'owner@example.com')?.id ?? '';
+const keyIds = await db.selectFrom('apiKeys').select(['id', 'label']).execute();
+const keyId = keyIds.find(({ label }) => label === 'First key')?.id ?? '';
+const signup = (i: number) => ({ name: 'Me', email: `me${i}@example.com`, password: 'short' });
+const mail = { email: 'x@example.com' };
+const wrong = { email: 'new@example.com', password: 'Wrong1234' };
+
+const rows: Partial<Record<LimitName, Row>> = {
+  'auth.signup': {
+    limit: 30,
+    windowSeconds: 3600,
+    one: () => from(A, 'POST', '/api/auth/signup', signup(1)),
+    other: () => from(B, 'POST', '/api/auth/signup', signup(1)),
+    same: () => from(`203.0.113.9, ${A}`, 'POST', '/api/auth/signup', signup(2)),
+    body: v1Body,
+    identity: `ip:${A}`,
+  },
+  'auth.forgotPassword': {
+    limit: 5,
+    windowSeconds: 3600,
+    one: () => from(A, 'POST', '/api/auth/forgot-password', mail),
+    other: () => from(B, 'POST', '/api/auth/forgot-password', mail),
+    body: v1Body,
+    identity: `ip:${A}`,
+  },
+  'auth.verifyEmail': {
+    limit: 10,
+    windowSeconds: 3600,
+    one: () => from('2001:db8::1', 'POST', '/api/auth/resend-verification', mail),
+    other: () => from('2001:db8:0:1::1', 'POST', '/api/auth/resend-verification', mail),
+    same: () => from('2001:db8::2', 'POST', '/api/auth/resend-verification', mail),
+    body: v1Body,
+    identity: 'ip:2001:db8::/64',
+  },
+  'api.v1': {
+    limit: 100,
+    windowSeconds: 60,
+    one: () => by(owner, 'GET', '/api/v1/management/surveys'),
+    other: () => by(second, 'GET', '/api/v1/management/surveys'),
+    same: () => by(owner, 'GET', '/api/v1/integrations'),
+    body: v1Body,
+    identity: `user:${ownerId}`,
+  },
+  'api.v2': {
+    limit: 100,
+    windowSeconds: 60,
+    one: () => withKey(apiKey, 'GET', '/api/v2/me'),
+    other: () => withKey(otherKey, 'GET', '/api/v2/me'),
+    same: () =>
+      from(B, 'GET', '/api/v2/management/responses', undefined, { authorization: `Bearer ${apiKey}` }),
+    body: v2Body,
+    identity: `key:${keyId}`,
+  },
+  'api.v3': {
+    limit: 100,
+    windowSeconds: 60,
+    one: () => withKey(apiKey, 'GET', `/api/v3/surveys?workspaceId=${workspaceId}`),
+    other: () => by(owner, 'GET', `/api/v3/surveys?workspaceId=${workspaceId}`),
+    same: () => withKey(apiKey, 'GET', '/api/v3/nothing'),
+    body: v2Body,
+    identity: `key:${keyId}`,
+  },
+  'api.client': {
+    limit: 100,
+    windowSeconds: 60,
+    one: () => from(A, 'GET', `/api/v2/client/${workspaceId}/environment`),
+    other: () => from(B, 'GET', `/api/v2/client/${workspaceId}/environment`),
+    same: () => from(A, 'PUT', `/api/v1/client/${workspaceId}/displays/x`, {}),
+    body: v1Body,
+    identity: `ip:${A}`,
+  },
+  'actions.emailUpdate': {
+    limit: 3,
+    windowSeconds: 3600,
+    one: () => by(owner, 'PUT', '/api/v1/profile/email', wrong),
+    other: () => by(second, 'PUT', '/api/v1/profile/email', wrong),
+    body: v1Body,
+    identity: `user:${ownerId}`,
+  },
+  'actions.sendLinkSurveyEmail': {
+    limit: 10,
+    windowSeconds: 3600,
+    one: () =>
+      withKey(apiKey, 'POST', `/api/v1/management/surveys/${survey.id}/link-emails`, mail, {
+        'x-forwarded-for': A,
+      }),
+    other: () =>
+      withKey(apiKey, 'POST', `/api/v1/management/surveys/${survey.id}/link-emails`, mail, {
+        'x-forwarded-for': B,
+      }),
+    same: () =>
+      withKey(otherKey, 'POST', `/api/v1/management/surveys/${survey.id}/link-emails`, mail, {
+        'x-forwarded-for': A,
+      }),
+    body: v1Body,
+    identity: `ip:${A}`,
+  },
+  'actions.licenseRecheck': {
+    limit: 5,
+    windowSeconds: 60,
+    one: () => by(owner, 'POST', '/api/v1/license/recheck'),
+    other: () => by(second, 'POST', '/api/v1/license/recheck'),
+    body: v1Body,
+    identity: `user:${ownerId}`,
+  },
+};
+
+const keyOf = (name: LimitName, identity: string): string =>
+  `fga:${name}:${digestIdentity(signer, identity)}`;
+
+for (const [name, row] of Object.entries(rows) as [LimitName, Row][]) {
+  t.test(`${name}: ${row.limit} in ${row.windowSeconds} s`, async (t) => {
+    t.match(limitTable[name], { limit: row.limit, windowSeconds: row.windowSeconds });
+    await redis.client.flushall();
+    for (let i = 1; i <= row.limit; i++) {
+      const { status } = await row.one();
+      if (status === 429) t.fail(`the ${i}th of ${row.limit} was refused`);
+    }
+    const key = keyOf(name, row.identity);
+    t.strictSame(
+      (await redis.client.keys('fga:*')).filter((known) => !known.endsWith(':probe')),
+      [key],
+      'one counter, named by a digest',
+    );
+    const left = await redis.client.pttl(key);
+    t.ok(left > (row.windowSeconds - 30) * 1000 && left <= row.windowSeconds * 1000, `${left} ms are left`);
+
+    const refused = await row.one();
+    t.equal(refused.status, 429);
+    t.strictSame(refused.json, row.body);
+    t.match(refused.headers['content-type'], /^application\/json/);
+    const retryAfter = Number(refused.headers['retry-after']);
+    t.ok(retryAfter > row.windowSeconds - 30 && retryAfter <= row.windowSeconds, `Retry-After ${retryAfter}`);
+    t.equal(refused.headers['access-control-allow-origin'], name === 'api.client' ? '*' : undefined);
+    t.equal(refused.headers['cache-control'], 'private, no-store');
+
+    if (row.same) t.equal((await row.same()).status, 429, 'the same one in other clothes');
+    t.not((await row.other()).status, 429, 'another one');
+    await redis.client.pexpire(key, 0);
+    t.not((await row.one()).status, 429, 'again, once the window is over');
+  });
+}
+
+t.test('actions.surveyFollowUp: 50 in 3600 s, per organization', async (t) => {
+  await redis.client.flushall();
+  for (let i = 0; i < 50; i++)
+    t.match(await limits.consume('actions.surveyFollowUp', 'org1'), { isAllowed: true });
+  const refused = await limits.consume('actions.surveyFollowUp', 'org1');
+  t.match(refused, { isAllowed: false, retryAfterSeconds: Number });
+  t.strictSame(await limits.consume('actions.surveyFollowUp', 'org2'), { isAllowed: true, isCounted: true });
+  const left = await redis.client.ttl(keyOf('actions.surveyFollowUp', 'org1'));
+  t.ok(left > 3570 && left <= 3600);
+});
+
+t.test('every row of the table is tested here, or with its routes', async (t) => {
+  t.equal(limitNames.length, 13);
+  const here = [...Object.keys(rows), 'actions.surveyFollowUp'];
+  t.strictSame(
+    limitNames.filter((name) => !here.includes(name)),
+    ['storage.upload', 'storage.delete'],
+    'the files routes: below',
+  );
+});
+
+t.test('storage.upload and storage.delete: 5 in 60 s for sessions, nothing for keys', async (t) => {
+  const upload = { workspaceId, fileName: 'a.png', fileType: 'image/png' };
+  const file = `/storage/${workspaceId}/public/a.png`;
+  const doors: readonly (readonly [LimitName, Method, string, unknown])[] = [
+    ['storage.upload', 'POST', '/api/v1/management/storage', upload],
+    ['storage.delete', 'DELETE', file, undefined],
+  ];
+  for (const [name, method, url, body] of doors) {
+    await redis.client.flushall();
+    t.match(limitTable[name], { limit: 5, windowSeconds: 60 });
+    const statuses: number[] = [];
+    for (let i = 0; i < 6; i++) statuses.push((await by(owner, method, url, body)).status);
+    t.notOk(statuses.slice(0, 5).includes(429), `${name}: five pass`);
+    t.equal(statuses[5], 429, `${name}: the sixth does not`);
+    t.strictSame((await by(owner, method, url, body)).json, v1Body);
+    t.not((await by(second, method, url, body)).status, 429, 'another user');
+    t.not((await withKey(apiKey, method, url, body)).status, 429, 'a key is the edge’s');
+    const left = await redis.client.ttl(keyOf(name, `user:${ownerId}`));
+    t.ok(left > 30 && left <= 60);
+    for (let i = 0; i < 10; i++) await withKey(apiKey, method, url, body);
+    t.not((await withKey(apiKey, method, url, body)).status, 429);
+  }
+});
+
+t.test('session and key callers of one route are counted apart', async (t) => {
+  await redis.client.flushall();
+  for (let i = 0; i < 100; i++) await by(owner, 'GET', '/api/v1/me');
+  t.equal((await by(owner, 'GET', '/api/v1/me')).status, 429);
+  for (let i = 0; i < 100; i++) await withKey(apiKey, 'GET', '/api/v1/me');
+  t.equal((await withKey(apiKey, 'GET', '/api/v1/me')).status, 429, 'the key has a quota of its own on /me');
+  t.equal(
+    (await withKey(apiKey, 'GET', '/api/v1/management/me')).status,
+    200,
+    'and none where the edge counts it',
+  );
+  t.equal((await withKey(otherKey, 'GET', '/api/v1/me')).status, 200);
+  for (let i = 0; i < 150; i++) {
+    const { status } = await withKey(apiKey, 'GET', '/api/v1/management/surveys');
+    if (status !== 200) t.fail(`key call ${i} got ${status}`);
+  }
+  t.equal((await by(owner, 'GET', '/api/v1/management/surveys')).status, 429, 'the session is still refused');
+});
+
+t.test('refused before the body is read, and before the row is looked for', async (t) => {
+  await redis.client.flushall();
+  for (let i = 0; i < 100; i++) await by(owner, 'GET', '/api/v1/me');
+  t.equal((await by(owner, 'POST', '/api/v1/management/surveys', '{ no JSON')).status, 429);
+  t.equal((await by(owner, 'GET', '/api/v1/management/surveys/unknown')).status, 429);
+});
+
+t.test('never limited: health, preflights, and client routes of the edge', async (t) => {
+  await redis.client.flushall();
+  for (let i = 0; i < 130; i++) {
+    for (const [method, url] of [
+      ['GET', '/api/v2/health'],
+      ['GET', '/health'],
+      ['OPTIONS', `/api/v2/client/${workspaceId}/environment`],
+      ['GET', `/api/v1/client/${workspaceId}/environment`],
+    ] as const) {
+      const { status } = await from(A, method, url);
+      if (status !== 200) t.fail(`${method} ${url} got ${status}`);
+    }
+  }
+  t.strictSame(
+    (await redis.client.keys('fga:*')).filter((key) => !key.endsWith(':probe')),
+    [],
+  );
+});
+
+t.test('RATE_LIMITING_DISABLED=1 counts nothing', async (t) => {
+  const free = await startApi({ env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '1' } });
+  t.teardown(() => free.close());
+  for (let i = 0; i < 120; i++) {
+    const reply = await free.client('GET', `/api/v2/client/${workspaceId}/environment`);
+    if (reply.status !== 200) t.fail(`${reply.status}`);
+  }
+  t.equal(free.context.limits.stats().allowed, 0);
+  t.equal((await free.manage('POST', '/api/v1/management/surveys', surveyBody())).status, 200);
+});
