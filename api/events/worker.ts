@@ -138,6 +138,7 @@ export function startWorker(context: Context, log: FastifyBaseLogger): Worker {
 
   return {
     async idle() {
+      if (isStopping) return;
       const { promise, resolve } = Promise.withResolvers<void>();
       idlers.add(resolve);
       wake();

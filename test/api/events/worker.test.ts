@@ -1,58 +1,367 @@
 /** From a response to the receiver: what arrives, what is tried again, and who waits for whom. */
-import t from 'tap';
-import { addSurvey } from '#test/support/api-app.ts';
-import { startEventApi, startReceiver } from './support.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { Webhook } from 'standardwebhooks';
+import t, { type Test } from 'tap';
+import { createSender } from '#api/events/sender.ts';
+import { LEASE, startWorker } from '#api/events/worker.ts';
+import { findOrCreateContact } from '#api/resources/contacts/store.ts';
+import { type ApiOptions, addSurvey, publicUrl, workspaceId } from '#test/support/api-app.ts';
+import { type EventApi, type Receiver, startEventApi, startReceiver } from './support.ts';
 
-t.test('a receiver gets what the contract says, and only what it asked for', async (t) => {
-  const api = await startEventApi();
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const all = ['responseCreated', 'responseUpdated', 'responseFinished'];
+
+async function eventApi(t: Test, options: ApiOptions = {}): Promise<EventApi> {
+  const api = await startEventApi(options);
   t.teardown(() => api.close());
-  const all = await startReceiver();
-  const finished = await startReceiver();
-  const other = await startReceiver();
-  for (const receiver of [all, finished, other]) t.teardown(() => receiver.close());
-  const survey = await addSurvey(api);
-  const triggers = ['responseCreated', 'responseUpdated', 'responseFinished'];
-  const id = await api.addWebhook({ url: all.url, triggers });
-  await api.addWebhook({ url: finished.url, triggers: ['responseFinished'], surveyIds: [survey.id] });
-  await api.addWebhook({ url: other.url, triggers, surveyIds: ['another'] });
-  await api.addWorkspace('ws2');
-  await api.addWebhook({ url: other.url, triggers, workspaceId: 'ws2' });
+  return api;
+}
 
-  const created = await api.client('POST', '/api/v1/client/ws1/responses', {
-    surveyId: survey.id,
-    finished: false,
-    data: { q1: 'Yes' },
-  });
-  t.equal(created.status, 200);
-  await api.worker.idle();
-  t.same(
-    all.received.map(({ json }) => json.event),
-    ['responseCreated'],
-  );
-  await api.client('PUT', `/api/v1/client/ws1/responses/${created.json.data.id}`, {
-    finished: true,
-    data: {},
-  });
-  await api.worker.idle();
-  t.same(all.received.map(({ json }) => json.event).sort(), [
-    'responseCreated',
+async function receiver(t: Test, ...answer: Parameters<typeof startReceiver>): Promise<Receiver> {
+  const started = await startReceiver(...answer);
+  t.teardown(() => started.close());
+  return started;
+}
+
+async function respond(
+  api: EventApi,
+  surveyId: string,
+  fields: Record<string, unknown> = {},
+): Promise<string> {
+  const body = { surveyId, finished: false, data: { q1: 'Yes' }, ...fields };
+  const reply = await api.client('POST', '/api/v1/client/ws1/responses', body);
+  if (reply.status !== 200) throw new Error(reply.text);
+  return reply.json.data.id;
+}
+
+const eventsOf = ({ received }: Receiver): readonly string[] => received.map(({ json }) => json.event).sort();
+
+t.test('each change tells what the contract says, to those who asked for it', async (t) => {
+  const api = await eventApi(t);
+  const everything = await receiver(t);
+  const finished = await receiver(t);
+  const other = await receiver(t);
+  const survey = await addSurvey(api);
+  await api.addWebhook({ url: everything.url, triggers: all });
+  await api.addWebhook({ url: finished.url, triggers: ['responseFinished'], surveyIds: ['x', survey.id] });
+  await api.addWebhook({ url: other.url, triggers: all, surveyIds: ['another'] });
+  await api.addWorkspace('ws2');
+  await api.addWebhook({ url: other.url, triggers: all, workspaceId: 'ws2' });
+  const told = async (change: () => Promise<unknown>): Promise<readonly string[]> => {
+    everything.received.length = 0;
+    await change();
+    await api.worker.idle();
+    return eventsOf(everything);
+  };
+
+  let id = '';
+  const client = '/api/v1/client/ws1/responses';
+  const management = '/api/v1/management/responses';
+  t.same(await told(async () => (id = await respond(api, survey.id))), ['responseCreated']);
+  t.same(await told(() => api.client('PUT', `${client}/${id}`, { finished: false, data: {} })), [
+    'responseUpdated',
+  ]);
+  t.same(await told(() => api.client('PUT', `${client}/${id}`, { finished: true, data: {} })), [
     'responseFinished',
     'responseUpdated',
   ]);
   t.same(
-    finished.received.map(({ json }) => json.event),
-    ['responseFinished'],
+    await told(() => api.manage('PUT', `${management}/${id}`, { data: { q1: 'No' } })),
+    ['responseFinished', 'responseUpdated'],
+    'the pipeline runs again for a finished response',
   );
-  t.equal(other.received.length, 0);
-  const [first] = all.received;
-  t.match(first?.json, {
-    webhookId: id,
-    event: 'responseCreated',
-    data: {
-      id: created.json.data.id,
-      notes: [],
-      person: null,
-      survey: { title: 'Survey', status: 'inProgress' },
-    },
-  });
+  t.same(
+    await told(() => api.manage('POST', management, { surveyId: survey.id, data: {}, finished: true })),
+    ['responseCreated', 'responseFinished'],
+  );
+  t.same(
+    await told(() => api.client('POST', '/api/v2/client/ws1/responses', { surveyId: survey.id, data: {} })),
+    ['responseCreated'],
+  );
+  t.same(await told(() => api.manage('DELETE', `${management}/${id}`)), []);
+  t.same(
+    await told(() => api.client('PUT', `${client}/${id}`, { finished: true })),
+    [],
+    'a refusal tells nothing',
+  );
+  t.same(new Set(eventsOf(finished)), new Set(['responseFinished']));
+  t.equal(finished.received.length, 3);
+  t.equal(other.received.length, 0, 'another survey, another workspace');
 });
+
+t.test('the payload is the union that old and new consumers read, and it is signed', async (t) => {
+  const api = await eventApi(t, { clock: Date.now });
+  const hook = await receiver(t);
+  const survey = await addSurvey(api, {
+    autoComplete: 1,
+    questions: [{ id: 'q1', type: 'fileUpload', headline: 'Send it', allowMultipleFiles: false }],
+  });
+  const webhookId = await api.addWebhook({ url: hook.url, triggers: ['responseFinished'], secret });
+  await findOrCreateContact(
+    api.context.db,
+    workspaceId,
+    'u1',
+    '2026-01-01T00:00:00.000Z',
+    api.context.random,
+  );
+  const file = `/storage/${workspaceId}/private/a.png`;
+  const id = await respond(api, survey.id, {
+    finished: true,
+    userId: 'u1',
+    data: { q1: [file] },
+    ttc: { q1: 5 },
+    meta: { url: 'https://x.example', source: 'mail' },
+  });
+  await api.worker.idle();
+  const [received] = hook.received;
+  if (received === undefined) throw new Error('nothing arrived');
+  const verified = new Webhook(secret).verify(received.text, {
+    'webhook-id': String(received.headers['webhook-id']),
+    'webhook-timestamp': String(received.headers['webhook-timestamp']),
+    'webhook-signature': String(received.headers['webhook-signature']),
+  });
+  t.same(verified, received.json);
+  t.same(Object.keys(received.json), ['webhookId', 'event', 'data']);
+  t.match(received.json, { webhookId, event: 'responseFinished' });
+  const { data } = received.json;
+  t.match(data, {
+    id,
+    surveyId: survey.id,
+    finished: true,
+    endingId: null,
+    displayId: null,
+    data: { q1: [`${publicUrl}${file}`] },
+    variables: {},
+    ttc: { q1: 5, _total: 5 },
+    meta: { url: 'https://x.example', source: 'mail', userAgent: {} },
+    contact: { userId: 'u1' },
+    contactAttributes: { userId: 'u1' },
+    person: { userId: 'u1', attributes: { userId: 'u1' } },
+    personAttributes: { userId: 'u1' },
+    singleUseId: null,
+    language: null,
+    tags: [],
+    notes: [],
+    survey: { title: 'Survey', type: 'link', status: 'completed', createdAt: String, updatedAt: String },
+  });
+  const { json } = await api.manage('GET', `/api/v1/management/responses/${id}`);
+  const { survey: _, ...response } = data;
+  t.same(response, json.data, 'the same values as the management API');
+});
+
+t.test(
+  'a receiver that answers 500 for a minute gets it in the end: same bytes, same id, a new time',
+  async (t) => {
+    const api = await eventApi(t);
+    const since = api.context.clock();
+    const hook = await receiver(t, (response) =>
+      response.writeHead(api.context.clock() - since < 60_000 ? 500 : 200).end('busy'),
+    );
+    const survey = await addSurvey(api);
+    const webhookId = await api.addWebhook({ url: hook.url, secret });
+    await respond(api, survey.id);
+    await api.worker.idle();
+    for (const [seconds, attempts] of [
+      [4.9, 1],
+      [1.1, 2],
+      [9.9, 2],
+      [2.1, 3],
+      [24, 4],
+      [48, 5],
+      [1_000, 5],
+    ] as const) {
+      api.advance(seconds * 1_000);
+      await api.worker.idle();
+      t.equal(hook.received.length, attempts, `${attempts} attempts after another ${seconds} s`);
+    }
+    t.equal(new Set(hook.received.map(({ text }) => text)).size, 1);
+    t.equal(new Set(hook.received.map(({ headers }) => headers['webhook-id'])).size, 1);
+    t.equal(new Set(hook.received.map(({ headers }) => headers['webhook-timestamp'])).size, 5);
+    const { json } = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
+    t.match(json.data, [{ status: 'delivered', attemptCount: 5, nextAttemptAt: null }]);
+    t.same(
+      json.data[0].attempts.map(({ statusCode }: { statusCode: number }) => statusCode),
+      [500, 500, 500, 500, 200],
+    );
+  },
+);
+
+t.test(
+  'a response and its survey may be changed or deleted meanwhile: what happened is told as it was',
+  async (t) => {
+    const api = await eventApi(t);
+    let status = 500;
+    const hook = await receiver(t, (response) => response.writeHead(status).end());
+    const survey = await addSurvey(api);
+    await api.addWebhook({ url: hook.url });
+    await respond(api, survey.id);
+    await api.worker.idle();
+    await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
+    status = 200;
+    api.advance(6_000);
+    await api.worker.idle();
+    t.equal(hook.received.length, 2);
+    t.equal(hook.received[0]?.text, hook.received[1]?.text);
+    t.match(hook.received[1]?.json.data, { data: { q1: 'Yes' }, survey: { status: 'inProgress' } });
+  },
+);
+
+t.test(
+  'a webhook that is deleted meanwhile gets nothing more, also in the middle of an attempt',
+  async (t) => {
+    const api = await eventApi(t);
+    const { db } = api.context;
+    const remove = (id: string) => db.deleteFrom('webhooks').where('id', '=', id).execute();
+    const failing = await receiver(t, (response) => response.writeHead(500).end());
+    const survey = await addSurvey(api);
+    const first = await api.addWebhook({ url: failing.url });
+    await respond(api, survey.id);
+    await api.worker.idle();
+    await remove(first);
+    api.advance(60_000);
+    await api.worker.idle();
+    t.equal(failing.received.length, 1);
+
+    const second = await api.addWebhook({
+      url: (await receiver(t, (response) => void remove(second).then(() => response.writeHead(500).end())))
+        .url,
+    });
+    await respond(api, survey.id);
+    await api.worker.idle();
+    t.same(await db.selectFrom('deliveries').selectAll().execute(), []);
+    t.same(await db.selectFrom('deliveryAttempts').selectAll().execute(), []);
+  },
+);
+
+t.test('the address and the secret are those of the moment, the body is not', async (t) => {
+  const api = await eventApi(t, { clock: Date.now });
+  const old = await receiver(t, (response) => response.writeHead(500).end());
+  const moved = await receiver(t);
+  const survey = await addSurvey(api);
+  const id = await api.addWebhook({ url: old.url });
+  await respond(api, survey.id);
+  await api.worker.idle();
+  await api.context.db.updateTable('webhooks').set({ url: moved.url, secret }).where('id', '=', id).execute();
+  const [delivery] = await api.context.db.selectFrom('deliveries').select('id').execute();
+  await api.manage('POST', `/api/v1/webhooks/${id}/deliveries/${delivery?.id}/redeliver`);
+  await api.worker.idle();
+  t.equal(moved.received[0]?.text, old.received[0]?.text);
+  t.match(moved.received[0]?.headers, { 'webhook-id': delivery?.id, 'webhook-signature': /^v1,/ });
+  t.notOk(old.received[0]?.headers['webhook-signature'], 'and without a secret there was no signature');
+});
+
+t.test('a receiver that hangs delays nobody else', async (t) => {
+  const api = await eventApi(t, {
+    // In earnest, so that everything below happens while the first attempts hang.
+    parts: ({ targets }) => ({ sender: createSender(targets) }),
+  });
+  const hanging = await receiver(t, () => {});
+  const quick = await receiver(t);
+  const survey = await addSurvey(api);
+  await api.addWebhook({ url: hanging.url });
+  await api.addWebhook({ url: quick.url });
+  const startedAt = performance.now();
+  for (let i = 0; i < 60; i += 1) await respond(api, survey.id);
+  while (quick.received.length < 60) await sleep(5);
+  t.ok(performance.now() - startedAt < 4_000, `${performance.now() - startedAt} ms`);
+  t.equal(hanging.received.length, 4, 'it has its own places, and these are taken');
+  hanging.close();
+});
+
+t.test('attempts are bounded: of a webhook, of a workspace', async (t) => {
+  const api = await eventApi(t);
+  let open = 0;
+  const most = { webhook: 0, workspace: 0 };
+  const perPath = new Map<string, number>();
+  const slow = await receiver(t, (response, request) => {
+    const path = request.url ?? '';
+    open += 1;
+    perPath.set(path, (perPath.get(path) ?? 0) + 1);
+    most.workspace = Math.max(most.workspace, open);
+    most.webhook = Math.max(most.webhook, ...perPath.values());
+    setTimeout(() => {
+      open -= 1;
+      perPath.set(path, (perPath.get(path) ?? 0) - 1);
+      response.writeHead(204).end();
+    }, 20);
+  });
+  const survey = await addSurvey(api);
+  for (let i = 0; i < 10; i += 1) await api.addWebhook({ url: `${slow.url}/${i}` });
+  for (let i = 0; i < 20; i += 1) await respond(api, survey.id);
+  await api.worker.idle();
+  t.equal(slow.received.length, 200, 'all of them arrive');
+  t.ok(most.webhook <= 4 && most.workspace <= 16, JSON.stringify(most));
+  t.ok(most.workspace > 8, 'and side by side');
+});
+
+t.test('a lease that is not settled runs out', async (t) => {
+  const api = await eventApi(t);
+  const hook = await receiver(t);
+  const survey = await addSurvey(api);
+  await api.addWebhook({ url: hook.url });
+  const { db } = api.context;
+  await api.worker.stop();
+  await respond(api, survey.id);
+  t.equal((await db.selectFrom('events').selectAll().execute()).length, 1, 'the worker had stopped');
+
+  // Another process takes the work and dies: what it left is a lease.
+  const dying = startSecondWorker(t, api);
+  await dying.worker.idle();
+  await db
+    .updateTable('deliveries')
+    .set({ status: 'pending', lease: 'dead', dueAt: new Date(api.context.clock() + LEASE).toISOString() })
+    .execute();
+  hook.received.length = 0;
+  api.advance(LEASE - 1);
+  await dying.worker.idle();
+  t.equal(hook.received.length, 0);
+  api.advance(1);
+  await dying.worker.idle();
+  t.equal(hook.received.length, 1);
+});
+
+t.test(
+  'what a worker finds when it starts is delivered, and stopping waits for attempts under way',
+  async (t) => {
+    const api = await eventApi(t);
+    await api.worker.stop();
+    let isAnswered = false;
+    const hook = await receiver(t, (response) => {
+      setTimeout(() => {
+        isAnswered = true;
+        response.writeHead(204).end();
+      }, 100);
+    });
+    const survey = await addSurvey(api);
+    await api.addWebhook({ url: hook.url });
+    await respond(api, survey.id);
+    const { worker } = startSecondWorker(t, api);
+    while (hook.received.length === 0) await sleep(1);
+    await worker.stop();
+    t.ok(isAnswered);
+    const rows = await api.context.db.selectFrom('deliveries').select('status').execute();
+    t.same(rows, [{ status: 'delivered' }]);
+    await worker.idle();
+  },
+);
+
+t.test('trouble with the database is told, and the worker goes on', async (t) => {
+  const api = await eventApi(t);
+  const hook = await receiver(t);
+  const survey = await addSurvey(api);
+  await api.addWebhook({ url: hook.url });
+  const { db } = api.context;
+  await db.schema.alterTable('deliveries').renameTo('away').execute();
+  await respond(api, survey.id);
+  await sleep(50);
+  await db.schema.alterTable('away').renameTo('deliveries').execute();
+  await api.worker.idle();
+  t.equal(hook.received.length, 1);
+});
+
+function startSecondWorker(t: Test, api: EventApi) {
+  const worker = startWorker(api.context, pino({ level: 'silent' }));
+  t.teardown(() => worker.stop());
+  return { worker };
+}
