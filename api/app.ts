@@ -1,6 +1,7 @@
 /** The API's wiring in reading order: context in, FastifyInstance out. Tests drive it with `app.inject`. */
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { authPlugin } from '#api/auth/plugin.ts';
+import { docsPlugin } from '#api/docs/plugin.ts';
 import { limitsPlugin } from '#api/limits/plugin.ts';
 import { loginRoutes } from '#api/resources/accounts/login-routes.ts';
 import { accountPages } from '#api/resources/accounts/pages.ts';
@@ -71,6 +72,7 @@ export async function buildApp(context: Context, logger: FastifyBaseLogger): Pro
   await app.register(repliesPlugin);
   await app.register(authPlugin, { context });
   await app.register(limitsPlugin, { context });
+  await app.register(docsPlugin, { context });
   await app.register(preflightRoutes);
   await app.register(healthRoutes, { context });
   await app.register(ogRoutes);

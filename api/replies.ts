@@ -71,6 +71,7 @@ export function collectRoutes(app: FastifyInstance): { refuseOtherMethods(): voi
         app.route({
           method: missing,
           url,
+          schema: { hide: true },
           handler: async (request) => {
             throw methodNotAllowed(request.method, allowed);
           },
@@ -83,7 +84,7 @@ export function collectRoutes(app: FastifyInstance): { refuseOtherMethods(): voi
 /** Preflights of every client path, also of workspaces that do not exist (contract client-api.md §1). */
 export async function preflightRoutes(app: FastifyInstance): Promise<void> {
   for (const url of ['/api/v1/client/*', '/api/v2/client/*']) {
-    app.options(url, async (request, reply) => {
+    app.options(url, { schema: { hide: true } }, async (request, reply) => {
       if (isCollection(request.url)) reply.header('cache-control', PREFLIGHT);
       return { data: {} };
     });

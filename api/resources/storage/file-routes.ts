@@ -85,6 +85,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
   app.route({
     method: ['POST', 'PUT', 'PATCH', 'OPTIONS'],
     url: PATH,
+    schema: { hide: true },
     async handler(request) {
       throw methodNotAllowed(request.method, ['GET', 'HEAD', 'DELETE']);
     },

@@ -1,0 +1,69 @@
+/** The shape of the workspace state, in both of its forms (contract client-api.md §2.1). */
+import { Type } from 'typebox';
+import { Nullable, OneOf } from '#api/shapes.ts';
+
+const ActionClass = Type.Object({
+  id: Type.String(),
+  type: OneOf(['code', 'noCode', 'automatic']),
+  name: Type.String(),
+  key: Nullable(Type.String()),
+  noCodeConfig: Type.Unknown(),
+});
+
+const Settings = Type.Object({
+  id: Type.String(),
+  recontactDays: Type.Number(),
+  clickOutsideClose: Type.Boolean(),
+  overlay: OneOf(['none', 'light', 'dark']),
+  placement: OneOf(['bottomLeft', 'bottomRight', 'topLeft', 'topRight', 'center']),
+  inAppSurveyBranding: Type.Boolean(),
+  styling: Type.Unknown(),
+});
+
+const common = {
+  id: Type.String(),
+  name: Type.String(),
+  status: Type.String(),
+  displayOption: OneOf(['displayOnce', 'displayMultiple', 'respondMultiple', 'displaySome']),
+  displayLimit: Nullable(Type.Number()),
+  displayPercentage: Nullable(Type.Number()),
+  recontactDays: Nullable(Type.Number()),
+  delay: Type.Number(),
+  autoClose: Nullable(Type.Number()),
+  hiddenFields: Type.Unknown(),
+  variables: Type.Array(Type.Unknown()),
+  questions: Type.Array(Type.Unknown()),
+  endings: Type.Array(Type.Unknown()),
+  welcomeCard: Type.Unknown(),
+  segment: Type.Unknown(),
+};
+
+const OuterSurvey = Type.Object(
+  { ...common, triggers: Type.Array(Type.Object({ actionClass: Type.String() })) },
+  { description: 'Localized texts are plain strings, those of the default language.' },
+);
+
+const InnerSurvey = Type.Object(
+  {
+    ...common,
+    blocks: Type.Array(Type.Unknown()),
+    triggers: Type.Array(Type.Object({ actionClass: Type.Object({ name: Type.String() }) })),
+  },
+  { description: 'What SDKs read: localized texts are maps from language codes to texts.' },
+);
+
+export const State = Type.Object({
+  data: Type.Object({
+    actionClasses: Type.Array(ActionClass),
+    project: Settings,
+    surveys: Type.Array(OuterSurvey),
+    data: Type.Object({
+      actionClasses: Type.Array(ActionClass),
+      surveys: Type.Array(InnerSurvey),
+      workspace: Settings,
+      project: Settings,
+      settings: Settings,
+    }),
+    expiresAt: Type.String(),
+  }),
+});

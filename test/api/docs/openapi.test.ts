@@ -1,0 +1,176 @@
+/** The description says what the API does: all of its routes, nothing else, and examples that are true. */
+import { subscribe } from 'node:diagnostics_channel';
+import { readFileSync, writeFileSync } from 'node:fs';
+import t from 'tap';
+import { Compile } from 'typebox/compile';
+import { parse } from 'yaml';
+import { exampleOf } from '#api/docs/examples.ts';
+import { isRecord } from '#api/shapes.ts';
+import { startApi } from '#test/support/api-app.ts';
+import { walk } from './scenario.ts';
+
+interface Route {
+  readonly method: string;
+  readonly url: string;
+  readonly isHidden: boolean;
+}
+
+/** Fastify announces every new app, before anything is registered on it. */
+const routes: Route[] = [];
+subscribe('fastify.initialization', (message) => {
+  if (!isRecord(message)) return;
+  // biome-ignore lint/suspicious/noExplicitAny: the channel's message has no type of its own
+  const app: any = message.fastify;
+  app.addHook('onRoute', (route: { method: string | string[]; url: string; schema?: { hide?: boolean } }) => {
+    for (const method of [route.method].flat()) {
+      routes.push({ method, url: route.url, isHidden: route.schema?.hide === true });
+    }
+  });
+});
+
+const api = await startApi();
+t.teardown(() => api.close());
+const reply = await api.client('GET', '/api/docs/openapi.json');
+const document = reply.json;
+
+const documented = Object.entries<Record<string, Record<string, unknown>>>(document.paths).flatMap(
+  ([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+);
+/** As the router writes it. */
+const routeOf = (path: string): string => path.replace('{fileName}', '*').replace(/\{(\w+)\}/g, ':$1');
+
+t.test('200: OpenAPI 3.1, as JSON and as YAML, for generators of any origin', async (t) => {
+  t.equal(reply.status, 200);
+  t.equal(document.openapi, '3.1.0');
+  t.equal(reply.headers['access-control-allow-origin'], '*');
+  const yaml = await api.client('GET', '/api/docs/openapi.yaml');
+  t.match(yaml.headers['content-type'], 'application/yaml');
+  t.strictSame(parse(yaml.text), document);
+});
+
+t.test('every operation that is described exists', (t) => {
+  t.ok(documented.length > 60, `${documented.length} operations`);
+  for (const { method, path } of documented) {
+    t.ok(api.app.hasRoute({ method: method as 'GET', url: routeOf(path) }), `${method} ${path}`);
+  }
+  t.end();
+});
+
+t.test(
+  'every route is described, but for preflights, refusals of methods, and the description itself',
+  async (t) => {
+    const described = new Set(documented.map(({ method, path }) => `${method} ${routeOf(path)}`));
+    for (const { isHidden, method, url } of routes) {
+      // Fastify answers HEAD wherever there is GET.
+      if (method === 'HEAD' || method === 'OPTIONS' || url.startsWith('/api/docs')) continue;
+      if (!isHidden) {
+        t.ok(described.has(`${method} ${url}`), `${method} ${url} is described`);
+        continue;
+      }
+      const { status } = await api.manage(method as 'GET', url.replace(/[:*]\w*/g, 'x'));
+      t.equal(status, 405, `${method} ${url} is hidden because it only refuses`);
+    }
+  },
+);
+
+t.test(
+  'operations have words, a tag, a unique id, credentials where they are asked for, and replies',
+  (t) => {
+    const ids = documented.map(({ operation }) => operation.operationId);
+    t.equal(new Set(ids).size, ids.length);
+    const tags = new Set(document.tags.map(({ name }: { name: string }) => name));
+    for (const { method, operation, path } of documented) {
+      const { responses, security, summary, tags: own } = operation;
+      t.match(summary, /^[A-Z].{4}/, `${method} ${path}`);
+      t.ok(Array.isArray(own) && own.length === 1 && tags.has(own[0]));
+      t.ok(isRecord(responses) && Object.keys(responses).length > 0);
+      const isManaged = /^\/api\/v1\/(management|webhooks|me|surveys|responses)/.test(path);
+      if (isManaged) t.match(security, [{ apiKey: [] }], `${path} asks for a key`);
+      if (isManaged) t.ok(isRecord(responses) && '401' in responses);
+      if (path.includes('/client/')) t.strictSame(security, [], `${path} asks for nothing`);
+      for (const [, name] of path.matchAll(/\{(\w+)\}/g)) {
+        t.match(JSON.stringify(operation.parameters), `"name":"${name}"`, `${path} describes ${name}`);
+      }
+    }
+    t.end();
+  },
+);
+
+/** The schema with everything that it refers to, as one document that a validator can compile. */
+function compiled(schema: unknown) {
+  const whole = JSON.parse(
+    JSON.stringify(schema, (key, value: unknown) =>
+      key === '$ref' && typeof value === 'string'
+        ? value.replace('#/components/schemas/', '#/$defs/')
+        : value,
+    ),
+  );
+  const definitions = JSON.parse(
+    JSON.stringify(document.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
+  );
+  return Compile({ ...whole, $defs: definitions });
+}
+
+t.test('every example has the shape it is shown with', (t) => {
+  const validators = new Map<string, ReturnType<typeof compiled>>();
+  let checked = 0;
+  const check = (place: string, media: unknown): void => {
+    if (!isRecord(media) || !('example' in media)) return;
+    const key = JSON.stringify(media.schema);
+    const validator = validators.get(key) ?? compiled(media.schema);
+    validators.set(key, validator);
+    t.strictSame([...validator.Errors(media.example)].slice(0, 3), [], place);
+    checked += 1;
+  };
+  for (const { method, operation, path } of documented) {
+    const { requestBody, responses } = operation;
+    const bodies: readonly (readonly [string, unknown])[] = [
+      ['request', requestBody],
+      ...Object.entries(isRecord(responses) ? responses : {}),
+    ];
+    for (const [name, body] of bodies) {
+      for (const media of Object.values(isRecord(body) && isRecord(body.content) ? body.content : {})) {
+        check(`${method} ${path} ${name}`, media);
+      }
+    }
+  }
+  t.ok(checked > 300, `${checked} examples`);
+  t.end();
+});
+
+t.test('a wrong example would be found', (t) => {
+  const { schema } =
+    document.paths['/api/v1/management/surveys/{surveyId}'].get.responses[200].content['application/json'];
+  const { reply: example } = exampleOf('GET', '/api/v1/management/surveys/{surveyId}') ?? {};
+  const validator = compiled(schema);
+  t.ok(validator.Check(example));
+  const text = JSON.stringify(example);
+  t.notOk(validator.Check(JSON.parse(text.replaceAll('"openText"', '"no such type"'))));
+  t.notOk(validator.Check(JSON.parse(text.replace('"createdAt"', '"madeAt"'))));
+  t.end();
+});
+
+t.test('the examples are what the API answers today: the same fields, of the same types', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  const walked = await walk(fresh);
+  const file = new URL('../../../api/docs/examples.json', import.meta.url);
+  if (process.env.UPDATE === '1') writeFileSync(file, `${JSON.stringify(walked, null, 2)}\n`);
+  const recorded = JSON.parse(readFileSync(file, 'utf8'));
+  const hint =
+    'record them anew: UPDATE=1 node test/api/docs/openapi.test.ts && biome format --write api/docs/examples.json';
+  t.strictSame(Object.keys(recorded).sort(), Object.keys(walked).sort(), hint);
+  for (const [name, example] of Object.entries(walked)) {
+    t.strictSame(outline(recorded[name]), outline(example), `${name}; if it is meant to change, ${hint}`);
+  }
+});
+
+/** Values replaced by their types: ids and times differ with every way to get there. */
+function outline(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(outline);
+  if (isRecord(value)) {
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, outline(part)]));
+  }
+  return value === null ? null : typeof value;
+}
