@@ -25,13 +25,11 @@ export async function identify(
   userId: string,
   given: GivenAttributes,
 ): Promise<Identified> {
-  if (Object.keys(given).length === 0) {
-    // By far the most requests say nothing new about somebody known: they are spared a transaction.
-    const contact = await findContactByUserId(db, workspaceId, userId);
-    if (contact !== null) {
-      const attributes = (await attributesOf(db, [contact.id])).get(contact.id) ?? {};
-      return { contact, attributes, errors: [] };
-    }
+  // By far the most requests say nothing new about somebody known: they are spared a transaction and its lock.
+  const known = await findContactByUserId(db, workspaceId, userId);
+  if (known !== null) {
+    const attributes = (await attributesOf(db, [known.id])).get(known.id) ?? {};
+    if (!saysAnythingNew(given, attributes)) return { contact: known, attributes, errors: [] };
   }
   const now = toTimestamp(clock());
   return db.transaction().execute(async (trx) => {
@@ -39,6 +37,12 @@ export async function identify(
     const { attributes, errors } = await setAttributes(trx, contact, given, now, random);
     return { contact, attributes, errors };
   });
+}
+
+function saysAnythingNew(given: GivenAttributes, stored: Attributes): boolean {
+  return Object.entries(given).some(
+    ([name, value]) => !Object.hasOwn(stored, name) || stored[name] !== String(value),
+  );
 }
 
 /** @throws ApiError bad_request when an address is given that is none */

@@ -1,0 +1,138 @@
+/** Whatever is deleted leaves the database as if it had never been there: every table is counted, every reference checked. */
+import { sql } from 'kysely';
+import t from 'tap';
+import { insertLanguage } from '#api/resources/workspaces/store.ts';
+import { addSurvey, startApi, surveyBody, type TestApi, workspaceId } from '#test/support/api-app.ts';
+
+/** Events outlive what they tell of until they are delivered; only their workspace takes them along. */
+const eventTables: readonly string[] = ['events', 'deliveries', 'deliveryAttempts'];
+
+/** Table -> number of rows. */
+async function census(
+  { context: { db } }: TestApi,
+  without: readonly string[] = [],
+): Promise<Record<string, number>> {
+  const tables = await sql<{ name: string }>`select name from sqlite_master where type = 'table'`.execute(db);
+  const counts: Record<string, number> = {};
+  for (const { name } of tables.rows) {
+    if (without.includes(name)) continue;
+    const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`.execute(
+      db,
+    );
+    counts[name] = rows[0]?.count ?? 0;
+  }
+  return counts;
+}
+
+async function broken({ context: { db } }: TestApi): Promise<readonly unknown[]> {
+  return (await sql`pragma foreign_key_check`.execute(db)).rows;
+}
+
+/** A user who saw and answered a survey. */
+async function useSurvey(api: TestApi, workspace: string, surveyId: string, userId: string): Promise<void> {
+  const client = `/api/v1/client/${workspace}`;
+  const display = await api.client('POST', `${client}/displays`, { surveyId, userId });
+  const displayId = display.json.data.id;
+  for (const body of [
+    { surveyId, userId, displayId, finished: true },
+    { surveyId, userId },
+  ]) {
+    const reply = await api.client('POST', `${client}/responses`, body);
+    if (reply.status !== 200) throw new Error(reply.text);
+  }
+}
+
+t.test('a survey takes its responses, displays, triggers, languages and private segment along', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { db, clock } = api.context;
+  const at = new Date(clock()).toISOString();
+  await insertLanguage(db, { id: 'l1', workspaceId, code: 'en', alias: null, createdAt: at, updatedAt: at });
+  const action = await api.manage('POST', '/api/v1/management/action-classes', {
+    workspaceId,
+    name: 'A',
+    type: 'code',
+    key: 'a',
+  });
+  await api.client('POST', `/api/v1/client/${workspaceId}/user`, { userId: 'u1' });
+  const before = await census(api, eventTables);
+  const survey = await addSurvey(api, {
+    type: 'app',
+    triggers: [{ actionClass: { id: action.json.data.id } }],
+    languages: [{ language: 'en', default: true }],
+  });
+  await useSurvey(api, workspaceId, survey.id, 'u1');
+  t.equal((await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`)).status, 200);
+  t.strictSame(await census(api, eventTables), before);
+  t.strictSame(await broken(api), []);
+});
+
+t.test('a contact takes its attributes and displays along, and its responses stay without it', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const survey = await addSurvey(api);
+  const before = await census(api, eventTables);
+  await useSurvey(api, workspaceId, survey.id, 'u1');
+  const user = await api.client('POST', `/api/v1/client/${workspaceId}/user`, {
+    userId: 'u1',
+    attributes: { email: 'a@b' },
+  });
+  const { contactId } = user.json.data.state.data;
+  t.equal((await api.manage('DELETE', `/api/v1/management/contacts/${contactId}`)).status, 200);
+  const after = await census(api, eventTables);
+  t.strictSame(after, { ...before, responses: 2 });
+  t.strictSame(await broken(api), []);
+  const { rows } =
+    await sql`select id from responses where "contactId" is not null or "displayId" is not null`.execute(
+      api.context.db,
+    );
+  t.strictSame(rows, []);
+});
+
+t.test('a workspace takes everything along', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { db, clock } = api.context;
+  const key = await api.addKey({});
+  const before = await census(api);
+  await api.addWorkspace('ws2');
+  const { id: apiKeyId } = await db
+    .selectFrom('apiKeys')
+    .select('id')
+    .where('label', '=', 'Test')
+    .executeTakeFirstOrThrow();
+  await db
+    .insertInto('apiKeyPermissions')
+    .values({ apiKeyId, workspaceId: 'ws2', permission: 'manage' })
+    .execute();
+  const at = new Date(clock()).toISOString();
+  await insertLanguage(db, {
+    id: 'l2',
+    workspaceId: 'ws2',
+    code: 'en',
+    alias: null,
+    createdAt: at,
+    updatedAt: at,
+  });
+  const post = async (url: string, body: Record<string, unknown>) => {
+    const reply = await api.client('POST', url, { workspaceId: 'ws2', ...body }, { 'x-api-key': key });
+    if (reply.status !== 200) throw new Error(reply.text);
+    return reply.json.data;
+  };
+  const action = await post('/api/v1/management/action-classes', { name: 'A', type: 'code', key: 'a' });
+  await post('/api/v1/management/contact-attribute-keys', { key: 'plan', type: 'custom' });
+  await post('/api/v1/webhooks', { url: 'https://hooks.example.com', triggers: ['responseCreated'] });
+  const survey = await post('/api/v1/management/surveys', {
+    ...surveyBody({
+      type: 'app',
+      triggers: [{ actionClass: { id: action.id } }],
+      languages: [{ language: 'en' }],
+    }),
+    workspaceId: 'ws2',
+  });
+  await api.client('POST', '/api/v1/client/ws2/user', { userId: 'u1', attributes: { plan: 'pro' } });
+  await useSurvey(api, 'ws2', survey.id, 'u1');
+  await db.deleteFrom('workspaces').where('id', '=', 'ws2').execute();
+  t.strictSame(await census(api), before);
+  t.strictSame(await broken(api), []);
+});
