@@ -1,6 +1,8 @@
 /** Names of uploaded files: from what a caller sends to what stands in an address (contract storage.md §2). Pure. */
 
 const BASE_LENGTH_MAX = 200;
+/** What lies beyond cannot matter, and is not worth the work of cleaning it. */
+const LOOKED_AT_MAX = 1_000;
 
 export interface SafeName {
   /** Cleaned; never empty, and never only dots or hyphens. */
@@ -11,20 +13,23 @@ export interface SafeName {
 
 /** The extension as the caller wrote it; null when there is none. */
 export function sentExtension(fileName: string): string | null {
-  return /\.([^./\\]*[^./\\\s])\s*$/.exec(fileName)?.[1] ?? null;
+  const name = fileName.trim();
+  const extension = name.slice(name.lastIndexOf('.') + 1);
+  return extension === name || extension === '' || /[/\\]/.test(extension) ? null : extension;
 }
 
 /**
  * Makes a name that is the same text to every program it will pass through.
  *
- * @param extension the name's own, already checked
+ * @param extension what `sentExtension` found in it
  * @returns null when nothing is left of the base
  */
 export function cleanName(fileName: string, extension: string): SafeName | null {
-  const end = fileName.lastIndexOf(`.${extension}`);
   const base = withoutEscapes(
     fileName
-      .slice(0, end)
+      .trim()
+      .slice(0, -`.${extension}`.length)
+      .slice(0, LOOKED_AT_MAX)
       .normalize('NFC')
       .replace(/[/\\]/g, '-')
       // Whitespace first: line breaks are control characters too.
@@ -51,7 +56,9 @@ export function nameForPeople(fileName: string): string {
  * among them, refuse what could be decoded twice.
  */
 function withoutEscapes(text: string): string {
-  return text.replace(/%+(?=[0-9A-Fa-f]{2})/g, '');
+  const without = text.replace(/%+(?=[0-9A-Fa-f]{2})/g, '');
+  // What stood behind the one that went may now stand behind another: %4%41 would become %441.
+  return without === text ? text : withoutEscapes(without);
 }
 
 /** Counts characters as people do, so that none is cut in half. */

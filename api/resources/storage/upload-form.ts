@@ -1,6 +1,5 @@
 /** Reads an upload as it arrives: fields first, then one file, never more in memory than a piece. Knows busboy. */
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { Busboy } from '@fastify/busboy';
 
 /** What is wrong with the form itself; the message is for the caller. */
@@ -29,7 +28,7 @@ const limits = {
  * Calls `onFile` when the file begins, with the fields before it; fields behind it count for nothing, as with S3.
  *
  * @param onFile reads the file, or leaves it
- * @returns what `onFile` found; the rest of the body may not have been read by then
+ * @returns what `onFile` found. The body is let go then: its rest is the caller's to read or to drop
  * @throws BadForm, or what `onFile` throws
  */
 export async function readUpload<T>(
@@ -39,16 +38,14 @@ export async function readUpload<T>(
 ): Promise<T> {
   const parser = parserOf(contentType);
   const fields = new Map<string, string>();
-  let outcome: Promise<T> | null = null;
   let file: Readable | null = null;
 
-  return new Promise<T>((resolve, reject) => {
-    const refuse = (code: BadForm['code'], message: string): void => {
-      body.unpipe(parser);
-      reject(new BadForm(code, message));
-    };
+  const found = new Promise<T>((resolve, reject) => {
+    const refuse = (code: BadForm['code'], message: string, cause?: unknown): void =>
+      reject(new BadForm(code, message, cause));
+
     parser.on('field', (name, value, isNameCut, isValueCut) => {
-      if (outcome !== null) return;
+      if (file !== null) return;
       if (isNameCut || isValueCut) refuse('MalformedPOSTRequest', 'A field of the form is too long');
       else if (fields.has(name)) refuse('InvalidArgument', `The form has the field "${name}" twice`);
       else fields.set(name, value);
@@ -56,32 +53,37 @@ export async function readUpload<T>(
     parser.on('fieldsLimit', () => refuse('MalformedPOSTRequest', 'The form has too many fields'));
     parser.on('partsLimit', () => refuse('MalformedPOSTRequest', 'The form has too many parts'));
     parser.on('file', (name, stream) => {
-      file = stream;
       // Whoever reads it hears of errors; when nobody does any more, they mean nothing.
-      stream.on('error', () => {});
-      if (name !== 'file') {
-        refuse('InvalidArgument', `The file must be in the part "file", not "${name}"`);
-        return;
-      }
-      outcome = onFile(fields, stream);
-      outcome.then(resolve, reject);
+      stream.on('error', ignore);
+      if (name !== 'file')
+        return refuse('InvalidArgument', `The file must be in the part "file", not "${name}"`);
+      file = stream;
+      onFile(fields, stream).then(resolve, reject);
+    });
+    parser.on('finish', () => {
+      if (file === null) refuse('InvalidArgument', 'POST requires exactly one file upload per request.');
     });
 
-    pipeline(body, parser).then(
-      () => {
-        if (outcome !== null) return;
-        const code = fields.has('file') ? 'MalformedPOSTRequest' : 'InvalidArgument';
-        reject(new BadForm(code, 'POST requires exactly one file upload per request.'));
-      },
-      (error: unknown) => {
-        // The body ended early or was no form: whoever reads the file must not wait for the rest.
-        const cause = error instanceof Error ? error : new Error(String(error));
-        file?.destroy(cause);
-        if (outcome === null) reject(new BadForm('MalformedPOSTRequest', 'The body is not a form', cause));
-      },
-    );
+    /** The body ended early or is no form: whoever reads the file must not wait for the rest. */
+    const breakOff = (cause: Error): void => {
+      if (file === null) refuse('MalformedPOSTRequest', 'The body is not a form', cause);
+      else file.destroy(cause);
+    };
+    parser.on('error', (error) => breakOff(error instanceof Error ? error : new Error(String(error))));
+    body.on('error', breakOff);
+    body.on('close', () => {
+      if (!body.readableEnded) breakOff(new Error('The connection closed before the end of the body'));
+    });
+    body.pipe(parser);
   });
+  try {
+    return await found;
+  } finally {
+    body.unpipe(parser);
+  }
 }
+
+function ignore(): void {}
 
 function parserOf(contentType: string) {
   if (!/^multipart\/form-data\s*;/i.test(contentType)) {

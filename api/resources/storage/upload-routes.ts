@@ -17,7 +17,7 @@ import { BadForm, readUpload } from './upload-form.ts';
 const UPLOADS_MAX = 64;
 /** Boundaries, part headers and fields around the file. */
 const FORM_BYTES_MAX = 65_536;
-/** Of a refused body so much is still read, so that its sender gets to see the refusal; then the connection goes. */
+/** So much is still read behind an answer, so that its sender gets to see it; then the connection goes. */
 const DRAIN_BYTES_MAX = 64 * 1_048_576;
 const RETRY_SECONDS = 5;
 
@@ -55,6 +55,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
       );
       if ('refusal' in outcome) return refuse(request, reply, outcome.refusal);
       const { key, size, etag } = outcome;
+      drain(request.raw);
       await markStored(context.db, key, size, toTimestamp(context.clock()));
       return reply
         .code(201)

@@ -1,0 +1,119 @@
+/** Names: what becomes of known ones, and promises that hold for any. */
+import fc from 'fast-check';
+import t from 'tap';
+import { cleanName, nameForPeople, sentExtension, uniqueName } from '#api/resources/storage/file-name.ts';
+import { keyOf, nameProblem, pathOf, placeOf } from '#api/storage/key.ts';
+import { canonicalTarget } from '#gateway/policy/target.ts';
+
+/** Titles are read line by line, and some of these names break lines. */
+function inAscii(text: string | null): string {
+  return JSON.stringify(text?.slice(0, 40) ?? null).replace(
+    /[^ -~]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+const uuid = '0b9c7f3e-5f0a-4a4e-9d3e-0123456789ab';
+
+for (const [sent, extension, base] of [
+  ['photo.png', 'png', 'photo'],
+  ['a.b.c.PNG', 'PNG', 'a.b.c'],
+  ['  spaced   out\t.pdf ', 'pdf', 'spaced out'],
+  ['../../etc/passwd.txt', 'txt', '..-..-etc-passwd'],
+  ['C:\\boot\\x.txt', 'txt', 'C-boot-x'],
+  ['#<>:"|?*`\'x.png', 'png', 'x'],
+  ['line\nbreak\u2028s.csv', 'csv', 'line break s'],
+  ['re\u202egnp.exe\u202c.png', 'png', 'regnp.exe'],
+  ['e\u0301t\u00e9.png', 'png', '\u00e9t\u00e9'],
+  ['写真 😀.jpg', 'jpg', '写真 😀'],
+  ['100%.png', 'png', '100%'],
+  ['a%2e%2e%2fb.png', 'png', 'a2e2e2fb'],
+  ['a%%%41.png', 'png', 'a41'],
+  ['CON.txt', 'txt', 'CON'],
+  [`${'x'.repeat(300)}.png`, 'png', 'x'.repeat(200)],
+  [`${'😀'.repeat(300)}.png`, 'png', '😀'.repeat(200)],
+  ['.png', 'png', null],
+  ['...png', 'png', null],
+  ['---.png', 'png', null],
+  ['/.png', 'png', null],
+  ['???.png', 'png', null],
+  ['\u200b\u200b.png', 'png', null],
+] as const) {
+  t.test(`${inAscii(sent)} becomes ${inAscii(base)}`, async (t) => {
+    t.equal(sentExtension(sent), extension);
+    t.equal(cleanName(sent, extension)?.base ?? null, base);
+  });
+}
+
+for (const name of ['', 'readme', 'readme.', 'a/b', 'x. ', 'a.b/c', 'a.b\\c']) {
+  t.equal(sentExtension(name), null, `${JSON.stringify(name)} has no extension`);
+}
+
+const parts = fc.constantFrom(
+  '..',
+  '/',
+  '\\',
+  '%2e',
+  '%252f',
+  '%',
+  '\0',
+  ' ',
+  '.',
+  '-',
+  '#',
+  'é',
+  '\u202e',
+  '😀',
+  'CON',
+  ';',
+  'a',
+);
+const hostile = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: 'grapheme' }),
+  fc.array(parts).map((list) => list.join('')),
+);
+
+t.test('any name: what comes out is one path segment that every reader reads in the same way', async (t) => {
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(hostile, (text) => {
+        const name = cleanName(`${text}.png`, 'png');
+        if (name === null) return;
+        const fileName = uniqueName(name, uuid);
+        const place = {
+          workspaceId: 'ws1',
+          access: 'private',
+          element: { surveyId: 's1', elementId: 'q1' },
+          fileName,
+        } as const;
+        if (/[/\\\p{Cc}]/u.test(fileName) || [...name.base].length > 200) throw new Error(fileName);
+        if (fileName !== fileName.normalize('NFC')) throw new Error('not normalized');
+        const path = pathOf(place);
+        const target = canonicalTarget(path);
+        if (!target.ok) throw new Error(`the gateway refuses ${path}: ${target.reason}`);
+        const segments = target.path.split('/');
+        if (segments.length !== 9) throw new Error(`${path} has ${segments.length} segments`);
+        const back = decodeURIComponent(segments.slice(4).join('/'));
+        if (nameProblem(back) !== null) throw new Error(String(nameProblem(back)));
+        const found = placeOf('ws1', 'private', back);
+        if (found === null || keyOf(found) !== keyOf(place)) throw new Error(`${path} does not lead back`);
+        if (nameForPeople(fileName) !== `${name.base}.png`) throw new Error(nameForPeople(fileName));
+      }),
+      { numRuns: 5000 },
+    ),
+  );
+});
+
+t.test('cleaning a clean name changes nothing', async (t) => {
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(hostile, (text) => {
+        const once = cleanName(`${text}.png`, 'png');
+        if (once === null) return;
+        if (cleanName(`${once.base}.png`, 'png')?.base !== once.base) throw new Error(once.base);
+      }),
+      { numRuns: 2000 },
+    ),
+  );
+});

@@ -1,0 +1,272 @@
+/** The upload target on real sockets: what a form may be, what it may not, and what is left behind: nothing. */
+import { readdirSync } from 'node:fs';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import type { UploadForm } from '#api/storage/storage.ts';
+import { startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { freePort } from '#test/support/ports.ts';
+
+interface Target {
+  readonly api: TestApi;
+  readonly port: number;
+  readonly form: UploadForm & { readonly key: string };
+  /** Files on their way, and finished ones. */
+  left(): { readonly incoming: number; readonly objects: number };
+}
+
+const path = `/api/v1/client/${workspaceId}/storage/upload`;
+
+async function listening(t: Test, bytesMax = 100_000): Promise<Target> {
+  const port = await freePort();
+  const api = await startApi({ env: { PUBLIC_URL: `http://127.0.0.1:${port}` } });
+  t.teardown(() => api.close());
+  await api.app.listen({ port, host: '127.0.0.1' });
+  const key = `${workspaceId}/private/a--fid--x.png`;
+  const form = await api.context.storage.grant({ key, contentType: 'image/png', bytesMax });
+  const { storage } = api.context.config;
+  const folder = storage.kind === 'disk' ? storage.path : '';
+  const files = (name: string): number =>
+    readdirSync(join(folder, name), { recursive: true, withFileTypes: true }).filter((entry) =>
+      entry.isFile(),
+    ).length;
+  return {
+    api,
+    port,
+    form: { ...form, key },
+    left: () => ({ incoming: files('incoming'), objects: files('objects') }),
+  };
+}
+
+const boundary = 'the-boundary';
+const multipart = { 'content-type': `multipart/form-data; boundary=${boundary}` };
+
+function part(disposition: string, content: string | Buffer): Buffer {
+  return Buffer.concat([
+    Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n`),
+    Buffer.from(content),
+    Buffer.from('\r\n'),
+  ]);
+}
+
+function fieldParts(fields: Readonly<Record<string, string>>): Buffer {
+  return Buffer.concat(Object.entries(fields).map(([name, value]) => part(`name="${name}"`, value)));
+}
+
+const end = Buffer.from(`--${boundary}--\r\n`);
+
+function body(fields: Readonly<Record<string, string>>, content: Buffer): Buffer {
+  return Buffer.concat([fieldParts(fields), part('name="file"; filename="x.png"', content), end]);
+}
+
+async function send(
+  port: number,
+  bytes: Buffer,
+  headers: Readonly<Record<string, string>> = multipart,
+): Promise<{ status: number; text: string; headers: Headers }> {
+  const reply = await fetch(`http://127.0.0.1:${port}${path}`, {
+    method: 'POST',
+    body: new Uint8Array(bytes),
+    headers,
+  });
+  return { status: reply.status, text: await reply.text(), headers: reply.headers };
+}
+
+t.test('201: stored, with CORS, and the row knows its size', async (t) => {
+  const { api, port, form, left } = await listening(t);
+  await api.context.db
+    .insertInto('files')
+    .values({
+      key: form.key,
+      workspaceId,
+      access: 'private',
+      surveyId: null,
+      responseId: null,
+      size: null,
+      storedAt: null,
+      createdAt: '2026-01-01T00:00:00.000Z',
+    })
+    .execute();
+  const answer = await send(port, body(form.fields, Buffer.alloc(70_000, 'x')));
+  t.equal(answer.status, 201, answer.text);
+  t.equal(answer.headers.get('access-control-allow-origin'), '*');
+  t.match(answer.headers.get('etag'), /^"[^"]+"$/);
+  t.match(answer.text, `<Key>${form.key}</Key>`);
+  t.strictSame(left(), { incoming: 0, objects: 1 });
+  const row = await api.context.db.selectFrom('files').selectAll().executeTakeFirstOrThrow();
+  t.match(row, { size: 70_000, storedAt: String });
+});
+
+t.test('201: the smallest pieces that a network can make', async (t) => {
+  const { port, form, left } = await listening(t);
+  const bytes = body(form.fields, Buffer.from('content'));
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: ${multipart['content-type']}\r\ncontent-length: ${bytes.length}\r\n\r\n`,
+  );
+  for (const byte of bytes) {
+    socket.write(Buffer.from([byte]));
+    await new Promise(setImmediate);
+  }
+  const answer = Buffer.concat(await socket.toArray()).toString();
+  t.match(answer, /^HTTP\/1\.1 201 /);
+  t.strictSame(left(), { incoming: 0, objects: 1 });
+});
+
+t.test('what follows the file does not count', async (t) => {
+  const { port, form } = await listening(t);
+  const late = Buffer.concat([
+    fieldParts(form.fields),
+    part('name="file"; filename="x.png"', 'right'),
+    part('name="key"', 'ws1/private/other.png'),
+    end,
+  ]);
+  t.equal((await send(port, late)).status, 201);
+});
+
+const tooBig = Buffer.alloc(100_001);
+t.test('400 EntityTooLarge: as announced, and as it streams in', async (t) => {
+  const { port, form, left } = await listening(t);
+  for (const size of [100_001, 2_000_000, 30_000_000]) {
+    const answer = await send(port, body(form.fields, Buffer.alloc(size)));
+    t.equal(answer.status, 400, `${size} bytes, announced`);
+    t.match(answer.text, /<Code>EntityTooLarge<\/Code>/);
+  }
+  const chunked = request({ port, host: '127.0.0.1', method: 'POST', path, headers: multipart });
+  const answered = new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+    chunked.on('error', reject);
+    chunked.on('response', async (response) => {
+      resolve({ status: response.statusCode, text: Buffer.concat(await response.toArray()).toString() });
+    });
+  });
+  chunked.write(fieldParts(form.fields));
+  chunked.write(part('name="file"; filename="x.png"', tooBig));
+  const answer = await answered;
+  t.equal(answer.status, 400, 'not announced, and refused before the end');
+  t.match(answer.text, /EntityTooLarge/);
+  chunked.destroy();
+  t.strictSame(left(), { incoming: 0, objects: 0 });
+});
+
+t.test('400, 403, 412: forms that are none', async (t) => {
+  const { port, form, left } = await listening(t);
+  const { fields } = form;
+  const file = part('name="file"; filename="x.png"', 'x');
+  const long = 'x'.repeat(9_000);
+  for (const [title, bytes, status, code, headers] of [
+    ['no file', Buffer.concat([fieldParts(fields), end]), 400, 'InvalidArgument'],
+    ['nothing', end, 400, 'InvalidArgument'],
+    [
+      'a file under another name',
+      Buffer.concat([fieldParts(fields), part('name="upload"; filename="x"', 'x'), end]),
+      400,
+      'InvalidArgument',
+    ],
+    [
+      'a field twice',
+      Buffer.concat([part('name="key"', 'a'), fieldParts(fields), file, end]),
+      400,
+      'InvalidArgument',
+    ],
+    [
+      'a field without an end',
+      Buffer.concat([part('name="Policy"', long), file, end]),
+      400,
+      'MalformedPOSTRequest',
+    ],
+    [
+      'too many fields',
+      Buffer.concat([...Array.from({ length: 30 }, (_, n) => part(`name="f${n}"`, 'x')), file, end]),
+      400,
+      'MalformedPOSTRequest',
+    ],
+    ['the file first', Buffer.concat([file, fieldParts(fields), end]), 403, 'AccessDenied'],
+    ['no fields', Buffer.concat([file, end]), 403, 'AccessDenied'],
+    ['the end is missing', Buffer.concat([fieldParts(fields), file]), 400, 'IncompleteBody'],
+    ['no part at all', Buffer.from('hello'), 400, 'MalformedPOSTRequest'],
+    ['JSON', Buffer.from('{}'), 412, 'PreconditionFailed', { 'content-type': 'application/json' }],
+    [
+      'no boundary',
+      body(fields, Buffer.from('x')),
+      412,
+      'PreconditionFailed',
+      { 'content-type': 'multipart/form-data' },
+    ],
+    [
+      'an empty boundary',
+      body(fields, Buffer.from('x')),
+      400,
+      'MalformedPOSTRequest',
+      { 'content-type': 'multipart/form-data; charset=x' },
+    ],
+  ] as const) {
+    const answer = await send(port, bytes, headers ?? multipart);
+    t.match([answer.status, answer.text], [status, new RegExp(`<Code>${code}</Code>`)], title);
+    t.equal(answer.headers.get('access-control-allow-origin'), '*');
+  }
+  t.strictSame(left(), { incoming: 0, objects: 0 });
+});
+
+t.test('403: a grant of another purpose, another secret, or cut off', async (t) => {
+  const { api, port, form } = await listening(t);
+  const { Policy = '', Signature = '' } = form.fields;
+  for (const Forged of [
+    api.context.signer.sign(Policy),
+    Signature.slice(0, -2),
+    `${Signature}00`,
+    '',
+    'zz',
+  ]) {
+    const answer = await send(port, body({ ...form.fields, Signature: Forged }, Buffer.from('x')));
+    t.match([answer.status, answer.text], [403, /AccessDenied/], Forged.slice(0, 8));
+  }
+});
+
+t.test('a client that goes away in the middle leaves no file, and the service goes on', async (t) => {
+  const { port, form, left } = await listening(t);
+  const bytes = body(form.fields, Buffer.alloc(90_000));
+  for (const cut of [10, 400, fieldParts(form.fields).length + 200, bytes.length - 10]) {
+    const socket = connect({ port, host: '127.0.0.1' });
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${multipart['content-type']}\r\ncontent-length: ${bytes.length}\r\n\r\n`,
+    );
+    socket.write(bytes.subarray(0, cut));
+    await delay(20);
+    socket.destroy();
+  }
+  // Each end is noticed when the socket's is; the file goes right after.
+  for (let i = 0; i < 100 && left().incoming > 0; i += 1) await delay(10);
+  t.strictSame(left(), { incoming: 0, objects: 0 });
+  t.equal((await send(port, bytes)).status, 201);
+});
+
+t.test('503: as many uploads as there is room for, and one more', async (t) => {
+  const { port, form } = await listening(t);
+  const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${multipart['content-type']}\r\ncontent-length: 5000\r\n\r\n`;
+  const sockets = Array.from({ length: 64 }, () => connect({ port, host: '127.0.0.1' }));
+  for (const socket of sockets) socket.write(head);
+  await delay(300);
+  const bytes = body(form.fields, Buffer.from('x'));
+  const answer = await send(port, bytes);
+  t.match([answer.status, answer.text, answer.headers.get('retry-after')], [503, /SlowDown/, '5']);
+  for (const socket of sockets) socket.destroy();
+  for (let i = 0; i < 100 && (await send(port, bytes)).status !== 201; i += 1) await delay(10);
+  t.equal((await send(port, bytes)).status, 201, 'the room comes back');
+});
+
+t.test('405 and 404: no other method, and no such target when files live in S3', async (t) => {
+  const { api } = await listening(t);
+  t.equal((await api.client('GET', path)).status, 405);
+  const inS3 = await startApi({
+    env: {
+      S3_BUCKET_NAME: 'uploads',
+      S3_ENDPOINT_URL: 'http://127.0.0.1:9',
+      S3_ACCESS_KEY: 'a',
+      S3_SECRET_KEY: 'b',
+    },
+  });
+  t.teardown(() => inS3.close());
+  t.equal((await inS3.client('POST', path)).status, 404);
+});
