@@ -1,0 +1,92 @@
+/** The audit log of failed logins (contract auth.md §5). */
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { startApi, type TestApi } from '#test/support/api-app.ts';
+import { openBrowser } from '#test/support/login.ts';
+
+const env = { AUDIT_LOG_ENABLED: '1' };
+const entriesOf = (api: TestApi) =>
+  api.context.db.selectFrom('auditEvents').selectAll().orderBy('timestamp').orderBy('id').execute();
+
+t.test('one record per failure, with who, what, where from and why', async (t) => {
+  const api = await startApi({ env });
+  t.teardown(() => api.close());
+  const owner = await api.context.db.selectFrom('users').select('id').executeTakeFirstOrThrow();
+  const browser = openBrowser(api);
+  const fields = { email: 'Owner@Example.com', password: 'Wrong1234' };
+  const { csrfToken } = (await browser.call('GET', '/api/auth/csrf')).json;
+  const form = new URLSearchParams({ ...fields, csrfToken, json: 'true' }).toString();
+  await browser.call('POST', '/api/auth/callback/credentials', form, {
+    'x-forwarded-for': '203.0.113.7',
+    'x-request-id': 'request-1',
+  });
+  t.match(await entriesOf(api), [
+    {
+      timestamp: new Date(api.context.clock()).toISOString(),
+      action: 'authenticationAttempted',
+      actorId: owner.id,
+      actorType: 'user',
+      targetId: owner.id,
+      targetType: 'user',
+      status: 'failure',
+      ipAddress: '203.0.113.7',
+      eventId: 'request-1',
+    },
+  ]);
+});
+
+t.test('the reasons', async (t) => {
+  const api = await startApi({ env });
+  t.teardown(() => api.close());
+  const { db } = api.context;
+  await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
+  await openBrowser(api).logIn('nobody@example.com', 'Wrong1234');
+  await openBrowser(api).logIn('', '');
+  await openBrowser(api).logIn('owner@example.com', 'x'.repeat(200));
+  await openBrowser(api).form('/api/auth/callback/token', { token: 'made up' });
+  await openBrowser(api).form('/api/auth/callback/token', {});
+  await db.updateTable('users').set({ isActive: 0 }).execute();
+  await openBrowser(api).logIn('owner@example.com', 'Password1');
+  const entries = await entriesOf(api);
+  const changes = entries.map((entry) => JSON.parse(entry.changes));
+  t.strictSame(changes.map(({ failureReason }) => failureReason).sort(), [
+    'account_inactive',
+    'invalid_password',
+    'invalid_token',
+    'no_credentials_provided',
+    'password_too_long',
+    'token_not_provided',
+    'user_not_found',
+  ]);
+  const unknown = entries.find((entry) => entry.changes.includes('user_not_found'));
+  const hash = createHash('sha256').update('nobody@example.com').digest('hex').slice(0, 32);
+  t.equal(unknown?.actorId, `email_${hash}`);
+  t.notMatch(
+    JSON.stringify(entries),
+    /Wrong1234|example\.com|made up|xxxx|argon2/,
+    'nothing secret, no address',
+  );
+});
+
+t.test('three per account in five minutes, then every tenth', async (t) => {
+  const api = await startApi({ env });
+  t.teardown(() => api.close());
+  for (let i = 0; i < 25; i++) await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
+  await openBrowser(api).logIn('nobody@example.com', 'Wrong1234');
+  const numbers = (await entriesOf(api)).map((entry) => JSON.parse(entry.changes).failuresInWindow);
+  t.strictSame(
+    numbers.sort((a, b) => a - b),
+    [1, 1, 2, 3, 10, 20],
+  );
+  t.strictSame(api.context.audit.stats(), { written: 6, throttled: 20, skipped: 0 });
+  api.advance(5 * 60_000);
+  await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
+  t.equal(api.context.audit.stats().written, 7, 'a new window');
+});
+
+t.test('nothing without AUDIT_LOG_ENABLED', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
+  t.strictSame(await entriesOf(api), []);
+});

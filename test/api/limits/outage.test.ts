@@ -1,0 +1,71 @@
+/** Redis dies in the middle of a run: requests pass (fail open), audit entries do not (fail closed). */
+import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
+import t from 'tap';
+import { startApi, workspaceId } from '#test/support/api-app.ts';
+import { openBrowser } from '#test/support/login.ts';
+import { startRedis } from '#test/support/redis.ts';
+
+t.test('Redis killed in the middle, and back', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const api = await startApi({
+    env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0', AUDIT_LOG_ENABLED: '1' },
+    clock: Date.now,
+    log,
+  });
+  t.teardown(() => api.close());
+  const { limits, audit, db } = api.context;
+  const counts = async (): Promise<boolean> => {
+    const verdict = await limits.consume('auth.signup', `probe ${Math.random()}`);
+    return verdict.isAllowed && verdict.isCounted;
+  };
+  while (!(await counts())) await delay(10);
+  const ask = () => api.client('GET', `/api/v2/client/${workspaceId}/environment`);
+  const fail = () => openBrowser(api).logIn('owner@example.com', 'Wrong1234');
+  const entries = async (): Promise<number> =>
+    (await db.selectFrom('auditEvents').select('id').execute()).length;
+
+  for (let i = 0; i < 100; i++) t.equal((await ask()).status, 200);
+  t.equal((await ask()).status, 429);
+  t.equal((await fail()).status, 401);
+  t.equal(await entries(), 1);
+
+  await redis.kill();
+  const failedOpenBefore = limits.stats().failedOpen;
+  const before = performance.now();
+  for (let i = 0; i < 300; i++) {
+    const reply = await ask();
+    if (reply.status !== 200) t.fail(`request ${i} got ${reply.status} while the store is away`);
+  }
+  t.ok(performance.now() - before < 5_000, 'nobody waits for a store that is known to be away');
+  t.equal(limits.stats().failedOpen - failedOpenBefore, 300, 'each is in the numbers');
+  const answer = await fail();
+  t.equal(answer.status, 401, 'the login gets its answer');
+  t.match(answer.json.url, /Invalid%20credentials/);
+  t.equal(await entries(), 1, 'and no entry is written');
+  t.equal(audit.stats().skipped, 1);
+  const warned = lines.filter(({ msg }) => String(msg).includes('REDIS_URL does not answer'));
+  t.ok(warned.length >= 1, 'said in the log');
+
+  await redis.restart();
+  while (!(await counts())) await delay(20);
+  for (let i = 0; i < 100; i++) t.equal((await ask()).status, 200);
+  t.equal((await ask()).status, 429, 'limits again, without a restart of ours');
+  await fail();
+  t.equal(await entries(), 2);
+  t.ok(lines.some(({ msg }) => String(msg).includes('REDIS_URL answers again')));
+  t.notMatch(JSON.stringify(lines), /Wrong1234|owner@example\.com/, 'no secret and no address in the log');
+});
+
+t.test('Redis is away when the API starts', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  await redis.kill();
+  const api = await startApi({ env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0' }, clock: Date.now });
+  t.teardown(() => api.close());
+  t.equal((await api.client('GET', `/api/v2/client/${workspaceId}/environment`)).status, 200);
+  t.equal((await api.client('POST', '/api/auth/forgot-password', { email: 'a@b.example' })).status, 200);
+});
