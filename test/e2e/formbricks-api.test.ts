@@ -1,0 +1,124 @@
+/** The published wrapper `@formbricks/api`, unchanged, against the product as it runs. */
+import { FormbricksAPI } from '@formbricks/api';
+import t from 'tap';
+import { isRecord } from '#api/shapes.ts';
+import { surveyBody } from '#test/support/api-app.ts';
+import { windowWithRoom } from '#test/support/spend.ts';
+import { startStack } from '#test/support/stack.ts';
+
+const stack = await startStack(t);
+const { workspaceId, origin } = stack;
+const { client } = new FormbricksAPI({ apiHost: origin, environmentId: workspaceId });
+
+async function addSurvey(overrides: Record<string, unknown> = {}): Promise<string> {
+  const made = await stack.manage(
+    'POST',
+    '/api/v1/management/surveys',
+    surveyBody({ workspaceId, ...overrides }),
+  );
+  if (!isRecord(made) || typeof made.id !== 'string') throw new Error('The created survey has no id');
+  return made.id;
+}
+
+/** What the wrapper calls a result; it says no more about `data` in its types. */
+function dataOf(
+  result: { ok: true; data: unknown } | { ok: false; error: unknown },
+): Record<string, unknown> {
+  if (!result.ok) throw new Error(`The wrapper reports ${JSON.stringify(result.error)}`);
+  if (!isRecord(result.data)) throw new Error(`Not an object: ${JSON.stringify(result.data)}`);
+  return result.data;
+}
+
+function idOf(result: Parameters<typeof dataOf>[0]): string {
+  const { id } = dataOf(result);
+  if (typeof id !== 'string') throw new Error(`No id: ${String(id)}`);
+  return id;
+}
+
+const surveyId = await addSurvey();
+
+t.test('a display, a response to it, its completion, and what the management API then tells', async (t) => {
+  const displayId = idOf(await client.display.create({ surveyId, userId: 'jane' }));
+  t.match(displayId, /^c[a-z0-9]{24}$/);
+  const created = dataOf(
+    await client.response.create({
+      surveyId,
+      displayId,
+      userId: 'jane',
+      finished: false,
+      data: { q1: 'half an ans' },
+      ttc: { q1: 1200 },
+      language: 'default',
+      meta: { source: 'e2e', url: 'https://shop.example/cart', action: 'Cart opened' },
+      variables: {},
+    }),
+  );
+  const responseId = String(created.id);
+  t.match(created, { id: /^c[a-z0-9]{24}$/, quotaFull: false });
+  const updated = dataOf(
+    await client.response.update({
+      responseId: responseId,
+      finished: true,
+      data: { q1: 'a whole answer' },
+      ttc: { q1: 3400 },
+      language: 'default',
+    }),
+  );
+  t.match(updated, { id: responseId, quotaFull: false });
+
+  t.match(await stack.manage('GET', `/api/v1/management/responses/${responseId}`), {
+    surveyId,
+    displayId,
+    finished: true,
+    data: { q1: 'a whole answer' },
+    ttc: { q1: 3400, _total: 3400 },
+    language: 'default',
+    meta: { source: 'e2e', url: 'https://shop.example/cart', action: 'Cart opened' },
+    person: { userId: 'jane' },
+    contact: { userId: 'jane' },
+  });
+});
+
+t.test('attributes of a known contact; numbers arrive as text; an unknown one is refused', async (t) => {
+  const changed = await client.attribute.update({ userId: 'jane', attributes: { plan: 'pro', seats: '4' } });
+  t.match(dataOf(changed), { changed: true, message: String });
+  const people = await stack.manage('GET', '/api/v1/management/people');
+  t.match(people, [{ userId: 'jane', attributes: { userId: 'jane', plan: 'pro', seats: '4' } }]);
+  const unknown = await client.attribute.update({ userId: 'nobody', attributes: { plan: 'pro' } });
+  t.match(unknown, { ok: false, error: { status: 404, message: 'contact not found' } });
+});
+
+t.test('refusals reach the caller in the form that the wrapper takes apart', async (t) => {
+  const paused = await addSurvey({ status: 'paused' });
+  t.match(await client.response.create({ surveyId: paused, finished: true, data: {} }), {
+    ok: false,
+    error: {
+      code: 'forbidden',
+      status: 403,
+      message: 'Survey is not accepting submissions',
+      details: { surveyId: paused },
+    },
+  });
+  t.match(await client.display.create({ surveyId: 'cnosuchsurvey000000000000' }), {
+    ok: false,
+    error: { code: 'network_error', status: 404, details: { resource_type: 'Survey' } },
+  });
+  const responseId = idOf(await client.response.create({ surveyId, finished: true, data: { q1: 'x' } }));
+  t.match(await client.response.update({ responseId, finished: true, data: { q1: 'y' }, ttc: {} }), {
+    ok: false,
+    error: { status: 400, details: { code: 'response_already_finished' } },
+  });
+});
+
+t.test(
+  'the 101st display of a minute is refused by the gateway, and the wrapper can read that',
+  async (t) => {
+    await windowWithRoom(60_000, 10_000);
+    const results = [];
+    for (let i = 0; i < 101; i++) {
+      results.push(await client.display.create({ surveyId }));
+    }
+    const refused = results.find((result) => !result.ok);
+    t.match(refused, { ok: false, error: { code: 'network_error', status: 429, message: String } });
+  },
+);
