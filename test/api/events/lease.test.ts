@@ -1,0 +1,132 @@
+/** Whose turn it is, and that finding out reads indexes, whatever the backlog. */
+import t from 'tap';
+import { findHeads, headsQuery, leaseDeliveries, leaseQuery } from '#api/events/lease.ts';
+import { places } from '#api/events/places.ts';
+import { startApi, workspaceId } from '#test/support/api-app.ts';
+import { planOf } from '#test/support/query-plan.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const { db } = api.context;
+const now = '2026-01-02T00:00:00.000Z';
+const later = '2026-01-02T00:00:10.000Z';
+
+await db
+  .insertInto('events')
+  .values({
+    id: 'e1',
+    createdAt: now,
+    workspaceId,
+    surveyId: 's1',
+    responseId: 'r1',
+    type: 'responseCreated',
+    snapshot: null,
+    payload: '{"event":"responseCreated"}',
+    fannedOutAt: now,
+  })
+  .execute();
+
+async function addWebhook(id: string): Promise<void> {
+  await db
+    .insertInto('webhooks')
+    .values({
+      id,
+      createdAt: now,
+      updatedAt: now,
+      workspaceId,
+      name: null,
+      url: 'https://hooks.example.com/',
+      source: 'user',
+      triggers: '[]',
+      surveyIds: '[]',
+      secret: null,
+    })
+    .execute();
+}
+
+async function addDeliveries(webhookId: string, count: number, dueAt: string | null): Promise<void> {
+  await db
+    .insertInto('deliveries')
+    .values(
+      Array.from({ length: count }, (_, i) => ({
+        id: `${webhookId}-${dueAt}-${i}`,
+        createdAt: now,
+        updatedAt: now,
+        eventId: 'e1',
+        webhookId,
+        status: dueAt === null ? ('delivered' as const) : ('pending' as const),
+        attemptCount: 0,
+        failureCount: 0,
+        dueAt,
+        lease: null,
+      })),
+    )
+    .execute();
+}
+
+for (const id of ['a', 'b', 'c', 'd']) await addWebhook(id);
+await addDeliveries('a', 2_000, now);
+await addDeliveries('b', 3, later);
+await addDeliveries('c', 2, now);
+await addDeliveries('c', 2, later);
+await addDeliveries('d', 5, null);
+
+t.test('the walk goes from webhook to webhook and names those with something due', async (t) => {
+  const ids = async (after: string, time: string, limit?: number) => {
+    const { due, next } = await findHeads(db, after, time, limit);
+    return { due: due.map(({ webhookId }) => webhookId), next };
+  };
+  t.same(await ids('', now), { due: ['a', 'c'], next: null });
+  t.same(await ids('', later), { due: ['a', 'b', 'c'], next: null });
+  t.same(await ids('a', later), { due: ['b', 'c'], next: null });
+  t.same(
+    await ids('', now, 2),
+    { due: ['a'], next: 'b' },
+    'steps are cut by webhooks that wait, not by those due',
+  );
+  t.same(await ids('b', now, 2), { due: ['c'], next: null });
+  t.same(await ids('c', later), { due: [], next: null });
+});
+
+t.test('a lease takes the longest due, once', async (t) => {
+  const lease = { name: 'l1', until: later };
+  const wanted = { webhookId: 'c', count: 3, now };
+  const first = await leaseDeliveries(db, wanted, lease);
+  t.same(first.map(({ id }) => id).sort(), [`c-${now}-0`, `c-${now}-1`]);
+  t.match(first[0], { lease: 'l1', webhookId: 'c', workspaceId, payload: '{"event":"responseCreated"}' });
+  t.same(await leaseDeliveries(db, wanted, lease), []);
+  const some = await leaseDeliveries(db, { webhookId: 'a', count: 3, now }, lease);
+  t.equal(some.length, 3, 'no more than asked for');
+});
+
+t.test('both read the index of what is due, and no table from end to end', async (t) => {
+  const heads = await planOf(db, headsQuery('', 200).compile(db));
+  const lease = await planOf(
+    db,
+    leaseQuery(db, { webhookId: 'a', count: 4, now }, { name: 'l2', until: later }),
+  );
+  for (const line of [...heads, ...lease]) t.notMatch(line, /SCAN (deliveries|webhooks|events)\b/, line);
+  t.match(heads.join('\n'), /SEARCH deliveries USING COVERING INDEX deliveries_due/);
+  t.match(
+    lease.join('\n'),
+    /SEARCH deliveries USING (COVERING )?INDEX deliveries_due \(webhookId=\? AND dueAt<\?\)/,
+  );
+});
+
+t.test('places: of a webhook, of a workspace, in all', async (t) => {
+  const taken = places();
+  const head = { webhookId: 'a', workspaceId: 'w' };
+  t.equal(taken.left(head), 4);
+  for (let i = 0; i < 4; i += 1) taken.take(head);
+  t.equal(taken.left(head), 0);
+  for (const webhookId of ['b', 'c'])
+    for (let i = 0; i < 4; i += 1) taken.take({ webhookId, workspaceId: 'w' });
+  for (let i = 0; i < 3; i += 1) taken.take({ webhookId: 'd', workspaceId: 'w' });
+  t.equal(taken.left({ webhookId: 'e', workspaceId: 'w' }), 1, 'the workspace has one left');
+  for (let i = 0; i < 113; i += 1) taken.take({ webhookId: `x${i}`, workspaceId: `y${i}` });
+  t.ok(taken.areAllTaken());
+  t.equal(taken.left({ webhookId: 'z', workspaceId: 'z' }), 0);
+  taken.giveBack(head);
+  t.notOk(taken.areAllTaken());
+  t.equal(taken.left(head), 1);
+});

@@ -1,0 +1,117 @@
+/** An event and its change are one: both are there or neither. */
+import t from 'tap';
+import { fanOut } from '#api/events/fan-out.ts';
+import { createResponse } from '#api/resources/responses/write.ts';
+import { findSurvey } from '#api/resources/surveys/store.ts';
+import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { planOf, queriesOf } from '#test/support/query-plan.ts';
+
+const log = { warn: () => {} };
+
+async function addWebhook(
+  api: Awaited<ReturnType<typeof startApi>>,
+  triggers: readonly string[],
+): Promise<void> {
+  const now = '2026-01-01T00:00:00.000Z';
+  await api.context.db
+    .insertInto('webhooks')
+    .values({
+      id: 'hook',
+      createdAt: now,
+      updatedAt: now,
+      workspaceId,
+      name: null,
+      url: 'https://hooks.example.com/',
+      source: 'user',
+      triggers: JSON.stringify(triggers),
+      surveyIds: '[]',
+      secret: null,
+    })
+    .execute();
+}
+
+t.test('a change that is undone leaves no event', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await addWebhook(api, ['responseCreated']);
+  const { id } = await addSurvey(api);
+  const survey = await findSurvey(api.context.db, id);
+  if (survey === null) throw new Error('no survey');
+  const now = '2026-01-01T00:00:00.000Z';
+  const given = {
+    finished: true,
+    data: {},
+    variables: {},
+    ttc: {},
+    meta: {},
+    displayId: null,
+    singleUseId: 'once',
+    endingId: null,
+    language: null,
+    createdAt: now,
+    updatedAt: now,
+  };
+  const eventCount = async () => (await api.context.db.selectFrom('events').select('id').execute()).length;
+  await createResponse(api.context, survey, given, async () => null);
+  t.equal(await eventCount(), 2);
+  await t.rejects(
+    createResponse(api.context, survey, given, async () => null),
+    { code: 'conflict' },
+  );
+  t.equal(await eventCount(), 2);
+
+  // The outbox itself cannot be written: then the response is not taken either.
+  await api.context.db.schema.dropTable('events').execute();
+  await t.rejects(createResponse(api.context, survey, { ...given, singleUseId: 'twice' }, async () => null));
+  t.equal((await api.context.db.selectFrom('responses').select('id').execute()).length, 1);
+});
+
+t.test('where nobody could take notice, nothing is written', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const survey = await addSurvey(api);
+  await api.client('POST', '/api/v1/client/ws1/responses', { surveyId: survey.id, data: {}, finished: true });
+  t.same(await api.context.db.selectFrom('events').selectAll().execute(), []);
+});
+
+t.test('an event that no webhook wants leaves the outbox', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { context } = api;
+  const survey = await addSurvey(api);
+  await addWebhook(api, ['responseFinished']);
+  await api.client('POST', '/api/v1/client/ws1/responses', { surveyId: survey.id, data: {}, finished: true });
+  t.equal(await fanOut(context, log), 2);
+  t.same(await context.db.selectFrom('events').select(['type', 'snapshot']).execute(), [
+    { type: 'responseFinished', snapshot: null },
+  ]);
+  t.equal(await fanOut(context, log), 0);
+  t.equal((await context.db.selectFrom('deliveries').select('id').execute()).length, 1);
+});
+
+t.test('two processes that read the same events deliver them once', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { context } = api;
+  const survey = await addSurvey(api);
+  await addWebhook(api, ['responseCreated']);
+  for (let i = 0; i < 10; i += 1) {
+    await api.client('POST', '/api/v1/client/ws1/responses', {
+      surveyId: survey.id,
+      data: {},
+      finished: false,
+    });
+  }
+  // Both read before either claims: a transaction waits for the one connection, reading does not wait for it.
+  await Promise.all([fanOut(context, log), fanOut(context, log)]);
+  t.equal((await context.db.selectFrom('deliveries').select('id').execute()).length, 10);
+});
+
+t.test('the outbox is found in an index, without reading what was fanned out', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const queries = await queriesOf(api.context.db, (db) => fanOut({ ...api.context, db }, log));
+  const [first] = queries;
+  if (first === undefined) throw new Error('no query');
+  t.same(await planOf(api.context.db, first), ['SCAN events USING INDEX events_outbox']);
+});

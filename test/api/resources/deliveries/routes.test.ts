@@ -1,0 +1,205 @@
+import { Webhook } from 'standardwebhooks';
+import t, { type Test } from 'tap';
+import { listDeliveries } from '#api/resources/deliveries/store.ts';
+import { addSurvey } from '#test/support/api-app.ts';
+import { planOf, queriesOf } from '#test/support/query-plan.ts';
+import { type EventApi, startEventApi, startReceiver } from '../../events/support.ts';
+
+async function eventApi(t: Test): Promise<EventApi> {
+  const api = await startEventApi({ env: { WEBHOOK_ATTEMPTS: '2' } });
+  t.teardown(() => api.close());
+  return api;
+}
+
+async function respond(api: EventApi, surveyId: string): Promise<string> {
+  const body = { surveyId, finished: false, data: {} };
+  const reply = await api.client('POST', '/api/v1/client/ws1/responses', body);
+  await api.worker.idle();
+  return reply.json.data.id;
+}
+
+t.test('GET 200: the newest first, with every attempt; then redelivered', async (t) => {
+  const api = await eventApi(t);
+  let status = 503;
+  const hook = await startReceiver((response) => response.writeHead(status).end('x'.repeat(2_000)));
+  t.teardown(() => hook.close());
+  const survey = await addSurvey(api);
+  const id = await api.addWebhook({ url: hook.url });
+  const path = `/api/v1/webhooks/${id}/deliveries`;
+  t.same((await api.manage('GET', path)).json, { data: [] });
+
+  const responseId = await respond(api, survey.id);
+  const [waiting] = (await api.manage('GET', path)).json.data;
+  t.match(waiting, {
+    webhookId: id,
+    event: 'responseCreated',
+    surveyId: survey.id,
+    responseId,
+    status: 'pending',
+    attemptCount: 1,
+    attempts: [{ number: 1, statusCode: 503, reply: 'x'.repeat(1_024), error: null }],
+  });
+  const pause = Date.parse(waiting.nextAttemptAt) - api.context.clock();
+  t.ok(pause >= 5_000 && pause <= 6_000);
+  api.advance(6_000);
+  await api.worker.idle();
+  const [parked] = (await api.manage('GET', path)).json.data;
+  t.match(parked, { status: 'parked', attemptCount: 2, nextAttemptAt: null });
+  t.equal(parked.attempts.length, 2);
+  api.advance(60_000);
+  await api.worker.idle();
+  t.equal(hook.received.length, 2, 'parked is parked');
+
+  status = 204;
+  const redelivered = await api.manage('POST', `${path}/${parked.id}/redeliver`);
+  t.equal(redelivered.status, 200);
+  t.match(redelivered.json.data, { id: parked.id, status: 'pending', nextAttemptAt: String });
+  await api.worker.idle();
+  const [delivered] = (await api.manage('GET', path)).json.data;
+  t.match(delivered, {
+    id: parked.id,
+    status: 'delivered',
+    attemptCount: 3,
+    attempts: [{}, {}, { statusCode: 204 }],
+  });
+  t.equal(new Set(hook.received.map(({ text }) => text)).size, 1, 'the same bytes');
+  t.same(new Set(hook.received.map(({ headers }) => headers['webhook-id'])), new Set([parked.id]));
+
+  await api.manage('POST', `${path}/${parked.id}/redeliver`);
+  await api.worker.idle();
+  t.equal(hook.received.length, 4, 'also what was delivered, if somebody wants it again');
+  for (let i = 0; i < 20; i += 1) {
+    await api.manage('POST', `${path}/${parked.id}/redeliver`);
+    await api.worker.idle();
+  }
+  const [kept] = (await api.manage('GET', path)).json.data;
+  t.equal(kept.attemptCount, 24);
+  t.same([kept.attempts.length, kept.attempts[0].number], [20, 5], 'the newest twenty are kept');
+});
+
+t.test('GET 200: paged and filtered; an index gives the order', async (t) => {
+  const api = await eventApi(t);
+  const hook = await startReceiver();
+  t.teardown(() => hook.close());
+  const survey = await addSurvey(api);
+  const id = await api.addWebhook({ url: hook.url });
+  const path = `/api/v1/webhooks/${id}/deliveries`;
+  const order: string[] = [];
+  for (let i = 0; i < 30; i += 1) {
+    order.unshift(await respond(api, survey.id));
+    api.advance(1_000);
+  }
+  const list = async (query: string): Promise<string[]> =>
+    (await api.manage('GET', `${path}${query}`)).json.data.map(
+      (item: { responseId: string }) => item.responseId,
+    );
+  t.same(await list(''), order.slice(0, 25));
+  t.same(await list('?limit=10&skip=25'), order.slice(25));
+  t.same(await list('?limit=1000000'), order);
+  t.same(await list('?status=delivered&limit=2'), order.slice(0, 2));
+  t.same(await list('?status=parked'), []);
+  for (const query of ['?limit=0', '?limit=x', '?skip=-1', '?status=lost']) {
+    t.equal((await api.manage('GET', `${path}${query}`)).status, 400, query);
+  }
+  const [query] = await queriesOf(api.context.db, (db) =>
+    listDeliveries(db, id, { page: { limit: 25, skip: 0 }, status: null }),
+  );
+  if (query === undefined) throw new Error('no query');
+  const plan = await planOf(api.context.db, query);
+  t.match(plan[0], /SEARCH deliveries USING INDEX deliveries_list \(webhookId=\?\)/);
+  t.notMatch(plan.join(), /TEMP B-TREE/);
+});
+
+t.test('404 and 401: what is not there, or not yours', async (t) => {
+  const api = await eventApi(t);
+  const id = await api.addWebhook({ url: 'http://127.0.0.1:1/' });
+  const other = await api.addWebhook({ url: 'http://127.0.0.1:1/' });
+  const survey = await addSurvey(api);
+  await respond(api, survey.id);
+  const [{ id: deliveryId }] = (await api.manage('GET', `/api/v1/webhooks/${id}/deliveries`)).json.data;
+  await api.addWorkspace('ws2');
+  const stranger = await api.addKey({ ws2: 'manage' });
+  const reader = await api.addKey({ ws1: 'read' });
+  const routes = [
+    ['GET', `/api/v1/webhooks/${id}/deliveries`, 200],
+    ['POST', `/api/v1/webhooks/${id}/deliveries/${deliveryId}/redeliver`, 401],
+    ['POST', `/api/v1/webhooks/${id}/test`, 401],
+  ] as const;
+  for (const [method, path, forReader] of routes) {
+    t.equal((await api.client(method, path)).status, 401, `${method} without a key`);
+    t.match((await api.client(method, path, undefined, { 'x-api-key': stranger })).json, {
+      code: 'unauthorized',
+    });
+    t.equal((await api.client(method, path, undefined, { 'x-api-key': reader })).status, forReader);
+    const missing = await api.manage(method, path.replace(id, 'nothing'));
+    t.match(missing.json, {
+      code: 'not_found',
+      details: { resource_type: 'Webhook', resource_id: 'nothing' },
+    });
+  }
+  for (const path of [
+    `/api/v1/webhooks/${id}/deliveries/nothing/redeliver`,
+    `/api/v1/webhooks/${id}/deliveries/No-Id/redeliver`,
+    `/api/v1/webhooks/${other}/deliveries/${deliveryId}/redeliver`,
+  ]) {
+    const reply = await api.manage('POST', path);
+    t.equal(reply.status, 404);
+    t.match(reply.json, { message: 'Delivery not found', details: { resource_type: 'Delivery' } });
+  }
+});
+
+t.test('POST redeliver 200: one that is under way is left to its worker', async (t) => {
+  const api = await eventApi(t);
+  const hook = await startReceiver(() => {});
+  t.teardown(() => hook.close());
+  const survey = await addSurvey(api);
+  const id = await api.addWebhook({ url: hook.url });
+  await api.client('POST', '/api/v1/client/ws1/responses', {
+    surveyId: survey.id,
+    finished: false,
+    data: {},
+  });
+  while (hook.received.length === 0) await new Promise(setImmediate);
+  const path = `/api/v1/webhooks/${id}/deliveries`;
+  const [{ id: deliveryId, nextAttemptAt }] = (await api.manage('GET', path)).json.data;
+  const reply = await api.manage('POST', `${path}/${deliveryId}/redeliver`);
+  t.equal(reply.status, 200);
+  t.equal(reply.json.data.nextAttemptAt, nextAttemptAt);
+  await api.worker.idle();
+  t.equal(hook.received.length, 1);
+});
+
+t.test('POST test 200: exactly the body of the contract, signed, and what came of it', async (t) => {
+  const api = await eventApi(t);
+  const secret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
+  const hook = await startReceiver((response) => response.writeHead(202).end('ok'));
+  t.teardown(() => hook.close());
+  const id = await api.addWebhook({ url: hook.url, secret });
+  const reply = await api.manage('POST', `/api/v1/webhooks/${id}/test`);
+  t.equal(reply.status, 200);
+  t.match(reply.json.data, { isDelivered: true, statusCode: 202, reply: 'ok', error: null });
+  const [received] = hook.received;
+  t.equal(received?.text, '{"event":"testEndpoint"}');
+  const key = new Webhook(secret);
+  const time = new Date(Number(received?.headers['webhook-timestamp']) * 1_000);
+  t.equal(
+    received?.headers['webhook-signature'],
+    key.sign(String(received?.headers['webhook-id']), time, String(received?.text)),
+  );
+  hook.close();
+  const failed = await api.manage('POST', `/api/v1/webhooks/${id}/test`);
+  t.match(failed.json.data, { isDelivered: false, statusCode: null, error: 'The connection was refused' });
+});
+
+t.test('POST test 400 and 409: Discord, and one at a time', async (t) => {
+  const api = await eventApi(t);
+  const discord = await api.addWebhook({ url: 'https://discord.com/api/webhooks/1/x' });
+  t.equal((await api.manage('POST', `/api/v1/webhooks/${discord}/test`)).status, 400);
+  const hook = await startReceiver(() => {});
+  t.teardown(() => hook.close());
+  const id = await api.addWebhook({ url: hook.url });
+  const first = api.manage('POST', `/api/v1/webhooks/${id}/test`);
+  while (hook.received.length === 0) await new Promise(setImmediate);
+  t.equal((await api.manage('POST', `/api/v1/webhooks/${id}/test`)).status, 409);
+  t.match((await first).json.data, { isDelivered: false, error: /^No answer within/ });
+});
