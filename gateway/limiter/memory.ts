@@ -8,7 +8,6 @@
  */
 import type { Clock, Millis } from '#gateway/clock.ts';
 import {
-  type Bucket,
   type Charge,
   effectiveLimit,
   type Limiter,
@@ -36,7 +35,36 @@ export interface MemoryLimiterOptions {
 
 interface Window {
   id: number;
-  counts: Map<string, number>;
+  counts: BoundedMap<number>;
+}
+
+/** Forgets the oldest entry when a new one finds it full. */
+class BoundedMap<V> {
+  readonly #max: number;
+  readonly #entries = new Map<string, V>();
+  /** Kept between uses: a fresh one walks over every gap that earlier deletions left, up to a million of them. */
+  #oldest: MapIterator<string> | undefined;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get(key: string): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: string, value: V): void {
+    if (this.#entries.size >= this.#max && !this.#entries.has(key)) {
+      this.#oldest ??= this.#entries.keys();
+      const oldest = this.#oldest.next();
+      if (!oldest.done) this.#entries.delete(oldest.value);
+    }
+    this.#entries.set(key, value);
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
 }
 
 export class MemoryLimiter implements Limiter {
@@ -45,7 +73,7 @@ export class MemoryLimiter implements Limiter {
   readonly #countersMax: number;
   readonly #degraded: boolean;
   readonly #windows = new Map<Millis, Window>();
-  readonly #proven = new Map<string, Millis>();
+  readonly #proven = new BoundedMap<Millis>(PROVEN_MAX);
 
   constructor(options: MemoryLimiterOptions) {
     this.#clock = options.clock;
@@ -80,7 +108,9 @@ export class MemoryLimiter implements Limiter {
     if (admitted === 1) {
       for (const [i, bucket] of charge.buckets.entries()) {
         const count = used[i] ?? 0;
-        if (count >= 0 && count < effectiveLimit(bucket.policy, divisor)) this.#set(bucket, count + 1, now);
+        const { key, policy } = bucket;
+        if (count >= 0 && count < effectiveLimit(policy, divisor))
+          this.#window(policy.windowMs, now).counts.set(key, count + 1);
       }
     }
     // The fallback must leave no memory behind that outlives the outage.
@@ -92,13 +122,11 @@ export class MemoryLimiter implements Limiter {
     const now = this.#clock();
     proof.provenUntil = now + PROVEN_LOCALLY_MS;
     this.#proven.delete(proof.proofKey);
-    if (this.#proven.size >= PROVEN_MAX) dropOldest(this.#proven);
     this.#proven.set(proof.proofKey, now + PROVEN_IN_STORE_MS);
   }
 
   async close(): Promise<void> {
     this.#windows.clear();
-    this.#proven.clear();
   }
 
   #isProven(proof: Proof, now: Millis): boolean {
@@ -112,25 +140,12 @@ export class MemoryLimiter implements Limiter {
     const id = Math.floor(now / windowMs);
     let window = this.#windows.get(windowMs);
     if (window === undefined) {
-      window = { id, counts: new Map() };
+      window = { id, counts: new BoundedMap(this.#countersMax) };
       this.#windows.set(windowMs, window);
     } else if (window.id !== id) {
       window.id = id;
-      window.counts = new Map();
+      window.counts = new BoundedMap(this.#countersMax);
     }
     return window;
-  }
-
-  #set(bucket: Bucket, count: number, now: Millis): void {
-    const { counts } = this.#window(bucket.policy.windowMs, now);
-    if (count === 1 && counts.size >= this.#countersMax) dropOldest(counts);
-    counts.set(bucket.key, count);
-  }
-}
-
-function dropOldest<K, V>(map: Map<K, V>): void {
-  for (const key of map.keys()) {
-    map.delete(key);
-    return;
   }
 }
