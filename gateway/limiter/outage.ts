@@ -3,14 +3,14 @@
  *
  * A check that fails is decided at once by each policy's `onStoreFailure`: `deny` refuses with 503, `allow` does not
  * count, `local` counts in this process against limit ÷ last known replicas. After repeated failures, or one lost
- * connection, the circuit opens: requests no longer wait for the store at all, while a probe asks every 250 ms whether
- * it takes writes again. The first good probe closes the circuit; nothing has to be restarted. Beginning and end of an
- * outage are each logged once.
+ * connection, the circuit opens: requests no longer wait for the store at all, while a heartbeat asks every 250 ms
+ * whether it takes writes again. The first good one closes the circuit; nothing has to be restarted. It has also brought
+ * salt and replicas back to a store that lost them. Beginning and end of an outage are each logged once.
  */
 import type { Clock, Millis } from '#gateway/clock.ts';
 import { Charge, type Limiter, type Proof, type Waiter } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
-import { RedisLimiter, type StoreFailure } from './redis.ts';
+import { type Asked, RedisLimiter, type StoreFailure } from './redis.ts';
 
 export interface OutageLog {
   warn(fields: object, message: string): void;
@@ -42,6 +42,12 @@ export interface StoreStats {
 const FAILURES_TO_OPEN = 3;
 const PROBE_MS: Millis = 250;
 const HEARTBEAT_MS: Millis = 5000;
+const HEARTBEAT_TIMEOUT_MS: Millis = 2000;
+/**
+ * So many heartbeats in a row must have heard of fewer replicas before that is believed: after an outage the store knows
+ * only those who were quicker than we, and the next outage may begin before it has heard of the others.
+ */
+const FEWER_HEARD_TO_BELIEVE = 3;
 
 const NOTHING_COUNTED = {
   buckets: [],
@@ -65,6 +71,8 @@ export class GuardedLimiter implements Limiter {
   };
   #failuresInRow = 0;
   #replicas = 1;
+  #fewerHeard = 0;
+  #closed = false;
   #degraded = 0;
   #degradedBefore = 0;
   #openSince: Millis | null = null;
@@ -79,7 +87,7 @@ export class GuardedLimiter implements Limiter {
       clock: options.clock,
       budgetMs: options.budgetMs,
       replica: options.replica,
-      onFailure: (charge, waiters, failure, cause) => this.#onFailure(charge, waiters, failure, cause),
+      onFailure: (asked, failure, cause) => this.#onFailure(asked, failure, cause),
       onSuccess: () => {
         this.#failuresInRow = 0;
       },
@@ -98,12 +106,12 @@ export class GuardedLimiter implements Limiter {
    */
   async connect(): Promise<string> {
     await this.#store.connect();
-    const { replicas, salt } = await this.#store.heartbeat(this.#salt);
+    const { replicas, salt } = await this.#store.heartbeat(this.#salt, HEARTBEAT_TIMEOUT_MS);
     this.#replicas = Math.max(1, replicas);
     this.#salt = salt;
     this.#heartbeatTimer = setInterval(() => {
       // A missed heartbeat changes nothing: replicas stay as last known, and checks notice an outage themselves.
-      this.#heartbeat().catch(() => undefined);
+      this.#heartbeat(HEARTBEAT_TIMEOUT_MS).catch(() => undefined);
     }, HEARTBEAT_MS);
     this.#heartbeatTimer.unref();
     return this.#salt;
@@ -128,27 +136,35 @@ export class GuardedLimiter implements Limiter {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     clearInterval(this.#probeTimer);
     clearInterval(this.#heartbeatTimer);
     await this.#store.close();
     await this.#fallback.close();
   }
 
-  async #heartbeat(): Promise<void> {
-    const { replicas, salt } = await this.#store.heartbeat(this.#salt);
-    this.#replicas = Math.max(1, replicas);
+  async #heartbeat(budgetMs: Millis): Promise<void> {
+    const { replicas, salt } = await this.#store.heartbeat(this.#salt, budgetMs);
+    this.#fewerHeard = replicas < this.#replicas ? this.#fewerHeard + 1 : 0;
+    if (this.#fewerHeard === 0 || this.#fewerHeard >= FEWER_HEARD_TO_BELIEVE) {
+      this.#replicas = replicas;
+      this.#fewerHeard = 0;
+    }
     if (salt === this.#salt) return;
     this.#salt = salt;
     this.#options.onSalt(salt);
   }
 
-  #onFailure(charge: Charge, waiters: readonly Waiter[], failure: StoreFailure, cause: Error): void {
-    this.#failures[failure] += waiters.length;
+  #onFailure(asked: readonly Asked[], failure: StoreFailure, cause: Error): void {
+    for (const { waiters } of asked) this.#failures[failure] += waiters.length;
     this.#failuresInRow++;
-    if (this.#openSince === null && (failure === 'disconnected' || this.#failuresInRow >= FAILURES_TO_OPEN)) {
+    const mayOpen = this.#openSince === null && !this.#closed;
+    if (mayOpen && (failure === 'disconnected' || this.#failuresInRow >= FAILURES_TO_OPEN)) {
       this.#open(failure, cause);
     }
-    for (const waiter of waiters) this.#decideAlone(charge, waiter);
+    for (const { charge, waiters } of asked) {
+      for (const waiter of waiters) this.#decideAlone(charge, waiter);
+    }
   }
 
   #decideAlone(charge: Charge, waiter: Waiter): void {
@@ -178,8 +194,7 @@ export class GuardedLimiter implements Limiter {
     this.#probeTimer = setInterval(() => {
       if (probing) return;
       probing = true;
-      this.#store
-        .probe()
+      this.#heartbeat(this.#options.budgetMs)
         .then(
           () => this.#close(),
           // Still away: the next probe asks again.
@@ -192,7 +207,7 @@ export class GuardedLimiter implements Limiter {
   }
 
   #close(): void {
-    if (this.#openSince === null) return;
+    if (this.#openSince === null || this.#closed) return;
     const outageMs = Math.round(this.#options.clock() - this.#openSince);
     this.#openSince = null;
     this.#failuresInRow = 0;

@@ -29,17 +29,12 @@ export interface RedisLimiterOptions {
   readonly budgetMs: Millis;
   /** Name of this process among the replicas. */
   readonly replica: string;
-  /** A check could not be made. Called once per charge with everyone who waits for it. */
-  readonly onFailure: (
-    charge: Charge,
-    waiters: readonly Waiter[],
-    failure: StoreFailure,
-    cause: Error,
-  ) => void;
+  /** A check could not be made. Called once per call of the store, with everyone who waits for its answer. */
+  readonly onFailure: (asked: readonly Asked[], failure: StoreFailure, cause: Error) => void;
   readonly onSuccess: () => void;
 }
 
-interface Asked {
+export interface Asked {
   readonly charge: Charge;
   readonly waiters: readonly Waiter[];
 }
@@ -55,6 +50,8 @@ interface Scripts {
 const KEYS_PER_SCRIPT_MAX = 200;
 const RECONNECT_MS_MAX: Millis = 1000;
 const CONNECT_TIMEOUT_MS: Millis = 2000;
+/** A connection on which nothing comes for so long while something is asked is dead, even if nobody has closed it. */
+const SILENCE_MS_MAX: Millis = 2000;
 const REPLICA_SILENT_SECONDS = 15;
 
 /**
@@ -71,15 +68,14 @@ return { redis.call('ZCARD', KEYS[1]), ARGV[2] ~= '' and redis.call('GET', KEYS[
 `;
 const REPLICAS_KEY = 'fg:{control}:replicas';
 const SALT_KEY = 'fg:{control}:salt';
-const PROBE_KEY = 'fg:{control}:probe';
 
 export class RedisLimiter {
   readonly #options: RedisLimiterOptions;
   readonly #redis: Redis;
   readonly #scripts: Scripts;
   #pending: Charge[] = [];
-  /** Why the connection is down, for the log. */
-  #lastError: Error = new Error('not connected yet');
+  /** Why the connection is down, for the log; null until something goes wrong. */
+  #lastError: Error | null = null;
 
   /** @param url redis://, or rediss:// for TLS */
   constructor(url: string, options: RedisLimiterOptions) {
@@ -87,12 +83,14 @@ export class RedisLimiter {
     this.#redis = new Redis(url, {
       lazyConnect: true,
       connectTimeout: CONNECT_TIMEOUT_MS,
+      socketTimeout: Math.max(SILENCE_MS_MAX, 2 * options.budgetMs),
+      maxLoadingRetryTime: RECONNECT_MS_MAX,
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
       retryStrategy: (attempt) => Math.min(25 * 2 ** Math.min(attempt, 6), RECONNECT_MS_MAX),
       // After a failover the old primary answers READONLY: look for the new one.
-      reconnectOnError: (error) => error.message.startsWith('READONLY'),
+      reconnectOnError: (error) => /\bREADONLY\b/.test(error.message),
     });
     this.#redis.defineCommand('spend', { lua: SPEND_SCRIPT });
     this.#redis.defineCommand('heartbeat', { lua: HEARTBEAT_SCRIPT });
@@ -104,18 +102,19 @@ export class RedisLimiter {
 
   /** @throws the reason why the store cannot be reached */
   async connect(): Promise<void> {
-    try {
-      await this.#redis.connect();
-    } catch (error) {
-      const cause = this.#lastError.message === 'not connected yet' ? error : this.#lastError;
-      this.#redis.disconnect();
-      throw cause;
-    }
+    const refused = await this.#redis.connect().then(
+      // The library calls itself ready also where the server refused the database of the URL, and then uses another.
+      () => this.#lastError,
+      (error: Error) => this.#lastError ?? error,
+    );
+    if (refused === null) return;
+    this.#redis.disconnect();
+    throw refused;
   }
 
   spend(charge: Charge, waiter: Waiter): void {
     if (this.#redis.status !== 'ready') {
-      this.#options.onFailure(charge, [waiter], 'disconnected', this.#lastError);
+      this.#options.onFailure([{ charge, waiters: [waiter] }], 'disconnected', this.#whyDown());
       return;
     }
     if (charge.waiters.push(waiter) > 1) return;
@@ -129,22 +128,20 @@ export class RedisLimiter {
       this.#redis.set(proof.proofKey, '1', 'PX', PROVEN_IN_STORE_MS).catch(noted);
   }
 
-  /** Does the store take writes again? Within the budget, else an error. */
-  async probe(): Promise<void> {
-    if (this.#redis.status !== 'ready') throw this.#lastError;
-    await within(this.#options.budgetMs, this.#redis.set(PROBE_KEY, this.#options.replica, 'PX', 10_000));
-  }
-
   /**
-   * Tells the store that this replica lives.
+   * Tells the store that this replica lives. It is a script that writes, so it also tells whether checks can be made.
    *
    * @param salt kept there when none is kept yet; '' when the salt is configured and none of the store's business
    * @returns how many replicas live, and the salt that they share
+   * @throws what keeps the store from answering, or from answering in time
    */
-  async heartbeat(salt: string): Promise<{ readonly replicas: number; readonly salt: string }> {
-    if (this.#redis.status !== 'ready') throw this.#lastError;
+  async heartbeat(
+    salt: string,
+    budgetMs: Millis,
+  ): Promise<{ readonly replicas: number; readonly salt: string }> {
+    if (this.#redis.status !== 'ready') throw this.#whyDown();
     const call = this.#scripts.heartbeat(2, [REPLICAS_KEY, SALT_KEY, this.#options.replica, salt]);
-    const [replicas, shared] = await within(CONNECT_TIMEOUT_MS, call);
+    const [replicas, shared] = await within(budgetMs, call);
     return { replicas, salt: shared };
   }
 
@@ -157,6 +154,10 @@ export class RedisLimiter {
     this.#redis.disconnect();
   }
 
+  #whyDown(): Error {
+    return this.#lastError ?? new Error('the connection is closed');
+  }
+
   #flush(): void {
     const charges = this.#pending;
     this.#pending = [];
@@ -164,7 +165,7 @@ export class RedisLimiter {
     let keys = 0;
     for (const charge of charges) {
       const need = charge.buckets.length + (charge.proof === null ? 0 : 1);
-      if (keys + need > KEYS_PER_SCRIPT_MAX) {
+      if (keys > 0 && keys + need > KEYS_PER_SCRIPT_MAX) {
         this.#ask(asked);
         asked = [];
         keys = 0;
@@ -184,7 +185,7 @@ export class RedisLimiter {
     const fail = (failure: StoreFailure, cause: Error): void => {
       if (settled) return;
       settled = true;
-      for (const { charge, waiters } of asked) onFailure(charge, waiters, failure, cause);
+      onFailure(asked, failure, cause);
     };
     const timer = setTimeout(() => {
       // After a stall of our own loop the answer may lie in the socket already: look there before giving up.
@@ -257,9 +258,12 @@ export class RedisLimiter {
   }
 }
 
+/** Redis 6 quotes the reply that stopped a script somewhere in its own; from 7 on the reply begins with it. */
 function kindOf(error: Error): StoreFailure {
-  if (error.message.startsWith('OOM')) return 'out-of-memory';
-  return /closed|ECONN|EPIPE|offline|Stream isn't writeable/i.test(error.message) ? 'disconnected' : 'error';
+  if (/\bOOM\b/.test(error.message)) return 'out-of-memory';
+  return /closed|ECONN|EPIPE|Stream isn't writeable|max retries per request/i.test(error.message)
+    ? 'disconnected'
+    : 'error';
 }
 
 /** For what may fail without consequence: the next attempt or the store's own expiry repairs it. */

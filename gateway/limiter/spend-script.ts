@@ -11,7 +11,8 @@
  *
  * A counter's value is the number of its window (modulo 2^20) times 2^32 plus the count, so a value of an earlier
  * window is recognised as such whatever Redis thinks of the key's expiry at that very millisecond. The expiry only
- * collects garbage.
+ * collects garbage, and a second late: from Redis 7.2 on, expiry goes by the moment at which the script began, so at the
+ * end of a window that TIME ends a counter could otherwise be gone before it.
  */
 export const SPEND_SCRIPT = `
 local time = redis.call('TIME')
@@ -61,7 +62,7 @@ end
 for i = 1, counters do
   if used[i] > before[i] then
     if before[i] == 0 then
-      redis.call('SET', KEYS[i], string.format('%.0f', bases[i] + used[i]), 'PX', windows[i] - now % windows[i])
+      redis.call('SET', KEYS[i], string.format('%.0f', bases[i] + used[i]), 'PX', windows[i] - now % windows[i] + 1000)
     else
       redis.call('INCRBY', KEYS[i], used[i] - before[i])
     end

@@ -1,4 +1,6 @@
 /** When Redis is gone, slow or full: the stated rule at once, within the budget, and back again by itself. */
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { GuardedLimiter, type GuardedLimiterOptions } from '#gateway/limiter/outage.ts';
@@ -31,6 +33,39 @@ async function guarded(t: Test, url: string, more: Partial<GuardedLimiterOptions
 let count = 0;
 const chargeOf = (limit: number, onStoreFailure: OnStoreFailure): Charge =>
   new Charge([bucket(policy('p', limit, 60, { onStoreFailure }), `outage-${++count}`)], null);
+
+/** In front of a store: its connections can fall silent, as when a host vanishes. Nothing is closed, nothing passes. */
+async function startRelay(t: Test, port: number): Promise<{ url: string; silence(): void }> {
+  const open = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(port, '127.0.0.1');
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      open.add(from);
+      from.on('error', () => to.destroy());
+      from.on('close', () => to.destroy());
+      from.pipe(to);
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    for (const socket of open) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  return {
+    url: `redis://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    silence() {
+      for (const socket of open) {
+        socket.unpipe();
+        socket.pause();
+      }
+    },
+  };
+}
 
 /** Asks until the predicate holds; the deadline is generous, the usual time a fraction of it. */
 async function eventually(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
@@ -184,4 +219,128 @@ t.test('an unreachable store is an error at connect, with its reason', async (t)
   });
   t.teardown(() => limiter.close());
   await t.rejects(limiter.connect(), /ECONNREFUSED/);
+});
+
+t.test('a connection that has died without a word is given up, and a new one recovers', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const relay = await startRelay(t, redis.port);
+  const { limiter } = await guarded(t, relay.url);
+  t.match(await spend(limiter, chargeOf(10, 'local')), { spent: { degraded: false } });
+  relay.silence();
+  await eventually('noticed', async () => {
+    t.match(await spend(limiter, chargeOf(10, 'local')), { kind: 'spent' });
+    return !limiter.stats().available;
+  });
+  await eventually('recovered over a new connection', () => limiter.stats().available);
+  t.match(await spend(limiter, chargeOf(10, 'local')), { spent: { degraded: false } });
+});
+
+t.test('one late answer is one failure, however many waited for it', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { limiter } = await guarded(t, redis.url);
+  t.match(await spend(limiter, chargeOf(10, 'local')), { spent: { degraded: false } });
+  redis.freeze();
+  t.teardown(() => redis.thaw());
+  const answers = await Promise.all(Array.from({ length: 9 }, () => spend(limiter, chargeOf(10, 'local'))));
+  t.equal(answers.length, 9);
+  t.match(limiter.stats(), { available: true, failures: { timeout: 9 } });
+});
+
+t.test('a connection lost with checks on the way is told apart from a fault', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { limiter, log } = await guarded(t, redis.url, { budgetMs: 5000 });
+  redis.freeze();
+  const waiting = Promise.all(Array.from({ length: 5 }, () => spend(limiter, chargeOf(10, 'local'))));
+  await delay(1);
+  await redis.kill();
+  t.equal((await waiting).length, 5, 'all are answered');
+  t.match(limiter.stats(), { available: false, failures: { disconnected: 5, error: 0 } });
+  t.equal(log.length, 1);
+});
+
+t.test('after its end a limiter still answers, tells of no outage and leaves no probe behind', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { limiter, log } = await guarded(t, redis.url);
+  await limiter.close();
+  t.match(await spend(limiter, chargeOf(10, 'local')), { kind: 'spent', spent: { degraded: true } });
+  t.strictSame(log, []);
+  t.equal(limiter.stats().available, true);
+});
+
+t.test(
+  'a store that comes back empty gets its salt and its replicas back before it decides again',
+  async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const salts: string[] = [];
+    const { limiter } = await guarded(t, redis.url, { onSalt: (salt) => salts.push(salt) });
+    await guarded(t, redis.url);
+    await guarded(t, redis.url);
+    const { limiter: last } = await guarded(t, redis.url);
+    t.equal(last.stats().replicas, 4);
+    await redis.kill();
+    await eventually('noticed', async () => {
+      await spend(last, chargeOf(1, 'local'));
+      return !last.stats().available;
+    });
+    await redis.restart();
+    await eventually('recovered', () => last.stats().available);
+    t.equal(await redis.client.get('fg:{control}:salt'), 'salt');
+    t.equal(last.stats().replicas, 4, 'those that have not been heard again yet still have their share');
+
+    await t.test('where another salt is kept by then, all take that one', async (t) => {
+      await redis.kill();
+      await eventually('noticed', async () => {
+        await spend(limiter, chargeOf(1, 'local'));
+        return !limiter.stats().available;
+      });
+      await redis.restart();
+      await redis.client.set('fg:{control}:salt', 'of a newcomer');
+      await eventually('adopted', () => salts.length > 0);
+      t.strictSame(salts, ['of a newcomer']);
+    });
+  },
+);
+
+t.test('what the store refuses to every script keeps the circuit open', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { limiter, log } = await guarded(t, redis.url);
+  await redis.client.acl('SETUSER', 'default', '-evalsha', '-eval');
+  for (let i = 0; i < 5; i++) t.match(await spend(limiter, chargeOf(10, 'local')), { kind: 'spent' });
+  t.equal(limiter.stats().available, false);
+  for (let i = 0; i < 15; i++) {
+    await delay(50);
+    t.match(await spend(limiter, chargeOf(10, 'local')), { spent: { degraded: true } });
+  }
+  t.equal(log.length, 1, 'one line, not one for every probe');
+  await redis.client.acl('SETUSER', 'default', '+@all');
+  await eventually('recovered', () => limiter.stats().available);
+});
+
+t.test('a store that cannot be used as asked is an error at connect, with its reason', async (t) => {
+  const redis = await startRedis(['--requirepass', 'right', '--databases', '4']);
+  t.teardown(() => redis.close());
+  const mute = createServer((socket) => socket.on('error', () => socket.destroy()));
+  mute.listen(0, '127.0.0.1');
+  await once(mute, 'listening');
+  t.teardown(() => mute.close());
+  const address = mute.address();
+  const cases: readonly (readonly [string, string, RegExp])[] = [
+    ['no password', `redis://127.0.0.1:${redis.port}`, /NOAUTH/],
+    ['a wrong password', `redis://:wrong@127.0.0.1:${redis.port}`, /WRONGPASS/],
+    ['a database it does not have', `redis://:right@127.0.0.1:${redis.port}/7`, /DB index is out of range/],
+    [
+      'it accepts and says nothing',
+      `redis://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+      /did(?:n't| not) (?:receive|answer)/,
+    ],
+  ];
+  for (const [what, url, reason] of cases) await t.rejects(guarded(t, url), reason, what);
+  const { limiter } = await guarded(t, `redis://:right@127.0.0.1:${redis.port}/3`);
+  t.match(await spend(limiter, chargeOf(10, 'local')), { spent: { degraded: false } });
 });
