@@ -1,0 +1,179 @@
+/** An accepted mail is a sent mail: against a real SMTP server that refuses, forgets and hangs up. */
+import { pino } from 'pino';
+import t from 'tap';
+import { openDatabase } from '#api/db/database.ts';
+import { migrate } from '#api/db/migrate.ts';
+import { ATTEMPTS_MAX, type Mail, MailRefused, type MailTransport, pauseAfter } from '#api/mail/mail.ts';
+import { createMailer } from '#api/mail/mailer.ts';
+import { createSmtpTransport } from '#api/mail/smtp.ts';
+import { countingRandom } from '#test/support/api-app.ts';
+import { testClock } from '#test/support/clock.ts';
+import type { Owner } from '#test/support/gateway.ts';
+import { startMailServer } from '#test/support/smtp.ts';
+
+const from = { name: 'Flóodgate', address: 'from@example.com' };
+const mail: Mail = {
+  kind: 'test',
+  to: 'to@example.com',
+  subject: 'Grüße',
+  body: 'Hello ünivérse\n\nhttps://x.example/?a=b\n',
+};
+
+async function setUp(t: Owner, transport: MailTransport | null) {
+  const db = openDatabase({ kind: 'memory' });
+  t.teardown(() => db.destroy());
+  const clock = testClock();
+  await migrate(db, clock.now);
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const mailer = createMailer({ db, transport, clock: clock.now, random: countingRandom(), log });
+  t.teardown(() => mailer.close());
+  const row = () => db.selectFrom('mailOutbox').selectAll().executeTakeFirstOrThrow();
+  return { db, clock, mailer, row, lines };
+}
+
+async function withServer(t: Owner) {
+  const server = await startMailServer();
+  t.teardown(() => server.close());
+  return { server, ...(await setUp(t, createSmtpTransport(server.url, from))) };
+}
+
+t.test('sent once, as it was accepted, and its text is then forgotten', async (t) => {
+  const { server, mailer, db, row, lines } = await withServer(t);
+  await mailer.accept(db, { ...mail, replyTo: 'reply@example.com' });
+  await mailer.sendDue();
+  await mailer.sendDue();
+  t.equal(server.mails.length, 1);
+  const received = server.mails[0];
+  t.match(received, { from: 'from@example.com', to: ['to@example.com'] });
+  t.equal(received?.text.replaceAll('\r\n', '\n').trimEnd(), mail.body.trimEnd());
+  t.match(received?.headers, { 'reply-to': 'reply@example.com', 'auto-submitted': 'auto-generated' });
+  t.match(await row(), { status: 'sent', body: '', attempts: 1, lastError: null });
+  t.notMatch(JSON.stringify(lines), /to@example\.com|universe|x\.example/, 'nothing of it is in the log');
+});
+
+t.test('not accepted, not sent: a transaction that fails takes its mail with it', async (t) => {
+  const { server, mailer, db } = await withServer(t);
+  const failed = db.transaction().execute(async (trx) => {
+    await mailer.accept(trx, mail);
+    throw new Error('no');
+  });
+  await t.rejects(failed);
+  await mailer.sendDue();
+  t.equal(server.mails.length, 0);
+});
+
+t.test('a server that is busy is tried again, later each time, with the same Message-ID', async (t) => {
+  const { server, mailer, db, clock, row } = await withServer(t);
+  server.refuse(451, 421);
+  await mailer.accept(db, mail);
+  const pauses: number[] = [];
+  for (let i = 0; i < 2; i++) {
+    await mailer.sendDue();
+    const { status, nextAttemptAt, lastError } = await row();
+    t.equal(status, 'pending');
+    t.match(lastError, /^E\w+ 4\d\d$/);
+    const pause = Date.parse(nextAttemptAt) - clock.now();
+    pauses.push(pause);
+    await mailer.sendDue();
+    t.equal((await row()).attempts, i + 1, 'not before the pause is over');
+    clock.advance(pause);
+  }
+  const [first = 0, second = 0] = pauses;
+  t.ok(first >= 15_000 && first <= 30_000, `${first}`);
+  t.ok(second >= 30_000 && second <= 60_000, `${second}`);
+  await mailer.sendDue();
+  t.equal(server.mails.length, 1);
+  t.equal(server.mails[0]?.headers['message-id'], `<${(await row()).id}@example.com>`);
+});
+
+t.test('a mail that will never be taken is parked at once', async (t) => {
+  const { server, mailer, db, row, lines } = await withServer(t);
+  server.refuse(550);
+  await mailer.accept(db, mail);
+  await mailer.sendDue();
+  t.match(await row(), { status: 'parked', attempts: 1, lastError: /550/ });
+  t.ok(lines.some(({ level, msg }) => level === 50 && /parked/.test(String(msg))));
+});
+
+t.test('attempts are bounded, then it is parked; a login that fails is no verdict on a mail', async (t) => {
+  let attempts = 0;
+  const { mailer, db, clock, row } = await setUp(t, {
+    send: async () => {
+      attempts += 1;
+      throw new Error('EAUTH 535');
+    },
+    close: () => undefined,
+  });
+  await mailer.accept(db, mail);
+  for (let i = 0; i < ATTEMPTS_MAX + 5; i++) {
+    await mailer.sendDue();
+    clock.advance(7 * 60 * 60 * 1000);
+  }
+  t.equal(attempts, ATTEMPTS_MAX);
+  t.match(await row(), { status: 'parked', lastError: 'EAUTH 535' });
+  await db.updateTable('mailOutbox').set({ status: 'pending', attempts: 0 }).execute();
+  await mailer.sendDue();
+  t.equal(attempts, ATTEMPTS_MAX + 1, 'the operator has it tried again');
+});
+
+t.test('two processes do not send one mail twice; one that dies leaves its mail to the other', async (t) => {
+  let release = (): void => undefined;
+  const stuck = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const sent: string[] = [];
+  const { mailer, db, clock } = await setUp(t, { send: () => stuck, close: () => undefined });
+  const transport: MailTransport = { send: async ({ id }) => void sent.push(id), close: () => undefined };
+  const other = createMailer({
+    db,
+    transport,
+    clock: clock.now,
+    random: countingRandom(),
+    log: pino({ level: 'silent' }),
+  });
+  t.teardown(() => other.close());
+  await mailer.accept(db, mail);
+  const dying = mailer.sendDue();
+  // The lease is in the table once another query gets its turn behind it.
+  await db.selectFrom('mailOutbox').selectAll().execute();
+  await other.sendDue();
+  t.strictSame(sent, [], 'leased to the first');
+  clock.advance(3 * 60_000);
+  await other.sendDue();
+  t.equal(sent.length, 1, 'the lease is over');
+  release();
+  await dying;
+});
+
+t.test(
+  'without a server mails wait, said without their contents, and are forgotten after a month',
+  async (t) => {
+    const { mailer, db, clock, row, lines } = await setUp(t, null);
+    await mailer.accept(db, mail);
+    await mailer.sendDue();
+    t.match(await row(), { status: 'pending', attempts: 0, body: mail.body });
+    t.equal(lines.length, 1);
+    t.match(lines[0], { msg: /SMTP_URL is unset/, kind: 'test', mailId: String });
+    t.notMatch(JSON.stringify(lines), /to@example\.com|Hello/);
+    clock.advance(31 * 24 * 60 * 60 * 1000);
+    await mailer.sendDue();
+    t.strictSame(await db.selectFrom('mailOutbox').selectAll().execute(), []);
+  },
+);
+
+t.test('an address is one address, whatever it looks like', async (t) => {
+  const { server, mailer, db } = await withServer(t);
+  await mailer.accept(db, { ...mail, to: 'a@example.com', subject: 'x\r\nBcc: victim@example.com' });
+  await mailer.sendDue();
+  t.strictSame(server.mails[0]?.to, ['a@example.com']);
+  t.notOk('bcc' in (server.mails[0]?.headers ?? {}));
+});
+
+t.test('pauses: doubled, spread over a half, never beyond six hours', async (t) => {
+  t.equal(pauseAfter(1, 0), 15_000);
+  t.equal(pauseAfter(1, 1), 30_000);
+  t.equal(pauseAfter(2, 1), 60_000);
+  t.equal(pauseAfter(60, 1), 6 * 60 * 60 * 1000);
+  t.ok(new MailRefused('x', null) instanceof Error);
+});
