@@ -37,6 +37,7 @@ import { v2ResponseRoutes } from '#api/resources/v2/response-routes.ts';
 import { v3SmallRoutes } from '#api/resources/v3/small-routes.ts';
 import { v3SurveyRoutes } from '#api/resources/v3/survey-routes.ts';
 import { webhookRoutes } from '#api/resources/webhooks/routes.ts';
+import { segmentRoutes } from '#api/resources/segments/routes.ts';
 import type { Context } from './context.ts';
 import { BODY_BYTES_MAX } from './errors.ts';
 import { newUuid } from './ids.ts';
@@ -108,6 +109,7 @@ export async function buildApp(context: Context, logger: FastifyBaseLogger): Pro
   await app.register(v3SmallRoutes, { context });
   await app.register(userRoutes, { context });
   await app.register(legacyUserRoutes, { context });
+  await app.register(segmentRoutes, { context });
   routes.refuseOtherMethods();
   await app.ready();
   return app;

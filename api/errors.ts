@@ -33,6 +33,7 @@ export type ResourceType =
   | 'Contact'
   | 'Person'
   | 'Webhook'
+  | 'Segment'
   | 'Delivery'
   | 'Organization'
   | 'API Key'

@@ -25,6 +25,7 @@ const idOf = async (url: string, body: Record<string, unknown>): Promise<string>
 const action = { ...ofWorkspace, name: 'Act', type: 'code', key: 'act' };
 const actionId = await idOf(`${management}/action-classes`, action);
 const keyId = await idOf(`${management}/contact-attribute-keys`, { key: 'hostile', type: 'custom' });
+const segmentId = await idOf(`${management}/segments`, { title: 'Hostile' });
 const classId = await idOf(`${management}/attribute-classes`, { name: 'Hostile', type: 'code' });
 await api.client('POST', `/api/v1/client/${workspaceId}/user`, { userId: 'known' });
 
@@ -51,6 +52,8 @@ const writes: readonly (readonly ['POST' | 'PUT', string, Record<string, unknown
   ['PUT', `${management}/contact-attribute-keys/${keyId}`, { name: 'Hostile' }],
   ['POST', `${management}/attribute-classes`, { ...ofWorkspace, name: 'Hostile 2', type: 'code' }],
   ['PUT', `${management}/attribute-classes/${classId}`, { archived: true }],
+  ['POST', `${management}/segments`, { ...ofWorkspace, title: 'Hostile 2', filters: [] }],
+  ['PUT', `${management}/segments/${segmentId}`, { filters: [] }],
   ['POST', '/api/v1/webhooks', { url: 'https://hooks.example/x', triggers: ['responseCreated'] }],
 ];
 
@@ -120,8 +123,32 @@ const attributes = fc.dictionary(
   fc.oneof(fc.constantFrom('email', 'language', 'userId', 'toString', 'valueOf', 'plan'), fc.string()),
   fc.oneof(fc.string(), fc.boolean(), fc.double(), anything),
 );
+const filter = fc.record({
+  connector: fc.oneof(fc.constantFrom(null, 'and', 'or'), anything),
+  resource: fc.oneof(
+    fc.record({
+      root: fc.oneof(
+        fc.record({
+          type: fc.constantFrom('attribute', 'person', 'segment', 'device', 'surveyInteraction'),
+          contactAttributeKey: fc.constantFrom('plan', 'toString'),
+        }),
+        anything,
+      ),
+      value: fc.oneof(fc.string(), anything),
+      qualifier: fc.record({
+        operator: fc.oneof(
+          fc.constantFrom('equals', 'isBetween', 'userIsIn', 'haveSeen', 'constructor'),
+          anything,
+        ),
+      }),
+    }),
+    anything,
+  ),
+});
 const withParts = fc.record(
   {
+    filters: fc.oneof(fc.array(filter), anything),
+    title: fc.oneof(fc.string(), anything),
     type: fc.constantFrom('noCode', 'code', 'custom'),
     noCodeConfig: fc.oneof(noCodeConfig, anything),
     attributes: fc.oneof(attributes, anything),
@@ -219,13 +246,18 @@ const paths: readonly ((part: string) => readonly ['GET' | 'PUT' | 'DELETE' | 'P
   (part) => ['DELETE', `/api/v1/management/responses/${part}`],
   (part) => ['GET', `/api/v1/management/responses?surveyId=${part}&x=1`],
   (part) => ['GET', `/api/v1/management/surveys/${survey.id}/singleUseIds?limit=${part}x`],
-  ...['contacts', 'people', 'contact-attribute-keys', 'attribute-classes', 'action-classes'].flatMap(
-    (name) => [
-      (part: string) => ['GET', `${management}/${name}/${part}`] as const,
-      (part: string) => ['DELETE', `${management}/${name}/${part}`] as const,
-      (part: string) => ['GET', `${management}/${name}?limit=${part}&skip=${part}`] as const,
-    ],
-  ),
+  ...[
+    'contacts',
+    'people',
+    'contact-attribute-keys',
+    'attribute-classes',
+    'action-classes',
+    'segments',
+  ].flatMap((name) => [
+    (part: string) => ['GET', `${management}/${name}/${part}`] as const,
+    (part: string) => ['DELETE', `${management}/${name}/${part}`] as const,
+    (part: string) => ['GET', `${management}/${name}?limit=${part}&skip=${part}`] as const,
+  ]),
   (part) => ['GET', `/api/v1/webhooks/${part}`],
   (part) => ['DELETE', `/api/v1/webhooks/${part}`],
   (part) => ['POST', `/api/v1/client/${part}/user`],

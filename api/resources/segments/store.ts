@@ -1,6 +1,7 @@
 /** Segments: groups of contacts that surveys are shown to. Every app survey has one, if only a private one for all. */
 import type { Kysely, Selectable } from 'kysely';
 import type { Database, SegmentTable, Timestamp } from '#api/db/schema.ts';
+import type { ListPage } from '#api/list-page.ts';
 
 export interface Segment {
   readonly id: string;
@@ -19,6 +20,7 @@ export async function findSegment(db: Kysely<Database>, id: string): Promise<Seg
   return row === undefined ? null : toSegment(row);
 }
 
+/** @throws the driver's unique violation when the title is taken */
 export async function insertSegment(db: Kysely<Database>, segment: Segment): Promise<void> {
   await db
     .insertInto('segments')
@@ -28,6 +30,74 @@ export async function insertSegment(db: Kysely<Database>, segment: Segment): Pro
       filters: JSON.stringify(segment.filters),
     })
     .execute();
+}
+
+/** Of each workspace by title, which is unique there: the order of the index. */
+export async function listSegments(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+  page: ListPage,
+): Promise<readonly Segment[]> {
+  const rows = await db
+    .selectFrom('segments')
+    .selectAll()
+    .where('workspaceId', 'in', workspaceIds)
+    .orderBy('workspaceId')
+    .orderBy('title')
+    .limit(page.limit)
+    .offset(page.skip)
+    .execute();
+  return rows.map(toSegment);
+}
+
+/** Those that do not belong to one survey. */
+export async function countSharedSegments(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('segments')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('workspaceId', '=', workspaceId)
+    .where('isPrivate', '=', 0)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Segment id -> ids of the surveys that are shown to it, the oldest first; at most `limit` in all. */
+export async function surveysOfSegments(
+  db: Kysely<Database>,
+  segmentIds: readonly string[],
+  limit: number,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rows = await db
+    .selectFrom('surveys')
+    .select(['id', 'segmentId'])
+    .where('segmentId', 'in', segmentIds)
+    .orderBy('createdAt')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  const surveys = new Map<string, string[]>();
+  for (const { id, segmentId } of rows) {
+    if (segmentId !== null) surveys.set(segmentId, [...(surveys.get(segmentId) ?? []), id]);
+  }
+  return surveys;
+}
+
+/**
+ * @returns false when it was deleted meanwhile
+ * @throws the driver's unique violation when the title is taken
+ */
+export async function updateSegment(db: Kysely<Database>, segment: Segment): Promise<boolean> {
+  const { id, title, description, filters, updatedAt } = segment;
+  const { numUpdatedRows } = await db
+    .updateTable('segments')
+    .set({ title, description, filters: JSON.stringify(filters), updatedAt })
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+export async function deleteSegment(db: Kysely<Database>, id: string): Promise<void> {
+  await db.deleteFrom('segments').where('id', '=', id).execute();
 }
 
 /** Deletes the private segment that is titled with the survey's id; a shared one stays. */

@@ -8,7 +8,7 @@ import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
 import { segmentsOf } from '#api/resources/segments/evaluate.ts';
 import type { Device } from '#api/resources/segments/facts.ts';
 import type { Millis } from '#gateway/clock.ts';
-import { listDisplaysOfContact, listResponsesOfContact, listSegments } from './store.ts';
+import { listDisplaysOfContact, listResponsesOfContact, listSegmentFilters } from './store.ts';
 
 /** Of one contact, the newest: so far back SDKs and segment filters look. */
 const DISPLAYS_MAX = 1_000;
@@ -43,7 +43,7 @@ export async function readUserState(
   const { contact, userId, attributes, device } = user;
   const displays = await listDisplaysOfContact(db, contact.id, DISPLAYS_MAX);
   const responses = await listResponsesOfContact(db, contact.id, RESPONSES_MAX);
-  const segments = await listSegments(db, contact.workspaceId, SEGMENTS_MAX);
+  const segments = await listSegmentFilters(db, contact.workspaceId, SEGMENTS_MAX);
   const { language } = attributes;
   return {
     contactId: contact.id,

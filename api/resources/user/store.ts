@@ -41,7 +41,7 @@ export async function listResponsesOfContact(
 const NO_FILTERS = '[]';
 
 /** In the order of their titles, which are unique. */
-export async function listSegments(
+export async function listSegmentFilters(
   db: Kysely<Database>,
   workspaceId: string,
   limit: number,

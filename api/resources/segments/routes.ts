@@ -1,0 +1,197 @@
+/**
+ * Segments on the management API: a route of ours, because the contract reads them with surveys and writes only their
+ * ids, and says what filters mean but not where they come from. Needs a key; rights go by method.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Kysely } from 'kysely';
+import { Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { workspacesWith } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import { isUniqueViolation } from '#api/db/database.ts';
+import type { Database } from '#api/db/schema.ts';
+import { badRequest, conflict, forbidden, invalidFields, notFound } from '#api/errors.ts';
+import { newId } from '#api/ids.ts';
+import { ListQuery, pageOf } from '#api/list-page.ts';
+import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { workspaceRow } from '#api/workspace-row.ts';
+import { leadsBack, referencesOf } from './circle.ts';
+import { compileFilters } from './filters.ts';
+import { NewSegment, SegmentChange, SegmentReply } from './schema.ts';
+import {
+  countSharedSegments,
+  deleteSegment,
+  findSegment,
+  insertSegment,
+  listSegments,
+  type Segment,
+  surveysOfSegments,
+  updateSegment,
+} from './store.ts';
+
+/** A page: each has up to 500 filters. */
+const LIST_MAX = 500;
+/** Of one workspace, those that surveys share. */
+const SHARED_MAX = 500;
+/** All of a workspace, those of surveys included, when references are followed. */
+const ALL = { limit: 10_000, skip: 0 };
+/** Contract management-api.md §3.11. */
+const SURVEYS_MAX = 500;
+
+const Params = Type.Object({ segmentId: Type.String() });
+const one = { 200: Type.Object({ data: SegmentReply }) };
+
+type Complete = Segment & { readonly environmentId: string };
+
+export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random, states } = context;
+  const url = '/api/v1/management/segments';
+  const oneUrl = `${url}/:segmentId`;
+  const segments = workspaceRow({ db, type: 'Segment', param: 'segmentId', find: findSegment });
+
+  const withSurveys = async (found: readonly Complete[]) => {
+    const surveys = await surveysOfSegments(
+      db,
+      found.map(({ id }) => id),
+      SURVEYS_MAX * Math.max(found.length, 1),
+    );
+    return found.map((segment) => ({
+      ...segment,
+      surveys: (surveys.get(segment.id) ?? []).slice(0, SURVEYS_MAX),
+    }));
+  };
+  const toReply = async (segment: Complete) => {
+    const [complete] = await withSurveys([segment]);
+    if (complete === undefined) throw new Error('A segment came back without itself');
+    return { data: complete };
+  };
+
+  app.get(
+    url,
+    {
+      schema: { querystring: ListQuery, response: { 200: Type.Object({ data: Type.Array(SegmentReply) }) } },
+    },
+    async (request) => {
+      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const found = await listSegments(db, workspaceIds, pageOf(request.query, LIST_MAX));
+      return { data: await withSurveys(await withEnvironmentIds(db, found)) };
+    },
+  );
+
+  app.post(
+    url,
+    { schema: { body: NewSegment, response: one }, preValidation: findsBodyWorkspace(context) },
+    async (request) => {
+      const { id: workspaceId, environmentId } = workspaceOf(request);
+      const { title, description = null, filters = [] } = request.body;
+      const now = toTimestamp(clock());
+      const made: Segment = {
+        id: newId(random),
+        workspaceId,
+        title,
+        description,
+        isPrivate: false,
+        filters,
+        createdAt: now,
+        updatedAt: now,
+      };
+      await storing(made, async (trx) => {
+        if ((await countSharedSegments(trx, workspaceId)) >= SHARED_MAX) {
+          throw forbidden(`A workspace can have ${SHARED_MAX} segments; delete one that is not used`);
+        }
+        await insertSegment(trx, made);
+      });
+      return toReply({ ...made, environmentId });
+    },
+  );
+
+  app.get(oneUrl, { schema: { params: Params, response: one }, onRequest: segments.finds }, async (request) =>
+    toReply(segments.of(request)),
+  );
+
+  app.put(
+    oneUrl,
+    { schema: { params: Params, body: SegmentChange, response: one }, onRequest: segments.finds },
+    async (request) => {
+      const stored = segments.of(request);
+      const { title = stored.title, description, filters } = request.body;
+      if (stored.isPrivate && title !== stored.title) {
+        throw badRequest(
+          'The segment of a survey has the id of the survey as its title; leave the title out',
+        );
+      }
+      const changed = {
+        ...stored,
+        title,
+        description: description === undefined ? stored.description : description,
+        filters: filters ?? stored.filters,
+        updatedAt: toTimestamp(clock()),
+      };
+      await storing(changed, async (trx) => {
+        if (!(await updateSegment(trx, changed))) throw notFound('Segment', stored.id);
+      });
+      // Whether a segment has filters is part of what SDKs are told.
+      states.purge(stored);
+      return toReply(changed);
+    },
+  );
+
+  app.delete(
+    oneUrl,
+    { schema: { params: Params, response: one }, onRequest: segments.finds },
+    async (request) => {
+      const stored = segments.of(request);
+      if (stored.isPrivate) throw badRequest('This segment belongs to a survey and goes with it');
+      await db.transaction().execute(async (trx) => {
+        // Without its segment a survey would be shown to nobody.
+        const surveys = await surveysOfSegments(trx, [stored.id], 1);
+        if (surveys.size > 0) throw conflict('The segment is used by a survey; give that another one first');
+        const all = await listSegments(trx, [stored.workspaceId], ALL);
+        const referring = all.find(({ filters }) => referencesOf(filters).includes(stored.id));
+        if (referring !== undefined) {
+          throw conflict('Another segment refers to this one; change that first', {
+            segmentId: referring.id,
+          });
+        }
+        await deleteSegment(trx, stored.id);
+      });
+      return { data: { ...stored, surveys: [] } };
+    },
+  );
+
+  /** Runs a write in a transaction when the filters make sense and lead to no circle. */
+  async function storing(segment: Segment, write: (trx: Kysely<Database>) => Promise<void>): Promise<void> {
+    const compiled = compileFilters(segment.filters);
+    if ('issues' in compiled) throw invalidFields(compiled.issues);
+    try {
+      await db.transaction().execute(async (trx) => {
+        if (compiled.references.length > 0) await checkReferences(trx, segment, compiled.references);
+        await write(trx);
+      });
+    } catch (error) {
+      if (isUniqueViolation(error)) throw conflict(`Segment with title ${segment.title} already exists`);
+      throw error;
+    }
+  }
+};
+
+async function checkReferences(
+  trx: Kysely<Database>,
+  segment: Segment,
+  references: readonly string[],
+): Promise<void> {
+  const others = (await listSegments(trx, [segment.workspaceId], ALL)).filter(({ id }) => id !== segment.id);
+  const known = new Set([segment.id, ...others.map(({ id }) => id)]);
+  const unknown = references.find((id) => !known.has(id));
+  if (unknown !== undefined) {
+    throw invalidFields({ filters: `The segment ${unknown.slice(0, 64)} does not exist in the workspace` });
+  }
+  if (leadsBack(segment.id, [...others, segment])) {
+    throw invalidFields({ filters: 'These filters refer to a segment that refers back to this one' });
+  }
+}

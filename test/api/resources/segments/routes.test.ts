@@ -1,0 +1,180 @@
+import t from 'tap';
+import { listSegments, surveysOfSegments } from '#api/resources/segments/store.ts';
+import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { planOf, queriesOf } from '#test/support/query-plan.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const { db, clock } = api.context;
+const path = '/api/v1/management/segments';
+await api.addWorkspace('ws2', 'env2');
+const now = (): string => new Date(clock()).toISOString();
+const node = (root: unknown, operator: string, value: unknown) => ({
+  id: 'n',
+  connector: null,
+  resource: { id: 'r', root, value, qualifier: { operator } },
+});
+const pros = [node({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', 'pro')];
+const membersOf = (id: string) => [node({ type: 'segment', segmentId: id }, 'userIsIn', id)];
+const send = (body: Record<string, unknown>) => api.manage('POST', path, { workspaceId, ...body });
+const put = (id: string, body: unknown) => api.manage('PUT', `${path}/${id}`, body);
+const add = async (title: string, filters: unknown = []) => (await send({ title, filters })).json.data;
+
+t.test('POST 200: with every field, to be shared by surveys', async (t) => {
+  const reply = await send({
+    title: 'Pros',
+    description: 'Who pay',
+    filters: pros,
+    isPrivate: true,
+    unknown: 1,
+  });
+  t.equal(reply.status, 200, reply.text);
+  const { id } = reply.json.data;
+  t.strictSame(reply.json.data, {
+    id,
+    title: 'Pros',
+    description: 'Who pay',
+    isPrivate: false,
+    filters: pros,
+    surveys: [],
+    environmentId: workspaceId,
+    workspaceId,
+    createdAt: now(),
+    updatedAt: now(),
+  });
+  const survey = await addSurvey(api, { type: 'app', segmentId: id });
+  t.strictSame((await api.manage('GET', `${path}/${id}`)).json.data.surveys, [survey.id]);
+  const user = await api.client('POST', `/api/v1/client/${workspaceId}/user`, {
+    userId: 'u',
+    attributes: { plan: 'pro' },
+  });
+  t.strictSame(user.json.data.state.data.segments, [id]);
+});
+
+t.test('PUT 200: what a survey’s own segment asks, seen by SDKs at once', async (t) => {
+  const survey = await addSurvey(api, { type: 'app' });
+  const hasFilters = async (): Promise<boolean> => {
+    const { data } = (await api.client('GET', `/api/v1/client/${workspaceId}/environment`)).json.data;
+    return data.surveys.find(({ id }: { id: string }) => id === survey.id).segment.hasFilters;
+  };
+  t.equal(await hasFilters(), false);
+  api.advance(5);
+  const reply = await put(survey.segment.id, { filters: pros });
+  t.match(reply.json.data, {
+    title: survey.id,
+    isPrivate: true,
+    filters: pros,
+    surveys: [survey.id],
+    updatedAt: now(),
+  });
+  t.equal(await hasFilters(), true);
+  t.strictSame(
+    (await api.manage('GET', `/api/v1/management/surveys/${survey.id}`)).json.data.segment.filters,
+    pros,
+  );
+  t.match((await put(survey.segment.id, { description: 'x' })).json.data, {
+    filters: pros,
+    description: 'x',
+  });
+  const renamed = await put(survey.segment.id, { title: 'Mine' });
+  t.equal(renamed.status, 400);
+  t.match(renamed.json.message, /leave the title out/);
+  t.equal((await api.manage('DELETE', `${path}/${survey.segment.id}`)).status, 400);
+});
+
+t.test(
+  'POST and PUT 400: filters that make no sense, by path; references that lead nowhere or back',
+  async (t) => {
+    const wrong = await send({ title: 'x', filters: [node({ type: 'device' }, 'equals', 'watch')] });
+    t.match(wrong.json, {
+      message: 'Fields are missing or incorrectly formatted',
+      details: { 'filters.0.resource.value': 'must be one of phone, desktop' },
+    });
+    t.match((await send({})).json.details, { title: 'Required' });
+    t.match((await send({ title: 'x', filters: membersOf('cnothing') })).json.details, {
+      filters: /does not exist/,
+    });
+    const first = await add('First');
+    const second = await add('Second', membersOf(first.id));
+    for (const filters of [membersOf(second.id), membersOf(first.id)]) {
+      t.match((await put(first.id, { filters })).json.details, { filters: /refers back/ });
+    }
+    t.equal((await put(second.id, { filters: membersOf(first.id) })).status, 200);
+  },
+);
+
+t.test('POST and PUT 409: a title that is taken', async (t) => {
+  await add('Taken');
+  const other = await add('Other');
+  for (const reply of [await send({ title: 'Taken' }), await put(other.id, { title: 'Taken' })]) {
+    t.equal(reply.status, 409);
+    t.equal(reply.json.message, 'Segment with title Taken already exists');
+  }
+});
+
+t.test('DELETE 200 unless somebody needs it', async (t) => {
+  const used = await add('Used');
+  const survey = await addSurvey(api, { type: 'app', segmentId: used.id });
+  t.match((await api.manage('DELETE', `${path}/${used.id}`)).json, {
+    code: 'conflict',
+    message: /used by a survey/,
+  });
+  await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
+  const referring = await add('Referring', membersOf(used.id));
+  t.match((await api.manage('DELETE', `${path}/${used.id}`)).json, {
+    code: 'conflict',
+    details: { segmentId: referring.id },
+  });
+  t.equal((await api.manage('DELETE', `${path}/${referring.id}`)).status, 200);
+  t.strictSame((await api.manage('DELETE', `${path}/${used.id}`)).json, { data: used });
+  t.equal((await api.manage('GET', `${path}/${used.id}`)).status, 404);
+});
+
+t.test('GET list 200: by title, of the workspaces that the key reaches; 401 and 404', async (t) => {
+  const { data } = (await api.manage('GET', path)).json;
+  const titles: string[] = data.map(({ title }: { title: string }) => title);
+  t.strictSame(titles, titles.toSorted());
+  t.strictSame((await api.manage('GET', `${path}?limit=1&skip=1`)).json.data, [data[1]]);
+  const foreign = await api.addKey({ ws2: 'manage' });
+  t.strictSame((await api.client('GET', path, undefined, { 'x-api-key': foreign })).json.data, []);
+  t.equal(
+    (await api.client('GET', `${path}/${data[0].id}`, undefined, { 'x-api-key': foreign })).status,
+    401,
+  );
+  t.equal((await send({ title: 'x', workspaceId: 'ws2' })).status, 401);
+  t.strictSame((await put('cnothing', {})).json.details, {
+    resource_id: 'cnothing',
+    resource_type: 'Segment',
+  });
+});
+
+t.test('POST 403: a workspace shares at most 500', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  const row = {
+    workspaceId,
+    description: null,
+    isPrivate: 0,
+    filters: '[]',
+    createdAt: now(),
+    updatedAt: now(),
+  } as const;
+  for (let i = 0; i < 500; i += 1) {
+    await fresh.context.db
+      .insertInto('segments')
+      .values({ ...row, id: `s${i}`, title: `t${i}` })
+      .execute();
+  }
+  const reply = await fresh.manage('POST', path, { workspaceId, title: 'one more' });
+  t.equal(reply.status, 403);
+  t.match(reply.json.message, /500 segments/);
+});
+
+t.test('lists read indexes', async (t) => {
+  const [list] = await queriesOf(db, (on) => listSegments(on, ['ws1', 'ws2'], { limit: 5, skip: 5 }));
+  const [surveys] = await queriesOf(db, (on) => surveysOfSegments(on, ['a', 'b'], 5));
+  if (list === undefined || surveys === undefined) return t.fail('no query');
+  const plan = (await planOf(db, list)).join('; ');
+  t.match(plan, /^SEARCH segments USING INDEX \S+ \(workspaceId=\?\)$/);
+  t.match((await planOf(db, surveys))[0], /^SEARCH surveys USING INDEX surveys_segmentId/);
+});
