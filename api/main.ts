@@ -16,7 +16,7 @@ import { ConfigError, readConfig } from './config.ts';
 import type { Context } from './context.ts';
 import { DatabaseUnavailable, openDatabase } from './db/database.ts';
 import { migrate, SchemaTooNew } from './db/migrate.ts';
-import { resolveName } from './events/resolve.ts';
+import { createResolve } from './events/resolve.ts';
 import { createSender } from './events/sender.ts';
 import { createSignal } from './events/signal.ts';
 import { createTargets } from './events/targets.ts';
@@ -52,7 +52,7 @@ async function start(): Promise<void> {
   const targets = createTargets({
     allowed: config.webhooks.allowedTargets,
     allowsInternal: config.webhooks.allowsInternalTargets,
-    resolve: resolveName,
+    resolve: createResolve(),
   });
   const storage = createStorage({
     location: config.storage,

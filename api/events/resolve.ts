@@ -6,18 +6,23 @@
  * every other program of this machine does it, so that names of its hosts file count.
  */
 import { promises as dns, Resolver } from 'node:dns';
+import type { Millis } from '#gateway/clock.ts';
 import type { Resolve } from './targets.ts';
 
-/** One try within the time that a verdict has. */
-const options = { timeout: 2_500, tries: 1 } as const;
+/** One try, within the time that a verdict has. */
+const TIMEOUT: Millis = 2_500;
 
-export const resolveName: Resolve = async (hostname, isOperators) => {
-  if (isOperators) return (await dns.lookup(hostname, { all: true })).map(({ address }) => address);
-  const resolver = new Resolver(options);
-  const ask = (method: 'resolve4' | 'resolve6'): Promise<readonly string[]> =>
-    new Promise((resolve, reject) => {
-      resolver[method](hostname, (error, addresses) => (error ? reject(error) : resolve(addresses)));
-    });
-  const answers = await Promise.allSettled([ask('resolve4'), ask('resolve6')]);
-  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-};
+/** @param servers addresses of name servers; by default those of this machine */
+export function createResolve(servers: readonly string[] | null = null): Resolve {
+  return async (hostname, isOperators) => {
+    if (isOperators) return (await dns.lookup(hostname, { all: true })).map(({ address }) => address);
+    const resolver = new Resolver({ timeout: TIMEOUT, tries: 1 });
+    if (servers !== null) resolver.setServers(servers);
+    const ask = (method: 'resolve4' | 'resolve6'): Promise<readonly string[]> =>
+      new Promise((resolve, reject) => {
+        resolver[method](hostname, (error, addresses) => (error ? reject(error) : resolve(addresses)));
+      });
+    const answers = await Promise.allSettled([ask('resolve4'), ask('resolve6')]);
+    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  };
+}

@@ -97,7 +97,11 @@ t.test('the payload is the union that old and new consumers read, and it is sign
     autoComplete: 1,
     questions: [{ id: 'q1', type: 'fileUpload', headline: 'Send it', allowMultipleFiles: false }],
   });
-  const webhookId = await api.addWebhook({ url: hook.url, triggers: ['responseFinished'], secret });
+  const made = await api.manage('POST', '/api/v1/webhooks', {
+    url: hook.url,
+    triggers: ['responseFinished'],
+  });
+  const { id: webhookId, secret: shownOnce } = made.json.data;
   await findOrCreateContact(
     api.context.db,
     workspaceId,
@@ -116,7 +120,7 @@ t.test('the payload is the union that old and new consumers read, and it is sign
   await api.worker.idle();
   const [received] = hook.received;
   if (received === undefined) throw new Error('nothing arrived');
-  const verified = new Webhook(secret).verify(received.text, {
+  const verified = new Webhook(shownOnce).verify(received.text, {
     'webhook-id': String(received.headers['webhook-id']),
     'webhook-timestamp': String(received.headers['webhook-timestamp']),
     'webhook-signature': String(received.headers['webhook-signature']),
