@@ -1,0 +1,229 @@
+/** Signup, verification, forgotten passwords (contract auth.md §2). */
+import t from 'tap';
+import { publicUrl, startApi, type TestApi } from '#test/support/api-app.ts';
+import { logInOwner, openBrowser } from '#test/support/login.ts';
+
+const me = { name: 'Zoë O’Neill'.replace('’', "'"), email: 'zoe@example.com', password: 'Password1' };
+
+interface StoredMail {
+  readonly kind: string;
+  readonly recipient: string;
+  readonly token: string;
+}
+
+/** What was accepted, oldest first. */
+async function mailsOf(api: TestApi): Promise<readonly StoredMail[]> {
+  const rows = await api.context.db
+    .selectFrom('mailOutbox')
+    .select(['kind', 'recipient', 'body'])
+    .orderBy('createdAt')
+    .orderBy((order) => order.ref('id'))
+    .execute();
+  return rows.map(({ kind, recipient, body }) => ({
+    kind,
+    recipient,
+    token: /token=([\w-]+)/.exec(body)?.[1] ?? '',
+  }));
+}
+
+async function begin(t: { teardown(clean: () => unknown): unknown }): Promise<TestApi> {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  return api;
+}
+
+const signUp = (api: TestApi, change: object = {}) =>
+  api.client('POST', '/api/auth/signup', { ...me, ...change });
+const verify = (api: TestApi, token: string) => openBrowser(api).form('/api/auth/callback/token', { token });
+
+t.test('signup: a user, a mail, and no organization before the address is verified', async (t) => {
+  const api = await begin(t);
+  const { db } = api.context;
+  const reply = await signUp(api, { email: ' Zoe@Example.com ' });
+  t.equal(reply.status, 200);
+  t.equal(reply.headers['set-cookie'], undefined, 'no session');
+  const [mail] = await mailsOf(api);
+  t.match(mail, { kind: 'verifyEmail', recipient: me.email, token: /^[\w-]{43}$/ });
+  t.equal((await db.selectFrom('organizations').select('id').execute()).length, 1);
+  const { passwordHash } = await db
+    .selectFrom('users')
+    .select('passwordHash')
+    .where('email', '=', me.email)
+    .executeTakeFirstOrThrow();
+  t.match(passwordHash, /^\$argon2id\$/);
+
+  t.strictSame((await verify(api, mail?.token ?? '')).json, { url: publicUrl });
+  t.equal((await db.selectFrom('organizations').select('id').execute()).length, 2);
+  const browser = openBrowser(api);
+  await browser.logIn(me.email, me.password);
+  const user = (await browser.call('GET', '/api/v1/me')).json;
+  t.strictSame(Object.keys(user).sort(), [
+    'createdAt',
+    'email',
+    'emailVerified',
+    'id',
+    'identityProvider',
+    'isActive',
+    'lastLoginAt',
+    'locale',
+    'name',
+    'notificationSettings',
+    'twoFactorEnabled',
+    'updatedAt',
+  ]);
+  t.match(user, { name: me.name, email: me.email, isActive: true, twoFactorEnabled: false });
+});
+
+t.test('signup with JSON and with a form', async (t) => {
+  const api = await begin(t);
+  const form = await api.client('POST', '/api/auth/signup', new URLSearchParams(me).toString());
+  t.equal(form.status, 200);
+  t.equal((await mailsOf(api)).length, 1);
+});
+
+const wrong: readonly (readonly [field: string, value: unknown])[] = [
+  ['name', ' '],
+  ['name', 'a<b>'],
+  ['name', 'x'.repeat(251)],
+  ['name', 7],
+  ['email', 'nobody'],
+  ['email', `${'x'.repeat(250)}@example.com`],
+  ['email', 'a@b.example\r\nBcc: c@d.example'],
+  ['password', 'short1A'],
+  ['password', 'nocapital1'],
+  ['password', 'Nodigits'],
+  ['password', `Aa1${'x'.repeat(126)}`],
+  ['password', undefined],
+];
+for (const [field, value] of wrong) {
+  t.test(`400: signup with ${field} ${JSON.stringify(value)?.slice(0, 40)}`, async (t) => {
+    const api = await begin(t);
+    const reply = await signUp(api, { [field]: value });
+    t.equal(reply.status, 400);
+    t.match(reply.json, { code: 'bad_request', details: { [field]: String } });
+    t.strictSame(await mailsOf(api), []);
+  });
+}
+
+t.test('a taken address: the same answer, and only its owner learns of it', async (t) => {
+  const api = await begin(t);
+  const fresh = await signUp(api);
+  const taken = await signUp(api, { email: 'owner@example.com' });
+  t.equal(taken.status, fresh.status);
+  t.equal(taken.text, fresh.text);
+  t.match(
+    (await mailsOf(api)).find(({ recipient }) => recipient === 'owner@example.com'),
+    {
+      kind: 'accountExists',
+      token: '',
+    },
+  );
+  await logInOwner(api);
+});
+
+t.test('two signups at once with one address make one account', async (t) => {
+  const api = await begin(t);
+  const replies = await Promise.all([signUp(api), signUp(api), signUp(api)]);
+  t.strictSame(
+    replies.map(({ status }) => status),
+    [200, 200, 200],
+  );
+  const users = await api.context.db.selectFrom('users').select('id').where('email', '=', me.email).execute();
+  t.equal(users.length, 1);
+});
+
+t.test('a stranger’s signup does not outlive that of the owner of the address', async (t) => {
+  const api = await begin(t);
+  await signUp(api, { name: 'Stranger', password: 'Strangers1' });
+  api.advance(1);
+  await signUp(api);
+  const [first, second] = await mailsOf(api);
+  t.match((await verify(api, first?.token ?? '')).json.url, /error=/, 'the first link ended');
+  t.strictSame((await verify(api, second?.token ?? '')).json, { url: publicUrl });
+  t.match((await openBrowser(api).logIn(me.email, 'Strangers1')).json.url, /Invalid%20credentials/);
+  t.strictSame((await openBrowser(api).logIn(me.email, me.password)).json, { url: publicUrl });
+});
+
+t.test('verification: a link serves once, for a day, for this only', async (t) => {
+  const api = await begin(t);
+  await signUp(api);
+  const [mail] = await mailsOf(api);
+  const token = mail?.token ?? '';
+  const reset = await api.client('POST', '/api/auth/reset-password', { token, password: 'Password2' });
+  t.equal(reset.status, 400, 'it is no link for a new password');
+  t.match((await verify(api, `${token}x`)).json.url, /token%20is%20invalid/);
+  const ended = await begin(t);
+  await signUp(ended);
+  const [late] = await mailsOf(ended);
+  ended.advance(24 * 60 * 60 * 1000);
+  t.match((await verify(ended, late?.token ?? '')).json.url, /token%20is%20invalid/, 'a day later');
+  const rows = await api.context.db.selectFrom('accountTokens').selectAll().execute();
+  t.notMatch(JSON.stringify(rows), token, 'stored as a hash');
+});
+
+t.test('resend verification: by address or old link; the same answer for everybody', async (t) => {
+  const api = await begin(t);
+  await signUp(api);
+  const [mail] = await mailsOf(api);
+  const resend = (body: object) => api.client('POST', '/api/auth/resend-verification', body);
+  const texts = new Set<string>();
+  for (const body of [
+    { email: me.email },
+    { token: mail?.token },
+    { email: 'owner@example.com' },
+    { email: 'nobody@example.com' },
+    { token: 'made up' },
+  ]) {
+    const reply = await resend(body);
+    t.equal(reply.status, 200);
+    texts.add(reply.text);
+  }
+  t.equal(texts.size, 1);
+  t.strictSame(
+    (await mailsOf(api)).map(({ kind, recipient }) => `${kind} ${recipient}`),
+    [`verifyEmail ${me.email}`, `verifyEmail ${me.email}`, `verifyEmail ${me.email}`],
+  );
+  t.equal((await resend({})).status, 400);
+});
+
+t.test('a mailbox gets at most five mails of a kind in an hour, whoever asks for them', async (t) => {
+  const api = await begin(t);
+  const forgot = () => api.client('POST', '/api/auth/forgot-password', { email: 'owner@example.com' });
+  for (let i = 0; i < 8; i++) t.equal((await forgot()).status, 200);
+  t.equal((await mailsOf(api)).length, 5);
+  api.advance(60 * 60 * 1000);
+  await forgot();
+  t.equal((await mailsOf(api)).length, 6);
+});
+
+t.test(
+  'forgot password: one answer; a link that serves once, for an hour, and logs everybody out',
+  async (t) => {
+    const api = await begin(t);
+    const browser = await logInOwner(api);
+    const forgot = (email: string) => api.client('POST', '/api/auth/forgot-password', { email });
+    const reset = (token: string, password: string) =>
+      api.client('POST', '/api/auth/reset-password', { token, password });
+    const [unknown, known] = [await forgot('nobody@example.com'), await forgot('Owner@example.com')];
+    t.equal(unknown.status, 200);
+    t.equal(unknown.text, known.text);
+    const mails = await mailsOf(api);
+    t.equal(mails.length, 1);
+    const token = mails[0]?.token ?? '';
+
+    t.equal((await reset(token, 'weak')).status, 400);
+    t.equal((await reset('made up', 'Password2')).status, 400);
+    t.equal((await browser.call('GET', '/api/v1/me')).status, 200, 'nothing has happened so far');
+    const both = await Promise.all([reset(token, 'Password2'), reset(token, 'Password3')]);
+    t.strictSame(both.map(({ status }) => status).sort(), [200, 400], 'of two at once, one');
+    const chosen = both[0]?.status === 200 ? 'Password2' : 'Password3';
+    t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
+    t.match((await openBrowser(api).logIn('owner@example.com', 'Password1')).json.url, /error=/);
+    t.strictSame((await openBrowser(api).logIn('owner@example.com', chosen)).json, { url: publicUrl });
+
+    await forgot('owner@example.com');
+    const late = (await mailsOf(api)).find((mail) => mail.token !== token)?.token ?? '';
+    api.advance(60 * 60 * 1000);
+    t.equal((await reset(late, 'Password4')).status, 400, 'an hour later');
+  },
+);

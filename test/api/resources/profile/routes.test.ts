@@ -1,0 +1,77 @@
+/** PUT /api/v1/profile/email and the link that confirms it (contract auth.md §2). */
+import t from 'tap';
+import { apiKey, startApi, type TestApi } from '#test/support/api-app.ts';
+import { logInOwner, openBrowser } from '#test/support/login.ts';
+
+const url = '/api/v1/profile/email';
+const wish = { email: 'New@Example.com', password: 'Password1' };
+const linkOf = async (api: TestApi): Promise<string> => {
+  const { body } = await api.context.db
+    .selectFrom('mailOutbox')
+    .select('body')
+    .where('kind', '=', 'changeEmail')
+    .orderBy('createdAt', 'desc')
+    .executeTakeFirstOrThrow();
+  return /\/verify-email-change\?token=[\w-]+/.exec(body)?.[0] ?? '';
+};
+
+t.test('200: the address changes when the link is opened, once, and everybody is logged out', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const browser = await logInOwner(api);
+  t.equal((await browser.call('PUT', url, wish)).status, 200);
+  t.equal((await browser.call('GET', '/api/v1/me')).json.email, 'owner@example.com', 'not yet');
+  const link = await linkOf(api);
+  t.equal((await api.client('HEAD', link)).status, 405, 'looking at a link does not open it');
+  const opened = await api.client('GET', link);
+  t.equal(opened.status, 200);
+  t.match(opened.headers['content-type'], 'text/html');
+  t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
+  t.match((await openBrowser(api).logIn('owner@example.com', 'Password1')).json.url, /error=/);
+  t.notMatch((await openBrowser(api).logIn('new@example.com', 'Password1')).json.url, /error=/);
+  t.equal((await api.client('GET', link)).status, 400, 'once');
+  const told = await api.context.db
+    .selectFrom('mailOutbox')
+    .select('recipient')
+    .where('kind', '=', 'emailChanged')
+    .execute();
+  t.strictSame(told, [{ recipient: 'owner@example.com' }], 'the old address is told');
+});
+
+t.test('400: wrong password, the same address, no address; 401: a key', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const browser = await logInOwner(api);
+  const wrong = await browser.call('PUT', url, { ...wish, password: 'Wrong1234' });
+  t.equal(wrong.status, 400);
+  t.match(wrong.json.details, { password: String });
+  t.equal((await browser.call('PUT', url, { ...wish, email: 'OWNER@example.com' })).status, 400);
+  t.equal((await browser.call('PUT', url, { ...wish, email: 'x' })).status, 400);
+  t.equal((await browser.call('PUT', url, { email: wish.email })).status, 400);
+  t.equal((await api.client('PUT', url, wish, { 'x-api-key': apiKey })).status, 401);
+  t.equal((await api.client('PUT', url, wish)).status, 401);
+});
+
+t.test(
+  'an address that is taken: the same answer, no mail; taken meanwhile: the link does not serve',
+  async (t) => {
+    const api = await startApi();
+    t.teardown(() => api.close());
+    const browser = await logInOwner(api);
+    await api.client('POST', '/api/auth/signup', {
+      name: 'X',
+      email: 'taken@example.com',
+      password: 'Password1',
+    });
+    const free = await browser.call('PUT', url, wish);
+    const link = await linkOf(api);
+    api.advance(1);
+    const taken = await browser.call('PUT', url, { ...wish, email: 'taken@example.com' });
+    t.equal(taken.text, free.text);
+    t.equal(await linkOf(api), link, 'no other link');
+    await api.client('POST', '/api/auth/signup', { name: 'X', email: wish.email, password: 'Password1' });
+    t.equal((await api.client('GET', link)).status, 400);
+    t.equal((await browser.call('GET', '/api/v1/me')).status, 200, 'nothing happened');
+    t.equal((await api.client('GET', '/verify-email-change')).status, 400);
+  },
+);
