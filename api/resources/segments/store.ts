@@ -100,7 +100,10 @@ export async function deleteSegment(db: Kysely<Database>, id: string): Promise<v
   await db.deleteFrom('segments').where('id', '=', id).execute();
 }
 
-/** Deletes the private segment that is titled with the survey's id; a shared one stays. */
+/**
+ * Deletes the private segment of a survey that is gone; shared ones stay. While another survey was given it, it stays
+ * too, and goes when that one is deleted. Call it after the survey was deleted.
+ */
 export async function deletePrivateSegment(
   db: Kysely<Database>,
   workspaceId: string,
@@ -109,8 +112,16 @@ export async function deletePrivateSegment(
   await db
     .deleteFrom('segments')
     .where('workspaceId', '=', workspaceId)
-    .where('title', '=', surveyId)
     .where('isPrivate', '=', 1)
+    .where(({ not, exists, or, eb, selectFrom }) =>
+      or([
+        eb('title', '=', surveyId),
+        not(exists(selectFrom('surveys').select('id').whereRef('surveys.id', '=', 'segments.title'))),
+      ]),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('surveys').select('id').whereRef('surveys.segmentId', '=', 'segments.id'))),
+    )
     .execute();
 }
 

@@ -130,6 +130,18 @@ t.test('DELETE 200 unless somebody needs it', async (t) => {
   t.equal((await api.manage('GET', `${path}/${used.id}`)).status, 404);
 });
 
+t.test('a survey’s own segment outlives it as long as another survey was given it', async (t) => {
+  const owner = await addSurvey(api, { type: 'app' });
+  const borrower = await addSurvey(api, { type: 'app', segmentId: owner.segment.id });
+  const bystander = await addSurvey(api, { type: 'app' });
+  const surveys = '/api/v1/management/surveys';
+  await api.manage('DELETE', `${surveys}/${owner.id}`);
+  t.equal((await api.manage('GET', `${surveys}/${borrower.id}`)).json.data.segment.id, owner.segment.id);
+  await api.manage('DELETE', `${surveys}/${borrower.id}`);
+  t.equal((await api.manage('GET', `${path}/${owner.segment.id}`)).status, 404, 'nobody needs it any more');
+  t.equal((await api.manage('GET', `${path}/${bystander.segment.id}`)).status, 200);
+});
+
 t.test('GET list 200: by title, of the workspaces that the key reaches; 401 and 404', async (t) => {
   const { data } = (await api.manage('GET', path)).json;
   const titles: string[] = data.map(({ title }: { title: string }) => title);
