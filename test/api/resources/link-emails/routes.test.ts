@@ -1,0 +1,58 @@
+/** POST /api/v1/management/surveys/{surveyId}/link-emails */
+import t from 'tap';
+import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const send = (id: string, body: unknown = { email: 'a@b.example' }) =>
+  api.manage('POST', `/api/v1/management/surveys/${id}/link-emails`, body);
+const lastMail = () =>
+  api.context.db
+    .selectFrom('mailOutbox')
+    .selectAll()
+    .orderBy('createdAt', 'desc')
+    .orderBy('id')
+    .executeTakeFirstOrThrow();
+
+t.test('200: the link in the mail is the proof that a survey asks for', async (t) => {
+  const survey = await addSurvey(api, {
+    type: 'link',
+    isVerifyEmailEnabled: true,
+    name: 'Hello\r\nBcc: x@y.z',
+  });
+  const reply = await send(survey.id, { email: 'A@B.example' });
+  t.equal(reply.status, 200);
+  const mail = await lastMail();
+  t.match(mail, { kind: 'surveyLink', recipient: 'a@b.example', subject: 'Your link to Hello Bcc: x@y.z' });
+  const url = /https:\S+/.exec(mail.body)?.[0] ?? '';
+  t.match(url, `${publicUrl}/s/${survey.id}?verify=`);
+  const answer = (link: string) =>
+    api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
+      surveyId: survey.id,
+      finished: true,
+      data: { q1: 'x' },
+      meta: { url: link },
+    });
+  t.equal((await answer(`${publicUrl}/s/${survey.id}`)).status, 403);
+  t.equal((await answer(url)).status, 200);
+});
+
+t.test('200: a survey with single-use links gets one', async (t) => {
+  api.advance(1);
+  const survey = await addSurvey(api, { type: 'link', singleUse: { enabled: true, isEncrypted: true } });
+  t.equal((await send(survey.id)).status, 200);
+  t.match((await lastMail()).body, /suId=c[a-z0-9]{24}&suToken=[0-9a-f]{64}&verify=/);
+});
+
+t.test('400, 401, 404', async (t) => {
+  const survey = await addSurvey(api, { type: 'link' });
+  t.equal((await send(survey.id, { email: 'nobody' })).status, 400);
+  t.equal((await send(survey.id, {})).status, 400);
+  t.equal((await send((await addSurvey(api, { type: 'app' })).id)).status, 400);
+  t.equal((await send((await addSurvey(api, { type: 'link', status: 'draft' })).id)).status, 400);
+  t.equal((await send('unknown')).status, 404);
+  const path = `/api/v1/management/surveys/${survey.id}/link-emails`;
+  t.equal((await api.client('POST', path, { email: 'a@b.example' })).status, 401);
+  const reader = await api.addKey({ [workspaceId]: 'read' });
+  t.equal((await api.client('POST', path, { email: 'a@b.example' }, { 'x-api-key': reader })).status, 401);
+});

@@ -1,0 +1,235 @@
+/** v3 for reading (contract v2-v3.md B). */
+import t from 'tap';
+import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { logInOwner } from '#test/support/login.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+await api.addWorkspace('ws2', 'env2');
+const { db } = api.context;
+const list = `/api/v3/surveys?workspaceId=${workspaceId}`;
+const namesOf = (reply: { json: { data: { name: string }[] } }) => reply.json.data.map(({ name }) => name);
+
+const surveys: { id: string }[] = [];
+for (const [name, change] of [
+  ['Alpha', { type: 'link' }],
+  ['beta 100%', { type: 'app', status: 'draft' }],
+  ['Gamma', { type: 'link', status: 'paused' }],
+  ['alphabet', { type: 'app' }],
+] as const) {
+  api.advance(1000);
+  surveys.push(await addSurvey(api, { name, ...change }));
+}
+const alpha = surveys[0]?.id ?? '';
+
+t.test('200: the list, what changed last first', async (t) => {
+  await api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
+    surveyId: alpha,
+    data: { q1: 'x' },
+    finished: true,
+  });
+  await api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
+    surveyId: alpha,
+    data: { q1: 'x' },
+    finished: false,
+  });
+  const reply = await api.manage('GET', list);
+  t.equal(reply.status, 200);
+  t.strictSame(namesOf(reply), ['alphabet', 'Gamma', 'beta 100%', 'Alpha']);
+  t.strictSame(reply.json.meta, { limit: 20, nextCursor: null, totalCount: 4, hasArchived: false });
+  t.match(reply.json.data[3], {
+    id: alpha,
+    responseCount: 2,
+    completedResponseCount: 1,
+    creator: null,
+    publishOn: null,
+  });
+  t.match(reply.headers['x-request-id'], /./);
+  t.equal(reply.headers['cache-control'], 'private, no-store');
+  const short = await api.manage('GET', `${list}&includeTotalCount=false`);
+  t.match(short.json.meta, { totalCount: null, hasArchived: null });
+});
+
+t.test('200: pages by cursor, in every order, without a row twice or missing', async (t) => {
+  for (const sortBy of ['updatedAt', 'createdAt', 'name', 'relevance']) {
+    const all = namesOf(await api.manage('GET', `${list}&sortBy=${sortBy}`));
+    t.equal(all.length, 4);
+    const paged: string[] = [];
+    let cursor = '';
+    for (let pages = 0; pages < 4; pages++) {
+      const reply = await api.manage(
+        'GET',
+        `${list}&sortBy=${sortBy}&limit=1${cursor === '' ? '' : `&cursor=${cursor}`}`,
+      );
+      paged.push(...namesOf(reply));
+      cursor = reply.json.meta.nextCursor ?? '';
+    }
+    t.strictSame(paged, all, sortBy);
+    t.equal(cursor, '', 'the last page says so');
+  }
+});
+
+t.test('200: filters', async (t) => {
+  const cases: readonly (readonly [string, readonly string[]])[] = [
+    ['filter[name][contains]=ALPHA', ['alphabet', 'Alpha']],
+    ['filter[name][contains]=100%25', ['beta 100%']],
+    ['filter[name][contains]=_', []],
+    ['filter[status][in]=paused', ['Gamma']],
+    ['filter[status][in]=paused,draft', ['Gamma', 'beta 100%']],
+    ['filter[status][in]=paused&filter[status][in]=draft', ['Gamma', 'beta 100%']],
+    ['filter[type][in]=link', ['Gamma', 'Alpha']],
+    ['filter[type][in]=link&filter[status][in]=inProgress', ['Alpha']],
+  ];
+  for (const [query, expected] of cases) {
+    t.strictSame(namesOf(await api.manage('GET', `${list}&${query}`)), expected, query);
+  }
+  await db
+    .updateTable('surveys')
+    .set({ archivedAt: '2026-01-01T00:00:00.000Z' })
+    .where('name', '=', 'Gamma')
+    .execute();
+  t.notOk(namesOf(await api.manage('GET', list)).includes('Gamma'), 'archived ones are hidden');
+  t.strictSame(namesOf(await api.manage('GET', `${list}&filter[status][in]=archived`)), ['Gamma']);
+  t.equal((await api.manage('GET', list)).json.meta.hasArchived, true);
+});
+
+t.test('400: problem+json that names each parameter', async (t) => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['limit=101', 'limit'],
+    ['limit=x', 'limit'],
+    ['sortBy=size', 'sortBy'],
+    ['cursor=x', 'cursor'],
+    [`cursor=${Buffer.from('["name","a","b"]').toString('base64url')}`, 'cursor'],
+    [`cursor=${Buffer.from('[1,2,3]').toString('base64url')}`, 'cursor'],
+    ['filter[status][in]=gone', 'filter[status][in]'],
+    ['filter[type][in]=website', 'filter[type][in]'],
+    [`filter[name][contains]=${'x'.repeat(513)}`, 'filter[name][contains]'],
+  ];
+  for (const [query, name] of cases) {
+    const reply = await api.manage('GET', `${list}&${query}`);
+    t.equal(reply.status, 400, query);
+    t.match(reply.headers['content-type'], 'application/problem+json');
+    t.match(reply.json.invalid_params, [{ name, reason: String }]);
+  }
+  const unknown = await api.manage('GET', `${list}&offset=3`);
+  t.strictSame(unknown.json, {
+    title: 'Bad Request',
+    status: 400,
+    detail: 'Invalid query parameters',
+    requestId: unknown.headers['x-request-id'],
+    code: 'bad_request',
+    instance: '/api/v3/surveys',
+    invalid_params: [{ name: 'offset', reason: 'is not a field of this request', code: 'unsupported_field' }],
+  });
+  const missing = await api.manage('GET', '/api/v3/surveys');
+  t.match(missing.json.invalid_params, [{ name: 'workspaceId', reason: 'Required' }]);
+  t.equal((await api.manage('GET', '/api/v3/surveys/NO')).json.detail, 'Invalid route parameters');
+});
+
+t.test('403: another workspace, and one that is not there, are told alike', async (t) => {
+  for (const path of [
+    '/api/v3/surveys?workspaceId=ws2',
+    '/api/v3/surveys?workspaceId=unknown',
+    '/api/v3/surveys/unknown',
+    '/api/v3/action-classes?workspaceId=ws2',
+    '/api/v3/contact-attribute-keys?workspaceId=unknown',
+  ]) {
+    const reply = await api.manage('GET', path);
+    t.equal(reply.status, 403, path);
+    t.match(reply.json, { code: 'forbidden', detail: 'You are not authorized to access this resource' });
+  }
+});
+
+t.test('401: without credentials; 200: with a session', async (t) => {
+  const reply = await api.client('GET', list);
+  t.equal(reply.status, 401);
+  t.match(reply.json, { title: 'Unauthorized', code: 'not_authenticated', detail: 'Not authenticated' });
+  const browser = await logInOwner(api);
+  t.equal((await browser.call('GET', list)).status, 200);
+  t.equal(
+    (await browser.call('GET', '/api/v3/surveys?workspaceId=ws2')).status,
+    200,
+    'of the whole organization',
+  );
+});
+
+t.test('200: one survey, texts by language', async (t) => {
+  const now = new Date(api.context.clock()).toISOString();
+  for (const code of ['en', 'de']) {
+    await db
+      .insertInto('languages')
+      .values({ id: `l${code}`, createdAt: now, updatedAt: now, workspaceId, code, alias: null })
+      .execute();
+  }
+  const made = await addSurvey(api, {
+    type: 'app',
+    languages: [
+      { language: 'en', default: true, enabled: true },
+      { language: 'de', default: false, enabled: true },
+    ],
+    questions: [
+      {
+        id: 'q1',
+        type: 'openText',
+        headline: { default: 'What?', de: 'Was?' },
+        placeholder: { default: 'Only English' },
+      },
+    ],
+  });
+  const path = `/api/v3/surveys/${made.id}`;
+  const { json } = await api.manage('GET', path);
+  const element = json.data.blocks[0].elements[0];
+  t.strictSame(element.headline, { en: 'What?', de: 'Was?' });
+  t.match(json.data, {
+    defaultLanguage: 'en',
+    languages: [
+      { code: 'en', default: true },
+      { code: 'de', default: false },
+    ],
+    distribution: { displayOption: 'displayOnce', triggers: [] },
+    targeting: { filters: [] },
+  });
+  const german = (await api.manage('GET', `${path}?lang=de`)).json.data.blocks[0].elements[0];
+  t.strictSame(german.headline, { de: 'Was?' });
+  t.strictSame(german.placeholder, { de: 'Only English' }, 'what is missing shows the default');
+  const both = (await api.manage('GET', `${path}?lang=de,en`)).json.data.blocks[0].elements[0];
+  t.strictSame(both.headline, { de: 'Was?', en: 'What?' });
+  const unknown = await api.manage('GET', `${path}?lang=fr`);
+  t.equal(unknown.status, 400);
+  t.equal(unknown.json.invalid_params[0].name, 'lang');
+  const link = (await api.manage('GET', `/api/v3/surveys/${alpha}`)).json.data;
+  t.notOk('distribution' in link, 'a link survey has none');
+  t.equal(link.blocks[0].elements[0].headline['en-US'], 'What?');
+});
+
+t.test('200: action classes and attribute keys, in pages', async (t) => {
+  const now = new Date(api.context.clock()).toISOString();
+  const row = { createdAt: now, updatedAt: now, workspaceId, description: null, noCodeConfig: null };
+  for (const [id, type] of [
+    ['a1', 'code'],
+    ['a2', 'noCode'],
+    ['a3', 'automatic'],
+  ] as const) {
+    await db
+      .insertInto('actionClasses')
+      .values({ ...row, id, name: id, type, key: id })
+      .execute();
+  }
+  const actions = `/api/v3/action-classes?workspaceId=${workspaceId}`;
+  const first = await api.manage('GET', `${actions}&limit=1`);
+  t.strictSame(first.json.data, [{ id: 'a1', name: 'a1', description: null, type: 'code', key: 'a1' }]);
+  const second = await api.manage('GET', `${actions}&limit=1&cursor=${first.json.meta.nextCursor}`);
+  t.strictSame(namesOf(second), ['a2']);
+  t.strictSame(second.json.meta, { limit: 1, nextCursor: null });
+  const keys = `/api/v3/contact-attribute-keys?workspaceId=${workspaceId}`;
+  const all = (await api.manage('GET', keys)).json.data.map(({ key }: { key: string }) => key);
+  t.equal(all.length, 5);
+  const paged: string[] = [];
+  let cursor = '';
+  do {
+    const { json } = await api.manage('GET', `${keys}&limit=2${cursor}`);
+    paged.push(...json.data.map(({ key }: { key: string }) => key));
+    cursor = json.meta.nextCursor === null ? '' : `&cursor=${json.meta.nextCursor}`;
+  } while (cursor !== '');
+  t.strictSame(paged, all);
+});
