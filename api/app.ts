@@ -38,6 +38,7 @@ import { v2ResponseRoutes } from '#api/resources/v2/response-routes.ts';
 import { v3SmallRoutes } from '#api/resources/v3/small-routes.ts';
 import { v3SurveyRoutes } from '#api/resources/v3/survey-routes.ts';
 import { webhookRoutes } from '#api/resources/webhooks/routes.ts';
+import { languageRoutes } from '#api/resources/languages/routes.ts';
 import type { Context } from './context.ts';
 import { BODY_BYTES_MAX } from './errors.ts';
 import { newUuid } from './ids.ts';
@@ -110,6 +111,7 @@ export async function buildApp(context: Context, logger: FastifyBaseLogger): Pro
   await app.register(userRoutes, { context });
   await app.register(legacyUserRoutes, { context });
   await app.register(segmentRoutes, { context });
+  await app.register(languageRoutes, { context });
   routes.refuseOtherMethods();
   await app.ready();
   return app;

@@ -34,6 +34,7 @@ export type ResourceType =
   | 'Person'
   | 'Webhook'
   | 'Segment'
+  | 'Language'
   | 'Delivery'
   | 'Organization'
   | 'API Key'

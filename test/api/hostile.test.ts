@@ -54,6 +54,7 @@ const writes: readonly (readonly ['POST' | 'PUT', string, Record<string, unknown
   ['PUT', `${management}/attribute-classes/${classId}`, { archived: true }],
   ['POST', `${management}/segments`, { ...ofWorkspace, title: 'Hostile 2', filters: [] }],
   ['PUT', `${management}/segments/${segmentId}`, { filters: [] }],
+  ['POST', `${management}/languages`, { ...ofWorkspace, code: 'de' }],
   ['POST', '/api/v1/webhooks', { url: 'https://hooks.example/x', triggers: ['responseCreated'] }],
 ];
 
@@ -72,6 +73,8 @@ const fieldNames = [
     'source',
     'surveyIds',
     'attributes',
+    'code',
+    'alias',
   ],
   ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'default', '_total'],
 ];
@@ -253,6 +256,7 @@ const paths: readonly ((part: string) => readonly ['GET' | 'PUT' | 'DELETE' | 'P
     'attribute-classes',
     'action-classes',
     'segments',
+    'languages',
   ].flatMap((name) => [
     (part: string) => ['GET', `${management}/${name}/${part}`] as const,
     (part: string) => ['DELETE', `${management}/${name}/${part}`] as const,

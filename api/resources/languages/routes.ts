@@ -1,0 +1,103 @@
+/**
+ * Languages on the management API: a route of ours, because the languages of a survey must exist in its workspace
+ * (SPEC.md §2, Survey) and nothing else makes them. Needs a key; rights go by method.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { workspacesWith } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import { isUniqueViolation } from '#api/db/database.ts';
+import { conflict, forbidden } from '#api/errors.ts';
+import { newId } from '#api/ids.ts';
+import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { insertLanguage, type Language, withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { Nullable } from '#api/shapes.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { workspaceRow } from '#api/workspace-row.ts';
+import { countLanguages, deleteLanguage, findLanguage, isLanguageUsed, listLanguagesOf } from './store.ts';
+
+/** Of one workspace; there are some 180 codes of two letters. */
+const LANGUAGES_MAX = 200;
+
+const Params = Type.Object({ languageId: Type.String() });
+const NewLanguage = Type.Object({
+  code: Type.String({
+    pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$',
+    text: 'Give a language code such as de or pt-BR',
+  }),
+  alias: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
+});
+const LanguageReply = Type.Object({
+  id: Type.String(),
+  code: Type.String(),
+  alias: Nullable(Type.String()),
+  environmentId: Type.String(),
+  workspaceId: Type.String(),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
+const one = { 200: Type.Object({ data: LanguageReply }) };
+
+export const languageRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random } = context;
+  const url = '/api/v1/management/languages';
+  const oneUrl = `${url}/:languageId`;
+  const languages = workspaceRow({ db, type: 'Language', param: 'languageId', find: findLanguage });
+
+  app.get(
+    url,
+    { schema: { response: { 200: Type.Object({ data: Type.Array(LanguageReply) }) } } },
+    async (request) => {
+      const found = await listLanguagesOf(db, workspacesWith(principalOf(request), 'read'));
+      return { data: [...(await withEnvironmentIds(db, found))] };
+    },
+  );
+
+  app.post(
+    url,
+    { schema: { body: NewLanguage, response: one }, preValidation: findsBodyWorkspace(context) },
+    async (request) => {
+      const { id: workspaceId, environmentId } = workspaceOf(request);
+      const { code, alias = null } = request.body;
+      const now = toTimestamp(clock());
+      const made: Language = { id: newId(random), workspaceId, code, alias, createdAt: now, updatedAt: now };
+      try {
+        await db.transaction().execute(async (trx) => {
+          if ((await countLanguages(trx, workspaceId)) >= LANGUAGES_MAX) {
+            throw forbidden(`A workspace can have ${LANGUAGES_MAX} languages; delete one that is not used`);
+          }
+          await insertLanguage(trx, made);
+        });
+      } catch (error) {
+        if (isUniqueViolation(error)) throw conflict(`Language with code ${code} already exists`);
+        throw error;
+      }
+      return { data: { ...made, environmentId } };
+    },
+  );
+
+  app.get(
+    oneUrl,
+    { schema: { params: Params, response: one }, onRequest: languages.finds },
+    async (request) => ({ data: languages.of(request) }),
+  );
+
+  app.delete(
+    oneUrl,
+    { schema: { params: Params, response: one }, onRequest: languages.finds },
+    async (request) => {
+      const stored = languages.of(request);
+      await db.transaction().execute(async (trx) => {
+        if (await isLanguageUsed(trx, stored.id)) {
+          throw conflict('The language is used by a survey; take it out of the survey first');
+        }
+        await deleteLanguage(trx, stored.id);
+      });
+      return { data: stored };
+    },
+  );
+};

@@ -1,0 +1,45 @@
+/** Changes to the languages of workspaces; `workspaces/store.ts` lists those of one. */
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+import type { Language } from '#api/resources/workspaces/store.ts';
+
+/** Of several workspaces, by workspace and code: the order of the index. How many there are is bounded. */
+export function listLanguagesOf(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+): Promise<readonly Language[]> {
+  return db
+    .selectFrom('languages')
+    .selectAll()
+    .where('workspaceId', 'in', workspaceIds)
+    .orderBy('workspaceId')
+    .orderBy('code')
+    .execute();
+}
+
+export async function findLanguage(db: Kysely<Database>, id: string): Promise<Language | null> {
+  return (await db.selectFrom('languages').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
+}
+
+export async function countLanguages(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('languages')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('workspaceId', '=', workspaceId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+export async function isLanguageUsed(db: Kysely<Database>, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('surveyLanguages')
+    .select('surveyId')
+    .where('languageId', '=', id)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+export async function deleteLanguage(db: Kysely<Database>, id: string): Promise<void> {
+  await db.deleteFrom('languages').where('id', '=', id).execute();
+}
