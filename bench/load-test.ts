@@ -51,7 +51,7 @@ function report(
 ): void {
   const answered = latenciesMs.length;
   const line = (name: string, value: string): void =>
-    void process.stdout.write(`${name.padEnd(22)}${value}\n`);
+    void process.stdout.write(`${name.padEnd(24)}${value}\n`);
   line(
     'answered',
     `${answered} in ${result.duration.toFixed(2)} s, ${(answered / result.duration).toFixed(1)} a second`,

@@ -27,7 +27,13 @@ export class Processes {
     name: string,
     command: string,
     args: readonly string[],
-    options: { readonly port?: number; readonly env?: Record<string, string>; readonly cwd?: string },
+    options: {
+      readonly port?: number;
+      /** What it says once it is ready, where an open port is not the whole truth: it may open one to try it. */
+      readonly readyText?: string;
+      readonly env?: Record<string, string>;
+      readonly cwd?: string;
+    },
   ): Promise<Started> {
     const child = spawn(command, args, {
       env: { ...process.env, ...options.env },
@@ -50,11 +56,15 @@ export class Processes {
       failure ??= `it ended with ${signal ?? `exit code ${code}`}`;
     });
     const deadline = Date.now() + START_TIMEOUT_MS;
-    while (options.port !== undefined && !(await answers(options.port))) {
+    const isReady = async (): Promise<boolean> =>
+      options.readyText === undefined
+        ? options.port === undefined || (await answers(options.port))
+        : tail.includes(options.readyText);
+    while (!(await isReady())) {
       if (failure !== null) throw new Error(`${name} did not start: ${failure}\n${tail.trim()}`);
       if (Date.now() > deadline) {
         await end(child);
-        throw new Error(`${name} did not listen on port ${options.port} in time\n${tail.trim()}`);
+        throw new Error(`${name} was not ready in time\n${tail.trim()}`);
       }
       await sleep(20);
     }

@@ -1,6 +1,9 @@
 import { Redis } from 'ioredis';
 
-/** The same client and the same budget for every peer; a Redis that is down fails at once. */
+/**
+ * The same client for every peer, as their own guides set it up: without automatic pipelining, which would spare Redis
+ * and the peer some work under load. A Redis that is down fails at once.
+ */
 export function redis(port) {
   const client = new Redis(port, '127.0.0.1', {
     enableOfflineQueue: false,

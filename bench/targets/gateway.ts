@@ -44,6 +44,7 @@ export async function startGateway(
     ['--max-semi-space-size=32', ...(options.nodeFlags ?? []), join(root, 'gateway', 'main.ts')],
     {
       port,
+      readyText: 'Gateway ready',
       cwd: root,
       env: {
         GATEWAY_PORT: String(port),
