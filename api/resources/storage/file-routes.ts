@@ -22,7 +22,7 @@ import { httpDate, select } from './ranges.ts';
 import { deleteFile } from './store.ts';
 
 const PATH = '/storage/:workspaceId/:accessType/*';
-const Params = Type.Object({ workspaceId: Type.String(), accessType: Type.String(), '*': Type.String() });
+/** As the router hands them over, each percent-decoded once. */
 interface FileParams {
   readonly workspaceId: string;
   readonly accessType: string;
@@ -44,10 +44,9 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
 ) => {
   const { db, storage } = context;
 
-  app.route({
+  app.route<{ Params: FileParams }>({
     method: ['GET', 'HEAD'],
     url: PATH,
-    schema: { params: Params },
     async handler(request, reply) {
       const { access, name } = checked(request.params);
       const principal = access === 'private' ? await identify(context, request) : null;
@@ -62,10 +61,10 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
     },
   });
 
-  app.delete(
+  app.delete<{ Params: FileParams }>(
     PATH,
     {
-      schema: { params: Params, response: { 200: Type.Object({ data: Type.String() }) } },
+      schema: { response: { 200: Type.Object({ data: Type.String() }) } },
       config: { credentials: 'any', limit: 'storage.delete' },
     },
     async (request) => {

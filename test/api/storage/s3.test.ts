@@ -79,7 +79,10 @@ t.test('a server that does not keep to a range is a fault, never a wrong part', 
   await post(await storage.grant(object), Buffer.from('0123456789'));
   // s3rver answers a request for the first byte alone with the whole file.
   const opened = await storage.open(object.key);
-  await t.rejects(async () => opened?.read({ first: 0, last: 0 }), { constructor: StorageUnavailable, message: /with 10 bytes/ });
+  await t.rejects(async () => opened?.read({ first: 0, last: 0 }), {
+    constructor: StorageUnavailable,
+    message: /with 10 bytes/,
+  });
 });
 
 t.test('a pair that the server does not know', async (t) => {

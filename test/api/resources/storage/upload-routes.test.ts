@@ -1,7 +1,9 @@
 /** The upload target on real sockets: what a form may be, what it may not, and what is left behind: nothing. */
-import { readdirSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
@@ -19,9 +21,13 @@ interface Target {
 
 const path = `/api/v1/client/${workspaceId}/storage/upload`;
 
-async function listening(t: Test, bytesMax = 100_000): Promise<Target> {
+async function listening(
+  t: Test,
+  bytesMax = 100_000,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Target> {
   const port = await freePort();
-  const api = await startApi({ env: { PUBLIC_URL: `http://127.0.0.1:${port}` } });
+  const api = await startApi({ env: { PUBLIC_URL: `http://127.0.0.1:${port}`, ...env } });
   t.teardown(() => api.close());
   await api.app.listen({ port, host: '127.0.0.1' });
   const key = `${workspaceId}/private/a--fid--x.png`;
@@ -255,6 +261,24 @@ t.test('503: as many uploads as there is room for, and one more', async (t) => {
   for (let i = 0; i < 100 && (await send(port, bytes)).status !== 201; i += 1) await delay(10);
   t.equal((await send(port, bytes)).status, 201, 'the room comes back');
 });
+
+t.test(
+  '503: a disk that is full: said to the caller, nothing left behind, and well again with room',
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'floodgate-full-'));
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]).status !== 0) {
+      t.comment('skipped: a file system of one MiB can be made by root alone');
+      return;
+    }
+    t.teardown(() => spawnSync('umount', ['--lazy', folder]));
+    const { port, form, left } = await listening(t, 3_000_000, { STORAGE_PATH: folder });
+    const full = await send(port, body(form.fields, Buffer.alloc(2_000_000)));
+    t.match([full.status, full.text], [503, /<Code>ServiceUnavailable<.*try again later/]);
+    t.strictSame(left(), { incoming: 0, objects: 0 });
+    t.equal((await send(port, body(form.fields, Buffer.alloc(500_000)))).status, 201);
+  },
+);
 
 t.test('405 and 404: no other method, and no such target when files live in S3', async (t) => {
   const { api } = await listening(t);

@@ -1,0 +1,302 @@
+/** Stored files: who may read and delete them, with which headers, and which paths lead nowhere. */
+import t, { type Test } from 'tap';
+import { startSession } from '#api/auth/session.ts';
+import { apiKey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { sendRaw } from '#test/support/raw.ts';
+
+const content = Buffer.from('0123456789');
+
+interface Shop {
+  readonly api: TestApi;
+  /** Stores a file without the detour over HTTP. @returns its path */
+  put(access: 'public' | 'private', name: string, bytes?: Buffer): Promise<string>;
+  /** @returns the cookie of a member of the workspace */
+  signIn(role?: 'owner' | 'member'): Promise<string>;
+}
+
+async function shop(t: Test, env: Record<string, string> = {}): Promise<Shop> {
+  const api = await startApi({ env });
+  t.teardown(() => api.close());
+  return {
+    api,
+    async put(access, name, bytes = content) {
+      const { receiver } = api.context.storage;
+      const key = `${workspaceId}/${access}/${name}`;
+      const chunks = async function* () {
+        yield bytes;
+      };
+      await receiver?.receive({ key, contentType: 'image/png', bytesMax: 1e6 }, chunks());
+      return `/storage/${workspaceId}/${access}/${name.split('/').map(encodeURIComponent).join('/')}`;
+    },
+    async signIn(role = 'owner') {
+      const { db, clock, random } = api.context;
+      const { id: userId } = await db.selectFrom('users').select('id').executeTakeFirstOrThrow();
+      await db.updateTable('memberships').set({ role }).where('userId', '=', userId).execute();
+      return `next-auth.session-token=${await startSession(db, userId, { clock, random, maxAgeSeconds: 60 })}`;
+    },
+  };
+}
+
+t.test('GET public: anybody, for a year, of its own type, never guessed, in a sandbox', async (t) => {
+  const { api, put } = await shop(t);
+  const reply = await api.client(
+    'GET',
+    await put('public', 'ä photo--fid--0b9c7f3e-5f0a-4a4e-9d3e-000000000000.png'),
+  );
+  t.equal(reply.status, 200);
+  t.equal(reply.text, '0123456789');
+  t.match(reply.headers, {
+    'content-type': 'image/png',
+    'content-length': '10',
+    'cache-control': 'public, max-age=31536000, immutable',
+    'x-content-type-options': 'nosniff',
+    'accept-ranges': 'bytes',
+    'content-disposition': `inline; filename="_ photo.png"; filename*=UTF-8''%C3%A4%20photo.png`,
+    'content-security-policy': /default-src 'none';.*sandbox$/,
+    etag: /^"[^"]+"$/,
+    'last-modified': / GMT$/,
+  });
+});
+
+t.test('what is no picture, video or sound is saved, not shown', async (t) => {
+  const { api, put } = await shop(t);
+  for (const [name, type, disposition] of [
+    ['a.pdf', 'application/pdf', 'attachment'],
+    ['a.txt', 'text/plain', 'attachment'],
+    ['a.docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'attachment'],
+    ['a.MP4', 'video/mp4', 'inline'],
+    // Nobody may upload these; were they there all the same, they would be bytes and nothing else.
+    ['a.html', 'application/octet-stream', 'attachment'],
+    ['a.svg', 'application/octet-stream', 'attachment'],
+  ] as const) {
+    const { headers } = await api.client('GET', await put('public', name));
+    t.equal(headers['content-type'], type, name);
+    t.ok(String(headers['content-disposition']).startsWith(`${disposition};`), name);
+  }
+});
+
+t.test('ranges, HEAD and conditions', async (t) => {
+  const { api, put } = await shop(t);
+  const path = await put('public', 'a.png');
+  const part = await api.client('GET', path, undefined, { range: 'bytes=2-4' });
+  t.match([part.status, part.text], [206, '234']);
+  t.match(part.headers, { 'content-range': 'bytes 2-4/10', 'content-length': '3' });
+  const beyond = await api.client('GET', path, undefined, { range: 'bytes=10-' });
+  t.match([beyond.status, beyond.text, beyond.headers['content-range']], [416, '', 'bytes */10']);
+  const head = await api.client('HEAD', path, undefined, { range: 'bytes=2-4' });
+  t.match([head.status, head.text], [200, '']);
+  t.match(head.headers, { 'content-length': '10', 'content-type': 'image/png' });
+  const again = await api.client('GET', path, undefined, { 'if-none-match': String(head.headers.etag) });
+  t.match([again.status, again.text], [304, '']);
+  t.match(again.headers, { etag: head.headers.etag, 'cache-control': /immutable/ });
+  const resumed = { range: 'bytes=5-', 'if-range': String(head.headers.etag) };
+  t.equal((await api.client('GET', path, undefined, resumed)).text, '56789');
+  t.equal((await api.client('GET', path, undefined, { ...resumed, 'if-range': '"old"' })).status, 200);
+});
+
+t.test('an empty file is a file', async (t) => {
+  const { api, put } = await shop(t);
+  const path = await put('public', 'a.txt', Buffer.alloc(0));
+  const reply = await api.client('GET', path);
+  t.match([reply.status, reply.text, reply.headers['content-length']], [200, '', '0']);
+  t.equal((await api.client('HEAD', path)).headers['content-length'], '0');
+  t.equal((await api.client('GET', path, undefined, { range: 'bytes=0-' })).status, 416);
+});
+
+t.test('GET private: a key or a session that may read, and no cache keeps it', async (t) => {
+  const { api, put, signIn } = await shop(t);
+  await api.addWorkspace('ws2');
+  const path = await put('private', 'surveys/s1/elements/q1/a.png');
+  t.match((await api.client('GET', path)).json, { code: 'not_authenticated' });
+  t.equal((await api.client('GET', path, undefined, { 'x-api-key': 'wrong' })).status, 401);
+  const stranger = await api.addKey({ ws2: 'manage' });
+  t.match((await api.client('GET', path, undefined, { 'x-api-key': stranger })).json, {
+    code: 'unauthorized',
+  });
+  const reader = await api.addKey({ [workspaceId]: 'read' });
+  for (const headers of [
+    { 'x-api-key': reader },
+    { 'x-api-key': apiKey },
+    { cookie: await signIn('member') },
+  ]) {
+    const reply = await api.client('GET', path, undefined, headers);
+    t.match([reply.status, reply.text], [200, '0123456789']);
+    t.equal(reply.headers['cache-control'], 'no-store, no-cache, must-revalidate');
+  }
+  t.equal((await api.client('HEAD', path)).status, 401);
+});
+
+t.test('either id of a workspace finds its files', async (t) => {
+  const { api } = await shop(t);
+  await api.addWorkspace('ws2', 'env2');
+  const chunks = async function* () {
+    yield content;
+  };
+  const object = { key: 'ws2/public/a.png', contentType: 'image/png', bytesMax: 100 };
+  await api.context.storage.receiver?.receive(object, chunks());
+  for (const id of ['ws2', 'env2'])
+    t.equal((await api.client('GET', `/storage/${id}/public/a.png`)).status, 200);
+});
+
+t.test('404: an unknown workspace, an unknown file, a shape that no file of ours has', async (t) => {
+  const { api, put } = await shop(t);
+  await put('public', 'a.png');
+  t.match((await api.client('GET', '/storage/nosuch/public/a.png')).json.details, {
+    resource_type: 'Workspace',
+  });
+  for (const name of [
+    'b.png',
+    'folder/a.png',
+    'surveys/s1/elements/q1/a.png',
+    'a.png/b.png',
+    `${'x'.repeat(2000)}.png`,
+  ]) {
+    const reply = await api.client('GET', `/storage/${workspaceId}/public/${name}`);
+    t.equal(reply.status, 404, name.slice(0, 40));
+    t.strictSame(reply.json, {
+      code: 'not_found',
+      message: 'file not found',
+      details: { resource_id: name, resource_type: 'file' },
+    });
+  }
+});
+
+t.test('400: another access type, no extension', async (t) => {
+  const { api } = await shop(t);
+  t.match((await api.client('GET', `/storage/${workspaceId}/secret/a.png`)).json.details, {
+    accessType: String,
+  });
+  for (const method of ['GET', 'DELETE'] as const) {
+    const reply = await api.manage(method, `/storage/${workspaceId}/public/readme`);
+    t.match(reply.json, { code: 'bad_request', details: { fileName: 'File name must have an extension' } });
+  }
+});
+
+t.test('400: path traversal in every spelling, whichever method', async (t) => {
+  const { api, put } = await shop(t);
+  await put('private', 'secret.png');
+  await api.app.listen({ port: 0, host: '127.0.0.1' });
+  const address = api.app.server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  for (const name of [
+    '../private/secret.png',
+    '..%2fprivate%2fsecret.png',
+    '%2e%2e/private/secret.png',
+    '%2E%2E%2Fprivate%2Fsecret.png',
+    '%252e%252e%252fprivate%252fsecret.png',
+    '%25252e%25252e%25252fsecret.png',
+    '..\\private\\secret.png',
+    '..%5cprivate%5csecret.png',
+    '..%255csecret.png',
+    './a.png',
+    'a/./b.png',
+    'a//b.png',
+    '/etc/passwd.png',
+    '%2fetc%2fpasswd.png',
+    'C:%5cwindows%5cx.png',
+    'a%00.png',
+    'a.png%00.html',
+    'a%0d%0aset-cookie:x.png',
+    'surveys/../../../x.png',
+    '.%2e/x.png',
+    '%c0%ae%c0%ae/x.png',
+  ]) {
+    for (const method of ['GET', 'HEAD', 'DELETE']) {
+      // By hand: a client library would follow the dots itself.
+      const sent = `${method} /storage/${workspaceId}/public/${name} HTTP/1.1\r\nhost: x\r\nx-api-key: ${apiKey}\r\nconnection: close\r\n\r\n`;
+      t.match(await sendRaw(port, sent).ended(), /^HTTP\/1\.1 400 /, `${method} ${name}`);
+    }
+  }
+  t.equal(
+    (await api.manage('GET', `/storage/${workspaceId}/private/secret.png`)).status,
+    200,
+    'it is still there',
+  );
+});
+
+t.test('DELETE: a key that manages, or a session that writes; also when it is not there', async (t) => {
+  const { api, put, signIn } = await shop(t);
+  const path = await put('public', 'a.png');
+  t.match((await api.client('DELETE', path)).json, { code: 'not_authenticated' });
+  const writer = await api.addKey({ [workspaceId]: 'write' });
+  t.match((await api.client('DELETE', path, undefined, { 'x-api-key': writer })).json, {
+    code: 'unauthorized',
+  });
+  const member = await signIn('member');
+  t.match((await api.client('DELETE', path, undefined, { cookie: member })).json, { code: 'unauthorized' });
+  t.equal((await api.client('GET', path)).status, 200);
+  for (const headers of [{ 'x-api-key': apiKey }, { 'x-api-key': apiKey }, { cookie: await signIn() }]) {
+    const reply = await api.client('DELETE', path, undefined, headers);
+    t.equal(reply.status, 200, reply.text);
+    t.strictSame(reply.json, { data: 'File deleted successfully' });
+    t.equal((await api.client('GET', path)).status, 404);
+    await put('public', 'a.png');
+  }
+});
+
+t.test('DELETE with a session: not from a page of another origin', async (t) => {
+  const { api, put, signIn } = await shop(t);
+  const path = await put('public', 'a.png');
+  const headers = { cookie: await signIn(), origin: 'https://evil.example' };
+  t.equal((await api.client('DELETE', path, undefined, headers)).status, 403);
+  t.equal((await api.client('GET', path)).status, 200);
+});
+
+t.test(
+  '429: the sixth deletion and the sixth grant of a session within a minute; keys are the gateway’s',
+  async (t) => {
+    const { api, signIn } = await shop(t, { RATE_LIMITING_DISABLED: '0' });
+    const cookie = await signIn();
+    const file = { workspaceId, fileName: 'a.png', fileType: 'image/png' };
+    const calls = {
+      delete: (headers: Record<string, string>) =>
+        api.client('DELETE', `/storage/${workspaceId}/public/a.png`, undefined, headers),
+      grant: (headers: Record<string, string>) =>
+        api.client('POST', '/api/v1/management/storage', file, headers),
+    };
+    for (const call of Object.values(calls)) {
+      for (let i = 0; i < 5; i += 1) t.equal((await call({ cookie })).status, 200);
+      const over = await call({ cookie });
+      t.match([over.status, over.json.code], [429, 'too_many_requests']);
+      t.equal((await call({ 'x-api-key': apiKey })).status, 200, 'a key is not counted here');
+    }
+    const stored = await api.context.db.selectFrom('files').select('storedAt').execute();
+    t.equal(stored.filter(({ storedAt }) => storedAt !== null).length, 0, 'grants were counted, not files');
+  },
+);
+
+t.test('405: what cannot be done to a file', async (t) => {
+  const { api } = await shop(t);
+  for (const method of ['POST', 'PUT', 'PATCH', 'OPTIONS'] as const) {
+    const reply = await api.client(method, `/storage/${workspaceId}/public/a.png`);
+    t.match([reply.status, reply.headers.allow], [405, 'GET, HEAD, DELETE']);
+  }
+});
+
+t.test(
+  '500: a home that does not answer is our fault, told to the operator and not to the world',
+  async (t) => {
+    const lines: string[] = [];
+    const api = await startApi({
+      env: {
+        S3_BUCKET_NAME: 'uploads',
+        S3_ENDPOINT_URL: 'http://127.0.0.1:9',
+        S3_ACCESS_KEY: 'a',
+        S3_SECRET_KEY: 'b',
+      },
+      log: (await import('pino')).pino({}, { write: (line: string) => void lines.push(line) }),
+    });
+    t.teardown(() => api.close());
+    for (const method of ['GET', 'DELETE'] as const) {
+      const reply = await api.manage(method, `/storage/${workspaceId}/public/a.png`);
+      t.equal(reply.status, 500);
+      t.match(reply.json, {
+        code: 'internal_server_error',
+        message: /^File storage is not configured correctly\. /,
+        details: { storage_error_code: 's3_client_error' },
+      });
+      t.notMatch(reply.text, /127\.0\.0\.1/);
+    }
+    t.match(lines.join(''), /S3_BUCKET_NAME, S3_ENDPOINT_URL, S3_REGION: give/);
+  },
+);
