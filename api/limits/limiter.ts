@@ -9,7 +9,7 @@ import type { Signer } from '#api/auth/signer.ts';
 import type { Clock, Millis } from '#gateway/clock.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
 import { createMemoryCounters } from './memory-counters.ts';
-import { createRedisCounters } from './redis-counters.ts';
+import { BUDGET_MS, createRedisCounters } from './redis-counters.ts';
 import { type LimitName, limitTable } from './table.ts';
 
 export type Verdict =
@@ -96,11 +96,17 @@ export function createLimiter({ counters, signer, isDisabled, log }: LimiterOpti
 }
 
 /** The store that the settings name: Redis, or memory without a REDIS_URL. Outages are told in the log. */
-export function openCounters(redisUrl: string | null, clock: Clock, log: LimiterLog): Counters {
+export function openCounters(
+  redisUrl: string | null,
+  clock: Clock,
+  log: LimiterLog,
+  budgetMs: Millis = BUDGET_MS,
+): Counters {
   if (redisUrl === null) return createMemoryCounters(clock);
   let since: Millis = 0;
   return createRedisCounters({
     url: redisUrl,
+    budgetMs,
     onDown: (cause) => {
       since = clock();
       log.warn(

@@ -12,7 +12,7 @@ import type { Millis } from '#gateway/clock.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
 
 /** What a request may lose to its check. */
-const BUDGET_MS: Millis = 50;
+export const BUDGET_MS: Millis = 50;
 const FAILURES_TO_OPEN = 3;
 const PROBE_MS: Millis = 250;
 const CONNECT_TIMEOUT_MS: Millis = 2_000;
@@ -22,6 +22,8 @@ const PREFIX = 'fga';
 export interface RedisCountersOptions {
   /** redis://, or rediss:// for TLS; may carry a password. */
   readonly url: string;
+  /** How long a use may take before it counts as failed. */
+  readonly budgetMs: Millis;
   /** An outage begins: from now on uses fail at once. */
   readonly onDown: (cause: Error) => void;
   /** It is over. */
@@ -29,6 +31,7 @@ export interface RedisCountersOptions {
 }
 
 export function createRedisCounters(options: RedisCountersOptions): Counters {
+  const { budgetMs } = options;
   const redis = new Redis(options.url, {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
@@ -41,6 +44,8 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
   let failures = 0;
   let probe: NodeJS.Timeout | undefined;
   let isClosed = false;
+  /** Until the first connection is made, or has failed, a store that is not ready is no outage. */
+  let isConnecting = true;
 
   const down = (cause: Error): void => {
     if (probe !== undefined || isClosed) return;
@@ -50,7 +55,7 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
       if (isAsking) return;
       isAsking = true;
       try {
-        await within(redis.set(`${PREFIX}:probe`, '1', 'PX', 10_000));
+        await within(budgetMs, redis.set(`${PREFIX}:probe`, '1', 'PX', 10_000));
         clearInterval(probe);
         probe = undefined;
         failures = 0;
@@ -65,7 +70,12 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
   };
   redis.on('error', (error: Error) => down(error));
   redis.on('close', () => down(new Error('the connection is closed')));
-  redis.connect().catch((error: Error) => down(error));
+  redis
+    .connect()
+    .catch((error: Error) => down(error))
+    .finally(() => {
+      isConnecting = false;
+    });
 
   /** One of the library's limiters per name. Their `points` are never reached: who decides is our limiter. */
   const limiters = new Map<string, RateLimiterRedis>();
@@ -87,13 +97,16 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
     async use(name, key, windowSeconds) {
       if (probe !== undefined) throw new CountersUnavailable(new Error('the store is known to be away'));
       try {
-        const { consumedPoints, msBeforeNext } = await within(limiterFor(name, windowSeconds).consume(key));
+        const { consumedPoints, msBeforeNext } = await within(
+          budgetMs,
+          limiterFor(name, windowSeconds).consume(key),
+        );
         failures = 0;
         return { used: consumedPoints, resetMs: Math.max(1, msBeforeNext) };
       } catch (error) {
         const cause = asError(error);
-        failures += 1;
-        if (failures >= FAILURES_TO_OPEN || redis.status !== 'ready') down(cause);
+        if (!isConnecting) failures += 1;
+        if (failures >= FAILURES_TO_OPEN || (!isConnecting && redis.status !== 'ready')) down(cause);
         throw new CountersUnavailable(cause);
       }
     },
@@ -111,12 +124,12 @@ function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-function within<T>(work: Promise<T>): Promise<T> {
+function within<T>(ms: Millis, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       // After a stall of our own loop the answer may lie in the socket already: look there before giving up.
-      setImmediate(() => reject(new Error(`no answer within ${BUDGET_MS} ms`)));
-    }, BUDGET_MS);
+      setImmediate(() => reject(new Error(`no answer within ${ms} ms`)));
+    }, ms);
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -19,12 +19,14 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
 ) => {
   const { signer, random, config } = context;
   const { publicUrl } = config;
+  /** '' unless PUBLIC_URL has a path: forms stay on the host that the page came from, so that cookies reach them. */
+  const base = new URL(publicUrl).pathname.replace(/\/$/, '');
 
   /** The hidden fields of a form, and the cookie that belongs to them. */
   const protect = (cookies: string | undefined, reply: FastifyReply): string => {
     const { token, cookie } = csrfToken(cookies, signer, random);
     reply.header('set-cookie', setCsrfCookie(cookie, publicUrl));
-    return `${hidden('csrfToken', token)}${hidden('callbackUrl', '/auth/login')}`;
+    return `${hidden('csrfToken', token)}${hidden('callbackUrl', `${publicUrl}/auth/login`)}`;
   };
 
   app.get('/auth/login', async (request, reply) => {
@@ -32,7 +34,7 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
     return sendPage(reply, 200, 'Log in', [
       ...(error === '' ? [] : [`<p role="alert">${escapeHtml(error)}</p>`]),
       form(
-        '/api/auth/callback/credentials',
+        `${base}/api/auth/callback/credentials`,
         protect(request.headers.cookie, reply),
         `<p><label>E-mail <input name="email" type="email" autocomplete="username" required></label></p>
 <p><label>Password <input name="password" type="password" autocomplete="current-password" required></label></p>`,
@@ -44,7 +46,7 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
   app.get('/auth/verify', async (request, reply) =>
     sendPage(reply, 200, 'Confirm your e-mail address', [
       form(
-        '/api/auth/callback/token',
+        `${base}/api/auth/callback/token`,
         protect(request.headers.cookie, reply),
         hidden('token', fieldOf(request.query, 'token').slice(0, TEXT_LENGTH_MAX)),
         'Confirm and log in',
@@ -55,7 +57,7 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
   app.get('/auth/forgot-password/reset', async (request, reply) =>
     sendPage(reply, 200, 'Choose a new password', [
       form(
-        '/api/auth/reset-password',
+        `${base}/api/auth/reset-password`,
         hidden('token', fieldOf(request.query, 'token').slice(0, TEXT_LENGTH_MAX)),
         '<p><label>New password <input name="password" type="password" autocomplete="new-password" required></label></p>',
         'Change the password',

@@ -12,7 +12,7 @@ import { isUniqueViolation } from '#api/db/database.ts';
 import { badRequest, invalidFields, notAuthenticated } from '#api/errors.ts';
 import { fieldOf } from '#api/resources/accounts/form.ts';
 import { changeEmailMail, emailChangedMail, mailAccount } from '#api/resources/accounts/mails.ts';
-import { sendPage } from '#api/resources/accounts/pages.ts';
+import { escapeHtml, sendPage } from '#api/resources/accounts/pages.ts';
 import {
   deleteTokens,
   findToken,
@@ -67,7 +67,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     const isChanged = await changeEmail(fieldOf(request.query, 'token'));
     return isChanged
       ? sendPage(reply, 200, 'Your e-mail address is changed', [
-          '<p>You were logged out everywhere. <a href="/auth/login">Log in with the new address</a>.</p>',
+          `<p>You were logged out everywhere. <a href="${escapeHtml(config.publicUrl)}/auth/login">Log in with the new address</a>.</p>`,
         ])
       : sendPage(reply, 400, 'This link does not serve', [
           '<p>It has ended or was used, or the address is taken. Ask for a new one in your profile.</p>',

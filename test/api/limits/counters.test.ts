@@ -22,7 +22,9 @@ async function ready(counters: Counters): Promise<Counters> {
 }
 
 const open = (): Promise<Counters> =>
-  ready(createRedisCounters({ url: redis.url, onDown: () => undefined, onUp: () => undefined }));
+  ready(
+    createRedisCounters({ url: redis.url, budgetMs: 5_000, onDown: () => undefined, onUp: () => undefined }),
+  );
 let now = 0;
 const stores: readonly (readonly [string, () => Promise<Counters>, () => Promise<unknown>])[] = [
   ['memory', async () => createMemoryCounters(() => now), async () => (now += 60_000)],
@@ -87,7 +89,12 @@ t.test('a store that freezes costs a bounded time, then none, and is used again 
   t.teardown(() => own.close());
   const told: string[] = [];
   const counters = await ready(
-    createRedisCounters({ url: own.url, onDown: () => told.push('down'), onUp: () => told.push('up') }),
+    createRedisCounters({
+      url: own.url,
+      budgetMs: 300,
+      onDown: () => told.push('down'),
+      onUp: () => told.push('up'),
+    }),
   );
   t.teardown(() => counters.close());
   told.length = 0;
@@ -107,7 +114,12 @@ t.test('a store that is away at the start is used when it comes', async (t) => {
   const own = await startRedis();
   t.teardown(() => own.close());
   await own.kill();
-  const counters = createRedisCounters({ url: own.url, onDown: () => undefined, onUp: () => undefined });
+  const counters = createRedisCounters({
+    url: own.url,
+    budgetMs: 5_000,
+    onDown: () => undefined,
+    onUp: () => undefined,
+  });
   t.teardown(() => counters.close());
   await t.rejects(counters.use('n', 'a', 60), CountersUnavailable);
   await own.restart();
