@@ -1,0 +1,128 @@
+/**
+ * No request reads a table that grows with use from end to end. SQLite is asked how it would answer every query that a
+ * walk over the API makes, and every list with keys for one and for several workspaces; nobody has to list the queries.
+ */
+import type { CompiledQuery } from 'kysely';
+import { pino } from 'pino';
+import t from 'tap';
+import { buildApp } from '#api/app.ts';
+import { apiKey, type Reply, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { planOf } from '#test/support/query-plan.ts';
+import { walk } from './docs/scenario.ts';
+
+/** Tables with a row for everything that users do. */
+const growing = [
+  'responses',
+  'displays',
+  'contacts',
+  'contactAttributes',
+  'responseTags',
+  'responseNotes',
+  'events',
+  'deliveries',
+  'deliveryAttempts',
+  'auditEvents',
+  'mailOutbox',
+  'sessions',
+];
+/** `SCAN responses`, also along an index: from its first entry to its last. */
+const FULL_SCAN = new RegExp(`^SCAN "?(${growing.join('|')})"?( |$)`);
+
+const quiet = await startApi();
+t.teardown(() => quiet.close());
+const { db } = quiet.context;
+/** By text: the same query with other values has the same plan. */
+const queries = new Map<string, CompiledQuery>();
+const recording = db.withPlugin({
+  transformQuery: ({ node, queryId }) => {
+    const compiled = db.getExecutor().compileQuery(node, queryId);
+    if (!queries.has(compiled.sql)) queries.set(compiled.sql, compiled);
+    return node;
+  },
+  transformResult: async ({ result }) => result,
+});
+const app = await buildApp({ ...quiet.context, db: recording }, pino({ level: 'silent' }));
+t.teardown(() => app.close());
+
+async function send(
+  method: 'GET',
+  url: string,
+  body: unknown,
+  headers: Record<string, string>,
+): Promise<Reply> {
+  const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
+  const {
+    body: text,
+    headers: replied,
+    statusCode: status,
+  } = await app.inject({ method, url, headers, ...payload });
+  return {
+    status,
+    headers: replied,
+    text,
+    get json() {
+      return JSON.parse(text);
+    },
+  };
+}
+const api: TestApi = {
+  ...quiet,
+  app,
+  manage: (method, url, body) => send(method as 'GET', url, body, { 'x-api-key': apiKey }),
+  client: (method, url, body, headers = {}) => send(method as 'GET', url, body, headers),
+};
+
+async function fullScans(): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const [text, query] of queries) {
+    if (!/^(select|update|delete|with)\b/i.test(text)) continue;
+    for (const step of await planOf(db, query)) if (FULL_SCAN.test(step)) found.push(`${step}: ${text}`);
+  }
+  return found;
+}
+
+t.test('a walk over the API', async (t) => {
+  await walk(api);
+  t.ok(queries.size > 80, `${queries.size} different queries`);
+  t.strictSame(await fullScans(), []);
+});
+
+t.test('every list, with a key for one workspace and with one for three', async (t) => {
+  await quiet.addWorkspace('ws2');
+  await quiet.addWorkspace('ws3');
+  const several = await quiet.addKey({ [workspaceId]: 'manage', ws2: 'read', ws3: 'read' });
+  const { paths } = (await api.client('GET', '/api/docs/openapi.json')).json;
+  const lists = Object.keys(paths).filter(
+    (path) => /^\/api\/v\d\//.test(path) && paths[path].get !== undefined,
+  );
+  t.ok(lists.length > 30);
+  const survey = await api.manage('POST', '/api/v1/management/surveys', {
+    workspaceId,
+    name: 'Survey',
+    questions: [{ id: 'q1', type: 'openText', headline: { default: 'What?' } }],
+  });
+  const surveyId = survey.json.data.id;
+  for (const path of lists) {
+    const url = path
+      .replace('{workspaceId}', workspaceId)
+      .replace('{surveyId}', surveyId)
+      .replace(/\{\w+\}/g, 'x');
+    for (const key of [apiKey, several]) {
+      for (const query of [
+        '',
+        '?limit=10&skip=10',
+        `?workspaceId=${workspaceId}&limit=10`,
+        `?surveyId=${surveyId}`,
+      ]) {
+        await api.client('GET', url + query, undefined, { 'x-api-key': key });
+      }
+    }
+  }
+  t.strictSame(await fullScans(), []);
+});
+
+t.test('a full scan would be found', async (t) => {
+  await recording.selectFrom('responses').select('id').where('language', '=', 'de').execute();
+  await recording.selectFrom('contacts').select('id').where('updatedAt', '>', '2026').execute();
+  t.match(await fullScans(), [/^SCAN responses/, /^SCAN contacts/]);
+});
