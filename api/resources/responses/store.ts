@@ -189,9 +189,17 @@ export async function insertResponse(db: Kysely<Database>, response: Response): 
   await db.insertInto('responses').values(toRow(response)).execute();
 }
 
+/**
+ * Writes what a change can be about. The other columns are not named: SQLite moves the entry of every index whose
+ * column is written, also to the same value, and with a million responses each move is a page somewhere else.
+ */
 export async function updateResponse(db: Kysely<Database>, response: Response): Promise<void> {
-  const { id, createdAt: _, ...columns } = toRow(response);
-  await db.updateTable('responses').set(columns).where('id', '=', id).execute();
+  const { data, endingId, finished, id, language, ttc, updatedAt, variables } = toRow(response);
+  await db
+    .updateTable('responses')
+    .set({ data, endingId, finished, language, ttc, updatedAt, variables })
+    .where('id', '=', id)
+    .execute();
 }
 
 export async function deleteResponse(db: Kysely<Database>, id: string): Promise<void> {
