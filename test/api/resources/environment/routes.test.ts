@@ -19,7 +19,15 @@ const code = {
   key: 'signup',
   noCodeConfig: null,
 };
-const automatic = { ...code, id: newId(random), name: 'New Session', type: 'automatic' as const, key: null };
+const later = new Date(api.context.clock() + 1).toISOString();
+const automatic = {
+  ...code,
+  id: newId(random),
+  createdAt: later,
+  name: 'New Session',
+  type: 'automatic' as const,
+  key: null,
+};
 await insertActionClass(db, code);
 await insertActionClass(db, automatic);
 const german = { ...row(), code: 'de', alias: 'german' };
