@@ -6,7 +6,7 @@
  * has places left. A receiver that hangs fills its own places and the share of its workspace, nobody else's, and its
  * backlog is not read to find the work of others: the walk goes from webhook to webhook in the index.
  */
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type Kysely, type NotNull, type RawBuilder, sql } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 
 /** Webhooks of one step of the walk. */
@@ -126,7 +126,10 @@ export async function leaseDeliveries(
       'events.payload',
     ])
     .where('deliveries.id', 'in', ids)
+    // Fan-out writes it before the deliveries.
+    .where('events.payload', 'is not', null)
+    .$narrowType<{ payload: NotNull }>()
     .orderBy('deliveries.createdAt')
     .execute();
-  return rows.map((row) => ({ ...row, lease: lease.name, payload: row.payload ?? '{}' }));
+  return rows.map((row) => ({ ...row, lease: lease.name }));
 }
