@@ -15,7 +15,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   const app = Fastify({ forceCloseConnections: true });
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {
-    if (!options.ready()) return reply.code(503).send({ status: 'draining' });
+    if (!options.ready()) return reply.code(503).send({ status: 'not ready' });
     // Without its store the gateway still decides, by each policy's onStoreFailure: it stays in rotation and says so.
     return { status: 'ready', store: (await options.storeAvailable()) ? 'available' : 'unavailable' };
   });

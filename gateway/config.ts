@@ -99,7 +99,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): {
   };
 
   const redisUrl = parsed<string | null>('GATEWAY_REDIS_URL', null, (value) =>
-    value === '' ? null : withScheme(value, ['redis:', 'rediss:'], 'redis://localhost:6379').href,
+    value === '' ? null : redisAddress(value),
   );
   const workers = integer('GATEWAY_WORKERS', 1, WORKERS_MAX);
   if (workers > 1 && redisUrl === null) {
@@ -142,9 +142,25 @@ function withScheme(value: string, schemes: readonly string[], example: string):
   return url;
 }
 
+/** No query: the client library would take it for options of its own, such as sending a check twice. */
+function redisAddress(value: string): string {
+  const url = withScheme(value, ['redis:', 'rediss:'], 'redis://localhost:6379');
+  if (url.hostname === '' || !/^(?:\/\d{0,5})?$/.test(url.pathname) || url.search !== '' || url.hash !== '') {
+    throw new Error(
+      'it must be an address such as redis://localhost:6379, with nothing behind it but the number of a database',
+    );
+  }
+  try {
+    decodeURIComponent(url.username + url.password);
+  } catch {
+    throw new Error('a % in the user or the password must be written as %25');
+  }
+  return url.href;
+}
+
 function upstreamOrigin(value: string): string {
   const url = withScheme(value, ['http:', 'https:'], 'http://127.0.0.1:3000');
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '') {
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username + url.password !== '') {
     throw new Error(
       'it must be an origin such as http://127.0.0.1:3000, without user, path, query or fragment',
     );

@@ -1,5 +1,6 @@
 /** The process: environment -> config -> gateway -> listen; signals; the only exit. */
 import { randomBytes } from 'node:crypto';
+import { isIPv6 } from 'node:net';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { destination, type Logger, pino } from 'pino';
@@ -19,26 +20,43 @@ import { Supervisor, type WorkerMessage, type WorkerQuestion, WorkerStartError }
 /** Monotonic, and aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */
 const clock = (): number => performance.timeOrigin + performance.now();
 
+const LOOPBACK = /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/;
+
 const isWorker = process.argv.includes('--worker');
 
+// Until there is somebody to tell: the file is about to be read anyway, which is no reason to die of the signal.
+process.on('SIGHUP', () => undefined);
+
+/** Whoever started us with a channel, and is gone before we are ready, can no longer stop us. */
+const abandoned = (): never => process.exit(1);
+process.on('disconnect', abandoned);
+if (isWorker && !process.connected) abandoned();
+
+/** The admin listener could not listen; the cause says why. */
+class AdminListenError extends Error {}
+
 /** Ends the start with one clear sentence. */
-function giveUp(error: unknown, config?: GatewayConfig): never {
+function giveUp(error: unknown): never {
   if (!(error instanceof WorkerStartError))
-    process.stderr.write(`Gateway cannot start: ${reasonOf(error, config)}\n`);
+    process.stderr.write(`Gateway cannot start: ${reasonOf(error)}\n`);
   process.exit(1);
 }
 
-function reasonOf(error: unknown, config?: GatewayConfig): string {
+function reasonOf(error: unknown): string {
   if (error instanceof PolicyFileError) return `the policy file has mistakes.\n${error.message}`;
   if (error instanceof ConfigError || error instanceof StoreUnreachableError) return error.message;
-  const { code, port } = error as NodeJS.ErrnoException & { port?: number };
-  const variable = port === config?.adminPort && port !== config?.port ? 'GATEWAY_ADMIN' : 'GATEWAY';
+  const isAdmin = error instanceof AdminListenError;
+  const { code, port } = (isAdmin ? error.cause : error) as NodeJS.ErrnoException & { port?: number };
+  const variable = isAdmin ? 'GATEWAY_ADMIN' : 'GATEWAY';
   switch (code) {
     case 'EADDRINUSE':
       return `port ${port} is taken; stop the program that has it, or set ${variable}_PORT`;
     case 'EACCES':
       return `port ${port} needs more rights; set ${variable}_PORT to 1024 or above`;
     case 'EADDRNOTAVAIL':
+    case 'EAFNOSUPPORT':
+    case 'EAI_AGAIN':
+    case 'EINVAL':
     case 'ENOTFOUND':
       return `this machine does not have the address in ${variable}_HOST`;
     default:
@@ -91,6 +109,7 @@ async function startWorkers(config: GatewayConfig, log: Logger): Promise<Running
     workers: config.workers,
     host: config.host,
     port: config.port,
+    drainTimeoutMs: config.drainTimeoutMs,
     log,
   });
   await supervisor.start().catch(async (error) => {
@@ -117,7 +136,7 @@ function onStop(stop: () => Promise<void>, log: Logger): void {
   };
   process.on('SIGTERM', handler);
   process.on('SIGINT', handler);
-  // Whoever started us with a channel and is gone can no longer stop us.
+  process.off('disconnect', abandoned);
   process.on('disconnect', () => handler('disconnect'));
 }
 
@@ -148,10 +167,16 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   });
   const adminAddress = await admin
     .listen({ host: config.adminHost, port: config.adminPort })
-    .catch(async (error) => {
+    .catch(async (cause) => {
       await running.close();
-      throw error;
+      throw new AdminListenError('the admin listener cannot listen', { cause });
     });
+  if (secrets.adminToken === null && !LOOPBACK.test(config.adminHost)) {
+    log.warn(
+      { host: config.adminHost },
+      'the metrics can be read by whoever reaches GATEWAY_ADMIN_HOST; set GATEWAY_ADMIN_TOKEN',
+    );
+  }
   process.on('SIGHUP', () => running.reload());
   onStop(async () => {
     await running.close();
@@ -159,20 +184,18 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   }, log);
   const store = secrets.redisUrl === null ? 'in-process memory' : 'Redis';
   process.stdout.write(
-    `Gateway ready on http://${config.host}:${running.port}, forwarding to ${config.upstream} ` +
+    `Gateway ready on http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${running.port}, forwarding to ${config.upstream} ` +
       `(${running.policies} policies, ${config.workers} process${single ? '' : 'es'}, store: ${store}, admin on ${adminAddress})\n`,
   );
   process.send?.('ready');
 }
 
-let config: GatewayConfig | undefined;
 try {
-  const read = readConfig(process.env);
-  config = read.config;
+  const { config, secrets } = readConfig(process.env);
   // The log goes to stderr; stdout has the one line for the human who started us.
   const log = pino({ level: config.logLevel, base: { service: 'gateway' } }, destination(2));
-  if (isWorker) await runWorker(config, read.secrets, log);
-  else await run(config, read.secrets, log);
+  if (isWorker) await runWorker(config, secrets, log);
+  else await run(config, secrets, log);
 } catch (error) {
-  giveUp(error, config);
+  giveUp(error);
 }

@@ -4,7 +4,6 @@
  * numbers, and passes signals on.
  */
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { Logger } from 'pino';
 import type { Millis } from './clock.ts';
@@ -20,6 +19,12 @@ export type WorkerMessage =
       readonly storeAvailable: boolean;
     };
 
+type State = Extract<WorkerMessage, { type: 'state' }>;
+
+interface Answer extends State {
+  readonly worker: ChildProcess;
+}
+
 /** What a supervisor asks its worker. */
 export interface WorkerQuestion {
   readonly type: 'state';
@@ -33,19 +38,32 @@ export interface SupervisorOptions {
   readonly workers: number;
   readonly host: string;
   readonly port: number;
+  /** How long a worker may take for its requests in flight. */
+  readonly drainTimeoutMs: Millis;
   readonly log: Logger;
 }
 
 /** A worker ended before it was ready; it has said why on stderr itself. */
 export class WorkerStartError extends Error {}
 
+/** Until a worker that ended is replaced; twice as long after each replacement that could not start either. */
 const RESTART_DELAY_MS: Millis = 1000;
+const RESTART_DELAY_MS_MAX: Millis = 30_000;
+/** For a worker to end after its requests have; then it hangs and is killed. */
+const END_TIMEOUT_MS: Millis = 5000;
 const ANSWER_TIMEOUT_MS: Millis = 2000;
 
 export class Supervisor {
   readonly #options: SupervisorOptions;
+  /** Those that were started and have not ended. */
+  readonly #children = new Set<ChildProcess>();
+  /** Those of them that are ready. */
   readonly #workers = new Set<ChildProcess>();
-  readonly #waiting = new Map<number, (message: Extract<WorkerMessage, { type: 'state' }>) => void>();
+  /** What each worker last said of itself. */
+  readonly #samples = new Map<ChildProcess, readonly Sample[]>();
+  /** What those that ended had counted: a sum must not fall because a worker died. */
+  #departed: readonly Sample[] = [];
+  readonly #waiting = new Map<number, (state: State) => void>();
   #question = 0;
   #stopping = false;
   #port: number;
@@ -71,8 +89,12 @@ export class Supervisor {
     return !this.#stopping && this.#workers.size > 0;
   }
 
+  /** One that does not answer in time counts with what it said last, so that no counter falls and rises again. */
   async samples(): Promise<Sample[]> {
-    return sum((await this.#ask()).flatMap(({ samples }) => samples));
+    for (const { worker, samples } of await this.#ask()) {
+      if (this.#workers.has(worker)) this.#samples.set(worker, samples);
+    }
+    return sum([...this.#departed, ...[...this.#samples.values()].flat()]);
   }
 
   async storeAvailable(): Promise<boolean> {
@@ -85,16 +107,21 @@ export class Supervisor {
 
   async close(): Promise<void> {
     this.#stopping = true;
-    await Promise.all(
-      [...this.#workers].map(async (worker) => {
-        const gone = once(worker, 'exit');
-        worker.kill('SIGTERM');
-        await gone;
-      }),
-    );
+    await Promise.all([...this.#children].map((worker) => this.#end(worker)));
   }
 
-  async #startWorker(): Promise<void> {
+  #end(worker: ChildProcess): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => worker.kill('SIGKILL'), this.#options.drainTimeoutMs + END_TIMEOUT_MS);
+      worker.once('exit', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      worker.kill('SIGTERM');
+    });
+  }
+
+  #startWorker(): Promise<void> {
     const { main, execArgv, env, log } = this.#options;
     const worker = fork(main, ['--worker'], {
       execArgv: [...execArgv],
@@ -102,8 +129,21 @@ export class Supervisor {
       // A Ctrl-C reaches the whole process group; only the supervisor shall act on it.
       detached: true,
     });
-    await new Promise<void>((resolve, reject) => {
-      worker.once('exit', () => reject(new WorkerStartError('a worker could not start')));
+    this.#children.add(worker);
+    return new Promise<void>((resolve, reject) => {
+      worker.on('error', (error) => {
+        if (worker.pid !== undefined) {
+          log.warn({ reason: error.message }, 'a worker cannot be reached');
+          return;
+        }
+        this.#children.delete(worker);
+        reject(error);
+      });
+      worker.once('exit', (code, signal) => {
+        this.#children.delete(worker);
+        if (!this.#workers.delete(worker)) reject(new WorkerStartError('a worker could not start'));
+        else this.#onEnded(worker, { code, signal });
+      });
       worker.on('message', (message: WorkerMessage) => {
         if (message.type === 'state') {
           this.#waiting.get(message.id)?.(message);
@@ -111,32 +151,47 @@ export class Supervisor {
         }
         this.#port = message.port;
         this.policies = message.policies;
+        this.#workers.add(worker);
         resolve();
       });
     });
-    this.#workers.add(worker);
-    worker.removeAllListeners('exit');
-    worker.once('exit', (code, signal) => {
-      this.#workers.delete(worker);
+  }
+
+  #onEnded(worker: ChildProcess, how: { code: number | null; signal: NodeJS.Signals | null }): void {
+    const counted = (this.#samples.get(worker) ?? []).filter(({ type }) => type === 'counter');
+    this.#departed = sum([...this.#departed, ...counted]);
+    this.#samples.delete(worker);
+    if (this.#stopping) return;
+    this.#options.log.error(how, 'a worker ended; another one takes its place');
+    this.#replace(RESTART_DELAY_MS);
+  }
+
+  #replace(delayMs: Millis): void {
+    setTimeout(() => {
       if (this.#stopping) return;
-      log.error({ code, signal }, 'a worker ended; another one takes its place');
-      setTimeout(() => {
-        if (!this.#stopping)
-          this.#startWorker().catch((error: Error) => log.error({ reason: error.message }, 'no new worker'));
-      }, RESTART_DELAY_MS);
-    });
+      this.#startWorker().catch((error: Error) => {
+        // It may be the store that is away: what ended the worker must not keep its place empty for good.
+        const againInMs = Math.min(2 * delayMs, RESTART_DELAY_MS_MAX);
+        this.#options.log.error({ reason: error.message, againInMs }, 'no new worker yet');
+        this.#replace(againInMs);
+      });
+    }, delayMs);
   }
 
   /** What the workers say of themselves; one that does not answer in time is left out. */
-  async #ask(): Promise<Extract<WorkerMessage, { type: 'state' }>[]> {
-    const answers = [...this.#workers].map(async (worker) => {
+  async #ask(): Promise<Answer[]> {
+    const answers = [...this.#workers].map(async (worker): Promise<Answer | null> => {
       const id = ++this.#question;
-      const answer = new Promise<Extract<WorkerMessage, { type: 'state' }> | null>((resolve) => {
+      let timer: NodeJS.Timeout | undefined;
+      const state = await new Promise<State | null>((resolve) => {
         this.#waiting.set(id, resolve);
-        setTimeout(resolve, ANSWER_TIMEOUT_MS, null).unref();
+        timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, null);
+        // One that is just ending can no longer be asked; its 'exit' says the rest.
+        worker.send({ type: 'state', id } satisfies WorkerQuestion, (error) => error && resolve(null));
       });
-      worker.send({ type: 'state', id } satisfies WorkerQuestion);
-      return answer.finally(() => this.#waiting.delete(id));
+      clearTimeout(timer);
+      this.#waiting.delete(id);
+      return state && { worker, ...state };
     });
     return (await Promise.all(answers)).filter((answer) => answer !== null);
   }

@@ -19,6 +19,7 @@ export interface PolicyWatchOptions {
 export class PolicyWatch {
   readonly #options: PolicyWatchOptions;
   #text: string;
+  readonly #onChange = (): void => this.#check(false);
 
   /** @param text of the file that is in use now */
   constructor(text: string, options: PolicyWatchOptions) {
@@ -27,7 +28,9 @@ export class PolicyWatch {
   }
 
   start(): void {
-    watchFile(this.#options.file, { interval: POLL_MS, persistent: false }, () => this.#check(false));
+    watchFile(this.#options.file, { interval: POLL_MS, persistent: false }, this.#onChange);
+    // An edit since the file was read for the start: the first look at its times is taken only now.
+    this.#check(false);
   }
 
   /** SIGHUP: look at the file now, also when it seems unchanged. */
@@ -36,7 +39,7 @@ export class PolicyWatch {
   }
 
   stop(): void {
-    unwatchFile(this.#options.file);
+    unwatchFile(this.#options.file, this.#onChange);
   }
 
   #check(always: boolean): void {

@@ -1,14 +1,16 @@
 /** The process: how it starts, how it refuses to, what operators see, how it takes an edited file into use. */
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
+import { hammer } from '#test/support/hammer.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type Started, start } from '#test/support/process.ts';
+import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { windowWithRoom } from '#test/support/spend.ts';
 
@@ -32,6 +34,23 @@ function temporaryFolder(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'floodgate-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   return folder;
+}
+
+function childrenOf(pid = 0): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .trim()
+    .split(' ')
+    .filter(Boolean)
+    .map(Number);
+}
+
+function lives(pid: number): boolean {
+  try {
+    // A process that has ended stays in the list until its parent, or who adopted it, takes notice.
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
 }
 
 async function eventually<T>(what: string, ask: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
@@ -111,6 +130,40 @@ t.test('what makes a start impossible ends it with exit 1 and one clear sentence
       /bad\.yaml:7:\d+: limit is 0; expected: requests per window/,
     ],
     [
+      'the admin address is of another machine',
+      { GATEWAY_ADMIN_HOST: '192.0.2.1' },
+      /does not have the address in GATEWAY_ADMIN_HOST/,
+    ],
+    ['an address without its zone', { GATEWAY_HOST: 'fe80::1' }, /does not have the address in GATEWAY_HOST/],
+    [
+      'Redis does not say a word',
+      { GATEWAY_REDIS_URL: `redis://127.0.0.1:${port}` },
+      /GATEWAY_REDIS_URL cannot be reached: /,
+    ],
+    [
+      'Redis lacks the database',
+      { GATEWAY_REDIS_URL: `${redis.url}/99` },
+      /GATEWAY_REDIS_URL cannot be reached: .*DB index/,
+    ],
+    ...['redis://', 'redis:6379', `${redis.url}/x`, `${redis.url}?autoResendUnfulfilledCommands=1`].map(
+      (url) =>
+        [
+          `as address of Redis ${url}`,
+          { GATEWAY_REDIS_URL: url },
+          /GATEWAY_REDIS_URL: it must be an address such as/,
+        ] as const,
+    ),
+    [
+      'a password that is not encoded',
+      { GATEWAY_REDIS_URL: 'redis://:50%off@127.0.0.1:1' },
+      /GATEWAY_REDIS_URL: a % .* must be written as %25$/m,
+    ],
+    [
+      'a password for the upstream',
+      { GATEWAY_UPSTREAM: 'http://:pw@127.0.0.1:3000' },
+      /GATEWAY_UPSTREAM: it must be an origin/,
+    ],
+    [
       'several variables are wrong',
       { GATEWAY_UPSTREAM: 'localhost:3000/x', GATEWAY_WORKERS: 'many', GATEWAY_TRUSTED_PROXIES: 'everybody' },
       /GATEWAY_WORKERS is "many"; .*GATEWAY_UPSTREAM: it must be.*GATEWAY_TRUSTED_PROXIES: "everybody" is neither/,
@@ -122,7 +175,7 @@ t.test('what makes a start impossible ends it with exit 1 and one clear sentence
     t.equal(await gateway.ended(), 1, what);
     t.match(gateway.output(), expected, what);
     t.equal(gateway.output().match(/cannot start/g)?.length, 1, `${what}: said once`);
-    t.notMatch(gateway.output(), /\n {4}at /, `${what}: no stack`);
+    t.notMatch(gateway.output(), /\n {4}at |autoResend|50%off|:pw@/, `${what}: no stack, no secret`);
   }
 });
 
@@ -305,16 +358,15 @@ t.test('a worker that dies is replaced, and the port never stops answering for l
     GATEWAY_WORKERS: '2',
   });
   const gateway = await launch(t, env);
-  const children = async (): Promise<number[]> => {
-    const { readFileSync } = await import('node:fs');
-    const text = readFileSync(`/proc/${gateway.child.pid}/task/${gateway.child.pid}/children`, 'utf8');
-    return text.trim().split(' ').filter(Boolean).map(Number);
-  };
-  const before = await children();
+  const before = childrenOf(gateway.child.pid);
   t.equal(before.length, 2);
   process.kill(before[0] ?? 0, 'SIGKILL');
   await gateway.until(/a worker ended; another one takes its place/);
-  await eventually('two again', children, (now) => now.length === 2 && !now.includes(before[0] ?? 0));
+  await eventually(
+    'two again',
+    async () => childrenOf(gateway.child.pid),
+    (now) => now.length === 2 && !now.includes(before[0] ?? 0),
+  );
   await eventually(
     'all answer',
     () =>
@@ -326,3 +378,202 @@ t.test('a worker that dies is replaced, and the port never stops answering for l
   );
   t.equal(await gateway.stop(), 0, 'and all end together');
 });
+
+t.test('a supervisor that is killed leaves no worker behind, ready or not', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' };
+  const ready = await launch(t, await environment(env));
+  const starting = start(['gateway/main.ts'], await environment(env));
+  t.teardown(() => starting.stop('SIGKILL'));
+  await eventually(
+    'a worker begins',
+    async () => childrenOf(starting.child.pid).length,
+    (n) => n > 0,
+  );
+  for (const gateway of [ready, starting]) {
+    const workers = childrenOf(gateway.child.pid);
+    t.ok(workers.length > 0);
+    gateway.child.kill('SIGKILL');
+    await eventually(
+      'all ended',
+      async () => workers.filter(lives),
+      (left) => left.length === 0,
+    );
+  }
+});
+
+t.test('a replaced worker finds its place also when the store was away meanwhile', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const env = await environment({ GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
+  const gateway = await launch(t, env);
+  const readiness = async (): Promise<number> =>
+    (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/readyz`)).status;
+  await redis.kill();
+  for (const worker of childrenOf(gateway.child.pid)) process.kill(worker, 'SIGKILL');
+  await gateway.until(/no new worker yet/);
+  t.equal(await readiness(), 503, 'nobody is left to answer, and it says so');
+  await redis.restart();
+  await eventually('ready again', readiness, (status) => status === 200);
+  await eventually(
+    'both again',
+    async () => childrenOf(gateway.child.pid).length,
+    (n) => n === 2,
+  );
+  t.equal(await gateway.stop(), 0);
+});
+
+t.test('SIGHUP before it is ready does not end the gateway', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const door = createServer({ pauseOnConnect: true });
+  door.listen(0, '127.0.0.1');
+  await once(door, 'listening');
+  t.teardown(() => door.close());
+  const address = door.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  const gateway = start(
+    ['gateway/main.ts'],
+    await environment({ GATEWAY_REDIS_URL: `redis://127.0.0.1:${port}` }),
+  );
+  t.teardown(() => gateway.stop('SIGKILL'));
+  const [near] = await once(door, 'connection');
+  gateway.child.kill('SIGHUP');
+  const far = connect(redis.port, '127.0.0.1');
+  near.pipe(far).pipe(near);
+  near.on('error', () => far.destroy());
+  far.on('error', () => near.destroy());
+  near.resume();
+  await gateway.until(/Gateway ready/);
+  t.equal(await gateway.stop(), 0);
+});
+
+t.test('a second signal is from somebody who does not want to wait', async (t) => {
+  const upstream = await startUpstream(t, () => undefined);
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  for (const workers of ['1', '2']) {
+    const env = await environment({
+      GATEWAY_UPSTREAM: upstream.origin,
+      GATEWAY_REDIS_URL: redis.url,
+      GATEWAY_WORKERS: workers,
+    });
+    const gateway = await launch(t, env);
+    const pids = childrenOf(gateway.child.pid);
+    const arrived = once(upstream.server, 'request');
+    const client = sendRaw(Number(env.GATEWAY_PORT), 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
+    await arrived;
+    gateway.child.kill('SIGTERM');
+    await gateway.until(/draining/);
+    t.equal(await gateway.stop('SIGTERM'), 1, `${workers} process(es)`);
+    await eventually(
+      'no worker stays',
+      async () => pids.filter(lives),
+      (left) => left.length === 0,
+    );
+    client.socket.destroy();
+  }
+});
+
+t.test('what is secret stays out of log, metrics and readiness, in an outage too', async (t) => {
+  const redis = await startRedis(['--requirepass', 'store-secret']);
+  t.teardown(() => redis.close());
+  const env = await environment({
+    GATEWAY_REDIS_URL: redis.url.replace('//', '//default:store-secret@'),
+    GATEWAY_IDENTITY_SECRET: 'identity-secret',
+    GATEWAY_ADMIN_TOKEN: 'admin-secret',
+    LOG_LEVEL: 'trace',
+  });
+  const gateway = await launch(t, env);
+  const ask = (path: string): Promise<string> =>
+    fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}${path}`, {
+      headers: { authorization: 'Bearer admin-secret' },
+    }).then((reply) => reply.text());
+  const covered = (): Promise<unknown> =>
+    fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/api/v1/client/x/environment`);
+  await covered();
+  await redis.kill();
+  await eventually(
+    'noticed',
+    () => covered().then(() => ask('/readyz')),
+    (text) => text.includes('unavailable'),
+  );
+  await redis.restart();
+  await eventually(
+    'recovered',
+    () => ask('/readyz'),
+    (text) => text.includes('"available"'),
+  );
+  await covered();
+  const metrics = await ask('/metrics');
+  t.match(metrics, /floodgate_store_failures_total/);
+  t.equal(await gateway.stop(), 0);
+  t.match(gateway.output(), /the store is available again/);
+  t.notMatch(gateway.output() + metrics, /-secret/);
+});
+
+t.test('where the admin listener can be reached from outside without a token, the log warns', async (t) => {
+  const open = await launch(t, await environment({ GATEWAY_ADMIN_HOST: '0.0.0.0' }));
+  await open.until(/set GATEWAY_ADMIN_TOKEN/);
+  const guarded = await launch(
+    t,
+    await environment({ GATEWAY_ADMIN_HOST: '0.0.0.0', GATEWAY_ADMIN_TOKEN: 'token' }),
+  );
+  const inside = await launch(t, await environment({}));
+  for (const quiet of [guarded, inside]) t.notMatch(quiet.output(), /GATEWAY_ADMIN_TOKEN/);
+});
+
+t.test('the line that says ready can be pasted, with an IPv6 address too', async (t) => {
+  const hasIPv6 = Object.values(networkInterfaces())
+    .flat()
+    .some((address) => address?.address === '::1');
+  const [host, shown] = hasIPv6 ? ['::1', '[::1]'] : ['localhost', 'localhost'];
+  const gateway = await launch(t, await environment({ GATEWAY_HOST: host, GATEWAY_PORT: '0' }));
+  const url = / on (http:\S+),/.exec(gateway.output())?.[1] ?? '';
+  t.ok(url.startsWith(`http://${shown}:`), url);
+  t.equal((await fetch(`${url}/x`)).status, 502, 'it answers, and has no upstream');
+});
+
+t.test(
+  'SIGTERM under load, two processes and Redis: every request on an open connection is answered whole',
+  async (t) => {
+    const upstream = await startUpstream(t, (_req, res) => {
+      setTimeout(() => res.end('x'.repeat(1000)), 2);
+    });
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'policies.yaml');
+    writeFileSync(file, policyFile('name: a, route: GET /a, identifier: ip, limit: 100, window: 1h'));
+    const env = await environment({
+      GATEWAY_UPSTREAM: upstream.origin,
+      GATEWAY_REDIS_URL: redis.url,
+      GATEWAY_POLICIES: file,
+      GATEWAY_WORKERS: '2',
+    });
+    const gateway = await launch(t, env);
+    const port = Number(env.GATEWAY_PORT);
+    const load = [hammer(port, '/free', 16), hammer(port, '/a', 16)];
+
+    // An upload whose second half comes only when the shutdown has begun.
+    const upload = sendRaw(
+      port,
+      'POST /upload HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 200000\r\n\r\n',
+    );
+    await upload.until(/100 Continue/);
+    upload.socket.write('x'.repeat(100_000));
+    await eventually(
+      'load',
+      async () => Math.min(...load.map((one) => one.answered())),
+      (n) => n > 300,
+    );
+    gateway.child.kill('SIGTERM');
+    await gateway.until(/(?:"signal":"SIGTERM"[\s\S]*){3}/);
+    upload.socket.write('x'.repeat(100_000));
+    await upload.until(/HTTP\/1\.1 200 OK\r\n[\s\S]*x{1000}$/);
+    t.equal(await gateway.ended(), 0);
+    await Promise.all(load.map(({ ended }) => ended));
+    for (const { broken } of load) t.strictSame(broken, []);
+  },
+);
