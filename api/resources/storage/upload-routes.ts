@@ -9,12 +9,16 @@ import type { Context } from '#api/context.ts';
 import { newUuid } from '#api/ids.ts';
 import { StorageUnavailable, UploadAborted, type UploadReceiver } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import type { Millis } from '#gateway/clock.ts';
 import { PRIVATE_BYTES_MAX } from './grant.ts';
 import { markStored } from './store.ts';
 import { BadForm, readUpload } from './upload-form.ts';
+import { createUploadSlots, type UploadSlots } from './upload-slots.ts';
 
 /** Uploads at the same time; each holds a file open and a piece of it in memory. */
-const UPLOADS_MAX = 64;
+const SLOTS = { all: 64, perKey: 2 } as const;
+/** A sender that is silent for so long has gone, or only wants to hold a slot. */
+const SILENCE_MS: Millis = 15_000;
 /** Boundaries, part headers and fields around the file. */
 const FORM_BYTES_MAX = 65_536;
 /** So much is still read behind an answer, so that its sender gets to see it; then the connection goes. */
@@ -37,25 +41,24 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
 ) => {
   const { receiver } = context.storage;
   if (receiver === null) return;
-  let running = 0;
+  const slots = createUploadSlots(SLOTS);
 
   // The body is read by the handler, piece by piece.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
   app.post('/api/v1/client/:workspaceId/storage/upload', async (request, reply) => {
-    if (Number(request.headers['content-length'] ?? 0) > PRIVATE_BYTES_MAX + FORM_BYTES_MAX) {
-      return refuse(request, reply, tooLarge);
-    }
-    if (running >= UPLOADS_MAX) return refuse(request, reply.header('retry-after', RETRY_SECONDS), busy);
-    running += 1;
+    const { raw } = request;
+    const announcedBytes = Number(request.headers['content-length'] ?? 0);
+    if (announcedBytes > PRIVATE_BYTES_MAX + FORM_BYTES_MAX) return refuse(request, reply, tooLarge);
+    raw.setTimeout(SILENCE_MS, () => raw.destroy());
     try {
-      const outcome = await readUpload(request.raw, contentTypeOf(request.raw), (fields, file) =>
-        receive(receiver, fields, file, Number(request.headers['content-length'] ?? 0)),
+      const outcome = await readUpload(raw, contentTypeOf(raw), (fields, file) =>
+        receive(receiver, slots, fields, file, announcedBytes),
       );
       if ('refusal' in outcome) return refuse(request, reply, outcome.refusal);
       const { key, size, etag } = outcome;
-      drain(request.raw);
+      drain(raw);
       await markStored(context.db, key, size, toTimestamp(context.clock()));
       return reply
         .code(201)
@@ -65,7 +68,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     } catch (error) {
       return refuse(request, reply, refusalOf(error, request));
     } finally {
-      running -= 1;
+      raw.setTimeout(0);
     }
   });
 
@@ -75,6 +78,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     [status, code, message]: Refusal,
   ): Promise<FastifyReply> {
     drain(request.raw);
+    if (code === busy[1]) reply.header('retry-after', RETRY_SECONDS);
     return reply
       .code(status)
       .header('content-type', 'application/xml')
@@ -88,6 +92,7 @@ type Outcome =
 
 async function receive(
   receiver: UploadReceiver,
+  slots: UploadSlots,
   fields: ReadonlyMap<string, string>,
   file: AsyncIterable<Buffer>,
   announcedBytes: number,
@@ -96,9 +101,15 @@ async function receive(
   if (admission.kind === 'refused') return { refusal: [403, 'AccessDenied', admission.reason] };
   const { object } = admission;
   if (announcedBytes > object.bytesMax + FORM_BYTES_MAX) return { refusal: tooLarge };
-  const received = await receiver.receive(object, file);
-  if (received.kind === 'tooLarge') return { refusal: tooLarge };
-  return { key: object.key, size: received.size, etag: received.etag };
+  const giveBack = slots.take(object.key);
+  if (giveBack === null) return { refusal: busy };
+  try {
+    const received = await receiver.receive(object, file);
+    if (received.kind === 'tooLarge') return { refusal: tooLarge };
+    return { key: object.key, size: received.size, etag: received.etag };
+  } finally {
+    giveBack();
+  }
 }
 
 function refusalOf(error: unknown, request: FastifyRequest): Refusal {

@@ -63,7 +63,7 @@ for (const [name, env] of [
   t.test(`${Object.keys(env).join(', ')}: refused as ${name}`, async (t) => {
     const problems = problemsOf(env);
     t.equal(problems.length, 1, problems.join());
-    t.ok(problems[0]?.startsWith(`${name}: `), problems[0]);
+    t.ok(problems[0]?.startsWith(`${name}: `), problems.join());
     t.notMatch(problems.join(), /hush/);
   });
 }

@@ -248,18 +248,55 @@ t.test('a client that goes away in the middle leaves no file, and the service go
   t.equal((await send(port, bytes)).status, 201);
 });
 
-t.test('503: as many uploads as there is room for, and one more', async (t) => {
-  const { port, form } = await listening(t);
-  const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${multipart['content-type']}\r\ncontent-length: 5000\r\n\r\n`;
-  const sockets = Array.from({ length: 64 }, () => connect({ port, host: '127.0.0.1' }));
-  for (const socket of sockets) socket.write(head);
-  await delay(300);
+/** Sends everything but the end of a file. @returns how to go away */
+function begin(port: number, fields: Readonly<Record<string, string>>): () => void {
+  const bytes = body(fields, Buffer.alloc(1000));
+  const socket = connect({ port, host: '127.0.0.1' });
+  socket.on('error', () => undefined);
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${multipart['content-type']}\r\ncontent-length: ${bytes.length}\r\n\r\n`,
+  );
+  socket.write(bytes.subarray(0, -100));
+  return () => void socket.destroy();
+}
+
+t.test('503: two uploads under one grant, 64 in all, and one more; the room comes back', async (t) => {
+  const { api, port, form, left } = await listening(t);
+  const until = async (incoming: number): Promise<void> => {
+    for (let i = 0; i < 300 && left().incoming !== incoming; i += 1) await delay(10);
+    t.equal(left().incoming, incoming);
+  };
   const bytes = body(form.fields, Buffer.from('x'));
-  const answer = await send(port, bytes);
-  t.match([answer.status, answer.text, answer.headers.get('retry-after')], [503, /SlowDown/, '5']);
-  for (const socket of sockets) socket.destroy();
-  for (let i = 0; i < 100 && (await send(port, bytes)).status !== 201; i += 1) await delay(10);
-  t.equal((await send(port, bytes)).status, 201, 'the room comes back');
+  const leave = [begin(port, form.fields), begin(port, form.fields)];
+  await until(2);
+  const third = await send(port, bytes);
+  t.match([third.status, third.text, third.headers.get('retry-after')], [503, /SlowDown/, '5']);
+
+  const grant = async (name: string) => {
+    const key = `${workspaceId}/private/${name}.png`;
+    return (await api.context.storage.grant({ key, contentType: 'image/png', bytesMax: 5000 })).fields;
+  };
+  const another = body(await grant('another'), Buffer.from('x'));
+  t.equal((await send(port, another)).status, 201, 'others are not disturbed');
+  for (let n = 0; n < 31; n += 1) {
+    const fields = await grant(String(n));
+    leave.push(begin(port, fields), begin(port, fields));
+  }
+  await until(64);
+  t.equal((await send(port, another)).status, 503);
+  for (const go of leave) go();
+  await until(0);
+  t.equal((await send(port, bytes)).status, 201);
+});
+
+t.test('a sender that falls silent loses its connection, and its slot', { timeout: 40_000 }, async (t) => {
+  const { port, form, left } = await listening(t);
+  const begun = Date.now();
+  begin(port, form.fields);
+  for (let i = 0; i < 3000 && left().incoming === 0; i += 1) await delay(10);
+  for (let i = 0; i < 3000 && left().incoming > 0; i += 1) await delay(10);
+  const took = Date.now() - begun;
+  t.ok(took > 14_000 && took < 25_000, `${took} ms`);
 });
 
 t.test(
