@@ -1,7 +1,8 @@
 /** What the schemas of routes do not say: words, refusals, examples, names. Completes what @fastify/swagger built. */
 import { isRecord } from '#api/shapes.ts';
 import { exampleOf } from './examples.ts';
-import { refusalsOf } from './refusals.ts';
+import { rawOperations } from './raw.ts';
+import { type Refusal, refusalsOf } from './refusals.ts';
 import { REST, securitySchemes } from './route.ts';
 import { createNamer, type Namer } from './schema-text.ts';
 import { namedShapes } from './shapes.ts';
@@ -13,22 +14,6 @@ const bodyNames: Readonly<Record<string, string>> = {
   'PUT /api/v1/management/surveys/{surveyId}': 'SurveyChange',
   'POST /api/v1/surveys': 'NewSurvey',
   'PUT /api/v1/surveys/{surveyId}': 'SurveyChange',
-};
-
-/** Successes that a route sends as text or bytes, past the serialiser. */
-const rawContent: Readonly<Record<string, { readonly type: string; readonly schema: object }>> = {
-  'GET /api/v1/client/og': { type: 'image/png', schema: { type: 'string', format: 'binary' } },
-  ...Object.fromEntries(
-    [
-      '/api/v1/client/{workspaceId}/environment',
-      '/api/v2/client/{workspaceId}/environment',
-      '/api/v1/client/{workspaceId}/app/environment',
-      '/api/v1/client/{workspaceId}/website/environment',
-    ].map((path) => [
-      `GET ${path}`,
-      { type: 'application/json', schema: { $ref: '#/components/schemas/WorkspaceState' } },
-    ]),
-  ),
 };
 
 /** Paths that exist to say that there is nothing. */
@@ -94,7 +79,9 @@ function operationOf(method: string, path: string, built: Part, namer: Namer): P
     isAuthenticated: security.length > 0,
     hasParameters: parameters.length > 0,
   });
-  const requestBody = bodyOf(`${method} ${path}`, built.requestBody, namer, example?.request);
+  const raw = rawOperations[`${method} ${path}`];
+  const requestBody =
+    raw?.requestBody ?? bodyOf(`${method} ${path}`, built.requestBody, namer, example?.request);
   return {
     operationId,
     summary,
@@ -103,22 +90,24 @@ function operationOf(method: string, path: string, built: Part, namer: Namer): P
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(requestBody === null ? {} : { requestBody }),
     responses: {
+      ...(raw?.isAlone === true ? {} : refusalReplies(refusals)),
       ...(REFUSED_ONLY.test(path)
         ? {}
-        : successesOf(`${method} ${path}`, recordAt(built, 'responses'), namer, example?.reply)),
-      ...Object.fromEntries(
-        refusals.map(({ contentType, description, example: shown, schema, status }) => [
-          status,
-          {
-            description,
-            content: {
-              [contentType]: { schema: { $ref: `#/components/schemas/${schema}` }, example: shown },
-            },
-          },
-        ]),
-      ),
+        : successesOf(raw?.responses ?? recordAt(built, 'responses'), namer, example?.reply)),
     },
   };
+}
+
+function refusalReplies(refusals: readonly Refusal[]): Part {
+  return Object.fromEntries(
+    refusals.map(({ contentType, description, example, schema, status }) => [
+      status,
+      {
+        description,
+        content: { [contentType]: { schema: { $ref: `#/components/schemas/${schema}` }, example } },
+      },
+    ]),
+  );
 }
 
 function parametersOf(built: unknown, namer: Namer): readonly Part[] {
@@ -138,12 +127,7 @@ function bodyOf(operation: string, built: unknown, namer: Namer, example: unknow
   return { ...built, content: contentOf(recordAt(built, 'content'), namer, example) };
 }
 
-function successesOf(operation: string, built: Part, namer: Namer, example: unknown): Part {
-  const raw = rawContent[operation];
-  if (raw !== undefined) {
-    const media = { schema: raw.schema, ...(example === undefined ? {} : { example }) };
-    return { 200: { description: 'Done.', content: { [raw.type]: media } } };
-  }
+function successesOf(built: Part, namer: Namer, example: unknown): Part {
   return Object.fromEntries(
     Object.entries(built).map(([status, response]) => {
       const part = isRecord(response) ? response : {};

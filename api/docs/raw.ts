@@ -1,0 +1,88 @@
+/** Replies and bodies that no schema of a route describes: text and bytes that go past the serialiser, and redirects. */
+
+export interface RawOperation {
+  /** Status -> what comes with it; other refusals are those of the family unless `isAlone`. */
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: object }>>;
+  readonly requestBody?: object;
+  readonly isAlone?: boolean;
+}
+
+const binary = { type: 'string', format: 'binary' };
+const html = { 'text/html': { schema: { type: 'string' } } };
+const xml = { 'application/xml': { schema: { type: 'string' } } };
+
+const page: RawOperation = { responses: { 200: { description: 'A page.', content: html } } };
+const redirect: RawOperation = {
+  responses: { 302: { description: 'To a page, in `location`.' } },
+  isAlone: true,
+};
+const login: RawOperation = {
+  responses: {
+    200: {
+      description: 'With `json: true` in the body: where to go next; the session comes as a cookie.',
+      content: {
+        'application/json': {
+          schema: { type: 'object', required: ['url'], properties: { url: { type: 'string' } } },
+        },
+      },
+    },
+    302: { description: 'Without it: to a page, in `location`.' },
+    401: { description: 'With `json: true`: refused; the address says why.' },
+  },
+};
+const state: RawOperation = {
+  responses: {
+    200: {
+      description: 'May be cached for a minute.',
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/WorkspaceState' } } },
+    },
+  },
+};
+
+export const rawOperations: Readonly<Record<string, RawOperation>> = {
+  'GET /api/v1/client/og': {
+    responses: { 200: { description: 'The image.', content: { 'image/png': { schema: binary } } } },
+  },
+  'GET /api/v1/client/{workspaceId}/environment': state,
+  'GET /api/v2/client/{workspaceId}/environment': state,
+  'GET /api/v1/client/{workspaceId}/app/environment': state,
+  'GET /api/v1/client/{workspaceId}/website/environment': state,
+
+  'POST /api/v1/client/{workspaceId}/storage/upload': {
+    requestBody: {
+      required: true,
+      description: 'The granted form fields as they came, then the file as the last part, `file`.',
+      content: {
+        'multipart/form-data': {
+          schema: { type: 'object', required: ['file'], properties: { file: binary } },
+        },
+      },
+    },
+    responses: {
+      201: { description: 'Stored.', content: xml },
+      400: { description: 'The file is too large, or the form is not a complete one.', content: xml },
+      403: { description: 'The fields were not granted by us, were changed, or are too old.', content: xml },
+      503: { description: 'Too busy, or the disk refuses; Retry-After may say for how long.', content: xml },
+    },
+    isAlone: true,
+  },
+  'GET /storage/{workspaceId}/{accessType}/{fileName}': {
+    responses: {
+      200: { description: 'The file.', content: { 'application/octet-stream': { schema: binary } } },
+      206: {
+        description: 'The part that `Range` asked for.',
+        content: { 'application/octet-stream': { schema: binary } },
+      },
+    },
+  },
+
+  'GET /api/auth/signin': redirect,
+  'GET /api/auth/error': redirect,
+  'POST /api/auth/callback/credentials': login,
+  'POST /api/auth/callback/token': login,
+  'POST /api/auth/signout': login,
+  'GET /auth/login': page,
+  'GET /auth/verify': page,
+  'GET /auth/forgot-password/reset': page,
+  'GET /verify-email-change': page,
+};
