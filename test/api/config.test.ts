@@ -29,7 +29,13 @@ t.test('an empty environment gives every default, and no secret', async (t) => {
     bootstrap: { workspaceId: null, email: 'owner@example.com' },
   });
   t.equal(config.trustedProxies.kind, 'cidrs');
-  t.strictSame(secrets, { redisUrl: null, smtpUrl: null, s3: null, bootstrapApiKey: null, bootstrapPassword: null });
+  t.strictSame(secrets, {
+    redisUrl: null,
+    smtpUrl: null,
+    s3: null,
+    bootstrapApiKey: null,
+    bootstrapPassword: null,
+  });
 });
 
 t.test('blank is unset', async (t) => {

@@ -94,7 +94,7 @@ t.test('both end by themselves when the parent is killed', async (t) => {
 
 t.test('exit 1: the gateway ends unasked, the API is stopped', async (t) => {
   const both = start(program(gateway), await settings());
-  const [, pid] = await both.until(/pid (\d+)[^]*environment\n/);
+  const [, pid] = await both.until(/pid (\d+)[\s\S]*environment\n/);
   process.kill(Number(pid), 'SIGKILL');
   t.equal(await both.ended(), 1);
   t.match(both.output(), 'The gateway ended; stopping the rest');

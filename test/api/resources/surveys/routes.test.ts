@@ -127,7 +127,10 @@ t.test('200: an app survey gets a private segment, which goes with it', async (t
   t.match(survey.segment, { title: survey.id, isPrivate: true, filters: [], surveys: [survey.id] });
   const other = await addSurvey(api, { type: 'app', segmentId: survey.segment.id });
   t.equal(other.segment.id, survey.segment.id, 'a segment can be shared');
-  for (const [{ id }, left] of [[survey, [{ id: survey.segment.id }]], [other, []]] as const) {
+  for (const [{ id }, left] of [
+    [survey, [{ id: survey.segment.id }]],
+    [other, []],
+  ] as const) {
     t.equal((await api.manage('DELETE', `${path}/${id}`)).status, 200);
     const found = await db.selectFrom('segments').select('id').where('id', '=', survey.segment.id).execute();
     t.strictSame(found, left, 'it goes with the last survey that has it');
