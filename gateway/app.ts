@@ -9,7 +9,7 @@ import { GuardedLimiter } from './limiter/outage.ts';
 import { counter, gauge, Metrics, type Sample } from './metrics.ts';
 import { loadPolicies } from './policy/load.ts';
 import { PolicyWatch } from './policy/watch.ts';
-import { Upstream } from './proxy/forward.ts';
+import { Upstream } from './proxy/upstream.ts';
 import { PublicServer } from './server.ts';
 
 export interface GatewayParts {

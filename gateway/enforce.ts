@@ -18,9 +18,10 @@ import type { Charge, Limiter, Spent, Waiter } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
 import { type Cover, createMatcher, type Matcher } from './policy/match.ts';
 import type { Identifier, PolicySet } from './policy/policy.ts';
-import { type ExchangeResponse, Forward, type Upstream } from './proxy/forward.ts';
+import { type ExchangeResponse, Forward } from './proxy/forward.ts';
 import { forwardedForOf, type RequestOrigin } from './proxy/request-headers.ts';
 import { join } from './proxy/upgrade.ts';
+import type { Upstream } from './proxy/upstream.ts';
 import { DenialWriter, ownReply } from './reply.ts';
 
 export interface EnforcementOptions {

@@ -6,8 +6,9 @@ import type { Millis } from './clock.ts';
 import { type Enforcement, Exchange, UpgradeExchange } from './enforce.ts';
 import type { ErrorCode } from './errors.ts';
 import { closeGently } from './proxy/drain.ts';
-import { ExchangeResponse, type Upstream } from './proxy/forward.ts';
+import { ExchangeResponse } from './proxy/forward.ts';
 import { mayUpgrade, pendingResponse, responseFor } from './proxy/upgrade.ts';
+import type { Upstream } from './proxy/upstream.ts';
 import { type OwnReply, ownReply, rawReply, sendOwn } from './reply.ts';
 
 const HEADERS_TIMEOUT_MS: Millis = 10_000;

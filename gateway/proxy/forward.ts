@@ -1,5 +1,5 @@
 /**
- * One request on its way to the upstream and back: the only file that knows undici.
+ * One request on its way to the upstream and back: undici's side of it is upstream.ts.
  *
  * An exchange is one object that is its own undici handler, so no closure is made per request. Bodies stream both ways
  * with backpressure. A reply that arrives whole in one read, the usual API case, leaves in one write together with the
@@ -7,142 +7,17 @@
  * delayed (PERFORMANCE.md, "The data plane, step by step").
  */
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
-import type { Millis } from '#gateway/clock.ts';
+import { type Dispatcher, errors } from 'undici';
 import type { ErrorCode } from '#gateway/errors.ts';
 import { ownReply, sendOwn } from '#gateway/reply.ts';
 import { drain } from './drain.ts';
 import { type RequestOrigin, upstreamHeaders } from './request-headers.ts';
 import { clientHeaders } from './response-headers.ts';
+import { type Exchange, isStaleConnection, isTimeout, type Upstream } from './upstream.ts';
 
-export interface UpstreamOptions {
-  /** http://host:port of the upstream; https: for TLS. */
-  readonly origin: string;
-  /** Until the head of the reply is there, the wait for a free connection included. */
-  readonly timeoutMs: Millis;
-  /** Requests in flight at once; the others wait in line. */
-  readonly connections?: number;
-  /** Requests that may wait in line; more are refused. */
-  readonly waitingMax?: number;
-  /** Between two pieces of a reply's body, and for a client that has stopped reading it. */
-  readonly idleMs?: Millis;
-}
-
-export interface UpstreamStats {
-  /** Requests that wait for a free connection. */
-  readonly waiting: number;
-  readonly unavailable: number;
-  readonly timeouts: number;
-}
-
-const CONNECTIONS = 256;
-const CONNECT_TIMEOUT_MS: Millis = 3000;
-/** Finite, or a connection that lost its peer is never given back. */
-const IDLE_MS: Millis = 300_000;
-const WAITING_MAX = 10_000;
 /** Up to this size head and body go out as one string; beyond it copying costs more than a second write. */
 const ONE_WRITE_BYTES = 16_384;
-
-/**
- * The upstream's connections, and what all exchanges share. Who finds no connection free waits here rather than in
- * undici, whose queue cannot be left: abandoned requests would pile up there.
- */
-export class Upstream {
-  readonly timeoutMs: Millis;
-  readonly idleMs: Millis;
-  unavailable = 0;
-  timeouts = 0;
-  /** Told to every reply: we are shutting down, open no further request on this connection. */
-  draining = false;
-  readonly #pool: Pool;
-  readonly #connections: number;
-  readonly #waitingMax: number;
-  /** Name in the certificate. undici would take it from the Host header, which is the client's to choose. */
-  readonly servername: string;
-  #busy = 0;
-  /** In order of arrival. */
-  readonly #waiting = new Set<Forward>();
-  #finished: Forward[] = [];
-
-  constructor(options: UpstreamOptions) {
-    this.timeoutMs = options.timeoutMs;
-    this.idleMs = options.idleMs ?? IDLE_MS;
-    this.#connections = options.connections ?? CONNECTIONS;
-    this.#waitingMax = options.waitingMax ?? WAITING_MAX;
-    this.servername = new URL(options.origin).hostname.replace(/^\[|\]$/g, '');
-    const connect = buildConnector({
-      timeout: Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs),
-      // Replies are read as HTTP/1.1 has them: raw headers, 101, connections to count.
-      allowH2: false,
-    });
-    this.#pool = new Pool(options.origin, {
-      connections: this.#connections,
-      pipelining: 1,
-      allowH2: false,
-      connect: (target, callback) => {
-        // An address is no server name (RFC 6066 3).
-        const { servername, ...address } = target;
-        connect(isIP(this.servername) === 0 ? target : address, callback);
-      },
-      headersTimeout: options.timeoutMs,
-      bodyTimeout: this.idleMs,
-    });
-  }
-
-  get saturated(): boolean {
-    return this.#waiting.size >= this.#waitingMax;
-  }
-
-  /** Takes a connection for the exchange, now or when its turn comes. @returns whether it was now */
-  enter(exchange: Forward): boolean {
-    if (this.#busy >= this.#connections) {
-      this.#waiting.add(exchange);
-      return false;
-    }
-    this.#busy++;
-    return true;
-  }
-
-  /** Gives up waiting. */
-  leave(exchange: Forward): void {
-    this.#waiting.delete(exchange);
-  }
-
-  /** Gives the connection back. */
-  release(): void {
-    for (const next of this.#waiting) {
-      this.#waiting.delete(next);
-      next.dispatch();
-      return;
-    }
-    this.#busy--;
-  }
-
-  dispatch(request: Dispatcher.DispatchOptions, exchange: Forward): void {
-    this.#pool.dispatch(request, exchange);
-  }
-
-  finish(exchange: Forward): void {
-    if (this.#finished.push(exchange) === 1) setImmediate(() => this.#flush());
-  }
-
-  stats(): UpstreamStats {
-    return { waiting: this.#waiting.size, unavailable: this.unavailable, timeouts: this.timeouts };
-  }
-
-  async close(): Promise<void> {
-    await this.#pool.destroy();
-  }
-
-  #flush(): void {
-    const finished = this.#finished;
-    this.#finished = [];
-    for (const exchange of finished) exchange.writeWhole();
-  }
-}
-
 const ABORTED = new Error('the client is gone');
 const TOO_LATE = new errors.HeadersTimeoutError('no reply in time, the wait for a connection included');
 const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -161,7 +36,7 @@ function onClientDrain(this: ServerResponse): void {
 }
 
 /** One request, from admission to the last byte of its reply. */
-export class Forward implements Dispatcher.DispatchHandler {
+export class Forward implements Exchange {
   readonly req: IncomingMessage;
   readonly res: ExchangeResponse;
   readonly upstream: Upstream;
@@ -475,18 +350,3 @@ function writeHeadIfStreaming(exchange: Forward): void {
 
 /** What may stand behind a status; undici reads it as UTF-8, so other encodings come with characters that may not. */
 const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
-
-/** The upstream closed a kept-alive connection just when we used it. */
-function isStaleConnection(error: Error): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
-}
-
-function isTimeout(error: Error): boolean {
-  return (
-    error instanceof errors.HeadersTimeoutError ||
-    error instanceof errors.BodyTimeoutError ||
-    error instanceof errors.ConnectTimeoutError ||
-    (error as NodeJS.ErrnoException).code === 'ETIMEDOUT'
-  );
-}

@@ -11,7 +11,7 @@ import { Enforcement } from '#gateway/enforce.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { Metrics } from '#gateway/metrics.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
-import { Upstream, type UpstreamOptions } from '#gateway/proxy/forward.ts';
+import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
 import { PublicServer } from '#gateway/server.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
