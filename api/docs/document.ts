@@ -112,7 +112,9 @@ function refusalReplies(refusals: readonly Refusal[]): Part {
 
 function parametersOf(built: unknown, namer: Namer): readonly Part[] {
   const all = Array.isArray(built) ? built.map((one) => withSchema(one, namer)) : [];
-  const known = all.filter(({ name }) => name !== REST);
+  // A schema that knows the rest of a path calls it `*`; the renamed path brings a second one without words.
+  const knowsRest = all.some(({ name }) => name === '*');
+  const known = knowsRest ? all.filter(({ name }) => name !== REST) : all;
   return known.map((one) => (one.name === '*' ? { ...one, name: REST } : one));
 }
 
