@@ -17,10 +17,14 @@ export interface Machine {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-export function describeMachine(at: Date): Machine {
+/** @param measured what the figures are about: changes in it that are not committed are said */
+export function describeMachine(
+  at: Date,
+  measured: readonly string[] = ['gateway', 'policies.yaml'],
+): Machine {
   return {
     at: at.toISOString(),
-    commit: commit(),
+    commit: commit(measured),
     cpu: cpus()[0]?.model ?? 'unknown',
     cores: availableParallelism(),
     memoryGb: Math.round(totalmem() / 2 ** 30),
@@ -44,13 +48,11 @@ export function describeMachine(at: Date): Machine {
   };
 }
 
-function commit(): string {
+function commit(measured: readonly string[]): string {
   const git = (...args: string[]): string =>
     spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' }).stdout?.trim() ?? '';
   const hash = git('rev-parse', '--short', 'HEAD') || 'unknown';
-  return git('status', '--porcelain', '--', 'gateway', 'policies.yaml') === ''
-    ? hash
-    : `${hash} and uncommitted changes`;
+  return git('status', '--porcelain', '--', ...measured) === '' ? hash : `${hash} and uncommitted changes`;
 }
 
 function dependency(name: string, under = '.'): string {
