@@ -54,7 +54,8 @@ export function sendOwn(req: IncomingMessage, res: ServerResponse, reply: OwnRep
   res.writeHead(ERRORS[reply.code].status, headersOf(reply));
   if (reply.close && !req.complete) {
     // After end() node:http would close the connection at once; while a body is on its way that makes a reset.
-    res.write(reply.body);
+    if (req.method === 'HEAD') res.flushHeaders();
+    else res.write(reply.body);
     closeGently(req.socket);
   } else res.end(reply.body);
   drain(req);

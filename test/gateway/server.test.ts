@@ -36,6 +36,7 @@ t.test('what cannot be trusted is refused as JSON, and the connection closes', a
   const host = `${head}Host: a\r\n`;
   const cases: Record<string, readonly [number, string]> = {
     'two Host headers': [400, `${host}Host: b\r\n\r\n`],
+    'a Host that is no host': [400, `${head}Host: a/b?@c\r\n\r\n`],
     'no Host header': [400, `${head}Content-Length: 0\r\n\r\n`],
     'Content-Length and Transfer-Encoding': [
       400,
@@ -79,6 +80,19 @@ t.test('what cannot be trusted is refused as JSON, and the connection closes', a
     t.match(body, { message: String, details: {} }, `${name}: message and details`);
   }
   t.equal(reached, 0, 'nothing of it reached the upstream');
+});
+
+t.test('a refused HEAD gets the head of the answer, and no body', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  for (const text of [
+    'HEAD /a%2Fb HTTP/1.1\r\nHost: a\r\n\r\n',
+    'HEAD / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
+    'HEAD /a%2Fb HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n',
+  ]) {
+    const answer = await sendRaw(port, text).ended();
+    t.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n[\s\S]*\r\nConnection: close\r\n[\s\S]*\r\n\r\n$/, text);
+  }
 });
 
 t.test('400: a chunked body that breaks its own framing, and the upstream call ends', async (t) => {
