@@ -37,6 +37,8 @@ const SPECIAL = new NameSet([
 /** Only the gateway speaks in these. */
 const RESERVED = /^x-gateway-/i;
 const FIRST_X = /^[xX]/;
+/** uri-host [ ":" port ] (RFC 9110 7.2), loosely: nothing that could end the authority of an address built from it. */
+const HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]*$/;
 
 /**
  * @param rawHeaders names and values in turn, as node:http gives them
@@ -65,6 +67,7 @@ export function upstreamHeaders(
         break;
       case 'host':
         if (host !== undefined) return { ok: false, reason: 'the request has more than one Host header' };
+        if (!HOST.test(value)) return { ok: false, reason: 'the Host header is not a host name' };
         host = value;
         headers.push(name, value);
         break;

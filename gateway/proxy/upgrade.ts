@@ -10,7 +10,7 @@ import { ExchangeResponse } from './forward.ts';
 import { clientHeaders } from './response-headers.ts';
 
 /**
- * Which requests may switch: GETs that ask for WebSocket and nothing else. Above all never `h2c`, alone or in a list: a
+ * Which requests may switch: GETs that ask for WebSocket and nothing else, in HTTP/1.1 (RFC 9110 7.8). Above all never `h2c`, alone or in a list: a
  * cleartext HTTP/2 connection behind our back would carry requests that nobody counted. Others are plain requests.
  */
 export function mayUpgrade(req: IncomingMessage): boolean {
@@ -18,6 +18,7 @@ export function mayUpgrade(req: IncomingMessage): boolean {
   const bodiless = headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
   return (
     req.method === 'GET' &&
+    req.httpVersion === '1.1' &&
     bodiless &&
     headers.upgrade?.trim().toLowerCase() === 'websocket' &&
     // An earlier reply of a pipelining client is still due on this connection.

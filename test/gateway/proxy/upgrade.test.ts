@@ -197,6 +197,8 @@ t.test(
       t.notMatch(text, /upgrade|http2-settings/i);
       client.socket.destroy();
     }
+    const old = sendRaw(port, handshake('/plain').replace('HTTP/1.1', 'HTTP/1.0'));
+    t.match(await old.ended(), /^HTTP\/1\.1 200 OK\r\n/, 'HTTP/1.0 cannot switch');
     t.equal(upgrades, 0);
   },
 );
