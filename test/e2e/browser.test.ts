@@ -2,6 +2,7 @@
 import t from 'tap';
 import { surveyBody } from '#test/support/api-app.ts';
 import { startBrowser, startSite } from '#test/support/browser.ts';
+import type { Json } from '#test/support/json.ts';
 import { windowWithRoom } from '#test/support/spend.ts';
 import { startStack } from '#test/support/stack.ts';
 
@@ -23,8 +24,7 @@ await page.goto(site);
 interface Seen {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a reply by reading it
-  readonly json: any;
+  readonly json: Json;
 }
 
 /** As SDKs call: with a content type and a cache header, which make the browser ask first. Repeated `times`. */

@@ -1,6 +1,7 @@
 /** What SDKs send, in their order, through the gateway (contract client-api.md §2 to §9). */
 import t from 'tap';
 import { surveyBody } from '#test/support/api-app.ts';
+import type { Json } from '#test/support/json.ts';
 import { startStack } from '#test/support/stack.ts';
 
 const stack = await startStack(t);
@@ -9,8 +10,7 @@ const { workspaceId, origin } = stack;
 interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a reply by reading it
-  readonly json: any;
+  readonly json: Json;
 }
 
 async function send(method: string, path: string, body?: unknown): Promise<Answer> {

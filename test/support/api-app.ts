@@ -27,6 +27,7 @@ import { createStateCache } from '#api/resources/environment/cache.ts';
 import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
 import { createStorage } from '#api/storage/open.ts';
 import type { Clock } from '#gateway/clock.ts';
+import type { Json } from './json.ts';
 
 export const workspaceId = 'ws1';
 export const apiKey = 'fbk_test';
@@ -38,8 +39,7 @@ export interface Reply {
   readonly headers: Readonly<Record<string, unknown>>;
   readonly text: string;
   /** The body as JSON; throws when it is not. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a reply by reading it
-  readonly json: any;
+  readonly json: Json;
 }
 
 export interface TestApi {
@@ -248,11 +248,7 @@ export function surveyBody(overrides: Record<string, unknown> = {}): Record<stri
 }
 
 /** Creates a survey and returns what the API says about it. */
-export async function addSurvey(
-  api: TestApi,
-  overrides: Record<string, unknown> = {},
-  // biome-ignore lint/suspicious/noExplicitAny: as above
-): Promise<any> {
+export async function addSurvey(api: TestApi, overrides: Record<string, unknown> = {}): Promise<Json> {
   const reply = await api.manage('POST', '/api/v1/management/surveys', surveyBody(overrides));
   if (reply.status !== 200) throw new Error(`The survey was refused: ${reply.text}`);
   return reply.json.data;

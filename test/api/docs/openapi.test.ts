@@ -1,6 +1,7 @@
 /** The description says what the API does: all of its routes, nothing else, and examples that are true. */
 import { subscribe } from 'node:diagnostics_channel';
 import { readFileSync, writeFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
 import t from 'tap';
 import { Compile } from 'typebox/compile';
 import { parse } from 'yaml';
@@ -19,9 +20,8 @@ interface Route {
 const routes: Route[] = [];
 subscribe('fastify.initialization', (message) => {
   if (!isRecord(message)) return;
-  // biome-ignore lint/suspicious/noExplicitAny: the channel's message has no type of its own
-  const app: any = message.fastify;
-  app.addHook('onRoute', (route: { method: string | string[]; url: string; schema?: { hide?: boolean } }) => {
+  const app = message.fastify as FastifyInstance;
+  app.addHook('onRoute', (route) => {
     for (const method of [route.method].flat()) {
       routes.push({ method, url: route.url, isHidden: route.schema?.hide === true });
     }

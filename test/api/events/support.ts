@@ -7,12 +7,12 @@ import { createSender } from '#api/events/sender.ts';
 import type { Resolve } from '#api/events/targets.ts';
 import { startWorker, type Worker } from '#api/events/worker.ts';
 import { type ApiOptions, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import type { Json } from '#test/support/json.ts';
 
 export interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body by reading it
-  readonly json: any;
+  readonly json: Json;
   readonly path: string;
 }
 

@@ -1,0 +1,2 @@
+/** What `JSON.parse` gives: a test says what it expects of a body by reading it. */
+export type Json = ReturnType<typeof JSON.parse>;
