@@ -1,15 +1,16 @@
 /**
- * The audit log of failed logins (contract auth.md §5; SPEC.md §8, exclusion 7): rows that are only ever added, in the
- * table `auditEvents`, when AUDIT_LOG_ENABLED=1. No row has an e-mail address, a password, a token or a key in it.
+ * The audit log of failed logins (contract auth.md §5; SPEC.md §8, exclusion 7) and of files that somebody deleted, or
+ * tried to (contract storage.md §5): rows that are only ever added, in the table `auditEvents`, when
+ * AUDIT_LOG_ENABLED=1. No row has an e-mail address, a password, a token or a key in it.
  *
- * So that an attack does not fill the disk, failures are counted per account in windows of five minutes: the first three
- * are written, then every tenth. The counting needs the store; without it nothing is written (fail closed), while the
- * request gets its answer as ever.
+ * So that an attack does not fill the disk, failures are counted in windows of five minutes, per account or per address:
+ * the first three are written, then every tenth. The counting needs the store; without it no failure is written (fail
+ * closed), while the request gets its answer as ever.
  */
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Signer } from '#api/auth/signer.ts';
-import type { Database } from '#api/db/schema.ts';
+import type { AuditEventTable, Database } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
 import { digestIdentity } from '#api/limits/limiter.ts';
@@ -40,9 +41,27 @@ export interface AuthFailure {
   readonly requestId: string;
 }
 
+export interface FileDeletion {
+  /** null: nobody we know. */
+  readonly actor: { readonly type: 'user' | 'api'; readonly id: string } | null;
+  /** As the path names it. */
+  readonly workspaceId: string;
+  /** `{public|private}/{name}`, as the path has it. */
+  readonly file: string;
+  readonly organizationId: string | null;
+  /** The code of the refusal; null: the file is gone. */
+  readonly failureReason: string | null;
+  /** As it is counted, see `clientAddress`. */
+  readonly ipAddress: string;
+  /** The request's id. */
+  readonly requestId: string;
+}
+
 export interface AuditLog {
   /** Resolves when the failure is recorded, or rightly is not. Never rejects. */
   authFailed(failure: AuthFailure): Promise<void>;
+  /** Likewise. */
+  fileDeleted(deletion: FileDeletion): Promise<void>;
   stats(): { readonly written: number; readonly throttled: number; readonly skipped: number };
 }
 
@@ -60,58 +79,94 @@ const WINDOW: Seconds = 300;
 const ALWAYS_WRITTEN = 3;
 const THEN_EVERY = 10;
 const EMAIL_HASH_LENGTH = 32;
+/** Of what a caller wrote into the path. */
+const TARGET_LENGTH_MAX = 1_024;
 
 export function createAuditLog(options: AuditOptions): AuditLog {
   const { db, counters, signer, clock, random } = options;
   const stats = { written: 0, throttled: 0, skipped: 0 };
 
-  const record = async (failure: AuthFailure): Promise<void> => {
-    // Failures without an account share one identity.
-    const identity = `audit:${failure.provider}:${failure.email?.trim().toLowerCase() ?? ''}`;
-    const { used } = await counters.use('audit.authFailed', digestIdentity(signer, identity), WINDOW);
-    if (used > ALWAYS_WRITTEN && used % THEN_EVERY !== 0) {
-      stats.throttled += 1;
-      return;
-    }
-    const actorId = actorOf(failure);
+  /** @returns how many there were in the window; null: this one is not written */
+  const countFailure = async (name: string, identity: string): Promise<number | null> => {
+    const { used } = await counters.use(name, digestIdentity(signer, identity), WINDOW);
+    if (used <= ALWAYS_WRITTEN || used % THEN_EVERY === 0) return used;
+    stats.throttled += 1;
+    return null;
+  };
+
+  const write = async (event: Omit<AuditEventTable, 'id' | 'timestamp'>): Promise<void> => {
     await db
       .insertInto('auditEvents')
-      .values({
-        id: newId(random),
-        timestamp: toTimestamp(clock()),
-        action: 'authenticationAttempted',
-        actorId,
-        actorType: 'user',
-        targetId: actorId,
-        targetType: 'user',
-        status: 'failure',
-        organizationId: null,
-        ipAddress: failure.ipAddress,
-        eventId: failure.requestId,
-        changes: JSON.stringify({
-          failureReason: failure.reason,
-          provider: failure.provider,
-          authMethod: failure.provider === 'credentials' ? 'password' : 'email_verification',
-          failuresInWindow: used,
-        }),
-      })
+      .values({ id: newId(random), timestamp: toTimestamp(clock()), ...event })
       .execute();
     stats.written += 1;
   };
 
-  return {
-    async authFailed(failure) {
-      if (!options.isEnabled) return;
-      try {
-        await record(failure);
-      } catch (error) {
-        stats.skipped += 1;
-        // The outage of the store is told by the store; anything else is a fault of ours.
-        if (!(error instanceof CountersUnavailable)) {
-          options.log.error({ err: error }, 'an audit entry could not be written');
-        }
+  const recordLogin = async (failure: AuthFailure): Promise<void> => {
+    // Failures without an account share one identity.
+    const identity = `audit:${failure.provider}:${failure.email?.trim().toLowerCase() ?? ''}`;
+    const failuresInWindow = await countFailure('audit.authFailed', identity);
+    if (failuresInWindow === null) return;
+    const actorId = actorOf(failure);
+    await write({
+      action: 'authenticationAttempted',
+      actorId,
+      actorType: 'user',
+      targetId: actorId,
+      targetType: 'user',
+      status: 'failure',
+      organizationId: null,
+      ipAddress: failure.ipAddress,
+      eventId: failure.requestId,
+      changes: JSON.stringify({
+        failureReason: failure.reason,
+        provider: failure.provider,
+        authMethod: failure.provider === 'credentials' ? 'password' : 'email_verification',
+        failuresInWindow,
+      }),
+    });
+  };
+
+  const recordDeletion = async (deletion: FileDeletion): Promise<void> => {
+    const { actor, workspaceId, failureReason, ipAddress } = deletion;
+    const isFailure = failureReason !== null;
+    const failuresInWindow = isFailure
+      ? await countFailure('audit.fileDeleted', `audit:file:${ipAddress}`)
+      : null;
+    if (isFailure && failuresInWindow === null) return;
+    await write({
+      action: 'deleted',
+      actorId: actor?.id ?? 'unknown',
+      actorType: actor?.type ?? 'user',
+      targetId: deletion.file.slice(0, TARGET_LENGTH_MAX),
+      targetType: 'file',
+      status: isFailure ? 'failure' : 'success',
+      organizationId: deletion.organizationId,
+      ipAddress,
+      eventId: deletion.requestId,
+      changes: JSON.stringify({
+        workspaceId: workspaceId.slice(0, TARGET_LENGTH_MAX),
+        ...(isFailure ? { failureReason, failuresInWindow } : {}),
+      }),
+    });
+  };
+
+  const recorded = async (recording: () => Promise<void>): Promise<void> => {
+    if (!options.isEnabled) return;
+    try {
+      await recording();
+    } catch (error) {
+      stats.skipped += 1;
+      // The outage of the store is told by the store; anything else is a fault of ours.
+      if (!(error instanceof CountersUnavailable)) {
+        options.log.error({ err: error }, 'an audit entry could not be written');
       }
-    },
+    }
+  };
+
+  return {
+    authFailed: (failure) => recorded(() => recordLogin(failure)),
+    fileDeleted: (deletion) => recorded(() => recordDeletion(deletion)),
     stats: () => ({ ...stats }),
   };
 }

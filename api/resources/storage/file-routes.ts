@@ -8,10 +8,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { FileDeletion } from '#api/audit/audit.ts';
 import { identify, principalOf } from '#api/auth/plugin.ts';
 import { may, type Principal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, methodNotAllowed, notAuthenticated, notFound, unauthorized } from '#api/errors.ts';
+import { addressOf } from '#api/limits/plugin.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
 import { type Access, extensionOf, isAccess, keyOf, nameProblem, placeOf } from '#api/storage/key.ts';
 import type { OpenObject } from '#api/storage/storage.ts';
@@ -32,6 +34,12 @@ interface FileParams {
 /** Pictures and players need no script; `sandbox` gives what they show an origin of its own. */
 const CONTENT_SECURITY =
   "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox";
+const failures: Readonly<Record<number, string>> = {
+  400: 'bad_request',
+  403: 'forbidden',
+  404: 'not_found',
+  429: 'too_many_requests',
+};
 /** A stored file never changes under its name. */
 const cacheControl: Readonly<Record<Access, string>> = {
   public: 'public, max-age=31536000, immutable',
@@ -66,6 +74,8 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
     {
       schema: { response: { 200: Type.Object({ data: Type.String() }) } },
       config: { credentials: 'any', limit: 'storage.delete' },
+      // Refusals of the hooks before the handler are attempts as well.
+      onSend: async (request, reply) => recordDeletion(request, reply.statusCode),
     },
     async (request) => {
       const { access, name } = checked(request.params);
@@ -89,6 +99,21 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
       throw methodNotAllowed(request.method, ['GET', 'HEAD', 'DELETE']);
     },
   });
+
+  async function recordDeletion(request: FastifyRequest, status: number): Promise<void> {
+    // The app types its hooks for any route; this one is for ours.
+    const { workspaceId, accessType, '*': name } = request.params as FileParams;
+    const { principal, id: requestId } = request;
+    await context.audit.fileDeleted({
+      actor: actorOf(principal),
+      organizationId: principal?.kind === 'apiKey' ? principal.organizationId : null,
+      workspaceId,
+      file: `${accessType}/${name}`,
+      failureReason: failureReason(status, principal),
+      ipAddress: addressOf(request, context),
+      requestId,
+    });
+  }
 
   /** @returns the workspace's own id. @throws ApiError not_found, unauthorized */
   async function reachable(scopeId: string, isAllowed: (workspaceId: string) => boolean): Promise<string> {
@@ -164,6 +189,20 @@ function checked({ accessType, '*': name }: FileParams): { readonly access: Acce
 /** Contract storage.md §5: a member's session that may write is enough, a key must be one that manages. */
 function mayDelete(principal: Principal, workspaceId: string): boolean {
   return may(principal, workspaceId, principal.kind === 'session' ? 'write' : 'manage');
+}
+
+function actorOf(principal: Principal | null): FileDeletion['actor'] {
+  if (principal === null) return null;
+  return principal.kind === 'session'
+    ? { type: 'user', id: principal.userId }
+    : { type: 'api', id: principal.apiKeyId };
+}
+
+/** The code that the reply has. */
+function failureReason(status: number, principal: Principal | null): string | null {
+  if (status < 400) return null;
+  if (status === 401) return principal === null ? 'not_authenticated' : 'unauthorized';
+  return failures[status] ?? 'internal_server_error';
 }
 
 /** RFC 6266: for old readers in ASCII, and as it is for all others. */

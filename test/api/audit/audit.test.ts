@@ -1,7 +1,7 @@
-/** The audit log of failed logins (contract auth.md §5). */
+/** The audit log of failed logins and of deleted files (contract auth.md §5, storage.md §5). */
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { startApi, type TestApi } from '#test/support/api-app.ts';
+import { apiKey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { openBrowser } from '#test/support/login.ts';
 
 const env = { AUDIT_LOG_ENABLED: '1' };
@@ -84,9 +84,67 @@ t.test('three per account in five minutes, then every tenth', async (t) => {
   t.equal(api.context.audit.stats().written, 7, 'a new window');
 });
 
+t.test('every attempt at deleting a file: who, which, and how it ended', async (t) => {
+  const api = await startApi({ env });
+  t.teardown(() => api.close());
+  const { db } = api.context;
+  const key = await db.selectFrom('apiKeys').selectAll().executeTakeFirstOrThrow();
+  const path = `/storage/${workspaceId}/public/a.png`;
+  const attempt = async (file: string, headers: Record<string, string>): Promise<unknown> => {
+    await api.client('DELETE', file, undefined, headers);
+    const [{ changes, ...entry } = { changes: '{}' }] = await db
+      .deleteFrom('auditEvents')
+      .returningAll()
+      .execute();
+    return { ...entry, changes: JSON.parse(changes) };
+  };
+  const known = { action: 'deleted', actorId: key.id, actorType: 'api', targetType: 'file' };
+  t.match(await attempt(path, { 'x-api-key': apiKey, 'x-forwarded-for': '203.0.113.7' }), {
+    ...known,
+    targetId: 'public/a.png',
+    status: 'success',
+    organizationId: key.organizationId,
+    ipAddress: '203.0.113.7',
+    changes: { workspaceId },
+  });
+  const reader = await api.addKey({ [workspaceId]: 'read' });
+  t.match(await attempt(path, { 'x-api-key': reader }), {
+    status: 'failure',
+    changes: { workspaceId, failureReason: 'unauthorized' },
+  });
+  t.match(await attempt(`/storage/${workspaceId}/public/a%2f..%2fb.png`, { 'x-api-key': apiKey }), {
+    ...known,
+    targetId: 'public/a/../b.png',
+    changes: { failureReason: 'bad_request' },
+  });
+  t.match(
+    await attempt('/storage/nowhere/private/a.png', { 'x-api-key': apiKey, 'x-forwarded-for': '::1' }),
+    {
+      targetId: 'private/a.png',
+      changes: { workspaceId: 'nowhere', failureReason: 'not_found' },
+    },
+  );
+  const stranger = { 'x-api-key': 'fbk_made_up', 'x-forwarded-for': '203.0.113.8' };
+  const refusals = [];
+  for (let i = 0; i < 12; i += 1) {
+    await api.client('DELETE', path, undefined, stranger);
+    refusals.push(...(await db.deleteFrom('auditEvents').returningAll().execute()));
+  }
+  t.match(refusals[0], { actorId: 'unknown', status: 'failure' });
+  t.match(
+    refusals.map(({ changes }) => JSON.parse(changes)),
+    [1, 2, 3, 10].map((failuresInWindow) => ({ failureReason: 'not_authenticated', failuresInWindow })),
+    'strangers do not fill the disk',
+  );
+  t.equal(refusals.length, 4);
+  await api.client('GET', path, undefined, stranger);
+  t.strictSame(await entriesOf(api), [], 'reading is no deletion');
+});
+
 t.test('nothing without AUDIT_LOG_ENABLED', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
+  await api.manage('DELETE', `/storage/${workspaceId}/public/a.png`);
   t.strictSame(await entriesOf(api), []);
 });
