@@ -10,14 +10,15 @@ import { createDiskStorage } from '#api/storage/disk.ts';
 import { StorageUnavailable, UploadAborted } from '#api/storage/storage.ts';
 import { countingRandom, startApi } from '#test/support/api-app.ts';
 import { freePort } from '#test/support/ports.ts';
-import { conforms, post } from './conformance.ts';
+import { conforms, holdsToItsGrants, post } from './conformance.ts';
 
 t.test('as every home', async (t) => {
   const port = await freePort();
   const api = await startApi({ env: { PUBLIC_URL: `http://127.0.0.1:${port}` } });
   t.teardown(() => api.close());
   await api.app.listen({ port, host: '127.0.0.1' });
-  conforms(t, { storage: api.context.storage, ignoresPolicies: null });
+  conforms(t, api.context.storage);
+  holdsToItsGrants(t, api.context.storage);
 
   t.test('403: a grant that is two minutes old, to the millisecond', async (t) => {
     const object = { key: 'ws1/public/late.png', contentType: 'image/png', bytesMax: 10 };
