@@ -1,20 +1,22 @@
-/**
- * The tables as types. Timestamps are text (see timestamps.ts), JSON is text, booleans are 0 or 1, so that SQLite and
- * PostgreSQL hold the same bytes; stores translate at this boundary and nobody else sees the encoding.
- */
-import type { Permission } from '#api/auth/principal.ts';
+/** The tables as types: workspaces and what surveys, contacts and responses are made of; the others stand in files of their own. */
+import type {
+  AccountTokenTable,
+  ApiKeyPermissionTable,
+  ApiKeyTable,
+  AuditEventTable,
+  MailOutboxTable,
+  MembershipTable,
+  OrganizationTable,
+  SecretTable,
+  SessionTable,
+  UserTable,
+} from './account-tables.ts';
+import type { Flag, Json, Row, Timestamp } from './columns.ts';
+import type { DeliveryAttemptTable, DeliveryTable, EventTable, WebhookTable } from './event-tables.ts';
 
-export type Flag = 0 | 1;
-/** JSON as text. */
-export type Json = string;
-/** ISO 8601, UTC, three decimals. */
-export type Timestamp = string;
-
-interface Row {
-  id: string;
-  createdAt: Timestamp;
-  updatedAt: Timestamp;
-}
+export type * from './account-tables.ts';
+export type { Flag, Json, Timestamp } from './columns.ts';
+export type * from './event-tables.ts';
 
 export interface Database {
   secrets: SecretTable;
@@ -49,96 +51,6 @@ export interface Database {
   auditEvents: AuditEventTable;
 }
 
-/** Keys that the service made for itself, once; what they sign stays valid over restarts. */
-export interface SecretTable {
-  name: string;
-  /** base64url */
-  value: string;
-  createdAt: Timestamp;
-}
-
-export interface SessionTable {
-  /** hex SHA-256 of what the cookie carries */
-  hashedToken: string;
-  userId: string;
-  createdAt: Timestamp;
-  expiresAt: Timestamp;
-}
-
-/** A link that was mailed and serves once. */
-export interface AccountTokenTable {
-  /** hex SHA-256 of what the link carries */
-  hashedToken: string;
-  userId: string;
-  purpose: 'verifyEmail' | 'resetPassword' | 'changeEmail';
-  /** Where the link was sent. */
-  email: string;
-  createdAt: Timestamp;
-  expiresAt: Timestamp;
-}
-
-export interface MailOutboxTable {
-  id: string;
-  createdAt: Timestamp;
-  /** What the mail is for, e.g. `verifyEmail`; said in the log. */
-  kind: string;
-  recipient: string;
-  replyTo: string | null;
-  subject: string;
-  /** Plain text; '' once it is sent, as it may carry the token of a link. */
-  body: string;
-  status: 'pending' | 'sent' | 'parked';
-  /** Attempts begun. */
-  attempts: number;
-  /** While an attempt runs: when somebody else may try, should it never end. */
-  nextAttemptAt: Timestamp;
-  /** When it was sent or parked. */
-  settledAt: Timestamp | null;
-  lastError: string | null;
-}
-
-/** Only ever inserted into. */
-export interface AuditEventTable {
-  id: string;
-  timestamp: Timestamp;
-  action: string;
-  actorId: string;
-  actorType: 'user' | 'api' | 'system';
-  targetId: string;
-  targetType: string;
-  status: 'success' | 'failure';
-  organizationId: string | null;
-  ipAddress: string;
-  /** The request's id. */
-  eventId: string;
-  changes: Json;
-}
-
-export interface OrganizationTable extends Row {
-  name: string;
-}
-
-export interface UserTable extends Row {
-  name: string;
-  /** lower case */
-  email: string;
-  emailVerified: Timestamp | null;
-  passwordHash: string | null;
-  isActive: Flag;
-  twoFactorEnabled: Flag;
-  identityProvider: string;
-  notificationSettings: Json;
-  locale: string;
-  lastLoginAt: Timestamp | null;
-}
-
-export interface MembershipTable {
-  organizationId: string;
-  userId: string;
-  role: 'owner' | 'manager' | 'member';
-  createdAt: Timestamp;
-}
-
 export interface WorkspaceTable extends Row {
   organizationId: string;
   name: string;
@@ -152,25 +64,6 @@ export interface WorkspaceTable extends Row {
   placement: string;
   inAppSurveyBranding: Flag;
   styling: Json;
-}
-
-export interface ApiKeyTable {
-  id: string;
-  organizationId: string;
-  label: string;
-  /** hex SHA-256 of the key */
-  hashedKey: string;
-  organizationRead: Flag;
-  organizationWrite: Flag;
-  createdBy: string | null;
-  createdAt: Timestamp;
-  lastUsedAt: Timestamp | null;
-}
-
-export interface ApiKeyPermissionTable {
-  apiKeyId: string;
-  workspaceId: string;
-  permission: Permission;
 }
 
 export interface LanguageTable extends Row {
@@ -307,63 +200,4 @@ export interface FileTable {
   createdAt: Timestamp;
   /** When we learnt that it is there. */
   storedAt: Timestamp | null;
-}
-
-export interface WebhookTable extends Row {
-  workspaceId: string;
-  name: string | null;
-  url: string;
-  source: string;
-  triggers: Json;
-  surveyIds: Json;
-  secret: string | null;
-}
-
-export type EventType = 'responseCreated' | 'responseUpdated' | 'responseFinished';
-
-/** The outbox, and what was in it (see events/outbox.ts for the words). */
-export interface EventTable {
-  id: string;
-  createdAt: Timestamp;
-  workspaceId: string;
-  surveyId: string;
-  responseId: string;
-  type: EventType;
-  /** What the change left behind; null once the payload is made of it. */
-  snapshot: Json | null;
-  /** What every webhook is told; null until fan-out. */
-  payload: Json | null;
-  /** null: still to be fanned out. */
-  fannedOutAt: Timestamp | null;
-}
-
-export interface DeliveryTable {
-  /** Travels as `webhook-id`. */
-  id: string;
-  createdAt: Timestamp;
-  updatedAt: Timestamp;
-  eventId: string;
-  webhookId: string;
-  status: 'pending' | 'delivered' | 'parked';
-  /** All attempts ever made. */
-  attemptCount: number;
-  /** Failures since it was made or asked for again. */
-  failureCount: number;
-  /** When to try next or, while leased, when the lease runs out; null unless pending. */
-  dueAt: Timestamp | null;
-  /** Names the worker's turn that is at it; null: nobody is. */
-  lease: string | null;
-}
-
-export interface DeliveryAttemptTable {
-  deliveryId: string;
-  /** Counts from 1. */
-  number: number;
-  startedAt: Timestamp;
-  durationMs: number;
-  /** null: no answer. */
-  statusCode: number | null;
-  /** The first KiB of the answer. */
-  reply: string | null;
-  error: string | null;
 }

@@ -1,0 +1,112 @@
+/** Who may do what, and what accounts leave behind: mails and the audit log. */
+import type { Permission } from '#api/auth/principal.ts';
+import type { Flag, Json, Row, Timestamp } from './columns.ts';
+
+/** Keys that the service made for itself, once; what they sign stays valid over restarts. */
+export interface SecretTable {
+  name: string;
+  /** base64url */
+  value: string;
+  createdAt: Timestamp;
+}
+
+export interface OrganizationTable extends Row {
+  name: string;
+}
+
+export interface UserTable extends Row {
+  name: string;
+  /** lower case */
+  email: string;
+  emailVerified: Timestamp | null;
+  passwordHash: string | null;
+  isActive: Flag;
+  twoFactorEnabled: Flag;
+  identityProvider: string;
+  notificationSettings: Json;
+  locale: string;
+  lastLoginAt: Timestamp | null;
+}
+
+export interface MembershipTable {
+  organizationId: string;
+  userId: string;
+  role: 'owner' | 'manager' | 'member';
+  createdAt: Timestamp;
+}
+
+export interface ApiKeyTable {
+  id: string;
+  organizationId: string;
+  label: string;
+  /** hex SHA-256 of the key */
+  hashedKey: string;
+  organizationRead: Flag;
+  organizationWrite: Flag;
+  createdBy: string | null;
+  createdAt: Timestamp;
+  lastUsedAt: Timestamp | null;
+}
+
+export interface ApiKeyPermissionTable {
+  apiKeyId: string;
+  workspaceId: string;
+  permission: Permission;
+}
+
+export interface SessionTable {
+  /** hex SHA-256 of what the cookie carries */
+  hashedToken: string;
+  userId: string;
+  createdAt: Timestamp;
+  expiresAt: Timestamp;
+}
+
+/** A link that was mailed and serves once. */
+export interface AccountTokenTable {
+  /** hex SHA-256 of what the link carries */
+  hashedToken: string;
+  userId: string;
+  purpose: 'verifyEmail' | 'resetPassword' | 'changeEmail';
+  /** Where the link was sent. */
+  email: string;
+  createdAt: Timestamp;
+  expiresAt: Timestamp;
+}
+
+export interface MailOutboxTable {
+  id: string;
+  createdAt: Timestamp;
+  /** What the mail is for, e.g. `verifyEmail`; said in the log. */
+  kind: string;
+  recipient: string;
+  replyTo: string | null;
+  subject: string;
+  /** Plain text; '' once it is sent, as it may carry the token of a link. */
+  body: string;
+  status: 'pending' | 'sent' | 'parked';
+  /** Attempts begun. */
+  attempts: number;
+  /** While an attempt runs: when somebody else may try, should it never end. */
+  nextAttemptAt: Timestamp;
+  /** When it was sent or parked. */
+  settledAt: Timestamp | null;
+  lastError: string | null;
+}
+
+/** Only ever inserted into. */
+export interface AuditEventTable {
+  id: string;
+  timestamp: Timestamp;
+  action: string;
+  actorId: string;
+  actorType: 'user' | 'api' | 'system';
+  targetId: string;
+  targetType: string;
+  status: 'success' | 'failure';
+  organizationId: string | null;
+  ipAddress: string;
+  /** The request's id. */
+  eventId: string;
+  changes: Json;
+}
