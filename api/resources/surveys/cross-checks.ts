@@ -4,6 +4,10 @@ import type { SurveyContent } from './schema.ts';
 
 type Issues = Record<string, string>;
 
+/** Addresses that are programs. Surveys run on other people's pages, where following one would run it. */
+const PROGRAM = /^(javascript|vbscript|data):/i;
+const PROGRAM_REFUSED = 'Give the address of a page';
+
 /** @returns dotted path -> text */
 export function crossIssues(content: SurveyContent): Issues {
   const issues: Issues = {};
@@ -14,7 +18,9 @@ export function crossIssues(content: SurveyContent): Issues {
     if (buttonLink !== undefined && buttonLink !== '' && !/^(https?:\/\/|#recall:)/i.test(buttonLink)) {
       issues[`endings.${i}.buttonLink`] = 'Give an address that starts with http:// or https://';
     }
+    if (isProgram(ending.url)) issues[`endings.${i}.url`] = PROGRAM_REFUSED;
   });
+  if (isProgram(content.redirectUrl)) issues.redirectUrl = PROGRAM_REFUSED;
   if (content.welcomeCard.enabled && content.welcomeCard.headline === undefined) {
     issues['welcomeCard.headline'] = 'Required';
   }
@@ -60,10 +66,17 @@ function checkElements(content: SurveyContent, issues: Issues): void {
       if (element.type === 'cta' && element.buttonExternal === true && !element.buttonUrl) {
         issues[`${path}.buttonUrl`] = 'Required when buttonExternal is true';
       }
+      if (element.type === 'cta' && isProgram(element.buttonUrl))
+        issues[`${path}.buttonUrl`] = PROGRAM_REFUSED;
       const repeated = repeatedChoice(element);
       if (repeated !== null) issues[`${path}.choices`] = `The id "${repeated}" is used twice`;
     });
   });
+}
+
+/** Browsers skip blanks and control characters on their way to the scheme. */
+function isProgram(address: string | null | undefined): boolean {
+  return typeof address === 'string' && PROGRAM.test(address.replaceAll(/[\s\p{Cc}]/gu, ''));
 }
 
 function repeatedChoice(element: Element): string | null {

@@ -155,6 +155,12 @@ const refusedSurveys: readonly (readonly [Record<string, unknown>, string])[] = 
   [{ welcomeCard: { enabled: true } }, 'welcomeCard.headline'],
   [{ endings: [{ id: 'e', type: 'fireworks' }] }, 'endings.0.type'],
   [{ endings: [{ id: 'e', type: 'endScreen', buttonLink: 'javascript:alert(1)' }] }, 'endings.0.buttonLink'],
+  [{ endings: [{ id: 'e', type: 'redirectToUrl', url: ' java\tscript:alert(1)' }] }, 'endings.0.url'],
+  [{ redirectUrl: 'javascript://x%0aalert(1)' }, 'redirectUrl'],
+  [
+    { questions: [{ id: 'q1', headline: 'Q', type: 'cta', buttonUrl: 'data:text/html,x' }] },
+    'questions.0.buttonUrl',
+  ],
   [
     {
       endings: [
