@@ -34,7 +34,8 @@ export const defaultSettings: WorkspaceSettings = {
   overlay: 'none',
   placement: 'bottomRight',
   inAppSurveyBranding: true,
-  styling: { allowStyleOverwrite: true },
+  // The specification shows a colour in every workspace state; this is a neutral one.
+  styling: { allowStyleOverwrite: true, brandColor: { light: '#64748b' } },
 };
 
 /** @param scopeId a workspace id or a legacy environment id; a workspace id wins */

@@ -40,7 +40,7 @@ const settings = {
   overlay: 'none',
   placement: 'bottomRight',
   inAppSurveyBranding: true,
-  styling: { allowStyleOverwrite: true },
+  styling: { allowStyleOverwrite: true, brandColor: { light: '#64748b' } },
 };
 const state = async () => (await api.client('GET', path)).json.data;
 
