@@ -1,6 +1,7 @@
 /** Passwords and the addresses they belong to: the rules of contract auth.md §2, and argon2id at rest. */
 import { argon2, timingSafeEqual } from 'node:crypto';
 import type { Random } from '#api/ids.ts';
+import { inTurns, type Turns } from './turns.ts';
 
 const PASSWORD_LENGTH_MIN = 8;
 const PASSWORD_LENGTH_MAX = 128;
@@ -10,6 +11,9 @@ const EMAIL_LENGTH_MAX = 255;
 const COST = { memory: 19_456, passes: 2, parallelism: 1 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
+
+/** Half of Node's threads, so that files and names are still looked up; a hundred waiting are about two seconds. */
+const TURNS: Turns = { atOnce: 2, waitingMax: 100, retryAfterSeconds: 2 };
 
 export interface Cost {
   /** KiB */
@@ -22,11 +26,16 @@ export interface Cost {
 export type Derive = (password: string, salt: Uint8Array, cost: Cost) => Promise<Buffer>;
 
 export interface Passwords {
-  /** @returns what to store */
+  /**
+   * @returns what to store
+   * @throws ApiError too_many_requests when very many passwords are being hashed
+   */
   hash(password: string): Promise<string>;
   /**
    * Compares in constant time, and derives exactly once whatever it is given: for null, which stands for a user who does
    * not exist or has no password, the work is the same and the answer is false.
+   *
+   * @throws ApiError too_many_requests, as `hash` does
    */
   verify(password: string, stored: string | null): Promise<boolean>;
 }
@@ -57,12 +66,13 @@ export function normalizeEmail(text: string): string | null {
 export function createPasswords(random: Random, derive: Derive = deriveArgon2id): Passwords {
   /** Verifies nothing: nobody knows a password for it. */
   const nobodys = format(COST, new Uint8Array(SALT_BYTES), Buffer.from(random(HASH_BYTES)));
+  const deriveInTurns = inTurns(derive, TURNS);
   return {
-    hash: (password) => hashPassword(password, random, derive),
+    hash: (password) => hashPassword(password, random, deriveInTurns),
     async verify(password, stored) {
       const known = parse(stored ?? '');
       const { cost, salt, hash } = known ?? parse(nobodys) ?? unreadable();
-      const actual = await derive(password, salt, cost);
+      const actual = await deriveInTurns(password, salt, cost);
       const isSame = actual.length === hash.length && timingSafeEqual(actual, hash);
       return isSame && known !== null;
     },
