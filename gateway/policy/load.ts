@@ -13,6 +13,8 @@ import { offsetOf, plainValue, reportSyntax } from './yaml-text.ts';
 const WINDOW_UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 const WINDOW_SECONDS_MAX = 366 * 86_400;
 const FILE_BYTES_MAX = 1_048_576;
+/** What reading another encoding as UTF-8 leaves behind. */
+const NOT_UTF8 = /[\0\ufffd]/;
 
 /**
  * @param text the file's content
@@ -24,13 +26,21 @@ export function loadPolicies(text: string, file: string): PolicySet {
     throw new PolicyFileError(file, [{ line: 1, column: 1, message: 'a policy file has at most 1 MiB' }]);
   }
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, strict: true });
+  // Errors only: a warning would go to stderr past our own report.
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    uniqueKeys: true,
+    strict: true,
+    logLevel: 'error',
+  });
   const problems: Problem[] = [];
   const at = (offset: number, message: string): void => {
     const { line, col } = lines.linePos(offset);
     problems.push({ line: Math.max(1, line), column: Math.max(1, col), message });
   };
-  reportSyntax(document.errors, text, at);
+  const foreign = text.search(NOT_UTF8);
+  if (foreign >= 0) at(foreign, 'not UTF-8 text; save the file in the encoding UTF-8');
+  else reportSyntax(document.errors, text, at);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
 
   const { contents } = document;
@@ -127,9 +137,12 @@ function build(file: PolicyFile, name: string, report: Report, lineOf: (path: Pa
       onStoreFailure: row.onStoreFailure ?? 'local',
       headers: row.headers !== 'off' && row.headers !== false,
     };
-    checkBucket(policy, byBucket, (message) =>
-      report([...here, row.bucket === undefined ? 'name' : 'bucket'], message),
-    );
+    // A name that stands twice is told already, and its bucket merely follows from it.
+    if (twin === undefined || row.bucket !== undefined) {
+      checkBucket(policy, byBucket, (message) =>
+        report([...here, row.bucket === undefined ? 'name' : 'bucket'], message),
+      );
+    }
     policies.push(policy);
   }
   return { file: name, policies, exclude, identifiers: [...identifiers.values()] };

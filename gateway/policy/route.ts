@@ -83,6 +83,9 @@ function parsePattern(pattern: string): Segment[] {
 }
 
 function parseLiteral(part: string): string {
+  // Taken literally it would be a limit that never applies, and nobody would be told.
+  if (part.startsWith(':'))
+    throw new Error(`segment "${part}" must be {param} for one segment; write a literal : as %3A`);
   const target = canonicalTarget(`/${part}`);
   if (!LITERAL.test(part) || (target.ok && target.path === '/')) {
     throw new Error(

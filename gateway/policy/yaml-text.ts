@@ -24,13 +24,30 @@ export function reportSyntax(
   const duplicates = errors.filter(({ code }) => code === 'DUPLICATE_KEY');
   for (const { pos } of duplicates) at(pos[0], `${keyAt(text, pos[0])} stands twice; keep one`);
   const [first] = errors.filter(({ code }) => code !== 'DUPLICATE_KEY');
-  if (first !== undefined) at(first.pos[0], `not valid YAML: ${SYNTAX_MENDS[first.code] ?? bare(first)}`);
+  if (first !== undefined) at(first.pos[0], `not valid YAML: ${mendOf(first, text)}`);
+}
+
+function mendOf(error: YAMLParseError, text: string): string {
+  const [offset] = error.pos;
+  const lineBegin = text.lastIndexOf('\n', offset - 1) + 1;
+  const isTabbed = /^ *\t/.test(text.slice(lineBegin));
+  const mend = SYNTAX_MENDS[isTabbed ? 'TAB_AS_INDENT' : error.code] ?? '';
+  // Where the parser's own words are the better half, the mend follows them.
+  return mend === '' || mend.startsWith(';') ? bare(error) + mend : mend;
 }
 
 const SYNTAX_MENDS: Readonly<Partial<Record<ErrorCode, string>>> = {
   TAB_AS_INDENT: 'a tab cannot indent; use spaces',
   RESOURCE_EXHAUSTION: 'brackets are nested too deeply; close them',
   MULTIPLE_DOCS: 'a second document begins here; keep one, without ---',
+  BLOCK_AS_IMPLICIT_KEY:
+    'a second "key: value" within a value; put a value with a colon in quotes, and give the keys of one entry the same indentation',
+  MULTILINE_IMPLICIT_KEY: 'this line is no "key: value"; write a colon with a space behind it',
+  MISSING_CHAR: '; close what is open, and give the keys of one entry the same indentation',
+  BAD_INDENT: '; give lines of one level the same indentation',
+  BAD_ALIAS: 'a value that begins with * must stand in quotes',
+  BAD_SCALAR_START: '; put the value in quotes',
+  UNEXPECTED_TOKEN: '; put a value that begins with {, [, " or \' in quotes as a whole',
 };
 
 /** The parser's message without the position and the excerpt that it appends. */

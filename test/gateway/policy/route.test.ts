@@ -68,11 +68,12 @@ t.test('a wrong route says what is wrong and how to write it', async (t) => {
     ['GET /a%2Fb', 'can match no request, because such requests get 400: the path contains an encoded slash'],
     ['GET /%2561', 'can match no request'],
     ['GET /a%', 'must be a literal'],
+    ['GET /:id', 'segment ":id" must be {param} for one segment; write a literal : as %3A'],
   ];
   for (const [text, message] of cases)
     t.throws(() => parseRoute(text), { message }, encodeURIComponent(text));
-  // A colon is an ordinary character: Express's notation is a literal here, and never matches by accident.
-  t.strictSame(parseRoute('GET /:id').segments, [literal(':id')]);
+  // Express's notation is refused; elsewhere in a segment a colon is an ordinary character.
+  t.strictSame(parseRoute('GET /%3Aid/a:b').segments, [literal(':id'), literal('a:b')]);
 });
 
 t.test('a route is covered when nothing of it is left', async (t) => {
