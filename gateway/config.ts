@@ -111,6 +111,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): {
   if (!LOG_LEVELS.includes(logLevel))
     mistakes.push(`LOG_LEVEL is "${logLevel}"; it must be one of ${LOG_LEVELS.join(', ')}`);
 
+  const adminToken = text('GATEWAY_ADMIN_TOKEN');
+  // A header field carries no other characters unchanged, so no client could send it.
+  if (!/^[!-~]*$/.test(adminToken))
+    mistakes.push('GATEWAY_ADMIN_TOKEN must consist of visible ASCII characters, without spaces');
+
   const config: GatewayConfig = {
     host: text('GATEWAY_HOST'),
     port: integer('GATEWAY_PORT', 0, 65_535),
@@ -128,7 +133,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): {
   const secrets: GatewaySecrets = {
     redisUrl,
     identitySecret: text('GATEWAY_IDENTITY_SECRET') || null,
-    adminToken: text('GATEWAY_ADMIN_TOKEN') || null,
+    adminToken: adminToken || null,
   };
   if (mistakes.length > 0) throw new ConfigError(mistakes.join('; '));
   return { config, secrets };

@@ -164,6 +164,11 @@ t.test('what makes a start impossible ends it with exit 1 and one clear sentence
       /GATEWAY_UPSTREAM: it must be an origin/,
     ],
     [
+      'a token that no header can carry',
+      { GATEWAY_ADMIN_TOKEN: 'Schlüssel' },
+      /GATEWAY_ADMIN_TOKEN must consist of visible ASCII characters/,
+    ],
+    [
       'several variables are wrong',
       { GATEWAY_UPSTREAM: 'localhost:3000/x', GATEWAY_WORKERS: 'many', GATEWAY_TRUSTED_PROXIES: 'everybody' },
       /GATEWAY_WORKERS is "many"; .*GATEWAY_UPSTREAM: it must be.*GATEWAY_TRUSTED_PROXIES: "everybody" is neither/,
