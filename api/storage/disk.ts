@@ -2,7 +2,7 @@
  * Files in a folder of this machine.
  *
  *   objects/3f/3f9a…   finished files; the name is the SHA-256 of the key
- *   incoming/…         uploads on their way, gone after a crash at the next start
+ *   incoming/…         uploads on their way; what a crash leaves there is swept after an hour
  *
  * No text of a caller ever becomes part of a path: hashing also spares us reserved names, case-insensitive and
  * normalizing file systems, and names longer than 255 bytes. An upload is written to `incoming`, flushed to the medium
@@ -51,7 +51,7 @@ export interface DiskStorage extends Storage {
   readonly receiver: UploadReceiver;
 }
 
-/** Longer than any upload may take: what is older was left by a process that died. */
+/** Longer than any sender may be silent: what nobody has written to since was left by a process that died. */
 const LEFTOVER_MS: Millis = 3_600_000;
 const ONLY_OWNER = 0o600;
 
@@ -76,7 +76,7 @@ export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: 
         const { mtimeMs } = await lstat(path);
         return { kind: 'stored', size, etag: etagOf(size, mtimeMs) };
       } catch (error) {
-        // Where even this fails, the first failure is the one to tell; the next start cleans up.
+        // Where even this fails, the first failure is the one to tell; the sweep cleans up.
         await rm(temporary, { force: true }).catch(() => undefined);
         if (error instanceof TooLarge) return { kind: 'tooLarge' };
         if (error instanceof UploadAborted) throw error;
@@ -118,10 +118,17 @@ export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: 
       try {
         await mkdir(objects, { recursive: true });
         await mkdir(incoming, { recursive: true });
-        await removeLeftovers(incoming, clock() - LEFTOVER_MS);
         const probe = join(incoming, newUuid(random));
         await writeFile(probe, 'Can this folder be written to?', { mode: ONLY_OWNER });
         await unlink(probe);
+      } catch (error) {
+        throw unavailable(folder, error);
+      }
+    },
+
+    async sweep() {
+      try {
+        await removeLeftovers(incoming, clock() - LEFTOVER_MS);
       } catch (error) {
         throw unavailable(folder, error);
       }
@@ -206,8 +213,13 @@ function etagOf(size: number, modifiedMs: number): string {
 async function removeLeftovers(folder: string, before: Millis): Promise<void> {
   for await (const entry of await opendir(folder)) {
     const path = join(folder, entry.name);
-    const { mtimeMs } = await lstat(path);
-    if (mtimeMs < before) await rm(path, { recursive: true, force: true });
+    try {
+      const { mtimeMs } = await lstat(path);
+      if (mtimeMs < before) await rm(path, { recursive: true, force: true });
+    } catch (error) {
+      // Another process has published it, or swept it, meanwhile.
+      if (!isCode(error, 'ENOENT')) throw error;
+    }
   }
 }
 

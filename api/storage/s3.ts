@@ -109,6 +109,9 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
       }
     },
 
+    // A POST leaves nothing behind unless it ends.
+    async sweep() {},
+
     async close() {
       client.destroy();
     },

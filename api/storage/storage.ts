@@ -64,6 +64,8 @@ export interface Storage {
   readonly receiver: UploadReceiver | null;
   /** @throws StorageUnavailable when nothing could be stored as things are */
   check(): Promise<void>;
+  /** Removes what uploads that never ended left behind. @throws StorageUnavailable */
+  sweep(): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -90,15 +90,19 @@ export interface Sweeping {
   stop(): Promise<void>;
 }
 
-/** Sweeps now and then every so often, until it is stopped. Rounds never overlap. */
-export function startSweeping(parts: Parts, everyMs: Millis, log: RemovalLog): Sweeping {
+/** Sweeps everything there is, now and then every so often, until it is stopped. Rounds never overlap. */
+export function startSweeping(parts: Parts, everyMs: Millis, log: RemovalLog, atOnce = SWEEP_MAX): Sweeping {
   let round: Promise<void> = Promise.resolve();
   let isRunning = false;
+  let isStopping = false;
   const sweep = async (): Promise<void> => {
     if (isRunning) return;
     isRunning = true;
     try {
-      await sweepFiles(parts);
+      await parts.storage.sweep();
+      let settled: number;
+      do settled = await sweepFiles(parts, atOnce);
+      while (settled >= atOnce && !isStopping);
     } catch (error) {
       const reason = error instanceof StorageUnavailable ? error.message : 'the files could not be swept';
       log.error({ err: error }, reason);
@@ -114,6 +118,7 @@ export function startSweeping(parts: Parts, everyMs: Millis, log: RemovalLog): S
   begin();
   return {
     async stop() {
+      isStopping = true;
       clearInterval(timer);
       await round;
     },

@@ -105,15 +105,18 @@ t.test('an upload that breaks off leaves nothing, and says whose fault it was', 
   t.equal(await disk.open(object.key), null);
 });
 
-t.test('what an earlier process left behind goes at the start; what is young stays', async (t) => {
+t.test('what a process that died left behind is swept; what is young stays', async (t) => {
   const folder = newFolder(t);
-  mkdirSync(join(folder, 'incoming'));
+  const disk = diskIn(folder);
+  await disk.check();
   writeFileSync(join(folder, 'incoming/old'), 'x');
   writeFileSync(join(folder, 'incoming/young'), 'x');
   const hoursAgo = Date.now() / 1000 - 7200;
   utimesSync(join(folder, 'incoming/old'), hoursAgo, hoursAgo);
-  await diskIn(folder).check();
+  await disk.sweep();
   t.strictSame(readdirSync(join(folder, 'incoming')), ['young']);
+  rmSync(join(folder, 'incoming'), { recursive: true });
+  await t.rejects(disk.sweep(), StorageUnavailable);
 });
 
 t.test('a folder that cannot be used says so, with what to do', async (t) => {

@@ -1,4 +1,5 @@
 /** Files go with their response, their survey and their workspace, and with nothing else. */
+import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { removeFilesOf, startSweeping, sweepFiles } from '#api/resources/storage/removal.ts';
 import { type Storage, StorageUnavailable } from '#api/storage/storage.ts';
@@ -166,6 +167,24 @@ t.test('a home that is away costs the caller nothing: logged, and done by the ne
   await sweepFiles(api.context);
   for (const { key } of files) t.equal(await isThere(key), false);
   t.equal(await rows(), 0);
+});
+
+t.test('sweeping goes on until nothing is left, and removes what uploads left behind', async (t) => {
+  let sweeps = 0;
+  const { api, upload, rows } = await uploader(t, () => ({
+    async sweep() {
+      sweeps += 1;
+    },
+  }));
+  for (let i = 0; i < 7; i += 1) await upload();
+  await api.context.db.deleteFrom('workspaces').where('id', '=', workspaceId).execute();
+  const lines: string[] = [];
+  const log = { error: (_: object, message: string) => void lines.push(message) };
+  const sweeping = startSweeping(api.context, HOUR, log, 2);
+  while ((await rows()) > 0) await setImmediate();
+  await sweeping.stop();
+  t.strictSame(lines, []);
+  t.equal(sweeps, 1, 'in one round');
 });
 
 t.test('sweeping begins at once, tells what fails, and ends when it is told to', async (t) => {
