@@ -1,10 +1,8 @@
 /** A real browser, headless, with a profile of its own that ends with it. Chromium comes from the system (servers.ts). */
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type BrowserContext, chromium } from 'playwright-core';
 import type { Owner } from './gateway.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** A root user has no sandbox, and a test has no use for a browser that calls home. */
 const flags = [
@@ -18,8 +16,7 @@ const flags = [
 ];
 
 export async function startBrowser(owner: Owner): Promise<BrowserContext> {
-  const profile = mkdtempSync(join(tmpdir(), 'floodgate-browser-'));
-  owner.teardown(() => rmSync(profile, { recursive: true, force: true }));
+  const profile = temporaryFolder(owner);
   const browser = await chromium.launchPersistentContext(profile, {
     executablePath: '/usr/bin/chromium',
     headless: true,

@@ -3,13 +3,11 @@
  * POST uploads, but it does not read their policies: a wrong size, type, signature or date passes there. What S3 itself
  * would enforce is therefore tested as text, in s3.test.ts.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { S3Credentials, S3Location } from '#api/storage/location.ts';
 import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
 import { type Started, start } from './process.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 export interface S3Server {
   readonly endpoint: string;
@@ -25,8 +23,7 @@ const credentials: S3Credentials = { accessKey: 'S3RVER', secretKey: 'S3RVER' };
 const bucket = 'uploads';
 
 export async function startS3(owner: Owner): Promise<S3Server> {
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-s3-'));
-  owner.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(owner);
   const port = await freePort();
   const process = start([
     // The package names a program that it does not ship; its library has it all the same.

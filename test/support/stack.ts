@@ -1,10 +1,9 @@
 /** The product as it runs: the gateway's process in front of the API's, each on a free port, on a fresh database. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
 import { type Started, start } from './process.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 export interface Stack {
   /** Of the gateway: where clients call. */
@@ -30,8 +29,7 @@ const apiKey = 'fbk_of_the_stack';
 
 /** Both processes end with the test that owns them, the gateway first. */
 export async function startStack(owner: Owner, options: StackOptions = {}): Promise<Stack> {
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-stack-'));
-  owner.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(owner);
   const [apiPort, gatewayPort, adminPort] = [await freePort(), await freePort(), await freePort()];
   const origin = `http://127.0.0.1:${gatewayPort}`;
 

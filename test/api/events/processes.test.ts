@@ -1,19 +1,17 @@
 /** Several API processes on one database: they share the work, and none of them is in the others' way. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { openDatabase } from '#api/db/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { startReceiver } from './support.ts';
 
 const RESPONSES = 300;
 
 t.test('each event is delivered once, whichever process took the response', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   const path = join(folder, 'floodgate.sqlite');
   const bases: string[] = [];
   const processes = [];

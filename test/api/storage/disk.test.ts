@@ -1,7 +1,6 @@
 /** Files on disk: the suite of every home, through the API's own upload target, and what only a disk can do wrong. */
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import t from 'tap';
@@ -10,6 +9,7 @@ import { createDiskStorage } from '#api/storage/disk.ts';
 import { StorageUnavailable, UploadAborted } from '#api/storage/storage.ts';
 import { countingRandom, startApi } from '#test/support/api-app.ts';
 import { freePort } from '#test/support/ports.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { conforms, holdsToItsGrants, post } from './conformance.ts';
 
 t.test('as every home', async (t) => {
@@ -42,12 +42,6 @@ function diskIn(folder: string, now = Date.now()) {
   });
 }
 
-function newFolder(owner: { teardown(clean: () => unknown): unknown }): string {
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-disk-'));
-  owner.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 const object = { key: 'ws1/public/a.png', contentType: 'image/png', bytesMax: 100 };
 const pathOf = (folder: string, key: string): string => {
   const hash = createHash('sha256').update(key).digest('hex');
@@ -55,7 +49,7 @@ const pathOf = (folder: string, key: string): string => {
 };
 
 t.test('no text of a caller becomes part of a path', async (t) => {
-  const folder = newFolder(t);
+  const folder = temporaryFolder(t);
   const disk = diskIn(folder);
   await disk.check();
   for (const key of [
@@ -74,7 +68,7 @@ t.test('no text of a caller becomes part of a path', async (t) => {
 });
 
 t.test('a symbolic link or a folder where a file should be is none', async (t) => {
-  const folder = newFolder(t);
+  const folder = temporaryFolder(t);
   const disk = diskIn(folder);
   await disk.check();
   const secret = join(folder, 'secret');
@@ -91,7 +85,7 @@ t.test('a symbolic link or a folder where a file should be is none', async (t) =
 });
 
 t.test('an upload that breaks off leaves nothing, and says whose fault it was', async (t) => {
-  const folder = newFolder(t);
+  const folder = temporaryFolder(t);
   const disk = diskIn(folder);
   await disk.check();
   const broken = Readable.from(
@@ -106,7 +100,7 @@ t.test('an upload that breaks off leaves nothing, and says whose fault it was', 
 });
 
 t.test('what a process that died left behind is swept; what is young stays', async (t) => {
-  const folder = newFolder(t);
+  const folder = temporaryFolder(t);
   const disk = diskIn(folder);
   await disk.check();
   writeFileSync(join(folder, 'incoming/old'), 'x');
@@ -120,7 +114,7 @@ t.test('what a process that died left behind is swept; what is young stays', asy
 });
 
 t.test('a folder that cannot be used says so, with what to do', async (t) => {
-  const folder = newFolder(t);
+  const folder = temporaryFolder(t);
   const file = join(folder, 'a-file');
   writeFileSync(file, '');
   const disk = diskIn(join(file, 'below'));
@@ -136,7 +130,7 @@ t.test('a folder that cannot be used says so, with what to do', async (t) => {
 });
 
 t.test('a folder that went away under a running service is a fault, and then heals', async (t) => {
-  const folder = newFolder(t);
+  const folder = temporaryFolder(t);
   const disk = diskIn(folder);
   await disk.check();
   rmSync(join(folder, 'incoming'), { recursive: true });
@@ -149,7 +143,7 @@ t.test('a folder that went away under a running service is a fault, and then hea
 });
 
 t.test('the first byte alone', async (t) => {
-  const disk = diskIn(newFolder(t));
+  const disk = diskIn(temporaryFolder(t));
   await disk.check();
   await disk.receiver.receive(object, Readable.from([Buffer.from('xyz')]));
   const stream = await (await disk.open(object.key))?.read({ first: 0, last: 0 });
@@ -157,7 +151,7 @@ t.test('the first byte alone', async (t) => {
 });
 
 t.test('an object that is opened and not read is closed', async (t) => {
-  const folder = newFolder(t);
+  const folder = temporaryFolder(t);
   const disk = diskIn(folder);
   await disk.check();
   await disk.receiver.receive(object, Readable.from([Buffer.from('x')]));

@@ -1,7 +1,6 @@
 /** Uploads as people make them, through the gateway's process, to each home: curl, a form in a browser, the npm client. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { FormbricksAPI } from '@formbricks/api';
@@ -13,9 +12,9 @@ import { start } from '#test/support/process.ts';
 import { startS3 } from '#test/support/s3.ts';
 import { windowWithRoom } from '#test/support/spend.ts';
 import { type Stack, startStack } from '#test/support/stack.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'floodgate-e2e-'));
-t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder(t);
 const MEBIBYTE = 1_048_576;
 /** One red pixel. */
 const pixel = Buffer.from(

@@ -1,15 +1,15 @@
 /** The upload target on real sockets: what a form may be, what it may not, and what is left behind: nothing. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { UploadForm } from '#api/storage/storage.ts';
 import { startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { freePort } from '#test/support/ports.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 interface Target {
   readonly api: TestApi;
@@ -302,8 +302,7 @@ t.test('a sender that falls silent loses its connection, and its slot', { timeou
 t.test(
   '503: a disk that is full: said to the caller, nothing left behind, and well again with room',
   async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'floodgate-full-'));
-    t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder(t);
     if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]).status !== 0) {
       t.comment('skipped: a file system of one MiB can be made by root alone');
       return;
