@@ -1,8 +1,5 @@
 /** The API in process: real SQLite in memory, a clock that the test moves, and one workspace with a key for all of it. */
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { type Logger, pino } from 'pino';
 import { buildApp } from '#api/app.ts';
@@ -28,6 +25,7 @@ import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/stor
 import { createStorage } from '#api/storage/open.ts';
 import type { Clock } from '#gateway/clock.ts';
 import type { Json } from './json.ts';
+import { makeFolder, removeFolder } from './temporary-folder.ts';
 
 export const workspaceId = 'ws1';
 export const apiKey = 'fbk_test';
@@ -93,7 +91,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   const clock = options.clock ?? ((): number => now);
   const log = options.log ?? pino({ level: 'silent' });
   const random = countingRandom();
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-uploads-'));
+  const folder = makeFolder();
   const { config, secrets } = readConfig(
     {
       DATABASE_URL: 'file::memory:',
@@ -230,7 +228,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       await context.limits.close();
       await counters.close();
       await context.storage.close();
-      rmSync(folder, { recursive: true, force: true });
+      removeFolder(folder);
       await db.destroy();
     },
   };
