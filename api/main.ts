@@ -23,6 +23,7 @@ import { createTargets } from './events/targets.ts';
 import { startUpkeep } from './events/upkeep.ts';
 import { startWorker } from './events/worker.ts';
 import { createLimiter, openCounters } from './limits/limiter.ts';
+import { startReport } from './limits/report.ts';
 import { createMailer } from './mail/mailer.ts';
 import { createSmtpTransport } from './mail/smtp.ts';
 import { createStateCache } from './resources/environment/cache.ts';
@@ -46,7 +47,7 @@ async function start(): Promise<void> {
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
   const counters = openCounters(secrets.redisUrl, Date.now, log);
   const { isRateLimitingDisabled: isDisabled, isAuditLogEnabled: isEnabled } = config;
-  const limits = createLimiter({ counters, signer, isDisabled, log });
+  const limits = createLimiter({ counters, signer, isDisabled });
   const transport = secrets.smtpUrl === null ? null : createSmtpTransport(secrets.smtpUrl, config.mailFrom);
   const mailer = createMailer({ db, transport, clock: Date.now, random: randomBytes, log });
   const targets = createTargets({
@@ -89,13 +90,14 @@ async function start(): Promise<void> {
   const worker = startWorker(context, log);
   const upkeep = startUpkeep(context, log);
   const sweeping = startSweeping(context, SWEEP_FILES_EVERY_MS, log);
+  const report = startReport(context, log);
   stopOnSignals(app, async () => {
     await sweeping.stop();
     await storage.close();
     await Promise.all([worker.stop(), upkeep.stop()]);
     await context.sender.close();
     await mailer.close();
-    await limits.close();
+    report.stop();
     await counters.close();
     await db.destroy();
   });

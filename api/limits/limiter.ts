@@ -2,8 +2,8 @@
  * The application's limiter: may this caller do that once more? (SPEC.md §8)
  *
  * Identities are digested before they are counted, so neither an address nor an id of a key reaches the store. When the
- * store does not answer, a check allows (fail open): the beginning and the end of an outage are logged once each, and
- * while something happens the numbers are logged every minute, as this service has no listener for metrics.
+ * store does not answer, a check allows (fail open): the beginning and the end of an outage are logged once each, and the
+ * numbers by `report.ts`.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Clock, Millis } from '#gateway/clock.ts';
@@ -32,7 +32,6 @@ export interface Limiter {
    */
   consume(name: LimitName, identity: string): Promise<Verdict>;
   stats(): LimiterStats;
-  close(): Promise<void>;
 }
 
 export interface LimiterLog {
@@ -45,10 +44,8 @@ export interface LimiterOptions {
   readonly signer: Signer;
   /** RATE_LIMITING_DISABLED=1 */
   readonly isDisabled: boolean;
-  readonly log: LimiterLog;
 }
 
-const STATS_EVERY_MS: Millis = 60_000;
 const DIGEST_LENGTH = 32;
 
 /** What stands for an identity in the store; the same in every process that shares our database. */
@@ -56,19 +53,8 @@ export function digestIdentity(signer: Signer, identity: string): string {
   return signer.sign(`floodgate.limit.v1:${identity}`).slice(0, DIGEST_LENGTH);
 }
 
-export function createLimiter({ counters, signer, isDisabled, log }: LimiterOptions): Limiter {
+export function createLimiter({ counters, signer, isDisabled }: LimiterOptions): Limiter {
   const stats = { allowed: 0, refused: 0, failedOpen: 0 };
-  let told = '';
-  const tell = (): void => {
-    const now = JSON.stringify(stats);
-    if (now !== told && stats.allowed + stats.refused + stats.failedOpen > 0) {
-      log.info({ metric: 'application-limits', ...stats }, 'checks of the application limits so far');
-    }
-    told = now;
-  };
-  const timer = setInterval(tell, STATS_EVERY_MS);
-  timer.unref();
-
   return {
     async consume(name, identity) {
       if (isDisabled) return { isAllowed: true, isCounted: false };
@@ -88,10 +74,6 @@ export function createLimiter({ counters, signer, isDisabled, log }: LimiterOpti
       }
     },
     stats: () => ({ ...stats }),
-    async close() {
-      clearInterval(timer);
-      tell();
-    },
   };
 }
 

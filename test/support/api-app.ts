@@ -131,7 +131,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       random,
     }),
     passwords: createPasswords(random),
-    limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled, log }),
+    limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled }),
     mailer: createMailer({ db, transport, clock, random, log }),
     audit: createAuditLog({
       isEnabled: config.isAuditLogEnabled,
@@ -225,7 +225,6 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       await app.close();
       await context.sender.close();
       await context.mailer.close();
-      await context.limits.close();
       await counters.close();
       await context.storage.close();
       removeFolder(folder);
