@@ -7,6 +7,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
+import { type RecaptchaKeys, readRecaptchaKeys, recaptchaVariables } from '#api/recaptcha.ts';
 import {
   readS3Credentials,
   readStorageLocation,
@@ -92,6 +93,7 @@ export const variables = [
     meaning: '1 lets webhooks reach every address, also private ones; for tests against a local receiver',
   },
   ...storageVariables,
+  ...recaptchaVariables,
   { name: 'BOOTSTRAP_WORKSPACE_ID', default: '', meaning: 'id of the first workspace; made up when unset' },
   { name: 'BOOTSTRAP_API_KEY', default: '', meaning: 'first API key; made up and printed once when unset' },
   { name: 'BOOTSTRAP_EMAIL', default: 'owner@example.com', meaning: 'e-mail address of the first user' },
@@ -156,6 +158,8 @@ export interface Secrets {
   readonly smtpUrl: string | null;
   /** null: the SDK looks for them, or files are no business of S3's. */
   readonly s3: S3Credentials | null;
+  /** null: no response is held to it. */
+  readonly recaptcha: RecaptchaKeys | null;
   /** null: one is made. */
   readonly bootstrapApiKey: string | null;
   /** null: one is made. */
@@ -225,6 +229,7 @@ export function readConfig(
     redisUrl: parse('REDIS_URL', null, parseRedisUrl),
     smtpUrl: parse('SMTP_URL', null, parseSmtpUrl),
     s3: readS3Credentials(parse),
+    recaptcha: readRecaptchaKeys(parse),
     bootstrapApiKey: parse('BOOTSTRAP_API_KEY', null, parseApiKey),
     bootstrapPassword: parse('BOOTSTRAP_PASSWORD', null, parsePassword),
   };

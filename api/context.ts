@@ -11,6 +11,7 @@ import type { Targets } from '#api/events/targets.ts';
 import type { Random } from '#api/ids.ts';
 import type { Limiter } from '#api/limits/limiter.ts';
 import type { Mailer } from '#api/mail/mailer.ts';
+import type { Recaptcha } from '#api/recaptcha.ts';
 import type { StateCache } from '#api/resources/environment/cache.ts';
 import type { Storage } from '#api/storage/storage.ts';
 import type { Clock } from '#gateway/clock.ts';
@@ -32,6 +33,8 @@ export interface Context {
   readonly mailer: Mailer;
   /** Failed logins. */
   readonly audit: AuditLog;
+  /** Tells respondents that are persons from others. */
+  readonly recaptcha: Recaptcha;
   /** Where webhooks may point. */
   readonly targets: Targets;
   /** Hands messages to receivers of webhooks. */

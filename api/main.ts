@@ -26,6 +26,7 @@ import { createLimiter, openCounters } from './limits/limiter.ts';
 import { startReport } from './limits/report.ts';
 import { createMailer } from './mail/mailer.ts';
 import { createSmtpTransport } from './mail/smtp.ts';
+import { createRecaptcha } from './recaptcha.ts';
 import { createStateCache } from './resources/environment/cache.ts';
 import { startSweeping } from './resources/storage/removal.ts';
 import { createStorage } from './storage/open.ts';
@@ -82,6 +83,7 @@ async function start(): Promise<void> {
     audit: createAuditLog({ isEnabled, db, counters, signer, clock: Date.now, random: randomBytes, log }),
     targets,
     sender: createSender(targets),
+    recaptcha: createRecaptcha(secrets.recaptcha),
     outbox: createSignal(),
   };
   // Fastify's own words at level info are one line, which is said below for people to read.

@@ -33,6 +33,7 @@ t.test('an empty environment gives every default, and no secret', async (t) => {
     redisUrl: null,
     smtpUrl: null,
     s3: null,
+    recaptcha: null,
     bootstrapApiKey: null,
     bootstrapPassword: null,
   });
@@ -79,6 +80,7 @@ t.test('what is given is read', async (t) => {
     redisUrl: 'rediss://user:secret@redis.example.com:6380/1',
     smtpUrl: 'smtps://me:hunter2@mail.example.com',
     s3: null,
+    recaptcha: null,
     bootstrapApiKey: 'any-key',
     bootstrapPassword: 'Password1',
   });

@@ -20,6 +20,7 @@ import { newId, type Random } from '#api/ids.ts';
 import { createLimiter, openCounters } from '#api/limits/limiter.ts';
 import { createMailer } from '#api/mail/mailer.ts';
 import { createSmtpTransport } from '#api/mail/smtp.ts';
+import { createRecaptcha } from '#api/recaptcha.ts';
 import { createStateCache } from '#api/resources/environment/cache.ts';
 import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
 import { createStorage } from '#api/storage/open.ts';
@@ -144,6 +145,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     }),
     targets,
     sender: createSender(targets),
+    recaptcha: createRecaptcha(secrets.recaptcha),
     outbox: createSignal(),
   };
   const context: Context = { ...standard, ...options.parts?.(standard) };

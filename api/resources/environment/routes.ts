@@ -26,7 +26,7 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   app,
   { context },
 ) => {
-  const { db, clock, config, states } = context;
+  const { db, clock, config, recaptcha, states } = context;
 
   const build = async (scopeId: string): Promise<string> => {
     const workspace = await findWorkspace(db, scopeId);
@@ -37,6 +37,7 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
       actionClasses: await listActionClasses(db, workspace.id),
       surveys: await listLiveSurveys(db, workspace.id, SURVEYS_MAX),
       expiresAt: toTimestamp(clock() + STATE_LIFETIME_MS),
+      recaptchaSiteKey: recaptcha.siteKey,
       publicUrl: config.publicUrl,
     });
     return JSON.stringify(state);

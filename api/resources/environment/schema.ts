@@ -63,6 +63,7 @@ export const State = Type.Object({
       workspace: Settings,
       project: Settings,
       settings: Settings,
+      recaptchaSiteKey: Type.Optional(Type.String()),
     }),
     expiresAt: Type.String(),
   }),

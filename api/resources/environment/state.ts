@@ -20,11 +20,20 @@ export interface StateParts {
   readonly actionClasses: readonly ActionClass[];
   readonly surveys: readonly Survey[];
   readonly expiresAt: Timestamp;
+  /** null: reCAPTCHA is not configured. */
+  readonly recaptchaSiteKey: string | null;
   /** Files of our own are stored by path; here they become addresses. */
   readonly publicUrl: string;
 }
 
-export function toState({ workspace, actionClasses, surveys, expiresAt, publicUrl }: StateParts) {
+export function toState({
+  workspace,
+  actionClasses,
+  surveys,
+  expiresAt,
+  recaptchaSiteKey,
+  publicUrl,
+}: StateParts) {
   const settings = { id: workspace.id, ...workspace.settings };
   const actions = actionClasses.map(({ id, type, name, key, noCodeConfig }) => ({
     id,
@@ -45,6 +54,7 @@ export function toState({ workspace, actionClasses, surveys, expiresAt, publicUr
         workspace: settings,
         project: settings,
         settings,
+        ...(recaptchaSiteKey === null ? {} : { recaptchaSiteKey }),
       },
       expiresAt,
     },

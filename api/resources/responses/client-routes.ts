@@ -11,7 +11,7 @@ import { toTimestamp } from '#api/timestamps.ts';
 import { clientAddress, UNTRUSTED } from '#gateway/identity/client-ip.ts';
 import { fieldIdsOf, fileRefusal, otherLengthRefusal, ruleRefusal } from './answers.ts';
 import { answersIn } from './body.ts';
-import { emailRefusal, pinRefusal, singleUseRefusal } from './gates.ts';
+import { emailRefusal, pinRefusal, recaptchaRefusal, singleUseRefusal } from './gates.ts';
 import { ClientResponseReply, NewClientResponse, ResponseChange, type ResponseMeta } from './schema.ts';
 import { findResponse } from './store.ts';
 import { readUserAgent } from './user-agent.ts';
@@ -26,7 +26,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
   app,
   { context },
 ) => {
-  const { db, clock, config, signer } = context;
+  const { db, clock, config, recaptcha, signer } = context;
   const findsWorkspace = findsPathWorkspace(context);
 
   for (const version of ['v1', 'v2'] as const) {
@@ -51,9 +51,12 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
           throw badRequest('Survey is part of another workspace', { workspaceId: workspace.id });
         }
         const data = body.data ?? {};
+        throwFirst(() => closedRefusal(survey));
+        for (const gate of gatesOf(version, survey, body)) {
+          const refusal = await gate();
+          if (refusal !== null) throw refusal;
+        }
         throwFirst(
-          () => closedRefusal(survey),
-          ...gatesOf(version, survey, body),
           () => fileRefusal(survey, data, config.publicUrl),
           () => (version === 'v2' ? otherLengthRefusal(survey, data) : null),
           () => ruleRefusal(survey, data),
@@ -128,17 +131,18 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
     );
   }
 
-  /** v2 looks at the single-use link before the PIN and the address (contract client-api.md §6.3). */
+  /** v2 looks at the single-use link before the address and the token (contract client-api.md §6.3). */
   function gatesOf(
     version: Version,
     survey: Survey,
-    { pinAuthToken, singleUseId = null, meta }: NewClientResponse,
-  ): readonly (() => ApiError | null)[] {
+    { pinAuthToken, recaptchaToken, singleUseId = null, meta }: NewClientResponse,
+  ): readonly (() => ApiError | null | Promise<ApiError | null>)[] {
     const url = meta?.url ?? null;
     const pin = () => pinRefusal(survey, pinAuthToken, signer);
     const email = () => emailRefusal(survey, url, signer);
+    const person = () => recaptchaRefusal(survey, recaptchaToken, recaptcha);
     const singleUse = () => singleUseRefusal(survey, { singleUseId, url }, signer);
-    return version === 'v1' ? [pin, email, singleUse] : [pin, singleUse, email];
+    return version === 'v1' ? [pin, email, person, singleUse] : [pin, singleUse, email, person];
   }
 
   /** Of the client's own words only these three count; the rest is what we see ourselves. */

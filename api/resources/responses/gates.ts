@@ -1,9 +1,11 @@
 /**
- * What a link survey may demand before it takes a response: a PIN, a verified address, a link that serves once
- * (contract client-api.md §6.3, rows 8, 9 and 11). Each proof is a signature of ours, see auth/signer.ts.
+ * What a survey may demand before it takes a response: a PIN, a verified address, a token of reCAPTCHA, a link that
+ * serves once (contract client-api.md §6.3, rows 8 to 11). All proofs but the token are signatures of ours, see
+ * auth/signer.ts.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import { type ApiError, badRequest, forbidden } from '#api/errors.ts';
+import type { Recaptcha } from '#api/recaptcha.ts';
 import { isSingleUseTokenValid } from '#api/resources/surveys/single-use.ts';
 import type { Survey } from '#api/resources/surveys/store.ts';
 
@@ -44,6 +46,19 @@ export function emailRefusal(
   const [address = '', signature = ''] = token.split('.');
   const isProven = address !== '' && signer.verify(verifiedEmailText(id, address), signature);
   return isProven ? null : forbidden('Survey requires email verification', { surveyId: id });
+}
+
+export async function recaptchaRefusal(
+  { content }: Survey,
+  token: string | null | undefined,
+  recaptcha: Recaptcha,
+): Promise<ApiError | null> {
+  if (recaptcha.siteKey === null || content.recaptcha?.enabled !== true) return null;
+  const refusal = (message: string): ApiError =>
+    badRequest(message, { code: 'recaptcha_verification_failed' });
+  if (!token) return refusal('Missing recaptcha token');
+  const isPerson = await recaptcha.verify(token, content.recaptcha.threshold);
+  return isPerson ? null : refusal('reCAPTCHA verification failed');
 }
 
 export function singleUseRefusal(

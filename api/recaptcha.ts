@@ -1,0 +1,87 @@
+/**
+ * reCAPTCHA: is the respondent a person? (contract client-api.md §2.1 and §6.3, row 10.) Pages fetch a token with the site
+ * key that the workspace state shows them; the token comes with the response, and its maker says how sure it is.
+ *
+ * The only file that knows the service. Without keys nothing is asked for: nobody could have a token then.
+ */
+import { isRecord } from '#api/shapes.ts';
+import type { Millis } from '#gateway/clock.ts';
+
+export const recaptchaVariables = [
+  {
+    name: 'RECAPTCHA_SITE_KEY',
+    default: '',
+    meaning: 'key pair of reCAPTCHA v3, for surveys that ask for it; both unset: no response is held to it',
+  },
+  { name: 'RECAPTCHA_SECRET_KEY', default: '', meaning: "the pair's other half" },
+] as const;
+
+type Name = (typeof recaptchaVariables)[number]['name'];
+
+export interface RecaptchaKeys {
+  readonly siteKey: string;
+  readonly secretKey: string;
+}
+
+export interface Recaptcha {
+  /** What pages fetch tokens with; null: not configured. */
+  readonly siteKey: string | null;
+  /**
+   * @param threshold the least score that passes, from 0 to 1
+   * @returns false also when nobody can tell: who writes a survey that asks for proof wants no response without it
+   */
+  verify(token: string, threshold: number): Promise<boolean>;
+}
+
+const VERIFY_URL = 'https://www.google.com/recaptcha/api/siteverify';
+const VERIFY_TIMEOUT: Millis = 5_000;
+/** Tokens have about two thousand characters. */
+const TOKEN_LENGTH_MAX = 16_384;
+
+export function createRecaptcha(keys: RecaptchaKeys | null, verifyUrl = VERIFY_URL): Recaptcha {
+  if (keys === null) return { siteKey: null, verify: async () => false };
+  const { secretKey, siteKey } = keys;
+  return {
+    siteKey,
+    async verify(token, threshold) {
+      if (token.length > TOKEN_LENGTH_MAX) return false;
+      try {
+        const reply = await fetch(verifyUrl, {
+          method: 'POST',
+          body: new URLSearchParams({ secret: secretKey, response: token }),
+          redirect: 'error',
+          signal: AbortSignal.timeout(VERIFY_TIMEOUT),
+        });
+        const verdict: unknown = await reply.json();
+        if (!isRecord(verdict) || verdict.success !== true) return false;
+        return typeof verdict.score === 'number' && verdict.score >= threshold;
+      } catch {
+        return false;
+      }
+    },
+  };
+}
+
+/** @returns null when both are unset */
+export function readRecaptchaKeys(
+  parse: <T>(name: Name, fallback: T, parser: (value: string) => T) => T,
+): RecaptchaKeys | null {
+  const siteKey = parse('RECAPTCHA_SITE_KEY', '', parseKey);
+  return parse('RECAPTCHA_SECRET_KEY', null, (value) => {
+    const secretKey = parseKey(value);
+    if (siteKey === '' && secretKey === '') return null;
+    if (siteKey === '' || secretKey === '') {
+      throw new Error(
+        'a key pair has two parts; give RECAPTCHA_SITE_KEY and RECAPTCHA_SECRET_KEY, or leave both unset',
+      );
+    }
+    return { siteKey, secretKey };
+  });
+}
+
+/** The key is not repeated in the message: it may be the secret one. @throws Error */
+function parseKey(value: string): string {
+  if (!/^[\w-]{0,200}$/.test(value))
+    throw new Error('not a key; give letters, digits, hyphens and underscores');
+  return value;
+}
