@@ -79,7 +79,13 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   });
 
+  /**
+   * A neighbour's subdomain can plant a pair of cookie and token that we once gave it, and log somebody in as itself.
+   * Browsers say so; they send no useful Origin here, because our pages keep their address from everybody.
+   */
   function isFormOurs(request: FastifyRequest): boolean {
+    const site = request.headers['sec-fetch-site'];
+    if (site === 'same-site' || site === 'cross-site') return false;
     return isCsrfTokenValid(request.headers.cookie, fieldOf(request.body, 'csrfToken'), signer);
   }
 

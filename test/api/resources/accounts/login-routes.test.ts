@@ -187,3 +187,23 @@ t.test('pages show what they are given as text, run nothing, and lead nobody int
     t.notMatch(reply.text, '<script>');
   }
 });
+
+t.test(
+  'a form of another origin is none of ours, even with a token that belongs to its cookie',
+  async (t) => {
+    for (const [site, admitted] of [
+      ['same-origin', true],
+      ['none', true],
+      ['same-site', false],
+      ['cross-site', false],
+    ] as const) {
+      const browser = openBrowser(api);
+      const { csrfToken } = (await browser.call('GET', '/api/auth/csrf')).json;
+      const form = new URLSearchParams({ ...owner, csrfToken, json: 'true' }).toString();
+      const reply = await browser.call('POST', url, form, { 'sec-fetch-site': site });
+      t.equal(reply.status, 200);
+      t.equal(browser.cookies.has('__Secure-next-auth.session-token'), admitted, site);
+      t.equal(reply.json.url, admitted ? publicUrl : `${publicUrl}/api/auth/signin?csrf=true`);
+    }
+  },
+);
