@@ -10,16 +10,28 @@ import type { Millis } from '#gateway/clock.ts';
 const PER_ADDRESS_MAX = 5;
 const PER: Millis = 60 * 60 * 1000;
 
-/** Accepts the mail, unless its recipient has had enough of this kind lately; then it is dropped without a word. */
-export async function mailAccount(context: Context, trx: Kysely<Database>, mail: Mail): Promise<void> {
+/**
+ * May this address get another mail of this kind? Ask before a link is made or an older one ends: without the mail, its
+ * owner would be left with links that do not serve.
+ */
+export async function mayMail(
+  { clock }: Pick<Context, 'clock'>,
+  trx: Kysely<Database>,
+  { to, kind }: Pick<Mail, 'to' | 'kind'>,
+): Promise<boolean> {
   const { count } = await trx
     .selectFrom('mailOutbox')
     .select((select) => select.fn.countAll().as('count'))
-    .where('recipient', '=', mail.to)
-    .where('kind', '=', mail.kind)
-    .where('createdAt', '>', toTimestamp(context.clock() - PER))
+    .where('recipient', '=', to)
+    .where('kind', '=', kind)
+    .where('createdAt', '>', toTimestamp(clock() - PER))
     .executeTakeFirstOrThrow();
-  if (Number(count) < PER_ADDRESS_MAX) await context.mailer.accept(trx, mail);
+  return Number(count) < PER_ADDRESS_MAX;
+}
+
+/** Accepts the mail, unless its recipient has had enough of this kind lately; then it is dropped without a word. */
+export async function mailAccount(context: Context, trx: Kysely<Database>, mail: Mail): Promise<void> {
+  if (await mayMail(context, trx, mail)) await context.mailer.accept(trx, mail);
 }
 
 export function verificationMail(publicUrl: string, to: string, token: string): Mail {

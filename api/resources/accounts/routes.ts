@@ -13,7 +13,7 @@ import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { acceptForms } from './form.ts';
-import { accountExistsMail, mailAccount, resetMail, verificationMail } from './mails.ts';
+import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
 import { deleteTokens, findToken, findUserByEmail, insertToken, insertUser, updateUser } from './store.ts';
 
 /** Letters, marks, digits, spaces and `' , . & ( ) -` of any script (contract auth.md §2). */
@@ -131,6 +131,8 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     if (known === null) {
       await sendVerification(trx, await insertUser(trx, account, now, random), email);
     } else if (known.emailVerified === null) {
+      // Who signs up with a stranger's address over and over must not take the links from the mails that arrived.
+      if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return;
       await updateUser(trx, known.id, { name: account.name, passwordHash: account.passwordHash }, now);
       await deleteTokens(trx, known.id, ['verifyEmail', 'resetPassword']);
       await sendVerification(trx, known.id, email);

@@ -197,6 +197,18 @@ t.test('a mailbox gets at most five mails of a kind in an hour, whoever asks for
 });
 
 t.test(
+  'signing up over and over for somebody else leaves the last link that was mailed in force',
+  async (t) => {
+    const api = await begin(t);
+    for (let i = 0; i < 8; i++) t.equal((await signUp(api)).status, 200);
+    const mails = await mailsOf(api);
+    t.equal(mails.length, 5);
+    const replies = await Promise.all(mails.map(({ token }) => verify(api, token)));
+    t.equal(replies.filter(({ json }) => json.url === publicUrl).length, 1);
+  },
+);
+
+t.test(
   'forgot password: one answer; a link that serves once, for an hour, and logs everybody out',
   async (t) => {
     const api = await begin(t);
