@@ -1,13 +1,12 @@
 /** The whole life of an account, as the README shows it: with curl, against the process, mails read from a real server. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { inLink, startMailServer } from '#test/support/smtp.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const run = promisify(execFile);
 
@@ -32,8 +31,7 @@ const commands = {
 } as const;
 
 t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   const mails = await startMailServer();
   t.teardown(() => mails.close());
   const port = await freePort();
@@ -111,8 +109,7 @@ t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
 t.test(
   'a mail accepted while the server is away is sent when it is back, after a kill -9 of ours',
   async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'floodgate-'));
-    t.teardown(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder(t);
     const smtpPort = await freePort();
     const env = {
       API_PORT: '0',

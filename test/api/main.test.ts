@@ -1,16 +1,15 @@
 /** The process: how it starts, what it says, and how it ends. */
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'floodgate-'));
-t.teardown(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder(t);
 const program = ['api/main.ts'];
 const memory = { DATABASE_URL: 'file::memory:' };
 

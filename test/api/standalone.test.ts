@@ -1,14 +1,13 @@
 /** `npm start`: two processes with one life. The gateway is a small stand-in; that of the product has its own tests. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot, start } from '#test/support/process.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'floodgate-'));
-t.teardown(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder(t);
 
 /** Ends when its parent is gone or says so; asks the API a last time, as a gateway that drains does. */
 const gateway = join(folder, 'gateway.mjs');

@@ -1,8 +1,8 @@
 /** The process: how it starts, how it refuses to, what operators see, how it takes an edited file into use. */
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { networkInterfaces, tmpdir } from 'node:os';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
@@ -13,6 +13,7 @@ import { type Started, start } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { windowWithRoom } from '#test/support/spend.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 async function environment(more: Record<string, string> = {}): Promise<Record<string, string>> {
   return {
@@ -28,12 +29,6 @@ async function launch(t: Test, env: Record<string, string>): Promise<Started> {
   t.teardown(() => gateway.stop());
   await gateway.until(/Gateway ready/);
   return gateway;
-}
-
-function temporaryFolder(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  return folder;
 }
 
 function childrenOf(pid = 0): number[] {

@@ -1,12 +1,12 @@
 /** The supervisor with workers that misbehave on purpose: programs of a few lines in place of the gateway's own. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { Supervisor } from '#gateway/supervisor.ts';
 import { freePort } from '#test/support/ports.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const READY = `process.send({ type: 'ready', port: Number(process.env.GATEWAY_PORT), policies: 1 });`;
 const STAY = 'setInterval(() => {}, 1000);';
@@ -27,8 +27,7 @@ async function supervise(
   program: string,
   workers = 1,
 ): Promise<{ supervisor: Supervisor; log: string[] }> {
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   const main = join(folder, 'worker.cjs');
   writeFileSync(main, program);
   const log: string[] = [];

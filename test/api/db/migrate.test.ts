@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import t from 'tap';
 import { openDatabase } from '#api/db/database.ts';
 import { migrate, SchemaTooNew } from '#api/db/migrate.ts';
 import { migrations } from '#api/db/migrations/index.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 t.test('every migration runs once', async (t) => {
   const db = openDatabase({ kind: 'memory' });
@@ -17,8 +16,7 @@ t.test('every migration runs once', async (t) => {
 });
 
 t.test('a file keeps what was migrated, with the settings that the service relies on', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   const location = { kind: 'file', path: join(folder, 'new/folder/db.sqlite') } as const;
   const first = openDatabase(location);
   await migrate(first, () => 0);
