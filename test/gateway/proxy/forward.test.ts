@@ -1,10 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { Enforcement } from '#gateway/enforce.ts';
@@ -17,6 +16,7 @@ import { policyFile, startTestGateway, startUpstream } from '#test/support/gatew
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { read, send, startRawUpstream, until, values } from './exchange.ts';
 
 const MB = 1024 * 1024;
@@ -588,8 +588,7 @@ t.test('a client that does not read for too long gives its upstream connection b
 t.test(
   'https: the certificate is checked against the upstream, not against what the client calls it',
   async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'floodgate-tls-'));
-    t.teardown(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder(t);
     const key = join(folder, 'key.pem');
     const cert = join(folder, 'cert.pem');
     execFileSync(
