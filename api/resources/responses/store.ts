@@ -94,23 +94,23 @@ export async function listResponsesOfWorkspaces(
   const [only, ...others] = workspaceIds;
   if (only === undefined) return [];
   if (others.length === 0) return listResponses(db, { column: 'workspaceId', id: only }, page);
-  const newest: { readonly id: string; readonly createdAt: Timestamp }[] = [];
+  const reach = page.limit + page.skip;
+  let newest: readonly { readonly id: string; readonly createdAt: Timestamp }[] = [];
   for (const workspaceId of workspaceIds) {
-    newest.push(
-      ...(await db
-        .selectFrom('responses')
-        .select(['id', 'createdAt'])
-        .where('workspaceId', '=', workspaceId)
-        .orderBy('createdAt', 'desc')
-        .orderBy('id', 'desc')
-        .limit(page.limit + page.skip)
-        .execute()),
-    );
+    const more = await db
+      .selectFrom('responses')
+      .select(['id', 'createdAt'])
+      .where('workspaceId', '=', workspaceId)
+      .orderBy('createdAt', 'desc')
+      .orderBy('id', 'desc')
+      .limit(reach)
+      .execute();
+    // Cut each time, so that many workspaces take no more memory than two.
+    newest = [...newest, ...more]
+      .sort((a, b) => descending(a.createdAt, b.createdAt) || descending(a.id, b.id))
+      .slice(0, reach);
   }
-  const ids = newest
-    .sort((a, b) => descending(a.createdAt, b.createdAt) || descending(a.id, b.id))
-    .slice(page.skip, page.skip + page.limit)
-    .map(({ id }) => id);
+  const ids = newest.slice(page.skip).map(({ id }) => id);
   if (ids.length === 0) return [];
   const rows = await db.selectFrom('responses').selectAll().where('id', 'in', ids).execute();
   const byId = new Map(rows.map((row) => [row.id, toResponse(row)]));

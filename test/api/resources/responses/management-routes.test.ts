@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import t from 'tap';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
@@ -178,6 +179,31 @@ t.test('GET list: order, pages and limits', async (t) => {
 
   for (let i = 0; i < 10; i += 1) await ask(path, { surveyId: own.id, data: {} });
   t.equal((await list(`?surveyId=${own.id}`)).length, 25, 'the default of a survey’s list');
+});
+
+t.test('GET list: a page far into the lists of several workspaces', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  await fresh.addWorkspace('ws2');
+  const both = await fresh.addKey({ [workspaceId]: 'read', ws2: 'read' });
+  const survey = await addSurvey(fresh);
+  // As many as no function takes arguments.
+  const count = 150_000;
+  await sql`insert into responses ("id", "createdAt", "updatedAt", "workspaceId", "surveyId", "finished", "data", "variables", "ttc", "meta")
+    with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${count})
+    select printf('c%06d', n), '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z', ${workspaceId}, ${survey.id}, 1, '{}', '{}', '{}', '{}'
+    from numbers`.execute(fresh.context.db);
+  const reply = await fresh.client(
+    'GET',
+    `/api/v1/management/responses?skip=${count - 2}&limit=5`,
+    undefined,
+    { 'x-api-key': both },
+  );
+  t.equal(reply.status, 200);
+  t.strictSame(
+    reply.json.data.map(({ id }: { id: string }) => id),
+    ['c000002', 'c000001'],
+  );
 });
 
 t.test('GET list: ties in time are ordered by id', async (t) => {
