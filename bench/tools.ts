@@ -9,6 +9,7 @@ export const ROOT = dirname(BENCH);
 /** The Node that the project pins, for the gateway and for its peers alike. */
 export const NODE = process.execPath;
 const LUA_MODULE = '/usr/share/nginx/modules/ngx_http_lua_module.so';
+const LUA_REDIS = '/usr/share/lua/5.1/nginx/redis.lua';
 const NDK_MODULE = '/usr/share/nginx/modules/ndk_http_module.so';
 
 /** Servers live in sbin, which is not on everybody's PATH. */
@@ -39,9 +40,10 @@ export function missing(program: string, debianPackage: string): string | null {
 }
 
 export function missingLua(): string | null {
-  if (find('nginx') === null || !existsSync(LUA_MODULE) || !existsSync(NDK_MODULE))
-    return 'install nginx with Lua (apt-get install nginx libnginx-mod-http-lua lua-resty-core)';
-  return null;
+  const isThere = find('nginx') !== null && [LUA_MODULE, NDK_MODULE, LUA_REDIS].every(existsSync);
+  return isThere
+    ? null
+    : 'install nginx with Lua (apt-get install nginx libnginx-mod-http-lua lua-resty-core lua-nginx-redis)';
 }
 
 export const LUA_MODULES = `load_module ${NDK_MODULE};\nload_module ${LUA_MODULE};`;
@@ -52,6 +54,7 @@ const DEBIAN: readonly (readonly [debianPackage: string, isMissing: () => boolea
   ['nginx', () => find('nginx') === null],
   ['libnginx-mod-http-lua', () => !existsSync(LUA_MODULE)],
   ['lua-resty-core', () => !existsSync('/usr/share/lua/5.1/resty/core.lua')],
+  ['lua-nginx-redis', () => !existsSync(LUA_REDIS)],
   ['haproxy', () => find('haproxy') === null],
 ];
 

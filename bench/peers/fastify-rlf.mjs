@@ -22,8 +22,15 @@ export const start = (settings) =>
       if (!limitedPath(req.url)) return;
       const key = keyOf(req.raw);
       try {
-        if (limiters.length === 1) await limiters[0].consume(key);
-        else await Promise.all(limiters.map((limiter) => limiter.consume(key)));
+        const { msBeforeNext, remainingPoints } =
+          limiters.length === 1
+            ? await limiters[0].consume(key)
+            : (await Promise.all(limiters.map((limiter) => limiter.consume(key))))[0];
+        reply.headers({
+          'x-ratelimit-limit': limit,
+          'x-ratelimit-remaining': remainingPoints,
+          'x-ratelimit-reset': Math.ceil(msBeforeNext / 1000),
+        });
       } catch (refusal) {
         if (refusal instanceof Error) throw refusal;
         return reply

@@ -87,42 +87,39 @@ export const NGINX_LUA: Peer = {
 };
 
 /**
- * INCR of a key per window, EXPIRE when it is new: the usual recipe, spoken over a kept-alive cosocket as
- * lua-resty-redis does, several limits in one pipeline. Redis down: let through. It writes no limit headers.
+ * The usual recipe with the usual client (lua-resty-redis, which Debian calls lua-nginx-redis) on kept-alive connections:
+ * INCR of a key per window and its EXPIRE in one pipeline, so that a counter can never be left without an end; several
+ * limits in the same pipeline. Tells the client its limits as the other peers do. Redis down: let through.
  */
 function lua({ scenario, redisPort }: Launch): string {
   const keys = Array.from({ length: Math.max(1, scenario.limits) }, (_, i) => `"rl${i}:" .. who .. window`);
   return `
+      local redis = require("nginx.redis"):new()
+      redis:set_timeouts(50, 50, 50)
+      if not redis:connect("127.0.0.1", ${redisPort}) then return end
       local who = ngx.var.http_x_api_key or ngx.var.binary_remote_addr
-      local window = ":" .. math.floor(ngx.now() / ${WINDOW_SECONDS})
+      local now = ngx.time()
+      local window = ":" .. math.floor(now / ${WINDOW_SECONDS})
       local keys = { ${keys.join(', ')} }
-      local socket = ngx.socket.tcp()
-      socket:settimeouts(50, 50, 50)
-      if not socket:connect("127.0.0.1", ${redisPort}) then return end
-      local ask = {}
-      for i, key in ipairs(keys) do
-        ask[i] = "*2\\r\\n$4\\r\\nINCR\\r\\n$" .. #key .. "\\r\\n" .. key .. "\\r\\n"
+      redis:init_pipeline(#keys * 2)
+      for _, key in ipairs(keys) do
+        redis:incr(key)
+        redis:expire(key, ${WINDOW_SECONDS})
       end
-      if not socket:send(ask) then return end
-      local over = false
-      local expire = {}
-      for i, key in ipairs(keys) do
-        local line = socket:receive()
-        if not line then socket:close() return end
-        local count = tonumber(line:sub(2))
-        if count == 1 then
-          expire[#expire + 1] = "*3\\r\\n$6\\r\\nEXPIRE\\r\\n$" .. #key .. "\\r\\n" .. key .. "\\r\\n$2\\r\\n${WINDOW_SECONDS}\\r\\n"
-        end
-        if count > ${limitOf(scenario)} then over = true end
+      local answers = redis:commit_pipeline()
+      if not answers then return end
+      redis:set_keepalive(60000, 256)
+      local limit, most = ${limitOf(scenario)}, 0
+      for i = 1, #keys do
+        if type(answers[i * 2 - 1]) == "number" then most = math.max(most, answers[i * 2 - 1]) end
       end
-      if #expire > 0 then
-        socket:send(expire)
-        for _ = 1, #expire do socket:receive() end
-      end
-      socket:setkeepalive(60000, 256)
-      if over then
+      local reset = ${WINDOW_SECONDS} - now % ${WINDOW_SECONDS}
+      ngx.header["X-RateLimit-Limit"] = limit
+      ngx.header["X-RateLimit-Remaining"] = math.max(0, limit - most)
+      ngx.header["X-RateLimit-Reset"] = reset
+      if most > limit then
         ngx.status = 429
-        ngx.header["Retry-After"] = ${WINDOW_SECONDS}
+        ngx.header["Retry-After"] = reset
         ngx.header["Content-Type"] = "application/json"
         ngx.print('{"error":"too many requests"}')
         return ngx.exit(429)
