@@ -18,6 +18,14 @@ import type { Charge, Limiter, Spent, Waiter } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
 import { type Cover, createMatcher, type Matcher } from './policy/match.ts';
 import type { Identifier, PolicySet } from './policy/policy.ts';
+import {
+  AWAITED_BYTES_MAX,
+  announcedBytes,
+  gather,
+  type Upload,
+  UploadLine,
+  whenArrived,
+} from './proxy/arrival.ts';
 import { type ExchangeResponse, Forward } from './proxy/forward.ts';
 import { forwardedForOf, type RequestOrigin } from './proxy/request-headers.ts';
 import { join } from './proxy/upgrade.ts';
@@ -53,6 +61,7 @@ const AMBIGUOUS = Symbol('ambiguous');
 export class Enforcement {
   readonly options: EnforcementOptions;
   readonly denials = new DenialWriter();
+  readonly uploads: UploadLine;
   #table: Table;
   #set: PolicySet;
   #salt: string;
@@ -60,6 +69,7 @@ export class Enforcement {
 
   constructor(set: PolicySet, salt: string, options: EnforcementOptions) {
     this.options = options;
+    this.uploads = new UploadLine(options.upstream.timeoutMs);
     this.#set = set;
     this.#salt = salt;
     this.#table = { match: createMatcher(set), identities: new Identities(salt) };
@@ -106,7 +116,7 @@ export class Enforcement {
     }
     if (charge === null) {
       metrics.count('uncovered');
-      exchange.forward(exchange.peer.origin);
+      exchange.admit();
       return;
     }
     exchange.charge = charge;
@@ -197,7 +207,7 @@ function exhaustedOf(charge: Charge, now: Millis): Verdict[] | null {
 }
 
 /** One request, from its arrival on. */
-export class Exchange extends Forward implements Waiter {
+export class Exchange extends Forward implements Waiter, Upload {
   readonly #enforcement: Enforcement;
   peer: Peer = NO_PEER;
   charge: Charge | null = null;
@@ -205,6 +215,24 @@ export class Exchange extends Forward implements Waiter {
   constructor(req: IncomingMessage, res: ExchangeResponse, upstream: Upstream, enforcement: Enforcement) {
     super(req, res, upstream);
     this.#enforcement = enforcement;
+  }
+
+  /** Goes on to the upstream, once its body need not be waited for there. */
+  admit(): void {
+    const { req } = this;
+    if (req.complete) gather(req);
+    const bytes = req.complete ? 0 : announcedBytes(req.rawHeaders);
+    if (bytes === 0) this.begin();
+    else if (bytes <= AWAITED_BYTES_MAX && !this.expectsContinue) whenArrived(req, () => this.begin());
+    else this.#enforcement.uploads.enter(this);
+  }
+
+  begin(): void {
+    this.forward(this.peer.origin);
+  }
+
+  refuse(): void {
+    this.fail('gateway_overloaded', 'too many uploads are on their way; try again later', true);
   }
 
   onSpent(spent: Spent, position: number): void {
@@ -216,7 +244,7 @@ export class Exchange extends Forward implements Waiter {
         for (const { policy } of decision.verdicts) metrics.allowed(policy);
         for (const policy of decision.shadowDenials) metrics.shadowDenied(policy);
         this.added = limitHeaders(decision.verdicts);
-        this.forward(this.peer.origin);
+        this.admit();
         return;
       case 'deny':
         this.deny(decision.violated);

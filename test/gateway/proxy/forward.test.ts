@@ -463,7 +463,7 @@ t.test(
     const requests = [
       'GET /head HTTP/1.1\r\nHost: a\r\n\r\n',
       'GET /body HTTP/1.1\r\nHost: a\r\n\r\n',
-      'POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\npart',
+      'POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\npart',
       'POST /chunked HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n',
     ];
     for (const [i, text] of requests.entries()) {

@@ -1,0 +1,160 @@
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import t, { type Test } from 'tap';
+import { Enforcement } from '#gateway/enforce.ts';
+import { MemoryLimiter } from '#gateway/limiter/memory.ts';
+import { Metrics } from '#gateway/metrics.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { announcedBytes, type Upload, UploadLine } from '#gateway/proxy/arrival.ts';
+import { Upstream } from '#gateway/proxy/upstream.ts';
+import { PublicServer } from '#gateway/server.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { type RawConnection, sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { send, startRawUpstream, until } from './exchange.ts';
+
+const head = (path: string, more: string): string => `POST ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n\r\n`;
+
+t.test('the announced length of a body', async (t) => {
+  t.equal(announcedBytes(['Host', 'a']), 0);
+  t.equal(announcedBytes(['Host', 'a', 'CONTENT-length', '12']), 12);
+  t.equal(announcedBytes(['Transfer-Encoding', 'chunked']), Number.POSITIVE_INFINITY);
+});
+
+t.test('hundreds of uploads that do not come leave room for others', async (t) => {
+  let requests = 0;
+  const upstream = await startUpstream(t, (req, res) => {
+    requests++;
+    req.on('error', () => undefined);
+    req.resume().on('end', () => res.end('ok'));
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const clients: RawConnection[] = [];
+  t.teardown(() => {
+    for (const { socket } of clients) socket.destroy();
+  });
+  for (let i = 0; i < 280; i++) {
+    clients.push(sendRaw(port, `${head('/big', 'Content-Length: 100000')}x`));
+    clients.push(sendRaw(port, `${head('/small', 'Content-Length: 10')}x`));
+  }
+  await until(() => requests >= 128, 'the uploads that have their turn', 20_000);
+  t.equal((await send(port, '/ok')).status, 200, 'a request without a body');
+  t.equal((await send(port, '/ok', { method: 'POST', body: 'small' })).status, 200, 'one with a small body');
+  t.equal(requests, 130, 'bodies that are awaited hold no connection, and the other uploads wait');
+  clients[1]?.socket.write('234567890');
+  await clients[1]?.until(/ok$/);
+
+  const last = clients.at(-2);
+  last?.socket.write('x'.repeat(99_999));
+  for (const client of clients.slice(0, -2)) client.socket.destroy();
+  t.match(await last?.until(/ok$/), /^HTTP\/1\.1 200 OK/, 'who waited has its turn when others leave');
+});
+
+t.test('a small body in pieces arrives whole, whether the store answers before or after it', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const upstream = await startUpstream(t);
+  const policies = policyFile('name: up, route: POST /up, identifier: ip, limit: 100, window: 1h');
+  for (const env of [{}, { GATEWAY_REDIS_URL: redis.url, GATEWAY_STORE_TIMEOUT_MS: '5000' }]) {
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, policies, env });
+    for (const pause of [0, 1, 5, 50]) {
+      if ('GATEWAY_REDIS_URL' in env) await redis.client.call('CLIENT', 'PAUSE', '25', 'ALL');
+      const client = sendRaw(port, `${head('/up', 'Content-Length: 10')}1`);
+      client.socket.setNoDelay();
+      for (const piece of ['234', '567890']) {
+        await new Promise((resolve) => setTimeout(resolve, pause));
+        client.socket.write(piece);
+      }
+      t.match(await client.until(/\}$/), /"body":"1234567890"/, `${Object.keys(env)} ${pause} ms`);
+      client.socket.destroy();
+    }
+  }
+});
+
+t.test('the line of uploads: in order, not for ever, and left with the client', async (t) => {
+  const told: string[] = [];
+  const upload = (name: string): Upload & { readonly gone: () => void } => {
+    const req = Object.assign(new EventEmitter(), { destroyed: false });
+    return {
+      req: req as unknown as IncomingMessage,
+      begin: () => void told.push(`${name} begins`),
+      refuse: () => void told.push(`${name} is refused`),
+      gone: () => {
+        req.destroyed = true;
+        req.emit('close');
+      },
+    };
+  };
+  const line = new UploadLine(60, 1);
+  const [a, b, c, d] = [upload('a'), upload('b'), upload('c'), upload('d')];
+  for (const each of [a, b, c]) line.enter(each);
+  b.gone();
+  a.gone();
+  t.strictSame(told, ['a begins', 'c begins']);
+  a.gone();
+  line.enter(a);
+  line.enter(d);
+  await until(() => told.length === 3, 'a refusal');
+  c.gone();
+  line.enter(upload('e'));
+  t.strictSame(told.slice(2), ['d is refused', 'e begins'], 'who has left takes no place');
+});
+
+async function startWatched(t: Test, origin: string): Promise<number> {
+  const upstream = new Upstream({ origin, timeoutMs: 20_000 });
+  const clock = (): number => performance.now();
+  const enforcement = new Enforcement(loadPolicies(policyFile(), 'test.yaml'), 'salt', {
+    clock,
+    limiter: new MemoryLimiter({ clock }),
+    upstream,
+    metrics: new Metrics(),
+    trust: { kind: 'none' },
+    onUntrustedChain: () => undefined,
+  });
+  // Six looks, a third of a second, are silence.
+  const server = new PublicServer(enforcement, upstream, 50);
+  t.teardown(async () => {
+    await server.drain(0);
+    await upstream.close();
+  });
+  return server.listen({ host: '127.0.0.1', port: 0, reusePort: false });
+}
+
+t.test('408: a sender that falls silent, or sends a byte now and then', async (t) => {
+  const upstream = await startRawUpstream(t, () => undefined);
+  const port = await startWatched(t, upstream.origin);
+  const silent = [
+    sendRaw(port, head('/a', 'Content-Length: 10')),
+    sendRaw(port, `${head('/b', 'Content-Length: 100000')}x`),
+    sendRaw(port, `${head('/c', 'Transfer-Encoding: chunked')}1\r\nx\r\n`),
+    sendRaw(port, head('/d', 'Content-Length: 100000')),
+  ];
+  const trickle = setInterval(() => silent[3]?.socket.write('x'), 20);
+  t.teardown(() => clearInterval(trickle));
+  for (const client of silent) {
+    const answer = await client.ended(20_000);
+    t.match(answer, /^HTTP\/1\.1 408 Request Timeout\r\n[\s\S]*"message":"the request body/);
+  }
+  await until(() => upstream.sockets.every(({ destroyed }) => destroyed), 'the upstream calls are aborted');
+});
+
+t.test('a slow sender, a slow upstream and a reply that has begun are no silence', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    if (req.url === '/begun') res.writeHead(200).flushHeaders();
+    if (req.url !== '/late') req.resume();
+    else setTimeout(() => req.resume(), 1000);
+    req.on('end', () => res.end('done'));
+  });
+  const port = await startWatched(t, upstream.origin);
+  const begun = sendRaw(port, `${head('/begun', 'Transfer-Encoding: chunked')}1\r\nx\r\n`);
+  await begun.until(/200 OK/);
+  const late = sendRaw(port, head('/late', 'Content-Length: 9000000') + 'x'.repeat(9_000_000));
+  const slow = sendRaw(port, head('/slow', 'Content-Length: 327680'));
+  for (let sent = 0; sent < 20; sent++) {
+    slow.socket.write('x'.repeat(16_384));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  begun.socket.write('0\r\n\r\n');
+  for (const client of [slow, late, begun]) t.match(await client.until(/done/, 20_000), /200 OK/);
+  for (const { socket } of [slow, late, begun]) socket.destroy();
+});
