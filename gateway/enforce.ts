@@ -9,8 +9,9 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Clock, Millis } from './clock.ts';
-import { decide, retryAfterSeconds, type Verdict } from './decision.ts';
-import { isClientRoute, limitHeaders, RATELIMITED_HEADER } from './headers.ts';
+import { decide, type Verdict } from './decision.ts';
+import { DenialWriter } from './denial.ts';
+import { isClientRoute, limitHeaders } from './headers.ts';
 import { clientAddress, isTrustedPeer, type ProxyTrust, UNTRUSTED } from './identity/client-ip.ts';
 import { presentedCredential } from './identity/credential.ts';
 import { chargeFor, Identities, type Identity } from './identity/identity.ts';
@@ -18,19 +19,11 @@ import type { Charge, Limiter, Spent, Waiter } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
 import { type Cover, createMatcher, type Matcher } from './policy/match.ts';
 import type { Identifier, PolicySet } from './policy/policy.ts';
-import {
-  AWAITED_BYTES_MAX,
-  announcedBytes,
-  gather,
-  type Upload,
-  UploadLine,
-  whenArrived,
-} from './proxy/arrival.ts';
+import { AWAITED_BYTES_MAX, announcedBytes, type Upload, UploadLine, whenArrived } from './proxy/arrival.ts';
 import { type ExchangeResponse, Forward } from './proxy/forward.ts';
 import { forwardedForOf, type RequestOrigin } from './proxy/request-headers.ts';
 import { join } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
-import { DenialWriter, ownReply } from './reply.ts';
 
 export interface EnforcementOptions {
   readonly clock: Clock;
@@ -220,7 +213,6 @@ export class Exchange extends Forward implements Waiter, Upload {
   /** Goes on to the upstream, once its body need not be waited for there. */
   admit(): void {
     const { req } = this;
-    if (req.complete) gather(req);
     const bytes = req.complete ? 0 : announcedBytes(req.rawHeaders);
     if (bytes === 0) this.begin();
     else if (bytes <= AWAITED_BYTES_MAX && !this.expectsContinue) whenArrived(req, () => this.begin());
@@ -267,20 +259,7 @@ export class Exchange extends Forward implements Waiter, Upload {
     for (const { policy } of violated) options.metrics.denied(policy);
     if (this.done) return;
     this.done = true;
-    const names = [...new Set(violated.map(({ policy }) => policy.name))];
-    const reply = ownReply('gateway_rate_limited', denialMessage(violated), {
-      headers: [
-        RATELIMITED_HEADER,
-        'true',
-        'Retry-After',
-        String(retryAfterSeconds(violated)),
-        ...limitHeaders(violated),
-      ],
-      cors: this.cors,
-      close: this.closes,
-      extra: { error: { code: 429, message: 'Too Many Requests' }, 'violated-policies': names },
-    });
-    denials.write(this.req, this.res, reply);
+    denials.write(this.req, this.res, violated, { cors: this.cors, close: this.closes });
   }
 
   /** A credential has worked once the upstream says anything to it that it does not say to strangers. */
@@ -299,13 +278,6 @@ function provesCredential(status: number): boolean {
   return (
     status < 500 && status !== 401 && status !== 403 && status !== 404 && status !== 405 && status !== 429
   );
-}
-
-function denialMessage(violated: readonly Verdict[]): string {
-  const [first] = violated;
-  if (first === undefined) return 'Too many requests.';
-  const { name, limit, windowSeconds } = first.policy;
-  return `Too many requests: policy ${name} allows ${limit} in ${windowSeconds} seconds. Wait for the seconds in Retry-After.`;
 }
 
 /** A request that wants to switch protocols. */

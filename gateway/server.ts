@@ -10,14 +10,13 @@ import { closeGently } from './proxy/drain.ts';
 import { ExchangeResponse } from './proxy/forward.ts';
 import { mayUpgrade, pendingResponse, responseFor } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
+import { KEEP_ALIVE_MS } from './proxy/whole-reply.ts';
 import { type OwnReply, ownReply, rawReply, sendOwn } from './reply.ts';
 
 const HEADERS_TIMEOUT_MS: Millis = 10_000;
 /** From the first byte to the last one of a request, its body included: 100 MB at 28 KB/s. Silence is cut far earlier. */
 const REQUEST_TIMEOUT_MS: Millis = 3_600_000;
 const CHECK_INTERVAL_MS: Millis = 1000;
-/** Longer than the idle time of the usual load balancer, so that it is the one to close. */
-const KEEP_ALIVE_MS: Millis = 65_000;
 /** While draining: how long an idle connection may still begin a request. */
 const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;

@@ -33,15 +33,9 @@ export function whenArrived(req: IncomingMessage, then: () => void): void {
   const look = (): void => {
     if (!req.complete) return;
     req.off('readable', look);
-    gather(req);
     then();
   };
   req.on('readable', look);
-}
-
-/** Makes one piece of a body that is there: read() without a size gives the first piece only (Node 26). */
-export function gather(req: IncomingMessage): void {
-  if (req.readableLength > 0) req.unshift(req.read(req.readableLength));
 }
 
 /** A body that is streamed to the upstream while it comes in. */

@@ -15,6 +15,7 @@ import { drain } from './drain.ts';
 import { type RequestOrigin, upstreamHeaders } from './request-headers.ts';
 import { clientHeaders } from './response-headers.ts';
 import { type Exchange, isStaleConnection, isTimeout, type Upstream } from './upstream.ts';
+import { canWriteWhole, headText, writeWhole } from './whole-reply.ts';
 
 /** Up to this size head and body go out as one string; beyond it copying costs more than a second write. */
 const ONE_WRITE_BYTES = 16_384;
@@ -64,6 +65,7 @@ export class Forward implements Exchange {
   #head: string[] | null = null;
   #statusText = '';
   #hasContentLength = false;
+  #hasDate = false;
   /** What came of the body before anything was written. */
   #part: Buffer | null = null;
   #streaming = false;
@@ -146,7 +148,8 @@ export class Forward implements Exchange {
   #body(contentLength: number | null): NonNullable<Dispatcher.DispatchOptions['body']> {
     const { req } = this;
     if (req.complete && contentLength !== null && contentLength === req.readableLength) {
-      return req.read() as Buffer;
+      // Without a size it gives the first piece only.
+      return req.read(contentLength) as Buffer;
     }
     // Not the request itself: undici destroys a body that it stops reading, and with it the client's socket.
     return req.iterator({ destroyOnReturn: false }) as unknown as NonNullable<
@@ -206,10 +209,11 @@ export class Forward implements Exchange {
     this.onReply(statusCode);
     this.#statusText = statusText !== undefined && REASON_PHRASE.test(statusText) ? statusText : '';
     const raw = (controller.rawHeaders ?? []) as Buffer[];
-    const { headers, hasContentLength } = clientHeaders(raw, this.added, this.cors);
+    const { headers, hasContentLength, hasDate } = clientHeaders(raw, this.added, this.cors);
     if (this.upstream.draining) headers.push('Connection', 'close');
     this.#head = headers;
     this.#hasContentLength = hasContentLength;
+    this.#hasDate = hasDate;
     process.nextTick(writeHeadIfStreaming, this);
   }
 
@@ -294,10 +298,15 @@ export class Forward implements Exchange {
     const part = this.#part;
     const bodiless = this.req.method === 'HEAD' || status === 204 || status === 304;
     if (!this.#hasContentLength && !bodiless) head.push('Content-Length', String(part?.length ?? 0));
-    res.writeHead(status, this.#statusText, head);
-    if (part === null || bodiless) res.end();
-    else if (part.length <= ONE_WRITE_BYTES) res.end(part.toString('latin1'), 'latin1');
-    else res.end(part);
+    const isSmall = part !== null && !bodiless && part.length <= ONE_WRITE_BYTES;
+    if (isSmall && this.#hasDate && !this.upstream.draining && canWriteWhole(this.req, res)) {
+      writeWhole(res, headText(status, this.#statusText, head), part.toString('latin1'));
+    } else {
+      res.writeHead(status, this.#statusText, head);
+      if (part === null || bodiless) res.end();
+      else if (isSmall) res.end(part.toString('latin1'), 'latin1');
+      else res.end(part);
+    }
     drain(this.req);
   }
 

@@ -6,6 +6,7 @@ export interface ClientHeaders {
   /** Names and values in turn. */
   readonly headers: string[];
   readonly hasContentLength: boolean;
+  readonly hasDate: boolean;
 }
 
 const SPECIAL = new NameSet([
@@ -13,6 +14,7 @@ const SPECIAL = new NameSet([
   RATELIMITED_HEADER,
   ...LIMIT_HEADERS,
   'content-length',
+  'date',
   'access-control-allow-origin',
   'access-control-expose-headers',
 ]);
@@ -30,6 +32,7 @@ export function clientHeaders(
 ): ClientHeaders {
   const headers: string[] = [];
   let hasContentLength = false;
+  let hasDate = false;
   let allowsOrigin = false;
   let exposes = false;
   let dropped: ReadonlySet<string> | null = null;
@@ -39,6 +42,7 @@ export function clientHeaders(
     const special = SPECIAL.find(name);
     if (special !== null) {
       if (special === 'content-length') hasContentLength = true;
+      else if (special === 'date') hasDate = true;
       else if (special === 'access-control-allow-origin') allowsOrigin = true;
       else if (special === 'access-control-expose-headers') exposes = true;
       else if (special === 'connection') {
@@ -58,5 +62,5 @@ export function clientHeaders(
     if (!allowsOrigin) headers.push(...CORS_HEADERS);
     else if (!exposes && added.length > 0) headers.push(...EXPOSE_HEADERS);
   }
-  return { headers, hasContentLength };
+  return { headers, hasContentLength, hasDate };
 }

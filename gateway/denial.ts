@@ -1,0 +1,120 @@
+/**
+ * The 429s. What one says depends on the exhausted policies and on whole seconds, not on who asks, so its text is made
+ * once and serves a whole flood; and those of one turn of the event loop are written back to back at its end: fewer
+ * wake-ups, and a flood costs about a third less (PERFORMANCE.md: 14.7 against 21.8 µs each).
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { retryAfterSeconds, type Verdict } from './decision.ts';
+import { limitHeaders, RATELIMITED_HEADER } from './headers.ts';
+import type { Policy } from './policy/policy.ts';
+import { drain } from './proxy/drain.ts';
+import { canWriteWhole, writeWhole } from './proxy/whole-reply.ts';
+import { headOf, type OwnReply, ownReply, sendOwn } from './reply.ts';
+
+interface Denial {
+  readonly reply: OwnReply;
+  /** Status line and fields, without a Date. */
+  readonly head: string;
+}
+
+interface Denied {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly denial: Denial;
+}
+
+/** Of one policy. Every second brings others, and those of the seconds before are not asked for again. */
+const TEXTS_MAX = 64;
+
+export class DenialWriter {
+  /** By the policy named first, with which they go when a reload replaces it. */
+  readonly #texts = new WeakMap<Policy, Map<string, Denial>>();
+  #queue: Denied[] = [];
+
+  /**
+   * @param violated the exhausted policies
+   * @param options.cors the route is called from browsers on other origins
+   * @param options.close the connection ends with this reply
+   */
+  write(
+    req: IncomingMessage,
+    res: ServerResponse,
+    violated: readonly Verdict[],
+    options: { readonly cors: boolean; readonly close: boolean },
+  ): void {
+    const denied = { req, res, denial: this.#denial(violated, options.cors, options.close) };
+    if (this.#queue.push(denied) === 1) setImmediate(() => this.#flush());
+  }
+
+  #denial(violated: readonly Verdict[], cors: boolean, close: boolean): Denial {
+    const policy = violated[0]?.policy;
+    if (policy === undefined) return textOf(violated, cors, close);
+    let texts = this.#texts.get(policy);
+    if (texts === undefined) {
+      texts = new Map();
+      this.#texts.set(policy, texts);
+    }
+    let key = `${cors} ${close}`;
+    for (const { policy, resetMs } of violated) key += ` ${policy.index}:${Math.ceil(resetMs / 1000)}`;
+    let denial = texts.get(key);
+    if (denial === undefined) {
+      denial = textOf(violated, cors, close);
+      if (texts.size >= TEXTS_MAX) texts.clear();
+      texts.set(key, denial);
+    }
+    return denial;
+  }
+
+  #flush(): void {
+    const queue = this.#queue;
+    this.#queue = [];
+    for (const { req, res, denial } of queue) {
+      const { head, reply } = denial;
+      if (reply.close || !canWriteWhole(req, res)) {
+        sendOwn(req, res, reply);
+        continue;
+      }
+      writeWhole(res, head + dateField(), reply.body);
+      drain(req);
+    }
+  }
+}
+
+function textOf(violated: readonly Verdict[], cors: boolean, close: boolean): Denial {
+  const reply = ownReply('gateway_rate_limited', denialMessage(violated), {
+    headers: [
+      RATELIMITED_HEADER,
+      'true',
+      'Retry-After',
+      String(retryAfterSeconds(violated)),
+      ...limitHeaders(violated),
+    ],
+    cors,
+    close,
+    extra: {
+      error: { code: 429, message: 'Too Many Requests' },
+      'violated-policies': [...new Set(violated.map(({ policy }) => policy.name))],
+    },
+  });
+  return { reply, head: headOf(reply) };
+}
+
+function denialMessage(violated: readonly Verdict[]): string {
+  const [first] = violated;
+  if (first === undefined) return 'Too many requests.';
+  const { name, limit, windowSeconds } = first.policy;
+  return `Too many requests: policy ${name} allows ${limit} in ${windowSeconds} seconds. Wait for the seconds in Retry-After.`;
+}
+
+let dateSecond = 0;
+let dateText = '';
+
+/** The field of this second (RFC 9110 6.6.1). */
+function dateField(): string {
+  const second = Math.floor(Date.now() / 1000);
+  if (second !== dateSecond) {
+    dateSecond = second;
+    dateText = `Date: ${new Date(second * 1000).toUTCString()}\r\n`;
+  }
+  return dateText;
+}

@@ -1,0 +1,80 @@
+/** The 429s on the wire, over every way in which a client may have asked. */
+import t, { type Test } from 'tap';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { sendRaw } from '#test/support/raw.ts';
+
+const PATHS = { plain: '/api/v1/management/me', client: '/api/v1/client/w/environment' } as const;
+
+/** A clock that stands still, or is put where the test wants it. */
+async function exhausted(t: Test, at: { now: number }): Promise<{ port: number }> {
+  const upstream = await startUpstream(t);
+  const { origin, port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    clock: () => at.now,
+    policies: policyFile(
+      `name: plain, route: 'GET,POST ${PATHS.plain}', identifier: ip, limit: 1, window: 1m`,
+      `name: client, route: GET ${PATHS.client}, identifier: ip, limit: 1, window: 1h`,
+    ),
+  });
+  for (const path of Object.values(PATHS)) await (await fetch(`${origin}${path}`)).text();
+  return { port };
+}
+
+const MINUTE = 1_800_000_000_000;
+
+const dated = /\r\nDate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n/;
+
+t.test(
+  'one text for all who ask in the same second, another one in the next, and on the client routes',
+  async (t) => {
+    const at = { now: MINUTE };
+    const { port } = await exhausted(t, at);
+    const ask = async (path: string): Promise<string> => {
+      const { socket, until } = sendRaw(port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      const text = await until(/\}$/);
+      socket.destroy();
+      t.match(text, dated);
+      t.equal(text.match(/^Date:/gm)?.length, 1);
+      return text.replace(dated, '\r\n');
+    };
+    const first = await ask(PATHS.plain);
+    t.match(first, /^HTTP\/1\.1 429 Too Many Requests\r\n/);
+    t.match(first, /\r\nRetry-After: 60\r\n/);
+    t.match(first, /\r\nConnection: keep-alive\r\n/);
+    t.notMatch(first, /Access-Control/);
+    at.now += 400;
+    t.equal(await ask(PATHS.plain), first, 'still sixty seconds, rounded up');
+    at.now += 1000;
+    t.match(await ask(PATHS.plain), /\r\nRetry-After: 59\r\n/);
+    const client = await ask(PATHS.client);
+    t.match(client, /\r\nAccess-Control-Allow-Origin: \*\r\n/);
+    t.match(client, /"violated-policies":\["client"\]/);
+    const length = Number(/Content-Length: (\d+)/.exec(client)?.[1]);
+    t.equal(client.split('\r\n\r\n')[1]?.length, length);
+  },
+);
+
+t.test('connections go on, or end, as they were asked to', async (t) => {
+  const { port } = await exhausted(t, { now: MINUTE });
+  const line = `${PATHS.plain} HTTP/1.1\r\nHost: a\r\n`;
+  const kept = sendRaw(
+    port,
+    `GET ${line}\r\nGET ${line}\r\nPOST ${line}Content-Length: 3\r\n\r\nabcGET ${line}\r\n`,
+  );
+  await kept.until(/(?:HTTP\/1\.1 429[\s\S]*\}){4}$/);
+  t.equal(kept.socket.destroyed, false);
+  kept.socket.destroy();
+
+  const head = await sendRaw(port, `HEAD ${line}Connection: close\r\n\r\n`).ended();
+  t.match(head, /^HTTP\/1\.1 429[\s\S]+\r\nConnection: close\r\n/);
+  t.match(head, /\r\n\r\n$/, 'no body');
+  const closing = await sendRaw(port, `GET ${line}Connection: close\r\n\r\n`).ended();
+  t.match(closing, /^HTTP\/1\.1 429[\s\S]+\r\nConnection: close\r\n[\s\S]*\}$/);
+  const old = await sendRaw(port, `GET ${PATHS.plain} HTTP/1.0\r\n\r\n`).ended();
+  t.match(old, /^HTTP\/1\.1 429[\s\S]+\}$/);
+  const waiting = await sendRaw(
+    port,
+    `POST ${line}Content-Length: 3\r\nExpect: 100-continue\r\n\r\n`,
+  ).ended();
+  t.match(waiting, /^HTTP\/1\.1 429[\s\S]+\r\nConnection: close\r\n/, 'the body it holds back never comes');
+});
