@@ -18,33 +18,47 @@ const IDENTITIES_MAX = 32_768;
 export class Identity implements Proof {
   /** 22 characters, base64url. */
   readonly digest: string;
-  readonly proofKey: string;
   provenUntil: Millis = 0;
-  readonly #buckets: (Bucket | undefined)[] = [];
-  readonly #unprovenBuckets: (Bucket | undefined)[] = [];
-  /** The charges last used, by the policies that they are for. */
-  readonly charges = new Map<Cover, RememberedCharge>();
+  /** Few each, as one caller uses few routes: lists cost a fraction of maps, and there are tens of thousands of us. */
+  readonly #buckets: Bucket[] = [];
+  readonly #charges: RememberedCharge[] = [];
 
   constructor(digest: string) {
     this.digest = digest;
-    this.proofKey = `fg:{${digest}}:proven`;
+  }
+
+  get proofKey(): string {
+    return `fg:{${this.digest}}:proven`;
   }
 
   /** @param policy the one that speaks for its counter, as in `Cover.counters` */
   bucket(policy: Policy): Bucket {
-    const known = this.#buckets[policy.bucketId];
-    if (known !== undefined) return known;
-    const bucket = new Bucket(this.#key(policy), policy, false);
-    this.#buckets[policy.bucketId] = bucket;
-    return bucket;
+    return this.#bucket(policy, false);
   }
 
   /** The bucket of the same policy and limit for this address's credentials that never worked. */
   unprovenBucket(policy: Policy): Bucket {
-    const known = this.#unprovenBuckets[policy.bucketId];
-    if (known !== undefined) return known;
-    const bucket = new Bucket(`${this.#key(policy)}:unproven`, policy, true);
-    this.#unprovenBuckets[policy.bucketId] = bucket;
+    return this.#bucket(policy, true);
+  }
+
+  /** The charge last used for these policies. */
+  remembered(cover: Cover): RememberedCharge | undefined {
+    for (const charge of this.#charges) if (charge.cover === cover) return charge;
+    return undefined;
+  }
+
+  remember(charge: RememberedCharge): void {
+    const at = this.#charges.findIndex(({ cover }) => cover === charge.cover);
+    if (at < 0) this.#charges.push(charge);
+    else this.#charges[at] = charge;
+  }
+
+  #bucket(policy: Policy, onlyUnproven: boolean): Bucket {
+    for (const bucket of this.#buckets) {
+      if (bucket.policy.bucketId === policy.bucketId && bucket.onlyUnproven === onlyUnproven) return bucket;
+    }
+    const bucket = new Bucket(`${this.#key(policy)}${onlyUnproven ? ':unproven' : ''}`, policy, onlyUnproven);
+    this.#buckets.push(bucket);
     return bucket;
   }
 
@@ -55,6 +69,7 @@ export class Identity implements Proof {
 }
 
 interface RememberedCharge {
+  readonly cover: Cover;
   readonly charge: Charge;
   readonly identities: readonly (Identity | null)[];
   readonly address: Identity;
@@ -105,7 +120,7 @@ export function chargeFor(
   const owner = identities.find((identity) => identity !== null);
   if (owner === null || owner === undefined) return null;
   const proof = unproven(cover, identities, now);
-  const remembered = owner.charges.get(cover);
+  const remembered = owner.remembered(cover);
   if (
     remembered !== undefined &&
     remembered.address === address &&
@@ -115,7 +130,7 @@ export function chargeFor(
     return remembered.charge;
   }
   const charge = buildCharge(cover, identities, address, proof);
-  owner.charges.set(cover, { charge, identities: [...identities], address });
+  owner.remember({ cover, charge, identities: [...identities], address });
   return charge;
 }
 

@@ -39,10 +39,8 @@ export interface Asked {
   readonly waiters: readonly Waiter[];
 }
 
-type SpendReply = readonly number[];
-
 interface Scripts {
-  spend(keys: number, args: readonly (string | number)[]): Promise<SpendReply>;
+  spend(keys: number, args: readonly (string | number)[]): Promise<string>;
   heartbeat(keys: number, args: readonly (string | number)[]): Promise<readonly [number, string]>;
 }
 
@@ -117,7 +115,11 @@ export class RedisLimiter {
       this.#options.onFailure([{ charge, waiters: [waiter] }], 'disconnected', this.#whyDown());
       return;
     }
-    if (charge.waiters.push(waiter) > 1) return;
+    if (charge.waiters !== null) {
+      charge.waiters.push(waiter);
+      return;
+    }
+    charge.waiters = [waiter];
     if (this.#pending.push(charge) === 1) setImmediate(() => this.#flush());
   }
 
@@ -171,8 +173,8 @@ export class RedisLimiter {
         keys = 0;
       }
       keys += need;
-      asked.push({ charge, waiters: charge.waiters });
-      charge.waiters = [];
+      asked.push({ charge, waiters: charge.waiters ?? [] });
+      charge.waiters = null;
     }
     this.#ask(asked);
   }
@@ -197,7 +199,7 @@ export class RedisLimiter {
         if (settled) return;
         settled = true;
         onSuccess();
-        this.#answer(asked, reply, askedAt);
+        this.#answer(asked, JSON.parse(reply) as readonly number[], askedAt);
       },
       (error: Error) => {
         clearTimeout(timer);
@@ -210,31 +212,32 @@ export class RedisLimiter {
    * Writes the script's KEYS and ARGV: every counter once, however many charges of this batch name it. Told apart by
    * key, not by object: after an eviction the same counter may be known here as two buckets.
    */
-  #script(asked: readonly Asked[]): { readonly keys: number; readonly args: (string | number)[] } {
+  #script(asked: readonly Asked[]): { readonly keys: number; readonly args: string[] } {
     const places = new Map<string, number>();
-    const counters: (string | number)[] = [0];
+    const numbers: number[] = [0];
     for (const { charge } of asked) {
       for (const { key, policy } of charge.buckets) {
         if (places.has(key)) continue;
         places.set(key, places.size + 1);
-        counters.push(policy.mode === 'shadow' ? -policy.limit : policy.limit, policy.windowMs);
+        numbers.push(policy.mode === 'shadow' ? -policy.limit : policy.limit, policy.windowMs);
       }
     }
-    counters[0] = places.size;
-    const args: (string | number)[] = [...places.keys()];
-    const charges: (string | number)[] = [];
+    numbers[0] = places.size;
+    const args: string[] = [...places.keys()];
     for (const { charge, waiters } of asked) {
       const proof = charge.proof === null ? 0 : args.push(charge.proof.proofKey);
-      charges.push(waiters.length, proof, charge.buckets.length);
+      numbers.push(waiters.length, proof, charge.buckets.length);
       for (const { key, onlyUnproven } of charge.buckets) {
         const place = places.get(key) ?? 0;
-        charges.push(onlyUnproven ? -place : place);
+        numbers.push(onlyUnproven ? -place : place);
       }
     }
-    return { keys: args.length, args: args.concat(counters, charges) };
+    const keys = args.length;
+    args.push(JSON.stringify(numbers));
+    return { keys, args };
   }
 
-  #answer(asked: readonly Asked[], reply: SpendReply, askedAt: Millis): void {
+  #answer(asked: readonly Asked[], reply: readonly number[], askedAt: Millis): void {
     const now = reply[0] ?? 0;
     let at = 1;
     for (const { charge, waiters } of asked) {

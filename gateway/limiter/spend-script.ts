@@ -3,11 +3,13 @@
  * against what the charges before it left, then writes.
  *
  * KEYS  the counters, then the proof markers, each once
- * ARGV  number of counters; per counter its limit (negative: shadow) and window in ms;
+ * ARGV  one JSON array of numbers: number of counters; per counter its limit (negative: shadow) and window in ms;
  *       then per charge: how many ask, the place of its proof marker in KEYS (0: none), how many counters,
  *       their places in KEYS (negative: only while the credential is unproven)
- * reply now in ms; then per charge: how many are admitted, 1 when the credential is proven,
+ * reply one JSON array of numbers: now in ms; then per charge: how many are admitted, 1 when the credential is proven,
  *       and per counter what was used before (-1: skipped)
+ *
+ * Numbers travel as one text because Redis pays for each argument and each element of a reply, and parses JSON in C.
  *
  * A counter's value is the number of its window (modulo 2^20) times 2^32 plus the count, so a value of an earlier
  * window is recognised as such whatever Redis thinks of the key's expiry at that very millisecond. The expiry only
@@ -18,11 +20,12 @@ export const SPEND_SCRIPT = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local stored = redis.call('MGET', unpack(KEYS))
-local counters = tonumber(ARGV[1])
+local ask = cjson.decode(ARGV[1])
+local counters = ask[1]
 local limits, windows, bases, before, used = {}, {}, {}, {}, {}
 for i = 1, counters do
-  limits[i] = tonumber(ARGV[i * 2])
-  local window = tonumber(ARGV[i * 2 + 1])
+  limits[i] = ask[i * 2]
+  local window = ask[i * 2 + 1]
   windows[i] = window
   bases[i] = (math.floor(now / window) % 1048576) * 4294967296
   local count = (tonumber(stored[i]) or 0) - bases[i]
@@ -32,14 +35,14 @@ for i = 1, counters do
 end
 local reply = { now }
 local at = counters * 2 + 2
-while ARGV[at] do
-  local asking = tonumber(ARGV[at])
-  local proof = tonumber(ARGV[at + 1])
-  local parts = tonumber(ARGV[at + 2])
+while ask[at] do
+  local asking = ask[at]
+  local proof = ask[at + 1]
+  local parts = ask[at + 2]
   local proven = proof > 0 and stored[proof]
   local admitted = asking
   for p = 1, parts do
-    local place = tonumber(ARGV[at + 2 + p])
+    local place = ask[at + 2 + p]
     if place > 0 or not proven then
       local i = math.abs(place)
       if limits[i] > 0 and limits[i] - used[i] < admitted then admitted = math.max(0, limits[i] - used[i]) end
@@ -48,7 +51,7 @@ while ARGV[at] do
   reply[#reply + 1] = admitted
   reply[#reply + 1] = proven and 1 or 0
   for p = 1, parts do
-    local place = tonumber(ARGV[at + 2 + p])
+    local place = ask[at + 2 + p]
     local i = math.abs(place)
     if place < 0 and proven then
       reply[#reply + 1] = -1
@@ -68,5 +71,5 @@ for i = 1, counters do
     end
   end
 end
-return reply
+return '[' .. table.concat(reply, ',') .. ']'
 `;
