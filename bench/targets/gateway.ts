@@ -41,12 +41,13 @@ export async function startGateway(
   return processes.start(
     'the gateway',
     NODE,
-    ['--max-semi-space-size=32', ...(options.nodeFlags ?? []), join(root, 'gateway', 'main.ts')],
+    ['--max-semi-space-size=16', ...(options.nodeFlags ?? []), join(root, 'gateway', 'main.ts')],
     {
       port,
       readyText: 'Gateway ready',
       cwd: root,
       env: {
+        NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'node'),
         GATEWAY_PORT: String(port),
         GATEWAY_HOST: '127.0.0.1',
         GATEWAY_ADMIN_PORT: String(await freePort()),
