@@ -93,6 +93,9 @@ async function end(child: ChildProcess): Promise<void> {
   clearTimeout(timer);
 }
 
+const given = new Set<number>();
+
+/** A port of loopback that was free a moment ago, and a new one each time: the kernel may well offer one twice. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -100,6 +103,8 @@ export async function freePort(): Promise<number> {
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   server.close();
   await once(server, 'close');
+  if (given.has(port)) return freePort();
+  given.add(port);
   return port;
 }
 

@@ -1,6 +1,8 @@
 import { createServer } from 'node:net';
 
-/** A TCP port on loopback that was free a moment ago. */
+const given = new Set<number>();
+
+/** A TCP port on loopback that was free a moment ago, and a new one each time: the kernel may well offer one twice. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
@@ -8,7 +10,13 @@ export function freePort(): Promise<number> {
     probe.listen(0, '127.0.0.1', () => {
       const address = probe.address();
       const port = typeof address === 'object' && address !== null ? address.port : 0;
-      probe.close(() => resolve(port));
+      probe.close(() => {
+        if (given.has(port)) resolve(freePort());
+        else {
+          given.add(port);
+          resolve(port);
+        }
+      });
     });
   });
 }
