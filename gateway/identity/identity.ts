@@ -11,8 +11,8 @@ import type { Identifier, Policy } from '#gateway/policy/policy.ts';
 import { TwoGenerations } from './two-generations.ts';
 
 const DIGEST_BYTES = 16;
-/** Active identities that are remembered, per generation. Two full ones, each charged on one route: 51 MB on Node 26. */
-const IDENTITIES_MAX = 32_768;
+/** Active identities that are remembered, per generation. Two full ones, each charged on one route: 81 MB. */
+const IDENTITIES_MAX = 65_536;
 
 /** Belongs to one policy file: buckets are found by their number in it. */
 export class Identity implements Proof {
