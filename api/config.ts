@@ -53,7 +53,8 @@ export const variables = [
   {
     name: 'AUDIT_LOG_ENABLED',
     default: '0',
-    meaning: '1 records failed logins in the table `auditEvents`, without passwords, tokens or addresses',
+    meaning:
+      '1 records failed logins and deletions of files in the table `auditEvents`, without passwords, tokens or addresses',
   },
   {
     name: 'SESSION_MAX_AGE',
