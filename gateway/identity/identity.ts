@@ -77,11 +77,15 @@ interface RememberedCharge {
 
 export class Identities {
   readonly #salt: string;
-  readonly #known = new TwoGenerations<Identity>(IDENTITIES_MAX);
+  readonly #known: TwoGenerations<Identity>;
 
-  /** @param salt any length; whoever knows it can test guesses against digests */
-  constructor(salt: string) {
+  /**
+   * @param salt any length; whoever knows it can test guesses against digests
+   * @param generationMax identities of one generation
+   */
+  constructor(salt: string, generationMax = IDENTITIES_MAX) {
     this.#salt = salt;
+    this.#known = new TwoGenerations(generationMax);
   }
 
   /** @param value the normalised address or the credential */
