@@ -5,6 +5,7 @@
 import { type TSchema, Type } from 'typebox';
 import { ActionClassBody, ActionClassReply } from '#api/resources/action-classes/schema.ts';
 import { State } from '#api/resources/environment/schema.ts';
+import { PersonReply } from '#api/resources/people/schema.ts';
 import {
   Answer,
   NewClientResponse,
@@ -97,16 +98,6 @@ export const SurveyChange = Type.Object(surveyFields, {
   description: 'What is absent stays; `questions` replace `blocks`.',
 });
 
-const Person = Type.Object({
-  id: Type.String(),
-  userId: Type.String(),
-  environmentId: Type.String(),
-  workspaceId: Type.String(),
-  attributes: MapOf(Type.String()),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
-});
-
 const ResponseMeta = Type.Object({
   source: Type.Optional(Type.String()),
   url: Type.Optional(Type.String()),
@@ -121,7 +112,7 @@ const responseParts = {
   variables: MapOf(Type.Union([Type.String(), Type.Number()])),
   ttc: MapOf(Type.Number()),
   meta: ResponseMeta,
-  person: Nullable(Person),
+  person: Nullable(PersonReply),
   personAttributes: Nullable(MapOf(Type.String())),
   contact: Nullable(Type.Object({ id: Type.String(), userId: Type.Optional(Type.String()) })),
   contactAttributes: Nullable(MapOf(Type.String())),

@@ -18,22 +18,13 @@ import {
   listIdentifiedContacts,
 } from '#api/resources/contacts/store.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { MapOf } from '#api/shapes.ts';
 import { workspaceRow } from '#api/workspace-row.ts';
+import { PersonReply } from './schema.ts';
 
 /** Smaller than a page of contacts: each person brings up to 150 attributes along. */
 const PEOPLE_MAX = 1_000;
 
 const Params = Type.Object({ personId: Type.String() });
-const PersonReply = Type.Object({
-  id: Type.String(),
-  userId: Type.String(),
-  environmentId: Type.String(),
-  workspaceId: Type.String(),
-  attributes: MapOf(Type.String()),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
-});
 
 /** A contact that says who it is. */
 type Identified = Contact & { readonly userId: string };

@@ -1,4 +1,5 @@
 /** Where a page of a v3 list ends and the next one begins: the sorted value of the last row, and its id. */
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { invalidFields } from '#api/errors.ts';
 
 export interface Cursor {
@@ -24,6 +25,11 @@ export function readCursor(text: string | undefined, sortBy: string): Cursor | n
   }
   if (sorted !== sortBy) throw invalidFields({ cursor: `is of a list that is sorted by ${sorted}` });
   return { sortBy, value, id };
+}
+
+/** Rows behind the cursor, in the order of `createdAt` and `id`. */
+export function isAfter({ value, id }: Cursor): RawBuilder<SqlBool> {
+  return sql<SqlBool>`(${sql.ref('createdAt')}, ${sql.ref('id')}) > (${value}, ${id})`;
 }
 
 function parse(text: string): unknown {

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { Id } from '#api/shapes.ts';
 import { readableWorkspace } from './access.ts';
-import { pageOf, readCursor } from './cursor.ts';
+import { isAfter, pageOf, readCursor } from './cursor.ts';
 
 const LIMIT_DEFAULT = 50;
 const SORTED_BY = 'createdAt';
@@ -60,15 +60,7 @@ export const v3SmallRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
         .where('workspaceId', '=', workspace.id)
         // Built-in ones are older than v3 and not shown here.
         .where('type', '!=', 'automatic');
-      if (cursor !== null) {
-        const { value, id } = cursor;
-        query = query.where((where) =>
-          where.or([
-            where('createdAt', '>', value),
-            where.and([where('createdAt', '=', value), where('id', '>', id)]),
-          ]),
-        );
-      }
+      if (cursor !== null) query = query.where(isAfter(cursor));
       const found = await query
         .orderBy('createdAt')
         .orderBy('id')
@@ -95,15 +87,7 @@ export const v3SmallRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
         .selectFrom('contactAttributeKeys')
         .select(['id', 'key', 'name', 'description', 'type', 'dataType', 'createdAt'])
         .where('workspaceId', '=', workspace.id);
-      if (cursor !== null) {
-        const { value, id } = cursor;
-        query = query.where((where) =>
-          where.or([
-            where('createdAt', '>', value),
-            where.and([where('createdAt', '=', value), where('id', '>', id)]),
-          ]),
-        );
-      }
+      if (cursor !== null) query = query.where(isAfter(cursor));
       const found = await query
         .orderBy('createdAt')
         .orderBy('id')
