@@ -1,111 +1,131 @@
 /**
  * The shape of `policies.yaml`, stated once: it validates the file, completes and explains it in editors
  * (`policies.schema.json` is written from it), and its descriptions are the mends in error messages.
+ *
+ * Written as the JSON Schema that it is: TypeBox reads it as it stands, and its builder of schemas would be 12 MB more of
+ * every gateway process.
  */
-import { type Static, Type } from 'typebox';
+import type { XStatic } from 'typebox/schema';
 
 const JSON_SCHEMA_DIALECT = 'http://json-schema.org/draft-07/schema#';
 
-const strict = { additionalProperties: false } as const;
-
 /** Names end up in header fields, metrics and keys of the store. */
 const name = (description: string) =>
-  Type.String({ pattern: '^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$', description });
+  ({ type: 'string', pattern: '^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$', description }) as const;
 
 /** No longer than a request line may be. */
 const route = (description: string) =>
-  Type.String({ maxLength: 2000, description: `${description}, at most 2000 characters` });
+  ({
+    type: 'string',
+    maxLength: 2000,
+    description: `${description}, at most 2000 characters`,
+  }) as const;
 
-const credentialSource = Type.Union(
-  [
-    Type.Object({ header: Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }) }, strict),
-    Type.Object({ bearer: Type.String({ pattern: '^[!-~]*$' }) }, strict),
+const credentialSource = {
+  anyOf: [
+    {
+      type: 'object',
+      required: ['header'],
+      properties: { header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } },
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      required: ['bearer'],
+      properties: { bearer: { type: 'string', pattern: '^[!-~]*$' } },
+      additionalProperties: false,
+    },
   ],
-  { description: 'write { header: NAME } or { bearer: PREFIX }' },
-);
+  description: 'write { header: NAME } or { bearer: PREFIX }',
+} as const;
 
-const identifier = Type.Object(
-  {
-    source: Type.Union(
-      [Type.Literal('client-address'), Type.Array(credentialSource, { minItems: 1, maxItems: 8 })],
-      {
-        description: 'write client-address, or a list such as [ { header: x-api-key }, { bearer: fbk_ } ]',
-      },
-    ),
-    ipv6Prefix: Type.Optional(
-      Type.Integer({
-        minimum: 16,
-        maximum: 128,
-        description:
-          'bits of an IPv6 address that make one client, a whole number from 16 to 128; 64 is usual',
-      }),
-    ),
+const identifier = {
+  type: 'object',
+  required: ['source'],
+  properties: {
+    source: {
+      anyOf: [
+        { type: 'string', const: 'client-address' },
+        { type: 'array', items: credentialSource, minItems: 1, maxItems: 8 },
+      ],
+      description: 'write client-address, or a list such as [ { header: x-api-key }, { bearer: fbk_ } ]',
+    },
+    ipv6Prefix: {
+      type: 'integer',
+      minimum: 16,
+      maximum: 128,
+      description: 'bits of an IPv6 address that make one client, a whole number from 16 to 128; 64 is usual',
+    },
   },
-  { ...strict, description: 'write { source: client-address } or { source: [ { header: x-api-key } ] }' },
-);
+  additionalProperties: false,
+  description: 'write { source: client-address } or { source: [ { header: x-api-key } ] }',
+} as const;
 
-const policy = Type.Object(
-  {
+const policy = {
+  type: 'object',
+  required: ['name', 'route', 'identifier', 'limit', 'window'],
+  properties: {
     name: name('a name of its own: lower-case letters, digits, dots, dashes and underscores, at most 64'),
     route: route('METHODS PATH, such as POST /api/items or GET,PUT /api/items/*'),
-    identifier: Type.String({ description: 'the name of an entry under identifiers' }),
-    limit: Type.Integer({
+    identifier: { type: 'string', description: 'the name of an entry under identifiers' },
+    limit: {
+      type: 'integer',
       minimum: 1,
       maximum: 1_000_000_000,
       description: 'requests per window, a whole number from 1 to 1000000000',
-    }),
-    window: Type.String({
+    },
+    window: {
+      type: 'string',
       pattern: '^[1-9][0-9]{0,5}(?:s|m|h|d)$',
       description: 'a length of time such as 30s, 1m, 1h or 1d',
-    }),
-    bucket: Type.Optional(name('the name of a counter that several policies share')),
-    mode: Type.Optional(
-      Type.Union([Type.Literal('enforce'), Type.Literal('shadow')], {
-        description: 'enforce (the default), or shadow to count and report without denying',
-      }),
-    ),
-    onStoreFailure: Type.Optional(
-      Type.Union([Type.Literal('allow'), Type.Literal('deny'), Type.Literal('local')], {
-        description:
-          'allow, deny, or local (the default: counters of this process, limit divided by replicas)',
-      }),
-    ),
-    headers: Type.Optional(
-      Type.Union([Type.Literal('on'), Type.Literal('off'), Type.Boolean()], {
-        description: 'on (the default) or off: whether replies tell clients about this policy',
-      }),
-    ),
+    },
+    bucket: name('the name of a counter that several policies share'),
+    mode: {
+      enum: ['enforce', 'shadow'],
+      description: 'enforce (the default), or shadow to count and report without denying',
+    },
+    onStoreFailure: {
+      enum: ['allow', 'deny', 'local'],
+      description: 'allow, deny, or local (the default: counters of this process, limit divided by replicas)',
+    },
+    headers: {
+      enum: ['on', 'off', true, false],
+      description: 'on (the default) or off: whether replies tell clients about this policy',
+    },
   },
-  { ...strict, description: 'a policy has name, route, identifier, limit and window' },
-);
+  additionalProperties: false,
+  description: 'a policy has name, route, identifier, limit and window',
+} as const;
 
-export const policyFileSchema = Type.Object(
-  {
-    version: Type.Literal(1, { description: 'write version: 1' }),
-    identifiers: Type.Record(Type.String({ pattern: '^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$' }), identifier, {
-      ...strict,
+export const policyFileSchema = {
+  type: 'object',
+  required: ['version', 'identifiers', 'policies'],
+  properties: {
+    version: { type: 'number', const: 1, description: 'write version: 1' },
+    identifiers: {
+      type: 'object',
+      patternProperties: { '^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$': identifier },
+      additionalProperties: false,
       description: 'who is counted: names of lower-case letters, digits and dashes, each with a source',
       minProperties: 1,
       maxProperties: 16,
-    }),
-    exclude: Type.Optional(
-      Type.Array(route('METHODS PATH, such as OPTIONS * or GET /health'), {
-        description: 'a list of routes that are never limited',
-        maxItems: 1000,
-      }),
-    ),
-    policies: Type.Array(policy, { description: 'a list of policies', maxItems: 1000 }),
+    },
+    exclude: {
+      type: 'array',
+      items: route('METHODS PATH, such as OPTIONS * or GET /health'),
+      description: 'a list of routes that are never limited',
+      maxItems: 1000,
+    },
+    policies: { type: 'array', items: policy, description: 'a list of policies', maxItems: 1000 },
   },
-  {
-    ...strict,
-    title: 'Floodgate policies',
-    description: 'a policy file has version, identifiers and policies',
-  },
-);
+  additionalProperties: false,
+  title: 'Floodgate policies',
+  description: 'a policy file has version, identifiers and policies',
+} as const;
 
 /** The schema as editors read it: the content of `policies.schema.json`. */
 export function policyFileJsonSchema(): object {
   return { $schema: JSON_SCHEMA_DIALECT, ...policyFileSchema };
 }
 
-export type PolicyFile = Static<typeof policyFileSchema>;
+export type PolicyFile = XStatic<typeof policyFileSchema>;

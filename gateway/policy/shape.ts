@@ -1,6 +1,6 @@
 /** Does the value have the shape of a policy file? The schema knows; this turns its verdicts into mends. */
+import { Errors } from 'typebox/schema';
 import { Settings } from 'typebox/system';
-import { Value } from 'typebox/value';
 import type { Path, Report } from './problems.ts';
 import { policyFileSchema } from './schema.ts';
 
@@ -41,7 +41,7 @@ export function checkShape(value: unknown, report: Report): void {
     told.add(key);
     report(path, message, point);
   };
-  for (const error of Value.Errors(policyFileSchema, value)) {
+  for (const error of Errors(policyFileSchema, value)[1]) {
     const path = pathOf(error.instancePath, value);
     const { schema, depth } = schemaAt(path);
     const params = error.params as { additionalProperties?: string[]; requiredProperties?: string[] };
