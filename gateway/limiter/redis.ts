@@ -8,6 +8,7 @@
  */
 import { Redis } from 'ioredis';
 import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
 import {
   type Charge,
   effectiveLimit,
@@ -208,32 +209,29 @@ export class RedisLimiter {
     );
   }
 
-  /**
-   * Writes the script's KEYS and ARGV: every counter once, however many charges of this batch name it. Told apart by
-   * key, not by object: after an eviction the same counter may be known here as two buckets.
-   */
+  /** Writes the script's KEYS and ARGV. */
   #script(asked: readonly Asked[]): { readonly keys: number; readonly args: string[] } {
-    const places = new Map<string, number>();
-    const numbers: number[] = [0];
-    for (const { charge } of asked) {
-      for (const { key, policy } of charge.buckets) {
-        if (places.has(key)) continue;
-        places.set(key, places.size + 1);
-        numbers.push(policy.mode === 'shadow' ? -policy.limit : policy.limit, policy.windowMs);
-      }
-    }
-    numbers[0] = places.size;
-    const args: string[] = [...places.keys()];
+    const places = new Map<Policy, number>();
+    const policies: number[] = [];
+    const charges: number[] = [];
+    const args: string[] = [];
     for (const { charge, waiters } of asked) {
-      const proof = charge.proof === null ? 0 : args.push(charge.proof.proofKey);
-      numbers.push(waiters.length, proof, charge.buckets.length);
-      for (const { key, onlyUnproven } of charge.buckets) {
-        const place = places.get(key) ?? 0;
-        numbers.push(onlyUnproven ? -place : place);
+      const { buckets, proof } = charge;
+      if (proof !== null) args.push(proof.proofKey);
+      charges.push(waiters.length, proof === null ? 0 : 1, buckets.length);
+      for (const { key, policy, onlyUnproven } of buckets) {
+        args.push(key);
+        let place = places.get(policy);
+        if (place === undefined) {
+          place = places.size + 1;
+          places.set(policy, place);
+          policies.push(policy.mode === 'shadow' ? -policy.limit : policy.limit, policy.windowMs);
+        }
+        charges.push(onlyUnproven ? -place : place);
       }
     }
     const keys = args.length;
-    args.push(JSON.stringify(numbers));
+    args.push(JSON.stringify([policies, charges]));
     return { keys, args };
   }
 
@@ -242,14 +240,13 @@ export class RedisLimiter {
     let at = 1;
     for (const { charge, waiters } of asked) {
       const { buckets, proof } = charge;
-      const admitted = reply[at] ?? 0;
-      if (proof !== null && reply[at + 1] === 1) proof.provenUntil = askedAt + PROVEN_LOCALLY_MS;
-      at += 2;
+      const admitted = reply[at++] ?? 0;
       const used: number[] = [];
       const resetMs: Millis[] = [];
       let exhausted = false;
       for (const { policy } of buckets) {
         const count = reply[at++] ?? 0;
+        if (count < 0 && proof !== null) proof.provenUntil = askedAt + PROVEN_LOCALLY_MS;
         used.push(count);
         resetMs.push(untilWindowEnd(now, policy.windowMs));
         exhausted ||= count + admitted >= effectiveLimit(policy, 1);

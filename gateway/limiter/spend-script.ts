@@ -1,14 +1,14 @@
 /**
- * The one script. It decides a list of charges in one atomic step: reads every counter, decides each charge in order
- * against what the charges before it left, then writes.
+ * The one script. It decides a list of charges in one atomic step, each in order against what those before it left.
  *
- * KEYS  the counters, then the proof markers, each once
- * ARGV  one JSON array of numbers: number of counters; per counter its limit (negative: shadow) and window in ms;
- *       then per charge: how many ask, the place of its proof marker in KEYS (0: none), how many counters,
- *       their places in KEYS (negative: only while the credential is unproven)
- * reply one JSON array of numbers: now in ms; then per charge: how many are admitted, 1 when the credential is proven,
- *       and per counter what was used before (-1: skipped)
+ * KEYS  charge by charge: its proof marker if it has one, then its counters
+ * ARGV  one JSON text: [[limit, window in ms, ...], [...]]. First the policies, a limit negative in shadow; then charge by
+ *       charge how many ask, 1 if it has a proof marker, how many counters, and the policy of each, counted from 1
+ *       (negative: only while the credential is unproven)
+ * reply one JSON array of numbers: now in ms; then charge by charge how many are admitted, and per counter what was used
+ *       before (-1: skipped, as the credential is proven)
  *
+ * It counts first and takes back what was not admitted: nobody sees in between, and the usual charge costs one command.
  * Numbers travel as one text because Redis pays for each argument and each element of a reply, and parses JSON in C.
  *
  * A counter's value is the number of its window (modulo 2^20) times 2^32 plus the count, so a value of an earlier
@@ -17,59 +17,65 @@
  * end of a window that TIME ends a counter could otherwise be gone before it.
  */
 export const SPEND_SCRIPT = `
-local time = redis.call('TIME')
+local call, pcall = redis.call, redis.pcall
+local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local stored = redis.call('MGET', unpack(KEYS))
 local ask = cjson.decode(ARGV[1])
-local counters = ask[1]
-local limits, windows, bases, before, used = {}, {}, {}, {}, {}
-for i = 1, counters do
-  limits[i] = ask[i * 2]
-  local window = ask[i * 2 + 1]
-  windows[i] = window
-  bases[i] = (math.floor(now / window) % 1048576) * 4294967296
-  local count = (tonumber(stored[i]) or 0) - bases[i]
-  if count < 0 or count >= 4294967296 then count = 0 end
-  before[i] = count
-  used[i] = count
+local policies, charges = ask[1], ask[2]
+local bases = {}
+for policy = 1, #policies / 2 do
+  bases[policy] = (math.floor(now / policies[policy * 2]) % 1048576) * 4294967296
 end
+
+local function count(key, policy, asking)
+  local base = bases[policy]
+  local value = pcall('INCRBY', key, asking)
+  local used = type(value) == 'number' and value - base - asking or -1
+  if used >= 0 and used < 4294967296 then return used end
+  local window = policies[policy * 2]
+  call('SET', key, string.format('%.0f', base + asking), 'PX', window - now % window + 1000)
+  return 0
+end
+
 local reply = { now }
-local at = counters * 2 + 2
-while ask[at] do
-  local asking = ask[at]
-  local proof = ask[at + 1]
-  local parts = ask[at + 2]
-  local proven = proof > 0 and stored[proof]
+local at, key = 1, 1
+while charges[at] do
+  local asking, parts = charges[at], charges[at + 2]
+  local proven, exceeded = false, false
+  if charges[at + 1] == 1 then
+    proven = call('EXISTS', KEYS[key]) == 1
+    key = key + 1
+  end
+  at = at + 2
   local admitted = asking
-  for p = 1, parts do
-    local place = ask[at + 2 + p]
-    if place > 0 or not proven then
-      local i = math.abs(place)
-      if limits[i] > 0 and limits[i] - used[i] < admitted then admitted = math.max(0, limits[i] - used[i]) end
-    end
-  end
-  reply[#reply + 1] = admitted
-  reply[#reply + 1] = proven and 1 or 0
-  for p = 1, parts do
-    local place = ask[at + 2 + p]
-    local i = math.abs(place)
-    if place < 0 and proven then
-      reply[#reply + 1] = -1
+  local answer = #reply + 1
+  reply[answer] = asking
+  for part = 1, parts do
+    local policy = charges[at + part]
+    if policy < 0 and proven then
+      reply[answer + part] = -1
     else
-      reply[#reply + 1] = used[i]
-      used[i] = math.max(used[i], math.min(used[i] + admitted, math.abs(limits[i])))
+      policy = math.abs(policy)
+      local used = count(KEYS[key + part - 1], policy, asking)
+      local limit = policies[policy * 2 - 1]
+      if used + asking > math.abs(limit) then
+        exceeded = true
+        if limit > 0 then admitted = math.max(0, math.min(admitted, limit - used)) end
+      end
+      reply[answer + part] = used
     end
   end
-  at = at + 3 + parts
-end
-for i = 1, counters do
-  if used[i] > before[i] then
-    if before[i] == 0 then
-      redis.call('SET', KEYS[i], string.format('%.0f', bases[i] + used[i]), 'PX', windows[i] - now % windows[i] + 1000)
-    else
-      redis.call('INCRBY', KEYS[i], used[i] - before[i])
+  if exceeded then
+    reply[answer] = admitted
+    for part = 1, parts do
+      local used = reply[answer + part]
+      local limit = math.abs(policies[math.abs(charges[at + part]) * 2 - 1])
+      local excess = used + asking - math.max(used, math.min(used + admitted, limit))
+      if used >= 0 and excess > 0 then call('DECRBY', KEYS[key + part - 1], excess) end
     end
   end
+  key = key + parts
+  at = at + parts + 1
 end
 return '[' .. table.concat(reply, ',') .. ']'
 `;

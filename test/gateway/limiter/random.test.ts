@@ -1,0 +1,112 @@
+/** Memory decides one request at a time and is easily read; the script decides batches. They must never differ. */
+import fc from 'fast-check';
+import t from 'tap';
+import { MemoryLimiter } from '#gateway/limiter/memory.ts';
+import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { type Answer, bucket, Charge, policy, proof, spend, windowWithRoom } from '#test/support/spend.ts';
+
+const DAY_SECONDS = 86_400;
+const clock = (): number => performance.timeOrigin + performance.now();
+
+/** One caller's requests of one turn. */
+interface Step {
+  readonly who: number;
+  /** Which policies count it. */
+  readonly policies: readonly number[];
+  readonly times: number;
+  /** It presents a credential that has not worked yet here. */
+  readonly unproven: boolean;
+  /** Afterwards it has worked. */
+  readonly works: boolean;
+}
+
+const POLICIES = 3;
+const step: fc.Arbitrary<Step> = fc.record({
+  who: fc.nat(2),
+  policies: fc.uniqueArray(fc.nat(POLICIES - 1), { minLength: 1 }),
+  times: fc.integer({ min: 1, max: 4 }),
+  unproven: fc.boolean(),
+  works: fc.boolean(),
+});
+const table = fc.array(fc.record({ limit: fc.integer({ min: 1, max: 6 }), shadow: fc.boolean() }), {
+  minLength: POLICIES,
+  maxLength: POLICIES,
+});
+
+function chargeOf({ who, policies, unproven }: Step, table: readonly Policy[], run: number): Charge {
+  const identity = `${run}-${who}`;
+  const buckets = policies.flatMap((number) => {
+    const of = table[number];
+    if (of === undefined) return [];
+    return unproven ? [bucket(of, identity), bucket(of, `${run}-address`, true)] : [bucket(of, identity)];
+  });
+  return new Charge(buckets, unproven ? proof(identity) : null);
+}
+
+function told(answer: Answer): unknown {
+  if (answer.kind !== 'spent') return answer.kind;
+  // Not what was used before: the store tells it once for all who asked together, memory each time anew.
+  return { admitted: answer.admitted, skipped: answer.spent.used.map((used) => used < 0) };
+}
+
+t.test('random charges, in batches: Redis decides as memory does', async (t) => {
+  await windowWithRoom(DAY_SECONDS * 1000, 60_000);
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const store = new GuardedLimiter({
+    url: redis.url,
+    clock,
+    log: { warn: () => {}, info: () => {} },
+    budgetMs: 2000,
+    replica: 'random',
+    salt: 'salt',
+    onSalt: () => {},
+  });
+  await store.connect();
+  t.teardown(() => store.close());
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(table, fc.array(fc.array(step, { minLength: 1, maxLength: 5 })), async (rows, turns) => {
+      run++;
+      const memory = new MemoryLimiter({ clock });
+      const policies = rows.map(({ limit, shadow }, i) =>
+        policy(`p${i}`, limit, DAY_SECONDS, { mode: shadow ? 'shadow' : 'enforce' }),
+      );
+      for (const turn of turns) {
+        const asked = turn.map((step) => ({
+          step,
+          ofMemory: chargeOf(step, policies, run),
+          ofStore: chargeOf(step, policies, run),
+        }));
+        const fromMemory: Promise<Answer>[] = [];
+        const fromStore: Promise<Answer>[] = [];
+        for (const { step, ofMemory, ofStore } of asked) {
+          for (let i = 0; i < step.times; i++) {
+            fromMemory.push(spend(memory, ofMemory));
+            fromStore.push(spend(store, ofStore));
+          }
+        }
+        t.strictSame((await Promise.all(fromStore)).map(told), (await Promise.all(fromMemory)).map(told));
+        for (const { step, ofMemory, ofStore } of asked) {
+          if (!step.works || ofMemory.proof === null || ofStore.proof === null) continue;
+          memory.prove(ofMemory.proof);
+          store.prove(ofStore.proof);
+        }
+      }
+      // What is left of every counter, for every policy.
+      for (let who = 0; who < 3; who++) {
+        const last: Step = { who, policies: [0, 1, 2], times: 1, unproven: false, works: false };
+        const [left, expected] = await Promise.all([
+          spend(store, chargeOf(last, policies, run)),
+          spend(memory, chargeOf(last, policies, run)),
+        ]);
+        if (left.kind !== 'spent' || expected.kind !== 'spent') throw new Error('the store is there');
+        t.strictSame(left.spent.used, expected.spent.used);
+      }
+      return t.passing();
+    }),
+    { numRuns: 300 },
+  );
+});
