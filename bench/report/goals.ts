@@ -14,11 +14,15 @@ interface Goal {
   readonly added?: PeerName;
 }
 
+/** Within the spread: missed by the median, reached in at least a quarter of the rounds. */
+export type Verdict = 'reached' | 'within the spread' | 'missed' | 'not measured';
+
 export interface GoalResult {
   readonly text: string;
   readonly atMost: number;
   /** NaN when the peer was not measured. */
   readonly measured: Spread;
+  readonly verdict: Verdict;
 }
 
 const LUA: PeerName = 'nginx-lua';
@@ -105,7 +109,7 @@ const RSS_REST_MB = 90;
 const RSS_LOADED_MB = 160;
 
 export function judge(results: readonly ScenarioResult[]): GoalResult[] {
-  const judged = GOALS.flatMap((goal): GoalResult[] => {
+  const judged = GOALS.flatMap((goal) => {
     const result = results.find(({ scenario }) => scenario.name === goal.scenario);
     if (result === undefined) return [];
     const values = (name: PeerName): number[] => {
@@ -115,15 +119,25 @@ export function judge(results: readonly ScenarioResult[]): GoalResult[] {
     const floor = goal.added === undefined ? [] : values(goal.added);
     const above = (list: number[]): number[] => list.map((value, i) => value - (floor[i] ?? 0));
     const measured = pairedRatio(above(values('floodgate')), above(values(goal.peer)));
-    return [{ text: goal.text, atMost: goal.atMost, measured }];
+    return [judgement(goal.text, goal.atMost, measured)];
   });
   const hot = results.find(({ scenario }) => scenario.name === 'hot');
   const ours = hot?.targets.find(({ name }) => name === 'floodgate');
   if (ours !== undefined) {
     judged.push(
-      { text: 'RSS at rest, MB', atMost: RSS_REST_MB, measured: spread([ours.restRssMb]) },
-      { text: 'RSS loaded, MB', atMost: RSS_LOADED_MB, measured: spread(valuesOf(ours, 'rssMb')) },
+      judgement('RSS at rest, MB', RSS_REST_MB, spread([ours.restRssMb])),
+      judgement('RSS loaded, MB', RSS_LOADED_MB, spread(valuesOf(ours, 'rssMb'))),
     );
   }
   return judged;
+}
+
+function judgement(text: string, atMost: number, measured: Spread): GoalResult {
+  return { text, atMost, measured, verdict: verdictOf(measured, atMost) };
+}
+
+function verdictOf({ median, p25 }: Spread, atMost: number): Verdict {
+  if (!Number.isFinite(median)) return 'not measured';
+  if (median <= atMost) return 'reached';
+  return p25 <= atMost ? 'within the spread' : 'missed';
 }

@@ -113,12 +113,7 @@ function figureTable(summary: ScenarioSummary): string {
 }
 
 function goalTable(goals: readonly GoalResult[]): string {
-  const rows = goals.map(({ text, atMost, measured }) => {
-    const verdict = !Number.isFinite(measured.median)
-      ? 'not measured'
-      : measured.median <= atMost
-        ? 'reached'
-        : 'missed';
+  const rows = goals.map(({ text, atMost, measured, verdict }) => {
     const cells = [
       text,
       `≤ ${atMost}`,

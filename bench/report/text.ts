@@ -45,12 +45,12 @@ export function scenarioText(summary: ScenarioSummary): string {
 }
 
 export function goalText(goals: readonly GoalResult[]): string {
-  const rows = goals.map(({ text, atMost, measured }) => [
+  const rows = goals.map(({ text, atMost, measured, verdict }) => [
     text,
     `≤ ${atMost}`,
     rounded(measured.median, 2),
     `${rounded(measured.p25, 2)}-${rounded(measured.p75, 2)}`,
-    measured.median <= atMost ? 'reached' : Number.isFinite(measured.median) ? 'missed' : 'not measured',
+    verdict,
   ]);
   return ['Goals', table([['', 'goal', 'median', 'p25-p75', ''], ...rows])].join('\n');
 }
