@@ -42,18 +42,17 @@ async function main(): Promise<number> {
   console.log(`${at}, commit ${commit}, ${cores} × ${cpu}, Node ${versions.node}, load ${loadAverage}\n`);
   const folder = mkdtempSync(join(tmpdir(), 'floodgate-bench-'));
   const path = join(folder, 'floodgate.sqlite');
-  try {
-    const surveyIds = await prepareDatabase(path);
-    const results = new Map<string, Figures[]>();
-    for (const size of sizes) {
-      for (const [name, figures] of await measureAt(path, surveyIds, size)) {
-        results.set(name, [...(results.get(name) ?? []), figures]);
-      }
+  // A million responses are over a gigabyte: nothing of it stays, however this ends.
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+  const surveyIds = await prepareDatabase(path);
+  const results = new Map<string, Figures[]>();
+  for (const size of sizes) {
+    for (const [name, figures] of await measureAt(path, surveyIds, size)) {
+      results.set(name, [...(results.get(name) ?? []), figures]);
     }
-    return report(sizes, results);
-  } finally {
-    rmSync(folder, { recursive: true });
   }
+  return report(sizes, results);
 }
 
 /** @returns ids of surveys; the last one counts its responses */

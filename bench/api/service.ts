@@ -44,6 +44,8 @@ export async function startService(databasePath: string): Promise<Service> {
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const abandon = (): boolean => child.kill('SIGKILL');
+  process.once('exit', abandon);
   const client = new Pool(await addressOf(child), { connections: CONNECTIONS });
   return {
     async call({ body, method, path }) {
@@ -64,6 +66,7 @@ export async function startService(databasePath: string): Promise<Service> {
       const ended = once(child, 'exit');
       child.kill('SIGTERM');
       await ended;
+      process.off('exit', abandon);
     },
   };
 }
