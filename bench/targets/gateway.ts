@@ -41,7 +41,7 @@ export async function startGateway(
   return processes.start(
     'the gateway',
     NODE,
-    ['--max-semi-space-size=8', ...(options.nodeFlags ?? []), join(root, 'gateway', 'main.ts')],
+    ['--max-semi-space-size=16', ...(options.nodeFlags ?? []), join(root, 'gateway', 'main.ts')],
     {
       port,
       readyText: 'Gateway ready',

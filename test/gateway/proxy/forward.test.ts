@@ -99,7 +99,7 @@ t.test('160 MB up and down in flat memory: whoever is slow slows the other side'
     push();
   });
   const port = await freePort();
-  const gateway = start(['--max-semi-space-size=8', 'gateway/main.ts'], {
+  const gateway = start(['--max-semi-space-size=16', 'gateway/main.ts'], {
     GATEWAY_HOST: '127.0.0.1',
     GATEWAY_PORT: String(port),
     GATEWAY_ADMIN_PORT: String(await freePort()),
