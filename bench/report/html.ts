@@ -20,8 +20,8 @@ svg { width: 100%; height: auto; } svg text { fill: var(--ink); font-size: 12px;
 `;
 
 const ROW = 26;
-const LEFT = 310;
-const WIDTH = 860;
+const LEFT = 370;
+const WIDTH = 920;
 const BAR = 14;
 
 export function page(
