@@ -3,14 +3,14 @@
  * the product as it runs, through the gateway, with mails read from a real SMTP server.
  */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { projectRoot, start } from '#test/support/process.ts';
 import { inLink, startMailServer } from '#test/support/smtp.ts';
 import { startStack } from '#test/support/stack.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const run = promisify(execFile);
 const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8');
@@ -35,8 +35,7 @@ t.test('every command, in the order of the README', async (t) => {
   const { origin } = await startStack(t, {
     apiEnv: { SMTP_URL: mails.url, MAIL_FROM: 'Floodgate <feedback@example.com>' },
   });
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-readme-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   t.match(setUp, 'BASE=http://localhost:8080\n', 'the address of `npm start`');
   const prepared = setUp.replace('http://localhost:8080', origin);
   const values = { TOKEN: '', KEY: '', ID: '' };
@@ -108,8 +107,7 @@ t.test('every command, in the order of the README', async (t) => {
 });
 
 t.test('without SMTP_URL the command of the table shows the latest mail', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-readme-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   const api = start([join(projectRoot, 'api/main.ts')], { API_PORT: '0' }, folder);
   t.teardown(() => api.stop('SIGKILL'));
   const [, address] = await api.until(/API ready on (\S+)/);

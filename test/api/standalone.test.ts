@@ -35,6 +35,7 @@ const program = (path: string): string[] => ['api/standalone.ts', path];
 const settings = async (): Promise<Record<string, string>> => ({
   API_PORT: String(await freePort()),
   DATABASE_URL: 'file::memory:',
+  STORAGE_PATH: join(folder, 'uploads'),
 });
 
 t.test(

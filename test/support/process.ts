@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { makeFolder, removeFolder } from './temporary-folder.ts';
 
 export const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -17,6 +18,18 @@ export interface Started {
   ended(): Promise<number | null>;
 }
 
+let uploads: string | null = null;
+
+/** Instead of the default, a folder of the project: the tests leave nothing there. */
+function uploadsFolder(): string {
+  if (uploads === null) {
+    const folder = makeFolder();
+    process.once('exit', () => removeFolder(folder));
+    uploads = folder;
+  }
+  return uploads;
+}
+
 /**
  * @param args the program and its arguments, e.g. ['gateway/main.ts']; run by the Node that runs the test
  * @param env added to a minimal environment: nothing of the caller's settings leaks in
@@ -24,7 +37,12 @@ export interface Started {
 export function start(args: readonly string[], env: Record<string, string> = {}, cwd = projectRoot): Started {
   const child = spawn(process.execPath, args, {
     cwd,
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '',
+      ...(cwd === projectRoot ? { STORAGE_PATH: uploadsFolder() } : {}),
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';
