@@ -16,6 +16,7 @@ export interface GatewayParts {
   readonly config: GatewayConfig;
   readonly secrets: GatewaySecrets;
   readonly clock: Clock;
+  readonly wallClock: Clock;
   /** A fresh secret, used as salt where none is configured or kept in the store. */
   readonly newSalt: () => string;
   /** Name of this process among the replicas. */
@@ -82,6 +83,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   let untrustedToldAt = Number.NEGATIVE_INFINITY;
   const enforcement = new Enforcement(policies, salt, {
     clock,
+    wallClock: parts.wallClock,
     limiter,
     upstream,
     metrics,

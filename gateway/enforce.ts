@@ -27,6 +27,8 @@ import type { Upstream } from './proxy/upstream.ts';
 
 export interface EnforcementOptions {
   readonly clock: Clock;
+  /** For what replies say of the date, which has to follow when the machine's clock is set. */
+  readonly wallClock: Clock;
   readonly limiter: Limiter;
   readonly upstream: Upstream;
   readonly metrics: Metrics;
@@ -53,7 +55,7 @@ const AMBIGUOUS = Symbol('ambiguous');
 
 export class Enforcement {
   readonly options: EnforcementOptions;
-  readonly denials = new DenialWriter();
+  readonly denials: DenialWriter;
   readonly uploads: UploadLine;
   #table: Table;
   #set: PolicySet;
@@ -62,6 +64,7 @@ export class Enforcement {
 
   constructor(set: PolicySet, salt: string, options: EnforcementOptions) {
     this.options = options;
+    this.denials = new DenialWriter(options.wallClock);
     this.uploads = new UploadLine(options.upstream.timeoutMs);
     this.#set = set;
     this.#salt = salt;

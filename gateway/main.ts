@@ -80,6 +80,7 @@ function startHere(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     config,
     secrets,
     clock,
+    wallClock: Date.now,
     log,
     newSalt: () => randomBytes(32).toString('base64url'),
     replica: `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`,

@@ -16,10 +16,9 @@ const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', 
   { name: 'g', help: '', type: 'gauge', labels: {}, value: 3 },
 ] }));`;
 /** Which worker of this test is this one, from 1. */
-const NUMBER = `const { readFileSync, writeFileSync } = require('node:fs');
+const NUMBER = `const { existsSync, readFileSync, writeFileSync } = require('node:fs');
 const file = __filename + '.number';
-let number = 1;
-try { number = Number(readFileSync(file, 'utf8')) + 1; } catch {}
+const number = existsSync(file) ? Number(readFileSync(file, 'utf8')) + 1 : 1;
 writeFileSync(file, String(number));`;
 
 async function supervise(

@@ -55,6 +55,7 @@ export interface TestGatewayOptions {
   /** More environment, e.g. { GATEWAY_REDIS_URL: '…' }. */
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
+  readonly wallClock?: Clock;
 }
 
 export async function startTestGateway(owner: Owner, options: TestGatewayOptions): Promise<TestGateway> {
@@ -71,6 +72,7 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
     config,
     secrets,
     clock: options.clock ?? (() => performance.timeOrigin + performance.now()),
+    wallClock: options.wallClock ?? Date.now,
     newSalt: () => 'salt of the tests',
     replica: `test:${process.pid}:${Math.random()}`,
     log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) }),

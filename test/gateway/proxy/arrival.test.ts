@@ -105,6 +105,7 @@ async function startWatched(t: Test, origin: string): Promise<number> {
   const clock = (): number => performance.now();
   const enforcement = new Enforcement(loadPolicies(policyFile(), 'test.yaml'), 'salt', {
     clock,
+    wallClock: Date.now,
     limiter: new MemoryLimiter({ clock }),
     upstream,
     metrics: new Metrics(),

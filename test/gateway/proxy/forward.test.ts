@@ -488,6 +488,7 @@ async function startNarrow(
   const server = new PublicServer(
     new Enforcement(set, 'salt', {
       clock,
+      wallClock: Date.now,
       limiter: new MemoryLimiter({ clock }),
       upstream: narrow,
       metrics: new Metrics(),
