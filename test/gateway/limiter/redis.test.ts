@@ -32,7 +32,8 @@ t.test(
     const limiters = await Promise.all([1, 2, 3, 4].map(() => connected(t, redis.url)));
     const limit = 40;
     const admittedByWindow = new Map<number, number>();
-    // Ends in the middle of a window, so that the last one too had time to fill.
+    // Begins with room and ends in the middle of a window, so that the first and the last too have time to fill.
+    await windowWithRoom(1000, 500);
     const until = (Math.ceil(clock() / 1000) + 3) * 1000 + 500;
     // One charge per client, as in four processes; each client keeps five requests in flight.
     await Promise.all(
