@@ -218,7 +218,7 @@ export class RedisLimiter {
     for (const { charge, waiters } of asked) {
       const { buckets, proof } = charge;
       if (proof !== null) args.push(proof.proofKey);
-      charges.push(waiters.length, proof === null ? 0 : 1, buckets.length);
+      charges.push(waiters.length, proof === null ? buckets.length : -buckets.length);
       for (const { key, policy, onlyUnproven } of buckets) {
         args.push(key);
         let place = places.get(policy);
@@ -238,9 +238,15 @@ export class RedisLimiter {
   #answer(asked: readonly Asked[], reply: readonly number[], askedAt: Millis): void {
     const now = reply[0] ?? 0;
     let at = 1;
-    for (const { charge, waiters } of asked) {
+    // Behind the counters: the charges of which not all are admitted.
+    let cut = 1 + asked.reduce((sum, { charge }) => sum + charge.buckets.length, 0);
+    for (const [place, { charge, waiters }] of asked.entries()) {
       const { buckets, proof } = charge;
-      const admitted = reply[at++] ?? 0;
+      let admitted = waiters.length;
+      if (reply[cut] === place) {
+        admitted = reply[cut + 1] ?? 0;
+        cut += 2;
+      }
       const used: number[] = [];
       const resetMs: Millis[] = [];
       let exhausted = false;
