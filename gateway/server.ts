@@ -72,6 +72,7 @@ export class PublicServer {
         requestTimeout: REQUEST_TIMEOUT_MS,
         connectionsCheckingInterval: CHECK_INTERVAL_MS,
         keepAliveTimeout: KEEP_ALIVE_MS,
+        optimizeEmptyRequests: true,
         // A tunnel whose client has vanished says so by this alone.
         keepAlive: true,
         keepAliveInitialDelay: KEEP_ALIVE_MS,
