@@ -51,10 +51,13 @@ export function decide(spent: Spent, position: number): Decision {
 
 /** One verdict per policy: of a credential's bucket and its address's for unproven ones, the tighter speaks. */
 function addVerdict(verdicts: Verdict[], verdict: Verdict): void {
-  const twin = verdicts.findIndex(({ policy }) => policy === verdict.policy);
-  const other = verdicts[twin];
-  if (other === undefined) verdicts.push(verdict);
-  else if (tightestFirst(verdict, other) < 0) verdicts[twin] = verdict;
+  for (let i = 0; i < verdicts.length; i++) {
+    const other = verdicts[i];
+    if (other?.policy !== verdict.policy) continue;
+    if (tightestFirst(verdict, other) < 0) verdicts[i] = verdict;
+    return;
+  }
+  verdicts.push(verdict);
 }
 
 function tightestFirst(a: Verdict, b: Verdict): number {

@@ -129,19 +129,22 @@ export class Enforcement {
     const { req } = exchange;
     const identities: (Identity | null)[] = [];
     let address: Identity | null = null;
+    let isCounted = false;
     for (const identifier of cover.identifiers) {
+      let identity: Identity | null = null;
       if (identifier.kind === 'address') {
         address = this.#address(identifier, exchange, table);
-        identities.push(address);
-        continue;
+        identity = address;
+      } else {
+        const presented = presentedCredential(req.rawHeaders, identifier.sources);
+        if (presented.kind === 'ambiguous') return AMBIGUOUS;
+        if (presented.kind === 'one') identity = table.identities.of(identifier, presented.value);
       }
-      const presented = presentedCredential(req.rawHeaders, identifier.sources);
-      if (presented.kind === 'ambiguous') return AMBIGUOUS;
-      const identity = presented.kind === 'one' ? table.identities.of(identifier, presented.value) : null;
+      isCounted ||= identity !== null;
       identities.push(identity);
     }
     // No credential, no address counted: nobody to charge.
-    if (identities.every((identity) => identity === null)) return null;
+    if (!isCounted) return null;
     return chargeFor(cover, identities, address ?? this.#address(ANY_ADDRESS, exchange, table), now);
   }
 

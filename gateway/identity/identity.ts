@@ -21,7 +21,8 @@ export class Identity implements Proof {
   provenUntil: Millis = 0;
   /** Few each, as one caller uses few routes: lists cost a fraction of maps, and there are tens of thousands of us. */
   readonly #buckets: Bucket[] = [];
-  readonly #charges: RememberedCharge[] = [];
+  /** The head of a list: with one caller after another, each object on the way is one that no cache holds. */
+  #charges: RememberedCharge | null = null;
 
   constructor(digest: string) {
     this.digest = digest;
@@ -42,15 +43,21 @@ export class Identity implements Proof {
   }
 
   /** The charge last used for these policies. */
-  remembered(cover: Cover): RememberedCharge | undefined {
-    for (const charge of this.#charges) if (charge.cover === cover) return charge;
-    return undefined;
+  remembered(cover: Cover): RememberedCharge | null {
+    let charge = this.#charges;
+    while (charge !== null && charge.cover !== cover) charge = charge.next;
+    return charge;
   }
 
+  /** In place of the one for the same policies, if any. */
   remember(charge: RememberedCharge): void {
-    const at = this.#charges.findIndex(({ cover }) => cover === charge.cover);
-    if (at < 0) this.#charges.push(charge);
-    else this.#charges[at] = charge;
+    charge.next = this.#charges;
+    this.#charges = charge;
+    for (let before = charge; before.next !== null; before = before.next) {
+      if (before.next.cover !== charge.cover) continue;
+      before.next = before.next.next;
+      return;
+    }
   }
 
   #bucket(policy: Policy, onlyUnproven: boolean): Bucket {
@@ -68,11 +75,32 @@ export class Identity implements Proof {
   }
 }
 
-interface RememberedCharge {
+/** A charge, and what it follows from. */
+class RememberedCharge extends Charge {
   readonly cover: Cover;
-  readonly charge: Charge;
-  readonly identities: readonly (Identity | null)[];
+  /** null where its owner is the only one who can count. */
+  readonly identities: readonly (Identity | null)[] | null;
   readonly address: Identity;
+  next: RememberedCharge | null = null;
+
+  constructor(
+    cover: Cover,
+    identities: readonly (Identity | null)[],
+    address: Identity,
+    proof: Identity | null,
+  ) {
+    super(bucketsOf(cover, identities, address, proof), proof);
+    this.cover = cover;
+    this.identities = cover.identifiers.length > 1 ? [...identities] : null;
+    this.address = address;
+  }
+
+  isFor(identities: readonly (Identity | null)[], address: Identity, proof: Identity | null): boolean {
+    if (this.proof !== proof || (proof !== null && this.address !== address)) return false;
+    if (this.identities === null) return true;
+    for (let i = 0; i < identities.length; i++) if (this.identities[i] !== identities[i]) return false;
+    return true;
+  }
 }
 
 export class Identities {
@@ -121,26 +149,15 @@ export function chargeFor(
   address: Identity,
   now: Millis,
 ): Charge | null {
-  const owner = identities.find((identity) => identity !== null);
-  if (owner === null || owner === undefined) return null;
+  let owner: Identity | null = null;
+  for (let i = 0; i < identities.length && owner === null; i++) owner = identities[i] ?? null;
+  if (owner === null) return null;
   const proof = unproven(cover, identities, now);
   const remembered = owner.remembered(cover);
-  if (
-    remembered !== undefined &&
-    remembered.address === address &&
-    remembered.charge.proof === proof &&
-    isSame(remembered.identities, identities)
-  ) {
-    return remembered.charge;
-  }
-  const charge = buildCharge(cover, identities, address, proof);
-  owner.remember({ cover, charge, identities: [...identities], address });
+  if (remembered?.isFor(identities, address, proof) === true) return remembered;
+  const charge = new RememberedCharge(cover, identities, address, proof);
+  owner.remember(charge);
   return charge;
-}
-
-function isSame(a: readonly (Identity | null)[], b: readonly (Identity | null)[]): boolean {
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
 
 /** The first credential among the identities that has not worked yet. */
@@ -153,12 +170,12 @@ function unproven(cover: Cover, identities: readonly (Identity | null)[], now: M
   return null;
 }
 
-function buildCharge(
+function bucketsOf(
   cover: Cover,
   identities: readonly (Identity | null)[],
   address: Identity,
   proof: Identity | null,
-): Charge {
+): Bucket[] {
   const buckets: Bucket[] = [];
   for (const counter of cover.counters) {
     const identity = identities[cover.identifiers.indexOf(counter.identifier)];
@@ -166,5 +183,5 @@ function buildCharge(
     buckets.push(identity.bucket(counter));
     if (proof === identity) buckets.push(address.unprovenBucket(counter));
   }
-  return new Charge(buckets, proof);
+  return buckets;
 }

@@ -42,8 +42,11 @@ export class Charge {
   readonly buckets: readonly Bucket[];
   /** The credential that is still unproven here; null when none is presented or it is proven. */
   readonly proof: Proof | null;
-  /** Who waits for the next answer. null rather than empty: charges live long, and an array of their own would be moved to the old generation with each request. */
-  waiters: Waiter[] | null = null;
+  /**
+   * Where it stands among those about to ask, if it does. A number, not the list of who waits: charges live long, and
+   * each pointer from an old object to a young one is work for the garbage collector.
+   */
+  place = 0;
   /** What remains of this charge while the store is away; filled by the outage rule. */
   local: Charge | null = null;
 

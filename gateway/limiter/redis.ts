@@ -35,9 +35,10 @@ export interface RedisLimiterOptions {
   readonly onSuccess: () => void;
 }
 
+/** A charge, and all who wait for it. */
 export interface Asked {
   readonly charge: Charge;
-  readonly waiters: readonly Waiter[];
+  readonly waiters: Waiter[];
 }
 
 interface Scripts {
@@ -72,7 +73,7 @@ export class RedisLimiter {
   readonly #options: RedisLimiterOptions;
   readonly #redis: Redis;
   readonly #scripts: Scripts;
-  #pending: Charge[] = [];
+  #pending: Asked[] = [];
   /** Why the connection is down, for the log; null until something goes wrong. */
   #lastError: Error | null = null;
 
@@ -116,12 +117,14 @@ export class RedisLimiter {
       this.#options.onFailure([{ charge, waiters: [waiter] }], 'disconnected', this.#whyDown());
       return;
     }
-    if (charge.waiters !== null) {
-      charge.waiters.push(waiter);
+    const pending = this.#pending;
+    const asked = pending[charge.place];
+    if (asked?.charge === charge) {
+      asked.waiters.push(waiter);
       return;
     }
-    charge.waiters = [waiter];
-    if (this.#pending.push(charge) === 1) setImmediate(() => this.#flush());
+    charge.place = pending.length;
+    if (pending.push({ charge, waiters: [waiter] }) === 1) setImmediate(() => this.#flush());
   }
 
   prove(proof: Proof): void {
@@ -162,20 +165,20 @@ export class RedisLimiter {
   }
 
   #flush(): void {
-    const charges = this.#pending;
+    const pending = this.#pending;
     this.#pending = [];
     let asked: Asked[] = [];
     let keys = 0;
-    for (const charge of charges) {
-      const need = charge.buckets.length + (charge.proof === null ? 0 : 1);
+    for (const one of pending) {
+      const { buckets, proof } = one.charge;
+      const need = buckets.length + (proof === null ? 0 : 1);
       if (keys > 0 && keys + need > KEYS_PER_SCRIPT_MAX) {
         this.#ask(asked);
         asked = [];
         keys = 0;
       }
       keys += need;
-      asked.push({ charge, waiters: charge.waiters ?? [] });
-      charge.waiters = null;
+      asked.push(one);
     }
     this.#ask(asked);
   }

@@ -151,6 +151,9 @@ t.test('a charge is remembered while nothing that it depends on changes', async 
   const proven = chargeFor(cover, [key], home, 999);
   t.match(proven, { proof: null, buckets: { length: 1 } }, 'proven: another charge');
   t.equal(chargeFor(cover, [key], home, 999), proven);
+  t.equal(chargeFor(cover, [key], away, 999), proven, 'from wherever it comes');
+  t.not(chargeFor(other, [key], home, 999), proven, 'for these policies only');
+  t.equal(chargeFor(cover, [key], home, 999), proven, 'beside those for others');
   t.match(
     chargeFor(cover, [key], home, 1000),
     { proof: key, buckets: { length: 2 } },
