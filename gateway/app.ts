@@ -79,7 +79,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     if (secrets.identitySecret === null) salt = shared;
   }
 
-  const upstream = new Upstream({ origin: config.upstream, timeoutMs: config.upstreamTimeoutMs });
+  const upstream = new Upstream({
+    origin: config.upstream,
+    timeoutMs: config.upstreamTimeoutMs,
+    clock,
+  });
   let untrustedToldAt = Number.NEGATIVE_INFINITY;
   const enforcement = new Enforcement(policies, salt, {
     clock,

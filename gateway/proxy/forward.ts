@@ -2,15 +2,17 @@
  * One request on its way to the upstream and back: undici's side of it is upstream.ts.
  *
  * An exchange is one object that is its own undici handler, so no closure is made per request. Bodies stream both ways
- * with backpressure. A reply that arrives whole in one read, the usual API case, leaves in one write together with the
- * others of that turn of the event loop; a reply that does not is flushed at once, so events and long polls are not
- * delayed (PERFORMANCE.md, "The data plane, step by step").
+ * with backpressure. Replies go out at the end of the turn of the event loop in which they began, one after the other: one
+ * that is whole by then, the usual API case, in one write, any other at once as far as it has come, so events and long
+ * polls are not delayed (PERFORMANCE.md, "The data plane, step by step").
  */
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type Dispatcher, errors } from 'undici';
+import { type Client, type Dispatcher, errors } from 'undici';
+import type { Millis } from '#gateway/clock.ts';
 import type { ErrorCode } from '#gateway/errors.ts';
 import { ownReply, sendOwn } from '#gateway/reply.ts';
+import type { Due } from './deadlines.ts';
 import { drain } from './drain.ts';
 import { type RequestOrigin, upstreamHeaders } from './request-headers.ts';
 import { clientHeaders } from './response-headers.ts';
@@ -52,14 +54,15 @@ export class Forward implements Exchange {
   status = 0;
   /** Nothing more will be written: replied, or the client is gone. */
   done = false;
+  /** The links of `upstream.deadlines`. An upload's time begins when it is over, by undici's headersTimeout. */
+  dueAt: Millis = 0;
+  earlier: Due | null = null;
+  later: Due | null = null;
 
   #controller: Dispatcher.DispatchController | null = null;
   #request: Dispatcher.DispatchOptions | null = null;
   #retryable = false;
-  /** Holds one of the upstream's connections. */
-  #entered = false;
-  /** Until when the reply must have begun; an upload's time begins when it is over, by undici's headersTimeout. */
-  #deadline: NodeJS.Timeout | null = null;
+  #connection: Client | null = null;
   /** Set while the client does not read. */
   #stalled: NodeJS.Timeout | null = null;
   #head: string[] | null = null;
@@ -69,7 +72,8 @@ export class Forward implements Exchange {
   /** What came of the body before anything was written. */
   #part: Buffer | null = null;
   #streaming = false;
-  #finishing = false;
+  /** The whole reply is there. */
+  #ended = false;
 
   constructor(req: IncomingMessage, res: ExchangeResponse, upstream: Upstream) {
     this.req = req;
@@ -110,8 +114,8 @@ export class Forward implements Exchange {
     if (protocol !== null) request.upgrade = protocol;
     this.#request = request;
     // undici's own timers are up to a second late, and begin with the connection.
-    this.#deadline = setTimeout(giveUp, upstream.timeoutMs, this);
-    if (upstream.enter(this)) this.dispatch();
+    upstream.deadlines.add(this);
+    upstream.enter(this);
   }
 
   /** The protocol that the client wants to switch to, if any. */
@@ -158,24 +162,19 @@ export class Forward implements Exchange {
   }
 
   /** A connection is free. Errors, undici's objections to the request included, come to onResponseError. */
-  dispatch(): void {
+  dispatch(connection: Client): void {
     if (this.#request === null) return;
-    this.#entered = true;
-    this.upstream.dispatch(this.#request, this);
+    this.#connection = connection;
+    connection.dispatch(this.#request, this);
   }
 
   /** The upstream has no more to say to this request: its connection serves the next one. */
   protected leaveUpstream(): void {
-    this.#clearDeadline();
-    if (!this.#entered) return;
-    this.#entered = false;
-    this.upstream.release();
-  }
-
-  #clearDeadline(): void {
-    if (this.#deadline === null) return;
-    clearTimeout(this.#deadline);
-    this.#deadline = null;
+    this.upstream.deadlines.delete(this);
+    const connection = this.#connection;
+    if (connection === null) return;
+    this.#connection = null;
+    this.upstream.release(connection);
   }
 
   giveUp(): void {
@@ -193,7 +192,7 @@ export class Forward implements Exchange {
     if (this.done) throw ABORTED;
     this.#controller = controller;
     const body = this.#request?.body ?? null;
-    if (body !== null && !Buffer.isBuffer(body)) this.#clearDeadline();
+    if (body !== null && !Buffer.isBuffer(body)) this.upstream.deadlines.delete(this);
   }
 
   onResponseStart(
@@ -204,7 +203,7 @@ export class Forward implements Exchange {
   ): void {
     // Interim replies (103 Early Hints) end here.
     if (statusCode < 200) return;
-    this.#clearDeadline();
+    this.upstream.deadlines.delete(this);
     this.status = statusCode;
     this.onReply(statusCode);
     this.#statusText = statusText !== undefined && REASON_PHRASE.test(statusText) ? statusText : '';
@@ -214,14 +213,18 @@ export class Forward implements Exchange {
     this.#head = headers;
     this.#hasContentLength = hasContentLength;
     this.#hasDate = hasDate;
-    process.nextTick(writeHeadIfStreaming, this);
+    this.upstream.begin(this);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.done) return;
     if (!this.#streaming) {
-      this.#part = this.#part === null ? chunk : Buffer.concat([this.#part, chunk]);
-      return;
+      const part = this.#part;
+      if (part === null || part.length + chunk.length <= ONE_WRITE_BYTES) {
+        this.#part = part === null ? chunk : Buffer.concat([part, chunk]);
+        return;
+      }
+      this.#startStreaming();
     }
     this.#write(chunk, controller);
   }
@@ -248,15 +251,16 @@ export class Forward implements Exchange {
       drain(this.req);
       return;
     }
-    this.#finishing = true;
-    this.upstream.finish(this);
+    this.#ended = true;
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    if (!this.done && this.#retryable && this.#head === null && isStaleConnection(error)) {
+    const connection = this.#connection;
+    const isRetryable = this.#retryable && this.#head === null && isStaleConnection(error);
+    if (!this.done && isRetryable && connection !== null) {
       this.#retryable = false;
       this.#controller = null;
-      this.dispatch();
+      this.dispatch(connection);
       return;
     }
     this.leaveUpstream();
@@ -289,8 +293,13 @@ export class Forward implements Exchange {
     else res.destroy();
   }
 
-  /** Head and body in one write, together with the other replies of this turn. */
-  writeWhole(): void {
+  /** Whole replies in one write. From here on the others stream. */
+  writeReply(): void {
+    if (this.#ended) this.#writeWhole();
+    else this.#startStreaming();
+  }
+
+  #writeWhole(): void {
     const head = this.#head;
     if (this.done || head === null) return;
     this.done = true;
@@ -310,10 +319,9 @@ export class Forward implements Exchange {
     drain(this.req);
   }
 
-  /** The reply did not end within the read that brought its head: from here on it streams. */
-  startStreaming(): void {
+  #startStreaming(): void {
     const head = this.#head;
-    if (this.done || this.#streaming || this.#finishing || head === null) return;
+    if (this.done || this.#streaming || head === null) return;
     this.#streaming = true;
     const { res } = this;
     res.on('drain', onClientDrain);
@@ -345,16 +353,8 @@ export class Forward implements Exchange {
       return;
     }
     this.upstream.leave(this);
-    this.#clearDeadline();
+    this.upstream.deadlines.delete(this);
   }
-}
-
-function giveUp(exchange: Forward): void {
-  exchange.giveUp();
-}
-
-function writeHeadIfStreaming(exchange: Forward): void {
-  exchange.startStreaming();
 }
 
 /** What may stand behind a status; undici reads it as UTF-8, so other encodings come with characters that may not. */

@@ -1,17 +1,18 @@
 /**
- * The upstream's connections, and the line before them: with forward.ts and upgrade.ts all that knows undici. What is
- * finished within one turn of the event loop is written together.
+ * The upstream's connections, and the line before them: with forward.ts and upgrade.ts all that knows undici. Replies
+ * that begin within one turn of the event loop are written together.
  */
 import { isIP } from 'node:net';
-import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
-import type { Millis } from '#gateway/clock.ts';
+import { buildConnector, Client, type Dispatcher, errors } from 'undici';
+import type { Clock, Millis } from '#gateway/clock.ts';
+import { Deadlines, type Due } from './deadlines.ts';
 
 /** One request, as the line sees it. */
-export interface Exchange extends Dispatcher.DispatchHandler {
-  /** Its turn has come: it holds a connection until it calls `release`. */
-  dispatch(): void;
-  /** The reply is whole; it goes out with the others of this turn. */
-  writeWhole(): void;
+export interface Exchange extends Dispatcher.DispatchHandler, Due {
+  /** Its turn has come: the connection is its own until it calls `release`. */
+  dispatch(connection: Client): void;
+  /** The turn in which its reply began is over: what is there of it goes out, together with the others. */
+  writeReply(): void;
 }
 
 export interface UpstreamOptions {
@@ -19,6 +20,7 @@ export interface UpstreamOptions {
   readonly origin: string;
   /** Until the head of the reply is there, the wait for a free connection included. */
   readonly timeoutMs: Millis;
+  readonly clock: Clock;
   /** Requests in flight at once; the others wait in line. */
   readonly connections?: number;
   /** Requests that may wait in line; more are refused. */
@@ -42,7 +44,8 @@ const WAITING_MAX = 10_000;
 
 /**
  * The upstream's connections, and what all exchanges share. Who finds no connection free waits here rather than in
- * undici, whose queue cannot be left: abandoned requests would pile up there.
+ * undici's pool: its queue cannot be left, so abandoned requests would pile up there, and it looks through its
+ * connections for each request.
  */
 export class Upstream {
   readonly timeoutMs: Millis;
@@ -51,20 +54,25 @@ export class Upstream {
   timeouts = 0;
   /** Told to every reply: we are shutting down, open no further request on this connection. */
   draining = false;
-  readonly #pool: Pool;
-  readonly #connections: number;
+  /** Of the exchanges whose reply has not begun. */
+  readonly deadlines: Deadlines;
+  readonly #connect: () => Client;
+  readonly #connectionsMax: number;
   readonly #waitingMax: number;
   /** Name in the certificate. undici would take it from the Host header, which is the client's to choose. */
   readonly servername: string;
-  #busy = 0;
+  readonly #connections: Client[] = [];
+  /** The last one used is the next one used: it is warm, and those that are not needed time out. */
+  readonly #idle: Client[] = [];
   /** In order of arrival. */
   readonly #waiting = new Set<Exchange>();
-  #finished: Exchange[] = [];
+  #begun: Exchange[] = [];
 
   constructor(options: UpstreamOptions) {
     this.timeoutMs = options.timeoutMs;
+    this.deadlines = new Deadlines(options.timeoutMs, options.clock);
     this.idleMs = options.idleMs ?? IDLE_MS;
-    this.#connections = options.connections ?? CONNECTIONS;
+    this.#connectionsMax = options.connections ?? CONNECTIONS;
     this.#waitingMax = options.waitingMax ?? WAITING_MAX;
     this.servername = new URL(options.origin).hostname.replace(/^\[|\]$/g, '');
     const connect = buildConnector({
@@ -72,8 +80,7 @@ export class Upstream {
       // Replies are read as HTTP/1.1 has them: raw headers, 101, connections to count.
       allowH2: false,
     });
-    this.#pool = new Pool(options.origin, {
-      connections: this.#connections,
+    const clientOptions: Client.Options = {
       pipelining: 1,
       allowH2: false,
       connect: (target, callback) => {
@@ -83,21 +90,24 @@ export class Upstream {
       },
       headersTimeout: options.timeoutMs,
       bodyTimeout: this.idleMs,
-    });
+    };
+    this.#connect = () => new Client(options.origin, clientOptions);
   }
 
   get saturated(): boolean {
     return this.#waiting.size >= this.#waitingMax;
   }
 
-  /** Takes a connection for the exchange, now or when its turn comes. @returns whether it was now */
-  enter(exchange: Exchange): boolean {
-    if (this.#busy >= this.#connections) {
-      this.#waiting.add(exchange);
-      return false;
-    }
-    this.#busy++;
-    return true;
+  /** Gives the exchange a connection, now or when its turn comes. */
+  enter(exchange: Exchange): void {
+    const idle = this.#idle.pop();
+    if (idle !== undefined) {
+      exchange.dispatch(idle);
+    } else if (this.#connections.length < this.#connectionsMax) {
+      const connection = this.#connect();
+      this.#connections.push(connection);
+      exchange.dispatch(connection);
+    } else this.#waiting.add(exchange);
   }
 
   /** Gives up waiting. */
@@ -106,21 +116,18 @@ export class Upstream {
   }
 
   /** Gives the connection back. */
-  release(): void {
+  release(connection: Client): void {
     for (const next of this.#waiting) {
       this.#waiting.delete(next);
-      next.dispatch();
+      next.dispatch(connection);
       return;
     }
-    this.#busy--;
+    this.#idle.push(connection);
   }
 
-  dispatch(request: Dispatcher.DispatchOptions, exchange: Exchange): void {
-    this.#pool.dispatch(request, exchange);
-  }
-
-  finish(exchange: Exchange): void {
-    if (this.#finished.push(exchange) === 1) setImmediate(() => this.#flush());
+  /** A reply has begun. */
+  begin(exchange: Exchange): void {
+    if (this.#begun.push(exchange) === 1) setImmediate(() => this.#flush());
   }
 
   stats(): UpstreamStats {
@@ -128,13 +135,13 @@ export class Upstream {
   }
 
   async close(): Promise<void> {
-    await this.#pool.destroy();
+    await Promise.all(this.#connections.map((connection) => connection.destroy()));
   }
 
   #flush(): void {
-    const finished = this.#finished;
-    this.#finished = [];
-    for (const exchange of finished) exchange.writeWhole();
+    const begun = this.#begun;
+    this.#begun = [];
+    for (const exchange of begun) exchange.writeReply();
   }
 }
 

@@ -101,8 +101,8 @@ t.test('the line of uploads: in order, not for ever, and left with the client', 
 });
 
 async function startWatched(t: Test, origin: string): Promise<number> {
-  const upstream = new Upstream({ origin, timeoutMs: 20_000 });
   const clock = (): number => performance.now();
+  const upstream = new Upstream({ origin, timeoutMs: 20_000, clock });
   const enforcement = new Enforcement(loadPolicies(policyFile(), 'test.yaml'), 'salt', {
     clock,
     wallClock: Date.now,

@@ -482,9 +482,9 @@ async function startNarrow(
   upstream: { readonly origin: string },
   more: Partial<UpstreamOptions> = {},
 ): Promise<{ port: number; upstream: Upstream }> {
-  const narrow = new Upstream({ origin: upstream.origin, timeoutMs: 500, connections: 4, ...more });
-  const set = loadPolicies(policyFile(), 'test.yaml');
   const clock = (): number => performance.now();
+  const narrow = new Upstream({ origin: upstream.origin, timeoutMs: 500, clock, connections: 4, ...more });
+  const set = loadPolicies(policyFile(), 'test.yaml');
   const server = new PublicServer(
     new Enforcement(set, 'salt', {
       clock,
