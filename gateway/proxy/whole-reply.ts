@@ -10,29 +10,40 @@ import type { Millis } from '#gateway/clock.ts';
 export const KEEP_ALIVE_MS: Millis = 65_000;
 const HEAD_END = `Connection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_MS / 1000}\r\n\r\n`;
 
-/** What node:http's `end` sends together with the body, and makes itself where it is missing. */
-interface WithHead {
+/** What node:http's `end` makes and sends where it is missing. */
+interface Started {
   _header: string;
+  _headerSent: boolean;
 }
 
-/** False where only node:http knows what to do: a connection that closes, HTTP/1.0, HEAD, a reply that has begun. */
+/**
+ * False where only node:http knows what to do: a connection that closes, HTTP/1.0, HEAD, a reply that has begun, or whose
+ * turn on its connection has not come.
+ */
 export function canWriteWhole(req: IncomingMessage, res: ServerResponse): boolean {
   return (
     res.shouldKeepAlive &&
     req.httpVersionMinor === 1 &&
     req.method !== 'HEAD' &&
     !res.headersSent &&
-    !res.destroyed
+    !res.destroyed &&
+    res.socket !== null
   );
 }
 
 /**
+ * Straight to the socket: `end` with a body corks it, and hands over two pieces where one is enough (0.97 of a denial). What
+ * the client does not take at once, `end` waits for.
+ *
  * @param head status line and fields, each with its line end; Date and Content-Length are among them
  * @param body one code unit a byte
  */
 export function writeWhole(res: ServerResponse, head: string, body: string): void {
-  (res as unknown as WithHead)._header = head + HEAD_END;
-  res.end(body, 'latin1');
+  const started = res as unknown as Started;
+  started._header = head + HEAD_END;
+  started._headerSent = true;
+  res.socket?.write(started._header + body, 'latin1');
+  res.end();
 }
 
 /** @param fields names and values in turn @returns the status line and them, each with its line end */

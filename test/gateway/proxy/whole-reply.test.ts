@@ -1,6 +1,8 @@
 /** Replies in one write, past node:http's own way of writing: nobody must be able to tell the two ways apart. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { canWriteWhole, headText, KEEP_ALIVE_MS, writeWhole } from '#gateway/proxy/whole-reply.ts';
 import { sendRaw } from '#test/support/raw.ts';
@@ -41,6 +43,41 @@ t.test('byte for byte what node:http writes, one reply after the other', async (
   }
   t.equal(replies[0], replies[1]);
   t.match(replies[0], /Keep-Alive: timeout=65\r\n\r\ncaf\xe9$/);
+});
+
+t.test('a client that does not read holds up its own replies, and gets them all in the end', async (t) => {
+  const body = 'x'.repeat(16_000);
+  const requests = 2000;
+  let replied = 0;
+  let backlog = 0;
+  const port = await serve(t, (req, res) => {
+    const reply = (): void => {
+      replied++;
+      backlog = Math.max(backlog, res.socket?.writableLength ?? 0);
+      writeWhole(res, headText(200, 'OK', ['Content-Length', String(body.length)]), body);
+    };
+    // As the gateway does: not before its turn.
+    if (canWriteWhole(req, res)) reply();
+    else res.once('socket', reply);
+  });
+  const client = connect(port, '127.0.0.1').pause();
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(requests));
+  let before = -1;
+  while (replied > before) {
+    before = replied;
+    await sleep(200);
+  }
+  t.ok(replied < requests, `the rest waits (${replied} of ${requests} replied)`);
+  t.equal(backlog, 0, 'nothing piles up before a reply');
+  let received = 0;
+  client.on('data', (chunk: Buffer) => {
+    received += chunk.length;
+  });
+  client.resume();
+  while (replied < requests) await once(client, 'data');
+  client.end();
+  await once(client, 'end');
+  t.ok(received > requests * body.length, 'every one arrives');
 });
 
 t.test('a reply that ends its connection, and one without a body, is left to node:http', async (t) => {
