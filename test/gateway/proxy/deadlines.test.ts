@@ -1,0 +1,82 @@
+/** Deadlines of real time: nobody is given up early, nobody who has left, and everybody else in order. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { Deadlines, type Due } from '#gateway/proxy/deadlines.ts';
+
+const TIMEOUT_MS = 60;
+const clock = (): number => performance.now();
+
+function start(): {
+  deadlines: Deadlines;
+  add(name: string): Due;
+  gaveUp: { name: string; afterMs: number }[];
+} {
+  const deadlines = new Deadlines(TIMEOUT_MS, clock);
+  const gaveUp: { name: string; afterMs: number }[] = [];
+  const add = (name: string): Due => {
+    const since = clock();
+    const one: Due = {
+      dueAt: 0,
+      earlier: null,
+      later: null,
+      giveUp: () => gaveUp.push({ name, afterMs: clock() - since }),
+    };
+    deadlines.add(one);
+    return one;
+  };
+  return { deadlines, add, gaveUp };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await sleep(5);
+}
+
+t.test('in order of arrival, and not before their time', async (t) => {
+  const { add, gaveUp } = start();
+  for (const name of ['a', 'b']) add(name);
+  await sleep(TIMEOUT_MS / 2);
+  add('c');
+  await until(() => gaveUp.length === 3);
+  t.strictSame(
+    gaveUp.map(({ name }) => name),
+    ['a', 'b', 'c'],
+  );
+  for (const { name, afterMs } of gaveUp) t.ok(afterMs >= TIMEOUT_MS, `${name} after ${afterMs} ms`);
+});
+
+t.test('whoever leaves, from wherever in the list, is not given up', async (t) => {
+  const { deadlines, add, gaveUp } = start();
+  const [first, , middle, , last] = ['a', 'b', 'c', 'd', 'e'].map(add);
+  for (const one of [middle, first, last]) if (one !== undefined) deadlines.delete(one);
+  // Twice is once.
+  if (middle !== undefined) deadlines.delete(middle);
+  await until(() => gaveUp.length === 2);
+  await sleep(TIMEOUT_MS);
+  t.strictSame(
+    gaveUp.map(({ name }) => name),
+    ['b', 'd'],
+  );
+});
+
+t.test('an empty list begins anew, also from within', async (t) => {
+  const { deadlines, add, gaveUp } = start();
+  deadlines.delete(add('a'));
+  // The timer of the first one finds nobody, or somebody who is not due.
+  await sleep(TIMEOUT_MS * 0.75);
+  const again: Due = {
+    dueAt: 0,
+    earlier: null,
+    later: null,
+    giveUp: () => {
+      gaveUp.push({ name: 'b', afterMs: 0 });
+      add('c');
+    },
+  };
+  deadlines.add(again);
+  await until(() => gaveUp.length === 2);
+  t.strictSame(
+    gaveUp.map(({ name }) => name),
+    ['b', 'c'],
+  );
+  t.ok((gaveUp[1]?.afterMs ?? 0) >= TIMEOUT_MS);
+});
