@@ -12,7 +12,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { viaAutocannon } from './load/autocannon.ts';
 import { wrk } from './load/wrk.ts';
-import { measure, notTheJob, type Slice, type Subject } from './measure.ts';
+import { measure, notTheJob, type Slice, type Subject, WARM_SECONDS } from './measure.ts';
 import { freePort, Processes } from './processes.ts';
 import { rounded } from './report/text.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
@@ -23,7 +23,6 @@ import { startUpstream } from './targets/upstream.ts';
 import { BENCH, find, NODE, ROOT } from './tools.ts';
 
 const DEFAULT_SCENARIOS = 'hot,keys-20k,denied,post-1k,uncovered';
-const WARM_SECONDS = 3;
 
 interface Version {
   readonly name: string;

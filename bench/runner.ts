@@ -6,7 +6,7 @@
 import { viaAutocannon } from './load/autocannon.ts';
 import { paced } from './load/paced.ts';
 import { wrk } from './load/wrk.ts';
-import { measure, notTheJob, type Slice, type Subject } from './measure.ts';
+import { measure, notTheJob, type Slice, type Subject, WARM_SECONDS } from './measure.ts';
 import type { BenchOptions } from './options.ts';
 import { usageOf } from './proc.ts';
 import { freePort, type Processes } from './processes.ts';
@@ -37,8 +37,6 @@ interface Running {
   readonly subject: Subject;
 }
 
-/** What runs on Node costs twice as much in its first second as in its fifth, and settles then. */
-const WARM_SECONDS = 6;
 /** So many keys a second are made known before anything is measured. */
 const WARM_KEYS_PER_SECOND = 10_000;
 const BREATH_MS = 100;
