@@ -15,6 +15,7 @@ COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json policies.yaml ./
 COPY gateway ./gateway
 COPY api ./api
+COPY shared ./shared
 RUN mkdir data && chown node:node data
 VOLUME /app/data
 USER node

@@ -15,15 +15,9 @@ import {
   type StorageLocation,
   storageVariables,
 } from '#api/storage/location.ts';
-import type { Seconds } from '#gateway/clock.ts';
-import { type ProxyTrust, parseTrustedProxies } from '#gateway/identity/client-ip.ts';
-
-export interface Variable {
-  readonly name: string;
-  /** What applies when the variable is unset or blank; '' stands for "nothing". */
-  readonly default: string;
-  readonly meaning: string;
-}
+import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
+import type { Seconds } from '#shared/clock.ts';
+import { type Environment, readSettings, type Variable } from '#shared/configuration.ts';
 
 /** Every variable the API reads, in the order in which the README shows them. */
 export const variables = [
@@ -110,8 +104,6 @@ export const variables = [
   },
 ] as const satisfies readonly Variable[];
 
-type Name = (typeof variables)[number]['name'];
-
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -167,83 +159,54 @@ export interface Secrets {
   readonly bootstrapPassword: string | null;
 }
 
-/** Every mistake of the environment at once. */
-export class ConfigError extends Error {
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(problems.join('; '));
-    this.name = 'ConfigError';
-    this.problems = problems;
-  }
-}
-
 /**
  * @param env usually process.env; blank values count as unset
  * @param cwd what relative paths are relative to
  * @throws ConfigError with one sentence per mistake
  */
 export function readConfig(
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   cwd: string,
 ): { readonly config: Config; readonly secrets: Secrets } {
-  const problems: string[] = [];
-  const text = (name: Name): string => {
-    const given = env[name]?.trim() ?? '';
-    return given === '' ? (variables.find((variable) => variable.name === name)?.default ?? '') : given;
-  };
-  /** Runs a parser; a refusal becomes a problem that names the variable. */
-  const parse = <T>(name: Name, fallback: T, parser: (value: string) => T): T => {
-    try {
-      return parser(text(name));
-    } catch (error) {
-      problems.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
-      return fallback;
-    }
-  };
-
-  const config: Config = {
-    port: parse('API_PORT', 0, parsePort),
-    host: parse('API_HOST', '', parseHost),
-    trustedProxies: parse('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
-    database: parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
-      parseDatabaseUrl(value, cwd),
-    ),
-    publicUrl: parse('PUBLIC_URL', '', parsePublicUrl),
-    logLevel: parse<LogLevel>('LOG_LEVEL', 'info', parseLogLevel),
-    isRateLimitingDisabled: parse('RATE_LIMITING_DISABLED', false, parseSwitch),
-    isAuditLogEnabled: parse('AUDIT_LOG_ENABLED', false, parseSwitch),
-    sessionMaxAgeSeconds: parse('SESSION_MAX_AGE', 0, parseSessionMaxAge),
-    mailFrom: parse('MAIL_FROM', { name: '', address: '' }, parseMailFrom),
-    webhooks: {
-      allowedTargets: parse('WEBHOOK_ALLOWED_TARGETS', { hosts: [], networks: [] }, parseAllowedTargets),
-      attemptsMax: parse('WEBHOOK_ATTEMPTS', 1, parseAttempts),
-      allowsInternalTargets: parse('DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS', false, parseSwitch),
-    },
-    storage: readStorageLocation(parse, cwd),
-    bootstrap: {
-      workspaceId: parse('BOOTSTRAP_WORKSPACE_ID', null, parseWorkspaceId),
-      email: parse('BOOTSTRAP_EMAIL', '', parseEmail),
-    },
-  };
-  const secrets: Secrets = {
-    redisUrl: parse('REDIS_URL', null, parseRedisUrl),
-    smtpUrl: parse('SMTP_URL', null, parseSmtpUrl),
-    s3: readS3Credentials(parse),
-    recaptcha: readRecaptchaKeys(parse),
-    bootstrapApiKey: parse('BOOTSTRAP_API_KEY', null, parseApiKey),
-    bootstrapPassword: parse('BOOTSTRAP_PASSWORD', null, parsePassword),
-  };
-  if (problems.length > 0) throw new ConfigError(problems);
-  return { config, secrets };
-}
-
-function parsePort(value: string): number {
-  const port = Number(value);
-  if (!/^\d{1,5}$/.test(value) || port > 65_535) {
-    throw new Error(`"${value}" is not a port; give a whole number from 0 to 65535`);
-  }
-  return port;
+  return readSettings(variables, env, (read) => {
+    const config: Config = {
+      port: read.integer('API_PORT', 0, 65_535),
+      host: read.parse('API_HOST', '', parseHost),
+      trustedProxies: read.parse('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
+      database: read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
+        parseDatabaseUrl(value, cwd),
+      ),
+      publicUrl: read.parse('PUBLIC_URL', '', parsePublicUrl),
+      logLevel: read.choice('LOG_LEVEL', logLevels),
+      isRateLimitingDisabled: read.flag('RATE_LIMITING_DISABLED'),
+      isAuditLogEnabled: read.flag('AUDIT_LOG_ENABLED'),
+      sessionMaxAgeSeconds: read.integer('SESSION_MAX_AGE', SESSION_SECONDS_MIN, SESSION_SECONDS_MAX),
+      mailFrom: read.parse('MAIL_FROM', { name: '', address: '' }, parseMailFrom),
+      webhooks: {
+        allowedTargets: read.parse(
+          'WEBHOOK_ALLOWED_TARGETS',
+          { hosts: [], networks: [] },
+          parseAllowedTargets,
+        ),
+        attemptsMax: read.integer('WEBHOOK_ATTEMPTS', 1, WEBHOOK_ATTEMPTS_MAX),
+        allowsInternalTargets: read.flag('DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS'),
+      },
+      storage: readStorageLocation(read.parse, cwd),
+      bootstrap: {
+        workspaceId: read.parse('BOOTSTRAP_WORKSPACE_ID', null, parseWorkspaceId),
+        email: read.parse('BOOTSTRAP_EMAIL', '', parseEmail),
+      },
+    };
+    const secrets: Secrets = {
+      redisUrl: read.parse('REDIS_URL', null, parseRedisUrl),
+      smtpUrl: read.parse('SMTP_URL', null, parseSmtpUrl),
+      s3: readS3Credentials(read.parse),
+      recaptcha: readRecaptchaKeys(read.parse),
+      bootstrapApiKey: read.parse('BOOTSTRAP_API_KEY', null, parseApiKey),
+      bootstrapPassword: read.parse('BOOTSTRAP_PASSWORD', null, parsePassword),
+    };
+    return { config, secrets };
+  });
 }
 
 function parseHost(value: string): string {
@@ -291,33 +254,10 @@ function parseMailFrom(value: string): MailAddress {
   return { name: name.trim().replace(/^"(.*)"$/, '$1'), address };
 }
 
-function parseSwitch(value: string): boolean {
-  if (value !== '0' && value !== '1') throw new Error(`"${value}" is neither 0 nor 1`);
-  return value === '1';
-}
-
 const WEBHOOK_ATTEMPTS_MAX = 20;
-
-function parseAttempts(value: string): number {
-  const attempts = Number(value);
-  if (!/^\d{1,2}$/.test(value) || attempts < 1 || attempts > WEBHOOK_ATTEMPTS_MAX) {
-    throw new Error(`"${value}" is not a number of attempts from 1 to ${WEBHOOK_ATTEMPTS_MAX}`);
-  }
-  return attempts;
-}
 
 const SESSION_SECONDS_MIN: Seconds = 60;
 const SESSION_SECONDS_MAX: Seconds = 31_536_000;
-
-function parseSessionMaxAge(value: string): Seconds {
-  const seconds = Number(value);
-  if (!/^\d{1,9}$/.test(value) || seconds < SESSION_SECONDS_MIN || seconds > SESSION_SECONDS_MAX) {
-    throw new Error(
-      `"${value}" is not a number of seconds from ${SESSION_SECONDS_MIN} to ${SESSION_SECONDS_MAX}`,
-    );
-  }
-  return seconds;
-}
 
 function parsePublicUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : null;
@@ -327,12 +267,6 @@ function parsePublicUrl(value: string): string {
     throw new Error(`"${value}" is not an address; give one such as https://feedback.example.com`);
   }
   return value.replace(/\/+$/, '');
-}
-
-function parseLogLevel(value: string): LogLevel {
-  const level = logLevels.find((known) => known === value.toLowerCase());
-  if (level === undefined) throw new Error(`"${value}" is not a level; give one of ${logLevels.join(', ')}`);
-  return level;
 }
 
 function parseWorkspaceId(value: string): string | null {

@@ -14,7 +14,7 @@ import type { Mailer } from '#api/mail/mailer.ts';
 import type { Recaptcha } from '#api/recaptcha.ts';
 import type { StateCache } from '#api/resources/environment/cache.ts';
 import type { Storage } from '#api/storage/storage.ts';
-import type { Clock } from '#gateway/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 
 export interface Context {
   readonly config: Config;

@@ -7,12 +7,13 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
+import { ConfigError } from '#shared/configuration.ts';
 import { buildApp } from './app.ts';
 import { createAuditLog } from './audit/audit.ts';
 import { createPasswords } from './auth/password.ts';
 import { createSigner, loadSigningSecret } from './auth/signer.ts';
 import { bootstrap, firstStartNotice } from './bootstrap.ts';
-import { ConfigError, readConfig } from './config.ts';
+import { readConfig } from './config.ts';
 import type { Context } from './context.ts';
 import { DatabaseUnavailable, openDatabase } from './db/database.ts';
 import { migrate, SchemaTooNew } from './db/migrate.ts';

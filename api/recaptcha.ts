@@ -5,7 +5,7 @@
  * The only file that knows the service. Without keys nothing is asked for: nobody could have a token then.
  */
 import { isRecord } from '#api/shapes.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 export const recaptchaVariables = [
   {

@@ -1,5 +1,5 @@
 /** Timestamps are ISO 8601 in UTC with three decimals, as text: what is stored is what is sent. */
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 export function toTimestamp(time: Millis): string {
   return new Date(time).toISOString();

@@ -1,6 +1,6 @@
 /** Wiring, in reading order: parts in, a running data plane out. */
 import type { Logger } from 'pino';
-import type { Clock, Millis } from './clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import type { GatewayConfig, GatewaySecrets } from './config.ts';
 import { Enforcement } from './enforce.ts';
 import type { Limiter } from './limiter/limiter.ts';

@@ -1,5 +1,6 @@
 /** `check [FILE]`: is this policy file right? Exit 0 when it is, 1 with every mistake, 2 for a wrong call. */
-import { ConfigError, readPolicyFile } from './config.ts';
+import { ConfigError } from '#shared/configuration.ts';
+import { readPolicyFile } from './config.ts';
 import { loadPolicies } from './policy/load.ts';
 import { PolicyFileError } from './policy/problems.ts';
 

@@ -1,7 +1,8 @@
 /** The only reader of the environment: every variable with its default, checked at once, handed down readonly. */
 import { readFileSync } from 'node:fs';
-import type { Millis } from './clock.ts';
-import { type ProxyTrust, parseTrustedProxies } from './identity/client-ip.ts';
+import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
+import type { Millis } from '#shared/clock.ts';
+import { ConfigError, type Environment, readSettings, type Variable } from '#shared/configuration.ts';
 
 export interface GatewayConfig {
   readonly host: string;
@@ -27,13 +28,6 @@ export interface GatewaySecrets {
   readonly identitySecret: string | null;
   /** null: the admin listener asks for none. */
   readonly adminToken: string | null;
-}
-
-export interface Variable {
-  readonly name: string;
-  /** '' when unset is the default. */
-  readonly default: string;
-  readonly meaning: string;
 }
 
 /** The README's table is held to this one by a test. */
@@ -63,79 +57,52 @@ export const GATEWAY_VARIABLES = [
   { name: 'LOG_LEVEL', default: 'info', meaning: 'trace, debug, info, warn, error or fatal' },
 ] as const satisfies readonly Variable[];
 
-type Name = (typeof GATEWAY_VARIABLES)[number]['name'];
-
-export class ConfigError extends Error {}
-
 const WORKERS_MAX = 64;
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'];
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 
 /** @throws ConfigError that lists every variable that is wrong, and what would be right */
-export function readConfig(env: Readonly<Record<string, string | undefined>>): {
+export function readConfig(env: Environment): {
   readonly config: GatewayConfig;
   readonly secrets: GatewaySecrets;
 } {
-  const mistakes: string[] = [];
-  const text = (name: Name): string => {
-    const set = env[name]?.trim();
-    return set === undefined || set === ''
-      ? (GATEWAY_VARIABLES.find((v) => v.name === name)?.default ?? '')
-      : set;
-  };
-  const integer = (name: Name, min: number, max: number): number => {
-    const value = text(name);
-    const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
-    if (number >= min && number <= max) return number;
-    mistakes.push(`${name} is "${value}"; it must be a whole number from ${min} to ${max}`);
-    return min;
-  };
-  const parsed = <T>(name: Name, fallback: T, parse: (value: string) => T): T => {
-    try {
-      return parse(text(name));
-    } catch (error) {
-      mistakes.push(`${name}: ${(error as Error).message}`);
-      return fallback;
-    }
-  };
-
-  const redisUrl = parsed<string | null>('GATEWAY_REDIS_URL', null, (value) =>
-    value === '' ? null : redisAddress(value),
-  );
-  const workers = integer('GATEWAY_WORKERS', 1, WORKERS_MAX);
-  if (workers > 1 && redisUrl === null) {
-    mistakes.push(
-      'GATEWAY_WORKERS above 1 needs GATEWAY_REDIS_URL: processes do not share memory, so limits would multiply',
+  return readSettings(GATEWAY_VARIABLES, env, (read) => {
+    const redisUrl = read.parse<string | null>('GATEWAY_REDIS_URL', null, (value) =>
+      value === '' ? null : redisAddress(value),
     );
-  }
-  const logLevel = text('LOG_LEVEL');
-  if (!LOG_LEVELS.includes(logLevel))
-    mistakes.push(`LOG_LEVEL is "${logLevel}"; it must be one of ${LOG_LEVELS.join(', ')}`);
+    const workers = read.integer('GATEWAY_WORKERS', 1, WORKERS_MAX);
+    if (workers > 1 && redisUrl === null) {
+      read.refuse(
+        'GATEWAY_WORKERS',
+        'more than one process needs GATEWAY_REDIS_URL: processes do not share memory, so limits would multiply',
+      );
+    }
+    const config: GatewayConfig = {
+      host: read.text('GATEWAY_HOST'),
+      port: read.integer('GATEWAY_PORT', 0, 65_535),
+      adminHost: read.text('GATEWAY_ADMIN_HOST'),
+      adminPort: read.integer('GATEWAY_ADMIN_PORT', 0, 65_535),
+      upstream: read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin),
+      policiesFile: read.text('GATEWAY_POLICIES'),
+      trust: read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
+      workers,
+      storeTimeoutMs: read.integer('GATEWAY_STORE_TIMEOUT_MS', 1, 10_000),
+      upstreamTimeoutMs: read.integer('GATEWAY_UPSTREAM_TIMEOUT_MS', 1, 3_600_000),
+      drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
+      logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
+    };
+    const secrets: GatewaySecrets = {
+      redisUrl,
+      identitySecret: read.text('GATEWAY_IDENTITY_SECRET') || null,
+      adminToken: read.parse('GATEWAY_ADMIN_TOKEN', null, adminToken),
+    };
+    return { config, secrets };
+  });
+}
 
-  const adminToken = text('GATEWAY_ADMIN_TOKEN');
+function adminToken(value: string): string | null {
   // A header field carries no other characters unchanged, so no client could send it.
-  if (!/^[ -~]*$/.test(adminToken)) mistakes.push('GATEWAY_ADMIN_TOKEN must consist of ASCII characters');
-
-  const config: GatewayConfig = {
-    host: text('GATEWAY_HOST'),
-    port: integer('GATEWAY_PORT', 0, 65_535),
-    adminHost: text('GATEWAY_ADMIN_HOST'),
-    adminPort: integer('GATEWAY_ADMIN_PORT', 0, 65_535),
-    upstream: parsed('GATEWAY_UPSTREAM', '', upstreamOrigin),
-    policiesFile: text('GATEWAY_POLICIES'),
-    trust: parsed<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
-    workers,
-    storeTimeoutMs: integer('GATEWAY_STORE_TIMEOUT_MS', 1, 10_000),
-    upstreamTimeoutMs: integer('GATEWAY_UPSTREAM_TIMEOUT_MS', 1, 3_600_000),
-    drainTimeoutMs: integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
-    logLevel,
-  };
-  const secrets: GatewaySecrets = {
-    redisUrl,
-    identitySecret: text('GATEWAY_IDENTITY_SECRET') || null,
-    adminToken: adminToken || null,
-  };
-  if (mistakes.length > 0) throw new ConfigError(mistakes.join('; '));
-  return { config, secrets };
+  if (!/^[ -~]*$/.test(value)) throw new Error('it must consist of ASCII characters');
+  return value || null;
 }
 
 function withScheme(value: string, schemes: readonly string[], example: string): URL {
@@ -177,8 +144,8 @@ export function readPolicyFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new ConfigError(
+    throw new ConfigError([
       `the policy file ${file} cannot be read (${(error as NodeJS.ErrnoException).code}); set GATEWAY_POLICIES`,
-    );
+    ]);
   }
 }

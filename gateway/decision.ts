@@ -1,7 +1,8 @@
 /** Limits spent -> Decision. Pure: no clock, no store, no HTTP. */
-import type { Millis, Seconds } from '#gateway/clock.ts';
+
 import { effectiveLimit, type Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import type { Millis, Seconds } from '#shared/clock.ts';
 
 /** What one policy says about one request; a decision has one per policy. */
 export interface Verdict {

@@ -4,15 +4,10 @@ import { isIPv6 } from 'node:net';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { destination, type Logger, pino } from 'pino';
+import { ConfigError } from '#shared/configuration.ts';
 import { buildAdmin } from './admin.ts';
 import { type Gateway, StoreUnreachableError, startGateway } from './app.ts';
-import {
-  ConfigError,
-  type GatewayConfig,
-  type GatewaySecrets,
-  readConfig,
-  readPolicyFile,
-} from './config.ts';
+import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
 import type { Sample } from './metrics.ts';
 import { PolicyFileError } from './policy/problems.ts';
 import { Supervisor, type WorkerMessage, type WorkerQuestion, WorkerStartError } from './supervisor.ts';

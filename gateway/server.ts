@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Millis } from './clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { type Enforcement, Exchange, UpgradeExchange } from './enforce.ts';
 import type { ErrorCode } from './errors.ts';
 import { SilenceWatch } from './proxy/arrival.ts';

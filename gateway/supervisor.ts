@@ -6,7 +6,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createServer } from 'node:net';
 import type { Logger } from 'pino';
-import type { Millis } from './clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { type Sample, sum } from './metrics.ts';
 
 /** What a worker tells its supervisor. */

@@ -93,6 +93,7 @@ t.test('what the containers run is in the image, on the Node that the project ru
     t.ok(readFileSync(join(projectRoot, program), 'utf8').length > 0, program);
     t.match(dockerfile, `COPY ${program.split('/')[0]} ./`);
   }
+  t.match(dockerfile, 'COPY shared ./shared', 'and what both import');
   const grace = Number.parseInt(compose.services.gateway?.stop_grace_period ?? '0', 10);
   const drain =
     Number(GATEWAY_VARIABLES.find(({ name }) => name === 'GATEWAY_DRAIN_TIMEOUT_MS')?.default) / 1000;

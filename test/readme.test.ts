@@ -3,7 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { variables as API_VARIABLES } from '#api/config.ts';
-import { GATEWAY_VARIABLES, type Variable } from '#gateway/config.ts';
+import { GATEWAY_VARIABLES } from '#gateway/config.ts';
+import type { Variable } from '#shared/configuration.ts';
 import { projectRoot } from '#test/support/process.ts';
 
 const file = join(projectRoot, 'README.md');

@@ -15,7 +15,7 @@ import { newId, type Random } from '#api/ids.ts';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
 import { digestIdentity } from '#api/limits/limiter.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Clock, Seconds } from '#gateway/clock.ts';
+import type { Clock, Seconds } from '#shared/clock.ts';
 
 export type FailureReason =
   | 'no_credentials_provided'

@@ -9,7 +9,7 @@ import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import type { ApiKeyPrincipal } from './principal.ts';
 
 const KEY_PREFIX = 'fbk_';

@@ -1,5 +1,5 @@
 /** The two cookies of a login, and how they are read and written (contract auth.md §1 and §1.3; RFC 6265). */
-import type { Seconds } from '#gateway/clock.ts';
+import type { Seconds } from '#shared/clock.ts';
 
 const SESSION = 'next-auth.session-token';
 const CSRF = 'next-auth.csrf-token';

@@ -7,7 +7,7 @@ import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Clock, Seconds } from '#gateway/clock.ts';
+import type { Clock, Seconds } from '#shared/clock.ts';
 import { type Permission, permissionOfRole, type SessionPrincipal } from './principal.ts';
 
 const TOKEN_BYTES = 32;

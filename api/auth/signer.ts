@@ -9,7 +9,7 @@ import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Clock } from '#gateway/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 
 const SECRET_NAME = 'link-signing';
 const SECRET_BYTES = 32;

@@ -4,7 +4,7 @@
  */
 import { type Kysely, sql } from 'kysely';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Clock } from '#gateway/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 import { migrations } from './migrations/index.ts';
 import type { Database } from './schema.ts';
 

@@ -1,6 +1,6 @@
 /** How long a failed delivery waits (contract webhooks-and-events.md §5: 5 s, then 10 s, doubling). Pure. */
 import type { Random } from '#api/ids.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 const FIRST: Millis = 5_000;
 /** A receiver that is back is not kept waiting longer than this. */

@@ -1,5 +1,5 @@
 /** One attempt at one delivery: sign what is to be said now, send it, and tell how it went. */
-import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import type { Leased } from './lease.ts';
 import { bodyOf } from './payload.ts';
 import type { Outcome, Sender } from './sender.ts';

@@ -18,7 +18,7 @@ import { newId, type Random } from '#api/ids.ts';
 import type { Response } from '#api/resources/responses/store.ts';
 import type { Survey } from '#api/resources/surveys/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Clock } from '#gateway/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 
 /** The survey as the payload shows it. */
 export interface SurveySnapshot {

@@ -6,7 +6,7 @@
  * every other program of this machine does it, so that names of its hosts file count.
  */
 import { promises as dns, Resolver } from 'node:dns';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { Resolve } from './targets.ts';
 
 /** One try, within the time that a verdict has. */

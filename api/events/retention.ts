@@ -5,7 +5,7 @@
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 /** A delivery is parked within hours; whoever wants it again has the rest of the week. */
 export const RETENTION: Millis = 7 * 24 * 60 * 60 * 1000;

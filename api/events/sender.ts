@@ -7,7 +7,7 @@
  */
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, request } from 'undici';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { Targets } from './targets.ts';
 
 export interface Message {

@@ -1,6 +1,6 @@
 /** The headers by which a receiver knows a delivery and its sender (Standard Webhooks; contract webhooks-and-events.md §4). */
 import { createHmac } from 'node:crypto';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 const SECRET_PREFIX = 'whsec_';
 

@@ -9,7 +9,7 @@
  */
 import { isIP } from 'node:net';
 import { type ApiError, badRequest } from '#api/errors.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { isPublic, matcher, type Network } from './addresses.ts';
 
 export interface AllowedTargets {

@@ -4,7 +4,7 @@ import type { Context } from '#api/context.ts';
 import { closeDueSurveys, publishDueSurveys } from '#api/resources/surveys/schedule.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { forgetOldEvents, forgetSurplusDeliveries, webhooksAfter } from './retention.ts';
 
 /** How late a survey may start or end. */

@@ -13,7 +13,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { newId } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { attemptDelivery } from './deliver.ts';
 import { fanOut } from './fan-out.ts';
 import { findHeads, type Head, type Leased, leaseDeliveries } from './lease.ts';

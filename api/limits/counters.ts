@@ -1,5 +1,5 @@
 /** Where uses are counted. Two stores keep this contract: Redis, shared by all processes, and the process's own memory. */
-import type { Millis, Seconds } from '#gateway/clock.ts';
+import type { Millis, Seconds } from '#shared/clock.ts';
 
 export interface Count {
   /** Uses in the current window, this one included, refused ones too. */

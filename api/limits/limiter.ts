@@ -6,7 +6,7 @@
  * numbers by `report.ts`.
  */
 import type { Signer } from '#api/auth/signer.ts';
-import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
 import { createMemoryCounters } from './memory-counters.ts';
 import { BUDGET_MS, createRedisCounters } from './redis-counters.ts';

@@ -1,5 +1,5 @@
 /** Counters of one process, for a start without REDIS_URL. Ours, because the library's reads the wall clock. */
-import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import type { Counters } from './counters.ts';
 
 /** About 20 MB. Beyond it the window that began first is forgotten: its caller gets a fresh one. */

@@ -9,7 +9,7 @@ import fastifyPlugin from 'fastify-plugin';
 import type { Context } from '#api/context.ts';
 import { tooManyRequests } from '#api/errors.ts';
 import { familyOf } from '#api/families.ts';
-import { clientAddress } from '#gateway/identity/client-ip.ts';
+import { clientAddress } from '#shared/client-address.ts';
 import { defaultLimit } from './coverage.ts';
 import { type LimitName, limitTable } from './table.ts';
 

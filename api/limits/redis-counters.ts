@@ -8,15 +8,15 @@
  */
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
+import { FAIL_FAST } from '#shared/redis-options.ts';
+import { within } from '#shared/within.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
 
 /** What a request may lose to its check. */
 export const BUDGET_MS: Millis = 50;
 const FAILURES_TO_OPEN = 3;
 const PROBE_MS: Millis = 250;
-const CONNECT_TIMEOUT_MS: Millis = 2_000;
-const RECONNECT_MS_MAX: Millis = 1_000;
 const PREFIX = 'fga';
 
 export interface RedisCountersOptions {
@@ -32,15 +32,7 @@ export interface RedisCountersOptions {
 
 export function createRedisCounters(options: RedisCountersOptions): Counters {
   const { budgetMs } = options;
-  const redis = new Redis(options.url, {
-    lazyConnect: true,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    retryStrategy: (attempt) => Math.min(25 * 2 ** Math.min(attempt, 6), RECONNECT_MS_MAX),
-    reconnectOnError: (error) => error.message.startsWith('READONLY'),
-  });
+  const redis = new Redis(options.url, FAIL_FAST);
   let failures = 0;
   let probe: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -122,14 +114,4 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
 function asError(error: unknown): Error {
   if (error instanceof RateLimiterRes) return new Error('the library refused a use', { cause: error });
   return error instanceof Error ? error : new Error(String(error));
-}
-
-function within<T>(ms: Millis, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      // After a stall of our own loop the answer may lie in the socket already: look there before giving up.
-      setImmediate(() => reject(new Error(`no answer within ${ms} ms`)));
-    }, ms);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }

@@ -3,7 +3,7 @@
  * for metrics. One line a minute, and one at the end, when they changed since the last.
  */
 import type { AuditLog } from '#api/audit/audit.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { Limiter } from './limiter.ts';
 
 const EVERY_MS: Millis = 60_000;

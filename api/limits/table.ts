@@ -2,7 +2,7 @@
  * SPEC.md §8, "Limits enforced by the application", row by row: the thirteen configurations by their names. A request
  * over its limit is answered 429; a window begins with the first request that it counts.
  */
-import type { Seconds } from '#gateway/clock.ts';
+import type { Seconds } from '#shared/clock.ts';
 
 /** Whose quota is spent. `caller` is the API key, or the user of the session. */
 export type Identifier = 'ip' | 'sessionUser' | 'apiKey' | 'caller' | 'user' | 'organization';

@@ -2,7 +2,7 @@
  * Mails: accepted into a table, together with whatever they are about, and sent from there. So a mail that was accepted is
  * a mail that is sent, whatever happens to this process or to the mail server in between.
  */
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 export interface Mail {
   /** What it is for, such as `verifyEmail`. Said in the log, so nothing of the caller's. */

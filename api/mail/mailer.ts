@@ -5,7 +5,7 @@
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
-import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { ATTEMPTS_MAX, type Mail, MailRefused, type MailTransport, pauseAfter } from './mail.ts';
 import {
   forgetOldMails,

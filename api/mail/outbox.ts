@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { Mail, OutgoingMail } from './mail.ts';
 
 /** How long settled mails are remembered, and unsent ones are kept where no server is configured. */

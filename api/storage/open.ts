@@ -1,7 +1,7 @@
 /** The home that the settings name. */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Random } from '#api/ids.ts';
-import type { Clock } from '#gateway/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 import { createDiskStorage } from './disk.ts';
 import type { S3Credentials, StorageLocation } from './location.ts';
 import { createS3Storage } from './s3.ts';

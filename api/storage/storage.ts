@@ -9,7 +9,7 @@
  * throws StorageUnavailable, which says what the operator can do.
  */
 import type { Readable } from 'node:stream';
-import type { Millis, Seconds } from '#gateway/clock.ts';
+import type { Millis, Seconds } from '#shared/clock.ts';
 
 /** Contract storage.md §2. */
 export const GRANT_SECONDS: Seconds = 120;

@@ -5,7 +5,7 @@
 import { Type } from 'typebox';
 import type { Signer } from '#api/auth/signer.ts';
 import { checker } from '#api/validation.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { Admission, NewObject } from './storage.ts';
 
 /** Keeps these signatures apart from all others under the same secret. */

@@ -4,10 +4,10 @@
  * active, so its bucket keys, and what is known of its exhausted buckets, are worked out once.
  */
 import { createHmac } from 'node:crypto';
-import type { Millis } from '#gateway/clock.ts';
 import { Bucket, Charge, type Proof } from '#gateway/limiter/limiter.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import type { Identifier, Policy } from '#gateway/policy/policy.ts';
+import type { Millis } from '#shared/clock.ts';
 import { TwoGenerations } from './two-generations.ts';
 
 const DIGEST_BYTES = 16;

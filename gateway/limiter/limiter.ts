@@ -9,8 +9,9 @@
  * says how many of the n passed, and the first ones in order of arrival are those. The verdicts are the same as those
  * of n single calls in a row.
  */
-import type { Clock, Millis } from '#gateway/clock.ts';
+
 import type { Policy } from '#gateway/policy/policy.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 
 export class Bucket {
   /** Its key in the store: no address and no credential, only a digest. */

@@ -6,7 +6,7 @@
  * A map that is full forgets its oldest counter: memory stays bounded, and only a flood of a million identities within
  * one window can make a limit generous.
  */
-import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import {
   type Charge,
   effectiveLimit,

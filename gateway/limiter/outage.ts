@@ -7,7 +7,7 @@
  * whether it takes writes again. The first good one closes the circuit; nothing has to be restarted. It has also brought
  * salt and replicas back to a store that lost them. Beginning and end of an outage are each logged once.
  */
-import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { Charge, type Limiter, type Proof, type Waiter } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
 import { type Asked, RedisLimiter, type StoreFailure } from './redis.ts';

@@ -7,8 +7,10 @@
  * comes later is ignored; what it charged stays charged, so a slow store errs to the strict side.
  */
 import { Redis } from 'ioredis';
-import type { Clock, Millis } from '#gateway/clock.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import { FAIL_FAST } from '#shared/redis-options.ts';
+import { within } from '#shared/within.ts';
 import {
   type Charge,
   effectiveLimit,
@@ -48,8 +50,6 @@ interface Scripts {
 
 /** Redis runs one script at a time: more keys than this are split, so that none holds it for long. */
 const KEYS_PER_SCRIPT_MAX = 200;
-const RECONNECT_MS_MAX: Millis = 1000;
-const CONNECT_TIMEOUT_MS: Millis = 2000;
 /** A connection on which nothing comes for so long while something is asked is dead, even if nobody has closed it. */
 const SILENCE_MS_MAX: Millis = 2000;
 const REPLICA_SILENT_SECONDS = 15;
@@ -81,16 +81,8 @@ export class RedisLimiter {
   constructor(url: string, options: RedisLimiterOptions) {
     this.#options = options;
     this.#redis = new Redis(url, {
-      lazyConnect: true,
-      connectTimeout: CONNECT_TIMEOUT_MS,
+      ...FAIL_FAST,
       socketTimeout: Math.max(SILENCE_MS_MAX, 2 * options.budgetMs),
-      maxLoadingRetryTime: RECONNECT_MS_MAX,
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      retryStrategy: (attempt) => Math.min(25 * 2 ** Math.min(attempt, 6), RECONNECT_MS_MAX),
-      // After a failover the old primary answers READONLY: look for the new one.
-      reconnectOnError: (error) => /\bREADONLY\b/.test(error.message),
     });
     this.#redis.defineCommand('spend', { lua: SPEND_SCRIPT });
     this.#redis.defineCommand('heartbeat', { lua: HEARTBEAT_SCRIPT });
@@ -277,10 +269,3 @@ function kindOf(error: Error): StoreFailure {
 
 /** For what may fail without consequence: the next attempt or the store's own expiry repairs it. */
 function noted(): void {}
-
-function within<T>(ms: Millis, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}

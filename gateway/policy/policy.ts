@@ -1,4 +1,4 @@
-import type { Millis, Seconds } from '#gateway/clock.ts';
+import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Route } from './route.ts';
 
 /** Who is counted. */

@@ -3,7 +3,7 @@
  * log says why. Watching polls once a second, because that also sees replaced files, mounted volumes and config maps.
  */
 import { unwatchFile, watchFile } from 'node:fs';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { loadPolicies } from './load.ts';
 import type { PolicySet } from './policy.ts';
 

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { ExchangeResponse } from './forward.ts';
 
 /** Bodies up to this size are awaited: well below what node:http holds for a reader that has not come yet. */

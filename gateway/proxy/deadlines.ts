@@ -3,7 +3,7 @@
  * arrival, and one timer for its head instead of one for each request. Who is answered leaves at once: in a queue that
  * entries left at their time only, they grew old, and a request cost 1.38 times as much.
  */
-import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 
 /** An entry of the list, and its links. */
 export interface Due {

@@ -9,9 +9,9 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Client, type Dispatcher, errors } from 'undici';
-import type { Millis } from '#gateway/clock.ts';
 import type { ErrorCode } from '#gateway/errors.ts';
 import { ownReply, sendOwn } from '#gateway/reply.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { Due } from './deadlines.ts';
 import { drain } from './drain.ts';
 import { type RequestOrigin, upstreamHeaders } from './request-headers.ts';

@@ -4,7 +4,7 @@
  */
 import { isIP } from 'node:net';
 import { buildConnector, Client, type Dispatcher, errors } from 'undici';
-import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { Deadlines, type Due } from './deadlines.ts';
 
 /** One request, as the line sees it. */

@@ -4,7 +4,7 @@
  * pass, or that are ours, on a connection that stays open, need none of that. All other replies take the usual way.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 /** Longer than the idle time of the usual load balancer, so that it is the one to close. */
 export const KEEP_ALIVE_MS: Millis = 65_000;

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { ConfigError, readConfig, variables } from '#api/config.ts';
+import { readConfig, variables } from '#api/config.ts';
+import { ConfigError } from '#shared/configuration.ts';
 
 function problemsOf(env: Record<string, string>): readonly string[] {
   try {

@@ -2,8 +2,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import t from 'tap';
-import { ConfigError, readConfig } from '#api/config.ts';
+import { readConfig } from '#api/config.ts';
 import { createRecaptcha } from '#api/recaptcha.ts';
+import { ConfigError } from '#shared/configuration.ts';
 import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 
 const keys = { siteKey: 'site-key', secretKey: 'secret_key' };

@@ -108,7 +108,11 @@ t.test('what makes a start impossible ends it with exit 1 and one clear sentence
       { GATEWAY_REDIS_URL: 'redis://127.0.0.1:1' },
       /GATEWAY_REDIS_URL cannot be reached: .*ECONNREFUSED/,
     ],
-    ['workers without Redis', { GATEWAY_WORKERS: '4' }, /GATEWAY_WORKERS above 1 needs GATEWAY_REDIS_URL/],
+    [
+      'workers without Redis',
+      { GATEWAY_WORKERS: '4' },
+      /GATEWAY_WORKERS: more than one process needs GATEWAY_REDIS_URL/,
+    ],
     [
       'workers, and Redis is not there',
       { GATEWAY_WORKERS: '3', GATEWAY_REDIS_URL: 'redis://127.0.0.1:1' },
@@ -161,12 +165,12 @@ t.test('what makes a start impossible ends it with exit 1 and one clear sentence
     [
       'a token that no header can carry',
       { GATEWAY_ADMIN_TOKEN: 'Schlüssel' },
-      /GATEWAY_ADMIN_TOKEN must consist of ASCII characters/,
+      /GATEWAY_ADMIN_TOKEN: it must consist of ASCII characters/,
     ],
     [
       'several variables are wrong',
       { GATEWAY_UPSTREAM: 'localhost:3000/x', GATEWAY_WORKERS: 'many', GATEWAY_TRUSTED_PROXIES: 'everybody' },
-      /GATEWAY_WORKERS is "many"; .*GATEWAY_UPSTREAM: it must be.*GATEWAY_TRUSTED_PROXIES: "everybody" is neither/,
+      /GATEWAY_WORKERS: "many" is not .*GATEWAY_UPSTREAM: it must be.*GATEWAY_TRUSTED_PROXIES: "everybody" is neither/,
     ],
   ];
   for (const [what, wrong, expected] of cases) {

@@ -24,7 +24,7 @@ import { createRecaptcha } from '#api/recaptcha.ts';
 import { createStateCache } from '#api/resources/environment/cache.ts';
 import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
 import { createStorage } from '#api/storage/open.ts';
-import type { Clock } from '#gateway/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 import type { Json } from './json.ts';
 import { makeFolder, removeFolder } from './temporary-folder.ts';
 

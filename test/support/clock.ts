@@ -1,4 +1,4 @@
-import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 
 export interface TestClock {
   readonly now: Clock;

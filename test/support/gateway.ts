@@ -2,8 +2,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { pino } from 'pino';
 import { type Gateway, startGateway } from '#gateway/app.ts';
-import type { Clock } from '#gateway/clock.ts';
 import { readConfig, readPolicyFile } from '#gateway/config.ts';
+import type { Clock } from '#shared/clock.ts';
 
 /** What tap's `t` gives us: clean-ups that run when the test ends, last one first. */
 export interface Owner {

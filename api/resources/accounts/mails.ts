@@ -4,7 +4,7 @@ import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Mail } from '#api/mail/mail.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 /** Callers are limited by their address; this protects the owner of a mailbox from callers with many addresses. */
 const PER_ADDRESS_MAX = 5;

@@ -4,7 +4,7 @@ import { hashToken, newToken } from '#api/auth/session.ts';
 import type { AccountTokenTable, Database, Timestamp, UserTable } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 export type User = Selectable<UserTable>;
 export type Purpose = AccountTokenTable['purpose'];

@@ -5,7 +5,7 @@
  * purge during the build also throws away what is being built. Failures are not kept. The cache is bounded; when it is
  * full, the entry that was made first goes.
  */
-import type { Clock, Millis } from '#gateway/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 
 const LIFETIME: Millis = 5 * 60 * 1000;
 const WORKSPACES_MAX = 1_000;

@@ -8,7 +8,7 @@ import { findContact, findContactByUserId } from '#api/resources/contacts/store.
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { clientAddress, UNTRUSTED } from '#gateway/identity/client-ip.ts';
+import { clientAddress, UNTRUSTED } from '#shared/client-address.ts';
 import { fieldIdsOf, fileRefusal, otherLengthRefusal, ruleRefusal } from './answers.ts';
 import { answersIn } from './body.ts';
 import { emailRefusal, pinRefusal, recaptchaRefusal, singleUseRefusal } from './gates.ts';

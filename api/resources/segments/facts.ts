@@ -1,7 +1,7 @@
 /** What is known about a contact when it is asked which segments it is in. */
 import type { Timestamp } from '#api/db/schema.ts';
 import type { Attributes } from '#api/resources/contacts/store.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 export type Device = 'phone' | 'desktop';
 

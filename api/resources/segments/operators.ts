@@ -6,7 +6,7 @@
  * `contains`, so they hold for it. Texts are compared as they are, capitals and all.
  */
 import { isRecord } from '#api/shapes.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { before, dayOf, type Period, readPeriod, readTime, type Span, spanUnits } from './time.ts';
 
 /** @param given the contact's value; undefined when it has none */

@@ -1,6 +1,6 @@
 /** Points and spans of time as filters write them, all in UTC. Pure. */
 import { readTimestamp } from '#api/timestamps.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 export const spanUnits = ['days', 'weeks', 'months', 'years'] as const;
 export type SpanUnit = (typeof spanUnits)[number];

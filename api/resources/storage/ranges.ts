@@ -1,6 +1,6 @@
 /** Which bytes of a file a request asks for, if any at all (RFC 9110 13 and 14). Pure. */
 import type { ByteRange } from '#api/storage/storage.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 
 export interface FileVersion {
   readonly size: number;

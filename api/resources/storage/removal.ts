@@ -7,7 +7,7 @@
 import type { Context } from '#api/context.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import {
   deleteFile,
   type File,

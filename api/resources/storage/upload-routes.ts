@@ -9,7 +9,7 @@ import type { Context } from '#api/context.ts';
 import { newUuid } from '#api/ids.ts';
 import { StorageUnavailable, UploadAborted, type UploadReceiver } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { PRIVATE_BYTES_MAX } from './grant.ts';
 import { markStored } from './store.ts';
 import { BadForm, readUpload } from './upload-form.ts';

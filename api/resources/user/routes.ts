@@ -8,7 +8,7 @@ import { isId } from '#api/ids.ts';
 import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { isRecord } from '#api/shapes.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { deviceOf } from './device.ts';
 import { checkEmail, identify } from './identify.ts';
 import { UserBody, UserReply } from './schema.ts';

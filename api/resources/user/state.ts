@@ -7,7 +7,7 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
 import { segmentsOf } from '#api/resources/segments/evaluate.ts';
 import type { Device } from '#api/resources/segments/facts.ts';
-import type { Millis } from '#gateway/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { listDisplaysOfContact, listResponsesOfContact, listSegmentFilters } from './store.ts';
 
 /** Of one contact, the newest: so far back SDKs and segment filters look. */

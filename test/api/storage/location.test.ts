@@ -1,6 +1,7 @@
 /** The settings of the files' home, each mistake under its variable. */
 import t from 'tap';
-import { ConfigError, readConfig } from '#api/config.ts';
+import { readConfig } from '#api/config.ts';
+import { ConfigError } from '#shared/configuration.ts';
 
 const s3 = {
   S3_BUCKET_NAME: 'uploads',

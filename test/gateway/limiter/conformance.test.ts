@@ -1,6 +1,5 @@
 /** What every store promises. The same list runs on memory and on a real Redis. */
 import t, { type Test } from 'tap';
-import type { Clock } from '#gateway/clock.ts';
 import {
   effectiveLimit,
   type Limiter,
@@ -10,6 +9,7 @@ import {
 } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import type { Clock } from '#shared/clock.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { bucket, burst, Charge, policy, proof, spend, windowWithRoom } from '#test/support/spend.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { clientAddress, isTrustedPeer, parseTrustedProxies, UNTRUSTED } from '#gateway/identity/client-ip.ts';
+import { clientAddress, isTrustedPeer, parseTrustedProxies, UNTRUSTED } from '#shared/client-address.ts';
 
 /** `trust` as GATEWAY_TRUSTED_PROXIES writes it. */
 const client = (trust: string, peer: string | undefined, chain = '', ipv6Prefix?: number): string =>

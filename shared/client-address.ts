@@ -1,5 +1,5 @@
 /**
- * Whose address is counted (GATEWAY.md §2).
+ * Whose address is counted.
  *
  * The client is the socket's peer, unless that peer is a proxy that we were told to trust. Then X-Forwarded-For is
  * walked from the right, because every trusted hop appended on the right what it saw; whatever stands further left

@@ -1,0 +1,105 @@
+/**
+ * Reads settings from environment variables. A table names every variable with its default and its meaning, so the
+ * documentation can be held to it. All mistakes are reported together.
+ */
+export interface Variable {
+  readonly name: string;
+  /** What applies when the variable is unset or blank; '' stands for "nothing". */
+  readonly default: string;
+  readonly meaning: string;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Every mistake of the environment at once. */
+export class ConfigError extends Error {
+  /** One sentence each, beginning with the name of the variable. */
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '));
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+/** One kind of value per method. A wrong value is noted, and something of the right type is returned in its place. */
+export interface SettingsReader<Name extends string> {
+  /** Trimmed; the default when unset or blank. */
+  text(name: Name): string;
+  /** A whole number. */
+  integer(name: Name, min: number, max: number): number;
+  /** 0 or 1. */
+  flag(name: Name): boolean;
+  /** One of a few words, in any case. */
+  choice<const Choice extends string>(name: Name, choices: readonly [Choice, ...Choice[]]): Choice;
+  /** Separated by commas; empty entries are skipped. */
+  list(name: Name): readonly string[];
+  /** @param parse throws an Error that says what is wrong and what would be right, without the variable's name */
+  parse<T>(name: Name, fallback: T, parse: (value: string) => T): T;
+  /** Notes a mistake that no single value shows. */
+  refuse(name: Name, problem: string): void;
+}
+
+/**
+ * @param env usually process.env
+ * @param build asks the reader for every setting and puts the configuration together
+ * @throws ConfigError with one sentence per mistake
+ */
+export function readSettings<const Table extends readonly Variable[], Config>(
+  variables: Table,
+  env: Environment,
+  build: (read: SettingsReader<Table[number]['name']>) => Config,
+): Config {
+  const problems: string[] = [];
+  const config = build(settingsReader(variables, env, problems));
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}
+
+function settingsReader<Name extends string>(
+  variables: readonly (Variable & { readonly name: Name })[],
+  env: Environment,
+  problems: string[],
+): SettingsReader<Name> {
+  const defaults = new Map(variables.map((variable) => [variable.name, variable.default]));
+  const text = (name: Name): string => env[name]?.trim() || (defaults.get(name) ?? '');
+  const refuse = (name: Name, problem: string): void => {
+    problems.push(`${name}: ${problem}`);
+  };
+  return {
+    text,
+    refuse,
+    integer(name, min, max) {
+      const value = text(name);
+      const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+      if (number >= min && number <= max) return number;
+      refuse(name, `"${value}" is not a whole number from ${min} to ${max}`);
+      return min;
+    },
+    flag(name) {
+      const value = text(name);
+      if (value !== '0' && value !== '1') refuse(name, `"${value}" is neither 0 nor 1`);
+      return value === '1';
+    },
+    choice(name, choices) {
+      const value = text(name).toLowerCase();
+      const choice = choices.find((known) => known === value);
+      if (choice === undefined) refuse(name, `"${value}" is not one of ${choices.join(', ')}`);
+      return choice ?? choices[0];
+    },
+    list: (name) =>
+      text(name)
+        .split(',')
+        .map((entry) => entry.trim())
+        .filter((entry) => entry !== ''),
+    parse(name, fallback, parse) {
+      try {
+        return parse(text(name));
+      } catch (error) {
+        refuse(name, error instanceof Error ? error.message : String(error));
+        return fallback;
+      }
+    },
+  };
+}
