@@ -74,7 +74,7 @@ function parseCidr(entry: string): Cidr {
  * @param peer the socket's remote address; undefined once the socket is gone
  * @param forwardedFor all X-Forwarded-For values of the request, joined by commas in their order; '' when absent
  * @param ipv6Prefix how many bits of an IPv6 address make one client: a household or a server gets a whole /64
- * @returns IPv4 dotted, an IPv6 network such as `2001:db8::/64`, or UNTRUSTED
+ * @returns IPv4 dotted (also for clients behind NAT64 and 6to4), an IPv6 network such as `2001:db8::/64`, or UNTRUSTED
  */
 export function clientAddress(
   peer: string | undefined,
@@ -142,10 +142,27 @@ function isTrusted(address: Address, cidrs: readonly Cidr[]): boolean {
   return cidrs.some(([network, bits]) => network.kind() === address.kind() && address.match([network, bits]));
 }
 
+/** Not part of reading: a 6to4 address is written by its owner, and must never pass for a trusted IPv4 proxy. */
 function counted(address: Address, ipv6Prefix: number): string {
   if (address.kind() === 'ipv4') return address.toString();
-  const bytes = address.toByteArray().map((byte, i) => byte & mask(ipv6Prefix - i * 8));
-  return `${ipaddr.fromByteArray(bytes).toString()}/${ipv6Prefix}`;
+  const bytes = address.toByteArray();
+  const embedded = embeddedIpv4(bytes);
+  if (embedded !== null) return embedded.join('.');
+  const network = bytes.map((byte, i) => byte & mask(ipv6Prefix - i * 8));
+  return `${ipaddr.fromByteArray(network).toString()}/${ipv6Prefix}`;
+}
+
+const NAT64_PREFIX = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
+const SIX_TO_FOUR_PREFIX = [0x20, 0x02];
+
+/**
+ * The IPv4 client behind a translator, whose one /64 would else be all of IPv4: NAT64 (64:ff9b::/96, RFC 6052) and
+ * 6to4 (2002::/16, RFC 3056).
+ */
+function embeddedIpv4(bytes: readonly number[]): readonly number[] | null {
+  if (NAT64_PREFIX.every((byte, i) => bytes[i] === byte)) return bytes.slice(12);
+  if (SIX_TO_FOUR_PREFIX.every((byte, i) => bytes[i] === byte)) return bytes.slice(2, 6);
+  return null;
 }
 
 /** The first `bits` bits of a byte set, none below 0, all above 8. */

@@ -222,3 +222,28 @@ t.test('never throws, and never names anything but an address, a network or untr
     { numRuns: 400 },
   );
 });
+
+t.test('clients behind NAT64 and 6to4 are counted by their IPv4 address', async (t) => {
+  const none = parseTrustedProxies('none');
+  for (const [address, counted] of [
+    ['64:ff9b::192.0.2.33', '192.0.2.33'],
+    ['64:ff9b::c000:221', '192.0.2.33'],
+    ['2002:c000:0221::1', '192.0.2.33'],
+    ['2002:c000:0221:ffff:1:2:3:4', '192.0.2.33'],
+    // Near, but not those prefixes.
+    ['64:ff9b:1::c000:221', '64:ff9b:1::/64'],
+    ['64:ff9b:0:0:0:1:c000:221', '64:ff9b::/64'],
+    ['2003:c000:221::1', '2003:c000:221::/64'],
+  ] as const) {
+    t.equal(clientAddress(address, '', none), counted, address);
+  }
+  t.equal(clientAddress('127.0.0.1', '64:ff9b::203.0.113.9', parseTrustedProxies('loopback')), '203.0.113.9');
+});
+
+t.test('an IPv4 address inside a 6to4 or NAT64 address is not trusted as a proxy', async (t) => {
+  const trust = parseTrustedProxies('10.0.0.0/8');
+  for (const peer of ['2002:0a00:0001::1', '64:ff9b::10.0.0.1']) {
+    t.equal(isTrustedPeer(peer, trust), false, peer);
+    t.equal(clientAddress(peer, '203.0.113.9', trust), '10.0.0.1', 'its own chain is not believed');
+  }
+});
