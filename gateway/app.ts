@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { GatewayConfig, GatewaySecrets } from './config.ts';
 import { Enforcement } from './enforce.ts';
+import { KnownCounters } from './limiter/known-counters.ts';
 import type { Limiter } from './limiter/limiter.ts';
 import { MemoryLimiter } from './limiter/memory.ts';
 import { GuardedLimiter } from './limiter/outage.ts';
@@ -41,8 +42,9 @@ export interface Gateway {
 /** Said at most once in this time, however many requests it concerns. */
 const UNTRUSTED_CHAIN_LOG_MS: Millis = 60_000;
 
-/** The store could not be reached at start. */
-export class StoreUnreachableError extends Error {}
+/** Without a store of its own: so many counters and proven credentials, 40 bytes each. */
+const COUNTERS_MAX = 1_048_576;
+const CREDENTIALS_MAX = 131_072;
 
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, secrets, clock, log } = parts;
@@ -54,7 +56,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   let limiter: Limiter;
   let guarded: GuardedLimiter | null = null;
   if (secrets.redisUrl === null) {
-    limiter = new MemoryLimiter({ clock });
+    limiter = new MemoryLimiter({
+      clock,
+      known: new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX }),
+    });
     log.warn(
       'no GATEWAY_REDIS_URL: counters live in this process, end with it, and are not shared with other replicas',
     );
@@ -70,11 +75,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       onSalt: (shared) => enforcement.useSalt(shared),
     });
     limiter = guarded;
-    const shared = await guarded.connect().catch(async (cause: Error) => {
+    const shared = await guarded.start().catch(async (error: Error) => {
       await guarded?.close();
-      throw new StoreUnreachableError(`the store at GATEWAY_REDIS_URL cannot be reached: ${cause.message}`, {
-        cause,
-      });
+      throw error;
     });
     if (secrets.identitySecret === null) salt = shared;
   }

@@ -1,6 +1,6 @@
 /** Limits spent -> Decision. Pure: no clock, no store, no HTTP. */
 
-import { effectiveLimit, type Spent } from '#gateway/limiter/limiter.ts';
+import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 
@@ -31,14 +31,14 @@ const NO_POLICIES: readonly Policy[] = [];
 /** @param position of this request among those who asked together */
 export function decide(spent: Spent, position: number): Decision {
   const admitted = position < spent.admitted;
-  const { buckets, used, resetMs, divisor } = spent;
+  const { parts, used, resetMs, shares } = spent;
   const verdicts: Verdict[] = [];
   let shadowDenials = NO_POLICIES;
-  for (let i = 0; i < buckets.length; i++) {
-    const policy = buckets[i]?.policy;
+  for (let i = 0; i < parts.length; i++) {
+    const policy = parts[i]?.policy;
     const before = used[i] ?? -1;
     if (policy === undefined || before < 0) continue;
-    const left = effectiveLimit(policy, divisor) - before - (admitted ? position + 1 : spent.admitted);
+    const left = (shares?.[i] ?? policy.limit) - before - (admitted ? position + 1 : spent.admitted);
     if (policy.mode === 'shadow') {
       if (admitted && left < 0) shadowDenials = [...shadowDenials, policy];
       continue;

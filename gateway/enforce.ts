@@ -5,23 +5,23 @@
  * known to be exhausted, the store.
  */
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { clientAddress, isTrustedPeer, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Clock } from '#shared/clock.ts';
 import { decide, type Verdict } from './decision.ts';
 import { DenialWriter } from './denial.ts';
 import { isClientRoute, limitHeaders } from './headers.ts';
-import { presentedCredential } from './identity/credential.ts';
-import { chargeFor, Identities, type Identity } from './identity/identity.ts';
-import type { Charge, Limiter, Spent, Waiter } from './limiter/limiter.ts';
+import { type Identified, identify, NOBODY, PeerTable } from './identify.ts';
+import { Digester } from './identity/digest.ts';
+import { chargeFor } from './limiter/charge.ts';
+import type { Limiter, LimitListener, Spent } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
-import { type Cover, createMatcher, type Matcher } from './policy/match.ts';
-import type { Identifier, PolicySet } from './policy/policy.ts';
+import { createMatcher, type Matcher } from './policy/match.ts';
+import type { PolicySet } from './policy/policy.ts';
 import { AWAITED_BYTES_MAX, announcedBytes, type Upload, UploadLine, whenArrived } from './proxy/arrival.ts';
 import { type ExchangeResponse, Forward } from './proxy/forward.ts';
-import { forwardedForOf, type RequestOrigin } from './proxy/request-headers.ts';
+import type { RequestOrigin } from './proxy/request-headers.ts';
 import { join } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
 
@@ -40,18 +40,8 @@ export interface EnforcementOptions {
 /** What follows from one policy file and one salt; replaced as a whole, so a request sees one table only. */
 interface Table {
   readonly match: Matcher;
-  readonly identities: Identities;
+  readonly digester: Digester;
 }
-
-/** What is known of a connection; worked out at its first request. */
-interface Peer {
-  readonly origin: RequestOrigin;
-  /** Addresses counted on this connection, by identifier; empty where each request names another client. */
-  readonly identities: Map<Identifier, Identity>;
-  readonly table: Table;
-}
-
-const AMBIGUOUS = Symbol('ambiguous');
 
 export class Enforcement {
   readonly options: EnforcementOptions;
@@ -59,16 +49,18 @@ export class Enforcement {
   readonly uploads: UploadLine;
   #table: Table;
   #set: PolicySet;
-  #salt: string;
-  readonly #peers = new WeakMap<Socket, Peer>();
+  readonly peers: PeerTable;
 
   constructor(set: PolicySet, salt: string, options: EnforcementOptions) {
     this.options = options;
     this.denials = new DenialWriter(options.wallClock);
     this.uploads = new UploadLine(options.upstream.timeoutMs);
+    this.peers = new PeerTable(options.trust, (peer) => {
+      options.metrics.untrustedChains++;
+      options.onUntrustedChain(peer);
+    });
     this.#set = set;
-    this.#salt = salt;
-    this.#table = { match: createMatcher(set), identities: new Identities(salt) };
+    this.#table = { match: createMatcher(set), digester: new Digester(salt) };
   }
 
   get policies(): PolicySet {
@@ -78,18 +70,17 @@ export class Enforcement {
   /** Takes another table into use. Counters live in the store and go on; what this process remembered is dropped. */
   use(set: PolicySet): void {
     this.#set = set;
-    this.#table = { match: createMatcher(set), identities: new Identities(this.#salt) };
+    this.#table = { match: createMatcher(set), digester: this.#table.digester };
   }
 
   /** The replicas agreed on another salt. */
   useSalt(salt: string): void {
-    this.#salt = salt;
-    this.#table = { match: this.#table.match, identities: new Identities(salt) };
+    this.#table = { match: this.#table.match, digester: new Digester(salt) };
   }
 
   handle(exchange: Exchange): void {
     const { req } = exchange;
-    const { metrics, limiter, clock } = this.options;
+    const { metrics, limiter } = this.options;
     const table = this.#table;
 
     const match = table.match(req.method ?? 'GET', req.url ?? '');
@@ -102,114 +93,46 @@ export class Enforcement {
     }
     exchange.target = match.target;
     exchange.cors = isClientRoute(match.path);
-    exchange.peer = this.#peer(req.socket, table);
-
-    const charge = match.cover === null ? null : this.#identify(match.cover, exchange, table, clock());
-    if (charge === AMBIGUOUS) {
+    const peer = this.peers.of(req.socket, table.digester);
+    exchange.origin = peer.origin;
+    if (match.cover === null) {
+      metrics.count('uncovered');
+      exchange.admit();
+      return;
+    }
+    const identified = identify(match.cover, req, peer, this.peers);
+    if (identified === null) {
       metrics.count('malformed');
       exchange.fail('gateway_bad_request', 'the request presents two different API keys; send one', true);
       return;
     }
+    const charge = chargeFor(
+      match.cover,
+      identified.identities,
+      () => this.peers.address(peer, req),
+      (credential) => limiter.isProven(credential),
+    );
     if (charge === null) {
       metrics.count('uncovered');
       exchange.admit();
       return;
     }
-    exchange.charge = charge;
-    const remembered = exhaustedOf(charge, clock());
-    if (remembered !== null) {
+    exchange.identified = identified;
+    const exhausted = limiter.knownExhausted(charge);
+    if (exhausted !== null) {
       metrics.deniedFromMemory++;
-      exchange.deny(remembered);
+      exchange.deny(exhausted.map(({ policy, resetMs }) => ({ policy, remaining: 0, resetMs })));
       return;
     }
     limiter.spend(charge, exchange);
   }
-
-  #identify(cover: Cover, exchange: Exchange, table: Table, now: Millis): Charge | null | typeof AMBIGUOUS {
-    const { req } = exchange;
-    const identities: (Identity | null)[] = [];
-    let address: Identity | null = null;
-    let isCounted = false;
-    for (const identifier of cover.identifiers) {
-      let identity: Identity | null = null;
-      if (identifier.kind === 'address') {
-        address = this.#address(identifier, exchange, table);
-        identity = address;
-      } else {
-        const presented = presentedCredential(req.rawHeaders, identifier.sources);
-        if (presented.kind === 'ambiguous') return AMBIGUOUS;
-        if (presented.kind === 'one') identity = table.identities.of(identifier, presented.value);
-      }
-      isCounted ||= identity !== null;
-      identities.push(identity);
-    }
-    // No credential, no address counted: nobody to charge.
-    if (!isCounted) return null;
-    return chargeFor(cover, identities, address ?? this.#address(ANY_ADDRESS, exchange, table), now);
-  }
-
-  #address(identifier: Identifier, exchange: Exchange, table: Table): Identity {
-    const { trust } = this.options;
-    const { origin, identities } = exchange.peer;
-    const known = identities.get(identifier);
-    if (known !== undefined) return known;
-    const ipv6Prefix = identifier.kind === 'address' ? identifier.ipv6Prefix : 64;
-    // Behind a trusted proxy one connection carries many clients, so nothing may be remembered for it.
-    const chain = origin.trusted ? forwardedForOf(exchange.req.rawHeaders) : '';
-    const address = clientAddress(origin.peer, chain, trust, ipv6Prefix);
-    if (address === UNTRUSTED) {
-      this.options.metrics.untrustedChains++;
-      this.options.onUntrustedChain(origin.peer);
-    }
-    const identity = table.identities.of(identifier, address);
-    if (!origin.trusted) identities.set(identifier, identity);
-    return identity;
-  }
-
-  #peer(socket: Socket, table: Table): Peer {
-    const known = this.#peers.get(socket);
-    if (known !== undefined && known.table === table) return known;
-    const address = socket.remoteAddress ?? '';
-    const peer: Peer = {
-      // What a dual-stack listener calls ::ffff:192.0.2.1 is 192.0.2.1 to everybody else.
-      origin: {
-        peer: address.startsWith('::ffff:') ? address.slice(7) : address,
-        trusted: isTrustedPeer(address, this.options.trust),
-      },
-      identities: new Map(),
-      table,
-    };
-    this.#peers.set(socket, peer);
-    return peer;
-  }
-}
-
-/** Who answers for credentials that never worked where no policy of the request counts addresses itself. */
-const ANY_ADDRESS: Identifier = { name: 'address', kind: 'address', ipv6Prefix: 64 };
-
-const NO_PEER: Peer = {
-  origin: { peer: '', trusted: false },
-  identities: new Map(),
-  table: { match: () => ({ ok: false, reason: '' }), identities: new Identities('') },
-};
-
-/** The policies of a charge that this process knows to be exhausted; null when the store has to be asked. */
-function exhaustedOf(charge: Charge, now: Millis): Verdict[] | null {
-  let exhausted: Verdict[] | null = null;
-  for (const bucket of charge.buckets) {
-    // Another replica may know that this credential is proven: only the store can say.
-    if (bucket.exhaustedUntil <= now || bucket.onlyUnproven) continue;
-    exhausted ??= [];
-    exhausted.push({ policy: bucket.policy, remaining: 0, resetMs: bucket.resetsAt - now });
-  }
-  return exhausted;
 }
 
 /** One request, from its arrival on. */
-export class Exchange extends Forward implements Waiter, Upload {
+export class Exchange extends Forward implements LimitListener, Upload {
   readonly #enforcement: Enforcement;
-  peer: Peer = NO_PEER;
-  charge: Charge | null = null;
+  origin: RequestOrigin = { peer: '', trusted: false };
+  identified: Identified = NOBODY;
 
   constructor(req: IncomingMessage, res: ExchangeResponse, upstream: Upstream, enforcement: Enforcement) {
     super(req, res, upstream);
@@ -226,7 +149,7 @@ export class Exchange extends Forward implements Waiter, Upload {
   }
 
   begin(): void {
-    this.forward(this.peer.origin);
+    this.forward(this.origin);
   }
 
   refuse(): void {
@@ -268,22 +191,16 @@ export class Exchange extends Forward implements Waiter, Upload {
     denials.write(this.req, this.res, violated, { cors: this.cors, close: this.closes });
   }
 
-  /** A credential has worked once the upstream says anything to it that it does not say to strangers. */
+  /** What the answer says of the credential that was presented. */
   protected override onReply(status: number): void {
-    const proof = this.charge?.proof ?? null;
-    if (proof !== null && provesCredential(status)) this.#enforcement.options.limiter.prove(proof);
+    const { limiter } = this.#enforcement.options;
+    const { provable, credentials } = this.identified;
+    if (status >= 200 && status < 300) {
+      if (provable !== null && !limiter.isProven(provable)) limiter.prove(provable);
+    } else if (status === 401) {
+      for (const credential of credentials) if (limiter.isProven(credential)) limiter.withdraw(credential);
+    }
   }
-}
-
-/**
- * GATEWAY.md §2: a key is unproven until it is answered with something other than 401/403. Also no proof is what
- * servers answer without looking at the key at all: an unknown route (404, 405), a limit (429), a fault (5xx). With
- * those, any invented key sent to an invented path would buy itself a budget.
- */
-function provesCredential(status: number): boolean {
-  return (
-    status < 500 && status !== 401 && status !== 403 && status !== 404 && status !== 405 && status !== 429
-  );
 }
 
 /** A request that wants to switch protocols. */

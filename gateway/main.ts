@@ -6,8 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { destination, type Logger, pino } from 'pino';
 import { ConfigError } from '#shared/configuration.ts';
 import { buildAdmin } from './admin.ts';
-import { type Gateway, StoreUnreachableError, startGateway } from './app.ts';
+import { type Gateway, startGateway } from './app.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
+import { StoreRefusedError } from './limiter/outage.ts';
 import type { Sample } from './metrics.ts';
 import { PolicyFileError } from './policy/problems.ts';
 import { Supervisor, type WorkerMessage, type WorkerQuestion, WorkerStartError } from './supervisor.ts';
@@ -39,7 +40,7 @@ function giveUp(error: unknown): never {
 
 function reasonOf(error: unknown): string {
   if (error instanceof PolicyFileError) return `the policy file has mistakes.\n${error.message}`;
-  if (error instanceof ConfigError || error instanceof StoreUnreachableError) return error.message;
+  if (error instanceof ConfigError || error instanceof StoreRefusedError) return error.message;
   const isAdmin = error instanceof AdminListenError;
   const { code, port } = (isAdmin ? error.cause : error) as NodeJS.ErrnoException & { port?: number };
   const variable = isAdmin ? 'GATEWAY_ADMIN' : 'GATEWAY';

@@ -1,5 +1,5 @@
 /**
- * Which credential does a request present? (GATEWAY.md §2)
+ * Which credential does a request present?
  *
  * The same key counts as the same identity however it is sent. A blank value is none. Two different ones are
  * ambiguous: gateway and upstream could each believe another, so the request is refused rather than guessed at.
@@ -46,4 +46,20 @@ function bearer(prefix: string, name: string, value: string | undefined): string
   const token = /^\s*bearer[ \t]+(\S+)/i.exec(value ?? '')?.[1];
   // In any case, because some upstreams accept the prefix so; counting a value that is no key there costs nothing.
   return token?.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase() ? token : null;
+}
+
+/**
+ * Does an answer to this request speak of this credential alone? Not beside a cookie, which may be a session, and not
+ * beside an Authorization field with something else in it.
+ *
+ * @param rawHeaders names and values in turn, as node:http gives them
+ */
+export function isOnlyCredential(rawHeaders: readonly string[], credential: string): boolean {
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.length === 'cookie'.length && name.toLowerCase() === 'cookie') return false;
+    if (name.length !== 'authorization'.length || name.toLowerCase() !== 'authorization') continue;
+    if (bearer('', name, rawHeaders[i + 1]) !== credential) return false;
+  }
+  return true;
 }

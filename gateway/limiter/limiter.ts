@@ -1,79 +1,41 @@
 /**
  * Counting, and nothing else.
  *
- * A `Bucket` is one counter: a policy's bucket for one identity. A `Charge` is the list of buckets that a request has
- * to be charged to, all or none. A `Limiter` decides charges: each in one atomic step, on the store's own clock, in
- * fixed windows aligned to the epoch. A denied request is a result, not an error, and is charged nowhere.
+ * A `Limiter` decides charges (charge.ts): each in one atomic step, on the store's own clock, in fixed windows aligned
+ * to the epoch. A denied request is a result, not an error, and is charged nowhere.
  *
  * Requests of one turn of the event loop with the same charge are decided together: `n` of them ask once, `admitted`
- * says how many of the n passed, and the first ones in order of arrival are those. The verdicts are the same as those
+ * says how many of the n passed, and the first ones in order of arrival are those. The decisions are the same as those
  * of n single calls in a row.
  */
 
+import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
-
-export class Bucket {
-  /** Its key in the store: no address and no credential, only a digest. */
-  readonly key: string;
-  readonly policy: Policy;
-  /** Counts an address's requests with credentials that never worked; skipped once the credential is proven. */
-  readonly onlyUnproven: boolean;
-  /** Known to be exhausted until then, at the earliest: no need to ask the store. */
-  exhaustedUntil: Millis = 0;
-  /** When its window has surely ended. At or after `exhaustedUntil`; the store's answer travelled in between. */
-  resetsAt: Millis = 0;
-
-  constructor(key: string, policy: Policy, onlyUnproven: boolean) {
-    this.key = key;
-    this.policy = policy;
-    this.onlyUnproven = onlyUnproven;
-  }
-}
-
-/** Whose credential a charge concerns, so that an answer can prove it (GATEWAY.md §2, random-key floods). */
-export interface Proof {
-  /** Key of the marker in the store that says: this credential has worked. */
-  readonly proofKey: string;
-  /** Known here to be proven until then. */
-  provenUntil: Millis;
-}
-
-export class Charge {
-  readonly buckets: readonly Bucket[];
-  /** The credential that is still unproven here; null when none is presented or it is proven. */
-  readonly proof: Proof | null;
-  /**
-   * Where it stands among those about to ask, if it does. A number, not the list of who waits: charges live long, and
-   * each pointer from an old object to a young one is work for the garbage collector.
-   */
-  place = 0;
-  /** What remains of this charge while the store is away; filled by the outage rule. */
-  local: Charge | null = null;
-
-  constructor(buckets: readonly Bucket[], proof: Proof | null) {
-    this.buckets = buckets;
-    this.proof = proof;
-  }
-}
+import type { Millis } from '#shared/clock.ts';
+import type { Charge, Part } from './charge.ts';
 
 /** What came of a charge, shared by all that asked together. */
 export interface Spent {
-  /** A bucket whose `used` is -1 was skipped: the credential turned out to be proven. */
-  readonly buckets: readonly Bucket[];
+  readonly parts: readonly Part[];
   /** The first so many of those who asked are admitted. */
   readonly admitted: number;
-  /** Per bucket: what was charged before the first of those who asked. */
+  /** Per part: what was charged before the first of those who asked; -1: skipped, as the credential is proven. */
   readonly used: readonly number[];
-  /** Per bucket: until its window ends, on the store's clock. */
+  /** Per part: until its window ends, on the store's clock. */
   readonly resetMs: readonly Millis[];
-  /** Effective limits are the policies' limits divided by this: 1, or the replicas while the store is away. */
-  readonly divisor: number;
-  /** Decided without the store. */
-  readonly degraded: boolean;
+  /** Per part: what applies instead of the policies' limits, this process's share; null while the store decides. */
+  readonly shares: readonly number[] | null;
 }
 
-export interface Waiter {
+/** An exhausted counter that this process knows of. */
+export interface Exhausted {
+  readonly policy: Policy;
+  /** When its window has surely ended. */
+  readonly resetMs: Millis;
+}
+
+/** Who asked for a charge. */
+export interface LimitListener {
   /** @param position among those who asked together, from 0: admitted when below `spent.admitted` */
   onSpent(spent: Spent, position: number): void;
   /** The store is away and a policy says: deny. */
@@ -81,21 +43,25 @@ export interface Waiter {
 }
 
 export interface Limiter {
-  /** Answers the waiter exactly once, now or later, within the time budget. Never throws. */
-  spend(charge: Charge, waiter: Waiter): void;
+  /** The parts of a charge that this process knows to be exhausted; null when the charge has to be decided. */
+  knownExhausted(charge: Charge): readonly Exhausted[] | null;
+  /** Answers the listener exactly once, now or later, within the time budget. Never throws. */
+  spend(charge: Charge, listener: LimitListener): void;
+  /** Is it known here that this credential has worked lately? If not, it is charged to its address as well. */
+  isProven(credential: Identity): boolean;
   /** Remembers, for all replicas, that this credential has worked. */
-  prove(proof: Proof): void;
+  prove(credential: Identity): void;
+  /** Forgets it: the credential was refused. */
+  withdraw(credential: Identity): void;
   close(): Promise<void>;
 }
 
-/** How long this process believes that a credential is proven before it asks the store again. */
+/** How long a credential counts as proven after it last worked. */
+export const PROVEN_MS: Millis = 86_400_000;
+/** How long it is known to have a history: it may then spend what an address keeps for such credentials. */
+export const HISTORY_MS: Millis = 30 * 86_400_000;
+/** How long this process believes in a proof before it asks the store again. */
 export const PROVEN_LOCALLY_MS: Millis = 3_600_000;
-/** How long the store remembers a proven credential after it last worked. */
-export const PROVEN_IN_STORE_MS: Millis = 86_400_000;
-
-export function effectiveLimit(policy: Policy, divisor: number): number {
-  return divisor <= 1 ? policy.limit : Math.max(1, Math.floor(policy.limit / divisor));
-}
 
 /** Milliseconds until the window that contains `now` ends. Windows are aligned to the epoch. */
 export function untilWindowEnd(now: Millis, windowMs: Millis): Millis {
@@ -103,17 +69,14 @@ export function untilWindowEnd(now: Millis, windowMs: Millis): Millis {
 }
 
 /**
- * Remembers exhausted buckets, so that during an attack a denial costs neither store nor upstream.
+ * One replica's part of a limit; those of all replicas add up to it. Which of them get the odd ones differs between
+ * policies, so that no replica is without a share everywhere.
  *
- * @param askedAt before the store was asked: the memory ends at or before the window does, never later
+ * @param rank from 0
  */
-export function rememberExhausted(spent: Spent, askedAt: Millis, clock: Clock): void {
-  for (const [i, bucket] of spent.buckets.entries()) {
-    const used = spent.used[i] ?? 0;
-    if (used < 0 || bucket.policy.mode === 'shadow') continue;
-    if (used + spent.admitted < effectiveLimit(bucket.policy, spent.divisor)) continue;
-    const resetMs = spent.resetMs[i] ?? 0;
-    bucket.exhaustedUntil = askedAt + resetMs - 1;
-    bucket.resetsAt = clock() + resetMs;
-  }
+export function shareOf(policy: Policy, rank: number, replicas: number): number {
+  const { limit, index } = policy;
+  if (replicas <= 1) return limit;
+  const place = (rank + index) % replicas;
+  return Math.floor(limit / replicas) + (place < limit % replicas ? 1 : 0);
 }

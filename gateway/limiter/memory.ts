@@ -1,151 +1,106 @@
 /**
  * Counters of this process: the store when no Redis is configured, and the fallback while Redis is away. The same
- * semantics as the Redis limiter, answered at once.
- *
- * Counters live in one map per window length and are dropped with it when the window ends, so nothing has to be swept.
- * A map that is full forgets its oldest counter: memory stays bounded, and only a flood of a million identities within
- * one window can make a limit generous.
+ * semantics as the Redis limiter, answered at once. Counting alone begins with what was last known of a counter.
  */
-import type { Clock, Millis } from '#shared/clock.ts';
-import {
-  type Charge,
-  effectiveLimit,
-  type Limiter,
-  PROVEN_IN_STORE_MS,
-  PROVEN_LOCALLY_MS,
-  type Proof,
-  rememberExhausted,
-  type Spent,
-  untilWindowEnd,
-  type Waiter,
-} from './limiter.ts';
 
-const COUNTERS_MAX = 1_000_000;
-const PROVEN_MAX = 100_000;
+import type { Identity } from '#gateway/identity/digest.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import { type Charge, type Part, reservedOf } from './charge.ts';
+import type { KnownCounters } from './known-counters.ts';
+import { type Exhausted, type Limiter, type LimitListener, PROVEN_MS } from './limiter.ts';
 
 export interface MemoryLimiterOptions {
   readonly clock: Clock;
-  /** By how much limits are divided; 1 unless this is the fallback of several replicas. */
-  readonly divisor?: () => number;
-  /** Counters per window length. */
-  readonly countersMax?: number;
-  /** This is the fallback while the store is away. */
-  readonly degraded?: boolean;
-}
-
-interface Window {
-  id: number;
-  counts: BoundedMap<number>;
-}
-
-/** Forgets the oldest entry when a new one finds it full. */
-class BoundedMap<V> {
-  readonly #max: number;
-  readonly #entries = new Map<string, V>();
-  /** Kept between uses: a fresh one walks over every gap that earlier deletions left, up to a million of them. */
-  #oldest: MapIterator<string> | undefined;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  get(key: string): V | undefined {
-    return this.#entries.get(key);
-  }
-
-  set(key: string, value: V): void {
-    if (this.#entries.size >= this.#max && !this.#entries.has(key)) {
-      this.#oldest ??= this.#entries.keys();
-      const oldest = this.#oldest.next();
-      if (!oldest.done) this.#entries.delete(oldest.value);
-    }
-    this.#entries.set(key, value);
-  }
-
-  delete(key: string): void {
-    this.#entries.delete(key);
-  }
+  readonly known: KnownCounters;
+  /** How many of a limit are this process's to admit; unset: all. */
+  readonly share?: (policy: Policy) => number;
+  /** By how many milliseconds the store's clock is ahead: windows go by that one. */
+  readonly storeAheadMs?: () => Millis;
+  /** Told of each admitted request's parts, so that they can be charged to the store later. */
+  readonly onAdmitted?: (part: Part, windowEndsAt: Millis) => void;
 }
 
 export class MemoryLimiter implements Limiter {
-  readonly #clock: Clock;
-  readonly #divisor: () => number;
-  readonly #countersMax: number;
-  readonly #degraded: boolean;
-  readonly #windows = new Map<Millis, Window>();
-  readonly #proven = new BoundedMap<Millis>(PROVEN_MAX);
+  readonly #options: MemoryLimiterOptions;
 
   constructor(options: MemoryLimiterOptions) {
-    this.#clock = options.clock;
-    this.#divisor = options.divisor ?? (() => 1);
-    this.#countersMax = options.countersMax ?? COUNTERS_MAX;
-    this.#degraded = options.degraded ?? false;
+    this.#options = options;
   }
 
-  spend(charge: Charge, waiter: Waiter): void {
-    const now = this.#clock();
-    const divisor = this.#divisor();
-    const skipUnproven = charge.proof !== null && this.#isProven(charge.proof, now);
-    let admitted = 1;
+  /** Asking costs no more than knowing. */
+  knownExhausted(): readonly Exhausted[] | null {
+    return null;
+  }
+
+  spend({ parts }: Charge, listener: LimitListener): void {
+    const { clock, known, share } = this.#options;
+    const now = clock();
     const used: number[] = [];
     const resetMs: Millis[] = [];
-    for (const bucket of charge.buckets) {
-      const { policy } = bucket;
-      const skipped = bucket.onlyUnproven && skipUnproven;
-      const count = skipped ? -1 : (this.#window(policy.windowMs, now).counts.get(bucket.key) ?? 0);
-      if (count >= effectiveLimit(policy, divisor) && policy.mode === 'enforce') admitted = 0;
-      used.push(count);
-      resetMs.push(untilWindowEnd(now, policy.windowMs));
-    }
-    const spent: Spent = {
-      buckets: charge.buckets,
-      admitted,
-      used,
-      resetMs,
-      divisor,
-      degraded: this.#degraded,
-    };
-    if (admitted === 1) {
-      for (const [i, bucket] of charge.buckets.entries()) {
-        const count = used[i] ?? 0;
-        const { key, policy } = bucket;
-        if (count >= 0 && count < effectiveLimit(policy, divisor))
-          this.#window(policy.windowMs, now).counts.set(key, count + 1);
+    const shares: number[] | null = share === undefined ? null : [];
+    let admitted = 1;
+    for (const part of parts) {
+      const { policy, credential } = part;
+      const limit = share === undefined ? policy.limit : share(policy);
+      let count = -1;
+      if (credential === null || !known.isProven(credential.identity, now)) {
+        count = known.used(part, now);
+        const denied =
+          count >= limit || (credential !== null && this.#isReserved(credential, count, limit, now));
+        if (denied && policy.mode === 'enforce') {
+          admitted = 0;
+          count = Math.max(count, limit);
+        }
       }
+      used.push(count);
+      resetMs.push(this.#windowEnd(policy, now) - now);
+      shares?.push(limit);
     }
-    // The fallback must leave no memory behind that outlives the outage.
-    if (!this.#degraded) rememberExhausted(spent, now, this.#clock);
-    waiter.onSpent(spent, 0);
+    if (admitted === 1) this.#charge(parts, used, shares, now);
+    listener.onSpent({ parts, admitted, used, resetMs, shares }, 0);
   }
 
-  prove(proof: Proof): void {
-    const now = this.#clock();
-    proof.provenUntil = now + PROVEN_LOCALLY_MS;
-    this.#proven.delete(proof.proofKey);
-    this.#proven.set(proof.proofKey, now + PROVEN_IN_STORE_MS);
+  isProven(credential: Identity): boolean {
+    return this.#options.known.isProven(credential, this.#options.clock());
+  }
+
+  prove(credential: Identity): void {
+    this.#options.known.prove(credential, this.#options.clock() + PROVEN_MS);
+  }
+
+  withdraw(credential: Identity): void {
+    this.#options.known.withdraw(credential);
   }
 
   async close(): Promise<void> {
-    this.#windows.clear();
+    // Nothing is open.
   }
 
-  #isProven(proof: Proof, now: Millis): boolean {
-    if (proof.provenUntil > now) return true;
-    if ((this.#proven.get(proof.proofKey) ?? 0) <= now) return false;
-    proof.provenUntil = now + PROVEN_LOCALLY_MS;
-    return true;
+  /** What is left is kept for credentials with a history. */
+  #isReserved(credential: Part, count: number, limit: number, now: Millis): boolean {
+    return count >= limit - reservedOf(limit) && !this.#options.known.hasHistory(credential, now);
   }
 
-  #window(windowMs: Millis, now: Millis): Window {
-    const id = Math.floor(now / windowMs);
-    let window = this.#windows.get(windowMs);
-    if (window === undefined) {
-      window = { id, counts: new BoundedMap(this.#countersMax) };
-      this.#windows.set(windowMs, window);
-    } else if (window.id !== id) {
-      window.id = id;
-      window.counts = new BoundedMap(this.#countersMax);
+  #charge(
+    parts: readonly Part[],
+    used: readonly number[],
+    shares: readonly number[] | null,
+    now: Millis,
+  ): void {
+    const { known, onAdmitted } = this.#options;
+    for (const [i, part] of parts.entries()) {
+      const count = used[i] ?? -1;
+      // A shadow policy counts up to its limit.
+      if (count < 0 || count >= (shares?.[i] ?? part.policy.limit)) continue;
+      const endsAt = this.#windowEnd(part.policy, now);
+      known.note(part, count + 1, endsAt, 0, now);
+      onAdmitted?.(part, endsAt);
     }
-    return window;
+  }
+
+  #windowEnd({ windowMs }: Policy, now: Millis): Millis {
+    const aheadMs = this.#options.storeAheadMs?.() ?? 0;
+    return (Math.floor((now + aheadMs) / windowMs) + 1) * windowMs - aheadMs;
   }
 }

@@ -1,16 +1,26 @@
 /**
- * And when Redis is gone? (GATEWAY.md §5)
+ * And when Redis is gone?
  *
  * A check that fails is decided at once by each policy's `onStoreFailure`: `deny` refuses with 503, `allow` does not
- * count, `local` counts in this process against limit ÷ last known replicas. After repeated failures, or one lost
- * connection, the circuit opens: requests no longer wait for the store at all, while a heartbeat asks every 250 ms
- * whether it takes writes again. The first good one closes the circuit; nothing has to be restarted. It has also brought
- * salt and replicas back to a store that lost them. Beginning and end of an outage are each logged once.
+ * count, `local` counts in this process, from what it last knew of a counter and against its share of the limit: the
+ * shares of the replicas last heard of add up to it. After repeated failures, or one lost connection, the circuit opens:
+ * requests no longer wait for the store at all, while a heartbeat asks whether it takes writes again. When it does, what
+ * was admitted meanwhile is charged to it first; then the circuit closes. Nothing has to be restarted.
+ *
+ * A heartbeat goes on while the circuit is closed, so an idle gateway knows as well. Beginning and end of an outage are
+ * each logged once, with the cause.
  */
+
+import type { Identity } from '#gateway/identity/digest.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { Charge, type Limiter, type Proof, type Waiter } from './limiter.ts';
+import { within } from '#shared/within.ts';
+import { Charge } from './charge.ts';
+import type { Answer, PendingCheck } from './check.ts';
+import { KnownCounters } from './known-counters.ts';
+import { type Exhausted, type Limiter, type LimitListener, PROVEN_LOCALLY_MS, shareOf } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
-import { type Asked, RedisLimiter, type StoreFailure } from './redis.ts';
+import { Owed } from './owed.ts';
+import { KEYS_PER_SCRIPT_MAX, RedisStore, type StoreFailure } from './redis.ts';
 
 export interface OutageLog {
   warn(fields: object, message: string): void;
@@ -37,93 +47,135 @@ export interface StoreStats {
   readonly available: boolean;
   /** Living replicas, as last heard. */
   readonly replicas: number;
+  /** Counters and credentials that this process remembers. */
+  readonly remembered: number;
 }
+
+/** The store refuses what no waiting will change, such as a wrong password. */
+export class StoreRefusedError extends Error {}
 
 const FAILURES_TO_OPEN = 3;
 const PROBE_MS: Millis = 250;
-const HEARTBEAT_MS: Millis = 5000;
-const HEARTBEAT_TIMEOUT_MS: Millis = 2000;
+/** A store that answers with errors, or comes and goes, is asked less and less often. */
+const PROBE_MS_MAX: Millis = 5000;
+/** An outage that begins so soon after the last one is the store's flapping. */
+const FLAPPING_MS: Millis = 10_000;
+const HEARTBEAT_MS: Millis = 1000;
+const HEARTBEAT_TIMEOUT_MS: Millis = 1000;
+/** How long a start waits for the store before it goes on without it. */
+const START_MS: Millis = 2000;
+/** After an outage other replicas need so long to charge what they admitted, too. */
+const SETTLE_MS: Millis = 2 * PROBE_MS;
 /**
  * So many heartbeats in a row must have heard of fewer replicas before that is believed: after an outage the store knows
  * only those who were quicker than we, and the next outage may begin before it has heard of the others.
  */
-const FEWER_HEARD_TO_BELIEVE = 3;
+const FEWER_HEARD_TO_BELIEVE = 15;
+/** The store's clock or ours has been set, or this machine has slept. */
+const CLOCK_JUMP_MS: Millis = 1000;
+/** 40 bytes each. */
+const COUNTERS_MAX = 262_144;
+const CREDENTIALS_MAX = 65_536;
 
-const NOTHING_COUNTED = {
-  buckets: [],
-  admitted: 1,
-  used: [],
-  resetMs: [],
-  divisor: 1,
-  degraded: true,
-} as const;
+const REFUSED = /\b(?:NOAUTH|WRONGPASS|NOPERM|DB index is out of range|invalid DB index|ERR AUTH)\b/;
 
 /** Redis behind a circuit breaker, with the stated rule for when it is gone. */
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
-  readonly #store: RedisLimiter;
+  readonly #known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX });
+  readonly #owed = new Owed();
+  readonly #store: RedisStore;
   readonly #fallback: MemoryLimiter;
   readonly #failures: Record<StoreFailure, number> = {
     timeout: 0,
     disconnected: 0,
     'out-of-memory': 0,
+    'read-only': 0,
     error: 0,
   };
   #failuresInRow = 0;
   #replicas = 1;
+  #rank = 0;
   #fewerHeard = 0;
+  #storeAheadMs: Millis | null = null;
   #closed = false;
   #degraded = 0;
   #degradedBefore = 0;
   #openSince: Millis | null = null;
-  #probeTimer: NodeJS.Timeout | undefined;
-  #heartbeatTimer: NodeJS.Timeout | undefined;
+  #closedAt: Millis = Number.NEGATIVE_INFINITY;
+  #probeMs: Millis = PROBE_MS;
+  #settling = false;
+  #timer: NodeJS.Timeout | undefined;
   #salt: string;
 
   constructor(options: GuardedLimiterOptions) {
     this.#options = options;
     this.#salt = options.salt;
-    this.#store = new RedisLimiter(options.url, {
+    this.#store = new RedisStore(options.url, {
       clock: options.clock,
+      known: this.#known,
       budgetMs: options.budgetMs,
       replica: options.replica,
-      onFailure: (asked, failure, cause) => this.#onFailure(asked, failure, cause),
+      onFailure: (checks, failure, cause) => this.#onFailure(checks, failure, cause),
       onSuccess: () => {
         this.#failuresInRow = 0;
       },
+      onLateAnswers: (answers) => this.#onLateAnswers(answers),
+      onDisconnected: (cause) => this.#open('disconnected', cause),
     });
     this.#fallback = new MemoryLimiter({
       clock: options.clock,
-      divisor: () => this.#replicas,
-      degraded: true,
+      known: this.#known,
+      share: (policy) => shareOf(policy, this.#rank, this.#replicas),
+      storeAheadMs: () => this.#storeAheadMs ?? 0,
+      onAdmitted: (part, windowEndsAt) => this.#owed.add(part, windowEndsAt),
     });
   }
 
   /**
-   * Connects and agrees on the salt with the other replicas.
+   * Connects and agrees on the salt with the other replicas. Where the store does not answer in time, the policies'
+   * own rules decide from the beginning.
    *
-   * @throws the reason why the store cannot be used
+   * @returns the salt to begin with
+   * @throws StoreRefusedError when the store refuses what no waiting will change
    */
-  async connect(): Promise<string> {
-    await this.#store.connect();
-    const { replicas, salt } = await this.#store.heartbeat(this.#salt, HEARTBEAT_TIMEOUT_MS);
-    this.#replicas = Math.max(1, replicas);
-    this.#salt = salt;
-    this.#heartbeatTimer = setInterval(() => {
-      // A missed heartbeat changes nothing: replicas stay as last known, and checks notice an outage themselves.
-      this.#heartbeat(HEARTBEAT_TIMEOUT_MS).catch(() => undefined);
-    }, HEARTBEAT_MS);
-    this.#heartbeatTimer.unref();
+  async start(): Promise<string> {
+    try {
+      await within(START_MS, this.#store.connect());
+      this.#salt = await this.#heartbeat(HEARTBEAT_TIMEOUT_MS);
+      this.#schedule(HEARTBEAT_MS);
+    } catch (error) {
+      const { message } = error as Error;
+      if (REFUSED.test(message))
+        throw new StoreRefusedError(`the store at GATEWAY_REDIS_URL refuses this gateway: ${message}`, {
+          cause: error,
+        });
+      this.#open('disconnected', error as Error);
+    }
     return this.#salt;
   }
 
-  spend(charge: Charge, waiter: Waiter): void {
-    if (this.#openSince === null) this.#store.spend(charge, waiter);
-    else this.#decideAlone(charge, waiter);
+  knownExhausted(charge: Charge): readonly Exhausted[] | null {
+    return this.#known.exhausted(charge, this.#options.clock());
   }
 
-  prove(proof: Proof): void {
-    this.#store.prove(proof);
+  spend(charge: Charge, listener: LimitListener): void {
+    if (this.#openSince === null) this.#store.spend(charge, listener);
+    else this.#decideAlone(charge, listener);
+  }
+
+  isProven(credential: Identity): boolean {
+    return this.#known.isProven(credential, this.#options.clock());
+  }
+
+  prove(credential: Identity): void {
+    this.#known.prove(credential, this.#options.clock() + PROVEN_LOCALLY_MS);
+    this.#store.prove(credential);
+  }
+
+  withdraw(credential: Identity): void {
+    this.#known.withdraw(credential);
+    this.#store.withdraw(credential);
   }
 
   stats(): StoreStats {
@@ -132,89 +184,154 @@ export class GuardedLimiter implements Limiter {
       degraded: this.#degraded,
       available: this.#openSince === null,
       replicas: this.#replicas,
+      remembered: this.#known.size,
     };
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#probeTimer);
-    clearInterval(this.#heartbeatTimer);
+    clearTimeout(this.#timer);
     await this.#store.close();
-    await this.#fallback.close();
   }
 
-  async #heartbeat(budgetMs: Millis): Promise<void> {
-    const { replicas, salt } = await this.#store.heartbeat(this.#salt, budgetMs);
-    this.#fewerHeard = replicas < this.#replicas ? this.#fewerHeard + 1 : 0;
-    if (this.#fewerHeard === 0 || this.#fewerHeard >= FEWER_HEARD_TO_BELIEVE) {
-      this.#replicas = replicas;
-      this.#fewerHeard = 0;
+  #schedule(delayMs: Millis): void {
+    if (this.#closed) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#look(), delayMs);
+    this.#timer.unref();
+  }
+
+  /** One heartbeat; what it says of the store moves the circuit. */
+  async #look(): Promise<void> {
+    try {
+      this.#adopt(
+        await this.#heartbeat(this.#openSince === null ? HEARTBEAT_TIMEOUT_MS : this.#options.budgetMs),
+      );
+      if (this.#openSince !== null) await this.#recover();
+      this.#schedule(HEARTBEAT_MS);
+    } catch (error) {
+      this.#onMissedHeartbeat(error as Error);
     }
+  }
+
+  #onMissedHeartbeat(cause: Error): void {
+    if (this.#closed) return;
+    if (this.#openSince === null) this.#open(this.#store.ready ? 'timeout' : 'disconnected', cause);
+    else if (this.#store.ready) this.#probeMs = Math.min(2 * this.#probeMs, PROBE_MS_MAX);
+    this.#schedule(this.#probeMs);
+  }
+
+  /** @returns the salt that the replicas share */
+  async #heartbeat(budgetMs: Millis): Promise<string> {
+    const { replicas, rank, salt, aheadMs } = await this.#store.heartbeat(this.#salt, budgetMs);
+    this.#fewerHeard = replicas < this.#replicas ? this.#fewerHeard + 1 : 0;
+    if (replicas >= this.#replicas || this.#fewerHeard >= FEWER_HEARD_TO_BELIEVE) {
+      this.#replicas = Math.max(1, replicas);
+      this.#rank = Math.min(rank, this.#replicas - 1);
+    }
+    const before = this.#storeAheadMs;
+    // What is remembered as exhausted would last too long, or end too early.
+    if (before !== null && Math.abs(aheadMs - before) > CLOCK_JUMP_MS) this.#known.forgetCounters();
+    this.#storeAheadMs = aheadMs;
+    return salt;
+  }
+
+  #adopt(salt: string): void {
     if (salt === this.#salt) return;
     this.#salt = salt;
     this.#options.onSalt(salt);
   }
 
-  #onFailure(asked: readonly Asked[], failure: StoreFailure, cause: Error): void {
-    for (const { waiters } of asked) this.#failures[failure] += waiters.length;
+  #onFailure(checks: readonly PendingCheck[], failure: StoreFailure, cause: Error): void {
+    for (const { listeners } of checks) this.#failures[failure] += listeners.length;
     this.#failuresInRow++;
-    const mayOpen = this.#openSince === null && !this.#closed;
-    if (mayOpen && (failure === 'disconnected' || this.#failuresInRow >= FAILURES_TO_OPEN)) {
-      this.#open(failure, cause);
-    }
-    for (const { charge, waiters } of asked) {
-      for (const waiter of waiters) this.#decideAlone(charge, waiter);
+    if (failure === 'disconnected' || this.#failuresInRow >= FAILURES_TO_OPEN) this.#open(failure, cause);
+    for (const { charge, listeners } of checks) {
+      for (const listener of listeners) this.#decideAlone(charge, listener);
     }
   }
 
-  #decideAlone(charge: Charge, waiter: Waiter): void {
-    this.#degraded++;
-    const enforced = charge.buckets.filter(({ policy }) => policy.mode === 'enforce');
-    if (enforced.some(({ policy }) => policy.onStoreFailure === 'deny')) {
-      waiter.onStoreUnavailable();
-      return;
+  /** What was decided alone is in the store already, as far as it was admitted there. */
+  #onLateAnswers(answers: readonly Answer[]): void {
+    for (const { spent } of answers) {
+      for (const [i, part] of spent.parts.entries()) {
+        if ((spent.used[i] ?? -1) >= 0) this.#owed.paid(part, spent.admitted);
+      }
     }
-    charge.local ??= new Charge(
-      enforced.filter(({ policy }) => policy.onStoreFailure === 'local'),
-      charge.proof,
-    );
-    if (charge.local.buckets.length === 0) waiter.onSpent(NOTHING_COUNTED, 0);
-    else this.#fallback.spend(charge.local, waiter);
+    // While the circuit is open its closing sees to the rest.
+    if (this.#openSince === null && this.#owed.size > 0 && this.#store.lateCalls === 0) {
+      this.#settle().catch((error: Error) => this.#open('error', error));
+    }
+  }
+
+  #decideAlone(charge: Charge, listener: LimitListener): void {
+    this.#degraded++;
+    let isLocalOnly = true;
+    for (const { policy } of charge.parts) {
+      if (policy.mode === 'enforce' && policy.onStoreFailure === 'deny') {
+        listener.onStoreUnavailable();
+        return;
+      }
+      isLocalOnly &&= policy.mode === 'enforce' && policy.onStoreFailure === 'local';
+    }
+    const local = isLocalOnly
+      ? charge
+      : new Charge(
+          charge.parts.filter(({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'local'),
+        );
+    this.#fallback.spend(local, listener);
   }
 
   #open(failure: StoreFailure, cause: Error): void {
+    if (this.#openSince !== null || this.#closed) return;
     const { clock, log } = this.#options;
-    this.#openSince = clock();
+    const now = clock();
+    this.#openSince = now;
     this.#degradedBefore = this.#degraded;
+    const isFlapping = now - this.#closedAt < FLAPPING_MS;
+    this.#probeMs = isFlapping ? Math.min(2 * this.#probeMs, PROBE_MS_MAX) : PROBE_MS;
     log.warn(
       { failure, cause: cause.message, replicas: this.#replicas },
       'the store is unavailable; each policy decides by its onStoreFailure until it is back',
     );
-    let probing = false;
-    this.#probeTimer = setInterval(() => {
-      if (probing) return;
-      probing = true;
-      this.#heartbeat(this.#options.budgetMs)
-        .then(
-          () => this.#close(),
-          // Still away: the next probe asks again.
-          () => undefined,
-        )
-        .finally(() => {
-          probing = false;
-        });
-    }, PROBE_MS);
+    this.#schedule(this.#probeMs);
   }
 
-  #close(): void {
+  /** @throws when the store fails again before all is charged to it */
+  async #recover(): Promise<void> {
+    await this.#settle();
+    if (this.#replicas > 1) {
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+      await this.#settle();
+    }
     if (this.#openSince === null || this.#closed) return;
-    const outageMs = Math.round(this.#options.clock() - this.#openSince);
+    const { clock, log } = this.#options;
+    const now = clock();
+    const outageMs = Math.round(now - this.#openSince);
     this.#openSince = null;
+    this.#closedAt = now;
     this.#failuresInRow = 0;
-    clearInterval(this.#probeTimer);
-    this.#options.log.info(
+    log.info(
       { outageMs, decidedWithoutStore: this.#degraded - this.#degradedBefore },
       'the store is available again',
     );
+  }
+
+  /** Charges to the store what was admitted without it. @throws when the store does not take it */
+  async #settle(): Promise<void> {
+    if (this.#settling) return;
+    this.#settling = true;
+    try {
+      while (this.#owed.size > 0) {
+        const debts = this.#owed.take(KEYS_PER_SCRIPT_MAX, this.#options.clock());
+        if (debts.length === 0) continue;
+        await this.#store.settle(debts, this.#options.budgetMs).catch((error) => {
+          this.#owed.putBack(debts);
+          throw error;
+        });
+      }
+    } finally {
+      this.#settling = false;
+    }
   }
 }

@@ -2,83 +2,104 @@
  * The shared store: Redis or Valkey, of the gateway's own. The only file that knows the client library.
  *
  * All charges of one turn of the event loop go out as one script, so under load Redis sees one command for many
- * requests while every verdict stays exact. There is no offline queue and nothing is sent twice: what is not answered
- * within the budget is reported as failed, and `outage.ts` decides what then happens to the request. A reply that
- * comes later is ignored; what it charged stays charged, so a slow store errs to the strict side.
+ * requests while every decision stays exact. There is no offline queue and nothing is sent twice: what is not answered
+ * within the budget is reported as failed, and `outage.ts` decides what then happens to the request. From a reply that
+ * comes later only what it charged is learned.
  */
 import { Redis } from 'ioredis';
-import type { Policy } from '#gateway/policy/policy.ts';
+import type { Identity } from '#gateway/identity/digest.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { FAIL_FAST } from '#shared/redis-options.ts';
 import { within } from '#shared/within.ts';
+import { type Charge, proofKey } from './charge.ts';
 import {
-  type Charge,
-  effectiveLimit,
-  PROVEN_IN_STORE_MS,
-  PROVEN_LOCALLY_MS,
-  type Proof,
-  rememberExhausted,
-  type Spent,
-  untilWindowEnd,
-  type Waiter,
-} from './limiter.ts';
+  type Answer,
+  keysOf,
+  type PendingCheck,
+  readReply,
+  scriptCall,
+  UnreadableReplyError,
+} from './check.ts';
+import type { KnownCounters } from './known-counters.ts';
+import { HISTORY_MS, type LimitListener, PROVEN_LOCALLY_MS } from './limiter.ts';
+import type { Debt } from './owed.ts';
 import { SPEND_SCRIPT } from './spend-script.ts';
 
-export type StoreFailure = 'timeout' | 'disconnected' | 'out-of-memory' | 'error';
+export type StoreFailure = 'timeout' | 'disconnected' | 'out-of-memory' | 'read-only' | 'error';
 
-export interface RedisLimiterOptions {
+export interface RedisStoreOptions {
   readonly clock: Clock;
+  readonly known: KnownCounters;
   /** How long a check may take, and not a millisecond longer. */
   readonly budgetMs: Millis;
   /** Name of this process among the replicas. */
   readonly replica: string;
-  /** A check could not be made. Called once per call of the store, with everyone who waits for its answer. */
-  readonly onFailure: (asked: readonly Asked[], failure: StoreFailure, cause: Error) => void;
+  /** Checks could not be made. Called once per call of the store, with everyone who waits for its answer. */
+  readonly onFailure: (checks: readonly PendingCheck[], failure: StoreFailure, cause: Error) => void;
   readonly onSuccess: () => void;
+  /** Checks that were reported as failed have been made after all. */
+  readonly onLateAnswers: (answers: readonly Answer[]) => void;
+  /** The connection is lost, also when nothing was being asked. */
+  readonly onDisconnected: (cause: Error) => void;
 }
 
-/** A charge, and all who wait for it. */
-export interface Asked {
-  readonly charge: Charge;
-  readonly waiters: Waiter[];
+/** What a heartbeat learns. */
+export interface Heartbeat {
+  /** Living replicas, this one among them. */
+  readonly replicas: number;
+  /** This one's place among them in the order of their names, from 0. */
+  readonly rank: number;
+  /** The salt that all share; '' when it is none of the store's business. */
+  readonly salt: string;
+  /** By how much the store's clock is ahead of ours; as uncertain as the reply took. */
+  readonly aheadMs: Millis;
 }
 
 interface Scripts {
-  spend(keys: number, args: readonly (string | number)[]): Promise<string>;
-  heartbeat(keys: number, args: readonly (string | number)[]): Promise<readonly [number, string]>;
+  spend(keys: number, args: readonly string[]): Promise<unknown>;
+  heartbeat(keys: number, args: readonly string[]): Promise<readonly [number, number, string, string]>;
 }
 
 /** Redis runs one script at a time: more keys than this are split, so that none holds it for long. */
-const KEYS_PER_SCRIPT_MAX = 200;
+export const KEYS_PER_SCRIPT_MAX = 200;
 /** A connection on which nothing comes for so long while something is asked is dead, even if nobody has closed it. */
 const SILENCE_MS_MAX: Millis = 2000;
 const REPLICA_SILENT_SECONDS = 15;
 
 /**
  * KEYS the replicas, the salt; ARGV this replica, the salt to keep when there is none ('': no salt is shared).
- * Replies the number of replicas heard of lately and the salt that all of them share.
+ * Replies how many replicas were heard of lately, how many of them stand before this one in the order of names, the salt
+ * that all of them share, and the time in milliseconds.
  */
 const HEARTBEAT_SCRIPT = `
-local now = tonumber(redis.call('TIME')[1])
+local time = redis.call('TIME')
+local now = tonumber(time[1])
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${REPLICA_SILENT_SECONDS})
 redis.call('EXPIRE', KEYS[1], ${REPLICA_SILENT_SECONDS * 4})
 if ARGV[2] ~= '' then redis.call('SET', KEYS[2], ARGV[2], 'NX') end
-return { redis.call('ZCARD', KEYS[1]), ARGV[2] ~= '' and redis.call('GET', KEYS[2]) or '' }
+local before = 0
+local names = redis.call('ZRANGE', KEYS[1], 0, -1)
+for i = 1, #names do if names[i] < ARGV[1] then before = before + 1 end end
+local salt = ARGV[2] ~= '' and redis.call('GET', KEYS[2]) or ''
+return { #names, before, salt, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) }
 `;
 const REPLICAS_KEY = 'fg:{control}:replicas';
 const SALT_KEY = 'fg:{control}:salt';
 
-export class RedisLimiter {
-  readonly #options: RedisLimiterOptions;
+export class RedisStore {
+  readonly #options: RedisStoreOptions;
   readonly #redis: Redis;
   readonly #scripts: Scripts;
-  #pending: Asked[] = [];
+  #pending = new Map<string, PendingCheck>();
+  /** Calls that were given up and may still be answered. */
+  #late = 0;
   /** Why the connection is down, for the log; null until something goes wrong. */
   #lastError: Error | null = null;
+  #isClosing = false;
 
   /** @param url redis://, or rediss:// for TLS */
-  constructor(url: string, options: RedisLimiterOptions) {
+  constructor(url: string, options: RedisStoreOptions) {
     this.#options = options;
     this.#redis = new Redis(url, {
       ...FAIL_FAST,
@@ -90,63 +111,82 @@ export class RedisLimiter {
     this.#redis.on('error', (error: Error) => {
       this.#lastError = error;
     });
+    this.#redis.on('close', () => {
+      if (!this.#isClosing) options.onDisconnected(this.#whyDown());
+    });
   }
 
-  /** @throws the reason why the store cannot be reached */
+  get ready(): boolean {
+    return this.#redis.status === 'ready';
+  }
+
+  /** Given up and perhaps still on their way: what they charge is not known yet. */
+  get lateCalls(): number {
+    return this.#late;
+  }
+
+  /** @throws the reason why the store cannot be reached; connecting goes on in the background */
   async connect(): Promise<void> {
     const refused = await this.#redis.connect().then(
       // The library calls itself ready also where the server refused the database of the URL, and then uses another.
       () => this.#lastError,
       (error: Error) => this.#lastError ?? error,
     );
-    if (refused === null) return;
-    this.#redis.disconnect();
-    throw refused;
+    if (refused !== null) throw refused;
   }
 
-  spend(charge: Charge, waiter: Waiter): void {
-    if (this.#redis.status !== 'ready') {
-      this.#options.onFailure([{ charge, waiters: [waiter] }], 'disconnected', this.#whyDown());
+  spend(charge: Charge, listener: LimitListener): void {
+    if (!this.ready) {
+      this.#options.onFailure([{ charge, listeners: [listener] }], 'disconnected', this.#whyDown());
       return;
     }
     const pending = this.#pending;
-    const asked = pending[charge.place];
-    if (asked?.charge === charge) {
-      asked.waiters.push(waiter);
+    const check = pending.get(charge.id);
+    if (check !== undefined) {
+      check.listeners.push(listener);
       return;
     }
-    charge.place = pending.length;
-    if (pending.push({ charge, waiters: [waiter] }) === 1) setImmediate(() => this.#flush());
+    pending.set(charge.id, { charge, listeners: [listener] });
+    if (pending.size === 1) setImmediate(() => this.#flush());
   }
 
-  prove(proof: Proof): void {
-    proof.provenUntil = this.#options.clock() + PROVEN_LOCALLY_MS;
-    // Forgotten by the store, the credential merely has to prove itself once more.
-    if (this.#redis.status === 'ready')
-      this.#redis.set(proof.proofKey, '1', 'PX', PROVEN_IN_STORE_MS).catch(noted);
+  /** Charges what was admitted without the store. @throws what keeps the store from answering in time */
+  async settle(debts: readonly Debt[], budgetMs: Millis): Promise<void> {
+    const { keys, args } = scriptCall([], debts);
+    await within(budgetMs, this.#scripts.spend(keys.length, [...keys, ...args]));
+  }
+
+  /** Forgotten by the store, the credential merely has to prove itself once more. */
+  prove(credential: Identity): void {
+    if (this.ready) this.#redis.set(proofKey(credential), '1', 'PX', HISTORY_MS).catch(ignored);
+  }
+
+  withdraw(credential: Identity): void {
+    if (this.ready) this.#redis.del(proofKey(credential)).catch(ignored);
   }
 
   /**
    * Tells the store that this replica lives. It is a script that writes, so it also tells whether checks can be made.
    *
    * @param salt kept there when none is kept yet; '' when the salt is configured and none of the store's business
-   * @returns how many replicas live, and the salt that they share
    * @throws what keeps the store from answering, or from answering in time
    */
-  async heartbeat(
-    salt: string,
-    budgetMs: Millis,
-  ): Promise<{ readonly replicas: number; readonly salt: string }> {
-    if (this.#redis.status !== 'ready') throw this.#whyDown();
-    const call = this.#scripts.heartbeat(2, [REPLICAS_KEY, SALT_KEY, this.#options.replica, salt]);
-    const [replicas, shared] = await within(budgetMs, call);
-    return { replicas, salt: shared };
+  async heartbeat(salt: string, budgetMs: Millis): Promise<Heartbeat> {
+    if (!this.ready) throw this.#whyDown();
+    const { clock, replica } = this.#options;
+    const askedAt = clock();
+    const reply = await within(budgetMs, this.#scripts.heartbeat(2, [REPLICAS_KEY, SALT_KEY, replica, salt]));
+    const [replicas, rank, shared, now] = reply;
+    if (!Number.isSafeInteger(replicas) || !Number.isSafeInteger(rank) || typeof shared !== 'string')
+      throw new UnreadableReplyError('the store sent a reply that cannot be read');
+    return { replicas, rank, salt: shared, aheadMs: Number(now) - (askedAt + clock()) / 2 };
   }
 
   async close(): Promise<void> {
-    if (this.#redis.status === 'ready') {
+    this.#isClosing = true;
+    if (this.ready) {
       await within(this.#options.budgetMs, this.#redis.zrem(REPLICAS_KEY, this.#options.replica)).catch(
-        noted,
+        ignored,
       );
     }
     this.#redis.disconnect();
@@ -158,114 +198,103 @@ export class RedisLimiter {
 
   #flush(): void {
     const pending = this.#pending;
-    this.#pending = [];
-    let asked: Asked[] = [];
+    this.#pending = new Map();
+    let checks: PendingCheck[] = [];
     let keys = 0;
-    for (const one of pending) {
-      const { buckets, proof } = one.charge;
-      const need = buckets.length + (proof === null ? 0 : 1);
+    for (const check of pending.values()) {
+      const need = keysOf(check.charge);
       if (keys > 0 && keys + need > KEYS_PER_SCRIPT_MAX) {
-        this.#ask(asked);
-        asked = [];
+        this.#ask(checks);
+        checks = [];
         keys = 0;
       }
       keys += need;
-      asked.push(one);
+      checks.push(check);
     }
-    this.#ask(asked);
+    this.#ask(checks);
   }
 
-  #ask(asked: readonly Asked[]): void {
-    const { clock, budgetMs, onFailure, onSuccess } = this.#options;
-    const { keys, args } = this.#script(asked);
+  #ask(checks: readonly PendingCheck[]): void {
+    const { clock, budgetMs, onFailure, onSuccess, onLateAnswers } = this.#options;
+    const { keys, args } = scriptCall(checks);
     const askedAt = clock();
-    let settled = false;
-    const fail = (failure: StoreFailure, cause: Error): void => {
-      if (settled) return;
-      settled = true;
-      onFailure(asked, failure, cause);
-    };
+    let isLate = false;
+    let giveUp: NodeJS.Immediate | undefined;
     const timer = setTimeout(() => {
       // After a stall of our own loop the answer may lie in the socket already: look there before giving up.
-      setImmediate(fail, 'timeout', new Error(`no answer within ${budgetMs} ms`));
+      giveUp = setImmediate(() => {
+        isLate = true;
+        this.#late++;
+        onFailure(checks, 'timeout', new Error(`no answer within ${budgetMs} ms`));
+      });
     }, budgetMs);
-    this.#scripts.spend(keys, args).then(
+    const fail = (failure: StoreFailure, cause: Error): void => {
+      if (isLate) onLateAnswers([]);
+      else onFailure(checks, failure, cause);
+    };
+    const settled = (): void => {
+      clearTimeout(timer);
+      clearImmediate(giveUp);
+      if (isLate) this.#late--;
+    };
+    this.#scripts.spend(keys.length, [...keys, ...args]).then(
       (reply) => {
-        clearTimeout(timer);
-        if (settled) return;
-        settled = true;
-        onSuccess();
-        this.#answer(asked, JSON.parse(reply) as readonly number[], askedAt);
+        settled();
+        const answers = this.#read(reply, checks, askedAt);
+        if (answers instanceof Error) fail('error', answers);
+        else if (isLate) onLateAnswers(answers);
+        else {
+          onSuccess();
+          for (const { check, spent } of answers) {
+            for (let i = 0; i < check.listeners.length; i++) check.listeners[i]?.onSpent(spent, i);
+          }
+        }
       },
       (error: Error) => {
-        clearTimeout(timer);
+        settled();
         fail(kindOf(error), error);
       },
     );
   }
 
-  /** Writes the script's KEYS and ARGV. */
-  #script(asked: readonly Asked[]): { readonly keys: number; readonly args: string[] } {
-    const places = new Map<Policy, number>();
-    const policies: number[] = [];
-    const charges: number[] = [];
-    const args: string[] = [];
-    for (const { charge, waiters } of asked) {
-      const { buckets, proof } = charge;
-      if (proof !== null) args.push(proof.proofKey);
-      charges.push(waiters.length, proof === null ? buckets.length : -buckets.length);
-      for (const { key, policy, onlyUnproven } of buckets) {
-        args.push(key);
-        let place = places.get(policy);
-        if (place === undefined) {
-          place = places.size + 1;
-          places.set(policy, place);
-          policies.push(policy.mode === 'shadow' ? -policy.limit : policy.limit, policy.windowMs);
-        }
-        charges.push(onlyUnproven ? -place : place);
+  /** Reads the reply and learns from it. */
+  #read(reply: unknown, checks: readonly PendingCheck[], askedAt: Millis): readonly Answer[] | Error {
+    const { known, clock } = this.#options;
+    let read: ReturnType<typeof readReply>;
+    try {
+      read = readReply(reply, checks);
+    } catch (error) {
+      return error as Error;
+    }
+    const now = clock();
+    for (const { spent, charged, proven } of read.answers) {
+      const { parts, resetMs } = spent;
+      for (let i = 0; i < parts.length; i++) {
+        const part = parts[i];
+        const used = charged[i] ?? -1;
+        if (part === undefined) continue;
+        const isProven = proven[i] ?? null;
+        if (part.credential !== null && isProven === true)
+          known.prove(part.credential.identity, askedAt + PROVEN_LOCALLY_MS);
+        if (used < 0) continue;
+        // At the earliest the window ends so long after we asked, at the latest so long after we heard.
+        known.note(part, used, askedAt + (resetMs[i] ?? 0) - 1, now - askedAt + 1, now);
+        if (part.credential !== null && spent.admitted === 0)
+          known.noteStranger(part.credential.identity, now);
       }
     }
-    const keys = args.length;
-    args.push(JSON.stringify([policies, charges]));
-    return { keys, args };
-  }
-
-  #answer(asked: readonly Asked[], reply: readonly number[], askedAt: Millis): void {
-    const now = reply[0] ?? 0;
-    let at = 1;
-    // Behind the counters: the charges of which not all are admitted.
-    let cut = 1 + asked.reduce((sum, { charge }) => sum + charge.buckets.length, 0);
-    for (const [place, { charge, waiters }] of asked.entries()) {
-      const { buckets, proof } = charge;
-      let admitted = waiters.length;
-      if (reply[cut] === place) {
-        admitted = reply[cut + 1] ?? 0;
-        cut += 2;
-      }
-      const used: number[] = [];
-      const resetMs: Millis[] = [];
-      let exhausted = false;
-      for (const { policy } of buckets) {
-        const count = reply[at++] ?? 0;
-        if (count < 0 && proof !== null) proof.provenUntil = askedAt + PROVEN_LOCALLY_MS;
-        used.push(count);
-        resetMs.push(untilWindowEnd(now, policy.windowMs));
-        exhausted ||= count + admitted >= effectiveLimit(policy, 1);
-      }
-      const spent: Spent = { buckets, admitted, used, resetMs, divisor: 1, degraded: false };
-      if (exhausted) rememberExhausted(spent, askedAt, this.#options.clock);
-      for (let i = 0; i < waiters.length; i++) waiters[i]?.onSpent(spent, i);
-    }
+    return read.answers;
   }
 }
 
 /** Redis 6 quotes the reply that stopped a script somewhere in its own; from 7 on the reply begins with it. */
-function kindOf(error: Error): StoreFailure {
-  if (/\bOOM\b/.test(error.message)) return 'out-of-memory';
-  return /closed|ECONN|EPIPE|Stream isn't writeable|max retries per request/i.test(error.message)
+function kindOf({ message }: Error): StoreFailure {
+  if (/\bOOM\b/.test(message)) return 'out-of-memory';
+  if (/\bREADONLY\b/.test(message)) return 'read-only';
+  return /closed|ECONN|EPIPE|Stream isn't writeable|max retries per request/i.test(message)
     ? 'disconnected'
     : 'error';
 }
 
 /** For what may fail without consequence: the next attempt or the store's own expiry repairs it. */
-function noted(): void {}
+function ignored(): void {}

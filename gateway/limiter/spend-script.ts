@@ -1,32 +1,42 @@
 /**
  * The one script. It decides a list of charges in one atomic step, each in order against what those before it left.
  *
- * KEYS  charge by charge: its proof marker if it has one, then its counters
- * ARGV  one JSON text: [[limit, window in ms, ...], [...]]. First the policies, a limit negative in shadow; then charge by
- *       charge how many ask, how many counters (negative: the charge has a proof marker), and the policy of each, counted
- *       from 1 (negative: only while the credential is unproven)
- * reply one JSON array of numbers: now in ms; then counter by counter what was used before (-1: skipped, as the credential
- *       is proven); then, for each charge of which not all are admitted, its place from 0 and how many are
+ * KEYS  what other counting has to be added first; then, charge by charge, each part's: its counter, and of a credential
+ *       that is not known to have worked also its proof marker and its address's counter for such ones
+ * ARGV  one JSON text: [[limit, what of it is reserved, window in ms, ...], [...], [...]]. First the policies, a limit
+ *       negative in shadow; then charge by charge how many ask, how many parts (negative: a credential among them is not known to have worked), and
+ *       the policy of each, counted from 1 (negative: the very part); then what has to be added: policy and how many
+ * reply one JSON array of numbers: now in ms; then part by part what was used before, and of a credential that was not
+ *       known to have worked also what its address had used before (-1: it has worked, so nothing is charged there; -2
+ *       minus that: all but what is reserved for credentials with a history, and this one has none); then, for each
+ *       charge of which not all are admitted, its place from 0 and how many are
  *
- * It counts first and takes back what was not admitted: nobody sees in between, and the usual charge costs one command.
- * Numbers travel as one text because Redis pays for each argument and each element of a reply, and parses JSON in C. A
- * number that becomes text, in the reply or as a command's argument, passes through printf: so few of them do.
+ * An address's budget for unproven credentials is looked at first, and nothing is written for whom it denies. All else
+ * is counted first and what was not admitted is taken back: nobody sees in between, and the usual charge costs one
+ * command. Numbers travel as one text because Redis pays for each argument and each element of a reply, and parses JSON
+ * in C. A number that becomes text, in the reply or as a command's argument, passes through printf: so few of them do.
  *
  * A counter's value is the number of its window (modulo 2^20) times 2^32 plus the count, so a value of an earlier
  * window is recognised as such whatever Redis thinks of the key's expiry at that very millisecond. The expiry only
  * collects garbage, and a second late: from Redis 7.2 on, expiry goes by the moment at which the script began, so at the
  * end of a window that TIME ends a counter could otherwise be gone before it.
+ *
+ * A proof marker lives for as long as a credential has a history; while it still has to live for more than that less the
+ * time for which it counts as proven, it is proven.
  */
+import { HISTORY_MS, PROVEN_MS } from './limiter.ts';
+
 export const SPEND_SCRIPT = `
 local call, pcall = redis.call, redis.pcall
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ask = cjson.decode(ARGV[1])
-local policies, charges = ask[1], ask[2]
-local limits, windows, bases, shadow = {}, {}, {}, {}
-for policy = 1, #policies / 2 do
-  local limit, window = policies[policy * 2 - 1], policies[policy * 2]
+local policies, charges, owed = ask[1], ask[2], ask[3]
+local limits, reserved, windows, bases, shadow = {}, {}, {}, {}, {}
+for policy = 1, #policies / 3 do
+  local limit, window = policies[policy * 3 - 2], policies[policy * 3]
   limits[policy], windows[policy], shadow[policy] = math.abs(limit), window, limit < 0
+  reserved[policy] = policies[policy * 3 - 1]
   bases[policy] = (math.floor(now / window) % 1048576) * 4294967296
 end
 
@@ -40,38 +50,110 @@ local function count(key, policy, asking)
   return 0
 end
 
-local reply, cut = { now }, {}
-local said, at, key, place = 1, 1, 1, 0
-while charges[at] do
-  local asking, parts = charges[at], charges[at + 1]
-  local proven, exceeded, admitted = false, false, asking
-  at = at + 1
-  if parts < 0 then
-    parts = -parts
-    proven = call('EXISTS', KEYS[key]) == 1
-    key = key + 1
-  end
+local function look(key, policy)
+  local value = pcall('GET', key)
+  local used = type(value) == 'string' and (tonumber(value) or 0) - bases[policy] or -1
+  if used >= 0 and used < 4294967296 then return used end
+  return 0
+end
+
+local function takeBack(key, used, admitted, asking, limit)
+  local excess = used + asking - math.max(used, math.min(used + admitted, limit))
+  if excess <= 0 then return end
+  local value = call('DECRBY', key, excess)
+  if used == 0 and value % 4294967296 == 0 then call('DEL', key) end
+end
+
+local key = 1
+for i = 1, #owed, 2 do
+  count(KEYS[key], owed[i], owed[i + 1])
+  key = key + 1
+end
+
+local reply, said, cut = { now }, 1, {}
+local at, place = 1, 0
+
+local function spend(asking, parts)
+  local admitted, exceeded = asking, false
   for part = 1, parts do
-    local policy, used = charges[at + part], -1
-    if policy > 0 or not proven then
-      if policy < 0 then policy = -policy end
-      used = count(KEYS[key + part - 1], policy, asking)
-      if used + asking > limits[policy] then
-        exceeded = true
-        if not shadow[policy] then admitted = math.max(0, math.min(admitted, limits[policy] - used)) end
-      end
+    local policy = charges[at + part]
+    local used = count(KEYS[key + part - 1], policy, asking)
+    if used + asking > limits[policy] then
+      exceeded = true
+      if not shadow[policy] then admitted = math.max(0, math.min(admitted, limits[policy] - used)) end
     end
     reply[said + part] = used
   end
   if exceeded then
-    cut[#cut + 1], cut[#cut + 2] = place, admitted
     for part = 1, parts do
-      local used, limit = reply[said + part], limits[math.abs(charges[at + part])]
-      local excess = used + asking - math.max(used, math.min(used + admitted, limit))
-      if used >= 0 and excess > 0 then call('DECRBY', KEYS[key + part - 1], excess) end
+      takeBack(KEYS[key + part - 1], reply[said + part], admitted, asking, limits[charges[at + part]])
     end
   end
-  said, at, key, place = said + parts, at + parts + 1, key + parts, place + 1
+  said, key = said + parts, key + parts
+  return admitted
+end
+
+local function spendUnproven(asking, parts)
+  local admitted = asking
+  local keys, policyOf, address, reservedFor, used = {}, {}, {}, {}, {}
+  for part = 1, parts do
+    local policy = charges[at + part]
+    keys[part], policyOf[part] = key, math.abs(policy)
+    if policy > 0 then key = key + 1 else
+      policy = -policy
+      local ttl = call('PTTL', KEYS[key + 1])
+      if ttl <= ${HISTORY_MS - PROVEN_MS} then
+        local before = look(KEYS[key + 2], policy)
+        local room = limits[policy] - before
+        address[part] = before
+        if not shadow[policy] then
+          if room > 0 and room <= reserved[policy] and ttl < 0 and look(KEYS[key], policy) == 0 then
+            room, reservedFor[part] = 0, true
+          end
+          admitted = math.max(0, math.min(admitted, room))
+        end
+      end
+      key = key + 3
+    end
+  end
+  local denied = admitted == 0
+  for part = 1, parts do
+    local first, policy = KEYS[keys[part]], policyOf[part]
+    if denied then used[part] = look(first, policy) else
+      used[part] = count(first, policy, asking)
+      if address[part] then count(KEYS[keys[part] + 2], policy, asking) end
+      if not shadow[policy] then admitted = math.max(0, math.min(admitted, limits[policy] - used[part])) end
+    end
+  end
+  for part = 1, parts do
+    local policy = policyOf[part]
+    if not denied then
+      takeBack(KEYS[keys[part]], used[part], admitted, asking, limits[policy])
+      if address[part] then
+        takeBack(KEYS[keys[part] + 2], address[part], admitted, asking, limits[policy])
+      end
+    end
+    said = said + 1
+    reply[said] = used[part]
+    if charges[at + part] < 0 then
+      said = said + 1
+      reply[said] = address[part] or -1
+      if reservedFor[part] then reply[said] = -2 - address[part] end
+    end
+  end
+  return admitted
+end
+
+while charges[at] do
+  local asking, parts = charges[at], charges[at + 1]
+  at = at + 1
+  local admitted
+  if parts > 0 then admitted = spend(asking, parts) else
+    parts = -parts
+    admitted = spendUnproven(asking, parts)
+  end
+  if admitted < asking then cut[#cut + 1], cut[#cut + 2] = place, admitted end
+  at, place = at + parts + 1, place + 1
 end
 for i = 1, #cut do reply[said + i] = cut[i] end
 return '[' .. table.concat(reply, ',') .. ']'

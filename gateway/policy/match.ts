@@ -3,6 +3,7 @@
  * collects every policy on the way, because all of them apply (GATEWAY.md §1). Requests with the same policies get the
  * very same `Cover` object, so what follows from the set is worked out once, not per request.
  */
+import { Counter } from './counter.ts';
 import type { Identifier, Policy, PolicySet } from './policy.ts';
 import type { Route } from './route.ts';
 import { canonicalTarget, meaningOf, withoutSegmentParameters } from './target.ts';
@@ -11,9 +12,17 @@ import { canonicalTarget, meaningOf, withoutSegmentParameters } from './target.t
 export interface Cover {
   readonly policies: readonly Policy[];
   /** What is counted: each of their counters once, as the first row in the file that uses it. */
-  readonly counters: readonly Policy[];
+  readonly counters: readonly CoverCounter[];
   /** Whose identities are needed to charge them, each once. */
   readonly identifiers: readonly Identifier[];
+}
+
+export interface CoverCounter {
+  readonly counter: Counter;
+  /** Counts what an address spends on credentials that have not worked yet; null where addresses are counted. */
+  readonly unproven: Counter | null;
+  /** Which of `Cover.identifiers` is counted. */
+  readonly identifierAt: number;
 }
 
 export type Match =
@@ -37,6 +46,10 @@ export function createMatcher(set: PolicySet): Matcher {
   const policies = new RouteTree<Policy>(set.policies.map((policy) => [policy.route, policy]));
   const exclusions = new RouteTree<true>(set.exclude.map((route) => [route, true]));
   const covers = new Map<string, Cover>();
+  const counters = set.policies.map((policy) => ({
+    counter: new Counter(policy, false),
+    unproven: policy.identifier.kind === 'credential' ? new Counter(policy, true) : null,
+  }));
   const cache = new Map<string, Map<string, Match>>();
   let cached = 0;
 
@@ -50,10 +63,16 @@ export function createMatcher(set: PolicySet): Matcher {
     const key = sorted.map((policy) => policy.index).join();
     let cover = covers.get(key);
     if (cover === undefined) {
+      const identifiers = [...new Set(sorted.map((policy) => policy.identifier))];
       cover = {
         policies: sorted,
-        counters: [...new Set(sorted.map((policy) => set.policies[policy.bucketId] ?? policy))],
-        identifiers: [...new Set(sorted.map((policy) => policy.identifier))],
+        counters: [...new Set(sorted.map((policy) => policy.bucketId))].flatMap((bucketId) => {
+          const of = counters[bucketId];
+          return of === undefined
+            ? []
+            : [{ ...of, identifierAt: identifiers.indexOf(of.counter.policy.identifier) }];
+        }),
+        identifiers,
       };
       covers.set(key, cover);
     }

@@ -2,19 +2,18 @@ import t from 'tap';
 import { type Decision, decide, retryAfterSeconds, type Verdict } from '#gateway/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import { bucket, policy } from '#test/support/spend.ts';
+import { part, policy } from '#test/support/spend.ts';
 
-/** One bucket of a charge: its policy, what was used before, and until when. */
-type Part = readonly [policy: Policy, used: number, resetMs: number, onlyUnproven?: boolean];
+/** One part of a charge: its policy, what was used before, and until when. */
+type Told = readonly [policy: Policy, used: number, resetMs: number];
 
-function spent(admitted: number, parts: readonly Part[], divisor = 1): Spent {
+function spent(admitted: number, told: readonly Told[], shares: readonly number[] | null = null): Spent {
   return {
-    buckets: parts.map(([of, , , onlyUnproven]) => bucket(of, 'somebody', onlyUnproven)),
+    parts: told.map(([of]) => part(of)),
     admitted,
-    used: parts.map(([, used]) => used),
-    resetMs: parts.map(([, , resetMs]) => resetMs),
-    divisor,
-    degraded: divisor > 1,
+    used: told.map(([, used]) => used),
+    resetMs: told.map(([, , resetMs]) => resetMs),
+    shares,
   };
 }
 
@@ -176,9 +175,9 @@ t.test(
 );
 
 t.test('a credential and its unproven address are one policy: the tighter speaks, once', async (t) => {
-  const parts = (key: number, address: number): Part[] => [
+  const parts = (key: number, address: number): Told[] => [
     [five, key, 1000],
-    [five, address, 1000, true],
+    [five, address, 1000],
     [hundred, 96, 1000],
   ];
   t.equal(text(decide(spent(1, parts(0, 3)), 0)), 'allow five:1 hundred:3');
@@ -192,10 +191,10 @@ t.test('a credential and its unproven address are one policy: the tighter speaks
   t.equal(text(decide(spent(1, parts(3, -1)), 0)), 'allow five:1 hundred:3', 'proven meanwhile: skipped');
 });
 
-t.test('without the store limits are divided by the replicas, and never below one', async (t) => {
-  t.equal(text(decide(spent(1, [[hundred, 10, 1000]], 4), 0)), 'allow hundred:14');
-  t.equal(text(decide(spent(0, [[hundred, 25, 1000]], 4), 0)), 'deny hundred:0');
-  t.equal(text(decide(spent(1, [[five, 0, 1000]], 9), 0)), 'allow five:0');
+t.test('without the store this process has its share of each limit, which may be nothing', async (t) => {
+  t.equal(text(decide(spent(1, [[hundred, 10, 1000]], [25]), 0)), 'allow hundred:14');
+  t.equal(text(decide(spent(0, [[hundred, 25, 1000]], [25]), 0)), 'deny hundred:0');
+  t.equal(text(decide(spent(0, [[five, 0, 1000]], [0]), 0)), 'deny five:0');
 });
 
 t.test('nothing counted is allowed', async (t) => {

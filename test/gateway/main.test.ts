@@ -104,19 +104,9 @@ t.test('what makes a start impossible ends it with exit 1 and one clear sentence
       /does not have the address in GATEWAY_HOST/,
     ],
     [
-      'Redis is not there',
-      { GATEWAY_REDIS_URL: 'redis://127.0.0.1:1' },
-      /GATEWAY_REDIS_URL cannot be reached: .*ECONNREFUSED/,
-    ],
-    [
       'workers without Redis',
       { GATEWAY_WORKERS: '4' },
       /GATEWAY_WORKERS: more than one process needs GATEWAY_REDIS_URL/,
-    ],
-    [
-      'workers, and Redis is not there',
-      { GATEWAY_WORKERS: '3', GATEWAY_REDIS_URL: 'redis://127.0.0.1:1' },
-      /cannot be reached/,
     ],
     [
       'no policy file',
@@ -135,14 +125,9 @@ t.test('what makes a start impossible ends it with exit 1 and one clear sentence
     ],
     ['an address without its zone', { GATEWAY_HOST: 'fe80::1' }, /does not have the address in GATEWAY_HOST/],
     [
-      'Redis does not say a word',
-      { GATEWAY_REDIS_URL: `redis://127.0.0.1:${port}` },
-      /GATEWAY_REDIS_URL cannot be reached: /,
-    ],
-    [
       'Redis lacks the database',
       { GATEWAY_REDIS_URL: `${redis.url}/99` },
-      /GATEWAY_REDIS_URL cannot be reached: .*DB index/,
+      /GATEWAY_REDIS_URL refuses this gateway: .*DB index/,
     ],
     ...['redis://', 'redis:6379', `${redis.url}/x`, `${redis.url}?autoResendUnfulfilledCommands=1`].map(
       (url) =>
@@ -346,8 +331,8 @@ t.test(
       await Promise.all([get('/local'), get('/local')]).then((replies) =>
         replies.map(({ status }) => status),
       ),
-      [200, 200],
-      'what was counted here during the outage does not outlive it',
+      [429, 429],
+      'what was admitted during the outage is charged to the store afterwards',
     );
   },
 );
@@ -407,7 +392,7 @@ t.test('a supervisor that is killed leaves no worker behind, ready or not', asyn
   }
 });
 
-t.test('a replaced worker finds its place also when the store was away meanwhile', async (t) => {
+t.test('workers are replaced while the store is away', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const env = await environment({ GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
@@ -416,15 +401,14 @@ t.test('a replaced worker finds its place also when the store was away meanwhile
     (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/readyz`)).status;
   await redis.kill();
   for (const worker of childrenOf(gateway.child.pid)) process.kill(worker, 'SIGKILL');
-  await gateway.until(/no new worker yet/);
-  t.equal(await readiness(), 503, 'nobody is left to answer, and it says so');
-  await redis.restart();
+  await gateway.until(/a worker ended[\s\S]*a worker ended/);
   await eventually('ready again', readiness, (status) => status === 200);
   await eventually(
     'both again',
     async () => childrenOf(gateway.child.pid).length,
     (n) => n === 2,
   );
+  await redis.restart();
   t.equal(await gateway.stop(), 0);
 });
 

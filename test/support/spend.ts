@@ -1,6 +1,11 @@
 /** Policies, charges and answers for tests of limiters. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Bucket, Charge, type Limiter, type Proof, type Spent } from '#gateway/limiter/limiter.ts';
+import { type Identity, identityOf } from '#gateway/identity/digest.ts';
+import { Charge, Part } from '#gateway/limiter/charge.ts';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { Limiter, Spent } from '#gateway/limiter/limiter.ts';
+import { MemoryLimiter, type MemoryLimiterOptions } from '#gateway/limiter/memory.ts';
+import { Counter } from '#gateway/policy/counter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { parseRoute } from '#gateway/policy/route.ts';
 
@@ -28,23 +33,41 @@ export function policy(
   };
 }
 
-export function bucket(of: Policy, identity = 'somebody', onlyUnproven = false): Bucket {
-  return new Bucket(
-    `fg:{${identity}}:${of.bucket}:${of.windowSeconds}${onlyUnproven ? ':unproven' : ''}`,
-    of,
-    onlyUnproven,
-  );
+/** An identity by any name; one name is one identity. */
+export function identity(name = 'somebody'): Identity {
+  return identityOf(Buffer.from(name.padEnd(16, '.')).toString('base64url').slice(-22).padStart(22, 'A'));
 }
 
-export function proof(identity: string): Proof {
-  return { proofKey: `fg:{${identity}}:proven`, provenUntil: 0 };
+/** A policy's counter for one identity. */
+export function part(of: Policy, who = 'somebody'): Part {
+  return new Part(new Counter(of, false), identity(who));
+}
+
+export function chargeOf(...parts: readonly Part[]): Charge {
+  return new Charge(parts);
+}
+
+/** The parts of a credential that is not known to have worked: its own, and its address's for such ones. */
+export function unproven(of: Policy, credential: string, address: string): readonly [Part, Part] {
+  const own = part(of, credential);
+  return [own, new Part(new Counter(of, true), identity(address), own)];
+}
+
+/** A limiter of this process alone, with a small table unless told otherwise. */
+export function memoryLimiter(
+  options: Omit<MemoryLimiterOptions, 'known'> & { readonly known?: KnownCounters },
+): MemoryLimiter {
+  return new MemoryLimiter({
+    known: new KnownCounters({ countersMax: 4096, credentialsMax: 1024 }),
+    ...options,
+  });
 }
 
 export type Answer =
   | { readonly kind: 'spent'; readonly admitted: boolean; readonly position: number; readonly spent: Spent }
   | { readonly kind: 'unavailable' };
 
-export function spend(limiter: Limiter, charge: Charge): Promise<Answer> {
+export function spend(limiter: Pick<Limiter, 'spend'>, charge: Charge): Promise<Answer> {
   return new Promise((resolve) =>
     limiter.spend(charge, {
       onSpent: (spent, position) =>
@@ -55,7 +78,7 @@ export function spend(limiter: Limiter, charge: Charge): Promise<Answer> {
 }
 
 /** `times` requests at once; how many were admitted. */
-export async function burst(limiter: Limiter, charge: Charge, times: number): Promise<number> {
+export async function burst(limiter: Pick<Limiter, 'spend'>, charge: Charge, times: number): Promise<number> {
   const answers = await Promise.all(Array.from({ length: times }, () => spend(limiter, charge)));
   return answers.filter((answer) => answer.kind === 'spent' && answer.admitted).length;
 }
@@ -65,5 +88,3 @@ export async function windowWithRoom(windowMs: number, roomMs: number): Promise<
   const left = windowMs - (Date.now() % windowMs);
   if (left < roomMs) await delay(left + 5);
 }
-
-export { Charge };

@@ -1,30 +1,34 @@
 /** What every store promises. The same list runs on memory and on a real Redis. */
 import t, { type Test } from 'tap';
-import {
-  effectiveLimit,
-  type Limiter,
-  rememberExhausted,
-  type Spent,
-  untilWindowEnd,
-} from '#gateway/limiter/limiter.ts';
-import { MemoryLimiter } from '#gateway/limiter/memory.ts';
+import type { Charge } from '#gateway/limiter/charge.ts';
+import { type Limiter, shareOf, untilWindowEnd } from '#gateway/limiter/limiter.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { Clock } from '#shared/clock.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { bucket, burst, Charge, policy, proof, spend, windowWithRoom } from '#test/support/spend.ts';
+import {
+  burst,
+  chargeOf,
+  identity,
+  memoryLimiter,
+  part,
+  policy,
+  spend,
+  unproven,
+  windowWithRoom,
+} from '#test/support/spend.ts';
 
 /** The real time: Redis keeps its own clock, so both stores are tested on it. */
 const clock: Clock = () => performance.timeOrigin + performance.now();
 
 function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
-  let identity = 0;
-  const someone = (): string => `someone-${++identity}`;
+  let people = 0;
+  const someone = (): string => `someone-${++people}`;
 
   t.test('admits exactly the limit, however many ask at once', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
     for (const limit of [1, 5, 100]) {
-      const charge = new Charge([bucket(policy(`p${limit}`, limit, 60), someone())], null);
+      const charge = chargeOf(part(policy(`p${limit}`, limit, 60), someone()));
       t.equal(await burst(limiter, charge, limit * 3), limit, `${limit * 3} asked for ${limit}`);
       t.equal(await burst(limiter, charge, 3), 0, 'and none after that');
     }
@@ -33,7 +37,7 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
   t.test('one request after the other: what was used before is told exactly', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
-    const charge = new Charge([bucket(policy('p', 3, 60), someone())], null);
+    const charge = chargeOf(part(policy('p', 3, 60), someone()));
     for (const [admitted, used] of [
       [true, 0],
       [true, 1],
@@ -52,18 +56,18 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
     const who = someone();
-    const wide = bucket(policy('wide', 100, 60), who);
-    const narrow = bucket(policy('narrow', 5, 60), who);
-    t.equal(await burst(limiter, new Charge([wide, narrow], null), 50), 5);
-    t.equal(await burst(limiter, new Charge([wide], null), 200), 95, 'the 45 denied ones left no trace');
+    const wide = part(policy('wide', 100, 60), who);
+    const narrow = part(policy('narrow', 5, 60), who);
+    t.equal(await burst(limiter, chargeOf(wide, narrow), 50), 5);
+    t.equal(await burst(limiter, chargeOf(wide), 200), 95, 'the 45 denied ones left no trace');
   });
 
   t.test('two charges of the same turn that share a bucket do not overspend it', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
-    const shared = bucket(policy('shared', 10, 60), someone());
-    const one = new Charge([shared, bucket(policy('a', 100, 60), someone())], null);
-    const two = new Charge([shared, bucket(policy('b', 100, 60), someone())], null);
+    const shared = part(policy('shared', 10, 60), someone());
+    const one = chargeOf(shared, part(policy('a', 100, 60), someone()));
+    const two = chargeOf(shared, part(policy('b', 100, 60), someone()));
     const [a, b] = await Promise.all([burst(limiter, one, 8), burst(limiter, two, 8)]);
     t.equal(a + b, 10);
   });
@@ -72,13 +76,13 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
     const p = policy('p', 2, 60);
-    t.equal(await burst(limiter, new Charge([bucket(p, someone())], null), 5), 2);
-    t.equal(await burst(limiter, new Charge([bucket(p, someone())], null), 5), 2);
+    t.equal(await burst(limiter, chargeOf(part(p, someone())), 5), 2);
+    t.equal(await burst(limiter, chargeOf(part(p, someone())), 5), 2);
   });
 
   t.test('a window ends on the clock, and the next one has the whole limit', async (t) => {
     const limiter = await limiterOf(t);
-    const charge = new Charge([bucket(policy('second', 4, 1), someone())], null);
+    const charge = chargeOf(part(policy('second', 4, 1), someone()));
     await windowWithRoom(1000, 300);
     t.equal(await burst(limiter, charge, 9), 4);
     const answer = await spend(limiter, charge);
@@ -93,7 +97,7 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
     const who = someone();
-    const at = (limit: number): Charge => new Charge([bucket(policy('p', limit, 60), who)], null);
+    const at = (limit: number): Charge => chargeOf(part(policy('p', limit, 60), who));
     t.equal(await burst(limiter, at(10), 8), 8);
     t.equal(await burst(limiter, at(5), 3), 0);
     t.equal(await burst(limiter, at(12), 9), 4, 'the lowered limit did not change the count');
@@ -103,56 +107,74 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
     const who = someone();
-    const shadow = bucket(policy('shadow', 3, 60, { mode: 'shadow' }), who);
-    const real = bucket(policy('real', 8, 60), who);
-    t.equal(await burst(limiter, new Charge([shadow, real], null), 12), 8);
-    const answer = await spend(limiter, new Charge([shadow], null));
+    const shadow = part(policy('shadow', 3, 60, { mode: 'shadow' }), who);
+    const real = part(policy('real', 8, 60), who);
+    t.equal(await burst(limiter, chargeOf(shadow, real), 12), 8);
+    const answer = await spend(limiter, chargeOf(shadow));
     if (answer.kind !== 'spent') return t.fail('the store is there');
     t.equal(answer.admitted, true);
     t.strictSame(answer.spent.used, [3]);
   });
 
-  t.test('an unproven credential burdens its address; a proven one does not', async (t) => {
+  t.test('credentials that never worked share one limit of their address', async (t) => {
+    await windowWithRoom(60_000, 3000);
+    const limiter = await limiterOf(t);
+    const p = policy('keys', 10, 60);
+    const address = someone();
+    const withKey = (key: string) => chargeOf(...unproven(p, key, address));
+
+    const known = someone();
+    t.equal(await burst(limiter, withKey(known), 1), 1, 'on its first use it is a stranger like any other');
+    let admitted = 0;
+    for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
+    t.equal(admitted, 7, 'fresh ones get the limit less what is kept for those with a history');
+    t.equal(await burst(limiter, withKey(known), 5), 2, 'which is open to one that was admitted before');
+    t.equal(await burst(limiter, withKey(known), 1), 0, 'and one limit is all');
+
+    const good = someone();
+    limiter.prove(identity(good));
+    t.ok(limiter.isProven(identity(good)), 'known here at once');
+    t.equal(
+      await burst(limiter, withKey(good), 15),
+      10,
+      'proven, it has its own limit although its address has spent everything',
+    );
+    limiter.withdraw(identity(good));
+    t.notOk(limiter.isProven(identity(good)));
+  });
+
+  t.test('one new credential alone gets the whole limit, at once or one after the other', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
     const p = policy('keys', 5, 60);
-    const address = someone();
-    const withKey = (key: string): Charge =>
-      new Charge([bucket(p, key), bucket(p, address, true)], proof(key));
+    t.equal(await burst(limiter, chargeOf(...unproven(p, someone(), someone())), 9), 5);
+    const [own, ofAddress] = unproven(p, someone(), someone());
     let admitted = 0;
-    for (let i = 0; i < 12; i++) admitted += await burst(limiter, withKey(someone()), 1);
-    t.equal(admitted, 5, 'twelve fresh keys from one address get one limit');
-
-    const good = someone();
-    const elsewhere = proof(good);
-    limiter.prove(elsewhere);
-    t.ok(elsewhere.provenUntil > clock(), 'known here at once');
-    const charge = withKey(good);
-    t.equal(
-      await burst(limiter, charge, 9),
-      5,
-      'proven, it has its own limit although the address is exhausted',
-    );
-    t.ok((charge.proof?.provenUntil ?? 0) > clock(), 'and the store told so');
+    for (let i = 0; i < 9; i++) admitted += await burst(limiter, chargeOf(own, ofAddress), 1);
+    t.equal(admitted, 5);
   });
 
-  t.test('an exhausted bucket is remembered until its window ends, not longer', async (t) => {
+  t.test('of two credentials that never worked each burdens the address', async (t) => {
+    await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
-    const b = bucket(policy('p', 2, 1), someone());
-    await windowWithRoom(1000, 300);
-    const windowEnd = Math.ceil(clock() / 1000) * 1000;
-    t.equal(await burst(limiter, new Charge([b], null), 2), 2);
-    t.ok(b.exhaustedUntil > clock(), 'exhausted');
-    t.ok(b.exhaustedUntil <= windowEnd, 'the memory ends before the window does');
-    t.ok(b.resetsAt >= windowEnd - 1, 'and who waits for the reset waits long enough');
+    const byKey = policy('by-key', 100, 60);
+    const byTenant = policy('by-tenant', 5, 60);
+    const address = someone();
+    let admitted = 0;
+    for (let i = 0; i < 12; i++) {
+      const charge = chargeOf(
+        ...unproven(byKey, someone(), address),
+        ...unproven(byTenant, someone(), address),
+      );
+      admitted += await burst(limiter, charge, 1);
+    }
+    t.equal(admitted, 4);
   });
 }
 
 t.test('memory', async (t) => {
-  conformance(t, async (t) => {
-    const limiter = new MemoryLimiter({ clock });
-    t.teardown(() => limiter.close());
-    return limiter;
+  conformance(t, async () => {
+    return memoryLimiter({ clock });
   });
 });
 
@@ -169,7 +191,7 @@ t.test('Redis', async (t) => {
       salt: 'salt',
       onSalt: () => {},
     });
-    await limiter.connect();
+    await limiter.start();
     t.teardown(() => limiter.close());
     return limiter;
   });
@@ -178,18 +200,22 @@ t.test('Redis', async (t) => {
 t.test('arithmetic that all stores share', async (t) => {
   t.equal(untilWindowEnd(60_000, 60_000), 60_000, 'a window begins with its whole length');
   t.equal(untilWindowEnd(119_999, 60_000), 1);
-  t.equal(effectiveLimit(policy('p', 100, 60), 1), 100);
-  t.equal(effectiveLimit(policy('p', 100, 60), 3), 33);
-  t.equal(effectiveLimit(policy('p', 5, 60), 8), 1, 'a share is never nothing');
-  const shadow = bucket(policy('p', 1, 60, { mode: 'shadow' }));
-  const spent: Spent = {
-    buckets: [shadow],
-    admitted: 1,
-    used: [0],
-    resetMs: [10],
-    divisor: 1,
-    degraded: false,
-  };
-  rememberExhausted(spent, 0, () => 0);
-  t.equal(shadow.exhaustedUntil, 0, 'a shadow policy never denies from memory');
+  t.equal(shareOf(policy('p', 5, 60), 0, 1), 5);
+  for (const [limit, replicas] of [
+    [5, 8],
+    [100, 3],
+    [1, 2],
+    [7, 7],
+  ] as const) {
+    for (const index of [0, 1, 5]) {
+      const shares = Array.from({ length: replicas }, (_, rank) =>
+        shareOf(policy('p', limit, 60, { index }), rank, replicas),
+      );
+      t.equal(
+        shares.reduce((sum, share) => sum + share, 0),
+        limit,
+        `${replicas} shares of ${limit}: ${shares}`,
+      );
+    }
+  }
 });

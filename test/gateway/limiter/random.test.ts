@@ -1,11 +1,21 @@
 /** Memory decides one request at a time and is easily read; the script decides batches. They must never differ. */
 import fc from 'fast-check';
 import t from 'tap';
-import { MemoryLimiter } from '#gateway/limiter/memory.ts';
+import type { Charge } from '#gateway/limiter/charge.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { type Answer, bucket, Charge, policy, proof, spend, windowWithRoom } from '#test/support/spend.ts';
+import {
+  type Answer,
+  chargeOf,
+  identity,
+  memoryLimiter,
+  part,
+  policy,
+  spend,
+  unproven,
+  windowWithRoom,
+} from '#test/support/spend.ts';
 
 const DAY_SECONDS = 86_400;
 const clock = (): number => performance.timeOrigin + performance.now();
@@ -30,19 +40,31 @@ const step: fc.Arbitrary<Step> = fc.record({
   unproven: fc.boolean(),
   works: fc.boolean(),
 });
+/** Requests of one turn with the same charge are decided together, as if they had come one behind the other. */
+const turn = fc.uniqueArray(step, {
+  minLength: 1,
+  maxLength: 5,
+  selector: ({ who, policies, unproven }) => `${who} ${policies} ${unproven}`,
+});
 const table = fc.array(fc.record({ limit: fc.integer({ min: 1, max: 6 }), shadow: fc.boolean() }), {
   minLength: POLICIES,
   maxLength: POLICIES,
 });
 
-function chargeOf({ who, policies, unproven }: Step, table: readonly Policy[], run: number): Charge {
-  const identity = `${run}-${who}`;
-  const buckets = policies.flatMap((number) => {
-    const of = table[number];
-    if (of === undefined) return [];
-    return unproven ? [bucket(of, identity), bucket(of, `${run}-address`, true)] : [bucket(of, identity)];
-  });
-  return new Charge(buckets, unproven ? proof(identity) : null);
+const nameOf = (run: number, who: number): string => `${run}-${who}`;
+
+function stepCharge(
+  { who, policies, unproven: isUnproven }: Step,
+  table: readonly Policy[],
+  run: number,
+): Charge {
+  return chargeOf(
+    ...policies.flatMap((number) => {
+      const of = table[number];
+      if (of === undefined) return [];
+      return isUnproven ? unproven(of, nameOf(run, who), `${run}-address`) : [part(of, nameOf(run, who))];
+    }),
+  );
 }
 
 function told(answer: Answer): unknown {
@@ -64,21 +86,21 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
     salt: 'salt',
     onSalt: () => {},
   });
-  await store.connect();
+  await store.start();
   t.teardown(() => store.close());
   let run = 0;
   await fc.assert(
-    fc.asyncProperty(table, fc.array(fc.array(step, { minLength: 1, maxLength: 5 })), async (rows, turns) => {
+    fc.asyncProperty(table, fc.array(turn), async (rows, turns) => {
       run++;
-      const memory = new MemoryLimiter({ clock });
+      const memory = memoryLimiter({ clock });
       const policies = rows.map(({ limit, shadow }, i) =>
         policy(`p${i}`, limit, DAY_SECONDS, { mode: shadow ? 'shadow' : 'enforce' }),
       );
       for (const turn of turns) {
         const asked = turn.map((step) => ({
           step,
-          ofMemory: chargeOf(step, policies, run),
-          ofStore: chargeOf(step, policies, run),
+          ofMemory: stepCharge(step, policies, run),
+          ofStore: stepCharge(step, policies, run),
         }));
         const fromMemory: Promise<Answer>[] = [];
         const fromStore: Promise<Answer>[] = [];
@@ -89,18 +111,18 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
           }
         }
         t.strictSame((await Promise.all(fromStore)).map(told), (await Promise.all(fromMemory)).map(told));
-        for (const { step, ofMemory, ofStore } of asked) {
-          if (!step.works || ofMemory.proof === null || ofStore.proof === null) continue;
-          memory.prove(ofMemory.proof);
-          store.prove(ofStore.proof);
+        for (const { step } of asked) {
+          if (!step.works || !step.unproven) continue;
+          memory.prove(identity(nameOf(run, step.who)));
+          store.prove(identity(nameOf(run, step.who)));
         }
       }
       // What is left of every counter, for every policy.
       for (let who = 0; who < 3; who++) {
         const last: Step = { who, policies: [0, 1, 2], times: 1, unproven: false, works: false };
         const [left, expected] = await Promise.all([
-          spend(store, chargeOf(last, policies, run)),
-          spend(memory, chargeOf(last, policies, run)),
+          spend(store, stepCharge(last, policies, run)),
+          spend(memory, stepCharge(last, policies, run)),
         ]);
         if (left.kind !== 'spent' || expected.kind !== 'spent') throw new Error('the store is there');
         t.strictSame(left.spent.used, expected.spent.used);

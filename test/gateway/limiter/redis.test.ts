@@ -1,23 +1,28 @@
 /** What only the shared store can show: many processes' worth of clients, window edges, few commands. */
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import type { Waiter } from '#gateway/limiter/limiter.ts';
-import { RedisLimiter } from '#gateway/limiter/redis.ts';
+import type { Charge } from '#gateway/limiter/charge.ts';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { LimitListener } from '#gateway/limiter/limiter.ts';
+import { RedisStore } from '#gateway/limiter/redis.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { bucket, burst, Charge, policy, proof, windowWithRoom } from '#test/support/spend.ts';
+import { burst, chargeOf, part, policy, unproven, windowWithRoom } from '#test/support/spend.ts';
 
 const clock = (): number => performance.timeOrigin + performance.now();
 
-async function connected(t: Test, url: string): Promise<RedisLimiter> {
-  const limiter = new RedisLimiter(url, {
+async function connected(t: Test, url: string): Promise<RedisStore> {
+  const limiter = new RedisStore(url, {
     clock,
+    known: new KnownCounters({ countersMax: 4096, credentialsMax: 1024 }),
     budgetMs: 5000,
     replica: 'r',
-    onFailure: (asked, _failure, cause) => {
+    onFailure: (checks, _failure, cause) => {
       t.fail(`the store is there: ${cause.message}`);
-      for (const { waiters } of asked) for (const waiter of waiters) waiter.onStoreUnavailable();
+      for (const { listeners } of checks) for (const listener of listeners) listener.onStoreUnavailable();
     },
     onSuccess: () => {},
+    onLateAnswers: () => t.fail('no answer is late'),
+    onDisconnected: () => {},
   });
   t.teardown(() => limiter.close());
   await limiter.connect();
@@ -38,11 +43,11 @@ t.test(
     // One charge per client, as in four processes; each client keeps five requests in flight.
     await Promise.all(
       limiters.map(async (limiter) => {
-        const charge = new Charge([bucket(policy('edge', limit, 1), 'one')], null);
+        const charge = chargeOf(part(policy('edge', limit, 1), 'one'));
         const asker = async (): Promise<void> => {
           while (clock() < until) {
             await new Promise<void>((resolve) => {
-              const waiter: Waiter = {
+              const listener: LimitListener = {
                 onSpent(spent, position) {
                   if (position < spent.admitted) {
                     const windowEnd = Math.round((clock() + (spent.resetMs[0] ?? 0)) / 1000);
@@ -52,7 +57,7 @@ t.test(
                 },
                 onStoreUnavailable: resolve,
               };
-              limiter.spend(charge, waiter);
+              limiter.spend(charge, listener);
             });
           }
         };
@@ -84,23 +89,19 @@ t.test('requests of one turn cost one command, whatever their charges', async (t
       0,
     );
   };
-  const hot = new Charge([bucket(policy('hot', 1000, 60), 'one')], null);
+  const hot = chargeOf(part(policy('hot', 1000, 60), 'one'));
   await done(hot);
   const before = await commands();
   await Promise.all(Array.from({ length: 100 }, () => done(hot)));
   t.equal((await commands()) - before, 1, '100 requests of one identity');
-  const many = Array.from(
-    { length: 100 },
-    (_, i) => new Charge([bucket(policy('many', 5, 60), `id-${i}`)], null),
-  );
+  const many = Array.from({ length: 100 }, (_, i) => chargeOf(part(policy('many', 5, 60), `id-${i}`)));
   await Promise.all(many.map(done));
   t.equal((await commands()) - before, 2, '100 identities');
-  const flood = Array.from(
-    { length: 500 },
-    (_, i) => new Charge([bucket(policy('flood', 5, 60), `f-${i}`)], proof(`f-${i}`)),
+  const flood = Array.from({ length: 500 }, (_, i) =>
+    chargeOf(...unproven(policy('flood', 5, 60), `f-${i}`, 'flooder')),
   );
   await Promise.all(flood.map(done));
-  t.equal((await commands()) - before, 2 + 5, 'a script names at most 200 keys');
+  t.equal((await commands()) - before, 2 + 8, 'a script names at most 200 keys');
 });
 
 t.test(
@@ -113,7 +114,7 @@ t.test(
     const windowEnd = Math.ceil(clock() / 1000) * 1000;
     await Promise.all(
       Array.from({ length: 200 }, (_, i) => {
-        const charge = new Charge([bucket(policy('short', 5, 1), `id-${i}`)], null);
+        const charge = chargeOf(part(policy('short', 5, 1), `id-${i}`));
         return new Promise<void>((resolve) =>
           limiter.spend(charge, { onSpent: () => resolve(), onStoreUnavailable: resolve }),
         );
@@ -139,7 +140,7 @@ t.test('one counter known as two buckets is still one counter', async (t) => {
   const p = policy('twins', 6, 60);
   await windowWithRoom(60_000, 2000);
   const admitted = await Promise.all(
-    [new Charge([bucket(p, 'same')], null), new Charge([bucket(p, 'same')], null)].flatMap((charge) =>
+    [chargeOf(part(p, 'same')), chargeOf(part(p, 'same'))].flatMap((charge) =>
       Array.from(
         { length: 5 },
         () =>
@@ -159,10 +160,10 @@ t.test("somebody else's value under our key is overwritten, not fatal", async (t
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await connected(t, redis.url);
-  const b = bucket(policy('p', 3, 60), 'one');
+  const b = part(policy('p', 3, 60), 'one');
   const answer = (): Promise<boolean> =>
     new Promise((resolve) =>
-      limiter.spend(new Charge([b], null), {
+      limiter.spend(chargeOf(b), {
         onSpent: (spent, i) => resolve(i < spent.admitted),
         onStoreUnavailable: () => resolve(false),
       }),
@@ -179,7 +180,7 @@ t.test('scripts forgotten by the server are sent again, and every request still 
   t.teardown(() => redis.close());
   const limiter = await connected(t, redis.url);
   await windowWithRoom(60_000, 2000);
-  const charge = new Charge([bucket(policy('flushed', 30, 60), 'one')], null);
+  const charge = chargeOf(part(policy('flushed', 30, 60), 'one'));
   const admitted = await Promise.all(
     Array.from({ length: 50 }, async (_, i) => {
       if (i % 10 === 0) await redis.client.script('FLUSH');

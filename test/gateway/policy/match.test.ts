@@ -167,7 +167,7 @@ policies:
     ['key', 'ip'],
   );
   t.strictSame(
-    cover?.counters.map(({ name }) => name),
+    cover?.counters.map(({ counter }) => counter.policy.name),
     ['other', 'first'],
     'a shared counter speaks as the first row that uses it, whichever row a request matches',
   );

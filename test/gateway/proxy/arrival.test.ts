@@ -2,7 +2,6 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import t, { type Test } from 'tap';
 import { Enforcement } from '#gateway/enforce.ts';
-import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { Metrics } from '#gateway/metrics.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { announcedBytes, type Upload, UploadLine } from '#gateway/proxy/arrival.ts';
@@ -11,6 +10,7 @@ import { PublicServer } from '#gateway/server.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { type RawConnection, sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { memoryLimiter } from '#test/support/spend.ts';
 import { send, startRawUpstream, until } from './exchange.ts';
 
 const head = (path: string, more: string): string => `POST ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n\r\n`;
@@ -106,7 +106,7 @@ async function startWatched(t: Test, origin: string): Promise<number> {
   const enforcement = new Enforcement(loadPolicies(policyFile(), 'test.yaml'), 'salt', {
     clock,
     wallClock: Date.now,
-    limiter: new MemoryLimiter({ clock }),
+    limiter: memoryLimiter({ clock }),
     upstream,
     metrics: new Metrics(),
     trust: { kind: 'none' },

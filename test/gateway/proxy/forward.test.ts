@@ -7,7 +7,6 @@ import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { Enforcement } from '#gateway/enforce.ts';
-import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { Metrics } from '#gateway/metrics.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
@@ -16,6 +15,7 @@ import { policyFile, startTestGateway, startUpstream } from '#test/support/gatew
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { memoryLimiter } from '#test/support/spend.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { read, send, startRawUpstream, until, values } from './exchange.ts';
 
@@ -489,7 +489,7 @@ async function startNarrow(
     new Enforcement(set, 'salt', {
       clock,
       wallClock: Date.now,
-      limiter: new MemoryLimiter({ clock }),
+      limiter: memoryLimiter({ clock }),
       upstream: narrow,
       metrics: new Metrics(),
       trust: { kind: 'none' },

@@ -1,0 +1,169 @@
+/**
+ * Fixed-size records in typed arrays, found by digest, the oldest out: what a process remembers of identities costs a
+ * stated number of bytes each and nothing for the garbage collector, however many there are.
+ *
+ * Records stand in a ring in the order in which they came; an index (open addressing, linear probing) finds them. One
+ * that is used while it stands in the older half moves to the front, so the oldest is also one that nobody used lately.
+ * Memory is reserved at once and taken by the system page by page as records come.
+ */
+
+/** 16 of key, 8 of time, 4 of count, 4 of slack. */
+const RECORD_BYTES = 32;
+/** Two index entries of four bytes per record, so that probing stays short. */
+export const BYTES_PER_RECORD = RECORD_BYTES + 8;
+
+const WORDS = RECORD_BYTES / 4;
+const DOUBLES = RECORD_BYTES / 8;
+const COUNT = 6;
+const SLACK = 7;
+const UNTIL = 2;
+/** In the index; places of records are stored plus one. */
+const EMPTY = 0;
+
+export class CounterTable {
+  readonly capacity: number;
+  readonly #words: Uint32Array;
+  readonly #doubles: Float64Array;
+  readonly #index: Int32Array;
+  readonly #mask: number;
+  /** Where the next record goes. */
+  #next = 0;
+  #size = 0;
+
+  /** @param capacity records; a power of two */
+  constructor(capacity: number) {
+    if (capacity < 2 || (capacity & (capacity - 1)) !== 0) throw new RangeError('a power of two is needed');
+    this.capacity = capacity;
+    const records = new ArrayBuffer(capacity * RECORD_BYTES);
+    this.#words = new Uint32Array(records);
+    this.#doubles = new Float64Array(records);
+    this.#index = new Int32Array(capacity * 2);
+    this.#mask = capacity * 2 - 1;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** @returns the record's place, or -1. Places are valid until the next `insert` or `find` */
+  find(a: number, b: number, c: number, d: number): number {
+    const place = (this.#index[this.#entryOf(a, b, c, d)] ?? EMPTY) - 1;
+    if (place < 0) return -1;
+    const age = (this.#next - place + this.capacity) & (this.capacity - 1);
+    // 0: the very next to be overwritten.
+    if (age !== 0 && age <= this.capacity / 2) return place;
+    return this.#moveToFront(place);
+  }
+
+  /** Adds a record with all its fields zero. The key must not be in the table. @returns its place */
+  insert(a: number, b: number, c: number, d: number): number {
+    const place = this.#take();
+    const at = place * WORDS;
+    this.#words[at] = a;
+    this.#words[at + 1] = b;
+    this.#words[at + 2] = c;
+    this.#words[at + 3] = d;
+    this.#index[this.#entryOf(a, b, c, d)] = place + 1;
+    this.#size++;
+    return place;
+  }
+
+  delete(a: number, b: number, c: number, d: number): void {
+    const entry = this.#entryOf(a, b, c, d);
+    const place = (this.#index[entry] ?? EMPTY) - 1;
+    if (place < 0) return;
+    this.#vacate(entry);
+    this.#words.fill(0, place * WORDS, (place + 1) * WORDS);
+    this.#size--;
+  }
+
+  clear(): void {
+    this.#index.fill(EMPTY);
+    this.#words.fill(0, 0, this.capacity * WORDS);
+    this.#next = 0;
+    this.#size = 0;
+  }
+
+  count(place: number): number {
+    return this.#words[place * WORDS + COUNT] ?? 0;
+  }
+
+  until(place: number): number {
+    return this.#doubles[place * DOUBLES + UNTIL] ?? 0;
+  }
+
+  slack(place: number): number {
+    return this.#words[place * WORDS + SLACK] ?? 0;
+  }
+
+  set(place: number, count: number, until: number, slack: number): void {
+    this.#words[place * WORDS + COUNT] = count;
+    this.#doubles[place * DOUBLES + UNTIL] = until;
+    this.#words[place * WORDS + SLACK] = slack;
+  }
+
+  /** The index entry that holds this key, or the empty one where it belongs. */
+  #entryOf(a: number, b: number, c: number, d: number): number {
+    const index = this.#index;
+    const words = this.#words;
+    for (let entry = a & this.#mask; ; entry = (entry + 1) & this.#mask) {
+      const place = (index[entry] ?? EMPTY) - 1;
+      if (place < 0) return entry;
+      const at = place * WORDS;
+      if (words[at] === a && words[at + 1] === b && words[at + 2] === c && words[at + 3] === d) return entry;
+    }
+  }
+
+  /** A free place; the record that stood there, if any, is forgotten. */
+  #take(): number {
+    const place = this.#next;
+    this.#next = (place + 1) & (this.capacity - 1);
+    const entry = this.#entryAt(place);
+    if (entry >= 0) {
+      this.#vacate(entry);
+      this.#size--;
+    }
+    this.#words.fill(0, place * WORDS, (place + 1) * WORDS);
+    return place;
+  }
+
+  /** The index entry that points to a place; -1 when nothing stands there. */
+  #entryAt(place: number): number {
+    const at = place * WORDS;
+    for (let entry = (this.#words[at] ?? 0) & this.#mask; ; entry = (entry + 1) & this.#mask) {
+      const found = this.#index[entry] ?? EMPTY;
+      if (found === EMPTY) return -1;
+      if (found === place + 1) return entry;
+    }
+  }
+
+  #moveToFront(from: number): number {
+    if (from === this.#next) {
+      this.#next = (from + 1) & (this.capacity - 1);
+      return from;
+    }
+    const place = this.#take();
+    this.#words.copyWithin(place * WORDS, from * WORDS, (from + 1) * WORDS);
+    this.#index[this.#entryAt(from)] = place + 1;
+    this.#words.fill(0, from * WORDS, (from + 1) * WORDS);
+    return place;
+  }
+
+  /** Empties an index entry and closes the gap, so that probing for others never stops short of them. */
+  #vacate(entry: number): void {
+    const index = this.#index;
+    let gap = entry;
+    for (let next = (gap + 1) & this.#mask; ; next = (next + 1) & this.#mask) {
+      const found = index[next] ?? EMPTY;
+      if (found === EMPTY) break;
+      const home = (this.#words[(found - 1) * WORDS] ?? 0) & this.#mask;
+      // It may move back only if its own entry does not lie behind the gap.
+      const distance = (next - home) & this.#mask;
+      if (distance >= ((next - gap) & this.#mask)) {
+        index[gap] = found;
+        gap = next;
+      }
+    }
+    index[gap] = EMPTY;
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * What this process knows of counters and credentials, in bounded bytes (counter-table.ts). Beside a store it is a cache:
+ * it spares the store what is known to be exhausted, and counting alone begins from it. Without a store it is the store.
+ */
+
+import type { Identity } from '#gateway/identity/digest.ts';
+import type { Millis } from '#shared/clock.ts';
+import { type Charge, type Part, reservedOf } from './charge.ts';
+import { CounterTable } from './counter-table.ts';
+import { type Exhausted, HISTORY_MS } from './limiter.ts';
+
+export interface KnownCountersOptions {
+  /** Counters that are remembered, a power of two; 40 bytes each. */
+  readonly countersMax: number;
+  /** Credentials known to have worked, a power of two; 40 bytes each. */
+  readonly credentialsMax: number;
+}
+
+/** For so long the store is not asked again about a credential that it did not know. */
+const STRANGER_MS: Millis = 10_000;
+/** A table of their own: a flood of invented credentials must not push out what is known of counters. */
+const STRANGERS_MAX = 32_768;
+
+export class KnownCounters {
+  readonly #counters: CounterTable;
+  readonly #credentials: CounterTable;
+  readonly #strangers = new CounterTable(STRANGERS_MAX);
+
+  constructor(options: KnownCountersOptions) {
+    this.#counters = new CounterTable(options.countersMax);
+    this.#credentials = new CounterTable(options.credentialsMax);
+  }
+
+  get size(): number {
+    return this.#counters.size + this.#credentials.size + this.#strangers.size;
+  }
+
+  /** @returns what was used in the window that contains `now`, as far as known: at least that much */
+  used(part: Part, now: Millis): number {
+    const place = this.#find(part);
+    if (place < 0 || this.#counters.until(place) + this.#counters.slack(place) <= now) return 0;
+    return this.#counters.count(place);
+  }
+
+  /**
+   * Within one window counts only grow, in whatever order answers come.
+   *
+   * @param endsAt when the window ends, at the earliest
+   * @param slackMs how much later that may be
+   */
+  note(part: Part, used: number, endsAt: Millis, slackMs: Millis, now: Millis): void {
+    let place = this.#find(part);
+    if (place < 0) {
+      const [a, b, c, d] = part.identity.words;
+      const [e, f] = part.counter.words;
+      place = this.#counters.insert(a ^ e, b ^ f, c, d);
+    } else if (this.#counters.until(place) > now && this.#counters.count(place) > used) return;
+    this.#counters.set(place, used, endsAt, Math.ceil(slackMs));
+  }
+
+  /** The exhausted parts of a charge; null when there is none, or only one of which the store has to be asked. */
+  exhausted(charge: Charge, now: Millis): Exhausted[] | null {
+    let exhausted: Exhausted[] | null = null;
+    const { parts } = charge;
+    for (let i = 0; i < parts.length; i++) {
+      const part = parts[i];
+      if (part === undefined || part.policy.mode === 'shadow') continue;
+      const place = this.#find(part);
+      if (place < 0) continue;
+      const endsAt = this.#counters.until(place);
+      if (endsAt <= now || this.#counters.count(place) < this.#limitOf(part, now)) continue;
+      exhausted ??= [];
+      exhausted.push({ policy: part.policy, resetMs: endsAt + this.#counters.slack(place) - now });
+    }
+    return exhausted;
+  }
+
+  /** From which count on a part denies, as far as this process may say so without the store. */
+  #limitOf({ policy, credential }: Part, now: Millis): number {
+    if (credential === null) return policy.limit;
+    // Another replica may know that this credential is proven: only the store can say.
+    if (!this.#isStranger(credential.identity, now)) return Number.POSITIVE_INFINITY;
+    return this.hasHistory(credential, now) ? policy.limit : policy.limit - reservedOf(policy.limit);
+  }
+
+  isProven(credential: Identity, now: Millis): boolean {
+    const place = this.#credentials.find(...credential.words);
+    return place >= 0 && this.#credentials.until(place) > now;
+  }
+
+  /** It has worked lately, or it was admitted in this window already: no invented one of which each is used once. */
+  hasHistory(credential: Part, now: Millis): boolean {
+    const place = this.#credentials.find(...credential.identity.words);
+    if (place >= 0 && this.#credentials.until(place) + HISTORY_MS > now) return true;
+    return this.used(credential, now) > 0;
+  }
+
+  /** @param until when this process asks again */
+  prove({ words }: Identity, until: Millis): void {
+    const place = this.#credentials.find(...words);
+    this.#credentials.set(place < 0 ? this.#credentials.insert(...words) : place, 1, until, 0);
+    this.#strangers.delete(...words);
+  }
+
+  withdraw({ words }: Identity): void {
+    this.#credentials.delete(...words);
+  }
+
+  /** The store did not know this credential. */
+  noteStranger({ words }: Identity, now: Millis): void {
+    const place = this.#strangers.find(...words);
+    this.#strangers.set(place < 0 ? this.#strangers.insert(...words) : place, 1, now + STRANGER_MS, 0);
+  }
+
+  /** After a jump of the clock nothing that is known of counters has its right time any more. */
+  forgetCounters(): void {
+    this.#counters.clear();
+    this.#strangers.clear();
+  }
+
+  #isStranger({ words }: Identity, now: Millis): boolean {
+    const place = this.#strangers.find(...words);
+    return place >= 0 && this.#strangers.until(place) > now;
+  }
+
+  #find({ identity, counter }: Part): number {
+    const [a, b, c, d] = identity.words;
+    const [e, f] = counter.words;
+    return this.#counters.find(a ^ e, b ^ f, c, d);
+  }
+}

@@ -1,0 +1,30 @@
+import type { Policy } from './policy.ts';
+
+/** A policy's counter, whoever is counted; made once for each policy of a file. */
+export class Counter {
+  readonly policy: Policy;
+  /** It counts what an address spends on credentials that have not worked yet. */
+  readonly forUnproven: boolean;
+  /** What follows the digest in the store's key. The window is in it: with another one a policy counts afresh. */
+  readonly keySuffix: string;
+  /** Told apart by name, so that a reload does not forget what is known of a counter. 30 bits each. */
+  readonly words: readonly [number, number];
+
+  constructor(policy: Policy, forUnproven: boolean) {
+    this.policy = policy;
+    this.forUnproven = forUnproven;
+    this.keySuffix = `}:${policy.bucket}:${policy.windowSeconds}${forUnproven ? ':unproven' : ''}`;
+    this.words = nameWords(this.keySuffix);
+  }
+}
+
+/** FNV-1a, twice from different beginnings: names come from the policy file, not from clients. */
+function nameWords(name: string): readonly [number, number] {
+  let a = 0x811c9dc5;
+  let b = 0x9dc5811c;
+  for (let i = 0; i < name.length; i++) {
+    a = Math.imul(a ^ name.charCodeAt(i), 0x01000193);
+    b = Math.imul(b ^ (name.charCodeAt(i) + 0x55), 0x01000193);
+  }
+  return [(a >>> 0) & 0x3fffffff, (b >>> 0) & 0x3fffffff];
+}

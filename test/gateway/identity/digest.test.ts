@@ -1,0 +1,59 @@
+import { createHmac, hash } from 'node:crypto';
+import t from 'tap';
+import { Digester, identityOf } from '#gateway/identity/digest.ts';
+import type { Identifier } from '#gateway/policy/policy.ts';
+
+const IP: Identifier = { name: 'ip', kind: 'address', ipv6Prefix: 64 };
+const KEY: Identifier = {
+  name: 'key',
+  kind: 'credential',
+  sources: [{ kind: 'header', header: 'x-api-key' }],
+};
+
+t.test('a digest has a fixed length and nothing of what it stands for', async (t) => {
+  const digester = new Digester('salt');
+  for (const value of ['1.2.3.4', '2001:db8::/64', 'fbk_secret', 'x'.repeat(10_000), '\xff', 'untrusted']) {
+    const { digest, words } = digester.identify(KEY, value);
+    t.match(digest, /^[\w-]{22}$/, '16 bytes, base64url');
+    t.notOk(digest.includes(value));
+    for (const word of words) t.ok(Number.isInteger(word) && word >= 0 && word < 2 ** 30);
+  }
+});
+
+t.test('it is an HMAC-SHA-256, as any other implementation makes it', async (t) => {
+  for (const salt of ['salt', '', 'ü'.repeat(100), 'x'.repeat(64)]) {
+    const expected = createHmac('sha256', hash('sha256', salt, 'hex'))
+      .update('credential\0key\0fbk_ä')
+      .digest()
+      .subarray(0, 16)
+      .toString('base64url');
+    t.equal(new Digester(salt).identify(KEY, 'fbk_ä').digest, expected);
+  }
+});
+
+t.test('the salt decides the digest; replicas with the same salt agree', async (t) => {
+  const digest = (salt: string) => new Digester(salt).identify(IP, '1.2.3.4').digest;
+  t.equal(digest('salt'), digest('salt'));
+  t.not(digest('salt'), digest('other salt'));
+});
+
+t.test(
+  'an address is one identity under any name; a credential is told apart by its identifier',
+  async (t) => {
+    const digester = new Digester('salt');
+    const digest = (identifier: Identifier, value: string) => digester.identify(identifier, value).digest;
+    t.equal(digest(IP, '1.2.3.4'), digest({ ...IP, name: 'client' }, '1.2.3.4'));
+    t.not(digest(KEY, 'k'), digest({ ...KEY, name: 'tenant' }, 'k'));
+    t.not(digest(KEY, 'k'), digest(KEY, 'K'));
+    for (const name of ['address', 'ip', 'key'])
+      t.not(
+        digest({ ...KEY, name }, '1.2.3.4'),
+        digest(IP, '1.2.3.4'),
+        'a credential that reads like an address',
+      );
+  },
+);
+
+t.test('the words are the first 120 bits of the digest', async (t) => {
+  t.strictSame(identityOf('AAAAABAAAAC_____AAAAAB').words, [0, 2 ** 24, 3 * 2 ** 24 - 1, 63 * 2 ** 24]);
+});

@@ -1,0 +1,101 @@
+import t from 'tap';
+import type { Identity } from '#gateway/identity/digest.ts';
+import { chargeFor, proofKey, reservedOf } from '#gateway/limiter/charge.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { type Cover, createMatcher } from '#gateway/policy/match.ts';
+import { identity } from '#test/support/spend.ts';
+
+function coversOf(paths: readonly string[], ...rows: readonly string[]): Cover[] {
+  const set = loadPolicies(
+    [
+      'version: 1',
+      'identifiers:',
+      '  ip: { source: client-address }',
+      '  key: { source: [{ header: x-api-key }] }',
+      '  tenant: { source: [{ header: x-tenant }] }',
+      'policies:',
+      ...rows.map((row) => `  - { window: 1m, ${row} }`),
+    ].join('\n'),
+    'policies.yaml',
+  );
+  const match = createMatcher(set);
+  return paths.map((path) => {
+    const result = match('GET', path);
+    if (!result.ok || result.cover === null) throw new Error(`${path} is not covered`);
+    return result.cover;
+  });
+}
+
+const ADDRESS = identity('address');
+const KEY = identity('key');
+const TENANT = identity('tenant');
+
+function keys(
+  cover: Cover | undefined,
+  identities: readonly (Identity | null)[],
+  proven: readonly Identity[] = [],
+) {
+  if (cover === undefined) throw new Error('no cover');
+  const charge = chargeFor(
+    cover,
+    identities,
+    () => ADDRESS,
+    (credential) => proven.includes(credential),
+  );
+  const name = (key: string): string =>
+    key.replace(ADDRESS.digest, 'ADDRESS').replace(KEY.digest, 'KEY').replace(TENANT.digest, 'TENANT');
+  return charge?.parts.map(({ key }) => name(key));
+}
+
+t.test('a request is charged to every policy whose identity it presents', async (t) => {
+  const [cover] = coversOf(
+    ['/a'],
+    'name: by-ip, route: GET /a, identifier: ip, limit: 5',
+    'name: by-key, route: GET /*, identifier: key, limit: 5',
+  );
+  t.strictSame(keys(cover, [ADDRESS, null]), ['fg:{ADDRESS}:by-ip:60'], 'no key');
+  t.strictSame(
+    keys(cover, [ADDRESS, KEY]),
+    ['fg:{ADDRESS}:by-ip:60', 'fg:{KEY}:by-key:60', 'fg:{ADDRESS}:by-key:60:unproven'],
+    'a key that never worked burdens its address too',
+  );
+  t.strictSame(keys(cover, [ADDRESS, KEY], [KEY]), ['fg:{ADDRESS}:by-ip:60', 'fg:{KEY}:by-key:60']);
+  t.equal(keys(cover, [null, null]), undefined, 'nobody is counted');
+  t.equal(proofKey(KEY), `fg:{${KEY.digest}}:proven`);
+});
+
+t.test('of two credentials each that has not worked is charged to the address', async (t) => {
+  const [cover] = coversOf(
+    ['/a'],
+    'name: by-key, route: GET /*, identifier: key, limit: 5',
+    'name: by-tenant, route: GET /*, identifier: tenant, limit: 5',
+  );
+  t.strictSame(keys(cover, [KEY, TENANT]), [
+    'fg:{KEY}:by-key:60',
+    'fg:{ADDRESS}:by-key:60:unproven',
+    'fg:{TENANT}:by-tenant:60',
+    'fg:{ADDRESS}:by-tenant:60:unproven',
+  ]);
+  t.strictSame(keys(cover, [KEY, TENANT], [KEY]), [
+    'fg:{KEY}:by-key:60',
+    'fg:{TENANT}:by-tenant:60',
+    'fg:{ADDRESS}:by-tenant:60:unproven',
+  ]);
+});
+
+t.test('rows that share a bucket are one counter, which speaks as the first of them', async (t) => {
+  const covers = coversOf(
+    ['/first', '/a', '/z'],
+    'name: first, route: GET /first, identifier: ip, limit: 5, bucket: b',
+    'name: second, route: GET /a, identifier: ip, limit: 5, bucket: b',
+    'name: third, route: GET /*, identifier: ip, limit: 5, bucket: b',
+  );
+  for (const cover of covers) {
+    t.strictSame(keys(cover, [ADDRESS]), ['fg:{ADDRESS}:b:60']);
+    t.equal(cover.counters[0]?.counter.policy.name, 'first');
+  }
+});
+
+t.test('what is kept for credentials with a history', async (t) => {
+  t.strictSame([1, 2, 5, 10, 100].map(reservedOf), [0, 1, 1, 2, 20]);
+});

@@ -1,0 +1,78 @@
+/** Against a plain map that does the same: random keys, random uses, a table far smaller than what comes. */
+import fc from 'fast-check';
+import t from 'tap';
+import { BYTES_PER_RECORD, CounterTable } from '#gateway/limiter/counter-table.ts';
+
+type Key = readonly [number, number, number, number];
+
+/** Many with the same first word: they meet in the index. */
+const keyOf = (n: number): Key => [n % 7, n, 3, 4];
+
+t.test('finds what was inserted, and nothing else', async (t) => {
+  const table = new CounterTable(8);
+  t.equal(table.find(...keyOf(1)), -1);
+  const place = table.insert(...keyOf(1));
+  t.strictSame([table.count(place), table.until(place), table.slack(place)], [0, 0, 0]);
+  table.set(place, 4_000_000_000, 1.5e12 + 0.25, 50);
+  const found = table.find(...keyOf(1));
+  t.strictSame(
+    [table.count(found), table.until(found), table.slack(found)],
+    [4_000_000_000, 1.5e12 + 0.25, 50],
+  );
+  t.equal(table.find(1, 1, 3, 5), -1, 'every word of the key counts');
+  table.clear();
+  t.equal(table.find(...keyOf(1)), -1);
+  t.equal(table.size, 0);
+});
+
+t.test('the one that was used least lately makes room', async (t) => {
+  const table = new CounterTable(8);
+  for (let n = 0; n < 8; n++) table.insert(...keyOf(n));
+  t.not(table.find(...keyOf(0)), -1, 'used while it is among the older half');
+  table.insert(...keyOf(8));
+  t.equal(table.find(...keyOf(1)), -1, 'the oldest is forgotten');
+  t.not(table.find(...keyOf(0)), -1);
+  t.equal(table.size <= 8, true);
+});
+
+t.test(
+  'random inserts, uses and deletions: never a wrong record, never more than the capacity',
+  async (t) => {
+    const step = fc.record({ key: fc.nat(60), action: fc.constantFrom('insert', 'find', 'delete') });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
+        const table = new CounterTable(16);
+        const written = new Map<number, number>();
+        for (const [i, { key, action }] of steps.entries()) {
+          const place = table.find(...keyOf(key));
+          if (place >= 0 && table.count(place) !== written.get(key)) return false;
+          if (action === 'delete') {
+            table.delete(...keyOf(key));
+            if (table.find(...keyOf(key)) >= 0) return false;
+          } else if (action === 'insert') {
+            const at = place < 0 ? table.insert(...keyOf(key)) : place;
+            table.set(at, i + 1, 0, 0);
+            written.set(key, i + 1);
+            if (table.find(...keyOf(key)) < 0) return false;
+          }
+          if (table.size > 16) return false;
+        }
+        return true;
+      }),
+      { numRuns: 2000 },
+    );
+    t.pass();
+  },
+);
+
+t.test('a flood costs the bytes that are stated, and none of the heap', async (t) => {
+  t.ok(BYTES_PER_RECORD <= 64);
+  const table = new CounterTable(65_536);
+  const before = process.memoryUsage().heapUsed;
+  // Digests are spread evenly, and so are these.
+  const digest = (n: number): Key => [Math.imul(n, 0x9e3779b1) >>> 2, n, 1, 2];
+  for (let n = 0; n < 500_000; n++) table.set(table.insert(...digest(n)), 1, n, 0);
+  t.equal(table.size, 65_536);
+  t.ok(process.memoryUsage().heapUsed - before < 8 * 1024 * 1024, 'no object per record');
+  t.not(table.find(...digest(499_999)), -1);
+});
