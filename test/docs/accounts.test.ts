@@ -1,9 +1,8 @@
 /**
- * The README's section on accounts is true: each of its commands is run as it stands there, one after the other, against
- * the product as it runs, through the gateway, with mails read from a real SMTP server.
+ * The section on accounts is true: each of its commands is run as it stands there, one after the other, against the
+ * product as it runs, through the gateway, with mails read from a real SMTP server.
  */
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
@@ -11,10 +10,11 @@ import { projectRoot, start } from '#test/support/process.ts';
 import { inLink, startMailServer } from '#test/support/smtp.ts';
 import { startStack } from '#test/support/stack.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { readPage } from './pages.ts';
 
 const run = promisify(execFile);
-const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8');
-const section = /^## Accounts\n(.*?)^## /ms.exec(readme)?.[1] ?? '';
+const { text: page } = readPage('docs/api.md');
+const section = /^## Accounts\n(.*?)^## /ms.exec(page)?.[1] ?? '';
 const [setUp = '', block = ''] = [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, text]) => text);
 const commands = block
   .replaceAll('\\\n', '')
@@ -29,7 +29,7 @@ interface Step {
   readonly mail?: { readonly to: string; readonly subject: string };
 }
 
-t.test('every command, in the order of the README', async (t) => {
+t.test('every command, in the order of the page', async (t) => {
   const mails = await startMailServer();
   t.teardown(() => mails.close());
   const { origin } = await startStack(t, {
@@ -74,7 +74,7 @@ t.test('every command, in the order of the README', async (t) => {
     },
     { part: '/api/auth/reset-password', reply: success },
   ];
-  t.equal(commands.length, steps.length, 'each command of the README has its step here');
+  t.equal(commands.length, steps.length, 'each command of the page has its step here');
   let mailCount = 0;
   for (const [i, { part, reply, mail }] of steps.entries()) {
     const command = commands[i] ?? '';
@@ -106,12 +106,12 @@ t.test('every command, in the order of the README', async (t) => {
   t.match(await sh(newPassword), { url: origin }, 'the new one is not');
 });
 
-t.test('without SMTP_URL the command of the table shows the latest mail', async (t) => {
+t.test('without SMTP_URL the command of the page shows the latest mail', async (t) => {
   const folder = temporaryFolder(t);
   const api = start([join(projectRoot, 'api/main.ts')], { API_PORT: '0' }, folder);
   t.teardown(() => api.stop('SIGKILL'));
   const [, address] = await api.until(/API ready on (\S+)/);
-  const script = /`npx node -p '([^`]+)'`/.exec(section)?.[1] ?? '';
+  const script = /`npx node -p '([^`]+)'`/.exec(page)?.[1] ?? '';
   for (const name of ['first', 'second']) {
     const body = JSON.stringify({ name: 'Ada', email: `${name}@example.com`, password: 'Password1' });
     t.equal((await fetch(`${address}/api/auth/signup`, { method: 'POST', body })).status, 200);

@@ -1,0 +1,38 @@
+/** What the pages tell people to run is there: npm scripts, and the files that commands name. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { projectRoot } from '#test/support/process.ts';
+import { pages } from './pages.ts';
+
+const { scripts } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
+const all = pages();
+
+t.test('every npm script that a page names exists', async (t) => {
+  let count = 0;
+  for (const { file, text } of all) {
+    for (const [, name = ''] of text.matchAll(
+      /\bnpm (?:run (?:-s )?)?(start|test|[a-z]+:[a-z]+|check|bench|soak)\b/g,
+    )) {
+      t.type(scripts[name], 'string', `${file}: npm run ${name}`);
+      count += 1;
+    }
+  }
+  t.ok(count > 10);
+});
+
+t.test('every file that a command names exists', async (t) => {
+  let count = 0;
+  for (const { file, blocks } of all) {
+    for (const { text, language } of blocks) {
+      if (language !== 'sh') continue;
+      for (const [, path = ''] of text.matchAll(
+        /\b(?:npx tap|npx node|node|bash|cp) ([\w./-]+\.(?:ts|yaml)|\.ci\/run)/g,
+      )) {
+        t.ok(existsSync(join(projectRoot, path)), `${file}: ${path}`);
+        count += 1;
+      }
+    }
+  }
+  t.ok(count > 3);
+});

@@ -1,0 +1,64 @@
+/** Every example is a policy file without mistakes, checked by the command that its page names. */
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { createMatcher } from '#gateway/policy/match.ts';
+import { projectRoot } from '#test/support/process.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { readPage } from './pages.ts';
+
+const run = promisify(execFile);
+const folder = join(projectRoot, 'examples');
+const files = readdirSync(folder).filter((file) => file.endsWith('.yaml'));
+const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
+
+const check = async (file: string): Promise<string> => {
+  const { stdout } = await run('npm', ['run', '-s', 'policies:check', '--', file], { cwd: projectRoot });
+  return stdout;
+};
+
+t.test('each has no mistakes, and the page lists it', async (t) => {
+  t.ok(files.length >= 4);
+  const { text } = readPage('examples/README.md');
+  for (const file of files) {
+    t.match(await check(`examples/${file}`), /no mistakes/, file);
+    t.ok(text.includes(`(${file})`), `${file} is on the page`);
+  }
+});
+
+t.test('Formbricks: the table of this project, and the newer login, which is off', async (t) => {
+  const routes = (text: string): readonly string[] =>
+    loadPolicies(text, 'formbricks.yaml').policies.map(({ route, limit, windowSeconds, identifier }) =>
+      [route.text, limit, windowSeconds, identifier.name].join(' '),
+    );
+  const own = routes(readFileSync(join(projectRoot, 'policies.yaml'), 'utf8'));
+  const example = read('formbricks.yaml');
+  t.strictSame(routes(example), own);
+
+  const switchedOn = example.replace(
+    /^ {2}# (- name: auth-sign-in-email\n(?: {2}# .*\n)*)/m,
+    (_, row: string) => `  ${row.replaceAll('  # ', '  ')}`,
+  );
+  t.strictSame(
+    routes(switchedOn).filter((row) => !own.includes(row)),
+    ['POST /api/auth/sign-in/email 40 3600 ip'],
+  );
+  const file = join(temporaryFolder(t), 'on.yaml');
+  writeFileSync(file, switchedOn);
+  t.match(await check(file), /18 policies/);
+});
+
+t.test('plans: a key is counted by its own plan and by its address', async (t) => {
+  const match = createMatcher(loadPolicies(read('plans.yaml'), 'plans.yaml'));
+  const matched = match('GET', '/api/items');
+  t.ok(matched.ok);
+  t.strictSame(matched.ok && matched.cover?.policies.map(({ name }) => name), [
+    'free-minute',
+    'free-day',
+    'pro-minute',
+    'address',
+  ]);
+});

@@ -1,0 +1,64 @@
+/** Every link of every page leads somewhere: files exist, and so do the headings that anchors name. */
+import { existsSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import t from 'tap';
+import { projectRoot } from '#test/support/process.ts';
+import { anchorsOf, pages, projectFiles } from './pages.ts';
+
+const all = pages();
+const byFile = new Map(all.map((page) => [page.file, page]));
+const tracked = new Set(projectFiles());
+
+/** Targets of `[text](target)`, `![alt](target)` and `[name]: target`, outside of code. */
+function linksIn(prose: string): readonly string[] {
+  const text = prose.replace(/`[^`\n]*`/g, (code) => code.replaceAll(/[[\]()]/g, ' '));
+  const inline = [...text.matchAll(/\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/g)];
+  const named = [...text.matchAll(/^\[[^\]]+\]:\s+(\S+)/gm)];
+  return [...inline, ...named].map(([, target = '']) => target);
+}
+
+t.ok(all.length > 15, 'there are pages');
+for (const page of all) {
+  t.test(page.file, async (t) => {
+    for (const link of linksIn(page.prose)) {
+      if (/^[a-z]+:/.test(link)) {
+        t.match(link, /^https:\/\/[^/]+/, `${link}: other sites are linked over https`);
+        continue;
+      }
+      const [path = '', anchor] = link.split('#');
+      const file = path === '' ? page.file : normalize(join(dirname(page.file), decodeURIComponent(path)));
+      const isOurs =
+        tracked.has(file) || [...tracked].some((one) => one.startsWith(`${file.replace(/\/$/, '')}/`));
+      t.ok(file === '.' || isOurs, `${link}: ${file} is in the repository`);
+      if (anchor === undefined) continue;
+      const target = byFile.get(file);
+      t.ok(target !== undefined && anchorsOf(target).has(anchor), `${link}: the heading exists`);
+    }
+  });
+}
+
+t.test('every page can be found from the README', async (t) => {
+  const reached = new Set(['README.md']);
+  for (const file of reached) {
+    const page = byFile.get(file);
+    for (const link of page === undefined ? [] : linksIn(page.prose)) {
+      const [path = ''] = link.split('#');
+      if (path === '' || /^[a-z]+:/.test(link)) continue;
+      const target = normalize(join(dirname(file), path));
+      if (byFile.has(target)) reached.add(target);
+    }
+  }
+  for (const { file } of all) t.ok(reached.has(file), file);
+});
+
+t.test('paths of the project that prose names in code exist', async (t) => {
+  for (const { file, prose } of all) {
+    // What was removed may be named in the history.
+    if (file === 'CHANGELOG.md') continue;
+    for (const [, path = ''] of prose.matchAll(/`((?:gateway|api|bench|test|examples|docs)\/[\w./-]+)`/g)) {
+      // `bench/results/` is made by a run.
+      if (path.startsWith('bench/results')) continue;
+      t.ok(existsSync(join(projectRoot, path)), `${file}: ${path}`);
+    }
+  }
+});

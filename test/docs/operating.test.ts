@@ -1,0 +1,58 @@
+/** The page for operators: its metrics are those of the gateway, its commands and its Redis user work. */
+import { join } from 'node:path';
+import t from 'tap';
+import { startUpstream } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { start } from '#test/support/process.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { codeIn, readPage, tableOf } from './pages.ts';
+import { startShell } from './shell.ts';
+
+const page = readPage('docs/operating.md');
+
+t.test('a gateway as the page describes it', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const user = page.blocks.find(({ text }) => text.startsWith('ACL SETUSER'))?.text.trim() ?? '';
+  const [command = '', ...args] = user.split(' ');
+  t.equal(await redis.client.call(command, ...args), 'OK');
+  const upstream = await startUpstream(t);
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const gateway = start([join('gateway', 'main.ts')], {
+    GATEWAY_HOST: '127.0.0.1',
+    GATEWAY_PORT: String(port),
+    GATEWAY_ADMIN_PORT: String(adminPort),
+    GATEWAY_ADMIN_TOKEN: 'a token',
+    GATEWAY_UPSTREAM: upstream.origin,
+    GATEWAY_REDIS_URL: `redis://floodgate:PASSWORD@127.0.0.1:${redis.port}`,
+    GATEWAY_STORE_TIMEOUT_MS: '5000',
+  });
+  t.teardown(() => gateway.stop());
+  await gateway.until(/Gateway ready/);
+
+  const storage = `http://127.0.0.1:${port}/api/v1/client/abc/storage`;
+  const statuses: number[] = [];
+  for (let i = 0; i < 12; i++) statuses.push((await fetch(storage, { method: 'POST' })).status);
+  // 12 are more than two windows admit, so whatever the clock says some are denied.
+  t.ok(statuses.includes(200) && statuses.includes(429), 'the Redis user may do what the gateway needs');
+
+  const shell = startShell(t, temporaryFolder(t), { GATEWAY_ADMIN_TOKEN: 'a token' });
+  const [commands] = page.blocks.filter(({ language }) => language === 'sh');
+  const output = await shell.run(commands?.text.replaceAll('127.0.0.1:9090', `127.0.0.1:${adminPort}`) ?? '');
+  t.match(output, '{"status":"ok"}');
+  t.match(output, '{"status":"ready","store":"available"}');
+  t.match(output, 'floodgate_store_failures_total{kind="error"} 0');
+
+  const shown = tableOf(page, 'Metric', 'Type').map(([name = '', type = '']) => [
+    codeIn(name).split('{')[0],
+    type,
+  ]);
+  const exposed = [...output.matchAll(/^# TYPE (floodgate_\w+) (\w+)$/gm)].map(([, name, type]) => [
+    name,
+    type,
+  ]);
+  const byName = (rows: readonly (readonly (string | undefined)[])[]) =>
+    rows.map((row) => row.join(' ')).sort();
+  t.strictSame(byName(shown), byName(exposed), 'the table of metrics');
+});

@@ -1,0 +1,106 @@
+/** The reference of the policy file says what the loader, the matcher and the check say. */
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { ERRORS } from '#gateway/errors.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { createMatcher } from '#gateway/policy/match.ts';
+import { policyFileSchema } from '#gateway/policy/schema.ts';
+import { canonicalTarget } from '#gateway/policy/target.ts';
+import { policyFile } from '#test/support/gateway.ts';
+import { projectRoot } from '#test/support/process.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { codeIn, readPage, tableOf } from './pages.ts';
+
+const run = promisify(execFile);
+const page = readPage('docs/policies.md');
+const identifiers = 'version: 1\nidentifiers:\n  api-key: { source: [{ header: x-api-key }] }\npolicies:\n';
+
+/** A block that is a list of policies, as a file. */
+function asFile(text: string): string {
+  return text.startsWith('- ') ? identifiers + text.replace(/^/gm, '  ') : text;
+}
+
+t.test('every YAML block is right, but for the one that is shown with its mistakes', async (t) => {
+  const blocks = page.blocks.filter(({ language }) => language === 'yaml');
+  t.ok(blocks.length >= 3);
+  for (const { text, line } of blocks) {
+    if (text.startsWith('# broken.yaml')) t.throws(() => loadPolicies(asFile(text), 'broken.yaml'));
+    else t.doesNotThrow(() => loadPolicies(asFile(text), 'page.yaml'), `line ${line}`);
+  }
+});
+
+t.test('the check of the broken file prints what is shown', async (t) => {
+  const broken = page.blocks.find(({ text }) => text.startsWith('# broken.yaml'));
+  const shown = page.blocks.find(({ text }) => text.startsWith('broken.yaml:'));
+  t.ok(broken && shown);
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'broken.yaml'), broken?.text ?? '');
+  const checking = run(process.execPath, [join(projectRoot, 'gateway/cli.ts'), 'check', 'broken.yaml'], {
+    cwd: folder,
+  });
+  await t.rejects(checking, { code: 1, stderr: shown?.text });
+});
+
+t.test('every key of the schema is described', async (t) => {
+  const { identifiers: named, policies } = policyFileSchema.properties;
+  const [identifier] = Object.values(named.patternProperties);
+  const tables = [
+    [Object.keys(policyFileSchema.properties), 0],
+    [Object.keys(identifier?.properties ?? {}), 1],
+    [Object.keys(policies.items.properties), 2],
+  ] as const;
+  const rows = [...page.text.matchAll(/^\| Key \| Value \|.*\n\|[-|]+\n((?:\|.*\n)+)/gm)].map(
+    ([, text = '']) => [...text.matchAll(/^\| `(\w+)`/gm)].map(([, key]) => key),
+  );
+  for (const [keys, at] of tables) t.strictSame([...(rows[at] ?? [])].sort(), [...keys].sort());
+});
+
+t.test('paths are read as the tables say', async (t) => {
+  const match = createMatcher(
+    loadPolicies(policyFile('name: all, route: "* *", identifier: ip, limit: 1, window: 1m'), 'all.yaml'),
+  );
+  for (const [sent = '', forwarded = ''] of tableOf(page, 'Sent', 'Matched and forwarded')) {
+    t.match(match('GET', codeIn(sent)), { ok: true, target: codeIn(forwarded) }, sent);
+  }
+  for (const [sent = '', why = ''] of tableOf(page, 'Sent', 'Why')) {
+    // %00 and the like are written as they are sent.
+    t.match(canonicalTarget(codeIn(sent)), { ok: false }, `${sent}: ${why}`);
+  }
+});
+
+t.test('every code of an own reply is named', async (t) => {
+  for (const code of Object.keys(ERRORS)) t.ok(page.prose.includes(`\`${code}\``), code);
+});
+
+t.test('every message of the last table is one of the loader', async (t) => {
+  const bad = {
+    'unknown key …; did you mean …?': 'nam: a, name: a, route: GET /a, identifier: ip, limit: 1, window: 1m',
+    'unknown identifier …': 'name: a, route: GET /a, identifier: who, limit: 1, window: 1m',
+    'unreachable: exclude takes out …': 'name: a, route: OPTIONS /a, identifier: ip, limit: 1, window: 1m',
+    'path … has an empty segment': 'name: a, route: GET /a/, identifier: ip, limit: 1, window: 1m',
+    'segment ":id" must be {param}': "name: a, route: 'GET /:id', identifier: ip, limit: 1, window: 1m",
+    'segment … can match no request': 'name: a, route: GET /a%2Fb, identifier: ip, limit: 1, window: 1m',
+    'not valid YAML: …': 'name: [a',
+  };
+  const row = 'name: a, route: GET /a, identifier: ip, limit: 1, window: 1m';
+  const files: Readonly<Record<string, string>> = {
+    ...Object.fromEntries(Object.entries(bad).map(([message, text]) => [message, policyFile(text)])),
+    'the name … stands already in line …': policyFile(row, row.replace('/a', '/b')),
+    'bucket … is shared with …, which has another limit': policyFile(
+      `${row}, bucket: x`,
+      `${row.replace('name: a', 'name: b').replace('limit: 1', 'limit: 2')}, bucket: x`,
+    ),
+  };
+  const messages = tableOf(page, 'Message', 'Fix').map(([cell = '']) => codeIn(cell));
+  t.strictSame([...messages].sort(), Object.keys(files).sort());
+  for (const message of messages) {
+    const pattern = message
+      .split('…')
+      .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+      .join('[^]*');
+    t.throws(() => loadPolicies(files[message] ?? '', 'bad.yaml'), { message: new RegExp(pattern) }, message);
+  }
+});

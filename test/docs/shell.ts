@@ -1,0 +1,52 @@
+/** A shell for the blocks of the pages: one process, so that variables of one block are there in the next. */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import type { Owner } from '#test/support/gateway.ts';
+
+export interface Shell {
+  /** @returns what the block wrote to stdout; rejects when its last command failed */
+  run(block: string): Promise<string>;
+}
+
+/** @param cwd where the blocks are run; the shell ends with the test */
+export function startShell(owner: Owner, cwd: string, env: Readonly<Record<string, string>> = {}): Shell {
+  const child = spawn('bash', ['--noprofile', '--norc', '-u'], {
+    cwd,
+    env: { PATH: process.env.PATH ?? '', HOME: cwd, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let out = '';
+  let errors = '';
+  let look = (): void => undefined;
+  child.stdout.on('data', (chunk: Buffer) => {
+    out += chunk.toString();
+    look();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  owner.teardown(() => {
+    child.stdin.end('exit\n');
+    return ended;
+  });
+  return {
+    run(block) {
+      const marker = randomUUID();
+      const result = new Promise<string>((resolve, reject) => {
+        look = () => {
+          const found = new RegExp(`\\n${marker} (\\d+)\\n`).exec(out);
+          if (found === null) return;
+          const text = out.slice(0, found.index);
+          out = '';
+          if (found[1] === '0') resolve(text);
+          else reject(new Error(`exit code ${found[1]} of:\n${block}\n${text}\n${errors}`));
+        };
+        ended.then(() => reject(new Error(`the shell ended in:\n${block}\n${out}\n${errors}`)));
+      });
+      // Braces keep variables; without a stdin of its own, a command would read the rest of the script.
+      child.stdin.write(`{ ${block}\n} < /dev/null; printf '\\n%s %s\\n' ${marker} $?\n`);
+      return result;
+    },
+  };
+}
