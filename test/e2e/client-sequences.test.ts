@@ -1,4 +1,4 @@
-/** What SDKs send, in their order, through the gateway (contract client-api.md §2 to §9). */
+/** What SDKs send, in their order, through the gateway (api/compatibility/client.md). */
 import t from 'tap';
 import { surveyBody } from '#test/support/api-app.ts';
 import type { Json } from '#test/support/json.ts';

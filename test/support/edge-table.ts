@@ -1,7 +1,7 @@
-/** SPEC §8, "Limits enforced at an edge gateway", row by row. */
+/** The limits that the edge enforces in front of the survey API, row by row: what `policies.yaml` must say. */
 export interface EdgeRow {
   readonly methods: readonly string[];
-  /** As SPEC writes it. */
+  /** With `{name}` for a segment, and `/*` for everything below. */
   readonly path: string;
   readonly limit: number;
   readonly windowSeconds: number;
