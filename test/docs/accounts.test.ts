@@ -111,7 +111,7 @@ t.test('without SMTP_URL the command of the page shows the latest mail', async (
   const api = start([join(projectRoot, 'api/main.ts')], { API_PORT: '0' }, folder);
   t.teardown(() => api.stop('SIGKILL'));
   const [, address] = await api.until(/API ready on (\S+)/);
-  const script = /`npx node -p '([^`]+)'`/.exec(page)?.[1] ?? '';
+  const script = /^npx node -p '(.+)'$/m.exec(page)?.[1] ?? '';
   for (const name of ['first', 'second']) {
     const body = JSON.stringify({ name: 'Ada', email: `${name}@example.com`, password: 'Password1' });
     t.equal((await fetch(`${address}/api/auth/signup`, { method: 'POST', body })).status, 200);
