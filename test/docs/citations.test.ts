@@ -21,6 +21,7 @@ const outside: readonly RegExp[] = [
   ),
   new RegExp(`${word('..', '/', 'shared')}/(?:${word('SP', 'EC')}|${word('con', 'tract')})`),
   new RegExp(word('/work', '/shared')),
+  new RegExp(`\\b[Tt]he (?:${word('con', 'tract')}|${word('specifi', 'cation')})\\b`),
 ];
 
 /** Written by a program, or binary. */

@@ -48,7 +48,7 @@ for (const version of ['v1', 'v2'] as const) {
     t.match(
       environment.json.data.surveys.find(({ id }: { id: string }) => id === surveyId).triggers,
       [{ actionClass: 'Cart opened' }],
-      'the form of the specification is there as well',
+      'the older form is there as well',
     );
 
     const userId = `user-${version}`;
