@@ -71,6 +71,24 @@ t.test('paths are read as the tables say', async (t) => {
   }
 });
 
+t.test('routes match as the page says', async (t) => {
+  const covers = (route: string, method: string, target: string): boolean => {
+    const row = `name: one, route: "${route}", identifier: ip, limit: 1, window: 1m`;
+    const matched = createMatcher(loadPolicies(policyFile(row), 'one.yaml'))(method, target);
+    return matched.ok && matched.cover !== null;
+  };
+  for (const path of ['/items', '/items/1', '/items/1/parts'])
+    t.ok(covers('GET /items/*', 'GET', path), path);
+  t.notOk(covers('GET /items/{id}', 'GET', '/items/1/parts'), 'one segment');
+  t.ok(covers('GET /files/{name*}', 'GET', '/files/a/b'), 'the rest');
+  t.notOk(covers('GET /files/{name*}', 'GET', '/files'), 'at least one segment');
+  t.ok(covers('GET /a', 'HEAD', '/a'), 'HEAD');
+  t.notOk(covers('GET /a', 'GET', '/A'), 'upper and lower case');
+  t.ok(covers('GET /@me', 'GET', '/%40me'), 'another spelling');
+  t.ok(covers('GET /%3Ame', 'GET', '/:me'), 'a colon');
+  t.ok(covers('GET /api/me', 'GET', '/api;v=1/me'), 'segment parameters');
+});
+
 t.test('every code of an own reply is named', async (t) => {
   for (const code of Object.keys(ERRORS)) t.ok(page.prose.includes(`\`${code}\``), code);
 });
