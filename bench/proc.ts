@@ -30,6 +30,20 @@ export function usageOf(pids: readonly number[]): Usage {
   return { cpuUs, rssBytes };
 }
 
+/** The most memory that one process of these and their descendants ever had, as the kernel remembers it. */
+export function peakRssBytesOf(pids: readonly number[]): number {
+  return Math.max(0, ...new Set(pids.flatMap(withDescendants)).values().map(peakRssBytesOfOne));
+}
+
+function peakRssBytesOfOne(pid: number): number {
+  try {
+    return Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
+  } catch (error) {
+    assertGone(error);
+    return 0;
+  }
+}
+
 function withDescendants(pid: number): number[] {
   const found = [pid];
   try {

@@ -14,7 +14,12 @@ const TAIL_CHARS = 4000;
 export interface Started {
   readonly pid: number;
   readonly name: string;
-  stop(): Promise<void>;
+  /** null while it runs, else how it ended. */
+  ending(): string | null;
+  /** The last of what it said. */
+  output(): string;
+  /** Asks it to end, and insists after a while; `SIGKILL` does not ask. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 export class Processes {
@@ -69,11 +74,17 @@ export class Processes {
       await sleep(20);
     }
     if (child.pid === undefined) throw new Error(`${name} did not start: ${failure ?? 'no process'}`);
-    return { pid: child.pid, name, stop: () => end(child) };
+    return {
+      pid: child.pid,
+      name,
+      ending: () => failure,
+      output: () => tail,
+      stop: (signal) => end(child, signal),
+    };
   }
 
   async stopAll(): Promise<void> {
-    await Promise.all([...this.#children].map(end));
+    await Promise.all([...this.#children].map((child) => end(child)));
     rmSync(this.directory, { recursive: true, force: true });
   }
 
@@ -84,10 +95,10 @@ export class Processes {
   }
 }
 
-async function end(child: ChildProcess): Promise<void> {
+async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, 'exit');
-  child.kill('SIGTERM');
+  child.kill(signal);
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
   await gone;
   clearTimeout(timer);

@@ -56,7 +56,7 @@ export function goalText(goals: readonly GoalResult[]): string {
 }
 
 /** First column to the left, the others to the right. */
-function table(rows: readonly (readonly string[])[]): string {
+export function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => (row[column] ?? '').length)),
   );

@@ -2,35 +2,46 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { freePort, type Started } from '../processes.ts';
+import { freePort, type Processes, type Started } from '../processes.ts';
 import { HIGH_LIMIT, type PeerName } from '../scenarios.ts';
 import { missing, NODE, ROOT } from '../tools.ts';
 import type { Launch, Peer } from './target.ts';
 
 interface PolicyFile {
-  policies: { limit: number; overrides?: unknown }[];
+  exclude: string[];
+  policies: {
+    name: string;
+    route: string;
+    identifier: string;
+    limit: number;
+    window: string;
+    overrides?: unknown;
+  }[];
   tests?: unknown;
 }
 
-/** The shipped table; where all shall pass, with every limit raised and nothing else changed. */
-function policiesFor(launch: Launch, root: string, bare: boolean): string {
+/** The shipped table without its tests and overrides, changed as asked. */
+export function policiesOf(root: string, change: (file: PolicyFile) => void): string {
   const file = parse(readFileSync(join(root, 'policies.yaml'), 'utf8')) as PolicyFile;
   delete file.tests;
-  if (bare) {
-    return stringify({
-      ...file,
-      exclude: [],
-      policies: [{ name: 'unused', route: 'GET /never', identifier: 'ip', limit: 1, window: '1m' }],
-    });
-  }
-  for (const policy of file.policies) {
-    delete policy.overrides;
-    if (launch.scenario.expect === 'allowed') policy.limit = HIGH_LIMIT;
-  }
+  for (const policy of file.policies) delete policy.overrides;
+  change(file);
   return stringify(file);
 }
 
-export async function startGateway(
+/** Where all shall pass, every limit is raised and nothing else changed. */
+function policiesFor(launch: Launch, root: string, bare: boolean): string {
+  return policiesOf(root, (file) => {
+    if (bare) {
+      file.exclude = [];
+      file.policies = [{ name: 'unused', route: 'GET /never', identifier: 'ip', limit: 1, window: '1m' }];
+    } else if (launch.scenario.expect === 'allowed') {
+      for (const policy of file.policies) policy.limit = HIGH_LIMIT;
+    }
+  });
+}
+
+export function startGateway(
   launch: Launch,
   root: string,
   options: { readonly bare?: boolean; readonly nodeFlags?: readonly string[] } = {},
@@ -38,10 +49,31 @@ export async function startGateway(
   const { processes, port, upstreamPort, redisPort, directory, scenario } = launch;
   const policies = join(directory, `policies-${port}.yaml`);
   writeFileSync(policies, policiesFor(launch, root, options.bare ?? false));
+  return launchGateway(processes, {
+    ...{ root, port, upstreamPort, redisPort, policies, workers: scenario.workers },
+    nodeFlags: options.nodeFlags ?? [],
+  });
+}
+
+export interface GatewayLaunch {
+  readonly root: string;
+  readonly port: number;
+  readonly upstreamPort: number;
+  readonly redisPort: number;
+  /** The policy file. */
+  readonly policies: string;
+  readonly workers: number;
+  readonly nodeFlags?: readonly string[];
+  /** Further settings. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export async function launchGateway(processes: Processes, launch: GatewayLaunch): Promise<Started> {
+  const { root, port, upstreamPort, redisPort, policies, workers } = launch;
   return processes.start(
     'the gateway',
     NODE,
-    ['--max-semi-space-size=16', ...(options.nodeFlags ?? []), join(root, 'gateway', 'main.ts')],
+    ['--max-semi-space-size=16', ...(launch.nodeFlags ?? []), join(root, 'gateway', 'main.ts')],
     {
       port,
       readyText: 'Gateway ready',
@@ -54,9 +86,10 @@ export async function startGateway(
         GATEWAY_UPSTREAM: `http://127.0.0.1:${upstreamPort}`,
         GATEWAY_REDIS_URL: `redis://127.0.0.1:${redisPort}`,
         GATEWAY_POLICIES: policies,
-        GATEWAY_WORKERS: String(scenario.workers),
+        GATEWAY_WORKERS: String(workers),
         GATEWAY_IDENTITY_SECRET: 'bench-secret-of-no-worth-to-anybody',
         LOG_LEVEL: 'warn',
+        ...launch.env,
       },
     },
   );
