@@ -1,5 +1,8 @@
 /** The command line: every mistake is said, nothing is ignored. */
 import { parseArgs } from 'node:util';
+import type { AbuseOptions } from './abuse/run.ts';
+import { TARGETS } from './abuse/scenario.ts';
+import { SCENARIOS as ATTACKS } from './abuse/scenarios.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { PEERS } from './targets/all.ts';
 
@@ -27,6 +30,7 @@ export interface TargetOptions {
 
 export type Options =
   | { readonly kind: 'bench'; readonly bench: BenchOptions }
+  | { readonly kind: 'abuse'; readonly abuse: AbuseOptions }
   | { readonly kind: 'target'; readonly target: TargetOptions }
   | { readonly kind: 'help' };
 
@@ -38,6 +42,13 @@ Compares the gateway with its peers on this machine:
   --rounds N          rounds, in each of which every target is visited once (default 7, at least 5)
   --duration SECONDS  of one visit (default 3)
   --quick             5 rounds of 1 second
+  --no-install        use only what is installed already
+
+Attacks the gateway and its peers from one address, with a polite client beside it:
+  --abuse
+  --only NAMES        attacks, separated by commas: ${ATTACKS.map(({ name }) => name).join(', ')}
+  --peers NAMES       only these, besides floodgate: nginx, haproxy
+  --quick             2.5 seconds an attack instead of 5
   --no-install        use only what is installed already
 
 Loads a deployment of yours, and nobody else's:
@@ -52,12 +63,14 @@ Loads a deployment of yours, and nobody else's:
   --rate N            requests a second; default: as fast as the connections can
 `;
 
-const ONLY_BENCH = ['only', 'peers', 'rounds', 'quick', 'no-install'];
+const ONLY_BENCH = ['abuse', 'only', 'peers', 'rounds', 'quick', 'no-install'];
+const ONLY_COMPARISON = ['rounds', 'duration'];
 const ONLY_TARGET = ['path', 'method', 'header', 'body', 'connections', 'requests', 'rate'];
 
 export function readOptions(argv: readonly string[]): Options {
   const values = parse(argv);
   if (values.help) return { kind: 'help' };
+  if (values.abuse === true) return { kind: 'abuse', abuse: abuseOptions(values) };
   const foreign = Object.keys(values).filter((name) =>
     (values.target === undefined ? ONLY_TARGET : ONLY_BENCH).includes(name),
   );
@@ -84,6 +97,21 @@ export function readOptions(argv: readonly string[]): Options {
   };
 }
 
+function abuseOptions(values: ReturnType<typeof parse>): AbuseOptions {
+  const foreign = Object.keys(values).filter((name) =>
+    [...ONLY_COMPARISON, ...ONLY_TARGET, 'target'].includes(name),
+  );
+  if (foreign.length > 0)
+    throw new UsageError(foreign.map((name) => `--${name} does not go with --abuse`).join('; '));
+  const names = ATTACKS.map(({ name }) => name);
+  return {
+    only: known('only', values.only, names) ?? names,
+    peers: known('peers', values.peers, TARGETS),
+    quick: values.quick === true,
+    install: values['no-install'] !== true,
+  };
+}
+
 function parse(argv: readonly string[]) {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
@@ -91,7 +119,15 @@ function parse(argv: readonly string[]) {
     return parseArgs({
       args: [...argv],
       options: {
-        ...{ only: text, peers: text, rounds: text, duration: text, quick: flag, 'no-install': flag },
+        ...{
+          only: text,
+          peers: text,
+          rounds: text,
+          duration: text,
+          quick: flag,
+          'no-install': flag,
+          abuse: flag,
+        },
         ...{ target: text, path: text, method: text, header: { ...text, multiple: true }, body: text },
         ...{ connections: text, requests: text, rate: text, help: flag },
       },

@@ -7,6 +7,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type AbuseOptions, abuse } from './abuse/run.ts';
 import { loadTarget } from './load-test.ts';
 import { describeMachine } from './machine.ts';
 import { type BenchOptions, readOptions, USAGE, UsageError } from './options.ts';
@@ -62,6 +63,12 @@ async function bench(options: BenchOptions): Promise<void> {
   process.stdout.write(`written to ${name}.json and ${name}.html\n`);
 }
 
+async function abuseBench(options: AbuseOptions): Promise<void> {
+  const processes = new Processes();
+  onInterrupt(processes);
+  await abuse(options, processes);
+}
+
 /** Whatever ends the bench ends what it started. */
 function onInterrupt(processes: Processes): void {
   const stop = (): void => {
@@ -75,6 +82,7 @@ function onInterrupt(processes: Processes): void {
 try {
   const options = readOptions(process.argv.slice(2));
   if (options.kind === 'help') process.stdout.write(USAGE);
+  else if (options.kind === 'abuse') await abuseBench(options.abuse);
   else if (options.kind === 'target') await loadTarget(options.target);
   else await bench(options.bench);
 } catch (error) {

@@ -1,0 +1,34 @@
+/** Our gateway with its default bounds. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { HIGH_LIMIT } from '../../scenarios.ts';
+import { launchGateway, policiesOf } from '../../targets/gateway.ts';
+import { missing, ROOT } from '../../tools.ts';
+import { ATTACKER_ADDRESS } from '../addresses.ts';
+import type { Limits } from '../scenario.ts';
+import type { AbuseTarget } from './target.ts';
+
+function policies(limits: Limits): string {
+  return policiesOf(ROOT, (file) => {
+    for (const policy of file.policies) {
+      if (limits === 'raised') policy.limit = HIGH_LIMIT;
+      if (limits === 'hourly') policy.window = '1h';
+    }
+  });
+}
+
+export const FLOODGATE: AbuseTarget = {
+  name: 'floodgate',
+  label: 'Floodgate',
+  usesRedis: true,
+  stopSignal: 'SIGKILL',
+  missing: () => missing('redis-server', 'redis-server'),
+  start({ processes, scenario, port, upstreamPort, redisPort }) {
+    const file = join(processes.directory, `policies-${port}.yaml`);
+    writeFileSync(file, policies(scenario.limits ?? 'raised'));
+    return launchGateway(processes, {
+      ...{ root: ROOT, port, upstreamPort, redisPort, policies: file, workers: 1 },
+      env: scenario.trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {},
+    });
+  },
+};
