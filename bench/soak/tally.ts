@@ -1,0 +1,33 @@
+/** What the soak counts: answers, wrong ones with a few examples of each kind, admissions beyond a limit, latencies. */
+const EXAMPLES_MAX = 3;
+const LATENCIES_MAX = 200_000;
+
+export class Tally {
+  answers = 0;
+  admitted = 0;
+  denied = 0;
+  overAdmitted = 0;
+  /** Denied before the limit was reached while Redis was in trouble: it may have counted what it could not tell. */
+  deniedEarlyInTrouble = 0;
+  readonly wrong = new Map<string, { count: number; readonly examples: string[] }>();
+  readonly done = new Map<string, number>();
+  readonly latenciesMs: number[] = [];
+
+  answered(kind: string, latencyMs: number | null): void {
+    this.answers++;
+    this.done.set(kind, (this.done.get(kind) ?? 0) + 1);
+    if (latencyMs !== null && this.latenciesMs.length < LATENCIES_MAX) this.latenciesMs.push(latencyMs);
+  }
+
+  /** @param example who, when and what */
+  fault(kind: string, example: string): void {
+    const known = this.wrong.get(kind) ?? { count: 0, examples: [] };
+    known.count++;
+    if (known.examples.length < EXAMPLES_MAX) known.examples.push(example);
+    this.wrong.set(kind, known);
+  }
+
+  get wrongAnswers(): number {
+    return this.wrong.values().reduce((sum, { count }) => sum + count, 0);
+  }
+}
