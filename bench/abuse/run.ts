@@ -55,10 +55,12 @@ export async function abuse(options: AbuseOptions, processes: Processes): Promis
       const results: AbuseResult[] = [];
       const leftOut: string[] = [];
       for (const target of targetsOf(scenario, options)) {
-        const missing = target.missing();
-        if (missing === null) {
-          results.push(await runOn(target, scenario, options.quick ? QUICK : DURATIONS, processes));
-        } else leftOut.push(`${target.label}: ${missing}`);
+        // One visit that fails is told and does not end a run of twenty minutes.
+        const visited = await visitOf(target, scenario, options, processes).catch(
+          (error: Error) => error.message,
+        );
+        if (typeof visited === 'string') leftOut.push(`${target.label}: ${visited}`);
+        else results.push(visited);
         progress.step(`${scenario.name}: ${target.label}`);
       }
       progress.end();
@@ -82,6 +84,15 @@ export async function abuse(options: AbuseOptions, processes: Processes): Promis
   }));
   writeFileSync(file, `${JSON.stringify({ machine, reports: json }, null, 1)}\n`);
   process.stdout.write(`written to ${file}\n`);
+}
+
+async function visitOf(
+  target: AbuseTarget,
+  scenario: AbuseScenario,
+  { quick }: AbuseOptions,
+  processes: Processes,
+): Promise<AbuseResult | string> {
+  return target.missing() ?? runOn(target, scenario, quick ? QUICK : DURATIONS, processes);
 }
 
 function targetsOf(scenario: AbuseScenario, { peers }: AbuseOptions): readonly AbuseTarget[] {
