@@ -143,7 +143,9 @@ function figuresOf({ sent, succeeded, latenciesMs, failures }: VictimResult): Vi
 }
 
 async function statsOf(upstreamPort: number): Promise<UpstreamStats> {
-  const response = await fetch(`http://127.0.0.1:${upstreamPort}${STATS_PATH}`);
+  const response = await fetch(`http://127.0.0.1:${upstreamPort}${STATS_PATH}`, {
+    signal: AbortSignal.timeout(5000),
+  });
   return (await response.json()) as UpstreamStats;
 }
 

@@ -146,7 +146,9 @@ async function compare(
   identities: readonly Identity[],
   { tally, upstreamPort }: MinuteContext,
 ): Promise<void> {
-  const response = await fetch(`http://127.0.0.1:${upstreamPort}${COUNTS_PATH}`);
+  const response = await fetch(`http://127.0.0.1:${upstreamPort}${COUNTS_PATH}`, {
+    signal: AbortSignal.timeout(5000),
+  });
   const seen = (await response.json()) as Readonly<Record<string, number>>;
   for (const { name, route } of identities) {
     const count = seen[`${route.policy}|${name}`] ?? 0;
