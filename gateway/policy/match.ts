@@ -1,6 +1,6 @@
 /**
  * Which policies cover a request? The routes of one policy file make a tree of segments; matching walks it once and
- * collects every policy on the way, because all of them apply (GATEWAY.md §1). Requests with the same policies get the
+ * collects every policy on the way, because all of them apply. Requests with the same policies get the
  * very same `Cover` object, so what follows from the set is worked out once, not per request.
  */
 import { Counter } from './counter.ts';

@@ -12,7 +12,7 @@ export type CredentialSource =
   /** `Authorization: Bearer …`, only values that begin with the prefix. */
   | { readonly kind: 'bearer'; readonly prefix: string };
 
-/** What a policy does while the store is unavailable (GATEWAY.md §5). */
+/** What a policy does while the store is unavailable. */
 export type OnStoreFailure = 'allow' | 'deny' | 'local';
 
 /** One row of the table: at most `limit` requests of one identity in each clock-aligned window. */

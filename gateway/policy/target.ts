@@ -1,5 +1,5 @@
 /**
- * One canonical path (GATEWAY.md §1): what is matched is what is forwarded, so gateway and upstream can never read
+ * One canonical path: what is matched is what is forwarded, so gateway and upstream can never read
  * the same bytes as two different routes. Targets that two servers could read differently are refused, not guessed.
  * No URL class here: it repairs, and a repaired target is no longer the one that the client sent.
  */

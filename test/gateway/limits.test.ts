@@ -1,5 +1,5 @@
 /**
- * The edge table of SPEC §8, row by row, against real processes: every row admits exactly its limit under parallel
+ * The edge table, row by row, against real processes: every row admits exactly its limit under parallel
  * load, whatever the store and however many gateways share it, and then answers the gateway's own 429.
  */
 import t, { type Test } from 'tap';

@@ -1,0 +1,64 @@
+/** Invented credentials in great number and of great length: they cost neither the process nor the store anything. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { Agent, request } from 'undici';
+import { policyFile, startUpstream } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { start } from '#test/support/process.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { windowWithRoom } from '#test/support/spend.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const FLOOD = 6000;
+const KEY_BYTES = 15_000;
+
+t.test('90 MB of invented keys do not fit into the heap, and need not', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  let reached = 0;
+  const upstream = await startUpstream(t, (_req, res) => {
+    reached++;
+    res.writeHead(401).end();
+  });
+  const file = join(temporaryFolder(t), 'policies.yaml');
+  writeFileSync(file, policyFile('name: keys, route: "GET /*", identifier: api-key, limit: 5, window: 1h'));
+  const port = await freePort();
+  const gateway = start(['--max-old-space-size=48', 'gateway/main.ts'], {
+    GATEWAY_HOST: '127.0.0.1',
+    GATEWAY_PORT: String(port),
+    GATEWAY_ADMIN_PORT: '0',
+    GATEWAY_UPSTREAM: upstream.origin,
+    GATEWAY_REDIS_URL: redis.url,
+    GATEWAY_STORE_TIMEOUT_MS: '5000',
+    GATEWAY_POLICIES: file,
+  });
+  t.teardown(() => gateway.stop());
+  await gateway.until(/Gateway ready/);
+  await windowWithRoom(3_600_000, 60_000);
+
+  const agent = new Agent({ connections: 16, pipelining: 1 });
+  t.teardown(() => agent.destroy());
+  const filler = 'x'.repeat(KEY_BYTES);
+  const statuses = new Map<number, number>();
+  let next = 0;
+  const client = async (): Promise<void> => {
+    while (next < FLOOD) {
+      const reply = await request(`http://127.0.0.1:${port}/a`, {
+        headers: { 'x-api-key': `${next++}${filler}` },
+        dispatcher: agent,
+      });
+      await reply.body.dump();
+      statuses.set(reply.statusCode, (statuses.get(reply.statusCode) ?? 0) + 1);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, client));
+
+  t.equal(reached, 4, 'the limit less what is kept for those with a history');
+  t.strictSame([...statuses.entries()].sort(), [
+    [401, 4],
+    [429, FLOOD - 4],
+  ]);
+  const keys = (await redis.client.keys('*')).filter((key) => !key.includes('control'));
+  t.equal(keys.length, 5, 'four credentials and one address: nothing is written for whom the store denies');
+});
