@@ -141,6 +141,7 @@ export class Exchange extends Forward implements LimitListener, Upload {
 
   /** Goes on to the upstream, once its body need not be waited for there. */
   admit(): void {
+    if (this.done) return;
     const { req } = this;
     const bytes = req.complete ? 0 : announcedBytes(req.rawHeaders);
     if (bytes === 0) this.begin();
@@ -189,6 +190,10 @@ export class Exchange extends Forward implements LimitListener, Upload {
     if (this.done) return;
     this.done = true;
     denials.write(this.req, this.res, violated, { cors: this.cors, close: this.closes });
+  }
+
+  protected override onClosed(): void {
+    this.#enforcement.uploads.leave(this);
   }
 
   /** What the answer says of the credential that was presented. */

@@ -40,7 +40,6 @@ export function whenArrived(req: IncomingMessage, then: () => void): void {
 
 /** A body that is streamed to the upstream while it comes in. */
 export interface Upload {
-  readonly req: IncomingMessage;
   begin(): void;
   /** Its turn did not come in time. */
   refuse(): void;
@@ -50,7 +49,7 @@ export interface Upload {
 export class UploadLine {
   readonly #waitMs: Millis;
   readonly #max: number;
-  #busy = 0;
+  readonly #running = new Set<Upload>();
   readonly #waiting = new Map<Upload, NodeJS.Timeout>();
 
   constructor(waitMs: Millis, max = UPLOADS_MAX) {
@@ -59,9 +58,7 @@ export class UploadLine {
   }
 
   enter(upload: Upload): void {
-    // Its client is gone already: no 'close' would ever give the place back.
-    if (upload.req.destroyed) return;
-    if (this.#busy < this.#max) {
+    if (this.#running.size < this.#max) {
       this.#begin(upload);
       return;
     }
@@ -69,27 +66,24 @@ export class UploadLine {
       if (this.#waiting.delete(upload)) upload.refuse();
     }, this.#waitMs);
     this.#waiting.set(upload, timer);
-    upload.req.once('close', () => {
-      clearTimeout(timer);
-      this.#waiting.delete(upload);
-    });
+  }
+
+  /** Over, or given up. Does nothing for one that is not here. */
+  leave(upload: Upload): void {
+    clearTimeout(this.#waiting.get(upload));
+    this.#waiting.delete(upload);
+    if (!this.#running.delete(upload)) return;
+    for (const next of this.#waiting.keys()) {
+      clearTimeout(this.#waiting.get(next));
+      this.#waiting.delete(next);
+      this.#begin(next);
+      return;
+    }
   }
 
   #begin(upload: Upload): void {
-    this.#busy++;
-    // The body's end, however it came.
-    upload.req.once('close', () => this.#next());
+    this.#running.add(upload);
     upload.begin();
-  }
-
-  #next(): void {
-    this.#busy--;
-    for (const [upload, timer] of this.#waiting) {
-      clearTimeout(timer);
-      this.#waiting.delete(upload);
-      this.#begin(upload);
-      return;
-    }
   }
 }
 

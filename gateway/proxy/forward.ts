@@ -128,6 +128,11 @@ export class Forward implements Exchange {
     return this.upstream.draining || this.expectsContinue;
   }
 
+  /** Over, however it came: what was taken is given back. Called once or more. */
+  protected onClosed(): void {
+    // Nothing was taken but the connection.
+  }
+
   /** The upstream's reply has begun. */
   protected onReply(_status: number): void {
     // For the enforcement to learn from.
@@ -137,6 +142,7 @@ export class Forward implements Exchange {
   fail(code: ErrorCode, message: string, close = false): void {
     if (this.done) return;
     this.done = true;
+    this.onClosed();
     sendOwn(
       this.req,
       this.res,
@@ -171,6 +177,7 @@ export class Forward implements Exchange {
   /** The upstream has no more to say to this request: its connection serves the next one. */
   protected leaveUpstream(): void {
     this.upstream.deadlines.delete(this);
+    this.onClosed();
     const connection = this.#connection;
     if (connection === null) return;
     this.#connection = null;
@@ -354,6 +361,7 @@ export class Forward implements Exchange {
     }
     this.upstream.leave(this);
     this.upstream.deadlines.delete(this);
+    this.onClosed();
   }
 }
 
