@@ -1,6 +1,9 @@
 /** Wiring, in reading order: parts in, a running data plane out. */
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { createBounds } from './bounds/bounds.ts';
+import { Clients } from './bounds/clients.ts';
+import { boundSamples } from './bounds/samples.ts';
 import type { GatewayConfig, GatewaySecrets } from './config.ts';
 import { Enforcement } from './enforce.ts';
 import { KnownCounters } from './limiter/known-counters.ts';
@@ -85,14 +88,18 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const upstream = new Upstream({
     origin: config.upstream,
     timeoutMs: config.upstreamTimeoutMs,
+    keepAliveMs: config.upstreamKeepAliveMs,
+    streamAfterMs: config.streamAfterMs,
+    unreadTimeoutMs: config.unreadTimeoutMs,
+    replyBufferBytes: config.replyBufferBytes,
     clock,
+    bounds: createBounds(config.bounds, { clock, log }),
   });
   let untrustedToldAt = Number.NEGATIVE_INFINITY;
   const enforcement = new Enforcement(policies, salt, {
     clock,
     wallClock: parts.wallClock,
     limiter,
-    upstream,
     metrics,
     trust: config.trust,
     onUntrustedChain: () => {
@@ -103,7 +110,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       );
     },
   });
-  const server = new PublicServer(enforcement, upstream);
+  const server = new PublicServer({ enforcement, upstream, clients: new Clients(), clock });
   const watch = new PolicyWatch(text, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
@@ -145,11 +152,16 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
 }
 
+const CUT = 'floodgate_connections_cut_total';
+const CUT_HELP = 'Client connections that were cut.';
+
 function partSamples(server: PublicServer, upstream: Upstream, guarded: GuardedLimiter | null): Sample[] {
   const { waiting, unavailable, timeouts } = upstream.stats();
   const failed = 'floodgate_upstream_failures_total';
   const samples = [
-    gauge('floodgate_connections', 'Open client connections.', server.connections),
+    ...boundSamples(upstream.bounds),
+    counter(CUT, CUT_HELP, server.watch.unreadCut, { reason: 'unread reply' }),
+    counter(CUT, CUT_HELP, server.watch.silentCut, { reason: 'slow body' }),
     gauge('floodgate_upstream_waiting', 'Requests that wait for an upstream connection.', waiting),
     counter(failed, 'Requests that the upstream did not answer.', unavailable, { kind: 'unavailable' }),
     counter(failed, 'Requests that the upstream did not answer.', timeouts, { kind: 'timeout' }),

@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
 import { ConfigError, type Environment, readSettings, type Variable } from '#shared/configuration.ts';
+import { type BoundName, boundVariable } from './bounds/bound-names.ts';
+import type { BoundLimits, BoundSettings } from './bounds/bounds.ts';
 
 export interface GatewayConfig {
   readonly host: string;
@@ -18,6 +20,11 @@ export interface GatewayConfig {
   readonly upstreamTimeoutMs: Millis;
   readonly drainTimeoutMs: Millis;
   readonly logLevel: string;
+  readonly bounds: BoundSettings;
+  readonly upstreamKeepAliveMs: Millis;
+  readonly streamAfterMs: Millis;
+  readonly unreadTimeoutMs: Millis;
+  readonly replyBufferBytes: number;
 }
 
 /** Kept apart, so that the configuration can be logged. */
@@ -54,10 +61,53 @@ export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_STORE_TIMEOUT_MS', default: '50', meaning: 'time budget of one check of the store' },
   { name: 'GATEWAY_UPSTREAM_TIMEOUT_MS', default: '30000', meaning: "until the upstream's reply begins" },
   { name: 'GATEWAY_DRAIN_TIMEOUT_MS', default: '25000', meaning: 'for requests in flight after SIGTERM' },
+  { name: 'GATEWAY_CONNECTIONS', default: '8192', meaning: 'open client connections' },
+  { name: 'GATEWAY_CONNECTIONS_PER_CLIENT', default: '512', meaning: 'of one client address' },
+  {
+    name: 'GATEWAY_UPSTREAM_CONNECTIONS',
+    default: '256',
+    meaning: 'requests in progress at the upstream; more wait',
+  },
+  { name: 'GATEWAY_UPSTREAM_CONNECTIONS_PER_CLIENT', default: '64', meaning: 'of one client address' },
+  { name: 'GATEWAY_WAITING', default: '4096', meaning: 'requests that wait for an upstream connection' },
+  { name: 'GATEWAY_WAITING_PER_CLIENT', default: '256', meaning: 'of one client address' },
+  {
+    name: 'GATEWAY_UPLOADS',
+    default: '128',
+    meaning: 'bodies above 16 KiB on their way to the upstream; more wait',
+  },
+  { name: 'GATEWAY_UPLOADS_PER_CLIENT', default: '32', meaning: 'of one client address' },
+  { name: 'GATEWAY_STREAMS', default: '1024', meaning: 'event streams and long replies' },
+  { name: 'GATEWAY_STREAMS_PER_CLIENT', default: '64', meaning: 'of one client address' },
+  { name: 'GATEWAY_UPGRADES', default: '1024', meaning: 'WebSockets' },
+  { name: 'GATEWAY_UPGRADES_PER_CLIENT', default: '64', meaning: 'of one client address' },
+  { name: 'GATEWAY_UNREAD_REPLIES', default: '256', meaning: 'replies whose client reads nothing' },
+  { name: 'GATEWAY_UNREAD_REPLIES_PER_CLIENT', default: '64', meaning: 'of one client address' },
+  {
+    name: 'GATEWAY_UPSTREAM_KEEPALIVE_MS',
+    default: '4000',
+    meaning: 'idle upstream connections are kept so long, unless the upstream names another time',
+  },
+  {
+    name: 'GATEWAY_STREAM_AFTER_MS',
+    default: '5000',
+    meaning: 'a reply that takes longer counts as a stream',
+  },
+  {
+    name: 'GATEWAY_UNREAD_TIMEOUT_MS',
+    default: '60000',
+    meaning: 'a client that reads nothing of its reply for so long is cut',
+  },
+  {
+    name: 'GATEWAY_REPLY_BUFFER_BYTES',
+    default: '65536',
+    meaning: 'of a reply that its client does not take, so much is read ahead',
+  },
   { name: 'LOG_LEVEL', default: 'info', meaning: 'trace, debug, info, warn, error or fatal' },
 ] as const satisfies readonly Variable[];
 
 const WORKERS_MAX = 64;
+const BOUND_MAX = 1_000_000;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 
 /** @throws ConfigError that lists every variable that is wrong, and what would be right */
@@ -76,6 +126,10 @@ export function readConfig(env: Environment): {
         'more than one process needs GATEWAY_REDIS_URL: processes do not share memory, so limits would multiply',
       );
     }
+    const limitsOf = (name: BoundName): BoundLimits => ({
+      total: read.integer(boundVariable(name), 1, BOUND_MAX),
+      perClient: read.integer(`${boundVariable(name)}_PER_CLIENT`, 1, BOUND_MAX),
+    });
     const config: GatewayConfig = {
       host: read.text('GATEWAY_HOST'),
       port: read.integer('GATEWAY_PORT', 0, 65_535),
@@ -89,6 +143,19 @@ export function readConfig(env: Environment): {
       upstreamTimeoutMs: read.integer('GATEWAY_UPSTREAM_TIMEOUT_MS', 1, 3_600_000),
       drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
+      bounds: {
+        connections: limitsOf('connections'),
+        upstream_connections: limitsOf('upstream_connections'),
+        waiting: limitsOf('waiting'),
+        uploads: limitsOf('uploads'),
+        streams: limitsOf('streams'),
+        upgrades: limitsOf('upgrades'),
+        unread_replies: limitsOf('unread_replies'),
+      },
+      upstreamKeepAliveMs: read.integer('GATEWAY_UPSTREAM_KEEPALIVE_MS', 1, 600_000),
+      streamAfterMs: read.integer('GATEWAY_STREAM_AFTER_MS', 1000, 3_600_000),
+      unreadTimeoutMs: read.integer('GATEWAY_UNREAD_TIMEOUT_MS', 1000, 3_600_000),
+      replyBufferBytes: read.integer('GATEWAY_REPLY_BUFFER_BYTES', 16_384, 16_777_216),
     };
     const secrets: GatewaySecrets = {
       redisUrl,

@@ -1,36 +1,25 @@
-/**
- * The life of a request: match -> identify -> spend -> decide -> tell -> forward.
- *
- * The decision comes before the body is read. A denied request costs neither the upstream nor, once its bucket is
- * known to be exhausted, the store.
- */
+/** Which policies cover a request, who is charged for it, and what its answer proves. */
 import type { IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
-import type { Dispatcher } from 'undici';
-import type { ProxyTrust } from '#shared/client-address.ts';
+import { clientAddress, type ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
-import { decide, type Verdict } from './decision.ts';
-import { DenialWriter } from './denial.ts';
-import { isClientRoute, limitHeaders } from './headers.ts';
-import { type Identified, identify, NOBODY, PeerTable } from './identify.ts';
+import type { Verdict } from './decision.ts';
+import { type Identified, identify, PeerTable } from './identify.ts';
 import { Digester } from './identity/digest.ts';
 import { chargeFor } from './limiter/charge.ts';
-import type { Limiter, LimitListener, Spent } from './limiter/limiter.ts';
+import type { Limiter, LimitListener } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
-import { createMatcher, type Matcher } from './policy/match.ts';
+import { type Cover, createMatcher, type Matcher } from './policy/match.ts';
 import type { PolicySet } from './policy/policy.ts';
-import { AWAITED_BYTES_MAX, announcedBytes, type Upload, UploadLine, whenArrived } from './proxy/arrival.ts';
-import { type ExchangeResponse, Forward } from './proxy/forward.ts';
-import type { RequestOrigin } from './proxy/request-headers.ts';
-import { join } from './proxy/upgrade.ts';
-import type { Upstream } from './proxy/upstream.ts';
+import { forwardedForOf, type RequestOrigin } from './proxy/request-headers.ts';
+import { DenialWriter } from './reply/denial.ts';
+
+type Charge = NonNullable<ReturnType<typeof chargeFor>>;
 
 export interface EnforcementOptions {
   readonly clock: Clock;
   /** For what replies say of the date, which has to follow when the machine's clock is set. */
   readonly wallClock: Clock;
   readonly limiter: Limiter;
-  readonly upstream: Upstream;
   readonly metrics: Metrics;
   readonly trust: ProxyTrust;
   /** A trusted proxy sent a chain that cannot be read. */
@@ -43,10 +32,22 @@ interface Table {
   readonly digester: Digester;
 }
 
+/** A request, as far as it matters who is charged for it. */
+export interface ChargedRequest extends LimitListener {
+  readonly req: IncomingMessage;
+  /** Answers it without asking the store. @param violated the policies known to be exhausted */
+  deny(violated: readonly Verdict[]): void;
+}
+
+/** What is charged, for whom. */
+export interface ChargedTo {
+  readonly charge: Charge;
+  readonly identified: Identified;
+}
+
 export class Enforcement {
   readonly options: EnforcementOptions;
   readonly denials: DenialWriter;
-  readonly uploads: UploadLine;
   #table: Table;
   #set: PolicySet;
   readonly peers: PeerTable;
@@ -54,7 +55,6 @@ export class Enforcement {
   constructor(set: PolicySet, salt: string, options: EnforcementOptions) {
     this.options = options;
     this.denials = new DenialWriter(options.wallClock);
-    this.uploads = new UploadLine(options.upstream.timeoutMs);
     this.peers = new PeerTable(options.trust, (peer) => {
       options.metrics.untrustedChains++;
       options.onUntrustedChain(peer);
@@ -78,172 +78,53 @@ export class Enforcement {
     this.#table = { match: this.#table.match, digester: new Digester(salt) };
   }
 
-  handle(exchange: Exchange): void {
-    const { req } = exchange;
-    const { metrics, limiter } = this.options;
-    const table = this.#table;
+  get metrics(): Metrics {
+    return this.options.metrics;
+  }
 
-    const match = table.match(req.method ?? 'GET', req.url ?? '');
-    if (!match.ok) {
-      metrics.count('malformed');
-      // The route is unknown: it may be one that browsers call.
-      exchange.cors = true;
-      exchange.fail('gateway_bad_request', match.reason, true);
-      return;
-    }
-    exchange.target = match.target;
-    exchange.cors = isClientRoute(match.path);
-    const peer = this.peers.of(req.socket, table.digester);
-    exchange.origin = peer.origin;
-    if (match.cover === null) {
-      metrics.count('uncovered');
-      exchange.admit();
-      return;
-    }
-    const identified = identify(match.cover, req, peer, this.peers);
-    if (identified === null) {
-      metrics.count('malformed');
-      exchange.fail('gateway_bad_request', 'the request presents two different API keys; send one', true);
-      return;
-    }
+  match(method: string, target: string): ReturnType<Matcher> {
+    return this.#table.match(method, target);
+  }
+
+  /** @returns null when nobody is charged, 'ambiguous' when two different credentials are presented */
+  chargeOf(cover: Cover, req: IncomingMessage): ChargedTo | null | 'ambiguous' {
+    const { limiter } = this.options;
+    const peer = this.peers.of(req.socket, this.#table.digester);
+    const identified = identify(cover, req, peer, this.peers);
+    if (identified === null) return 'ambiguous';
     const charge = chargeFor(
-      match.cover,
+      cover,
       identified.identities,
       () => this.peers.address(peer, req),
       (credential) => limiter.isProven(credential),
     );
-    if (charge === null) {
-      metrics.count('uncovered');
-      exchange.admit();
-      return;
-    }
-    exchange.identified = identified;
+    return charge === null ? null : { charge, identified };
+  }
+
+  /** Answers the request with what became of the charge, now or later. */
+  spend({ charge }: ChargedTo, request: ChargedRequest): void {
+    const { metrics, limiter } = this.options;
     const exhausted = limiter.knownExhausted(charge);
-    if (exhausted !== null) {
-      metrics.deniedFromMemory++;
-      exchange.deny(exhausted.map(({ policy, resetMs }) => ({ policy, remaining: 0, resetMs })));
+    if (exhausted === null) {
+      limiter.spend(charge, request);
       return;
     }
-    limiter.spend(charge, exchange);
-  }
-}
-
-/** One request, from its arrival on. */
-export class Exchange extends Forward implements LimitListener, Upload {
-  readonly #enforcement: Enforcement;
-  origin: RequestOrigin = { peer: '', trusted: false };
-  identified: Identified = NOBODY;
-
-  constructor(req: IncomingMessage, res: ExchangeResponse, upstream: Upstream, enforcement: Enforcement) {
-    super(req, res, upstream);
-    this.#enforcement = enforcement;
-  }
-
-  /** Goes on to the upstream, once its body need not be waited for there. */
-  admit(): void {
-    if (this.done) return;
-    const { req } = this;
-    const bytes = req.complete ? 0 : announcedBytes(req.rawHeaders);
-    if (bytes === 0) this.begin();
-    else if (bytes <= AWAITED_BYTES_MAX && !this.expectsContinue) whenArrived(req, () => this.begin());
-    else this.#enforcement.uploads.enter(this);
-  }
-
-  begin(): void {
-    this.forward(this.origin);
-  }
-
-  refuse(): void {
-    this.fail('gateway_overloaded', 'too many uploads are on their way; try again later', true);
-  }
-
-  onSpent(spent: Spent, position: number): void {
-    const { metrics } = this.#enforcement.options;
-    const decision = decide(spent, position);
-    switch (decision.kind) {
-      case 'allow':
-        metrics.count('allowed');
-        for (const { policy } of decision.verdicts) metrics.allowed(policy);
-        for (const policy of decision.shadowDenials) metrics.shadowDenied(policy);
-        this.added = limitHeaders(decision.verdicts);
-        this.admit();
-        return;
-      case 'deny':
-        this.deny(decision.violated);
-        return;
-      default:
-        decision satisfies never;
-    }
-  }
-
-  onStoreUnavailable(): void {
-    this.#enforcement.options.metrics.count('unavailable');
-    this.added = ['Retry-After', '1'];
-    this.fail('gateway_store_unavailable', 'limits cannot be checked at the moment; try again in a second');
-  }
-
-  /** @param violated the exhausted policies */
-  deny(violated: readonly Verdict[]): void {
-    const { options, denials } = this.#enforcement;
-    options.metrics.count('denied');
-    for (const { policy } of violated) options.metrics.denied(policy);
-    if (this.done) return;
-    this.done = true;
-    denials.write(this.req, this.res, violated, { cors: this.cors, close: this.closes });
-  }
-
-  protected override onClosed(): void {
-    this.#enforcement.uploads.leave(this);
+    metrics.deniedFromMemory++;
+    request.deny(exhausted.map(({ policy, resetMs }) => ({ policy, remaining: 0, resetMs })));
   }
 
   /** What the answer says of the credential that was presented. */
-  protected override onReply(status: number): void {
-    const { limiter } = this.#enforcement.options;
-    const { provable, credentials } = this.identified;
+  learn({ identified: { provable, credentials } }: ChargedTo, status: number): void {
+    const { limiter } = this.options;
     if (status >= 200 && status < 300) {
       if (provable !== null && !limiter.isProven(provable)) limiter.prove(provable);
     } else if (status === 401) {
       for (const credential of credentials) if (limiter.isProven(credential)) limiter.withdraw(credential);
     }
   }
-}
 
-/** A request that wants to switch protocols. */
-export class UpgradeExchange extends Exchange {
-  readonly #socket: Duplex;
-  readonly #head: Buffer;
-  readonly #protocol: string;
-
-  constructor(
-    req: IncomingMessage,
-    res: ExchangeResponse,
-    upstream: Upstream,
-    enforcement: Enforcement,
-    tunnel: { readonly socket: Duplex; readonly head: Buffer },
-  ) {
-    super(req, res, upstream, enforcement);
-    this.#socket = tunnel.socket;
-    this.#head = tunnel.head;
-    this.#protocol = req.headers.upgrade ?? 'websocket';
-  }
-
-  protected override upgradeTo(): string {
-    return this.#protocol;
-  }
-
-  override onRequestUpgrade(
-    controller: Dispatcher.DispatchController,
-    _statusCode: number,
-    _headers: unknown,
-    upstreamSocket: Duplex,
-  ): void {
-    this.leaveUpstream();
-    if (this.done) {
-      upstreamSocket.destroy();
-      return;
-    }
-    this.done = true;
-    this.res.detachSocket(this.req.socket);
-    join(this.#socket, this.#head, upstreamSocket, controller, this.added);
+  /** Behind a trusted proxy, where each request names its own client. */
+  addressOf(req: IncomingMessage, origin: RequestOrigin): string {
+    return clientAddress(origin.peer, forwardedForOf(req.rawHeaders), this.options.trust);
   }
 }

@@ -38,6 +38,16 @@ const ANY_ADDRESS: Identifier & { readonly kind: 'address' } = {
   ipv6Prefix: 64,
 };
 
+/** Where a connection comes from. */
+export function originOf(socket: Socket, trust: ProxyTrust): RequestOrigin {
+  const address = socket.remoteAddress ?? '';
+  return {
+    // What a dual-stack listener calls ::ffff:192.0.2.1 is 192.0.2.1 to everybody else.
+    peer: address.startsWith('::ffff:') ? address.slice(7) : address,
+    trusted: isTrustedPeer(address, trust),
+  };
+}
+
 /** The connections' peers. What is known of one ends with it, or with the table of policies. */
 export class PeerTable {
   readonly #trust: ProxyTrust;
@@ -53,16 +63,7 @@ export class PeerTable {
   of(socket: Socket, digester: Digester): Peer {
     const known = this.#peers.get(socket);
     if (known !== undefined && known.digester === digester) return known;
-    const address = socket.remoteAddress ?? '';
-    const peer: Peer = {
-      // What a dual-stack listener calls ::ffff:192.0.2.1 is 192.0.2.1 to everybody else.
-      origin: {
-        peer: address.startsWith('::ffff:') ? address.slice(7) : address,
-        trusted: isTrustedPeer(address, this.#trust),
-      },
-      addresses: new Map(),
-      digester,
-    };
+    const peer: Peer = { origin: originOf(socket, this.#trust), addresses: new Map(), digester };
     this.#peers.set(socket, peer);
     return peer;
   }

@@ -1,27 +1,45 @@
-/** The public listener: raw node:http in front of the enforcement, and the way it goes down without cutting anybody. */
+/** The public listener: raw node:http in front of the requests, and the way it goes down without cutting anybody. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { Server as NetServer, type Socket } from 'node:net';
+import { type Server as Acceptor, createServer as createAcceptor, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Millis } from '#shared/clock.ts';
-import { type Enforcement, Exchange, UpgradeExchange } from './enforce.ts';
-import type { ErrorCode } from './errors.ts';
-import { SilenceWatch } from './proxy/arrival.ts';
-import { closeGently } from './proxy/drain.ts';
-import { ExchangeResponse } from './proxy/forward.ts';
-import { mayUpgrade, pendingResponse, responseFor } from './proxy/upgrade.ts';
+import { clientAddress } from '#shared/client-address.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { Bound, Refusal } from './bounds/bounds.ts';
+import type { Clients } from './bounds/clients.ts';
+import type { Enforcement } from './enforce.ts';
+import { originOf } from './identify.ts';
+import { ClientConnection, ClientResponse } from './proxy/client-connection.ts';
+import { ConnectionWatch } from './proxy/connection-watch.ts';
+import { lingeringClose } from './proxy/lingering-close.ts';
+import { mayUpgrade, responseFor } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
-import { KEEP_ALIVE_MS } from './proxy/whole-reply.ts';
-import { type OwnReply, ownReply, rawReply, sendOwn } from './reply.ts';
+import type { ErrorCode } from './reply/errors.ts';
+import { boundReply } from './reply/failure.ts';
+import { type OwnReply, ownReply, rawReply, sendOwn } from './reply/own-reply.ts';
+import { GatewayRequest, type RequestOptions } from './request.ts';
 
 const HEADERS_TIMEOUT_MS: Millis = 10_000;
 /** From the first byte to the last one of a request, its body included: 100 MB at 28 KB/s. Silence is cut far earlier. */
 const REQUEST_TIMEOUT_MS: Millis = 3_600_000;
 const CHECK_INTERVAL_MS: Millis = 1000;
+/** Longer than the idle time of the usual load balancer, so that it is the one to close. */
+const KEEP_ALIVE_MS: Millis = 65_000;
 /** While draining: how long an idle connection may still begin a request. */
 const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;
+/** Refused connections that are told why; those beyond are closed without a word. */
+const TOLD_MAX = 64;
 
 export interface PublicServerOptions {
+  readonly enforcement: Enforcement;
+  readonly upstream: Upstream;
+  readonly clients: Clients;
+  readonly clock: Clock;
+  /** Between two looks at bodies and replies on their way. */
+  readonly checkMs?: Millis;
+}
+
+export interface ListenOptions {
   readonly host: string;
   readonly port: number;
   /** Several processes listen on the same port, and the kernel spreads connections over them. */
@@ -29,110 +47,135 @@ export interface PublicServerOptions {
 }
 
 export class PublicServer {
-  readonly #server: Server;
-  readonly #upstream: Upstream;
-  readonly #sockets = new Set<Socket>();
-  readonly #silence: SilenceWatch;
-  /** How many requests wait for the reply before them, by connection. */
-  readonly #pipelined = new WeakMap<Socket, number>();
+  readonly watch: ConnectionWatch;
+  /** Accepts, and can stop accepting without closing what is idle; node:http's own server cannot. */
+  readonly #acceptor: Acceptor;
+  readonly #http: Server<typeof IncomingMessage, typeof ClientResponse>;
+  readonly #options: PublicServerOptions;
+  readonly #connections = new Map<Socket, ClientConnection>();
+  /** Connections that were refused, and are told so. */
+  readonly #refused = new Set<Socket>();
 
-  /** @param checkMs between two looks at bodies on their way */
-  constructor(enforcement: Enforcement, upstream: Upstream, checkMs?: Millis) {
-    this.#upstream = upstream;
-    this.#silence = new SilenceWatch(
-      this.#sockets,
-      pendingResponse,
-      (socket) => refuse(socket, SILENT),
-      checkMs,
-    );
-    const handle = (req: IncomingMessage, res: ExchangeResponse, expectsContinue: boolean): void => {
-      // node:http gives a response its socket when it is its turn to be written.
-      if (res.socket === null) {
-        this.#holdBack(req, res, () => handle(req, res, expectsContinue));
-        return;
-      }
-      const unusual = replyToUnusual(req);
-      if (unusual !== null) {
-        sendOwn(req, res, unusual);
-        return;
-      }
-      if (req.method === 'OPTIONS' && req.url === '*') {
-        // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
-        res.writeHead(204, upstream.draining ? ['Connection', 'close'] : []).end();
-        return;
-      }
-      const exchange = new Exchange(req, res, upstream, enforcement);
-      exchange.expectsContinue = expectsContinue;
-      enforcement.handle(exchange);
-    };
-    this.#server = createServer(
+  constructor(options: PublicServerOptions) {
+    this.#options = options;
+    this.watch = new ConnectionWatch({
+      connections: this.#connections,
+      clients: options.clients,
+      upstream: options.upstream,
+      clock: options.clock,
+      refuseSilent: (connection) => this.#refuse(connection.socket, SILENT),
+      checkMs: options.checkMs,
+    });
+    this.#acceptor = createAcceptor(
       {
-        ServerResponse: ExchangeResponse,
-        headersTimeout: HEADERS_TIMEOUT_MS,
-        requestTimeout: REQUEST_TIMEOUT_MS,
-        connectionsCheckingInterval: CHECK_INTERVAL_MS,
-        keepAliveTimeout: KEEP_ALIVE_MS,
-        optimizeEmptyRequests: true,
+        // What http.createServer asks for.
+        allowHalfOpen: true,
+        noDelay: true,
         // A tunnel whose client has vanished says so by this alone.
         keepAlive: true,
         keepAliveInitialDelay: KEEP_ALIVE_MS,
-        // node:http would answer without a body; ours has one.
-        requireHostHeader: false,
-        shouldUpgradeCallback: mayUpgrade,
       },
-      (req, res) => handle(req, res, false),
+      (socket) => this.#accept(socket),
     );
+    this.#http = createServer({
+      ServerResponse: ClientResponse,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      optimizeEmptyRequests: true,
+      // node:http would answer without a body; ours has one.
+      requireHostHeader: false,
+      shouldUpgradeCallback: (req) => mayUpgrade(req, this.#connections.get(req.socket)),
+    });
     // The header section's size is the bound; a count would hide the fields beyond it.
-    this.#server.maxHeadersCount = 0;
-    this.#server.on('checkContinue', (req, res) => handle(req, res as ExchangeResponse, true));
-    this.#server.on('checkExpectation', (req, res) => handle(req, res as ExchangeResponse, false));
-    this.#server.on('upgrade', (req, socket, head) => {
-      const res = responseFor(req, socket);
-      enforcement.handle(new UpgradeExchange(req, res, upstream, enforcement, { socket, head }));
+    this.#http.maxHeadersCount = 0;
+    this.#http.on('request', (req, res) => this.#handle(req, res, PLAIN));
+    this.#http.on('checkContinue', (req, res) => this.#handle(req, res, EXPECTS_CONTINUE));
+    this.#http.on('checkExpectation', (req, res) => this.#handle(req, res, PLAIN));
+    this.#http.on('upgrade', (req, socket, head) => {
+      const upgrade = { protocol: req.headers.upgrade ?? 'websocket', socket, head };
+      this.#handle(req, responseFor(req, socket), { expectsContinue: false, upgrade });
     });
-    this.#server.on('connect', (_req, socket) => {
+    this.#http.on('connect', (_req, socket) => {
       socket.on('error', () => socket.destroy());
-      refuse(socket, METHOD_NOT_ALLOWED);
+      this.#refuse(socket, METHOD_NOT_ALLOWED);
     });
-    this.#server.on('clientError', answerUnparsed);
-    this.#server.on('connection', (socket) => {
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
+    this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+      this.#onClientError(error, socket),
+    );
   }
 
-  /**
-   * Pipelined requests are taken one by one, so a connection holds no more than one of the upstream's. Meanwhile nothing
-   * more is read than what has arrived already.
-   */
-  #holdBack(req: IncomingMessage, res: ExchangeResponse, handle: () => void): void {
-    const { socket } = req;
-    this.#pipelined.set(socket, (this.#pipelined.get(socket) ?? 0) + 1);
-    socket.pause();
-    res.once('socket', () => {
-      const left = (this.#pipelined.get(socket) ?? 1) - 1;
-      this.#pipelined.set(socket, left);
-      if (left === 0) socket.resume();
-      handle();
+  #accept(socket: Socket): void {
+    const { enforcement, clients, upstream } = this.#options;
+    const { trust } = enforcement.options;
+    const origin = originOf(socket, trust);
+    // A trusted proxy's connections carry everybody's requests, so no share of one client holds for them.
+    const client = origin.trusted ? null : clients.enter(clientAddress(origin.peer, '', trust));
+    const bound = upstream.bounds.connections;
+    const refusal = bound.take(client);
+    if (refusal !== null) {
+      if (client !== null) clients.leave(client);
+      this.#refuseConnection(socket, bound, refusal);
+      return;
+    }
+    const connection = new ClientConnection(socket, origin, client);
+    this.#connections.set(socket, connection);
+    socket.once('close', () => {
+      this.#connections.delete(socket);
+      this.watch.forget(connection);
+      bound.give(client);
+      if (client !== null) clients.leave(client);
     });
+    this.#http.emit('connection', socket);
+  }
+
+  #refuseConnection(socket: Socket, bound: Bound, refusal: Refusal): void {
+    bound.refused(refusal);
+    socket.on('error', () => socket.destroy());
+    if (this.#refused.size >= TOLD_MAX) {
+      socket.destroy();
+      return;
+    }
+    this.#refused.add(socket);
+    socket.once('close', () => this.#refused.delete(socket));
+    lingeringClose(
+      socket,
+      rawReply(boundReply(bound.name, refusal, { cors: true, close: true, headers: [] })),
+    );
+  }
+
+  #handle(req: IncomingMessage, res: ClientResponse, options: RequestOptions): void {
+    const connection = this.#connections.get(req.socket);
+    if (connection === undefined) return;
+    // node:http gives a response its socket when it is its turn to be written.
+    if (res.socket === null) {
+      holdBack(connection, res, () => this.#handle(req, res, options));
+      return;
+    }
+    connection.begin(res);
+    const unusual = replyToUnusual(req);
+    if (unusual !== null) sendOwn(req, res, unusual);
+    else if (req.method === 'OPTIONS' && req.url === '*') {
+      // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
+      res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
+    } else new GatewayRequest(connection, req, res, this.#options, options).run();
   }
 
   /** @returns the port, for those who asked for any */
-  listen({ host, port, reusePort }: PublicServerOptions): Promise<number> {
+  listen({ host, port, reusePort }: ListenOptions): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen({ host, port, reusePort, backlog: 1024 }, () => {
-        this.#server.off('error', reject);
+      this.#acceptor.once('error', reject);
+      this.#acceptor.listen({ host, port, reusePort, backlog: 1024 }, () => {
+        this.#acceptor.off('error', reject);
         // Accepting can fail for want of file descriptors. That costs a connection, not the process.
-        this.#server.on('error', () => undefined);
-        const address = this.#server.address();
+        this.#acceptor.on('error', () => undefined);
+        // node:http begins to watch its timeouts with this event, whoever accepts.
+        this.#http.emit('listening');
+        const address = this.#acceptor.address();
         resolve(typeof address === 'object' && address !== null ? address.port : port);
       });
     });
-  }
-
-  get connections(): number {
-    return this.#sockets.size;
   }
 
   /**
@@ -140,24 +183,72 @@ export class PublicServer {
    * once all are answered. What is left after the deadline is cut.
    */
   async drain(deadlineMs: Millis): Promise<void> {
-    this.#upstream.draining = true;
+    this.#options.upstream.draining = true;
     // One more turn of the loop accepts what the kernel has queued already.
     await new Promise((resolve) => setImmediate(resolve));
-    // Not http's own close(): it also closes idle connections, at the very moment at which a client may be sending
-    // its next request on one.
-    const closed = new Promise((resolve) => NetServer.prototype.close.call(this.#server, resolve));
-    const idle = setTimeout(() => this.#server.closeIdleConnections(), IDLE_GRACE_MS);
-    const sweep = setInterval(() => this.#server.closeIdleConnections(), IDLE_GRACE_MS + DRAIN_CHECK_MS);
+    const closed = new Promise((resolve) => this.#acceptor.close(resolve));
+    const idle = setTimeout(() => this.#http.closeIdleConnections(), IDLE_GRACE_MS);
+    const sweep = setInterval(() => this.#http.closeIdleConnections(), IDLE_GRACE_MS + DRAIN_CHECK_MS);
     const deadline = setTimeout(() => {
-      for (const socket of this.#sockets) socket.destroy();
+      for (const socket of [...this.#connections.keys(), ...this.#refused]) socket.destroy();
     }, deadlineMs);
     await closed;
-    this.#silence.stop();
+    this.watch.stop();
+    this.#http.close();
     clearTimeout(idle);
     clearInterval(sweep);
     clearTimeout(deadline);
   }
+
+  /** What the parser refuses gets 400 and a closed connection. The route is unknown, so CORS is granted to all. */
+  #onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+    // Answered already: this is more of the same, and lingeringClose() sees to the end.
+    if (socket.writableEnded && !socket.destroyed) return;
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const [code, message] = PARSE_ERRORS[error.code ?? ''] ?? [
+      'gateway_bad_request',
+      'the request is not valid HTTP/1.1',
+    ];
+    this.#refuse(socket, ownReply(code, message, { cors: true, close: true }));
+  }
+
+  /** Answers on the bare socket, unless another reply is due there: two must not be mistaken for one another. */
+  #refuse(socket: Duplex, reply: OwnReply): void {
+    const pending = this.#connections.get(socket as Socket)?.pending ?? null;
+    if (pending?.headersSent === true) {
+      // A reply of our own has been written whole; one from the upstream would be cut here.
+      if (pending.exchange?.isClosed === false) socket.destroy();
+      else lingeringClose(socket);
+      return;
+    }
+    if (pending?.req.complete === true) {
+      // What cannot be read came after a whole request. That one is answered, and the connection closes with it.
+      pending.shouldKeepAlive = false;
+      return;
+    }
+    pending?.exchange?.close();
+    lingeringClose(socket, rawReply(reply));
+  }
 }
+
+/**
+ * Pipelined requests are taken one by one, so a connection holds no more than one of the upstream's. Meanwhile nothing
+ * more is read than what has arrived already.
+ */
+function holdBack(connection: ClientConnection, res: ClientResponse, handle: () => void): void {
+  connection.pipelined++;
+  connection.socket.pause();
+  res.once('socket', () => {
+    if (--connection.pipelined === 0) connection.socket.resume();
+    handle();
+  });
+}
+
+const PLAIN: RequestOptions = { expectsContinue: false, upgrade: null };
+const EXPECTS_CONTINUE: RequestOptions = { expectsContinue: true, upgrade: null };
 
 const SILENT = ownReply('gateway_request_timeout', 'the request body did not arrive in time', {
   cors: true,
@@ -183,36 +274,3 @@ const PARSE_ERRORS: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   HPE_HEADER_OVERFLOW: ['gateway_header_too_large', 'the header section is larger than 16 KiB'],
   ERR_HTTP_REQUEST_TIMEOUT: ['gateway_request_timeout', 'the request did not arrive in time'],
 };
-
-/** What the parser refuses gets 400 and a closed connection. The route is unknown, so CORS is granted to all. */
-function answerUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
-  // Answered already: this is more of the same, and closeGently() sees to the end.
-  if (socket.writableEnded && !socket.destroyed) return;
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [code, message] = PARSE_ERRORS[error.code ?? ''] ?? [
-    'gateway_bad_request',
-    'the request is not valid HTTP/1.1',
-  ];
-  refuse(socket, ownReply(code, message, { cors: true, close: true }));
-}
-
-/** Answers on the bare socket, unless another reply is due there: two must not be mistaken for one another. */
-function refuse(socket: Duplex, reply: OwnReply): void {
-  const pending = pendingResponse(socket);
-  if (pending?.headersSent === true) {
-    // A reply of our own has been written whole; one from the upstream would be cut here.
-    if (pending.exchange?.done === false) socket.destroy();
-    else closeGently(socket);
-    return;
-  }
-  if (pending?.req.complete === true) {
-    // What cannot be read came after a whole request. That one is answered, and the connection closes with it.
-    pending.shouldKeepAlive = false;
-    return;
-  }
-  pending?.exchange?.clientClosed();
-  closeGently(socket, rawReply(reply));
-}

@@ -6,19 +6,20 @@
 import type { Clock, Millis } from '#shared/clock.ts';
 
 /** An entry of the list, and its links. */
-export interface Due {
-  dueAt: Millis;
-  earlier: Due | null;
-  later: Due | null;
+export interface DeadlineEntry {
+  /** 0 outside the list. */
+  deadlineAt: Millis;
+  earlier: DeadlineEntry | null;
+  later: DeadlineEntry | null;
   /** Its time is over; it has left the list. */
-  giveUp(): void;
+  onDeadline(): void;
 }
 
 export class Deadlines {
   readonly #timeoutMs: Millis;
   readonly #clock: Clock;
-  #first: Due | null = null;
-  #last: Due | null = null;
+  #first: DeadlineEntry | null = null;
+  #last: DeadlineEntry | null = null;
   #isArmed = false;
 
   constructor(timeoutMs: Millis, clock: Clock) {
@@ -26,41 +27,41 @@ export class Deadlines {
     this.#clock = clock;
   }
 
-  add(one: Due): void {
-    one.dueAt = this.#clock() + this.#timeoutMs;
-    one.earlier = this.#last;
-    if (this.#last === null) this.#first = one;
-    else this.#last.later = one;
-    this.#last = one;
+  add(entry: DeadlineEntry): void {
+    entry.deadlineAt = this.#clock() + this.#timeoutMs;
+    entry.earlier = this.#last;
+    if (this.#last === null) this.#first = entry;
+    else this.#last.later = entry;
+    this.#last = entry;
     // Never disarmed: where its head has left, the timer finds the next one, or none.
     if (!this.#isArmed) this.#arm(this.#timeoutMs);
   }
 
   /** Does nothing for one that is not in the list. */
-  delete(one: Due): void {
-    if (one.dueAt === 0) return;
-    one.dueAt = 0;
-    if (one.earlier === null) this.#first = one.later;
-    else one.earlier.later = one.later;
-    if (one.later === null) this.#last = one.earlier;
-    else one.later.earlier = one.earlier;
-    one.earlier = null;
-    one.later = null;
+  delete(entry: DeadlineEntry): void {
+    if (entry.deadlineAt === 0) return;
+    entry.deadlineAt = 0;
+    if (entry.earlier === null) this.#first = entry.later;
+    else entry.earlier.later = entry.later;
+    if (entry.later === null) this.#last = entry.earlier;
+    else entry.later.earlier = entry.earlier;
+    entry.earlier = null;
+    entry.later = null;
   }
 
   #arm(ms: Millis): void {
     this.#isArmed = true;
     // What is waited for has a socket, and that keeps the process alive.
-    setTimeout(() => this.#look(), ms).unref();
+    setTimeout(() => this.#check(), ms).unref();
   }
 
-  #look(): void {
+  #check(): void {
     this.#isArmed = false;
     const now = this.#clock();
-    for (let one = this.#first; one !== null && one.dueAt <= now; one = this.#first) {
-      this.delete(one);
-      one.giveUp();
+    for (let entry = this.#first; entry !== null && entry.deadlineAt <= now; entry = this.#first) {
+      this.delete(entry);
+      entry.onDeadline();
     }
-    if (this.#first !== null) this.#arm(Math.max(1, this.#first.dueAt - now));
+    if (this.#first !== null) this.#arm(Math.max(1, this.#first.deadlineAt - now));
   }
 }

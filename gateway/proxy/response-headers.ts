@@ -1,5 +1,5 @@
 /** What the client gets to see of an upstream's header section. */
-import { CORS_HEADERS, EXPOSE_HEADERS, LIMIT_HEADERS, RATELIMITED_HEADER } from '#gateway/headers.ts';
+import { CORS_HEADERS, EXPOSE_HEADERS, LIMIT_HEADERS, RATELIMITED_HEADER } from '#gateway/header-names.ts';
 import { dropNominated, HOP_BY_HOP, NameSet, nominated } from './hop-by-hop.ts';
 
 export interface ClientHeaders {
@@ -7,6 +7,8 @@ export interface ClientHeaders {
   readonly headers: string[];
   readonly hasContentLength: boolean;
   readonly hasDate: boolean;
+  /** Events are sent for as long as the client listens (text/event-stream). */
+  readonly isEventStream: boolean;
 }
 
 const SPECIAL = new NameSet([
@@ -14,10 +16,12 @@ const SPECIAL = new NameSet([
   RATELIMITED_HEADER,
   ...LIMIT_HEADERS,
   'content-length',
+  'content-type',
   'date',
   'access-control-allow-origin',
   'access-control-expose-headers',
 ]);
+const EVENT_STREAM = /^text\/event-stream\s*(?:;|$)/i;
 const LIMITS: ReadonlySet<string> = new Set(LIMIT_HEADERS);
 
 /**
@@ -33,6 +37,7 @@ export function clientHeaders(
   const headers: string[] = [];
   let hasContentLength = false;
   let hasDate = false;
+  let isEventStream = false;
   let allowsOrigin = false;
   let exposes = false;
   let dropped: ReadonlySet<string> | null = null;
@@ -43,6 +48,7 @@ export function clientHeaders(
     if (special !== null) {
       if (special === 'content-length') hasContentLength = true;
       else if (special === 'date') hasDate = true;
+      else if (special === 'content-type') isEventStream = EVENT_STREAM.test(value);
       else if (special === 'access-control-allow-origin') allowsOrigin = true;
       else if (special === 'access-control-expose-headers') exposes = true;
       else if (special === 'connection') {
@@ -62,5 +68,5 @@ export function clientHeaders(
     if (!allowsOrigin) headers.push(...CORS_HEADERS);
     else if (!exposes && added.length > 0) headers.push(...EXPOSE_HEADERS);
   }
-  return { headers, hasContentLength, hasDate };
+  return { headers, hasContentLength, hasDate, isEventStream };
 }

@@ -5,15 +5,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { closeGently } from './drain.ts';
-import { ExchangeResponse } from './forward.ts';
+import { type ClientConnection, ClientResponse } from './client-connection.ts';
+import { lingeringClose } from './lingering-close.ts';
 import { clientHeaders } from './response-headers.ts';
 
 /**
  * Which requests may switch: GETs that ask for WebSocket and nothing else, in HTTP/1.1 (RFC 9110 7.8). Above all never `h2c`, alone or in a list: a
  * cleartext HTTP/2 connection behind our back would carry requests that nobody counted. Others are plain requests.
  */
-export function mayUpgrade(req: IncomingMessage): boolean {
+export function mayUpgrade(req: IncomingMessage, connection: ClientConnection | undefined): boolean {
   const { headers } = req;
   const bodiless = headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
   return (
@@ -22,29 +22,35 @@ export function mayUpgrade(req: IncomingMessage): boolean {
     bodiless &&
     headers.upgrade?.trim().toLowerCase() === 'websocket' &&
     // An earlier reply of a pipelining client is still due on this connection.
-    pendingResponse(req.socket) === null
+    connection !== undefined &&
+    connection.pending === null
   );
 }
 
-/** The response that a connection is busy with, as node:http keeps it. */
-export function pendingResponse(socket: Duplex): ExchangeResponse | null {
-  return (socket as Duplex & { _httpMessage?: ExchangeResponse | null })._httpMessage ?? null;
+/** The client's side of a protocol switch. */
+export interface UpgradeSocket {
+  readonly protocol: string;
+  readonly socket: Duplex;
+  /** What the client has sent behind its request. */
+  readonly head: Buffer;
 }
 
 /** A response for a socket that node:http has handed over with its 'upgrade' event, and no longer listens to. */
-export function responseFor(req: IncomingMessage, socket: Duplex): ExchangeResponse {
-  const res = new ExchangeResponse(req);
+export function responseFor(req: IncomingMessage, socket: Duplex): ClientResponse {
+  const res = new ClientResponse(req);
   res.shouldKeepAlive = false;
   res.assignSocket(req.socket);
   // 'close' follows, and aborts the upstream call.
   socket.on('error', () => socket.destroy());
   // Without a reader nobody would notice that the client is gone; read(0) takes nothing that belongs to the protocol.
   socket.on('readable', peek).on('end', abandon);
+  const passDrain = (): void => void res.emit('drain');
   socket.on('drain', passDrain);
   res.once('finish', () => {
     res.detachSocket(req.socket);
     stopWatching(socket);
-    closeGently(socket);
+    socket.off('drain', passDrain);
+    lingeringClose(socket);
   });
   return res;
 }
@@ -57,22 +63,30 @@ function abandon(this: Duplex): void {
   this.destroy();
 }
 
-function passDrain(this: Duplex): void {
-  pendingResponse(this)?.emit('drain');
-}
-
 function stopWatching(socket: Duplex): void {
-  socket.off('readable', peek).off('end', abandon).off('drain', passDrain);
+  socket.off('readable', peek).off('end', abandon);
 }
 
-/** Joins the client's and the upstream's socket after a 101. */
-export function join(
-  client: Duplex,
-  clientHead: Buffer,
+/**
+ * Joins the client's and the upstream's socket after a 101.
+ *
+ * @param onClosed called once, when both are closed
+ */
+export function joinSockets(
+  { socket: client, head: clientHead }: UpgradeSocket,
   upstream: Duplex,
   controller: Dispatcher.DispatchController,
   added: readonly string[],
+  onClosed: () => void,
 ): void {
+  let open = 2;
+  const onClose = (): void => {
+    if (--open === 0) onClosed();
+  };
+  for (const side of [client, upstream]) {
+    if (side.closed) onClose();
+    else side.once('close', onClose);
+  }
   const raw = (controller.rawHeaders ?? []) as Buffer[];
   const { headers } = clientHeaders(raw, added, false);
   let head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n';
@@ -92,8 +106,8 @@ export function join(
   ] as const) {
     side.on('error', () => side.destroy());
     // What one side said last still reaches the other.
-    side.on('end', () => closeGently(other));
-    side.on('close', () => closeGently(other));
+    side.on('end', () => lingeringClose(other));
+    side.on('close', () => lingeringClose(other));
     side.pipe(other);
   }
 }

@@ -1,19 +1,16 @@
 /**
- * The upstream's connections, and the line before them: with forward.ts and upgrade.ts all that knows undici. Replies
- * that begin within one turn of the event loop are written together.
+ * The upstream: its connections by kind of work, what bounds them, and what all requests to it share. Uploads have
+ * connections of their own, so that slow senders do not take those of requests that are there; and a reply that turns
+ * out to be a long one takes its connection along into a budget of its own.
  */
 import { isIP } from 'node:net';
-import { buildConnector, Client, type Dispatcher, errors } from 'undici';
+import { Client, errors } from 'undici';
+import type { Bounds } from '#gateway/bounds/bounds.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { Deadlines, type Due } from './deadlines.ts';
-
-/** One request, as the line sees it. */
-export interface Exchange extends Dispatcher.DispatchHandler, Due {
-  /** Its turn has come: the connection is its own until it calls `release`. */
-  dispatch(connection: Client): void;
-  /** The turn in which its reply began is over: what is there of it goes out, together with the others. */
-  writeReply(): void;
-}
+import { Deadlines } from './deadlines.ts';
+import { type OpenClient, UpstreamConnection } from './upstream-connection.ts';
+import { UpstreamPool } from './upstream-pool.ts';
+import { connectPlain, connectTls } from './upstream-socket.ts';
 
 export interface UpstreamOptions {
   /** http://host:port of the upstream; https: for TLS. */
@@ -21,12 +18,21 @@ export interface UpstreamOptions {
   /** Until the head of the reply is there, the wait for a free connection included. */
   readonly timeoutMs: Millis;
   readonly clock: Clock;
-  /** Requests in flight at once; the others wait in line. */
-  readonly connections?: number;
-  /** Requests that may wait in line; more are refused. */
-  readonly waitingMax?: number;
-  /** Between two pieces of a reply's body, and for a client that has stopped reading it. */
-  readonly idleMs?: Millis;
+  readonly bounds: Bounds;
+  /** How long an idle connection is kept for an upstream that does not say it (Keep-Alive: timeout=…). */
+  readonly keepAliveMs: Millis;
+  /** After that time a reply counts as a stream. */
+  readonly streamAfterMs: Millis;
+  /** For a client that reads nothing of its reply. */
+  readonly unreadTimeoutMs: Millis;
+  /** Of a reply that its client does not take, so much is read ahead. */
+  readonly replyBufferBytes: number;
+}
+
+/** A reply that has begun in this turn of the event loop. */
+export interface BegunReply {
+  /** The turn is over: what is there of the reply goes out, together with the others. */
+  writeReply(): void;
 }
 
 export interface UpstreamStats {
@@ -36,113 +42,96 @@ export interface UpstreamStats {
   readonly timeouts: number;
 }
 
-const CONNECTIONS = 256;
 const CONNECT_TIMEOUT_MS: Millis = 3000;
-/** Finite, or a connection that lost its peer is never given back. */
-const IDLE_MS: Millis = 300_000;
-const WAITING_MAX = 10_000;
+/** Between two pieces of a reply's body. Finite, or a connection that lost its peer is never given back. */
+const BODY_TIMEOUT_MS: Millis = 300_000;
+/** What an upstream may promise for its idle connections. */
+const KEEP_ALIVE_MS_MAX: Millis = 600_000;
+/** So much sooner than announced an idle connection is closed: the announcement counts from the upstream's last byte. */
+const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
 
-/**
- * The upstream's connections, and what all exchanges share. Who finds no connection free waits here rather than in
- * undici's pool: its queue cannot be left, so abandoned requests would pile up there, and it looks through its
- * connections for each request.
- */
 export class Upstream {
-  readonly timeoutMs: Millis;
-  readonly idleMs: Millis;
+  readonly options: UpstreamOptions;
+  readonly bounds: Bounds;
+  readonly requests: UpstreamPool;
+  /** For bodies that are streamed while they come in. */
+  readonly uploads: UpstreamPool;
+  /** Of the calls whose reply has not begun. */
+  readonly deadlines: Deadlines;
+  /** Name in the certificate. undici would take it from the Host header, which is the client's to choose. */
+  readonly servername: string;
   unavailable = 0;
   timeouts = 0;
   /** Told to every reply: we are shutting down, open no further request on this connection. */
   draining = false;
-  /** Of the exchanges whose reply has not begun. */
-  readonly deadlines: Deadlines;
-  readonly #connect: () => Client;
-  readonly #connectionsMax: number;
-  readonly #waitingMax: number;
-  /** Name in the certificate. undici would take it from the Host header, which is the client's to choose. */
-  readonly servername: string;
-  readonly #connections: Client[] = [];
-  /** The last one used is the next one used: it is warm, and those that are not needed time out. */
-  readonly #idle: Client[] = [];
-  /** In order of arrival. */
-  readonly #waiting = new Set<Exchange>();
-  #begun: Exchange[] = [];
+  readonly #connections = new Set<UpstreamConnection>();
+  #begun: BegunReply[] = [];
 
   constructor(options: UpstreamOptions) {
-    this.timeoutMs = options.timeoutMs;
-    this.deadlines = new Deadlines(options.timeoutMs, options.clock);
-    this.idleMs = options.idleMs ?? IDLE_MS;
-    this.#connectionsMax = options.connections ?? CONNECTIONS;
-    this.#waitingMax = options.waitingMax ?? WAITING_MAX;
-    this.servername = new URL(options.origin).hostname.replace(/^\[|\]$/g, '');
-    const connect = buildConnector({
-      timeout: Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs),
-      // Replies are read as HTTP/1.1 has them: raw headers, 101, connections to count.
-      allowH2: false,
-    });
-    const clientOptions: Client.Options = {
-      pipelining: 1,
-      allowH2: false,
-      connect: (target, callback) => {
-        // An address is no server name (RFC 6066 3).
-        const { servername, ...address } = target;
-        connect(isIP(this.servername) === 0 ? target : address, callback);
+    this.options = options;
+    const { bounds, clock, timeoutMs } = options;
+    this.bounds = bounds;
+    this.deadlines = new Deadlines(timeoutMs, clock);
+    const { hostname, protocol } = new URL(options.origin);
+    this.servername = hostname.replace(/^\[|\]$/g, '');
+    const open = clientOpener(options, this.servername, protocol === 'https:');
+    const shared = {
+      waiting: bounds.waiting,
+      open: () => {
+        const connection = new UpstreamConnection(open, () => this.#connections.delete(connection));
+        this.#connections.add(connection);
+        return connection;
       },
-      headersTimeout: options.timeoutMs,
-      bodyTimeout: this.idleMs,
+      clock,
     };
-    this.#connect = () => new Client(options.origin, clientOptions);
-  }
-
-  get saturated(): boolean {
-    return this.#waiting.size >= this.#waitingMax;
-  }
-
-  /** Gives the exchange a connection, now or when its turn comes. */
-  enter(exchange: Exchange): void {
-    const idle = this.#idle.pop();
-    if (idle !== undefined) {
-      exchange.dispatch(idle);
-    } else if (this.#connections.length < this.#connectionsMax) {
-      const connection = this.#connect();
-      this.#connections.push(connection);
-      exchange.dispatch(connection);
-    } else this.#waiting.add(exchange);
-  }
-
-  /** Gives up waiting. */
-  leave(exchange: Exchange): void {
-    this.#waiting.delete(exchange);
-  }
-
-  /** Gives the connection back. */
-  release(connection: Client): void {
-    for (const next of this.#waiting) {
-      this.#waiting.delete(next);
-      next.dispatch(connection);
-      return;
-    }
-    this.#idle.push(connection);
+    this.requests = new UpstreamPool({ ...shared, inUse: bounds.upstream_connections });
+    this.uploads = new UpstreamPool({ ...shared, inUse: bounds.uploads });
   }
 
   /** A reply has begun. */
-  begin(exchange: Exchange): void {
-    if (this.#begun.push(exchange) === 1) setImmediate(() => this.#flush());
+  begin(reply: BegunReply): void {
+    if (this.#begun.push(reply) === 1) setImmediate(() => this.#flush());
   }
 
   stats(): UpstreamStats {
-    return { waiting: this.#waiting.size, unavailable: this.unavailable, timeouts: this.timeouts };
+    return {
+      waiting: this.requests.waiting + this.uploads.waiting,
+      unavailable: this.unavailable,
+      timeouts: this.timeouts,
+    };
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#connections.map((connection) => connection.destroy()));
+    await Promise.all([...this.#connections].map((connection) => connection.close()));
   }
 
   #flush(): void {
     const begun = this.#begun;
     this.#begun = [];
-    for (const exchange of begun) exchange.writeReply();
+    for (const reply of begun) reply.writeReply();
   }
+}
+
+function clientOpener(options: UpstreamOptions, servername: string, isTls: boolean): OpenClient {
+  const timeoutMs = Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs);
+  const connect = isTls ? connectTls(timeoutMs) : connectPlain(timeoutMs);
+  return (wrap) => {
+    const connectWrapped = wrap(connect);
+    return new Client(options.origin, {
+      pipelining: 1,
+      allowH2: false,
+      connect: (target, callback) => {
+        // An address is no server name (RFC 6066 3).
+        const { servername: _, ...address } = target;
+        connectWrapped(isIP(servername) === 0 ? target : address, callback);
+      },
+      headersTimeout: options.timeoutMs,
+      bodyTimeout: BODY_TIMEOUT_MS,
+      keepAliveTimeout: options.keepAliveMs,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS_MAX,
+      keepAliveTimeoutThreshold: KEEP_ALIVE_MARGIN_MS,
+    });
+  };
 }
 
 /** The upstream closed a kept-alive connection just when we used it. */

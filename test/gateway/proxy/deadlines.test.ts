@@ -1,25 +1,25 @@
 /** Deadlines of real time: nobody is given up early, nobody who has left, and everybody else in order. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { Deadlines, type Due } from '#gateway/proxy/deadlines.ts';
+import { type DeadlineEntry, Deadlines } from '#gateway/proxy/deadlines.ts';
 
 const TIMEOUT_MS = 60;
 const clock = (): number => performance.now();
 
 function start(): {
   deadlines: Deadlines;
-  add(name: string): Due;
+  add(name: string): DeadlineEntry;
   gaveUp: { name: string; afterMs: number }[];
 } {
   const deadlines = new Deadlines(TIMEOUT_MS, clock);
   const gaveUp: { name: string; afterMs: number }[] = [];
-  const add = (name: string): Due => {
+  const add = (name: string): DeadlineEntry => {
     const since = clock();
-    const one: Due = {
-      dueAt: 0,
+    const one: DeadlineEntry = {
+      deadlineAt: 0,
       earlier: null,
       later: null,
-      giveUp: () => gaveUp.push({ name, afterMs: clock() - since }),
+      onDeadline: () => gaveUp.push({ name, afterMs: clock() - since }),
     };
     deadlines.add(one);
     return one;
@@ -63,11 +63,11 @@ t.test('an empty list begins anew, also from within', async (t) => {
   deadlines.delete(add('a'));
   // The timer of the first one finds nobody, or somebody who is not due.
   await sleep(TIMEOUT_MS * 0.75);
-  const again: Due = {
-    dueAt: 0,
+  const again: DeadlineEntry = {
+    deadlineAt: 0,
     earlier: null,
     later: null,
-    giveUp: () => {
+    onDeadline: () => {
       gaveUp.push({ name: 'b', afterMs: 0 });
       add('c');
     },

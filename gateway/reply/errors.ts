@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'gateway_request_timeout'
   | 'gateway_header_too_large'
   | 'gateway_rate_limited'
+  | 'gateway_client_busy'
   | 'gateway_store_unavailable'
   | 'gateway_overloaded'
   | 'gateway_upstream_unavailable'
@@ -35,6 +36,8 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
     // Registered by draft-ietf-httpapi-ratelimit-headers, with the member violated-policies.
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
   },
+  /** The client holds as much at once as one client may. No policy denies the request. */
+  gateway_client_busy: { status: 429, title: 'Too Many Requests', type: BLANK },
   gateway_store_unavailable: { status: 503, title: 'Service Unavailable', type: BLANK },
   gateway_overloaded: { status: 503, title: 'Service Unavailable', type: BLANK },
   gateway_upstream_unavailable: { status: 502, title: 'Bad Gateway', type: BLANK },

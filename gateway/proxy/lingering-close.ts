@@ -11,7 +11,7 @@ const DRAIN_BYTES_MAX = 8 * 1024 * 1024;
 const DRAIN_MS_MAX: Millis = 5000;
 
 /** For a request that was answered before its body was read. Does nothing for one that was read to its end. */
-export function drain(req: IncomingMessage): void {
+export function discardBody(req: IncomingMessage): void {
   if (req.complete || req.destroyed) return;
   // Otherwise node:http throws the rest away by itself when the reply is out, without a bound.
   req.read(0);
@@ -34,8 +34,8 @@ export function drain(req: IncomingMessage): void {
   });
 }
 
-/** Says goodbye, and cuts a peer that does not. */
-export function closeGently(socket: Duplex, lastWords?: string): void {
+/** Ends our side, reads on until the peer has ended its own, and cuts a peer that does not. */
+export function lingeringClose(socket: Duplex, lastWords?: string): void {
   if (socket.destroyed) return;
   if (!socket.writableEnded) socket.end(lastWords);
   socket.resume();

@@ -1,14 +1,9 @@
-import t, { type Test } from 'tap';
-import { Enforcement } from '#gateway/enforce.ts';
-import { Metrics } from '#gateway/metrics.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
-import { announcedBytes, type Upload, UploadLine } from '#gateway/proxy/arrival.ts';
-import { Upstream } from '#gateway/proxy/upstream.ts';
-import { PublicServer } from '#gateway/server.ts';
+import t from 'tap';
+import { announcedBytes } from '#gateway/proxy/request-body.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { type RawConnection, sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { memoryLimiter } from '#test/support/spend.ts';
+import { startBareServer } from './bare-server.ts';
 import { send, startRawUpstream, until } from './exchange.ts';
 
 const head = (path: string, more: string): string => `POST ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n\r\n`;
@@ -26,7 +21,14 @@ t.test('hundreds of uploads that do not come leave room for others', async (t) =
     req.on('error', () => undefined);
     req.resume().on('end', () => res.end('ok'));
   });
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: {
+      GATEWAY_CONNECTIONS_PER_CLIENT: '600',
+      GATEWAY_UPLOADS_PER_CLIENT: '128',
+      GATEWAY_WAITING_PER_CLIENT: '200',
+    },
+  });
   const clients: RawConnection[] = [];
   t.teardown(() => {
     for (const { socket } of clients) socket.destroy();
@@ -69,50 +71,9 @@ t.test('a small body in pieces arrives whole, whether the store answers before o
   }
 });
 
-t.test('the line of uploads: in order, not for ever, and left with the client', async (t) => {
-  const told: string[] = [];
-  const upload = (name: string): Upload => ({
-    begin: () => void told.push(`${name} begins`),
-    refuse: () => void told.push(`${name} is refused`),
-  });
-  const line = new UploadLine(60, 1);
-  const [a, b, c, d] = [upload('a'), upload('b'), upload('c'), upload('d')];
-  for (const each of [a, b, c]) line.enter(each);
-  line.leave(b);
-  line.leave(a);
-  line.leave(a);
-  t.strictSame(told, ['a begins', 'c begins']);
-  line.enter(d);
-  await until(() => told.length === 3, 'a refusal');
-  line.leave(c);
-  line.enter(upload('e'));
-  t.strictSame(told.slice(2), ['d is refused', 'e begins'], 'what was left twice is free once');
-});
-
-async function startWatched(t: Test, origin: string): Promise<number> {
-  const clock = (): number => performance.now();
-  const upstream = new Upstream({ origin, timeoutMs: 20_000, clock });
-  const enforcement = new Enforcement(loadPolicies(policyFile(), 'test.yaml'), 'salt', {
-    clock,
-    wallClock: Date.now,
-    limiter: memoryLimiter({ clock }),
-    upstream,
-    metrics: new Metrics(),
-    trust: { kind: 'none' },
-    onUntrustedChain: () => undefined,
-  });
-  // Six looks, a third of a second, are silence.
-  const server = new PublicServer(enforcement, upstream, 50);
-  t.teardown(async () => {
-    await server.drain(0);
-    await upstream.close();
-  });
-  return server.listen({ host: '127.0.0.1', port: 0, reusePort: false });
-}
-
 t.test('408: a sender that falls silent, or sends a byte now and then', async (t) => {
   const upstream = await startRawUpstream(t, () => undefined);
-  const port = await startWatched(t, upstream.origin);
+  const { port } = await startBareServer(t, { origin: upstream.origin, checkMs: 50 });
   const silent = [
     sendRaw(port, head('/a', 'Content-Length: 10')),
     sendRaw(port, `${head('/b', 'Content-Length: 100000')}x`),
@@ -135,7 +96,7 @@ t.test('a slow sender, a slow upstream and a reply that has begun are no silence
     else setTimeout(() => req.resume(), 1000);
     req.on('end', () => res.end('done'));
   });
-  const port = await startWatched(t, upstream.origin);
+  const { port } = await startBareServer(t, { origin: upstream.origin, checkMs: 50 });
   const begun = sendRaw(port, `${head('/begun', 'Transfer-Encoding: chunked')}1\r\nx\r\n`);
   await begun.until(/200 OK/);
   const late = sendRaw(port, head('/late', 'Content-Length: 9000000') + 'x'.repeat(9_000_000));

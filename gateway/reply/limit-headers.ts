@@ -2,33 +2,6 @@
 import type { Verdict } from '#gateway/decision.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 
-/** The header that marks a 429 as the gateway's own (SPEC §7). Nobody else may set it. */
-export const RATELIMITED_HEADER = 'x-gateway-ratelimited';
-
-/** Reply headers that the gateway sets on covered routes, lower-case: an upstream's copies make room. */
-export const LIMIT_HEADERS: readonly string[] = [
-  'x-ratelimit-limit',
-  'x-ratelimit-remaining',
-  'x-ratelimit-reset',
-  'ratelimit-policy',
-  'ratelimit',
-];
-
-/** Client routes are called from browsers on other origins (contract/client-api.md §1). */
-const CLIENT_ROUTE = /^\/api\/v\d+\/client(?:\/|$)/;
-
-/** @param path canonical */
-export function isClientRoute(path: string): boolean {
-  return CLIENT_ROUTE.test(path);
-}
-
-export const EXPOSE_HEADERS: readonly string[] = [
-  'Access-Control-Expose-Headers',
-  [...LIMIT_HEADERS, RATELIMITED_HEADER, 'retry-after'].join(', '),
-];
-
-export const CORS_HEADERS: readonly string[] = ['Access-Control-Allow-Origin', '*', ...EXPOSE_HEADERS];
-
 interface PolicyText {
   readonly limit: string;
   /** An item of RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers). */

@@ -1,9 +1,8 @@
 /** Replies that the gateway writes itself. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { CORS_HEADERS } from '#gateway/header-names.ts';
+import { discardBody, lingeringClose } from '#gateway/proxy/lingering-close.ts';
 import { ERRORS, type ErrorCode, problemBody } from './errors.ts';
-import { CORS_HEADERS } from './headers.ts';
-import { closeGently, drain } from './proxy/drain.ts';
-import { headText } from './proxy/whole-reply.ts';
 
 export interface OwnReply {
   readonly code: ErrorCode;
@@ -35,7 +34,8 @@ export function ownReply(
   };
 }
 
-function headersOf(reply: OwnReply): string[] {
+/** Names and values in turn. */
+export function headersOf(reply: OwnReply): string[] {
   const headers = [
     'Content-Type',
     'application/problem+json',
@@ -50,25 +50,29 @@ function headersOf(reply: OwnReply): string[] {
   return headers;
 }
 
-export function sendOwn(req: IncomingMessage, res: ServerResponse, reply: OwnReply): void {
+/** @param headers those of the reply, where they are known already */
+export function sendOwn(
+  req: IncomingMessage,
+  res: ServerResponse,
+  reply: OwnReply,
+  headers: string[] = headersOf(reply),
+): void {
   if (res.headersSent || res.destroyed) return;
-  res.writeHead(ERRORS[reply.code].status, headersOf(reply));
+  res.writeHead(ERRORS[reply.code].status, headers);
   if (reply.close && !req.complete) {
     // After end() node:http would close the connection at once; while a body is on its way that makes a reset.
     if (req.method === 'HEAD') res.flushHeaders();
     else res.write(reply.body);
-    closeGently(req.socket);
+    lingeringClose(req.socket);
   } else res.end(reply.body);
-  drain(req);
+  discardBody(req);
 }
 
 /** The same as raw text, for sockets whose request could not be parsed into anything. */
 export function rawReply(reply: OwnReply): string {
-  return `${headOf(reply)}\r\n${reply.body}`;
-}
-
-/** Status line and fields, without a Date. */
-export function headOf(reply: OwnReply): string {
   const { status, title } = ERRORS[reply.code];
-  return headText(status, title, headersOf(reply));
+  const headers = headersOf(reply);
+  let text = `HTTP/1.1 ${status} ${title}\r\n`;
+  for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  return `${text}\r\n${reply.body}`;
 }

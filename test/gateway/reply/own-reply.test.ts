@@ -1,6 +1,6 @@
 import t from 'tap';
-import { ERRORS, type ErrorCode } from '#gateway/errors.ts';
-import { ownReply, rawReply } from '#gateway/reply.ts';
+import { ERRORS, type ErrorCode } from '#gateway/reply/errors.ts';
+import { ownReply, rawReply } from '#gateway/reply/own-reply.ts';
 
 for (const code of Object.keys(ERRORS) as ErrorCode[]) {
   t.test(`${code}: status, message and details, never the application's code`, async (t) => {

@@ -4,9 +4,9 @@ import {
   EXPOSE_HEADERS,
   isClientRoute,
   LIMIT_HEADERS,
-  limitHeaders,
   RATELIMITED_HEADER,
-} from '#gateway/headers.ts';
+} from '#gateway/header-names.ts';
+import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { policy } from '#test/support/spend.ts';
 
 const storage = policy('management-storage', 5, 60);

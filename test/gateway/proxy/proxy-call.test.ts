@@ -6,17 +6,12 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
-import { Enforcement } from '#gateway/enforce.ts';
-import { Metrics } from '#gateway/metrics.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
-import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
-import { PublicServer } from '#gateway/server.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
-import { memoryLimiter } from '#test/support/spend.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { type BareServer, type BareServerOptions, startBareServer } from './bare-server.ts';
 import { read, send, startRawUpstream, until, values } from './exchange.ts';
 
 const MB = 1024 * 1024;
@@ -477,32 +472,17 @@ t.test(
 );
 
 /** Four connections for everybody. */
-async function startNarrow(
+function startNarrow(
   t: Parameters<typeof startTestGateway>[0],
   upstream: { readonly origin: string },
-  more: Partial<UpstreamOptions> = {},
-): Promise<{ port: number; upstream: Upstream }> {
-  const clock = (): number => performance.now();
-  const narrow = new Upstream({ origin: upstream.origin, timeoutMs: 500, clock, connections: 4, ...more });
-  const set = loadPolicies(policyFile(), 'test.yaml');
-  const server = new PublicServer(
-    new Enforcement(set, 'salt', {
-      clock,
-      wallClock: Date.now,
-      limiter: memoryLimiter({ clock }),
-      upstream: narrow,
-      metrics: new Metrics(),
-      trust: { kind: 'none' },
-      onUntrustedChain: () => undefined,
-    }),
-    narrow,
-  );
-  const port = await server.listen({ host: '127.0.0.1', port: 0, reusePort: false });
-  t.teardown(async () => {
-    await server.drain(0);
-    await narrow.close();
+  { connections = 4, ...more }: Partial<BareServerOptions> & { readonly connections?: number } = {},
+): Promise<BareServer> {
+  return startBareServer(t, {
+    origin: upstream.origin,
+    timeoutMs: 500,
+    bounds: { upstream_connections: { total: connections, perClient: connections } },
+    ...more,
   });
-  return { port, upstream: narrow };
 }
 
 t.test('a storm of 48 aborts on 4 connections leaves all 4 usable', async (t) => {
@@ -550,17 +530,6 @@ t.test('who waits for a connection is answered in time, and the wait counts', as
   t.same(narrow.stats(), { waiting: 0, unavailable: 0, timeouts: 8 });
 });
 
-t.test('503 when too many wait already', async (t) => {
-  const upstream = await startUpstream(t, () => undefined);
-  const { port, upstream: narrow } = await startNarrow(t, upstream, { waitingMax: 2 });
-  const others = Array.from({ length: 6 }, () => send(port, '/'));
-  await until(() => narrow.stats().waiting === 2, 'all places are taken');
-  const { status, body } = await send(port, '/');
-  t.equal(status, 503);
-  t.match(JSON.parse(body.toString()), { code: 'gateway_overloaded', message: String, details: {} });
-  for (const other of await Promise.all(others)) t.equal(other.status, 504);
-});
-
 t.test('a client that does not read for too long gives its upstream connection back', async (t) => {
   let closed = 0;
   const upstream = await startUpstream(t, (req, res) => {
@@ -575,7 +544,7 @@ t.test('a client that does not read for too long gives its upstream connection b
     };
     push();
   });
-  const { port } = await startNarrow(t, upstream, { idleMs: 400, timeoutMs: 5000 });
+  const { port } = await startNarrow(t, upstream, { unreadTimeoutMs: 400, timeoutMs: 5000, checkMs: 100 });
   const clients = Array.from({ length: 4 }, () => {
     const client = sendRaw(port, 'GET /endless HTTP/1.1\r\nHost: a\r\n\r\n');
     client.socket.pause();

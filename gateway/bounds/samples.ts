@@ -1,0 +1,21 @@
+/** The bounds as metrics. */
+import { counter, gauge, type Sample } from '#gateway/metrics.ts';
+import type { Bounds } from './bounds.ts';
+
+export function boundSamples(bounds: Bounds): Sample[] {
+  return Object.values(bounds).flatMap((bound) => [
+    gauge('floodgate_held', 'What clients hold at the moment.', bound.held, { bound: bound.name }),
+    gauge('floodgate_held_max', 'What all clients together may hold.', bound.total, { bound: bound.name }),
+    ...Object.entries(bound.refusals).map(([scope, value]) =>
+      counter(
+        'floodgate_bound_refusals_total',
+        'What clients were refused, or lost, because a bound was reached.',
+        value,
+        {
+          bound: bound.name,
+          scope,
+        },
+      ),
+    ),
+  ]);
+}

@@ -1,0 +1,28 @@
+/** Reply headers that are the gateway's own, whoever writes the reply. */
+
+/** Marks a 429 as a denial by the gateway's policies. Nobody else may set it. */
+export const RATELIMITED_HEADER = 'x-gateway-ratelimited';
+
+/** Set on covered routes, lower-case: an upstream's copies make room. */
+export const LIMIT_HEADERS: readonly string[] = [
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'ratelimit-policy',
+  'ratelimit',
+];
+
+export const EXPOSE_HEADERS: readonly string[] = [
+  'Access-Control-Expose-Headers',
+  [...LIMIT_HEADERS, RATELIMITED_HEADER, 'retry-after'].join(', '),
+];
+
+export const CORS_HEADERS: readonly string[] = ['Access-Control-Allow-Origin', '*', ...EXPOSE_HEADERS];
+
+/** Called from browsers on other origins. */
+const CLIENT_ROUTE = /^\/api\/v\d+\/client(?:\/|$)/;
+
+/** @param path canonical */
+export function isClientRoute(path: string): boolean {
+  return CLIENT_ROUTE.test(path);
+}

@@ -1,0 +1,447 @@
+/**
+ * One request on its way to the upstream and back.
+ *
+ * A call holds whatever its request takes: a wait, a deadline, an upstream connection, a stream, an upgrade. It is its own
+ * undici handler, so no closure is made per request. Bodies stream both ways with backpressure. Replies go out at the
+ * end of the turn of the event loop in which they began, one after the other: one that is whole by then, the usual API
+ * case, in one write, any other at once as far as it has come, so events and long polls are not delayed.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import type { BoundName } from '#gateway/bounds/bound-names.ts';
+import type { Refusal } from '#gateway/bounds/bounds.ts';
+import type { Client, Clients } from '#gateway/bounds/clients.ts';
+import type { Millis } from '#shared/clock.ts';
+import { type ClientResponse, watchDrain } from './client-connection.ts';
+import type { DeadlineEntry } from './deadlines.ts';
+import { discardBody } from './lingering-close.ts';
+import { AWAITED_BYTES_MAX, announcedBytes, whenArrived } from './request-body.ts';
+import { type RequestOrigin, type UpstreamRequest, upstreamHeaders } from './request-headers.ts';
+import { type ClientHeaders, clientHeaders } from './response-headers.ts';
+import { joinSockets, type UpgradeSocket } from './upgrade.ts';
+import { isStaleConnection, isTimeout, type Upstream } from './upstream.ts';
+import type { UpstreamConnection } from './upstream-connection.ts';
+import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
+
+/** Up to this size head and body go out as one string; beyond it copying costs more than a second write. */
+const ONE_WRITE_BYTES = 16_384;
+/** While others wait for a connection, a client that has read nothing for so long loses its own. */
+const UNREAD_MS_MAX_UNDER_PRESSURE: Millis = 2000;
+const ABORTED = new Error('the call is closed');
+const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+/** What may stand behind a status; undici reads it as UTF-8, so other encodings come with characters that may not. */
+const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+export type ProxyFailure =
+  | { readonly kind: 'malformed'; readonly reason: string }
+  /** The request's body ended before its time. */
+  | { readonly kind: 'broken-body' }
+  | { readonly kind: 'timeout' }
+  | { readonly kind: 'unavailable'; readonly reason: string }
+  | { readonly kind: 'bound'; readonly bound: BoundName; readonly refusal: Refusal };
+
+export interface ProxyCallOwner {
+  /** The upstream's reply has begun. */
+  onReplyBegun(status: number): void;
+  /** Nothing has been written of a reply, and nothing will be. The call is closed. */
+  onFailed(failure: ProxyFailure): void;
+}
+
+export interface ProxyCallOptions {
+  readonly owner: ProxyCallOwner;
+  readonly req: IncomingMessage;
+  readonly res: ClientResponse;
+  readonly upstream: Upstream;
+  readonly clients: Clients;
+  /** Entered for this call, which leaves when all is given back. */
+  readonly client: Client;
+  readonly origin: RequestOrigin;
+  /** What is asked of the upstream: canonical path and query. */
+  readonly target: string;
+  readonly cors: boolean;
+  /** The gateway's headers on the reply, names and values in turn. */
+  readonly added: readonly string[];
+  /** The client waits for 100 Continue before it sends the body. */
+  readonly expectsContinue: boolean;
+  /** Set when the client wants to switch protocols. */
+  readonly upgrade: UpgradeSocket | null;
+}
+
+type State =
+  /** For the body, a connection, or the reply. */
+  | 'waiting'
+  /** The reply has begun; nothing has been written. */
+  | 'begun'
+  /** The whole reply is there; nothing has been written. */
+  | 'whole'
+  | 'streaming'
+  /** Nothing more will be written. */
+  | 'closed';
+
+export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, DeadlineEntry {
+  readonly client: Client;
+  retryable = false;
+  deadlineAt: Millis = 0;
+  earlier: DeadlineEntry | null = null;
+  later: DeadlineEntry | null = null;
+
+  readonly #options: ProxyCallOptions;
+  #state: State = 'waiting';
+  #request: Dispatcher.DispatchOptions | null = null;
+  #forwarded: Extract<UpstreamRequest, { ok: true }> | null = null;
+  #pool: UpstreamPool | null = null;
+  #connection: UpstreamConnection | null = null;
+  #controller: Dispatcher.DispatchController | null = null;
+  /** The connection counts as a stream, no longer in its pool. */
+  #isStream = false;
+  #holdsUpgrade = false;
+  #isSettled = false;
+
+  #status = 0;
+  #statusText = '';
+  #head: ClientHeaders | null = null;
+  #begunAt: Millis = 0;
+  /** What came of the body before anything was written. */
+  #part: Buffer | null = null;
+  #isPaused = false;
+
+  constructor(options: ProxyCallOptions) {
+    this.#options = options;
+    this.client = options.client;
+  }
+
+  get isClosed(): boolean {
+    return this.#state === 'closed';
+  }
+
+  /** The client has been told to send the body that it held back. */
+  get hasContinued(): boolean {
+    return this.#request !== null;
+  }
+
+  get isUploading(): boolean {
+    return this.#connection !== null && this.#pool === this.#options.upstream.uploads;
+  }
+
+  /** Sends the request on, once its body need not be waited for at the upstream. */
+  start(): void {
+    const { req, upstream, origin, upgrade, expectsContinue } = this.#options;
+    const head = upstreamHeaders(req.rawHeaders, req.httpVersion, origin);
+    if (!head.ok) {
+      this.#fail({ kind: 'malformed', reason: head.reason });
+      return;
+    }
+    this.#forwarded = head;
+    this.retryable = !head.hasBody && RETRIED_METHODS.has(req.method ?? '');
+    if (upgrade !== null && !this.#takeUpgrade()) return;
+    const bodyBytes = req.complete ? 0 : announcedBytes(req.rawHeaders);
+    if (bodyBytes === 0) this.#enter(upstream.requests);
+    else if (bodyBytes > AWAITED_BYTES_MAX || expectsContinue) this.#enter(upstream.uploads);
+    else whenArrived(req, () => this.#enter(upstream.requests));
+  }
+
+  #takeUpgrade(): boolean {
+    const { upgrades } = this.#options.upstream.bounds;
+    const refusal = upgrades.take(this.client);
+    if (refusal !== null) {
+      upgrades.refused(refusal);
+      this.#fail({ kind: 'bound', bound: 'upgrades', refusal });
+      return false;
+    }
+    this.#holdsUpgrade = true;
+    return true;
+  }
+
+  #enter(pool: UpstreamPool): void {
+    if (this.#state === 'closed') return;
+    this.#pool = pool;
+    // undici's own timers are up to a second late, and begin with the connection.
+    this.#options.upstream.deadlines.add(this);
+    const refusal = pool.enter(this);
+    if (refusal !== null) this.#fail({ kind: 'bound', bound: 'waiting', refusal });
+  }
+
+  onConnection(connection: UpstreamConnection): void {
+    this.#connection = connection;
+    if (this.#options.expectsContinue) this.#options.res.writeContinue();
+    this.#request = this.#buildRequest();
+    connection.dispatch(this.#request, this);
+  }
+
+  #buildRequest(): Dispatcher.DispatchOptions {
+    const { req, target, upstream, upgrade } = this.#options;
+    const request: Dispatcher.DispatchOptions & { servername: string } = {
+      path: target,
+      method: (req.method ?? 'GET') as Dispatcher.HttpMethod,
+      headers: this.#forwarded?.headers ?? [],
+      body: this.#forwarded?.hasBody === true ? this.#body(this.#forwarded.contentLength) : null,
+      // Otherwise undici closes the connection after every HEAD.
+      reset: false,
+      servername: upstream.servername,
+    };
+    if (upgrade !== null) request.upgrade = upgrade.protocol;
+    return request;
+  }
+
+  /** A small body that has arrived needs no stream: one write instead of an iterator's machinery. */
+  #body(contentLength: number | null): NonNullable<Dispatcher.DispatchOptions['body']> {
+    const { req } = this.#options;
+    if (req.complete && contentLength !== null && contentLength === req.readableLength) {
+      // Without a size it gives the first piece only.
+      return req.read(contentLength) as Buffer;
+    }
+    // Not the request itself: undici destroys a body that it stops reading, and with it the client's socket.
+    return req.iterator({ destroyOnReturn: false }) as unknown as NonNullable<
+      Dispatcher.DispatchOptions['body']
+    >;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Thrown rather than aborted: undici then drops the request and keeps the connection for the next one.
+    if (this.#state === 'closed') throw ABORTED;
+    this.#controller = controller;
+    const body = this.#request?.body ?? null;
+    // An upload's time begins when it is over, by undici's headersTimeout.
+    if (body !== null && !Buffer.isBuffer(body)) this.#options.upstream.deadlines.delete(this);
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    statusCode: number,
+    _headers: unknown,
+    statusText?: string,
+  ): void {
+    // Interim replies (103 Early Hints) end here.
+    if (statusCode < 200) return;
+    const { upstream, owner, added, cors } = this.#options;
+    upstream.deadlines.delete(this);
+    const head = clientHeaders((controller.rawHeaders ?? []) as Buffer[], added, cors);
+    if (head.isEventStream) {
+      const refusal = this.#becomeStream();
+      if (refusal !== null) {
+        this.#fail({ kind: 'bound', bound: 'streams', refusal });
+        return;
+      }
+    }
+    owner.onReplyBegun(statusCode);
+    if (upstream.draining) head.headers.push('Connection', 'close');
+    this.#head = head;
+    this.#status = statusCode;
+    this.#statusText = statusText !== undefined && REASON_PHRASE.test(statusText) ? statusText : '';
+    this.#state = 'begun';
+    upstream.begin(this);
+  }
+
+  /** @returns why it has to stay what it is */
+  #becomeStream(): Refusal | null {
+    const { streams } = this.#options.upstream.bounds;
+    const refusal = streams.take(this.client);
+    if (refusal !== null) {
+      streams.refused(refusal);
+      return refusal;
+    }
+    this.#isStream = true;
+    this.#pool?.detach(this.client);
+    return null;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#state === 'closed') return;
+    if (this.#state === 'begun') {
+      const part = this.#part;
+      if (part === null || part.length + chunk.length <= ONE_WRITE_BYTES) {
+        this.#part = part === null ? chunk : Buffer.concat([part, chunk]);
+        return;
+      }
+      this.#startStreaming();
+    }
+    this.#write(chunk);
+  }
+
+  #write(chunk: Buffer): void {
+    const { res, upstream } = this.#options;
+    if (res.write(chunk) || res.writableLength < upstream.options.replyBufferBytes) return;
+    this.#isPaused = true;
+    this.#controller?.pause();
+  }
+
+  onDrain(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#controller?.resume();
+  }
+
+  onResponseEnd(): void {
+    this.#leaveUpstream();
+    if (this.#state === 'begun') this.#state = 'whole';
+    else if (this.#state === 'streaming') {
+      this.close();
+      this.#options.res.end();
+      discardBody(this.#options.req);
+    }
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    const { req, upstream } = this.#options;
+    const request = this.#request;
+    if (this.#state === 'waiting' && this.retryable && isStaleConnection(error) && request !== null) {
+      this.retryable = false;
+      this.#controller = null;
+      this.#connection?.dispatch(request, this);
+      return;
+    }
+    this.#leaveUpstream();
+    if (this.#state === 'closed') return;
+    if (this.#state === 'streaming') this.#cut();
+    else if (req.errored !== null) this.#fail({ kind: 'broken-body' });
+    else if (isTimeout(error)) this.#failInTime();
+    else {
+      upstream.unavailable++;
+      this.#fail({ kind: 'unavailable', reason: 'the upstream cannot be reached or broke off its reply' });
+    }
+  }
+
+  onDeadline(): void {
+    const pool = this.#pool;
+    const refusal = pool?.inUse.refusalFor(this.client) ?? null;
+    const isWaiting = this.#connection === null && pool !== null;
+    // Whoever waited for its own client's requests, or for uploads, did not wait for the upstream.
+    if (isWaiting && refusal !== null && (refusal === 'client' || pool === this.#options.upstream.uploads)) {
+      pool.inUse.refused(refusal);
+      this.#fail({ kind: 'bound', bound: pool.inUse.name, refusal });
+    } else this.#failInTime();
+  }
+
+  #failInTime(): void {
+    this.#options.upstream.timeouts++;
+    this.#fail({ kind: 'timeout' });
+  }
+
+  #fail(failure: ProxyFailure): void {
+    this.close();
+    this.#options.owner.onFailed(failure);
+  }
+
+  /** What is there of the reply goes out: whole, or as the first piece of many. */
+  writeReply(): void {
+    if (this.#state === 'begun') this.#startStreaming();
+    else if (this.#state === 'whole') this.#writeWhole();
+  }
+
+  #writeWhole(): void {
+    const head = this.#head;
+    if (head === null) return;
+    const { req, res } = this.#options;
+    const status = this.#status;
+    const part = this.#part;
+    const hasBody = req.method !== 'HEAD' && status !== 204 && status !== 304;
+    if (!head.hasContentLength && hasBody) head.headers.push('Content-Length', String(part?.length ?? 0));
+    this.close();
+    res.writeHead(status, this.#statusText, head.headers);
+    if (part === null || !hasBody) res.end();
+    else if (part.length <= ONE_WRITE_BYTES) res.end(part.toString('latin1'), 'latin1');
+    else res.end(part);
+    discardBody(req);
+  }
+
+  #startStreaming(): void {
+    const head = this.#head;
+    if (head === null) return;
+    const { res, upstream } = this.#options;
+    this.#state = 'streaming';
+    this.#begunAt = upstream.options.clock();
+    watchDrain(res);
+    res.writeHead(this.#status, this.#statusText, head.headers);
+    const part = this.#part;
+    this.#part = null;
+    if (part === null) res.flushHeaders();
+    else this.#write(part);
+  }
+
+  /** A reply that takes long, or that is not read, must not keep the connection from a request that waits. */
+  onTick(unreadMs: Millis): void {
+    const pool = this.#pool;
+    if (this.#state !== 'streaming' || this.#connection === null || this.#isStream || pool === null) return;
+    const { clock, streamAfterMs } = this.#options.upstream.options;
+    const { streams } = this.#options.upstream.bounds;
+    const isNeeded = pool.pressure > 0;
+    if (isNeeded && unreadMs >= UNREAD_MS_MAX_UNDER_PRESSURE) {
+      pool.inUse.refused('total');
+      this.#cut();
+    } else if (clock() - this.#begunAt >= streamAfterMs) {
+      const refusal = streams.refusalFor(this.client);
+      if (refusal === null) this.#becomeStream();
+      else if (isNeeded) {
+        streams.refused(refusal);
+        this.#cut();
+      }
+    }
+  }
+
+  /** The reply is cut; only a broken connection tells the client so, and where its end is the body's end, only a reset. */
+  #cut(): void {
+    const { req, res } = this.#options;
+    this.close();
+    if (req.httpVersion === '1.0' && this.#head?.hasContentLength !== true) res.socket?.resetAndDestroy();
+    else res.destroy();
+  }
+
+  onRequestUpgrade(
+    controller: Dispatcher.DispatchController,
+    _statusCode: number,
+    _headers: unknown,
+    socket: Duplex,
+  ): void {
+    const { req, res, upgrade, added, clients, upstream } = this.#options;
+    this.#connection?.handOver();
+    this.#leaveUpstream();
+    if (this.#state === 'closed' || upgrade === null) {
+      // Not asked for: nothing is upgraded behind the client's back.
+      socket.destroy();
+      if (this.#state !== 'closed')
+        this.#fail({ kind: 'unavailable', reason: 'the upstream switched protocols unasked' });
+      return;
+    }
+    this.#holdsUpgrade = false;
+    const client = clients.hold(this.client);
+    this.close();
+    res.detachSocket(req.socket);
+    joinSockets(upgrade, socket, controller, added, () => {
+      upstream.bounds.upgrades.give(client);
+      clients.leave(client);
+    });
+  }
+
+  /** Nothing more is written, and everything is given back: at once, or for the connection when undici has let go of it. */
+  close(): void {
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
+    this.#options.upstream.deadlines.delete(this);
+    this.#pool?.leave(this);
+    if (this.#connection !== null) this.#controller?.abort(ABORTED);
+    this.#settle();
+  }
+
+  /** undici has let go of the connection. */
+  #leaveUpstream(): void {
+    const connection = this.#connection;
+    const pool = this.#pool;
+    if (connection === null || pool === null) return;
+    this.#connection = null;
+    this.#options.upstream.deadlines.delete(this);
+    if (this.#isStream) {
+      this.#options.upstream.bounds.streams.give(this.client);
+      pool.put(connection);
+    } else pool.release(connection, this.client);
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (this.#state !== 'closed' || this.#connection !== null || this.#isSettled) return;
+    this.#isSettled = true;
+    const { upstream, clients } = this.#options;
+    if (this.#holdsUpgrade) upstream.bounds.upgrades.give(this.client);
+    clients.leave(this.client);
+  }
+}

@@ -1,0 +1,217 @@
+/**
+ * The life of a request: match -> identify -> spend -> decide -> tell -> forward.
+ *
+ * The decision comes before the body is read. A denied request costs neither the upstream nor, once its bucket is
+ * known to be exhausted, the store.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Millis } from '#shared/clock.ts';
+import type { Client, Clients } from './bounds/clients.ts';
+import { decide, type Verdict } from './decision.ts';
+import type { ChargedRequest, ChargedTo, Enforcement } from './enforce.ts';
+import { isClientRoute } from './header-names.ts';
+import type { Spent } from './limiter/limiter.ts';
+import {
+  assignExchange,
+  type ClientConnection,
+  type ClientResponse,
+  type Exchange,
+} from './proxy/client-connection.ts';
+import { ProxyCall, type ProxyCallOwner, type ProxyFailure } from './proxy/proxy-call.ts';
+import { framingProblem } from './proxy/request-body.ts';
+import type { UpgradeSocket } from './proxy/upgrade.ts';
+import type { Upstream } from './proxy/upstream.ts';
+import { failureReply } from './reply/failure.ts';
+import { limitHeaders } from './reply/limit-headers.ts';
+import { type OwnReply, ownReply, sendOwn } from './reply/own-reply.ts';
+
+export interface RequestParts {
+  readonly enforcement: Enforcement;
+  readonly upstream: Upstream;
+  readonly clients: Clients;
+}
+
+export interface RequestOptions {
+  /** The client waits for 100 Continue before it sends the body. */
+  readonly expectsContinue: boolean;
+  /** Set when the client wants to switch protocols. */
+  readonly upgrade: UpgradeSocket | null;
+}
+
+export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner {
+  readonly req: IncomingMessage;
+  readonly res: ClientResponse;
+  readonly connection: ClientConnection;
+  readonly #parts: RequestParts;
+  readonly #options: RequestOptions;
+  #charged: ChargedTo | null = null;
+  #target = '';
+  #cors = false;
+  /** The gateway's headers on the reply, names and values in turn. */
+  #added: readonly string[] = [];
+  #call: ProxyCall | null = null;
+  /** Answered in the gateway's own name, or given up. */
+  #isDone = false;
+
+  constructor(
+    connection: ClientConnection,
+    req: IncomingMessage,
+    res: ClientResponse,
+    parts: RequestParts,
+    options: RequestOptions,
+  ) {
+    this.connection = connection;
+    this.req = req;
+    this.res = res;
+    this.#parts = parts;
+    this.#options = options;
+    assignExchange(res, this);
+  }
+
+  run(): void {
+    const { req } = this;
+    const { enforcement } = this.#parts;
+    // Refused before anything is charged. The route is unknown: it may be one that browsers call.
+    this.#cors = true;
+    const problem = framingProblem(req.rawHeaders);
+    if (problem !== null) {
+      this.#refuseMalformed(problem);
+      return;
+    }
+    const match = enforcement.match(req.method ?? 'GET', req.url ?? '');
+    if (!match.ok) {
+      this.#refuseMalformed(match.reason);
+      return;
+    }
+    this.#target = match.target;
+    this.#cors = isClientRoute(match.path);
+
+    const charged = match.cover === null ? null : enforcement.chargeOf(match.cover, req);
+    if (charged === 'ambiguous') {
+      this.#refuseMalformed('the request presents two different API keys; send one');
+      return;
+    }
+    this.#charged = charged;
+    if (charged === null) {
+      enforcement.metrics.count('uncovered');
+      this.#forward();
+    } else enforcement.spend(charged, this);
+  }
+
+  onSpent(spent: Spent, position: number): void {
+    const { metrics } = this.#parts.enforcement;
+    const decision = decide(spent, position);
+    switch (decision.kind) {
+      case 'allow':
+        metrics.count('allowed');
+        for (const { policy } of decision.verdicts) metrics.allowed(policy);
+        for (const policy of decision.shadowDenials) metrics.shadowDenied(policy);
+        this.#added = limitHeaders(decision.verdicts);
+        this.#forward();
+        return;
+      case 'deny':
+        this.deny(decision.violated);
+        return;
+      default:
+        decision satisfies never;
+    }
+  }
+
+  onStoreUnavailable(): void {
+    this.#parts.enforcement.metrics.count('unavailable');
+    this.#added = ['Retry-After', '1'];
+    this.#answer(
+      'gateway_store_unavailable',
+      'limits cannot be checked at the moment; try again in a second',
+    );
+  }
+
+  /** @param violated the exhausted policies */
+  deny(violated: readonly Verdict[]): void {
+    const { metrics, denials } = this.#parts.enforcement;
+    metrics.count('denied');
+    for (const { policy } of violated) metrics.denied(policy);
+    if (this.#isDone) return;
+    this.#isDone = true;
+    denials.write(this.req, this.res, violated, { cors: this.#cors, close: this.#closes });
+  }
+
+  #forward(): void {
+    if (this.#isDone) return;
+    const { connection, req, res } = this;
+    const { upstream, clients, enforcement } = this.#parts;
+    this.#call = new ProxyCall({
+      owner: this,
+      req,
+      res,
+      upstream,
+      clients,
+      client:
+        connection.client === null
+          ? clients.enter(enforcement.addressOf(req, connection.origin))
+          : clients.hold(connection.client),
+      origin: connection.origin,
+      target: this.#target,
+      cors: this.#cors,
+      added: this.#added,
+      expectsContinue: this.#options.expectsContinue,
+      upgrade: this.#options.upgrade,
+    });
+    this.#call.start();
+  }
+
+  onReplyBegun(status: number): void {
+    if (this.#charged !== null) this.#parts.enforcement.learn(this.#charged, status);
+  }
+
+  onFailed(failure: ProxyFailure): void {
+    if (failure.kind === 'malformed') this.#parts.enforcement.metrics.count('malformed');
+    this.#send(failureReply(failure, { cors: this.#cors, close: this.#closes, headers: this.#added }));
+  }
+
+  #refuseMalformed(reason: string): void {
+    this.#parts.enforcement.metrics.count('malformed');
+    this.#answer('gateway_bad_request', reason, true);
+  }
+
+  #answer(code: Parameters<typeof ownReply>[0], message: string, close = this.#closes): void {
+    this.#send(ownReply(code, message, { cors: this.#cors, close, headers: this.#added }));
+  }
+
+  #send(reply: OwnReply): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    sendOwn(this.req, this.res, reply);
+  }
+
+  /** The connection ends with this reply: we are shutting down, or the client holds back the body it announced. */
+  get #closes(): boolean {
+    const holdsBack = this.#options.expectsContinue && this.#call?.hasContinued !== true;
+    return this.#parts.upstream.draining || holdsBack;
+  }
+
+  get client(): Client | null {
+    return this.#call?.client ?? this.connection.client;
+  }
+
+  get isClosed(): boolean {
+    return this.#isDone || this.#call?.isClosed === true;
+  }
+
+  get isUploading(): boolean {
+    return this.#call?.isUploading === true;
+  }
+
+  close(): void {
+    this.#isDone = true;
+    this.#call?.close();
+  }
+
+  onDrain(): void {
+    this.#call?.onDrain();
+  }
+
+  onTick(unreadMs: Millis): void {
+    this.#call?.onTick(unreadMs);
+  }
+}

@@ -1,0 +1,74 @@
+/** The data plane without a process around it: bounds and times as a test needs them, and a look inside. */
+import type { BoundName } from '#gateway/bounds/bound-names.ts';
+import { type BoundLimits, type Bounds, createBounds } from '#gateway/bounds/bounds.ts';
+import { Clients } from '#gateway/bounds/clients.ts';
+import { readConfig } from '#gateway/config.ts';
+import { Enforcement } from '#gateway/enforce.ts';
+
+import { Metrics } from '#gateway/metrics.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
+import { PublicServer } from '#gateway/server.ts';
+import { parseTrustedProxies } from '#shared/client-address.ts';
+import { type Owner, policyFile } from '#test/support/gateway.ts';
+import { memoryLimiter } from '#test/support/spend.ts';
+
+export interface BareServer {
+  readonly port: number;
+  readonly upstream: Upstream;
+  readonly bounds: Bounds;
+  readonly clients: Clients;
+  readonly warnings: readonly Record<string, unknown>[];
+}
+
+export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds' | 'clock'>> {
+  readonly origin: string;
+  readonly bounds?: Readonly<Partial<Record<BoundName, Partial<BoundLimits>>>>;
+  readonly trustedProxies?: string;
+  readonly checkMs?: number;
+}
+
+export async function startBareServer(owner: Owner, options: BareServerOptions): Promise<BareServer> {
+  const { bounds: changes = {}, trustedProxies = 'none', checkMs, ...upstreamOptions } = options;
+  const clock = (): number => performance.now();
+  const { config } = readConfig({});
+  const settings = { ...config.bounds };
+  for (const [name, limits] of Object.entries(changes)) {
+    const bound = name as BoundName;
+    settings[bound] = { ...settings[bound], ...limits };
+  }
+  const warnings: Record<string, unknown>[] = [];
+  const log = { warn: (fields: object) => void warnings.push({ ...fields }) };
+  const upstream = new Upstream({
+    timeoutMs: 20_000,
+    keepAliveMs: config.upstreamKeepAliveMs,
+    streamAfterMs: config.streamAfterMs,
+    unreadTimeoutMs: config.unreadTimeoutMs,
+    replyBufferBytes: config.replyBufferBytes,
+    ...upstreamOptions,
+    clock,
+    bounds: createBounds(settings, { clock, log }),
+  });
+  const enforcement = new Enforcement(loadPolicies(policyFile(), 'test.yaml'), 'salt', {
+    clock,
+    wallClock: Date.now,
+    limiter: memoryLimiter({ clock }),
+    metrics: new Metrics(),
+    trust: parseTrustedProxies(trustedProxies),
+    onUntrustedChain: () => undefined,
+  });
+  const clients = new Clients();
+  const server = new PublicServer({
+    enforcement,
+    upstream,
+    clients,
+    clock,
+    ...(checkMs === undefined ? {} : { checkMs }),
+  });
+  owner.teardown(async () => {
+    await server.drain(0);
+    await upstream.close();
+  });
+  const port = await server.listen({ host: '127.0.0.1', port: 0, reusePort: false });
+  return { port, upstream, bounds: upstream.bounds, clients, warnings };
+}
