@@ -15,6 +15,8 @@ const KEEP_ALIVE_PROBE_MS: Millis = 60_000;
 const CONTINUE = /^HTTP\/1\.[01] 100[ \r]/;
 /** As much of a status line as tells a 100. */
 const CONTINUE_BYTES = 13;
+/** Where the status stands in a status line. */
+const STATUS_AT = 9;
 const HEAD_BYTES_MAX = 16_384;
 const EMPTY = Buffer.alloc(0);
 
@@ -71,6 +73,11 @@ export class UpstreamSocket extends Socket {
     let bytes = this.#begun.length === 0 ? chunk : Buffer.concat([this.#begun, chunk]);
     this.#begun = EMPTY;
     while (bytes.length > 0) {
+      // The usual reply: the first digit of its status is another one.
+      if (bytes.length >= CONTINUE_BYTES && bytes[STATUS_AT] !== 0x31) {
+        this.#replyIsNext = false;
+        return super.push(bytes);
+      }
       const start = bytes.toString('latin1', 0, CONTINUE_BYTES);
       if (!CONTINUE.test(start)) {
         if (bytes.length < CONTINUE_BYTES && 'HTTP/1.1 100 '.startsWith(start)) break;
