@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { methodNotAllowed, routeNotFound } from './errors.ts';
 import { parseJsonBody } from './json-body.ts';
+import { lingerBehind } from './lingering-close.ts';
 import { replyWithError } from './reply-error.ts';
 import { PREFLIGHT, setReplyHeaders } from './reply-headers.ts';
 import { validatorCompiler } from './validation.ts';
@@ -28,7 +29,8 @@ export const repliesPlugin = fastifyPlugin(
     app.addHook('preClose', async () => {
       isClosing = true;
     });
-    app.addHook('onSend', async (_request, reply) => {
+    app.addHook('onSend', async (request, reply) => {
+      lingerBehind(request, reply);
       if (isClosing) reply.header('connection', 'close');
     });
 

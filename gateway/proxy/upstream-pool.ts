@@ -85,6 +85,7 @@ export class UpstreamPool {
 
   /** Gives up waiting. Does nothing for one that does not wait. */
   leave(call: PoolCall): void {
+    if (this.#waiting === 0) return;
     const queue = this.#queues.get(call.client);
     if (queue?.delete(call) !== true) return;
     if (queue.size === 0) this.#queues.delete(call.client);

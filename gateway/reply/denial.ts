@@ -13,8 +13,8 @@ import { headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
 
 interface Denial {
   readonly reply: OwnReply;
-  /** Names and values in turn, without a Date. */
-  readonly headers: readonly string[];
+  /** Names and values in turn; the last one is the value of Date. */
+  readonly headers: string[];
 }
 
 interface Denied {
@@ -77,7 +77,8 @@ export class DenialWriter {
     const queue = this.#queue;
     this.#queue = [];
     for (const { req, res, denial } of queue) {
-      sendOwn(req, res, denial.reply, [...denial.headers, 'Date', this.#dateText()]);
+      denial.headers[denial.headers.length - 1] = this.#dateText();
+      sendOwn(req, res, denial.reply, denial.headers);
     }
   }
 
@@ -107,7 +108,7 @@ function textOf(violated: readonly Verdict[], cors: boolean, close: boolean): De
       'violated-policies': [...new Set(violated.map(({ policy }) => policy.name))],
     },
   });
-  return { reply, headers: headersOf(reply) };
+  return { reply, headers: [...headersOf(reply), 'Date', ''] };
 }
 
 function denialMessage(violated: readonly Verdict[]): string {
