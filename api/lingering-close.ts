@@ -12,15 +12,15 @@ const MS_MAX = 10_000;
 export function lingerBehind({ raw }: FastifyRequest, reply: FastifyReply): void {
   const { headers } = raw;
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-  if (!hasBody || raw.complete || raw.destroyed || raw.socket.destroyed) return;
+  if (!hasBody || raw.complete || raw.readableEnded || raw.destroyed) return;
   // Fastify asks for it when a body is too large; it would come too early.
   reply.removeHeader('connection');
   let left = BYTES_MAX;
-  const timer = setTimeout(() => raw.socket.destroy(), MS_MAX);
-  raw.once('close', () => clearTimeout(timer));
+  const timer = setTimeout(() => raw.destroy(), MS_MAX).unref();
+  for (const event of ['end', 'close']) raw.once(event, () => clearTimeout(timer));
   raw.on('data', (chunk: Buffer) => {
     left -= chunk.length;
-    if (left < 0) raw.socket.destroy();
+    if (left < 0) raw.destroy();
   });
   raw.resume();
 }
