@@ -17,7 +17,8 @@ import {
   type ClientResponse,
   type Exchange,
 } from './proxy/client-connection.ts';
-import { ProxyCall, type ProxyCallOwner, type ProxyFailure } from './proxy/proxy-call.ts';
+import { ProxyCall } from './proxy/proxy-call.ts';
+import type { ProxyCallOwner, ProxyFailure } from './proxy/proxy-call-options.ts';
 import { framingProblem } from './proxy/request-body.ts';
 import type { UpgradeSocket } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';

@@ -6,23 +6,23 @@
  * end of the turn of the event loop in which they began, one after the other: one that is whole by then, the usual API
  * case, in one write, any other at once as far as it has come, so events and long polls are not delayed.
  */
-import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal } from '#gateway/bounds/bounds.ts';
-import type { Client, Clients } from '#gateway/bounds/clients.ts';
+import type { Client } from '#gateway/bounds/clients.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type ClientResponse, watchDrain } from './client-connection.ts';
+import { watchDrain } from './client-connection.ts';
 import type { DeadlineEntry } from './deadlines.ts';
 import { discardBody } from './lingering-close.ts';
+import type { ProxyCallOptions, ProxyFailure } from './proxy-call-options.ts';
 import { AWAITED_BYTES_MAX, announcedBytes, whenArrived } from './request-body.ts';
-import { type RequestOrigin, type UpstreamRequest, upstreamHeaders } from './request-headers.ts';
+import { upstreamHeaders } from './request-headers.ts';
 import { type ClientHeaders, clientHeaders } from './response-headers.ts';
-import { joinSockets, type UpgradeSocket } from './upgrade.ts';
-import { isStaleConnection, isTimeout, type Upstream } from './upstream.ts';
+import { joinSockets } from './upgrade.ts';
+import { isStaleConnection, isTimeout } from './upstream.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
+import { type ForwardedHead, upstreamRequest } from './upstream-request.ts';
 
 /** Up to this size head and body go out as one string; beyond it copying costs more than a second write. */
 const ONE_WRITE_BYTES = 16_384;
@@ -32,41 +32,6 @@ const ABORTED = new Error('the call is closed');
 const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** What may stand behind a status; undici reads it as UTF-8, so other encodings come with characters that may not. */
 const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
-
-export type ProxyFailure =
-  | { readonly kind: 'malformed'; readonly reason: string }
-  /** The request's body ended before its time. */
-  | { readonly kind: 'broken-body' }
-  | { readonly kind: 'timeout' }
-  | { readonly kind: 'unavailable'; readonly reason: string }
-  | { readonly kind: 'bound'; readonly bound: BoundName; readonly refusal: Refusal };
-
-export interface ProxyCallOwner {
-  /** The upstream's reply has begun. */
-  onReplyBegun(status: number): void;
-  /** Nothing has been written of a reply, and nothing will be. The call is closed. */
-  onFailed(failure: ProxyFailure): void;
-}
-
-export interface ProxyCallOptions {
-  readonly owner: ProxyCallOwner;
-  readonly req: IncomingMessage;
-  readonly res: ClientResponse;
-  readonly upstream: Upstream;
-  readonly clients: Clients;
-  /** Entered for this call, which leaves when all is given back. */
-  readonly client: Client;
-  readonly origin: RequestOrigin;
-  /** What is asked of the upstream: canonical path and query. */
-  readonly target: string;
-  readonly cors: boolean;
-  /** The gateway's headers on the reply, names and values in turn. */
-  readonly added: readonly string[];
-  /** The client waits for 100 Continue before it sends the body. */
-  readonly expectsContinue: boolean;
-  /** Set when the client wants to switch protocols. */
-  readonly upgrade: UpgradeSocket | null;
-}
 
 type State =
   /** For the body, a connection, or the reply. */
@@ -89,7 +54,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   readonly #options: ProxyCallOptions;
   #state: State = 'waiting';
   #request: Dispatcher.DispatchOptions | null = null;
-  #forwarded: Extract<UpstreamRequest, { ok: true }> | null = null;
+  #forwarded: ForwardedHead | null = null;
   #pool: UpstreamPool | null = null;
   #connection: UpstreamConnection | null = null;
   #controller: Dispatcher.DispatchController | null = null;
@@ -165,36 +130,10 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   onConnection(connection: UpstreamConnection): void {
     this.#connection = connection;
     if (this.#options.expectsContinue) this.#options.res.writeContinue();
-    this.#request = this.#buildRequest();
-    connection.dispatch(this.#request, this);
-  }
-
-  #buildRequest(): Dispatcher.DispatchOptions {
-    const { req, target, upstream, upgrade } = this.#options;
-    const request: Dispatcher.DispatchOptions & { servername: string } = {
-      path: target,
-      method: (req.method ?? 'GET') as Dispatcher.HttpMethod,
-      headers: this.#forwarded?.headers ?? [],
-      body: this.#forwarded?.hasBody === true ? this.#body(this.#forwarded.contentLength) : null,
-      // Otherwise undici closes the connection after every HEAD.
-      reset: false,
-      servername: upstream.servername,
-    };
-    if (upgrade !== null) request.upgrade = upgrade.protocol;
-    return request;
-  }
-
-  /** A small body that has arrived needs no stream: one write instead of an iterator's machinery. */
-  #body(contentLength: number | null): NonNullable<Dispatcher.DispatchOptions['body']> {
-    const { req } = this.#options;
-    if (req.complete && contentLength !== null && contentLength === req.readableLength) {
-      // Without a size it gives the first piece only.
-      return req.read(contentLength) as Buffer;
-    }
-    // Not the request itself: undici destroys a body that it stops reading, and with it the client's socket.
-    return req.iterator({ destroyOnReturn: false }) as unknown as NonNullable<
-      Dispatcher.DispatchOptions['body']
-    >;
+    if (this.#forwarded === null) return;
+    const request = upstreamRequest(this.#options, this.#forwarded);
+    this.#request = request;
+    connection.dispatch(request, this);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -1,7 +1,7 @@
 /** What the client is told when its request did not reach the upstream, or no reply came back. */
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal } from '#gateway/bounds/bounds.ts';
-import type { ProxyFailure } from '#gateway/proxy/proxy-call.ts';
+import type { ProxyFailure } from '#gateway/proxy/proxy-call-options.ts';
 import { type OwnReply, ownReply } from './own-reply.ts';
 
 export interface FailureOptions {

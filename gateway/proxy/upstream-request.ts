@@ -1,0 +1,37 @@
+/** A request as undici sends it. */
+import type { IncomingMessage } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { ProxyCallOptions } from './proxy-call-options.ts';
+import type { UpstreamRequest } from './request-headers.ts';
+
+type Body = NonNullable<Dispatcher.DispatchOptions['body']>;
+
+/** What is forwarded of a request's header section. */
+export type ForwardedHead = Extract<UpstreamRequest, { ok: true }>;
+
+export function upstreamRequest(
+  { req, target, upstream, upgrade }: ProxyCallOptions,
+  { headers, hasBody, contentLength }: ForwardedHead,
+): Dispatcher.DispatchOptions {
+  const request: Dispatcher.DispatchOptions & { servername: string } = {
+    path: target,
+    method: (req.method ?? 'GET') as Dispatcher.HttpMethod,
+    headers,
+    body: hasBody ? bodyOf(req, contentLength) : null,
+    // Otherwise undici closes the connection after every HEAD.
+    reset: false,
+    servername: upstream.servername,
+  };
+  if (upgrade !== null) request.upgrade = upgrade.protocol;
+  return request;
+}
+
+/** A small body that has arrived needs no stream: one write instead of an iterator's machinery. */
+function bodyOf(req: IncomingMessage, contentLength: number | null): Body {
+  if (req.complete && contentLength !== null && contentLength === req.readableLength) {
+    // Without a size it gives the first piece only.
+    return req.read(contentLength) as Buffer;
+  }
+  // Not the request itself: undici destroys a body that it stops reading, and with it the client's socket.
+  return req.iterator({ destroyOnReturn: false }) as unknown as Body;
+}
