@@ -7,6 +7,8 @@ import { ERRORS, type ErrorCode, problemBody } from './errors.ts';
 export interface OwnReply {
   readonly code: ErrorCode;
   readonly body: string;
+  /** The same in UTF-8, one code unit a byte, as it is written. */
+  readonly bodyBytes: string;
   /** Names and values in turn, besides type, length, caching and CORS. */
   readonly headers: readonly string[];
   /** The route is called from browsers on other origins. */
@@ -25,9 +27,11 @@ export function ownReply(
     readonly extra?: object;
   } = {},
 ): OwnReply {
+  const body = problemBody(code, message, options.extra);
   return {
     code,
-    body: problemBody(code, message, options.extra),
+    body,
+    bodyBytes: Buffer.from(body).toString('latin1'),
     headers: options.headers ?? [],
     cors: options.cors ?? false,
     close: options.close ?? false,
@@ -40,7 +44,7 @@ export function headersOf(reply: OwnReply): string[] {
     'Content-Type',
     'application/problem+json',
     'Content-Length',
-    String(Buffer.byteLength(reply.body)),
+    String(reply.bodyBytes.length),
     'Cache-Control',
     'no-store',
   ];
@@ -62,9 +66,9 @@ export function sendOwn(
   if (reply.close && !req.complete) {
     // After end() node:http would close the connection at once; while a body is on its way that makes a reset.
     if (req.method === 'HEAD') res.flushHeaders();
-    else res.write(reply.body);
+    else res.write(reply.bodyBytes, 'latin1');
     lingeringClose(req.socket);
-  } else res.end(reply.body);
+  } else res.end(reply.bodyBytes, 'latin1');
   discardBody(req);
 }
 
