@@ -10,6 +10,7 @@ import { GuardedLimiter } from './limiter/outage.ts';
 import { counter, gauge, Metrics, type Sample } from './metrics.ts';
 import { loadPolicies } from './policy/load.ts';
 import { PolicyWatch } from './policy/watch.ts';
+import { HeaderFilter } from './proxy/header-filter.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { PublicServer } from './server.ts';
 
@@ -95,6 +96,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     upstream,
     metrics,
     trust: config.trust,
+    headerFilter: new HeaderFilter(config.passedHeaders),
     onUntrustedChain: () => {
       if (clock() - untrustedToldAt < UNTRUSTED_CHAIN_LOG_MS) return;
       untrustedToldAt = clock();

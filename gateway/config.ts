@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
 import { ConfigError, type Environment, readSettings, type Variable } from '#shared/configuration.ts';
+import { parsePassedHeaders } from './proxy/header-filter.ts';
 
 export interface GatewayConfig {
   readonly host: string;
@@ -13,6 +14,8 @@ export interface GatewayConfig {
   readonly upstream: string;
   readonly policiesFile: string;
   readonly trust: ProxyTrust;
+  /** Lower-case names. */
+  readonly passedHeaders: readonly string[];
   readonly workers: number;
   readonly storeTimeoutMs: Millis;
   readonly upstreamTimeoutMs: Millis;
@@ -41,6 +44,12 @@ export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_REDIS_URL', default: '', meaning: "the gateway's own store; unset: in-process memory" },
   { name: 'GATEWAY_POLICIES', default: 'policies.yaml', meaning: 'the policy file' },
   { name: 'GATEWAY_TRUSTED_PROXIES', default: 'none', meaning: 'CIDRs, or a hop count' },
+  {
+    name: 'GATEWAY_PASS_HEADERS',
+    default: '',
+    meaning:
+      'request headers that go on although they stop here by default, such as `X-HTTP-Method-Override, x_request_id`',
+  },
   {
     name: 'GATEWAY_IDENTITY_SECRET',
     default: '',
@@ -84,6 +93,7 @@ export function readConfig(env: Environment): {
       upstream: read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin),
       policiesFile: read.text('GATEWAY_POLICIES'),
       trust: read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
+      passedHeaders: read.parse('GATEWAY_PASS_HEADERS', [], parsePassedHeaders),
       workers,
       storeTimeoutMs: read.integer('GATEWAY_STORE_TIMEOUT_MS', 1, 10_000),
       upstreamTimeoutMs: read.integer('GATEWAY_UPSTREAM_TIMEOUT_MS', 1, 3_600_000),

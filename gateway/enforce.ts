@@ -13,6 +13,7 @@ import { decide, type Verdict } from './decision.ts';
 import { DenialWriter } from './denial.ts';
 import { isClientRoute, limitHeaders } from './headers.ts';
 import { type Identified, identify, NOBODY, PeerTable } from './identify.ts';
+import { identityHeaders } from './identity/credential.ts';
 import { Digester } from './identity/digest.ts';
 import { chargeFor } from './limiter/charge.ts';
 import type { Limiter, LimitListener, Spent } from './limiter/limiter.ts';
@@ -21,7 +22,9 @@ import { createMatcher, type Matcher } from './policy/match.ts';
 import type { PolicySet } from './policy/policy.ts';
 import { AWAITED_BYTES_MAX, announcedBytes, type Upload, UploadLine, whenArrived } from './proxy/arrival.ts';
 import { type ExchangeResponse, Forward } from './proxy/forward.ts';
-import type { RequestOrigin } from './proxy/request-headers.ts';
+import type { HeaderFilter } from './proxy/header-filter.ts';
+import { checkRequestHead, EMPTY_HEAD } from './proxy/request-head.ts';
+import { type RequestOrigin, upstreamHeaders } from './proxy/request-headers.ts';
 import { join } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
 
@@ -33,6 +36,7 @@ export interface EnforcementOptions {
   readonly upstream: Upstream;
   readonly metrics: Metrics;
   readonly trust: ProxyTrust;
+  readonly headerFilter: HeaderFilter;
   /** A trusted proxy sent a chain that cannot be read. */
   readonly onUntrustedChain: (peer: string) => void;
 }
@@ -41,6 +45,8 @@ export interface EnforcementOptions {
 interface Table {
   readonly match: Matcher;
   readonly digester: Digester;
+  /** Lower-case names of the headers that carry credentials. */
+  readonly identityHeaders: ReadonlySet<string>;
 }
 
 export class Enforcement {
@@ -60,7 +66,7 @@ export class Enforcement {
       options.onUntrustedChain(peer);
     });
     this.#set = set;
-    this.#table = { match: createMatcher(set), digester: new Digester(salt) };
+    this.#table = tableOf(set, new Digester(salt));
   }
 
   get policies(): PolicySet {
@@ -70,12 +76,12 @@ export class Enforcement {
   /** Takes another table into use. Counters live in the store and go on; what this process remembered is dropped. */
   use(set: PolicySet): void {
     this.#set = set;
-    this.#table = { match: createMatcher(set), digester: this.#table.digester };
+    this.#table = tableOf(set, this.#table.digester);
   }
 
   /** The replicas agreed on another salt. */
   useSalt(salt: string): void {
-    this.#table = { match: this.#table.match, digester: new Digester(salt) };
+    this.#table = { ...this.#table, digester: new Digester(salt) };
   }
 
   handle(exchange: Exchange): void {
@@ -95,12 +101,24 @@ export class Enforcement {
     exchange.cors = isClientRoute(match.path);
     const peer = this.peers.of(req.socket, table.digester);
     exchange.origin = peer.origin;
+    const head = checkRequestHead(
+      req.rawHeaders,
+      req.httpVersion,
+      peer.origin.trusted,
+      table.identityHeaders,
+    );
+    if (!head.ok) {
+      metrics.count('malformed');
+      exchange.fail('gateway_bad_request', head.reason, true);
+      return;
+    }
+    exchange.head = head;
     if (match.cover === null) {
       metrics.count('uncovered');
       exchange.admit();
       return;
     }
-    const identified = identify(match.cover, req, peer, this.peers);
+    const identified = identify(match.cover, req.rawHeaders, head.forwardedFor, peer, this.peers);
     if (identified === null) {
       metrics.count('malformed');
       exchange.fail('gateway_bad_request', 'the request presents two different API keys; send one', true);
@@ -109,7 +127,7 @@ export class Enforcement {
     const charge = chargeFor(
       match.cover,
       identified.identities,
-      () => this.peers.address(peer, req),
+      () => this.peers.address(peer, head.forwardedFor),
       (credential) => limiter.isProven(credential),
     );
     if (charge === null) {
@@ -128,10 +146,15 @@ export class Enforcement {
   }
 }
 
+function tableOf(set: PolicySet, digester: Digester): Table {
+  return { match: createMatcher(set), digester, identityHeaders: identityHeaders(set.identifiers) };
+}
+
 /** One request, from its arrival on. */
 export class Exchange extends Forward implements LimitListener, Upload {
   readonly #enforcement: Enforcement;
   origin: RequestOrigin = { peer: '', trusted: false };
+  head = EMPTY_HEAD;
   identified: Identified = NOBODY;
 
   constructor(req: IncomingMessage, res: ExchangeResponse, upstream: Upstream, enforcement: Enforcement) {
@@ -149,7 +172,8 @@ export class Exchange extends Forward implements LimitListener, Upload {
   }
 
   begin(): void {
-    this.forward(this.origin);
+    const { headerFilter } = this.#enforcement.options;
+    this.forward(this.head, upstreamHeaders(this.req.rawHeaders, this.head, this.origin, headerFilter));
   }
 
   refuse(): void {

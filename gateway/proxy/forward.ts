@@ -14,7 +14,7 @@ import { ownReply, sendOwn } from '#gateway/reply.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Due } from './deadlines.ts';
 import { drain } from './drain.ts';
-import { type RequestOrigin, upstreamHeaders } from './request-headers.ts';
+import type { CheckedHead } from './request-head.ts';
 import { clientHeaders } from './response-headers.ts';
 import { type Exchange, isStaleConnection, isTimeout, type Upstream } from './upstream.ts';
 import { canWriteWhole, headText, writeWhole } from './whole-reply.ts';
@@ -83,15 +83,14 @@ export class Forward implements Exchange {
     res.on('close', onClientClose);
   }
 
-  /** Sends the request on. Bad framing is answered with 400, a saturated upstream with 503. */
-  forward(origin: RequestOrigin): void {
+  /**
+   * Sends the request on; a saturated upstream is answered with 503.
+   *
+   * @param headers for the upstream, names and values in turn
+   */
+  forward(head: CheckedHead, headers: string[]): void {
     if (this.done) return;
     const { req, upstream } = this;
-    const head = upstreamHeaders(req.rawHeaders, req.httpVersion, origin);
-    if (!head.ok) {
-      this.fail('gateway_bad_request', head.reason, true);
-      return;
-    }
     if (upstream.saturated) {
       this.fail('gateway_overloaded', 'too many requests wait for the upstream; try again later');
       return;
@@ -104,7 +103,7 @@ export class Forward implements Exchange {
     const request: Dispatcher.DispatchOptions & { servername: string } = {
       path: this.target,
       method: (req.method ?? 'GET') as Dispatcher.HttpMethod,
-      headers: head.headers,
+      headers,
       body: head.hasBody ? this.#body(head.contentLength) : null,
       // Otherwise undici closes the connection after every HEAD.
       reset: false,

@@ -5,6 +5,7 @@ import { Enforcement } from '#gateway/enforce.ts';
 import { Metrics } from '#gateway/metrics.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { announcedBytes, type Upload, UploadLine } from '#gateway/proxy/arrival.ts';
+import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
 import { Upstream } from '#gateway/proxy/upstream.ts';
 import { PublicServer } from '#gateway/server.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
@@ -110,6 +111,7 @@ async function startWatched(t: Test, origin: string): Promise<number> {
     upstream,
     metrics: new Metrics(),
     trust: { kind: 'none' },
+    headerFilter: new HeaderFilter(),
     onUntrustedChain: () => undefined,
   });
   // Six looks, a third of a second, are silence.

@@ -9,6 +9,7 @@ import t from 'tap';
 import { Enforcement } from '#gateway/enforce.ts';
 import { Metrics } from '#gateway/metrics.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
+import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
 import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
 import { PublicServer } from '#gateway/server.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
@@ -493,6 +494,7 @@ async function startNarrow(
       upstream: narrow,
       metrics: new Metrics(),
       trust: { kind: 'none' },
+      headerFilter: new HeaderFilter(),
       onUntrustedChain: () => undefined,
     }),
     narrow,
