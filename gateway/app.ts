@@ -10,6 +10,7 @@ import { GuardedLimiter } from './limiter/outage.ts';
 import { counter, gauge, Metrics, type Sample } from './metrics.ts';
 import { loadPolicies } from './policy/load.ts';
 import { PolicyWatch } from './policy/watch.ts';
+import { processSamples } from './process-samples.ts';
 import { HeaderFilter } from './proxy/header-filter.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { PublicServer } from './server.ts';
@@ -139,7 +140,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     ready: () => !upstream.draining,
     storeAvailable: () => guarded?.stats().available ?? true,
     reload: () => watch.reload(),
-    samples: () => [...metrics.samples(), ...partSamples(server, upstream, guarded)],
+    samples: () => [...metrics.samples(), ...partSamples(server, upstream, guarded), ...processSamples()],
     async close() {
       await server.drain(config.drainTimeoutMs);
       await closeStores();

@@ -8,7 +8,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { ProxyTrust } from '#shared/client-address.ts';
-import type { Clock } from '#shared/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { decide, type Verdict } from './decision.ts';
 import { DenialWriter } from './denial.ts';
 import { isClientRoute, limitHeaders } from './headers.ts';
@@ -86,8 +86,9 @@ export class Enforcement {
 
   handle(exchange: Exchange): void {
     const { req } = exchange;
-    const { metrics, limiter } = this.options;
+    const { clock, metrics, limiter } = this.options;
     const table = this.#table;
+    exchange.arrivedAt = clock();
 
     const match = table.match(req.method ?? 'GET', req.url ?? '');
     if (!match.ok) {
@@ -142,6 +143,7 @@ export class Enforcement {
       exchange.deny(exhausted.map(({ policy, resetMs }) => ({ policy, remaining: 0, resetMs })));
       return;
     }
+    exchange.askedAt = clock();
     limiter.spend(charge, exchange);
   }
 }
@@ -155,6 +157,10 @@ export class Exchange extends Forward implements LimitListener, Upload {
   readonly #enforcement: Enforcement;
   origin: RequestOrigin = { peer: '', trusted: false };
   head = EMPTY_HEAD;
+  arrivedAt: Millis = 0;
+  /** When the store was asked. */
+  askedAt: Millis = 0;
+  #forwardedAt: Millis = 0;
   identified: Identified = NOBODY;
 
   constructor(req: IncomingMessage, res: ExchangeResponse, upstream: Upstream, enforcement: Enforcement) {
@@ -164,6 +170,7 @@ export class Exchange extends Forward implements LimitListener, Upload {
 
   /** Goes on to the upstream, once its body need not be waited for there. */
   admit(): void {
+    this.#decided();
     const { req } = this;
     const bytes = req.complete ? 0 : announcedBytes(req.rawHeaders);
     if (bytes === 0) this.begin();
@@ -172,7 +179,8 @@ export class Exchange extends Forward implements LimitListener, Upload {
   }
 
   begin(): void {
-    const { headerFilter } = this.#enforcement.options;
+    const { clock, headerFilter } = this.#enforcement.options;
+    this.#forwardedAt = clock();
     this.forward(this.head, upstreamHeaders(this.req.rawHeaders, this.head, this.origin, headerFilter));
   }
 
@@ -181,7 +189,8 @@ export class Exchange extends Forward implements LimitListener, Upload {
   }
 
   onSpent(spent: Spent, position: number): void {
-    const { metrics } = this.#enforcement.options;
+    const { metrics, clock } = this.#enforcement.options;
+    if (spent.shares === null) metrics.storeTime.observe(clock() - this.askedAt);
     const decision = decide(spent, position);
     switch (decision.kind) {
       case 'allow':
@@ -201,6 +210,7 @@ export class Exchange extends Forward implements LimitListener, Upload {
 
   onStoreUnavailable(): void {
     this.#enforcement.options.metrics.count('unavailable');
+    this.#decided();
     this.added = ['Retry-After', '1'];
     this.fail('gateway_store_unavailable', 'limits cannot be checked at the moment; try again in a second');
   }
@@ -209,15 +219,22 @@ export class Exchange extends Forward implements LimitListener, Upload {
   deny(violated: readonly Verdict[]): void {
     const { options, denials } = this.#enforcement;
     options.metrics.count('denied');
+    this.#decided();
     for (const { policy } of violated) options.metrics.denied(policy);
     if (this.done) return;
     this.done = true;
     denials.write(this.req, this.res, violated, { cors: this.cors, close: this.closes });
   }
 
+  #decided(): void {
+    const { clock, metrics } = this.#enforcement.options;
+    metrics.decisionTime.observe(clock() - this.arrivedAt);
+  }
+
   /** What the answer says of the credential that was presented. */
   protected override onReply(status: number): void {
-    const { limiter } = this.#enforcement.options;
+    const { clock, limiter, metrics } = this.#enforcement.options;
+    metrics.upstreamTime.observe(clock() - this.#forwardedAt);
     const { provable, credentials } = this.identified;
     if (status >= 200 && status < 300) {
       if (provable !== null && !limiter.isProven(provable)) limiter.prove(provable);
