@@ -110,6 +110,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const watch = new PolicyWatch(text, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
+    clock,
     onLoaded: (set) => {
       metrics.reloads++;
       enforcement.use(set);
