@@ -12,7 +12,8 @@ ENV NODE_COMPILE_CACHE=/tmp/node-compile-cache
 WORKDIR /app
 # Owned by root and read only for the service: it can write its data folder and nothing else.
 COPY --from=dependencies /app/node_modules ./node_modules
-COPY package.json policies.yaml ./
+COPY package.json ./
+COPY config/policies.yaml ./policies.yaml
 COPY gateway ./gateway
 COPY api ./api
 COPY shared ./shared

@@ -1,12 +1,14 @@
 /** The admin listener: apart from the public port, so that nobody outside reaches it by a path. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { exposition, type Sample } from './metrics.ts';
+import { prometheusContentType } from 'prom-client';
+import { exposition, type Family } from './exposition.ts';
 
 export interface AdminOptions {
   readonly ready: () => boolean;
   readonly storeAvailable: () => Promise<boolean>;
-  readonly samples: () => Promise<Sample[]>;
+  /** Of each process. */
+  readonly families: () => Promise<readonly (readonly Family[])[]>;
   /** Asked for by /metrics; null: nobody is asked. */
   readonly token: string | null;
 }
@@ -26,7 +28,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
         .header('www-authenticate', 'Bearer')
         .send({ message: 'send GATEWAY_ADMIN_TOKEN as Bearer token' });
     }
-    return reply.type('text/plain; version=0.0.4; charset=utf-8').send(exposition(await options.samples()));
+    return reply.type(prometheusContentType).send(await exposition(await options.families()));
   });
   app.setNotFoundHandler(async (_request, reply) =>
     reply.code(404).send({ message: 'the admin listener has /healthz, /readyz and /metrics' }),

@@ -13,6 +13,8 @@ import { GuardedLimiter } from './limiter/outage.ts';
 import { counter, gauge, Metrics, type Sample } from './metrics.ts';
 import { loadPolicies } from './policy/load.ts';
 import { PolicyWatch } from './policy/watch.ts';
+import { processSamples } from './process-samples.ts';
+import { HeaderFilter } from './proxy/header-filter.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { PublicServer } from './server.ts';
 
@@ -102,6 +104,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     limiter,
     metrics,
     trust: config.trust,
+    headerFilter: new HeaderFilter(config.passedHeaders),
     onUntrustedChain: () => {
       if (clock() - untrustedToldAt < UNTRUSTED_CHAIN_LOG_MS) return;
       untrustedToldAt = clock();
@@ -114,6 +117,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const watch = new PolicyWatch(text, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
+    clock,
     onLoaded: (set) => {
       metrics.reloads++;
       enforcement.use(set);
@@ -144,7 +148,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     ready: () => !upstream.draining,
     storeAvailable: () => guarded?.stats().available ?? true,
     reload: () => watch.reload(),
-    samples: () => [...metrics.samples(), ...partSamples(server, upstream, guarded)],
+    samples: () => [...metrics.samples(), ...partSamples(server, upstream, guarded), ...processSamples()],
     async close() {
       await server.drain(config.drainTimeoutMs);
       await closeStores();

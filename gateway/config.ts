@@ -1,10 +1,12 @@
 /** The only reader of the environment: every variable with its default, checked at once, handed down readonly. */
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
 import { ConfigError, type Environment, readSettings, type Variable } from '#shared/configuration.ts';
 import { type BoundName, boundVariable } from './bounds/bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds/bounds.ts';
+import { parsePassedHeaders } from './proxy/header-filter.ts';
 
 export interface GatewayConfig {
   readonly host: string;
@@ -15,7 +17,11 @@ export interface GatewayConfig {
   readonly upstream: string;
   readonly policiesFile: string;
   readonly trust: ProxyTrust;
+  /** Lower-case names. */
+  readonly passedHeaders: readonly string[];
   readonly workers: number;
+  /** Another gateway may listen on the same ports, for a restart without a gap. */
+  readonly reusePort: boolean;
   readonly storeTimeoutMs: Millis;
   readonly upstreamTimeoutMs: Millis;
   readonly drainTimeoutMs: Millis;
@@ -25,6 +31,8 @@ export interface GatewayConfig {
   readonly streamAfterMs: Millis;
   readonly unreadTimeoutMs: Millis;
   readonly replyBufferBytes: number;
+  /** What works and may not be what was meant; for the log. */
+  readonly warnings: readonly string[];
 }
 
 /** Kept apart, so that the configuration can be logged. */
@@ -49,6 +57,12 @@ export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_POLICIES', default: 'policies.yaml', meaning: 'the policy file' },
   { name: 'GATEWAY_TRUSTED_PROXIES', default: 'none', meaning: 'CIDRs, or a hop count' },
   {
+    name: 'GATEWAY_PASS_HEADERS',
+    default: '',
+    meaning:
+      'request headers that go on although they stop here by default, such as `X-HTTP-Method-Override, x_request_id`',
+  },
+  {
     name: 'GATEWAY_IDENTITY_SECRET',
     default: '',
     meaning: 'salt of the identity digests; unset: made, kept in the store',
@@ -56,7 +70,13 @@ export const GATEWAY_VARIABLES = [
   {
     name: 'GATEWAY_WORKERS',
     default: '1',
-    meaning: 'processes sharing the public port; more than one need Redis',
+    meaning: 'processes sharing the public port, or `auto` for one per core; more than one need Redis',
+  },
+  {
+    name: 'GATEWAY_REUSE_PORT',
+    default: '0',
+    meaning:
+      '1 lets an old and a new gateway listen side by side, for a restart without a refused connection; with `net.ipv4.tcp_migrate_req=1` in the kernel none is reset either',
   },
   { name: 'GATEWAY_STORE_TIMEOUT_MS', default: '50', meaning: 'time budget of one check of the store' },
   { name: 'GATEWAY_UPSTREAM_TIMEOUT_MS', default: '30000', meaning: "until the upstream's reply begins" },
@@ -110,8 +130,14 @@ const WORKERS_MAX = 64;
 const BOUND_MAX = 1_000_000;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 
-/** @throws ConfigError that lists every variable that is wrong, and what would be right */
-export function readConfig(env: Environment): {
+/**
+ * @param cores that this process may use
+ * @throws ConfigError that lists every variable that is wrong, and what would be right
+ */
+export function readConfig(
+  env: Environment,
+  cores = availableParallelism(),
+): {
   readonly config: GatewayConfig;
   readonly secrets: GatewaySecrets;
 } {
@@ -119,7 +145,13 @@ export function readConfig(env: Environment): {
     const redisUrl = read.parse<string | null>('GATEWAY_REDIS_URL', null, (value) =>
       value === '' ? null : redisAddress(value),
     );
-    const workers = read.integer('GATEWAY_WORKERS', 1, WORKERS_MAX);
+    const isAuto = read.text('GATEWAY_WORKERS') === 'auto';
+    const autoWorkers = redisUrl === null ? 1 : Math.min(cores, WORKERS_MAX);
+    const workers = isAuto ? autoWorkers : read.integer('GATEWAY_WORKERS', 1, WORKERS_MAX);
+    const warnings =
+      isAuto && redisUrl === null && cores > 1
+        ? [`GATEWAY_WORKERS=auto runs one process on ${cores} cores: more than one need GATEWAY_REDIS_URL`]
+        : [];
     if (workers > 1 && redisUrl === null) {
       read.refuse(
         'GATEWAY_WORKERS',
@@ -138,7 +170,9 @@ export function readConfig(env: Environment): {
       upstream: read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin),
       policiesFile: read.text('GATEWAY_POLICIES'),
       trust: read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
+      passedHeaders: read.parse('GATEWAY_PASS_HEADERS', [], parsePassedHeaders),
       workers,
+      reusePort: read.flag('GATEWAY_REUSE_PORT'),
       storeTimeoutMs: read.integer('GATEWAY_STORE_TIMEOUT_MS', 1, 10_000),
       upstreamTimeoutMs: read.integer('GATEWAY_UPSTREAM_TIMEOUT_MS', 1, 3_600_000),
       drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
@@ -156,6 +190,7 @@ export function readConfig(env: Environment): {
       streamAfterMs: read.integer('GATEWAY_STREAM_AFTER_MS', 1000, 3_600_000),
       unreadTimeoutMs: read.integer('GATEWAY_UNREAD_TIMEOUT_MS', 1000, 3_600_000),
       replyBufferBytes: read.integer('GATEWAY_REPLY_BUFFER_BYTES', 16_384, 16_777_216),
+      warnings,
     };
     const secrets: GatewaySecrets = {
       redisUrl,

@@ -4,16 +4,17 @@ import { clientAddress, type ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Verdict } from './decision.ts';
 import { type Identified, identify, PeerTable } from './identify.ts';
+import { identityHeaders } from './identity/credential.ts';
 import { Digester } from './identity/digest.ts';
-import { chargeFor } from './limiter/charge.ts';
+import { type Charge, chargeFor } from './limiter/charge.ts';
 import type { Limiter, LimitListener } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
 import { type Cover, createMatcher, type Matcher } from './policy/match.ts';
 import type { PolicySet } from './policy/policy.ts';
-import { forwardedForOf, type RequestOrigin } from './proxy/request-headers.ts';
+import type { HeaderFilter } from './proxy/header-filter.ts';
+import { type CheckedHead, checkRequestHead, type RequestHead } from './proxy/request-head.ts';
+import type { RequestOrigin } from './proxy/request-headers.ts';
 import { DenialWriter } from './reply/denial.ts';
-
-type Charge = NonNullable<ReturnType<typeof chargeFor>>;
 
 export interface EnforcementOptions {
   readonly clock: Clock;
@@ -22,6 +23,7 @@ export interface EnforcementOptions {
   readonly limiter: Limiter;
   readonly metrics: Metrics;
   readonly trust: ProxyTrust;
+  readonly headerFilter: HeaderFilter;
   /** A trusted proxy sent a chain that cannot be read. */
   readonly onUntrustedChain: (peer: string) => void;
 }
@@ -30,6 +32,8 @@ export interface EnforcementOptions {
 interface Table {
   readonly match: Matcher;
   readonly digester: Digester;
+  /** Lower-case names of the headers that carry credentials. */
+  readonly identityHeaders: ReadonlySet<string>;
 }
 
 /** A request, as far as it matters who is charged for it. */
@@ -60,26 +64,31 @@ export class Enforcement {
       options.onUntrustedChain(peer);
     });
     this.#set = set;
-    this.#table = { match: createMatcher(set), digester: new Digester(salt) };
+    this.#table = tableOf(set, new Digester(salt));
   }
 
   get policies(): PolicySet {
     return this.#set;
   }
 
-  /** Takes another table into use. Counters live in the store and go on; what this process remembered is dropped. */
+  /** Takes another table into use. Counters are known by name, and go on. */
   use(set: PolicySet): void {
     this.#set = set;
-    this.#table = { match: createMatcher(set), digester: this.#table.digester };
+    this.#table = tableOf(set, this.#table.digester);
   }
 
   /** The replicas agreed on another salt. */
   useSalt(salt: string): void {
-    this.#table = { match: this.#table.match, digester: new Digester(salt) };
+    this.#table = { ...this.#table, digester: new Digester(salt) };
   }
 
   get metrics(): Metrics {
     return this.options.metrics;
+  }
+
+  /** What is malformed is refused before anything is charged for it. */
+  checkHead({ rawHeaders, httpVersion }: IncomingMessage, origin: RequestOrigin): RequestHead {
+    return checkRequestHead(rawHeaders, httpVersion, origin.trusted, this.#table.identityHeaders);
   }
 
   match(method: string, target: string): ReturnType<Matcher> {
@@ -87,15 +96,15 @@ export class Enforcement {
   }
 
   /** @returns null when nobody is charged, 'ambiguous' when two different credentials are presented */
-  chargeOf(cover: Cover, req: IncomingMessage): ChargedTo | null | 'ambiguous' {
+  chargeOf(cover: Cover, req: IncomingMessage, head: CheckedHead): ChargedTo | null | 'ambiguous' {
     const { limiter } = this.options;
     const peer = this.peers.of(req.socket, this.#table.digester);
-    const identified = identify(cover, req, peer, this.peers);
+    const identified = identify(cover, req.rawHeaders, head.forwardedFor, peer, this.peers);
     if (identified === null) return 'ambiguous';
     const charge = chargeFor(
       cover,
       identified.identities,
-      () => this.peers.address(peer, req),
+      () => this.peers.address(peer, head.forwardedFor),
       (credential) => limiter.isProven(credential),
     );
     return charge === null ? null : { charge, identified };
@@ -124,7 +133,11 @@ export class Enforcement {
   }
 
   /** Behind a trusted proxy, where each request names its own client. */
-  addressOf(req: IncomingMessage, origin: RequestOrigin): string {
-    return clientAddress(origin.peer, forwardedForOf(req.rawHeaders), this.options.trust);
+  addressOf({ forwardedFor }: CheckedHead, origin: RequestOrigin): string {
+    return clientAddress(origin.peer, forwardedFor, this.options.trust);
   }
+}
+
+function tableOf(set: PolicySet, digester: Digester): Table {
+  return { match: createMatcher(set), digester, identityHeaders: identityHeaders(set.identifiers) };
 }

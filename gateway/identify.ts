@@ -4,14 +4,13 @@
  * Also which credential its answer can prove. Only a credential that was the only one of its request: an upstream may
  * have answered to another one, a session's cookie above all.
  */
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { clientAddress, isTrustedPeer, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 import { isOnlyCredential, presentedCredential } from './identity/credential.ts';
 import type { Digester, Identity } from './identity/digest.ts';
 import type { Cover } from './policy/match.ts';
 import type { Identifier } from './policy/policy.ts';
-import { forwardedForOf, type RequestOrigin } from './proxy/request-headers.ts';
+import type { RequestOrigin } from './proxy/request-headers.ts';
 
 /** What is known of a connection; worked out at its first request. */
 export interface Peer {
@@ -68,15 +67,18 @@ export class PeerTable {
     return peer;
   }
 
-  /** The identity of the client's address. */
-  address(peer: Peer, req: IncomingMessage, identifier: Identifier = ANY_ADDRESS): Identity {
+  /**
+   * The identity of the client's address.
+   *
+   * @param forwardedFor all values of X-Forwarded-For, joined; '' when there is none
+   */
+  address(peer: Peer, forwardedFor: string, identifier: Identifier = ANY_ADDRESS): Identity {
     const { origin, addresses, digester } = peer;
     const ipv6Prefix = identifier.kind === 'address' ? identifier.ipv6Prefix : ANY_ADDRESS.ipv6Prefix;
     const known = addresses.get(ipv6Prefix);
     if (known !== undefined) return known;
     // Behind a trusted proxy one connection carries many clients, so nothing may be remembered for it.
-    const chain = origin.trusted ? forwardedForOf(req.rawHeaders) : '';
-    const address = clientAddress(origin.peer, chain, this.#trust, ipv6Prefix);
+    const address = clientAddress(origin.peer, forwardedFor, this.#trust, ipv6Prefix);
     if (address === UNTRUSTED) this.#onUntrustedChain(origin.peer);
     const identity = digester.identify(identifier.kind === 'address' ? identifier : ANY_ADDRESS, address);
     if (!origin.trusted) addresses.set(ipv6Prefix, identity);
@@ -87,7 +89,8 @@ export class PeerTable {
 /** @returns null when the request presents two different credentials where one is counted */
 export function identify(
   cover: Cover,
-  req: IncomingMessage,
+  rawHeaders: readonly string[],
+  forwardedFor: string,
   peer: Peer,
   peers: PeerTable,
 ): Identified | null {
@@ -96,10 +99,10 @@ export function identify(
   let isAlone = true;
   for (const identifier of cover.identifiers) {
     if (identifier.kind === 'address') {
-      identities.push(peers.address(peer, req, identifier));
+      identities.push(peers.address(peer, forwardedFor, identifier));
       continue;
     }
-    const presented = presentedCredential(req.rawHeaders, identifier.sources);
+    const presented = presentedCredential(rawHeaders, identifier.sources);
     if (presented.kind === 'ambiguous') return null;
     if (presented.kind === 'none') {
       identities.push(null);
@@ -108,7 +111,7 @@ export function identify(
     const identity = peer.digester.identify(identifier, presented.value);
     identities.push(identity);
     credentials.push(identity);
-    isAlone &&= isOnlyCredential(req.rawHeaders, presented.value);
+    isAlone &&= isOnlyCredential(rawHeaders, presented.value);
   }
   return {
     identities,

@@ -1,17 +1,24 @@
 /** The process: environment -> config -> gateway -> listen; signals; the only exit. */
 import { randomBytes } from 'node:crypto';
-import { isIPv6 } from 'node:net';
+import { isIPv6, type ListenOptions } from 'node:net';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import type { FastifyListenOptions } from 'fastify';
 import { destination, type Logger, pino } from 'pino';
 import { ConfigError } from '#shared/configuration.ts';
 import { buildAdmin } from './admin.ts';
 import { type Gateway, startGateway } from './app.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
+import { type Family, families } from './exposition.ts';
 import { StoreRefusedError } from './limiter/outage.ts';
-import type { Sample } from './metrics.ts';
 import { PolicyFileError } from './policy/problems.ts';
-import { Supervisor, type WorkerMessage, type WorkerQuestion, WorkerStartError } from './supervisor.ts';
+import {
+  STATE_INTERVAL_MS,
+  Supervisor,
+  type WorkerMessage,
+  type WorkerQuestion,
+  WorkerStartError,
+} from './supervisor.ts';
 
 /** Monotonic, and aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */
 const clock = (): number => performance.timeOrigin + performance.now();
@@ -66,7 +73,7 @@ interface Running {
   readonly policies: number;
   ready(): boolean;
   storeAvailable(): Promise<boolean>;
-  samples(): Promise<Sample[]>;
+  families(): Promise<readonly (readonly Family[])[]>;
   reload(): void;
   close(): Promise<void>;
 }
@@ -81,7 +88,7 @@ function startHere(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     newSalt: () => randomBytes(32).toString('base64url'),
     replica: `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`,
     readPolicyFile,
-    reusePort: isWorker,
+    reusePort: isWorker || config.reusePort,
   });
 }
 
@@ -92,7 +99,7 @@ async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: 
     policies: gateway.policies,
     ready: () => gateway.ready(),
     storeAvailable: async () => gateway.storeAvailable(),
-    samples: async () => gateway.samples(),
+    families: async () => [families(gateway.samples())],
     reload: () => gateway.reload(),
     close: () => gateway.close(),
   };
@@ -106,6 +113,8 @@ async function startWorkers(config: GatewayConfig, log: Logger): Promise<Running
     workers: config.workers,
     host: config.host,
     port: config.port,
+    reusePort: config.reusePort,
+    clock,
     drainTimeoutMs: config.drainTimeoutMs,
     log,
   });
@@ -139,35 +148,44 @@ function onStop(stop: () => Promise<void>, log: Logger): void {
 
 async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
   const gateway = await startHere(config, secrets, log);
-  process.on('message', ({ id }: WorkerQuestion) => {
-    const answer: WorkerMessage = {
+  const tell = (id: number): void => {
+    // 'disconnect' says that there is nobody left to tell.
+    if (!process.connected) return;
+    const state: WorkerMessage = {
       type: 'state',
       id,
-      samples: gateway.samples(),
+      families: families(gateway.samples()),
       storeAvailable: gateway.storeAvailable(),
     };
-    process.send?.(answer);
-  });
+    process.send?.(state);
+  };
+  process.on('message', ({ id }: WorkerQuestion) => tell(id));
+  setInterval(tell, STATE_INTERVAL_MS, 0).unref();
   process.on('SIGHUP', () => gateway.reload());
   onStop(() => gateway.close(), log);
   process.send?.({ type: 'ready', port: gateway.port, policies: gateway.policies } satisfies WorkerMessage);
 }
 
 async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
+  for (const warning of config.warnings) log.warn(warning);
   const single = config.workers === 1;
   const running = single ? await startSingle(config, secrets, log) : await startWorkers(config, log);
   const admin = buildAdmin({
     ready: () => running.ready(),
     storeAvailable: () => running.storeAvailable(),
-    samples: () => running.samples(),
+    families: () => running.families(),
     token: secrets.adminToken,
   });
-  const adminAddress = await admin
-    .listen({ host: config.adminHost, port: config.adminPort })
-    .catch(async (cause) => {
-      await running.close();
-      throw new AdminListenError('the admin listener cannot listen', { cause });
-    });
+  // Fastify hands them on to node:net as they are.
+  const listenOptions: FastifyListenOptions & Pick<ListenOptions, 'reusePort'> = {
+    host: config.adminHost,
+    port: config.adminPort,
+    reusePort: config.reusePort,
+  };
+  const adminAddress = await admin.listen(listenOptions).catch(async (cause) => {
+    await running.close();
+    throw new AdminListenError('the admin listener cannot listen', { cause });
+  });
   if (secrets.adminToken === null && !LOOPBACK.test(config.adminHost)) {
     log.warn(
       { host: config.adminHost },

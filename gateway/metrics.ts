@@ -1,8 +1,9 @@
 /**
- * What the gateway did, as plain numbers: the data plane only increments, `/metrics` turns them into Prometheus text
- * (exposition format 0.0.4). Policies are labels; identities never are.
+ * What the gateway did, as plain numbers: the data plane only increments, exposition.ts writes them out. Policies are
+ * labels; identities never are.
  */
 import type { Policy } from '#gateway/policy/policy.ts';
+import { DURATION_BOUNDS_SECONDS, Histogram } from './histogram.ts';
 
 export type Outcome =
   /** Nothing covers the request. */
@@ -16,9 +17,11 @@ export type Outcome =
 export interface Sample {
   readonly name: string;
   readonly help: string;
-  readonly type: 'counter' | 'gauge';
+  readonly type: 'counter' | 'gauge' | 'histogram';
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
+  /** What a histogram's samples are called behind its name. */
+  readonly suffix?: '_bucket' | '_sum' | '_count';
 }
 
 interface PolicyCounts {
@@ -42,6 +45,12 @@ export class Metrics {
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
+  /** From a request's arrival until it is decided. */
+  readonly decisionTime = new Histogram();
+  /** Of it, the wait for the store. */
+  readonly storeTime = new Histogram();
+  /** From the decision, the wait for a connection included, until the upstream's reply begins. */
+  readonly upstreamTime = new Histogram();
 
   count(outcome: Outcome): void {
     this.#outcomes[outcome]++;
@@ -71,14 +80,30 @@ export class Metrics {
       for (const [decision, value] of Object.entries(counts)) {
         samples.push({
           name: 'floodgate_policy_decisions_total',
-          help: 'Decisions by policy; shadowDenied would have been denied.',
+          help: 'Decisions by policy; shadow_denied would have been denied.',
           type: 'counter',
-          labels: { policy, decision },
+          labels: { policy, decision: decision === 'shadowDenied' ? 'shadow_denied' : decision },
           value,
         });
       }
     }
     samples.push(
+      ...histogram(
+        'floodgate_decision_duration_seconds',
+        "What the gateway adds before it forwards or answers: from a request's arrival to its decision.",
+        this.decisionTime,
+      ),
+      ...histogram('floodgate_store_duration_seconds', 'Of it, the wait for the store.', this.storeTime),
+      ...histogram(
+        'floodgate_upstream_duration_seconds',
+        "From the decision to the beginning of the upstream's reply.",
+        this.upstreamTime,
+      ),
+      counter(
+        'floodgate_denied_from_memory_total',
+        'Requests denied without asking the store: this process knew the bucket to be exhausted.',
+        this.deniedFromMemory,
+      ),
       counter(
         'floodgate_untrusted_chains_total',
         'Requests whose X-Forwarded-For chain could not be read.',
@@ -122,31 +147,30 @@ export function gauge(
   return { name, help, type: 'gauge', labels, value };
 }
 
-/** Samples of several processes with the same name and labels become their sum. */
-export function sum(samples: Iterable<Sample>): Sample[] {
-  const merged = new Map<string, Sample>();
-  for (const sample of samples) {
-    const key = `${sample.name}${labelText(sample.labels)}`;
-    const known = merged.get(key);
-    merged.set(key, known === undefined ? sample : { ...known, value: known.value + sample.value });
-  }
-  return [...merged.values()];
-}
-
-export function exposition(samples: readonly Sample[]): string {
-  const byName = Map.groupBy(samples, (sample) => sample.name);
-  let text = '';
-  for (const [name, group] of byName) {
-    text += `# HELP ${name} ${group[0]?.help}\n# TYPE ${name} ${group[0]?.type}\n`;
-    for (const { labels, value } of group) text += `${name}${labelText(labels)} ${value}\n`;
-  }
-  return text;
-}
-
-function labelText(labels: Readonly<Record<string, string>>): string {
-  const pairs = Object.entries(labels).map(
-    ([key, value]) =>
-      `${key}="${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`,
-  );
-  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
+/** The cumulated buckets, the sum and the count of a histogram, in seconds. */
+export function histogram(name: string, help: string, { counts, sumMs }: Histogram): Sample[] {
+  const sample = (
+    suffix: NonNullable<Sample['suffix']>,
+    value: number,
+    labels: Record<string, string> = {},
+  ): Sample => ({
+    name,
+    help,
+    type: 'histogram',
+    labels,
+    value,
+    suffix,
+  });
+  let count = 0;
+  const buckets = DURATION_BOUNDS_SECONDS.map((le, i) => {
+    count += counts[i] ?? 0;
+    return sample('_bucket', count, { le: String(le) });
+  });
+  count += counts[counts.length - 1] ?? 0;
+  return [
+    ...buckets,
+    sample('_bucket', count, { le: '+Inf' }),
+    sample('_sum', sumMs / 1000),
+    sample('_count', count),
+  ];
 }

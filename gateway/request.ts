@@ -19,7 +19,8 @@ import {
 } from './proxy/client-connection.ts';
 import { ProxyCall } from './proxy/proxy-call.ts';
 import type { ProxyCallOwner, ProxyFailure } from './proxy/proxy-call-options.ts';
-import { framingProblem } from './proxy/request-body.ts';
+import { EMPTY_HEAD } from './proxy/request-head.ts';
+import { upstreamHeaders } from './proxy/request-headers.ts';
 import type { UpgradeSocket } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
 import { failureReply } from './reply/failure.ts';
@@ -46,6 +47,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
   readonly #parts: RequestParts;
   readonly #options: RequestOptions;
   #charged: ChargedTo | null = null;
+  #head = EMPTY_HEAD;
   #target = '';
   #cors = false;
   /** The gateway's headers on the reply, names and values in turn. */
@@ -53,6 +55,10 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
   #call: ProxyCall | null = null;
   /** Answered in the gateway's own name, or given up. */
   #isDone = false;
+  #arrivedAt: Millis = 0;
+  /** When the store was asked. */
+  #askedAt: Millis = 0;
+  #forwardedAt: Millis = 0;
 
   constructor(
     connection: ClientConnection,
@@ -72,13 +78,15 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
   run(): void {
     const { req } = this;
     const { enforcement } = this.#parts;
+    this.#arrivedAt = this.#now;
     // Refused before anything is charged. The route is unknown: it may be one that browsers call.
     this.#cors = true;
-    const problem = framingProblem(req.rawHeaders);
-    if (problem !== null) {
-      this.#refuseMalformed(problem);
+    const head = enforcement.checkHead(req, this.connection.origin);
+    if (!head.ok) {
+      this.#refuseMalformed(head.reason);
       return;
     }
+    this.#head = head;
     const match = enforcement.match(req.method ?? 'GET', req.url ?? '');
     if (!match.ok) {
       this.#refuseMalformed(match.reason);
@@ -87,7 +95,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
     this.#target = match.target;
     this.#cors = isClientRoute(match.path);
 
-    const charged = match.cover === null ? null : enforcement.chargeOf(match.cover, req);
+    const charged = match.cover === null ? null : enforcement.chargeOf(match.cover, req, head);
     if (charged === 'ambiguous') {
       this.#refuseMalformed('the request presents two different API keys; send one');
       return;
@@ -96,11 +104,15 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
     if (charged === null) {
       enforcement.metrics.count('uncovered');
       this.#forward();
-    } else enforcement.spend(charged, this);
+    } else {
+      this.#askedAt = this.#now;
+      enforcement.spend(charged, this);
+    }
   }
 
   onSpent(spent: Spent, position: number): void {
     const { metrics } = this.#parts.enforcement;
+    if (spent.shares === null) metrics.storeTime.observe(this.#now - this.#askedAt);
     const decision = decide(spent, position);
     switch (decision.kind) {
       case 'allow':
@@ -120,6 +132,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
 
   onStoreUnavailable(): void {
     this.#parts.enforcement.metrics.count('unavailable');
+    this.#decided();
     this.#added = ['Retry-After', '1'];
     this.#answer(
       'gateway_store_unavailable',
@@ -131,16 +144,28 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
   deny(violated: readonly Verdict[]): void {
     const { metrics, denials } = this.#parts.enforcement;
     metrics.count('denied');
+    this.#decided();
     for (const { policy } of violated) metrics.denied(policy);
     if (this.#isDone) return;
     this.#isDone = true;
     denials.write(this.req, this.res, violated, { cors: this.#cors, close: this.#closes });
   }
 
+  #decided(): void {
+    this.#parts.enforcement.metrics.decisionTime.observe(this.#now - this.#arrivedAt);
+  }
+
+  get #now(): Millis {
+    return this.#parts.enforcement.options.clock();
+  }
+
   #forward(): void {
+    this.#decided();
     if (this.#isDone) return;
     const { connection, req, res } = this;
     const { upstream, clients, enforcement } = this.#parts;
+    const head = this.#head;
+    this.#forwardedAt = this.#now;
     this.#call = new ProxyCall({
       owner: this,
       req,
@@ -149,9 +174,10 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
       clients,
       client:
         connection.client === null
-          ? clients.enter(enforcement.addressOf(req, connection.origin))
+          ? clients.enter(enforcement.addressOf(head, connection.origin))
           : clients.hold(connection.client),
-      origin: connection.origin,
+      head,
+      headers: upstreamHeaders(req.rawHeaders, head, connection.origin, enforcement.options.headerFilter),
       target: this.#target,
       cors: this.#cors,
       added: this.#added,
@@ -162,11 +188,12 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
   }
 
   onReplyBegun(status: number): void {
+    const { metrics } = this.#parts.enforcement;
+    metrics.upstreamTime.observe(this.#now - this.#forwardedAt);
     if (this.#charged !== null) this.#parts.enforcement.learn(this.#charged, status);
   }
 
   onFailed(failure: ProxyFailure): void {
-    if (failure.kind === 'malformed') this.#parts.enforcement.metrics.count('malformed');
     this.#send(failureReply(failure, { cors: this.#cors, close: this.#closes, headers: this.#added }));
   }
 

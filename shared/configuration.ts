@@ -33,8 +33,6 @@ export interface SettingsReader<Name extends string> {
   flag(name: Name): boolean;
   /** One of a few words, in any case. */
   choice<const Choice extends string>(name: Name, choices: readonly [Choice, ...Choice[]]): Choice;
-  /** Separated by commas; empty entries are skipped. */
-  list(name: Name): readonly string[];
   /** @param parse throws an Error that says what is wrong and what would be right, without the variable's name */
   parse<T>(name: Name, fallback: T, parse: (value: string) => T): T;
   /** Notes a mistake that no single value shows. */
@@ -88,11 +86,6 @@ function settingsReader<Name extends string>(
       if (choice === undefined) refuse(name, `"${value}" is not one of ${choices.join(', ')}`);
       return choice ?? choices[0];
     },
-    list: (name) =>
-      text(name)
-        .split(',')
-        .map((entry) => entry.trim())
-        .filter((entry) => entry !== ''),
     parse(name, fallback, parse) {
       try {
         return parse(text(name));

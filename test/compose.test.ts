@@ -1,5 +1,5 @@
 /** No Docker engine runs the tests, so what can be checked of the Compose file without one is checked here. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
@@ -68,7 +68,7 @@ t.test('health checks, no root, no writable root file system, named volumes', as
     t.equal(service.read_only, true, `${name} is read only`);
     for (const volume of service.volumes ?? []) {
       const [source = ''] = volume.split(':');
-      t.ok(source in compose.volumes || source === './policies.yaml', `${name}: ${source} is a named volume`);
+      t.ok(source in compose.volumes || source === './config', `${name}: ${source} is a named volume`);
     }
     for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
       t.ok(other in compose.services, `${name} depends on ${other}`);
@@ -82,6 +82,16 @@ t.test('health checks, no root, no writable root file system, named volumes', as
     ['gateway'],
     'only the gateway is reachable',
   );
+});
+
+t.test('the policy file is mounted as a folder, so that editors that rename are seen', async (t) => {
+  const gateway = compose.services.gateway;
+  const file = gateway?.environment?.GATEWAY_POLICIES ?? '';
+  const [source = '', target = ''] = gateway?.volumes?.[0]?.split(':') ?? [];
+  t.ok(file.startsWith(`${target}/`), `${file} is in ${target}`);
+  t.ok(statSync(join(projectRoot, source)).isDirectory());
+  t.ok(statSync(join(projectRoot, source, file.slice(target.length + 1))).isFile());
+  t.equal(gateway?.environment?.GATEWAY_WORKERS, `\${GATEWAY_WORKERS:-auto}`, 'one process per core');
 });
 
 t.test('what the containers run is in the image, on the Node that the project runs on', async (t) => {

@@ -4,7 +4,7 @@
  * The same key counts as the same identity however it is sent. A blank value is none. Two different ones are
  * ambiguous: gateway and upstream could each believe another, so the request is refused rather than guessed at.
  */
-import type { CredentialSource } from '#gateway/policy/policy.ts';
+import type { CredentialSource, Identifier } from '#gateway/policy/policy.ts';
 
 export type Presented =
   | { readonly kind: 'none' }
@@ -13,6 +13,16 @@ export type Presented =
 
 const NONE: Presented = { kind: 'none' };
 const AMBIGUOUS: Presented = { kind: 'ambiguous' };
+
+/** Lower-case names of the headers in which clients may present a credential, `authorization` in any case. */
+export function identityHeaders(identifiers: readonly Identifier[]): ReadonlySet<string> {
+  const names = new Set(['authorization']);
+  for (const identifier of identifiers) {
+    if (identifier.kind === 'address') continue;
+    for (const source of identifier.sources) if (source.kind === 'header') names.add(source.header);
+  }
+  return names;
+}
 
 /** @param rawHeaders names and values in turn, as node:http gives them */
 export function presentedCredential(

@@ -1,25 +1,4 @@
-/**
- * Headers that end here (RFC 9110 7.6.1), found without lower-casing every name: most names are told apart from all
- * of these by their length alone.
- */
-
-export class NameSet {
-  readonly #names: ReadonlySet<string>;
-  readonly #lengths = new Uint8Array(256);
-
-  /** @param names lower-case */
-  constructor(names: Iterable<string>) {
-    this.#names = new Set(names);
-    for (const name of this.#names) this.#lengths[name.length] = 1;
-  }
-
-  /** @returns the lower-case name when it is in the set, else null */
-  find(name: string): string | null {
-    if (this.#lengths[name.length] !== 1) return null;
-    const lower = name.toLowerCase();
-    return this.#names.has(lower) ? lower : null;
-  }
-}
+/** Headers that end here (RFC 9110 7.6.1). */
 
 /** Never forwarded in either direction. */
 export const HOP_BY_HOP: readonly string[] = [

@@ -4,12 +4,11 @@ import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import type { ClientResponse } from './client-connection.ts';
-import type { RequestOrigin } from './request-headers.ts';
+import type { CheckedHead } from './request-head.ts';
 import type { UpgradeSocket } from './upgrade.ts';
 import type { Upstream } from './upstream.ts';
 
 export type ProxyFailure =
-  | { readonly kind: 'malformed'; readonly reason: string }
   /** The request's body ended before its time. */
   | { readonly kind: 'broken-body' }
   | { readonly kind: 'timeout' }
@@ -31,7 +30,9 @@ export interface ProxyCallOptions {
   readonly clients: Clients;
   /** Entered for this call, which leaves when all is given back. */
   readonly client: Client;
-  readonly origin: RequestOrigin;
+  readonly head: CheckedHead;
+  /** What the upstream gets to see of the header section, names and values in turn. */
+  readonly headers: string[];
   /** What is asked of the upstream: canonical path and query. */
   readonly target: string;
   readonly cors: boolean;

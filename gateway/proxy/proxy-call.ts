@@ -15,14 +15,13 @@ import { watchDrain } from './client-connection.ts';
 import type { DeadlineEntry } from './deadlines.ts';
 import { discardBody } from './lingering-close.ts';
 import type { ProxyCallOptions, ProxyFailure } from './proxy-call-options.ts';
-import { AWAITED_BYTES_MAX, announcedBytes, whenArrived } from './request-body.ts';
-import { upstreamHeaders } from './request-headers.ts';
+import { AWAITED_BYTES_MAX, whenArrived } from './request-body.ts';
 import { type ClientHeaders, clientHeaders } from './response-headers.ts';
 import { joinSockets } from './upgrade.ts';
 import { isStaleConnection, isTimeout } from './upstream.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
-import { type ForwardedHead, upstreamRequest } from './upstream-request.ts';
+import { upstreamRequest } from './upstream-request.ts';
 
 /** Up to this size head and body go out as one string; beyond it copying costs more than a second write. */
 const ONE_WRITE_BYTES = 16_384;
@@ -54,7 +53,6 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   readonly #options: ProxyCallOptions;
   #state: State = 'waiting';
   #request: Dispatcher.DispatchOptions | null = null;
-  #forwarded: ForwardedHead | null = null;
   #pool: UpstreamPool | null = null;
   #connection: UpstreamConnection | null = null;
   #controller: Dispatcher.DispatchController | null = null;
@@ -91,16 +89,10 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
 
   /** Sends the request on, once its body need not be waited for at the upstream. */
   start(): void {
-    const { req, upstream, origin, upgrade, expectsContinue } = this.#options;
-    const head = upstreamHeaders(req.rawHeaders, req.httpVersion, origin);
-    if (!head.ok) {
-      this.#fail({ kind: 'malformed', reason: head.reason });
-      return;
-    }
-    this.#forwarded = head;
+    const { req, upstream, head, upgrade, expectsContinue } = this.#options;
     this.retryable = !head.hasBody && RETRIED_METHODS.has(req.method ?? '');
     if (upgrade !== null && !this.#takeUpgrade()) return;
-    const bodyBytes = req.complete ? 0 : announcedBytes(req.rawHeaders);
+    const bodyBytes = req.complete || !head.hasBody ? 0 : (head.contentLength ?? Number.POSITIVE_INFINITY);
     if (bodyBytes === 0) this.#enter(upstream.requests);
     else if (bodyBytes > AWAITED_BYTES_MAX || expectsContinue) this.#enter(upstream.uploads);
     else whenArrived(req, () => this.#enter(upstream.requests));
@@ -130,8 +122,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   onConnection(connection: UpstreamConnection): void {
     this.#connection = connection;
     if (this.#options.expectsContinue) this.#options.res.writeContinue();
-    if (this.#forwarded === null) return;
-    const request = upstreamRequest(this.#options, this.#forwarded);
+    const request = upstreamRequest(this.#options);
     this.#request = request;
     connection.dispatch(request, this);
   }

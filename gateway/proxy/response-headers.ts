@@ -1,6 +1,7 @@
 /** What the client gets to see of an upstream's header section. */
 import { CORS_HEADERS, EXPOSE_HEADERS, LIMIT_HEADERS, RATELIMITED_HEADER } from '#gateway/header-names.ts';
-import { dropNominated, HOP_BY_HOP, NameSet, nominated } from './hop-by-hop.ts';
+import { dropNominated, HOP_BY_HOP, nominated } from './hop-by-hop.ts';
+import { NameSet } from './name-set.ts';
 
 export interface ClientHeaders {
   /** Names and values in turn. */

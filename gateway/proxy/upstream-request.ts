@@ -2,22 +2,16 @@
 import type { IncomingMessage } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { ProxyCallOptions } from './proxy-call-options.ts';
-import type { UpstreamRequest } from './request-headers.ts';
 
 type Body = NonNullable<Dispatcher.DispatchOptions['body']>;
 
-/** What is forwarded of a request's header section. */
-export type ForwardedHead = Extract<UpstreamRequest, { ok: true }>;
-
-export function upstreamRequest(
-  { req, target, upstream, upgrade }: ProxyCallOptions,
-  { headers, hasBody, contentLength }: ForwardedHead,
-): Dispatcher.DispatchOptions {
+export function upstreamRequest(options: ProxyCallOptions): Dispatcher.DispatchOptions {
+  const { req, target, head, headers, upstream, upgrade } = options;
   const request: Dispatcher.DispatchOptions & { servername: string } = {
     path: target,
     method: (req.method ?? 'GET') as Dispatcher.HttpMethod,
     headers,
-    body: hasBody ? bodyOf(req, contentLength) : null,
+    body: head.hasBody ? bodyOf(req, head.contentLength) : null,
     // Otherwise undici closes the connection after every HEAD.
     reset: false,
     servername: upstream.servername,

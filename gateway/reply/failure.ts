@@ -25,8 +25,6 @@ const HELD: Readonly<Record<BoundName, string>> = {
 
 export function failureReply(failure: ProxyFailure, options: FailureOptions): OwnReply {
   switch (failure.kind) {
-    case 'malformed':
-      return ownReply('gateway_bad_request', failure.reason, { ...options, close: true });
     case 'broken-body':
       return ownReply('gateway_bad_request', 'the request body broke off', { ...options, close: true });
     case 'timeout':

@@ -5,7 +5,6 @@ const VARIABLES = [
   { name: 'PORT', default: '80', meaning: 'a number' },
   { name: 'QUIET', default: '0', meaning: 'a flag' },
   { name: 'LEVEL', default: 'info', meaning: 'one of a few' },
-  { name: 'NAMES', default: '', meaning: 'a list' },
   { name: 'URL', default: 'http://a', meaning: 'parsed' },
 ] as const;
 
@@ -14,7 +13,6 @@ const read = (env: Record<string, string>) =>
     port: read.integer('PORT', 1, 100),
     quiet: read.flag('QUIET'),
     level: read.choice('LEVEL', ['info', 'warn']),
-    names: read.list('NAMES'),
     url: read.parse('URL', null, (value) => {
       if (!URL.canParse(value)) throw new Error('give an address');
       return new URL(value).href;
@@ -22,17 +20,16 @@ const read = (env: Record<string, string>) =>
   }));
 
 t.test('defaults apply where a variable is unset or blank', async (t) => {
-  const defaults = { port: 80, quiet: false, level: 'info', names: [], url: 'http://a/' };
+  const defaults = { port: 80, quiet: false, level: 'info', url: 'http://a/' };
   t.strictSame(read({}), defaults);
   t.strictSame(read({ PORT: '  ', QUIET: '', LEVEL: '\t' }), defaults);
 });
 
 t.test('every kind is read, surrounding space apart', async (t) => {
-  t.strictSame(read({ PORT: ' 7 ', QUIET: '1', LEVEL: 'WARN', NAMES: 'a, b,,c ', URL: 'http://b' }), {
+  t.strictSame(read({ PORT: ' 7 ', QUIET: '1', LEVEL: 'WARN', URL: 'http://b' }), {
     port: 7,
     quiet: true,
     level: 'warn',
-    names: ['a', 'b', 'c'],
     url: 'http://b/',
   });
 });

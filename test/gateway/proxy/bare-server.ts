@@ -7,6 +7,7 @@ import { Enforcement } from '#gateway/enforce.ts';
 
 import { Metrics } from '#gateway/metrics.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
+import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
 import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
 import { PublicServer } from '#gateway/server.ts';
 import { parseTrustedProxies } from '#shared/client-address.ts';
@@ -55,6 +56,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     limiter: memoryLimiter({ clock }),
     metrics: new Metrics(),
     trust: parseTrustedProxies(trustedProxies),
+    headerFilter: new HeaderFilter(),
     onUntrustedChain: () => undefined,
   });
   const clients = new Clients();

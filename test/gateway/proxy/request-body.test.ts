@@ -1,5 +1,4 @@
 import t from 'tap';
-import { announcedBytes } from '#gateway/proxy/request-body.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { type RawConnection, sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -7,12 +6,6 @@ import { startBareServer } from './bare-server.ts';
 import { send, startRawUpstream, until } from './exchange.ts';
 
 const head = (path: string, more: string): string => `POST ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n\r\n`;
-
-t.test('the announced length of a body', async (t) => {
-  t.equal(announcedBytes(['Host', 'a']), 0);
-  t.equal(announcedBytes(['Host', 'a', 'CONTENT-length', '12']), 12);
-  t.equal(announcedBytes(['Transfer-Encoding', 'chunked']), Number.POSITIVE_INFINITY);
-});
 
 t.test('hundreds of uploads that do not come leave room for others', async (t) => {
   let requests = 0;

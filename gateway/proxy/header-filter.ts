@@ -1,0 +1,112 @@
+/** Which request headers an upstream may believe and a stranger must not write. */
+import { HOP_BY_HOP } from './hop-by-hop.ts';
+import { NameSet } from './name-set.ts';
+
+/** Never let pass as they came, whatever the settings say: framing, and what the gateway writes itself. */
+const NEVER_PASSED: readonly string[] = [
+  ...HOP_BY_HOP,
+  'expect',
+  'http2-settings',
+  'host',
+  'content-length',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-forwarded-host',
+];
+
+/** Another method or path than the one that was matched; `Proxy` becomes HTTP_PROXY in CGI programs. */
+const OVERRIDES: readonly string[] = [
+  'x-http-method-override',
+  'x-http-method',
+  'x-method-override',
+  'x-original-url',
+  'x-original-uri',
+  'x-rewrite-url',
+  'proxy',
+];
+
+/** What proxies say of the client besides X-Forwarded-*. A trusted one may. */
+const FORWARDING: readonly string[] = [
+  'forwarded',
+  'x-real-ip',
+  'x-real-port',
+  'true-client-ip',
+  'client-ip',
+  'cf-connecting-ip',
+  'cf-connecting-ipv6',
+  'cf-pseudo-ipv4',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'fastly-client-ip',
+  'fly-client-ip',
+  'do-connecting-ip',
+  'x-appengine-user-ip',
+  'x-azure-clientip',
+  'x-azure-socketip',
+  'x-envoy-external-address',
+  'x-originating-ip',
+  'x-remote-ip',
+  'x-remote-addr',
+  'proxy-client-ip',
+  'wl-proxy-client-ip',
+  'x-vercel-forwarded-for',
+  'x-original-forwarded-for',
+  'x-original-host',
+  'x-original-proto',
+  'x-scheme',
+  'x-url-scheme',
+  'front-end-https',
+];
+const X_FORWARDED = /^x-forwarded(?:-|$)/i;
+/** Only the gateway speaks in these. */
+const X_GATEWAY = /^x-gateway-/i;
+
+export class HeaderFilter {
+  readonly #ofStrangers: NameSet;
+  readonly #ofProxies: NameSet;
+  readonly #passed: NameSet;
+
+  /** @param passed lower-case names that go on although they are of the kinds above */
+  constructor(passed: readonly string[] = []) {
+    const unless = (names: readonly string[]): string[] => names.filter((name) => !passed.includes(name));
+    this.#ofProxies = new NameSet([...NEVER_PASSED, ...unless(OVERRIDES)]);
+    this.#ofStrangers = new NameSet([...NEVER_PASSED, ...unless(OVERRIDES), ...unless(FORWARDING)]);
+    this.#passed = new NameSet(passed);
+  }
+
+  /** @param trusted the peer is a proxy that we were told to trust */
+  stops(name: string, trusted: boolean): boolean {
+    if ((trusted ? this.#ofProxies : this.#ofStrangers).find(name) !== null) return true;
+    if (startsWithX(name)) {
+      if (X_GATEWAY.test(name)) return true;
+      if (!trusted && X_FORWARDED.test(name)) return this.#passed.find(name) === null;
+    }
+    // CGI and WSGI programs read X_Api_Key as X-Api-Key.
+    return name.includes('_') && this.#passed.find(name) === null;
+  }
+}
+
+function startsWithX(name: string): boolean {
+  return (name.charCodeAt(0) | 0x20) === 0x78;
+}
+
+/**
+ * Reads GATEWAY_PASS_HEADERS.
+ *
+ * @param text names separated by commas
+ * @returns lower-case names
+ * @throws Error that says which name is wrong
+ */
+export function parsePassedHeaders(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim());
+  return names
+    .filter((name) => name !== '')
+    .map((name) => {
+      const lower = name.toLowerCase();
+      if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(lower)) throw new Error(`"${name}" is not the name of a header`);
+      if (NEVER_PASSED.includes(lower) || X_GATEWAY.test(lower)) {
+        throw new Error(`"${name}" never passes unchanged; leave it out`);
+      }
+      return lower;
+    });
+}

@@ -1,0 +1,25 @@
+/** Sets of header names, asked without lower-casing every name: length and first letter tell most names apart. */
+export class NameSet {
+  readonly #names: ReadonlySet<string>;
+  readonly #marks = new Uint8Array(MARKS);
+
+  /** @param names lower-case */
+  constructor(names: Iterable<string>) {
+    this.#names = new Set(names);
+    for (const name of this.#names) this.#marks[markOf(name)] = 1;
+  }
+
+  /** @returns the lower-case name when it is in the set, else null */
+  find(name: string): string | null {
+    if (this.#marks[markOf(name)] !== 1) return null;
+    const lower = name.toLowerCase();
+    return this.#names.has(lower) ? lower : null;
+  }
+}
+
+const MARKS = 8192;
+
+/** The same for both cases of a name. */
+function markOf(name: string): number {
+  return ((name.length << 5) | (name.charCodeAt(0) & 31)) & (MARKS - 1);
+}

@@ -1,0 +1,82 @@
+/** Malformed requests are refused before anything is charged for them. */
+import t from 'tap';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { windowWithRoom } from '#test/support/spend.ts';
+
+const POLICIES = policyFile(
+  'name: address, route: GET /a, identifier: ip, limit: 2, window: 1h',
+  'name: key, route: GET /a, identifier: api-key, limit: 2, window: 1h',
+);
+
+async function reply(port: number, head: readonly string[]): Promise<string> {
+  const client = sendRaw(port, [...head, '', ''].join('\r\n'));
+  const text = await client.until(/\r\n\r\n[\s\S]*\}$/);
+  client.socket.destroy();
+  return text;
+}
+
+const GET = 'GET /a HTTP/1.1';
+const MALFORMED: readonly (readonly [string, readonly string[], RegExp])[] = [
+  ['two Host headers', [GET, 'Host: a', 'Host: a'], /more than one Host/],
+  ['no Host header', [GET], /no Host header/],
+  ['a Host that is none', [GET, 'Host: a/b'], /not a host name/],
+  ['both lengths', [GET, 'Host: a', 'Content-Length: 1', 'Transfer-Encoding: chunked'], /./],
+  ['another transfer coding', [GET, 'Host: a', 'Transfer-Encoding: gzip, chunked'], /only transfer coding/],
+  ['chunked twice', [GET, 'Host: a', 'Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], /./],
+  ['a length that no number holds', [GET, 'Host: a', 'Content-Length: 9007199254740993'], /not a length/],
+  [
+    'a key that Connection names',
+    [GET, 'Host: a', 'X-Api-Key: k', 'Connection: close, X-API-Key'],
+    /carries a credential/,
+  ],
+  [
+    'Authorization that Connection names',
+    [GET, 'Host: a', 'Connection: authorization'],
+    /carries a credential/,
+  ],
+];
+
+t.test('400 and a closed connection, and nothing is charged', async (t) => {
+  await windowWithRoom(3_600_000, 60_000);
+  const upstream = await startUpstream(t);
+  const { gateway, port } = await startTestGateway(t, { upstream: upstream.origin, policies: POLICIES });
+  for (const [what, head, reason] of MALFORMED) {
+    const text = await reply(port, head);
+    t.match(text, /^HTTP\/1\.1 400 /, what);
+    t.match(text, /\r\nConnection: close\r\n/i, what);
+    t.match(text, reason, what);
+  }
+  const good = [GET, 'Host: a', 'X-Api-Key: k', 'Connection: keep-alive, X-Other'];
+  t.match(await reply(port, good), /^HTTP\/1\.1 200 [\s\S]*r=1;/, 'the first that is charged');
+  t.match(await reply(port, good), /^HTTP\/1\.1 200 [\s\S]*r=0;/);
+  const malformed = gateway.samples().find(({ labels }) => labels.outcome === 'malformed');
+  // The parser itself refuses a message with both lengths.
+  t.ok((malformed?.value ?? 0) >= MALFORMED.length - 2, 'and counted as malformed');
+});
+
+t.test('of a trusted proxy, X-Forwarded-Host and -Proto have to be what they say', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: POLICIES,
+    env: { GATEWAY_TRUSTED_PROXIES: 'loopback' },
+  });
+  const status = async (field: string): Promise<string> =>
+    (await reply(port, ['GET /free HTTP/1.1', 'Host: a', field])).slice(9, 12);
+  for (const field of [
+    'X-Forwarded-Proto: javascript',
+    'X-Forwarded-Proto: ',
+    'X-Forwarded-Host: a/b?c',
+    'X-Forwarded-Host: a"b',
+  ]) {
+    t.equal(await status(field), '400', field);
+  }
+  for (const field of [
+    'X-Forwarded-Proto: HTTPS',
+    'X-Forwarded-Proto: https, http',
+    'X-Forwarded-Host: a.test:8443, b',
+  ]) {
+    t.equal(await status(field), '200', field);
+  }
+});

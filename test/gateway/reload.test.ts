@@ -1,0 +1,67 @@
+/** An edited policy file is taken into use by the running process. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { policyFile, startUpstream } from '#test/support/gateway.ts';
+import { environment, eventually, launch } from '#test/support/gateway-process.ts';
+import { windowWithRoom } from '#test/support/spend.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+t.test(
+  'an edited policy file is used within seconds; a bad one changes nothing; counters go on',
+  async (t) => {
+    const upstream = await startUpstream(t);
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'policies.yaml');
+    const limited = (limit: string, more = ''): string =>
+      policyFile(`name: a, route: GET /a, identifier: ip, limit: ${limit}, window: 1h${more}`);
+    writeFileSync(file, limited('3'));
+    const env = await environment({ GATEWAY_UPSTREAM: upstream.origin, GATEWAY_POLICIES: file });
+    const gateway = await launch(t, env);
+    const status = async (path = '/a'): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}${path}`)).status;
+    const statuses = async (times: number): Promise<number[]> => {
+      const all: number[] = [];
+      for (let i = 0; i < times; i++) all.push(await status());
+      return all;
+    };
+    await windowWithRoom(3_600_000, 20_000);
+    t.strictSame(await statuses(4), [200, 200, 200, 429]);
+
+    await t.test(
+      'a raised limit helps at once, also where the bucket was remembered as exhausted',
+      async (t) => {
+        writeFileSync(file, limited('5'));
+        await gateway.until(/the edited policy file is in use/);
+        t.strictSame(await statuses(3), [200, 200, 429], 'the three of before still count');
+      },
+    );
+    await t.test('a mistake: the old table stays, log and metric say so', async (t) => {
+      writeFileSync(file, limited('0'));
+      await gateway.until(/the edited policy file is refused; the old policies stay/);
+      t.match(gateway.output(), /limit is 0; expected/);
+      t.equal(await status(), 429);
+      const metrics = await (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/metrics`)).text();
+      t.match(metrics, 'floodgate_policy_reload_failures_total 1');
+    });
+    await t.test('SIGHUP looks at once; an unrelated edit resets nothing', async (t) => {
+      writeFileSync(
+        file,
+        `# a comment\n${limited('6')}\n  - { name: b, route: GET /b, identifier: ip, limit: 1, window: 1h }`,
+      );
+      gateway.child.kill('SIGHUP');
+      await eventually(
+        'the new row is in use',
+        () => status('/b'),
+        (value) => value === 429,
+      );
+      t.strictSame(await statuses(2), [200, 429]);
+    });
+    await t.test('a file that is gone for a moment changes nothing', async (t) => {
+      rmSync(file);
+      gateway.child.kill('SIGHUP');
+      await gateway.until(/cannot be read \(ENOENT\)/);
+      t.equal(await status(), 429);
+    });
+  },
+);

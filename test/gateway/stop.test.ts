@@ -1,0 +1,81 @@
+/** How the process ends. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { policyFile, startUpstream } from '#test/support/gateway.ts';
+import { childrenOf, environment, eventually, launch, lives } from '#test/support/gateway-process.ts';
+import { hammer } from '#test/support/hammer.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+t.test('a second signal is from somebody who does not want to wait', async (t) => {
+  const upstream = await startUpstream(t, () => undefined);
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  for (const workers of ['1', '2']) {
+    const env = await environment({
+      GATEWAY_UPSTREAM: upstream.origin,
+      GATEWAY_REDIS_URL: redis.url,
+      GATEWAY_WORKERS: workers,
+    });
+    const gateway = await launch(t, env);
+    const pids = childrenOf(gateway.child.pid);
+    const arrived = once(upstream.server, 'request');
+    const client = sendRaw(Number(env.GATEWAY_PORT), 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
+    await arrived;
+    gateway.child.kill('SIGTERM');
+    await gateway.until(/draining/);
+    t.equal(await gateway.stop('SIGTERM'), 1, `${workers} process(es)`);
+    await eventually(
+      'no worker stays',
+      async () => pids.filter(lives),
+      (left) => left.length === 0,
+    );
+    client.socket.destroy();
+  }
+});
+
+t.test(
+  'SIGTERM under load, two processes and Redis: every request on an open connection is answered whole',
+  async (t) => {
+    const upstream = await startUpstream(t, (_req, res) => {
+      setTimeout(() => res.end('x'.repeat(1000)), 2);
+    });
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'policies.yaml');
+    writeFileSync(file, policyFile('name: a, route: GET /a, identifier: ip, limit: 100, window: 1h'));
+    const env = await environment({
+      GATEWAY_UPSTREAM: upstream.origin,
+      GATEWAY_REDIS_URL: redis.url,
+      GATEWAY_POLICIES: file,
+      GATEWAY_WORKERS: '2',
+    });
+    const gateway = await launch(t, env);
+    const port = Number(env.GATEWAY_PORT);
+    const load = [hammer(port, '/free', 16), hammer(port, '/a', 16)];
+
+    // An upload whose second half comes only when the shutdown has begun.
+    const upload = sendRaw(
+      port,
+      'POST /upload HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 200000\r\n\r\n',
+    );
+    await upload.until(/100 Continue/);
+    upload.socket.write('x'.repeat(100_000));
+    await eventually(
+      'load',
+      async () => Math.min(...load.map((one) => one.answered())),
+      (n) => n > 300,
+    );
+    gateway.child.kill('SIGTERM');
+    await gateway.until(/(?:"signal":"SIGTERM"[\s\S]*){3}/);
+    upload.socket.write('x'.repeat(100_000));
+    await upload.until(/HTTP\/1\.1 200 OK\r\n[\s\S]*x{1000}$/);
+    t.equal(await gateway.ended(), 0);
+    await Promise.all(load.map(({ ended }) => ended));
+    for (const { broken } of load) t.strictSame(broken, []);
+  },
+);

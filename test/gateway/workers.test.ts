@@ -1,0 +1,81 @@
+/** Several processes on one port: they die, are replaced, and end together. */
+import t from 'tap';
+import { startUpstream } from '#test/support/gateway.ts';
+import { childrenOf, environment, eventually, launch, lives } from '#test/support/gateway-process.ts';
+import { start } from '#test/support/process.ts';
+import { startRedis } from '#test/support/redis.ts';
+
+t.test('a worker that dies is replaced, and the port never stops answering for long', async (t) => {
+  const upstream = await startUpstream(t);
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const env = await environment({
+    GATEWAY_UPSTREAM: upstream.origin,
+    GATEWAY_REDIS_URL: redis.url,
+    GATEWAY_WORKERS: '2',
+  });
+  const gateway = await launch(t, env);
+  const before = childrenOf(gateway.child.pid);
+  t.equal(before.length, 2);
+  process.kill(before[0] ?? 0, 'SIGKILL');
+  await gateway.until(/a worker ended; another one takes its place/);
+  await eventually(
+    'two again',
+    async () => childrenOf(gateway.child.pid),
+    (now) => now.length === 2 && !now.includes(before[0] ?? 0),
+  );
+  await eventually(
+    'all answer',
+    () =>
+      fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/x`).then(
+        ({ status }) => status,
+        () => 0,
+      ),
+    (status) => status === 200,
+  );
+  t.equal(await gateway.stop(), 0, 'and all end together');
+});
+
+t.test('workers are replaced while the store is away', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const env = await environment({ GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
+  const gateway = await launch(t, env);
+  const readiness = async (): Promise<number> =>
+    (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/readyz`)).status;
+  await redis.kill();
+  for (const worker of childrenOf(gateway.child.pid)) process.kill(worker, 'SIGKILL');
+  await gateway.until(/a worker ended[\s\S]*a worker ended/);
+  await eventually('ready again', readiness, (status) => status === 200);
+  await eventually(
+    'both again',
+    async () => childrenOf(gateway.child.pid).length,
+    (n) => n === 2,
+  );
+  await redis.restart();
+  t.equal(await gateway.stop(), 0);
+});
+
+t.test('a supervisor that is killed leaves no worker behind, ready or not', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' };
+  const ready = await launch(t, await environment(env));
+  const starting = start(['gateway/main.ts'], await environment(env));
+  t.teardown(() => starting.stop('SIGKILL'));
+  await eventually(
+    'a worker begins',
+    async () => childrenOf(starting.child.pid).length,
+    (n) => n > 0,
+  );
+  for (const gateway of [ready, starting]) {
+    const workers = childrenOf(gateway.child.pid);
+    t.ok(workers.length > 0);
+    gateway.child.kill('SIGKILL');
+    await eventually(
+      'all ended',
+      async () => workers.filter(lives),
+      (left) => left.length === 0,
+    );
+  }
+});

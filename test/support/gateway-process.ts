@@ -1,0 +1,52 @@
+/** The gateway as a process of its own, and how to wait for what it does. */
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Owner } from './gateway.ts';
+import { freePort } from './ports.ts';
+import { type Started, start } from './process.ts';
+
+export async function environment(more: Record<string, string> = {}): Promise<Record<string, string>> {
+  return {
+    GATEWAY_HOST: '127.0.0.1',
+    GATEWAY_PORT: String(await freePort()),
+    GATEWAY_ADMIN_PORT: String(await freePort()),
+    ...more,
+  };
+}
+
+export async function launch(t: Owner, env: Record<string, string>): Promise<Started> {
+  const gateway = start(['gateway/main.ts'], env);
+  t.teardown(() => gateway.stop());
+  await gateway.until(/Gateway ready/);
+  return gateway;
+}
+
+export function childrenOf(pid = 0): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .trim()
+    .split(' ')
+    .filter(Boolean)
+    .map(Number);
+}
+
+export function lives(pid: number): boolean {
+  try {
+    // A process that has ended stays in the list until its parent, or who adopted it, takes notice.
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+export async function eventually<T>(
+  what: string,
+  ask: () => Promise<T>,
+  holds: (value: T) => boolean,
+): Promise<T> {
+  for (const deadline = performance.now() + 15_000; ; await delay(50)) {
+    const value = await ask();
+    if (holds(value)) return value;
+    if (performance.now() > deadline)
+      throw new Error(`not within fifteen seconds: ${what}; last: ${JSON.stringify(value)}`);
+  }
+}
