@@ -66,6 +66,7 @@ const HOT: Scenario = {
 
 export const SCENARIOS: readonly Scenario[] = [
   HOT,
+  { ...HOT, name: 'keys-300', title: 'allowed, 300 keys', path: SURVEYS, keys: 300, peers: ['floodgate'] },
   { ...HOT, name: 'keys-20k', title: 'allowed, 20,000 keys', path: SURVEYS, keys: 20_000, peers: MANY_KEYS },
   {
     ...HOT,
@@ -74,6 +75,14 @@ export const SCENARIOS: readonly Scenario[] = [
     path: SURVEYS,
     keys: 100_000,
     peers: MANY_KEYS,
+  },
+  {
+    ...HOT,
+    name: 'keys-1m',
+    title: 'allowed, 1,000,000 keys',
+    path: SURVEYS,
+    keys: 1_000_000,
+    peers: ['floodgate'],
   },
   { ...HOT, name: 'denied', title: 'denied', expect: 'denied', peers: LIMITERS },
   {
