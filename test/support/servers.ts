@@ -11,6 +11,7 @@ import { delimiter, join } from 'node:path';
 const needed: ReadonlyMap<string, string> = new Map([
   ['redis-server', 'redis-server'],
   ['curl', 'curl'],
+  ['openssl', 'openssl'],
   ['chromium', 'chromium'],
 ]);
 

@@ -1,0 +1,141 @@
+/** A real primary with one replica, watched by three real sentinels. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import type { Owner } from './gateway.ts';
+import { freePort } from './ports.ts';
+import { type RedisServer, startRedis } from './redis.ts';
+import { endRedis, launchRedis } from './redis-process.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+import { until } from './until.ts';
+
+export interface WatchedRedis {
+  /** `redis+sentinel://`, names all three. */
+  readonly url: string;
+  readonly sentinels: readonly SentinelProcess[];
+  /** The one that was started as primary. */
+  readonly first: RedisServer;
+  /** The one that was started as its replica. */
+  readonly second: RedisServer;
+  /** SENTINEL FAILOVER: the primary changes although nothing is wrong. Resolves once the sentinels name the other. */
+  failover(): Promise<void>;
+  /** Resolves once most sentinels name this server as the primary. */
+  untilPrimaryIs(server: RedisServer): Promise<void>;
+}
+
+export interface SentinelProcess {
+  readonly port: number;
+  readonly client: Redis;
+  freeze(): void;
+  thaw(): void;
+  kill(): Promise<void>;
+}
+
+export const SERVICE = 'floodgate-store';
+
+/** @param requirePassword of the servers; the sentinels then know it, and ask for none themselves */
+export async function startWatchedRedis(owner: Owner, requirePassword?: string): Promise<WatchedRedis> {
+  const auth =
+    requirePassword === undefined ? [] : ['--requirepass', requirePassword, '--masterauth', requirePassword];
+  // A replica keeps what it is sent in a file, and a server that starts would read it.
+  const folder = temporaryFolder(owner);
+  const args = (file: string): readonly string[] => [
+    ...['--dir', folder, '--dbfilename', file, '--repl-diskless-sync-delay', '0'],
+    ...auth,
+  ];
+  const first = await startRedis(args('first.rdb'), requirePassword);
+  owner.teardown(() => first.close());
+  const second = await startRedis(
+    [...args('second.rdb'), '--replicaof', '127.0.0.1', String(first.port)],
+    requirePassword,
+  );
+  owner.teardown(() => second.close());
+  await until(async () => /state=online/.test(await first.client.info('replication')));
+
+  const sentinels = await Promise.all(
+    [1, 2, 3].map(() => startSentinel(owner, folder, first.port, requirePassword)),
+  );
+  const named = async ({ client }: SentinelProcess): Promise<number> => {
+    const [, port] = (await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', SERVICE)) as string[];
+    return Number(port);
+  };
+  for (const { client } of sentinels) {
+    await until(async () => {
+      const fields = ((await client.call('SENTINEL', 'MASTER', SERVICE)) as unknown[]).map(String);
+      const number = (name: string): string | undefined => fields[fields.indexOf(name) + 1];
+      return number('num-slaves') === '1' && number('num-other-sentinels') === '2';
+    });
+  }
+  const untilPrimaryIs = (server: RedisServer): Promise<void> =>
+    until(async () => {
+      const ports = await Promise.all(
+        sentinels.filter(({ client }) => client.status === 'ready').map((sentinel) => named(sentinel)),
+      );
+      return ports.filter((port) => port === server.port).length >= 2;
+    });
+  return {
+    url: `redis+sentinel://${requirePassword === undefined ? '' : `:${requirePassword}@`}${sentinels
+      .map(({ port }) => `127.0.0.1:${port}`)
+      .join(',')}/${SERVICE}`,
+    sentinels,
+    first,
+    second,
+    untilPrimaryIs,
+    async failover() {
+      const [sentinel] = sentinels;
+      if (sentinel === undefined) throw new Error('there are three sentinels');
+      const to = (await named(sentinel)) === first.port ? second : first;
+      // It refuses while it is not sure of the replica yet.
+      await until(() =>
+        sentinel.client.call('SENTINEL', 'FAILOVER', SERVICE).then(
+          () => true,
+          () => false,
+        ),
+      );
+      await untilPrimaryIs(to);
+    },
+  };
+}
+
+async function startSentinel(
+  owner: Owner,
+  folder: string,
+  primaryPort: number,
+  password: string | undefined,
+): Promise<SentinelProcess> {
+  const port = await freePort();
+  const file = join(folder, `${port}.conf`);
+  writeFileSync(
+    file,
+    [
+      `port ${port}`,
+      'bind 127.0.0.1',
+      `dir ${folder}`,
+      `sentinel monitor ${SERVICE} 127.0.0.1 ${primaryPort} 2`,
+      `sentinel down-after-milliseconds ${SERVICE} 1000`,
+      `sentinel failover-timeout ${SERVICE} 5000`,
+      ...(password === undefined ? [] : [`sentinel auth-pass ${SERVICE} ${password}`]),
+      '',
+    ].join('\n'),
+  );
+  const child = await launchRedis([file, '--sentinel'], /\+monitor master/);
+  const client = new Redis(port, '127.0.0.1', {
+    retryStrategy: () => 50,
+    maxRetriesPerRequest: null,
+    enableReadyCheck: false,
+  });
+  client.on('error', () => {
+    // Killed on purpose.
+  });
+  owner.teardown(async () => {
+    client.disconnect();
+    await endRedis(child);
+  });
+  return {
+    port,
+    client,
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
+    kill: () => endRedis(child),
+  };
+}
