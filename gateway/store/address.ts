@@ -1,0 +1,149 @@
+/**
+ * GATEWAY_REDIS_URL, read into a readonly address.
+ *
+ *     redis://user:password@host:6379/2                  one server, database 2
+ *     redis+cluster://host1:7000,host2:7001              a Cluster; some of its nodes are enough
+ *     redis+sentinel://host1:26379,host2/service/2       the primary of `service`, as the sentinels name it
+ *
+ * `rediss` in place of `redis` asks for TLS. No query: nothing of a client library can be set in an address.
+ */
+import { isIPv6 } from 'node:net';
+
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+interface Access {
+  readonly tls: boolean;
+  /** null: the default user. */
+  readonly username: string | null;
+  /** null: the server asks for none. */
+  readonly password: string | null;
+}
+
+export interface StandaloneAddress extends Access {
+  readonly kind: 'standalone';
+  readonly endpoint: Endpoint;
+  readonly database: number;
+}
+
+export interface ClusterAddress extends Access {
+  readonly kind: 'cluster';
+  /** Nodes that are asked for the table of slots; never empty. */
+  readonly seeds: readonly Endpoint[];
+}
+
+export interface SentinelAddress extends Access {
+  readonly kind: 'sentinel';
+  /** Never empty. User and password are those of the servers, not of the sentinels. */
+  readonly sentinels: readonly Endpoint[];
+  /** What the sentinels call the primary and its replicas. */
+  readonly service: string;
+  readonly database: number;
+}
+
+export type StoreAddress = StandaloneAddress | ClusterAddress | SentinelAddress;
+
+const FORMS =
+  'redis://host:6379/0, redis+cluster://host1:7000,host2:7000 or redis+sentinel://host1:26379,host2:26379/service/0 (rediss for TLS)';
+const REDIS_PORT = 6379;
+const SENTINEL_PORT = 26_379;
+const ENDPOINTS_MAX = 64;
+
+/** @throws Error with one sentence that says what is wrong and names no secret */
+export function parseStoreAddress(text: string): StoreAddress {
+  const parts = /^redis(s?)(?:\+(cluster|sentinel))?:\/\/([^/?#]*)(?:\/([^?#]*))?([?#].*)?$/is.exec(text);
+  if (parts === null) throw new Error(`it must be an address such as ${FORMS}`);
+  const [, s, kind, authority = '', path = '', rest] = parts;
+  if (rest !== undefined) {
+    throw new Error(
+      'it must end with the path: options behind ? or # are not read, and in a password they are written %3F and %23',
+    );
+  }
+  const at = authority.lastIndexOf('@');
+  const access: Access = { tls: s !== '', ...credentials(authority.slice(0, Math.max(0, at)), at >= 0) };
+  const hosts = authority.slice(at + 1);
+  switch (kind?.toLowerCase()) {
+    case 'cluster': {
+      if (path !== '' && path !== '0')
+        throw new Error('a Redis Cluster has no databases: end the address with its hosts');
+      return { kind: 'cluster', seeds: endpoints(hosts, REDIS_PORT), ...access };
+    }
+    case 'sentinel': {
+      const [service = '', database = '', ...more] = path.split('/');
+      if (service === '' || more.length > 0) {
+        throw new Error(
+          'behind the sentinels comes the name of the service they watch, and then a database if it is not 0: redis+sentinel://host1:26379,host2:26379/service/0',
+        );
+      }
+      return {
+        kind: 'sentinel',
+        sentinels: endpoints(hosts, SENTINEL_PORT),
+        service: decoded(service, 'name of the service'),
+        database: databaseNumber(database),
+        ...access,
+      };
+    }
+    default: {
+      const [endpoint, ...others] = endpoints(hosts, REDIS_PORT);
+      if (endpoint === undefined || others.length > 0) {
+        throw new Error('several hosts need redis+cluster:// or redis+sentinel://');
+      }
+      return { kind: 'standalone', endpoint, database: databaseNumber(path), ...access };
+    }
+  }
+}
+
+/** `host:port`, with brackets around an IPv6 address. */
+export function endpointName({ host, port }: Endpoint): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+function credentials(text: string, given: boolean): Pick<Access, 'username' | 'password'> {
+  if (!given) return { username: null, password: null };
+  const colon = text.indexOf(':');
+  if (colon < 0 || colon === text.length - 1) {
+    throw new Error('before the @ it takes user:password, or :password for the default user');
+  }
+  return {
+    username: decoded(text.slice(0, colon), 'user') || null,
+    password: decoded(text.slice(colon + 1), 'password'),
+  };
+}
+
+function decoded(text: string, what: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (cause) {
+    throw new Error(`a % in the ${what} must be written as %25`, { cause });
+  }
+}
+
+function databaseNumber(text: string): number {
+  if (!/^\d{0,5}$/.test(text)) throw new Error('behind the host comes nothing but the number of a database');
+  return Number(text);
+}
+
+function endpoints(text: string, defaultPort: number): readonly Endpoint[] {
+  const list = text.split(',').map((host) => endpoint(host, defaultPort));
+  if (list.length > ENDPOINTS_MAX) throw new Error(`it may name at most ${ENDPOINTS_MAX} hosts`);
+  return list;
+}
+
+function endpoint(text: string, defaultPort: number): Endpoint {
+  const [, ipv6, name = '', digits] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::([^:]*))?$/.exec(text) ?? [];
+  if (ipv6 === undefined && name === '' && /[[:].*[\]:]/.test(text)) {
+    throw new Error('an IPv6 address must be in brackets: [::1]:6379');
+  }
+  const host = ipv6 ?? name;
+  if (host === '') throw new Error('it lacks a host');
+  if (ipv6 === undefined ? !/^[\w.-]+$/.test(host) : !isIPv6(host)) {
+    throw new Error(
+      `"${host}" is neither a host name nor an address; in a user or password, @ / : , and % must be %-encoded`,
+    );
+  }
+  const port = digits === undefined ? defaultPort : /^\d{1,5}$/.test(digits) ? Number(digits) : 0;
+  if (port < 1 || port > 65_535) throw new Error(`the port of ${host} must be a number from 1 to 65535`);
+  return { host, port };
+}
