@@ -1,0 +1,202 @@
+/**
+ * Redis Cluster: each call goes to the primary of its keys' slot.
+ *
+ * The table of slots is asked for every second, from one ready node after the other, and at once when a node answers
+ * MOVED or its connection changes. A node that the table or an answer names gets a connection and keeps it as long as it is
+ * named; the nodes of the address always have one. A call is sent on only where a node has answered that it did nothing
+ * (MOVED, ASK). Where a primary is gone, the calls for its slots reject at once and all others go on.
+ */
+import type { Millis } from '#shared/clock.ts';
+import { within } from '#shared/within.ts';
+import { type ClusterAddress, type Endpoint, endpointName } from './address.ts';
+import type { ConnectionOptions, StoreConnection, StoreScript } from './connection.ts';
+import { faultOf, StoreFault } from './fault.ts';
+import { keySlot, SLOTS } from './key-slot.ts';
+import { RedisNode } from './node.ts';
+import { redirectionOf, type SlotRange, slotRanges } from './slot-table.ts';
+import type { StoreTls } from './tls.ts';
+
+const REFRESH_EVERY_MS: Millis = 1000;
+const REFRESH_MS_MAX: Millis = 500;
+const REDIRECTIONS_MAX = 3;
+/** For the connection to a node that an answer was the first to name. */
+const REDIRECT_MS_MAX: Millis = 200;
+
+interface Member {
+  readonly endpoint: Endpoint;
+  readonly node: RedisNode;
+  /** By an answer, since the last refresh. */
+  isNamed: boolean;
+}
+
+interface Call {
+  readonly script: StoreScript;
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+}
+
+export class ClusterConnection implements StoreConnection {
+  readonly #address: ClusterAddress;
+  readonly #tls: StoreTls | null;
+  readonly #options: ConnectionOptions;
+  /** By `endpointName`. */
+  readonly #members = new Map<string, Member>();
+  readonly #seeds = new Set<Member>();
+  readonly #primaryBySlot: (Member | undefined)[] = new Array(SLOTS).fill(undefined);
+  #primaries: ReadonlySet<Member> = new Set();
+  #ready = false;
+  #closed = false;
+  #timer: NodeJS.Timeout | undefined;
+  #refreshing: Promise<void> | null = null;
+  /** Whose turn it is to be asked for the table. */
+  #turn = 0;
+  #tableFault = new StoreFault('disconnected', 'the table of slots is not known yet');
+
+  constructor(address: ClusterAddress, tls: StoreTls | null, options: ConnectionOptions) {
+    this.#tls = tls;
+    this.#address = address;
+    this.#options = options;
+  }
+
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  whyDown(): StoreFault {
+    const expected = this.#primaries.size > 0 ? this.#primaries : this.#seeds;
+    for (const { node } of expected) if (!node.ready) return node.whyDown();
+    return this.#tableFault;
+  }
+
+  slotOf(key: string): number {
+    return keySlot(key);
+  }
+
+  run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    const slot = keySlot(keys[0] ?? '');
+    const member = this.#primaryBySlot[slot];
+    if (member === undefined) {
+      return Promise.reject(
+        new StoreFault('disconnected', `no node of the cluster serves slot ${slot}`, this.whyDown()),
+      );
+    }
+    return member.node
+      .run(script, keys, args)
+      .catch((fault: StoreFault) => this.#follow(fault, member, { script, keys, args }, REDIRECTIONS_MAX));
+  }
+
+  async connect(): Promise<void> {
+    for (const seed of this.#address.seeds) this.#seeds.add(this.#member(seed));
+    this.#timer = setInterval(() => this.#refresh(), REFRESH_EVERY_MS);
+    this.#timer.unref();
+    await Promise.any([...this.#seeds].map(({ node }) => node.whenReady())).catch(() => {
+      throw this.whyDown();
+    });
+    await this.#refresh();
+    await Promise.allSettled([...this.#primaries].map(({ node }) => node.whenReady()));
+    if (!this.#ready) throw this.whyDown();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#ready = false;
+    clearInterval(this.#timer);
+    for (const { node } of this.#members.values()) node.close();
+  }
+
+  /** @param left how many more redirections are followed */
+  async #follow(fault: StoreFault, from: Member, call: Call, left: number): Promise<unknown> {
+    const answer = fault.cause instanceof Error ? fault.cause.message : '';
+    const redirection = redirectionOf(answer, from.endpoint.host);
+    if (redirection === null || left === 0 || this.#closed) throw fault;
+    const { kind, slot, endpoint } = redirection;
+    const to = this.#member(endpoint);
+    to.isNamed = true;
+    if (kind === 'moved') {
+      this.#primaryBySlot[slot] = to;
+      this.#refresh();
+    }
+    await within(REDIRECT_MS_MAX, to.node.whenReady()).catch(() => {
+      throw to.node.whyDown();
+    });
+    const { script, keys, args } = call;
+    const again = kind === 'moved' ? to.node.run(script, keys, args) : to.node.runAsking(script, keys, args);
+    return again.catch((next: StoreFault) => this.#follow(next, to, call, left - 1));
+  }
+
+  /** Never rejects: what went wrong is told by `whyDown`. */
+  #refresh(): Promise<void> {
+    this.#refreshing ??= this.#askForTable().finally(() => {
+      this.#refreshing = null;
+    });
+    return this.#refreshing;
+  }
+
+  async #askForTable(): Promise<void> {
+    const ready = [...this.#members.values()].filter(({ node }) => node.ready);
+    const first = this.#turn++;
+    for (let i = 0; i < ready.length; i++) {
+      const { node, endpoint } = ready[(first + i) % ready.length] as Member;
+      try {
+        const ranges = slotRanges(await within(REFRESH_MS_MAX, node.ask('CLUSTER', 'SLOTS')), endpoint.host);
+        if (this.#closed) return;
+        if (ranges.length > 0) return this.#adopt(ranges);
+        this.#tableFault = faultOf(new Error('CLUSTERDOWN no slots are assigned'), endpointName(endpoint));
+      } catch (error) {
+        this.#tableFault = faultOf(error, endpointName(endpoint));
+      }
+    }
+  }
+
+  #adopt(ranges: readonly SlotRange[]): void {
+    const primaries = new Set<Member>();
+    this.#primaryBySlot.fill(undefined);
+    for (const { first, last, primary } of ranges) {
+      const member = this.#member(primary);
+      primaries.add(member);
+      this.#primaryBySlot.fill(member, first, last + 1);
+    }
+    this.#primaries = primaries;
+    for (const [name, member] of this.#members) {
+      if (!primaries.has(member) && !this.#seeds.has(member) && !member.isNamed) {
+        this.#members.delete(name);
+        member.node.close();
+      }
+      member.isNamed = false;
+    }
+    this.#update();
+  }
+
+  #member(endpoint: Endpoint): Member {
+    const name = endpointName(endpoint);
+    const known = this.#members.get(name);
+    if (known !== undefined) return known;
+    const { username, password } = this.#address;
+    const { silenceMs } = this.#options;
+    const node = new RedisNode({
+      locate: () => endpoint,
+      expects: 'cluster-node',
+      database: 0,
+      username,
+      password,
+      tls: this.#tls,
+      silenceMs,
+      onChange: () => {
+        if (this.#closed) return;
+        this.#update();
+        this.#refresh();
+      },
+    });
+    const member: Member = { endpoint, node, isNamed: false };
+    this.#members.set(name, member);
+    node.connect();
+    return member;
+  }
+
+  #update(): void {
+    const ready = [...this.#primaries].some(({ node }) => node.ready);
+    if (ready === this.#ready) return;
+    this.#ready = ready;
+    this.#options.onChange(ready);
+  }
+}

@@ -1,0 +1,86 @@
+/** Why the store could not be asked, or did not answer: one sentence that an operator can act on. */
+
+/**
+ * disconnected: there is no connection, or it broke before the answer
+ * out-of-memory: the server has reached its maxmemory
+ * read-only: the server is a replica
+ * error: the server answered with another error
+ */
+export type FaultKind = 'disconnected' | 'out-of-memory' | 'read-only' | 'error';
+
+export class StoreFault extends Error {
+  readonly kind: FaultKind;
+
+  constructor(kind: FaultKind, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'StoreFault';
+    this.kind = kind;
+  }
+}
+
+/**
+ * What is looked for in the error's code and message, and what it means. The first that fits is taken. Redis 6 quotes
+ * the reply that stopped a script somewhere in its own; from 7 on the reply begins with it.
+ */
+const MEANINGS: readonly (readonly [RegExp, string])[] = [
+  [/\bOOM\b/, 'the store is out of memory: raise its maxmemory'],
+  [/\bNOAUTH\b/, 'the server asks for a password, and GATEWAY_REDIS_URL has none'],
+  [/\bWRONGPASS\b|invalid password/, 'the server does not accept the user and password of GATEWAY_REDIS_URL'],
+  [/\bNOPERM\b/, 'the user of GATEWAY_REDIS_URL lacks a permission'],
+  [/max number of clients/, 'the server takes no more connections: raise its maxclients'],
+  [/\bLOADING\b/, 'the server is still loading its data'],
+  [/\bREADONLY\b/, 'the server is a replica and takes no writes'],
+  [/\bMISCONF\b/, 'the server takes no writes because it cannot save them to its disk'],
+  [
+    /\bMASTERDOWN\b|\bNOREPLICAS\b/,
+    'the server takes no writes while it has lost its primary or its replicas',
+  ],
+  [/\bCLUSTERDOWN\b/, 'the cluster is down: some of its slots have no primary'],
+  [/\bTRYAGAIN\b/, 'the keys are being moved to another node of the cluster'],
+  [
+    /cluster support disabled/,
+    'the server is not part of a Cluster: write redis:// instead of redis+cluster://',
+  ],
+  [/\bMOVED\b|\bASK\b|\bCROSSSLOT\b/, 'the server is part of a Cluster: write redis+cluster://'],
+  [/No such master/, 'the sentinels do not know the service that GATEWAY_REDIS_URL names'],
+  [/DB index is out of range/, 'the server has no database with the number in GATEWAY_REDIS_URL'],
+  [/\bBUSY\b/, 'the server is busy with a script'],
+  [/ECONNREFUSED/, 'nothing listens there'],
+  [/ENOTFOUND|EAI_AGAIN/, 'its name cannot be resolved'],
+  [/ETIMEDOUT/, 'it does not answer in time; if the address begins with rediss, does it speak TLS?'],
+  [/EHOSTUNREACH|ENETUNREACH/, 'it cannot be reached'],
+  [/EPIPE|ECONNRESET|closed/, 'the connection was closed; has the server reached its maxclients?'],
+  [/Socket timeout/, 'it has stopped answering'],
+  [/CERT_HAS_EXPIRED/, 'its certificate has expired'],
+  [/ERR_TLS_CERT_ALTNAME_INVALID/, 'its certificate was issued for another name'],
+  [
+    /SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER/,
+    'its certificate comes from an authority that is not trusted: set GATEWAY_REDIS_CA',
+  ],
+  [
+    /CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE|UNKNOWN_CA/,
+    'it does not accept our certificate: set GATEWAY_REDIS_CERT and GATEWAY_REDIS_KEY',
+  ],
+  [/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/, 'if the address begins with rediss, does it speak TLS?'],
+];
+
+const KINDS: readonly (readonly [RegExp, FaultKind])[] = [
+  [/\bOOM\b/, 'out-of-memory'],
+  [/\bREADONLY\b/, 'read-only'],
+  [/closed|ECONN|EPIPE|ETIMEDOUT|Socket timeout|writeable|max retries per request/i, 'disconnected'],
+];
+
+/** @param where the server's name, for the sentence */
+export function faultOf(cause: unknown, where: string): StoreFault {
+  if (cause instanceof StoreFault) return cause;
+  const error = cause instanceof Error ? cause : new Error(String(cause));
+  const text = `${'code' in error ? error.code : ''} ${error.message}`;
+  const meaning = MEANINGS.find(([pattern]) => pattern.test(text))?.[1];
+  const detail = /\S/.test(error.message) ? error.message.trim() : text.trim();
+  const kind = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'error';
+  return new StoreFault(
+    kind,
+    meaning === undefined ? `${where}: ${detail}` : `${where}: ${meaning} (${detail})`,
+    error,
+  );
+}

@@ -1,0 +1,21 @@
+/** The kind of address decides the kind of connection. */
+import type { StoreAccess } from './access.ts';
+import { ClusterConnection } from './cluster.ts';
+import type { ConnectionOptions, StoreConnection } from './connection.ts';
+import { SentinelConnection } from './sentinel.ts';
+import { StandaloneConnection } from './standalone.ts';
+
+/** Connects to nothing yet. */
+export function openStore(
+  { address, tls, sentinelPassword }: StoreAccess,
+  options: ConnectionOptions,
+): StoreConnection {
+  switch (address.kind) {
+    case 'standalone':
+      return new StandaloneConnection(address, tls, options);
+    case 'sentinel':
+      return new SentinelConnection(address, tls, sentinelPassword, options);
+    case 'cluster':
+      return new ClusterConnection(address, tls, options);
+  }
+}

@@ -1,0 +1,184 @@
+/** Three real primaries without replicas. */
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { keySlot } from '#gateway/store/key-slot.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { type ClusterNode, type RedisCluster, startCluster } from '#test/support/redis-cluster.ts';
+import { COUNT, fault, load, storeAt } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
+
+/** A key for each node. */
+function keysByNode({ nodes }: RedisCluster): readonly [string, string, string] {
+  const key = ({ slots: [first, last] }: ClusterNode): string => {
+    for (let i = 0; ; i++) if (keySlot(`k${i}`) >= first && keySlot(`k${i}`) <= last) return `k${i}`;
+  };
+  return [key(nodes[0]), key(nodes[1]), key(nodes[2])];
+}
+
+t.test('the slot of a key is what the server says', async (t) => {
+  const { nodes } = await startCluster(t);
+  const digests = Array.from({ length: 200 }, (_, i) =>
+    createHash('sha256').update(`${i}`).digest('base64url'),
+  );
+  const keys = ['', 'a', '{}', '{}a', 'a{b}c', 'a{}b{c}', 'a{{b}}c', '}{a', 'a{b', ...digests];
+  for (const key of [...keys, ...digests.map((digest) => `fg:{${digest}}:p:60`)]) {
+    t.equal(keySlot(key), await nodes[0].client.cluster('KEYSLOT', key), key);
+  }
+});
+
+t.test('each call goes to the node of its slot; two slots in one call are refused', async (t) => {
+  const cluster = await startCluster(t);
+  const changes: boolean[] = [];
+  const store = storeAt(t, cluster.url, { onChange: (ready) => changes.push(ready) });
+  t.equal(store.ready, false);
+  t.equal((await fault(store.run(COUNT, ['k'], ['f']))).kind, 'disconnected', 'before connect');
+  await store.connect();
+  t.equal(store.ready, true);
+  const keys = keysByNode(cluster);
+  for (const [index, key] of keys.entries()) {
+    t.equal(store.slotOf(key), keySlot(key));
+    t.equal(await store.run(COUNT, [key], ['f']), 1);
+    t.equal(
+      await cluster.nodes[index]?.client.hget(key, 'f'),
+      '1',
+      'also on a node that the address does not name',
+    );
+  }
+  t.match((await fault(store.run(COUNT, [keys[0], keys[1]], ['f']))).message, /CROSSSLOT/);
+  store.close();
+  t.equal(store.ready, false);
+  t.strictSame(changes, [true]);
+});
+
+t.test('slots move under load: every call is answered, once', async (t) => {
+  const cluster = await startCluster(t);
+  const store = storeAt(t, cluster.url);
+  await store.connect();
+  const [a, b, c] = cluster.nodes;
+  const [key] = keysByNode(cluster);
+  const calls = load(store, key);
+  await calls.untilMore(100);
+  for (const [from, to] of [
+    [a, b],
+    [b, c],
+    [c, a],
+  ] as const) {
+    await cluster.moveSlot(keySlot(key), from, to, () => calls.untilMore(100));
+    await calls.untilMore(100);
+  }
+  await calls.stop();
+  t.strictSame(calls.wrong, [], 'nothing was executed twice');
+  t.same([...calls.rejected.values()], [], 'and all was followed');
+  t.equal(await a.client.hlen(key), calls.acknowledged.length);
+});
+
+t.test('a key that does not exist yet is asked for where its slot is going', async (t) => {
+  const cluster = await startCluster(t);
+  const store = storeAt(t, cluster.url);
+  await store.connect();
+  const [a, , c] = cluster.nodes;
+  const [key] = keysByNode(cluster);
+  await cluster.moveSlot(keySlot(key), a, c, async () => {
+    t.equal(await store.run(COUNT, [`${key}`], ['f']), 1);
+    t.equal(await store.run(COUNT, [`${key}`], ['f']), 2);
+  });
+  t.equal(await store.run(COUNT, [`${key}`], ['f']), 3);
+  t.equal(await c.client.hget(key, 'f'), '3');
+});
+
+t.test('a node dies: its slots reject, the others go on; started again, it is used again', async (t) => {
+  const cluster = await startCluster(t, ['--cluster-require-full-coverage', 'no']);
+  const store = storeAt(t, cluster.url);
+  await store.connect();
+  const [a, b, c] = keysByNode(cluster);
+  const [onA, onB, onC] = [load(store, a), load(store, b), load(store, c)];
+  const answered = (): Promise<unknown> => Promise.all([onA, onB, onC].map((calls) => calls.untilMore(100)));
+  await answered();
+  await cluster.nodes[0].kill();
+  await until(() => onA.rejected.size > 100);
+  await Promise.all([onB.untilMore(300), onC.untilMore(300)]);
+  t.equal(store.ready, true);
+  t.match((await fault(store.run(COUNT, [a], ['g']))).message, /nothing listens there|no primary|closed/);
+  await cluster.nodes[0].restart();
+  await answered();
+  await Promise.all([onA, onB, onC].map((calls) => calls.stop()));
+  t.same([...onB.rejected, ...onC.rejected], [], 'no call for another node was rejected');
+  for (const calls of [onA, onB, onC]) t.strictSame(calls.wrong, [], 'none was executed twice');
+  t.equal(await cluster.nodes[1].client.hlen(b), onB.acknowledged.length);
+  t.equal(await cluster.nodes[2].client.hlen(c), onC.acknowledged.length);
+});
+
+t.test('a cluster that wants all its slots says that it is down, and why', async (t) => {
+  const cluster = await startCluster(t);
+  const store = storeAt(t, cluster.url);
+  await store.connect();
+  const [, b] = keysByNode(cluster);
+  await cluster.nodes[0].kill();
+  await until(async () => {
+    const error = await store.run(COUNT, [b], ['f']).catch((error: Error) => error);
+    return (
+      error instanceof Error && /the cluster is down: some of its slots have no primary/.test(error.message)
+    );
+  });
+  await cluster.nodes[0].restart();
+  await cluster.untilOk();
+  await until(() =>
+    store.run(COUNT, [b], ['g']).then(
+      () => true,
+      () => false,
+    ),
+  );
+});
+
+t.test(
+  'a node that stops answering: its calls reject, and are not executed elsewhere or again',
+  async (t) => {
+    const cluster = await startCluster(t, ['--cluster-require-full-coverage', 'no']);
+    const store = storeAt(t, cluster.url, { silenceMs: 300 });
+    await store.connect();
+    const [a, b] = keysByNode(cluster);
+    cluster.nodes[0].freeze();
+    const call = store.run(COUNT, [a], ['f']);
+    t.equal(await store.run(COUNT, [b], ['f']), 1);
+    t.equal((await fault(call)).kind, 'disconnected');
+    cluster.nodes[0].thaw();
+    await until(() =>
+      store.run(COUNT, [a], ['g']).then(
+        () => true,
+        () => false,
+      ),
+    );
+    t.ok(Object.values(await cluster.nodes[0].client.hgetall(a)).every((count) => count === '1'));
+  },
+);
+
+t.test('all nodes gone and back', async (t) => {
+  const cluster = await startCluster(t);
+  const changes: boolean[] = [];
+  const store = storeAt(t, cluster.url, { onChange: (ready) => changes.push(ready) });
+  await store.connect();
+  await Promise.all(cluster.nodes.map((node) => node.kill()));
+  await until(() => !store.ready);
+  t.match(store.whyDown().message, /nothing listens there|closed/);
+  await Promise.all(cluster.nodes.map((node) => node.restart()));
+  await cluster.untilOk();
+  await until(() => store.ready);
+  t.strictSame(changes, [true, false, true]);
+});
+
+t.test('what cannot work is told', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const single = storeAt(t, `redis+cluster://127.0.0.1:${redis.port}`);
+  await t.rejects(single.connect(), { message: /not part of a Cluster: write redis:\/\// });
+
+  const cluster = await startCluster(t);
+  const [a, b] = keysByNode(cluster);
+  const alone = storeAt(t, `redis://127.0.0.1:${cluster.nodes[0].port}`);
+  await alone.connect();
+  t.equal(await alone.run(COUNT, [a], ['f']), 1);
+  t.match(
+    (await fault(alone.run(COUNT, [b], ['f']))).message,
+    /part of a Cluster: write redis\+cluster:\/\//,
+  );
+});

@@ -1,0 +1,136 @@
+/** A primary and its replica under three sentinels. A write that was not replicated is lost with its primary: that is Redis. */
+import t from 'tap';
+import { type RedisServer, startRedis } from '#test/support/redis.ts';
+import { SERVICE, startWatchedRedis } from '#test/support/redis-sentinel.ts';
+import { COUNT, fault, load, storeAt } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
+
+t.test('a planned failover under load is followed, and nothing is executed twice', async (t) => {
+  const redis = await startWatchedRedis(t);
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  t.equal(store.slotOf('any'), null);
+  const calls = load(store, 'k');
+  await calls.untilMore(200);
+  await redis.failover();
+  const isConnectedTo = async ({ client }: RedisServer): Promise<boolean> =>
+    String(await client.call('CLIENT', 'LIST')).includes('name=floodgate');
+  await until(async () => (await isConnectedTo(redis.second)) && !(await isConnectedTo(redis.first)));
+  // A few answers of the old primary may still be on their way to us.
+  await calls.untilMore(20);
+  const from = calls.acknowledged.length;
+  await calls.untilMore(200);
+  await calls.stop();
+  const counted = await redis.second.client.hgetall('k');
+  t.ok(
+    calls.acknowledged.slice(from).every((field) => counted[field] === '1'),
+    'what the new primary acknowledged is counted there',
+  );
+  t.strictSame(calls.wrong, [], 'no call was executed twice');
+  t.ok(Object.values(counted).every((count) => count === '1'));
+  t.ok(Object.keys(counted).length <= calls.acknowledged.length + calls.rejected.size);
+});
+
+t.test('the primary is killed under load: its replica takes over', async (t) => {
+  const redis = await startWatchedRedis(t);
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  const calls = load(store, 'k');
+  await calls.untilMore(200);
+  await redis.first.kill();
+  await until(() => !store.ready);
+  await redis.untilPrimaryIs(redis.second);
+  await until(() => store.ready);
+  const from = calls.acknowledged.length;
+  await calls.untilMore(500);
+  await calls.stop();
+  t.strictSame(calls.wrong, []);
+  const counted = await redis.second.client.hgetall('k');
+  t.ok(Object.values(counted).every((count) => count === '1'));
+  t.ok(
+    calls.acknowledged.slice(from + 20).every((field) => counted[field] === '1'),
+    'everything that the new primary acknowledged is counted',
+  );
+});
+
+t.test('an old primary that stays reachable and believes in itself is left', async (t) => {
+  const redis = await startWatchedRedis(t);
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  // So that the sentinels cannot make it a replica, as if only they had lost it.
+  await redis.first.client.call('ACL', 'SETUSER', 'default', '-replicaof', '-slaveof', '-multi');
+  redis.first.freeze();
+  await redis.untilPrimaryIs(redis.second);
+  redis.first.thaw();
+  await until(async () => {
+    await store.run(COUNT, ['k'], ['f']).catch((error: Error) => error);
+    return (await redis.second.client.hexists('k', 'f')) === 1;
+  });
+  t.match(
+    await redis.first.client.info('replication'),
+    /role:master/,
+    'it would still have taken our writes',
+  );
+});
+
+t.test('two of three sentinels away, frozen or dead: the third is enough to find the primary', async (t) => {
+  const redis = await startWatchedRedis(t);
+  const [a, b] = redis.sentinels;
+  a?.freeze();
+  await b?.kill();
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  t.equal(await store.run(COUNT, ['k'], ['f']), 1);
+  a?.thaw();
+});
+
+t.test('all sentinels away: the connection that there is goes on counting', async (t) => {
+  const redis = await startWatchedRedis(t);
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  await Promise.all(redis.sentinels.map(({ kill }) => kill()));
+  const calls = load(store, 'k');
+  await calls.untilMore(100);
+  await calls.stop();
+  t.equal(calls.rejected.size, 0);
+  await redis.first.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  await until(() => !store.ready);
+  await until(() => /no sentinel names the primary: .*nothing listens there/.test(store.whyDown().message));
+  t.match((await fault(store.run(COUNT, ['k'], ['f']))).message, /no sentinel names the primary/);
+});
+
+t.test('servers with a password, a database, and the service of another name', async (t) => {
+  const redis = await startWatchedRedis(t, 'secret');
+  const store = storeAt(t, `${redis.url}/2`);
+  await store.connect();
+  t.equal(await store.run(COUNT, ['k'], ['f']), 1);
+  await redis.first.client.select(2);
+  t.equal(await redis.first.client.hget('k', 'f'), '1');
+
+  const other = storeAt(t, redis.url.replace(SERVICE, 'other'));
+  await t.rejects(other.connect(), { message: /do not know the service/ });
+  const open = storeAt(t, redis.url.replace(':secret@', ''));
+  await t.rejects(open.connect(), { message: /NOAUTH/ });
+});
+
+t.test('sentinels that ask for a password of their own', async (t) => {
+  const redis = await startWatchedRedis(t);
+  for (const { client } of redis.sentinels) {
+    await client.call('ACL', 'SETUSER', 'default', 'resetpass', '>watch');
+  }
+  const store = storeAt(t, redis.url, { sentinelPassword: 'watch' });
+  await store.connect();
+  t.equal(await store.run(COUNT, ['k'], ['f']), 1);
+  const without = storeAt(t, redis.url);
+  await t.rejects(without.connect(), { message: /no sentinel names the primary: .*NOAUTH/ });
+});
+
+t.test('one kind of address used for the other is told', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const noSentinel = storeAt(t, `redis+sentinel://127.0.0.1:${redis.port}/s`);
+  await t.rejects(noSentinel.connect(), { message: /the server is no sentinel: write redis:\/\// });
+  const watched = await startWatchedRedis(t);
+  const sentinel = storeAt(t, `redis://127.0.0.1:${watched.sentinels[0]?.port}`);
+  await t.rejects(sentinel.connect(), { message: /the server is a sentinel: write redis\+sentinel:\/\// });
+});

@@ -1,0 +1,217 @@
+/** One real server: what a call costs and promises, and what an operator is told when there is no connection. */
+import { Redis } from 'ioredis';
+import t from 'tap';
+import { storeScript } from '#gateway/store/connection.ts';
+import { StoreFault } from '#gateway/store/fault.ts';
+import { freePort } from '#test/support/ports.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { endRedis, launchRedis, memoryOnly } from '#test/support/redis-process.ts';
+import { COUNT, fault, load, storeAt } from '#test/support/store.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
+
+t.test('keys and arguments arrive, the reply comes back', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const changes: boolean[] = [];
+  const store = storeAt(t, redis.url, { onChange: (ready) => changes.push(ready) });
+  t.equal(store.ready, false);
+  t.equal((await fault(store.run(COUNT, ['k'], ['f']))).kind, 'disconnected', 'before connect');
+  await store.connect();
+  t.equal(store.ready, true);
+  t.equal(store.slotOf('any'), null);
+  const echo = storeScript('return { KEYS[1], KEYS[2], ARGV[1], #ARGV, redis.call("PING").ok }');
+  t.strictSame(await store.run(echo, ['a', 'b'], ['c', 'd']), ['a', 'b', 'c', 2, 'PONG']);
+  store.close();
+  t.equal(store.ready, false);
+  t.strictSame(changes, [true, false]);
+});
+
+t.test('a script that the server does not know is loaded, and executed once', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  t.equal(await store.run(COUNT, ['k'], ['f']), 1);
+  await redis.client.script('FLUSH');
+  t.strictSame(
+    await Promise.all(['a', 'b', 'c'].map((field) => store.run(COUNT, ['k'], [field]))),
+    [1, 1, 1],
+    'all that were on their way when it was lost',
+  );
+  const stats = await redis.client.info('commandstats');
+  t.match(stats, /cmdstat_eval:calls=4/, 'the text travels only when it is asked for');
+  await store.run(COUNT, ['k'], ['d']);
+  t.match(await redis.client.info('commandstats'), /cmdstat_eval:calls=4/);
+});
+
+t.test('the database of the address is used, also after a reconnect', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const store = storeAt(t, `${redis.url}/3`);
+  await store.connect();
+  await store.run(COUNT, ['k'], ['f']);
+  await redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  await until(() => !store.ready);
+  await until(() => store.ready);
+  await store.run(COUNT, ['k'], ['f']);
+  await redis.client.select(3);
+  t.equal(await redis.client.hget('k', 'f'), '2');
+});
+
+t.test('killed under load: nothing is executed twice, and it goes on by itself', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  const calls = load(store, 'k');
+  await calls.untilMore(200);
+  for (let i = 0; i < 5; i++) {
+    await redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await calls.untilMore(200);
+  }
+  await calls.stop();
+  t.strictSame(calls.wrong, []);
+  const counted = Object.entries(await redis.client.hgetall('k'));
+  t.ok(counted.every(([, count]) => count === '1'));
+  const fields = new Set(counted.map(([field]) => field));
+  t.ok(
+    calls.acknowledged.every((field) => fields.has(field)),
+    'what was acknowledged is counted',
+  );
+  t.ok(
+    counted.length <= calls.acknowledged.length + calls.rejected.size,
+    'and nothing else than what was rejected',
+  );
+});
+
+t.test('a server that stops answering: all calls reject, and are not sent again', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const store = storeAt(t, redis.url, { silenceMs: 200 });
+  await store.connect();
+  redis.freeze();
+  const calls = ['a', 'b', 'c'].map((field) => store.run(COUNT, ['k'], [field]));
+  for (const call of calls) t.equal((await fault(call)).kind, 'disconnected');
+  await until(() => !store.ready);
+  t.match(store.whyDown().message, /stopped answering|closed/);
+  redis.thaw();
+  await until(() => store.ready);
+  await store.run(COUNT, ['k'], ['d']);
+  t.ok(Object.values(await redis.client.hgetall('k')).every((count) => count === '1'));
+});
+
+t.test('killed and started again, empty: it goes on by itself', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  await redis.kill();
+  await until(() => !store.ready);
+  t.equal((await fault(store.run(COUNT, ['k'], ['f']))).kind, 'disconnected');
+  await until(() => /nothing listens there/.test(store.whyDown().message));
+  await redis.restart();
+  await until(() => store.ready);
+  t.equal(await store.run(COUNT, ['k'], ['f']), 1);
+});
+
+t.test('an old primary that became a replica is left, and taken again as a primary', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  await redis.client.replicaof('127.0.0.1', await freePort());
+  await t.rejects(store.run(COUNT, ['k'], ['f']), { message: /replica/ });
+  t.equal(store.ready, false);
+  t.match(store.whyDown().message, /is a replica and takes no writes/);
+  await redis.client.replicaof('NO', 'ONE');
+  await until(() => store.ready);
+  t.equal(await store.run(COUNT, ['k'], ['f']), 1);
+});
+
+t.test('an ACL user with just what is needed', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { client } = redis;
+  await client.acl('SETUSER', 'gateway', 'on', '>s%cret', '~fg:*', '-@all', '+@scripting', '+hincrby');
+  await client.acl('SETUSER', 'gateway', '+@connection');
+  const url = redis.url.replace('//', '//gateway:s%25cret@');
+  const store = storeAt(t, `${url}/1`);
+  await store.connect();
+  t.equal(await store.run(COUNT, ['fg:k'], ['f']), 1);
+  const forbidden = await fault(store.run(COUNT, ['other'], ['f']));
+  t.equal(forbidden.kind, 'error');
+  t.match(forbidden.message, /lacks a permission .*NOPERM/i);
+  t.equal(store.ready, true, 'an answer is no broken connection');
+});
+
+t.test('why there is no connection', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const told = async (url: string, sentence: RegExp): Promise<void> => {
+    const store = storeAt(t, url);
+    await t.rejects(store.connect(), { name: 'StoreFault', message: sentence }, String(sentence));
+    t.equal(store.ready, false);
+    t.match(store.whyDown().message, sentence, 'and later on');
+    t.type(store.whyDown(), StoreFault);
+    t.type(store.whyDown().cause, Error);
+    store.close();
+  };
+  await told(
+    `redis://127.0.0.1:${await freePort()}`,
+    /127\.0\.0\.1:\d+: nothing listens there \(.*ECONNREFUSED/,
+  );
+  await told('redis://no-such-host.invalid', /no-such-host\.invalid:6379: its name cannot be resolved/);
+  await told(redis.url.replace('//', '//nobody:wrong@'), /does not accept the user and password .*WRONGPASS/);
+  await told(`${redis.url}/99`, /no database with the number/);
+
+  const locked = await startRedis(['--requirepass', 'secret'], 'secret');
+  t.teardown(() => locked.close());
+  await told(locked.url, /asks for a password, and GATEWAY_REDIS_URL has none .*NOAUTH/);
+  await told(locked.url.replace('//', '//:wrong@'), /does not accept the user and password .*WRONGPASS/);
+
+  await redis.client.acl('SETUSER', 'mute', 'on', '>x', '-@all');
+  await told(redis.url.replace('//', '//mute:x@'), /lacks a permission .*NOPERM/);
+
+  const full = await startRedis(['--maxclients', '1']);
+  t.teardown(() => full.close());
+  await full.client.ping();
+  await told(full.url, /maxclients/);
+});
+
+t.test('out of memory is an answer, of its own kind', async (t) => {
+  const redis = await startRedis(['--maxmemory', '1']);
+  t.teardown(() => redis.close());
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  const full = await fault(store.run(COUNT, ['k'], ['f']));
+  t.equal(full.kind, 'out-of-memory');
+  t.match(full.message, /raise its maxmemory/);
+  t.equal(store.ready, true);
+});
+
+t.test('a server that loads its data is waited for', async (t) => {
+  const folder = temporaryFolder(t);
+  const port = await freePort();
+  const onDisk = [...memoryOnly(port), '--dir', folder, '--dbfilename', 'big.rdb'];
+  const first = await launchRedis([...onDisk, '--enable-debug-command', 'yes']);
+  const client = new Redis(port, { lazyConnect: true });
+  await client.connect();
+  await client.call('DEBUG', 'POPULATE', 20_000);
+  await client.save();
+  client.disconnect();
+  await endRedis(first);
+
+  const slow = await launchRedis(
+    [...onDisk, '--key-load-delay', '2000', '--loading-process-events-interval-bytes', '1024'],
+    /Loading RDB produced/,
+  );
+  t.teardown(() => endRedis(slow));
+  const store = storeAt(t, `redis://127.0.0.1:${port}`);
+  await t.rejects(store.connect(), { message: /still loading its data .*LOADING/ });
+  const asker = new Redis(port, { enableReadyCheck: false });
+  t.teardown(() => asker.disconnect());
+  await asker.config('SET', 'key-load-delay', 0);
+  await until(() => store.ready);
+  t.equal(await store.run(COUNT, ['k'], ['f']), 1);
+});

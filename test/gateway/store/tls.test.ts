@@ -1,0 +1,116 @@
+/** A private authority, certificates for both sides, and every way in which they do not fit. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { readStoreTls, type StoreTls, type TlsFiles } from '#gateway/store/tls.ts';
+import { createAuthority } from '#test/support/certificates.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { startTlsRedis } from '#test/support/redis-tls.ts';
+import { COUNT, storeAt } from '#test/support/store.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const none: TlsFiles = { ca: '', cert: '', key: '' };
+function tlsOf(files: TlsFiles): StoreTls {
+  const tls = readStoreTls(true, files, (variable, problem) => {
+    throw new Error(`${variable}: ${problem}`);
+  });
+  if (tls === null) throw new Error('the address asks for TLS');
+  return tls;
+}
+
+const here = 'IP:127.0.0.1,DNS:localhost';
+
+t.test(
+  'a private authority is trusted when it is named, and only for the names it vouches for',
+  async (t) => {
+    const authority = createAuthority(t);
+    const redis = await startTlsRedis(t, authority, { authClients: false, names: here });
+    const tls = tlsOf({ ...none, ca: authority.ca });
+    for (const host of ['127.0.0.1', 'localhost']) {
+      const store = storeAt(t, `rediss://${host}:${redis.port}`, { tls });
+      await store.connect();
+      t.equal(await store.run(COUNT, [host], ['f']), 1, host);
+    }
+    const told = async (url: string, tls: StoreTls | null, sentence: RegExp): Promise<void> => {
+      const store = storeAt(t, url, { tls });
+      await t.rejects(store.connect(), { message: sentence });
+      t.match(store.whyDown().message, sentence);
+      t.equal(store.ready, false);
+    };
+    const url = `rediss://127.0.0.1:${redis.port}`;
+    await told(url, {}, /comes from an authority that is not trusted: set GATEWAY_REDIS_CA/);
+    const stranger = createAuthority(t);
+    await told(url, tlsOf({ ...none, ca: stranger.ca }), /not trusted/);
+    await told(url.replace('rediss', 'redis'), null, /closed/);
+
+    const plain = await startRedis();
+    t.teardown(() => plain.close());
+    await told(
+      plain.url.replace('redis', 'rediss'),
+      {},
+      /if the address begins with rediss, does it speak TLS\?/,
+    );
+
+    const elsewhere = await startTlsRedis(t, authority, {
+      authClients: false,
+      names: 'DNS:elsewhere.example',
+    });
+    await told(`rediss://127.0.0.1:${elsewhere.port}`, tls, /its certificate was issued for another name/);
+  },
+);
+
+t.test('a server that asks for our certificate', async (t) => {
+  const authority = createAuthority(t);
+  const redis = await startTlsRedis(t, authority, { authClients: true, names: here });
+  const url = `rediss://127.0.0.1:${redis.port}`;
+  const { cert, key } = authority.issue('gateway', 'DNS:gateway');
+  const store = storeAt(t, url, { tls: tlsOf({ ca: authority.ca, cert, key }) });
+  await store.connect();
+  t.equal(await store.run(COUNT, ['k'], ['f']), 1);
+
+  const without = storeAt(t, url, { tls: tlsOf({ ...none, ca: authority.ca }) });
+  await t.rejects(without.connect(), { message: /does not accept our certificate|closed/ });
+});
+
+t.test('files that cannot work are told in one sentence', async (t) => {
+  const authority = createAuthority(t);
+  const ours = authority.issue('ours', 'DNS:ours');
+  const others = authority.issue('others', 'DNS:others');
+  const junk = join(temporaryFolder(t), 'junk.pem');
+  writeFileSync(junk, 'not a certificate');
+  const gone = join(temporaryFolder(t), 'gone.pem');
+  rmSync(gone, { force: true });
+  const { ca } = authority;
+  for (const [isTls, files, told] of [
+    [false, { ...none, ca }, [/^GATEWAY_REDIS_CA: it would have no effect: .* write rediss/]],
+    [false, { ...none, ...ours }, [/^GATEWAY_REDIS_CERT: .*no effect/, /^GATEWAY_REDIS_KEY: .*no effect/]],
+    [true, { ...none, ca: gone }, [/^GATEWAY_REDIS_CA: .*gone\.pem cannot be read \(ENOENT\)/]],
+    [true, { ...none, ca: junk }, [/^GATEWAY_REDIS_CA: .*junk\.pem is not in PEM format/]],
+    [
+      true,
+      { ca, cert: ours.cert, key: '' },
+      [/^GATEWAY_REDIS_KEY: it must be set beside GATEWAY_REDIS_CERT/],
+    ],
+    [true, { ca, cert: '', key: ours.key }, [/^GATEWAY_REDIS_CERT: it must be set beside GATEWAY_REDIS_KEY/]],
+    [
+      true,
+      { ca, cert: ours.cert, key: others.key },
+      [/^GATEWAY_REDIS_KEY: .* is not the unencrypted PEM key/],
+    ],
+    [
+      true,
+      { ca, cert: ours.cert, key: ours.cert },
+      [/^GATEWAY_REDIS_KEY: .* is not the unencrypted PEM key/],
+    ],
+  ] as const) {
+    const problems: string[] = [];
+    readStoreTls(isTls, files, (variable, problem) => problems.push(`${variable}: ${problem}`));
+    t.equal(problems.length, told.length, problems.join());
+    for (const [i, sentence] of told.entries()) t.match(problems[i], sentence);
+  }
+  t.equal(
+    readStoreTls(false, none, () => t.fail('nothing is wrong')),
+    null,
+  );
+  t.strictSame(tlsOf(none), {});
+});
