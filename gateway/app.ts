@@ -60,7 +60,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   let salt = secrets.identitySecret ?? parts.newSalt();
   let limiter: Limiter;
   let guarded: GuardedLimiter | null = null;
-  if (secrets.redisUrl === null) {
+  if (secrets.store === null) {
     limiter = new MemoryLimiter({
       clock,
       known: new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX }),
@@ -70,7 +70,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     );
   } else {
     guarded = new GuardedLimiter({
-      url: secrets.redisUrl,
+      store: secrets.store,
       clock,
       log,
       budgetMs: config.storeTimeoutMs,

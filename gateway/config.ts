@@ -3,10 +3,19 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
-import { ConfigError, type Environment, readSettings, type Variable } from '#shared/configuration.ts';
+import {
+  ConfigError,
+  type Environment,
+  readSettings,
+  type SettingsReader,
+  type Variable,
+} from '#shared/configuration.ts';
 import { type BoundName, boundVariable } from './bounds/bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds/bounds.ts';
 import { parsePassedHeaders } from './proxy/header-filter.ts';
+import type { StoreAccess } from './store/access.ts';
+import { parseStoreAddress } from './store/address.ts';
+import { readStoreTls } from './store/tls.ts';
 
 export interface GatewayConfig {
   readonly host: string;
@@ -37,8 +46,8 @@ export interface GatewayConfig {
 
 /** Kept apart, so that the configuration can be logged. */
 export interface GatewaySecrets {
-  /** null: counters in this process. May contain a password. */
-  readonly redisUrl: string | null;
+  /** null: counters in this process. */
+  readonly store: StoreAccess | null;
   /** null: made, and kept in the store. */
   readonly identitySecret: string | null;
   /** null: the admin listener asks for none. */
@@ -54,6 +63,14 @@ export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_ADMIN_TOKEN', default: '', meaning: 'Bearer token that `/metrics` asks for' },
   { name: 'GATEWAY_UPSTREAM', default: 'http://127.0.0.1:3000', meaning: 'where to forward' },
   { name: 'GATEWAY_REDIS_URL', default: '', meaning: "the gateway's own store; unset: in-process memory" },
+  {
+    name: 'GATEWAY_REDIS_SENTINEL_PASSWORD',
+    default: '',
+    meaning: 'password of the sentinels; that of the servers is in the address',
+  },
+  { name: 'GATEWAY_REDIS_CA', default: '', meaning: 'PEM file of the authorities that vouch for the store' },
+  { name: 'GATEWAY_REDIS_CERT', default: '', meaning: 'PEM file of the certificate to show to the store' },
+  { name: 'GATEWAY_REDIS_KEY', default: '', meaning: 'PEM file of its private key' },
   { name: 'GATEWAY_POLICIES', default: 'policies.yaml', meaning: 'the policy file' },
   { name: 'GATEWAY_TRUSTED_PROXIES', default: 'none', meaning: 'CIDRs, or a hop count' },
   {
@@ -126,6 +143,8 @@ export const GATEWAY_VARIABLES = [
   { name: 'LOG_LEVEL', default: 'info', meaning: 'trace, debug, info, warn, error or fatal' },
 ] as const satisfies readonly Variable[];
 
+type VariableName = (typeof GATEWAY_VARIABLES)[number]['name'];
+
 const WORKERS_MAX = 64;
 const BOUND_MAX = 1_000_000;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
@@ -142,17 +161,16 @@ export function readConfig(
   readonly secrets: GatewaySecrets;
 } {
   return readSettings(GATEWAY_VARIABLES, env, (read) => {
-    const redisUrl = read.parse<string | null>('GATEWAY_REDIS_URL', null, (value) =>
-      value === '' ? null : redisAddress(value),
-    );
+    const store = storeAccess(read);
+    const hasStore = read.text('GATEWAY_REDIS_URL') !== '';
     const isAuto = read.text('GATEWAY_WORKERS') === 'auto';
-    const autoWorkers = redisUrl === null ? 1 : Math.min(cores, WORKERS_MAX);
+    const autoWorkers = hasStore ? Math.min(cores, WORKERS_MAX) : 1;
     const workers = isAuto ? autoWorkers : read.integer('GATEWAY_WORKERS', 1, WORKERS_MAX);
     const warnings =
-      isAuto && redisUrl === null && cores > 1
+      isAuto && !hasStore && cores > 1
         ? [`GATEWAY_WORKERS=auto runs one process on ${cores} cores: more than one need GATEWAY_REDIS_URL`]
         : [];
-    if (workers > 1 && redisUrl === null) {
+    if (workers > 1 && !hasStore) {
       read.refuse(
         'GATEWAY_WORKERS',
         'more than one process needs GATEWAY_REDIS_URL: processes do not share memory, so limits would multiply',
@@ -193,7 +211,7 @@ export function readConfig(
       warnings,
     };
     const secrets: GatewaySecrets = {
-      redisUrl,
+      store,
       identitySecret: read.text('GATEWAY_IDENTITY_SECRET') || null,
       adminToken: read.parse('GATEWAY_ADMIN_TOKEN', null, adminToken),
     };
@@ -215,20 +233,25 @@ function withScheme(value: string, schemes: readonly string[], example: string):
   return url;
 }
 
-/** No query: the client library would take it for options of its own, such as sending a check twice. */
-function redisAddress(value: string): string {
-  const url = withScheme(value, ['redis:', 'rediss:'], 'redis://localhost:6379');
-  if (url.hostname === '' || !/^(?:\/\d{0,5})?$/.test(url.pathname) || url.search !== '' || url.hash !== '') {
-    throw new Error(
-      'it must be an address such as redis://localhost:6379, with nothing behind it but the number of a database',
+function storeAccess(read: SettingsReader<VariableName>): StoreAccess | null {
+  const address = read.parse('GATEWAY_REDIS_URL', null, (value) =>
+    value === '' ? null : parseStoreAddress(value),
+  );
+  const password = read.text('GATEWAY_REDIS_SENTINEL_PASSWORD');
+  if (password !== '' && address?.kind !== 'sentinel') {
+    read.refuse(
+      'GATEWAY_REDIS_SENTINEL_PASSWORD',
+      'it needs a GATEWAY_REDIS_URL that begins with redis+sentinel://',
     );
   }
-  try {
-    decodeURIComponent(url.username + url.password);
-  } catch {
-    throw new Error('a % in the user or the password must be written as %25');
-  }
-  return url.href;
+  if (address === null) return null;
+  const files = {
+    ca: read.text('GATEWAY_REDIS_CA'),
+    cert: read.text('GATEWAY_REDIS_CERT'),
+    key: read.text('GATEWAY_REDIS_KEY'),
+  };
+  const tls = readStoreTls(address.tls, files, read.refuse);
+  return { address, tls, sentinelPassword: password || null };
 }
 
 function upstreamOrigin(value: string): string {

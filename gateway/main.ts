@@ -197,7 +197,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     await running.close();
     await admin.close();
   }, log);
-  const store = secrets.redisUrl === null ? 'in-process memory' : 'Redis';
+  const store = secrets.store === null ? 'in-process memory' : 'Redis';
   process.stdout.write(
     `Gateway ready on http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${running.port}, forwarding to ${config.upstream} ` +
       `(${running.policies} policies, ${config.workers} process${single ? '' : 'es'}, store: ${store}, admin on ${adminAddress})\n`,

@@ -12,6 +12,7 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { StoreAccess } from '#gateway/store/access.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { Charge } from './charge.ts';
@@ -28,7 +29,7 @@ export interface OutageLog {
 }
 
 export interface GuardedLimiterOptions {
-  readonly url: string;
+  readonly store: StoreAccess;
   readonly clock: Clock;
   readonly log: OutageLog;
   readonly budgetMs: Millis;
@@ -111,7 +112,7 @@ export class GuardedLimiter implements Limiter {
   constructor(options: GuardedLimiterOptions) {
     this.#options = options;
     this.#salt = options.salt;
-    this.#store = new RedisStore(options.url, {
+    this.#store = new RedisStore(options.store, {
       clock: options.clock,
       known: this.#known,
       budgetMs: options.budgetMs,

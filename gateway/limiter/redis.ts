@@ -1,15 +1,18 @@
 /**
- * The shared store: Redis or Valkey, of the gateway's own. The only file that knows the client library.
+ * The shared store: Redis or Valkey, of the gateway's own.
  *
  * All charges of one turn of the event loop go out as one script, so under load Redis sees one command for many
  * requests while every decision stays exact. There is no offline queue and nothing is sent twice: what is not answered
  * within the budget is reported as failed, and `outage.ts` decides what then happens to the request. From a reply that
- * comes later only what it charged is learned.
+ * comes later only what it charged is learned. In a Cluster one script goes out for each slot, and a charge whose keys
+ * lie in several is decided in steps (steps.ts).
  */
-import { Redis } from 'ioredis';
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { StoreAccess } from '#gateway/store/access.ts';
+import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import type { FaultKind, StoreFault } from '#gateway/store/fault.ts';
+import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { FAIL_FAST } from '#shared/redis-options.ts';
 import { within } from '#shared/within.ts';
 import { type Charge, proofKey } from './charge.ts';
 import {
@@ -23,9 +26,10 @@ import {
 import type { KnownCounters } from './known-counters.ts';
 import { HISTORY_MS, type LimitListener, PROVEN_LOCALLY_MS } from './limiter.ts';
 import type { Debt } from './owed.ts';
-import { SPEND_SCRIPT } from './spend-script.ts';
+import { SPEND } from './spend-script.ts';
+import { decideInSteps, isOneSlot } from './steps.ts';
 
-export type StoreFailure = 'timeout' | 'disconnected' | 'out-of-memory' | 'read-only' | 'error';
+export type StoreFailure = 'timeout' | FaultKind;
 
 export interface RedisStoreOptions {
   readonly clock: Clock;
@@ -55,11 +59,6 @@ export interface Heartbeat {
   readonly aheadMs: Millis;
 }
 
-interface Scripts {
-  spend(keys: number, args: readonly string[]): Promise<unknown>;
-  heartbeat(keys: number, args: readonly string[]): Promise<readonly [number, number, string, string]>;
-}
-
 /** Redis runs one script at a time: more keys than this are split, so that none holds it for long. */
 export const KEYS_PER_SCRIPT_MAX = 200;
 /** A connection on which nothing comes for so long while something is asked is dead, even if nobody has closed it. */
@@ -71,7 +70,7 @@ const REPLICA_SILENT_SECONDS = 15;
  * Replies how many replicas were heard of lately, how many of them stand before this one in the order of names, the salt
  * that all of them share, and the time in milliseconds.
  */
-const HEARTBEAT_SCRIPT = `
+const HEARTBEAT = storeScript(`
 local time = redis.call('TIME')
 local now = tonumber(time[1])
 redis.call('ZADD', KEYS[1], now, ARGV[1])
@@ -83,41 +82,36 @@ local names = redis.call('ZRANGE', KEYS[1], 0, -1)
 for i = 1, #names do if names[i] < ARGV[1] then before = before + 1 end end
 local salt = ARGV[2] ~= '' and redis.call('GET', KEYS[2]) or ''
 return { #names, before, salt, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) }
-`;
+`);
+/** KEYS the replicas; ARGV this replica. */
+const LEAVE = storeScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`);
+/** KEYS a proof marker; ARGV for how many milliseconds it holds. */
+const PROVE = storeScript(`return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])`);
+/** KEYS a proof marker. */
+const WITHDRAW = storeScript(`return redis.call('DEL', KEYS[1])`);
 const REPLICAS_KEY = 'fg:{control}:replicas';
 const SALT_KEY = 'fg:{control}:salt';
 
 export class RedisStore {
   readonly #options: RedisStoreOptions;
-  readonly #redis: Redis;
-  readonly #scripts: Scripts;
+  readonly #connection: StoreConnection;
   #pending = new Map<string, PendingCheck>();
   /** Calls that were given up and may still be answered. */
   #late = 0;
-  /** Why the connection is down, for the log; null until something goes wrong. */
-  #lastError: Error | null = null;
   #isClosing = false;
 
-  /** @param url redis://, or rediss:// for TLS */
-  constructor(url: string, options: RedisStoreOptions) {
+  constructor(access: StoreAccess, options: RedisStoreOptions) {
     this.#options = options;
-    this.#redis = new Redis(url, {
-      ...FAIL_FAST,
-      socketTimeout: Math.max(SILENCE_MS_MAX, 2 * options.budgetMs),
-    });
-    this.#redis.defineCommand('spend', { lua: SPEND_SCRIPT });
-    this.#redis.defineCommand('heartbeat', { lua: HEARTBEAT_SCRIPT });
-    this.#scripts = this.#redis as unknown as Scripts;
-    this.#redis.on('error', (error: Error) => {
-      this.#lastError = error;
-    });
-    this.#redis.on('close', () => {
-      if (!this.#isClosing) options.onDisconnected(this.#whyDown());
+    this.#connection = openStore(access, {
+      silenceMs: Math.max(SILENCE_MS_MAX, 2 * options.budgetMs),
+      onChange: (ready) => {
+        if (!ready && !this.#isClosing) options.onDisconnected(this.#connection.whyDown());
+      },
     });
   }
 
   get ready(): boolean {
-    return this.#redis.status === 'ready';
+    return this.#connection.ready;
   }
 
   /** Given up and perhaps still on their way: what they charge is not known yet. */
@@ -126,18 +120,17 @@ export class RedisStore {
   }
 
   /** @throws the reason why the store cannot be reached; connecting goes on in the background */
-  async connect(): Promise<void> {
-    const refused = await this.#redis.connect().then(
-      // The library calls itself ready also where the server refused the database of the URL, and then uses another.
-      () => this.#lastError,
-      (error: Error) => this.#lastError ?? error,
-    );
-    if (refused !== null) throw refused;
+  connect(): Promise<void> {
+    return this.#connection.connect();
   }
 
   spend(charge: Charge, listener: LimitListener): void {
     if (!this.ready) {
-      this.#options.onFailure([{ charge, listeners: [listener] }], 'disconnected', this.#whyDown());
+      this.#options.onFailure(
+        [{ charge, listeners: [listener] }],
+        'disconnected',
+        this.#connection.whyDown(),
+      );
       return;
     }
     const pending = this.#pending;
@@ -150,19 +143,35 @@ export class RedisStore {
     if (pending.size === 1) setImmediate(() => this.#flush());
   }
 
-  /** Charges what was admitted without the store. @throws what keeps the store from answering in time */
-  async settle(debts: readonly Debt[], budgetMs: Millis): Promise<void> {
-    const { keys, args } = scriptCall([], debts);
-    await within(budgetMs, this.#scripts.spend(keys.length, [...keys, ...args]));
+  /**
+   * Charges what was admitted without the store, and takes it out of `debts`.
+   *
+   * @throws what keeps the store from answering in time; what remains is not known to be charged
+   */
+  async settle(debts: Debt[], budgetMs: Millis): Promise<void> {
+    const slots = Map.groupBy(debts.splice(0), ({ key }) => this.#connection.slotOf(key));
+    let failure: unknown;
+    await Promise.all(
+      [...slots.values()].map(async (same) => {
+        const { keys, args } = scriptCall([], same);
+        try {
+          await within(budgetMs, this.#connection.run(SPEND, keys, args));
+        } catch (error) {
+          failure ??= error;
+          debts.push(...same);
+        }
+      }),
+    );
+    if (debts.length > 0) throw failure;
   }
 
   /** Forgotten by the store, the credential merely has to prove itself once more. */
   prove(credential: Identity): void {
-    if (this.ready) this.#redis.set(proofKey(credential), '1', 'PX', HISTORY_MS).catch(ignored);
+    if (this.ready) this.#connection.run(PROVE, [proofKey(credential)], [String(HISTORY_MS)]).catch(ignored);
   }
 
   withdraw(credential: Identity): void {
-    if (this.ready) this.#redis.del(proofKey(credential)).catch(ignored);
+    if (this.ready) this.#connection.run(WITHDRAW, [proofKey(credential)], []).catch(ignored);
   }
 
   /**
@@ -172,12 +181,14 @@ export class RedisStore {
    * @throws what keeps the store from answering, or from answering in time
    */
   async heartbeat(salt: string, budgetMs: Millis): Promise<Heartbeat> {
-    if (!this.ready) throw this.#whyDown();
     const { clock, replica } = this.#options;
     const askedAt = clock();
-    const reply = await within(budgetMs, this.#scripts.heartbeat(2, [REPLICAS_KEY, SALT_KEY, replica, salt]));
-    const [replicas, rank, shared, now] = reply;
-    if (!Number.isSafeInteger(replicas) || !Number.isSafeInteger(rank) || typeof shared !== 'string')
+    const reply = await within(
+      budgetMs,
+      this.#connection.run(HEARTBEAT, [REPLICAS_KEY, SALT_KEY], [replica, salt]),
+    );
+    const [replicas, rank, shared, now]: unknown[] = Array.isArray(reply) ? reply : [];
+    if (!isWhole(replicas) || !isWhole(rank) || typeof shared !== 'string')
       throw new UnreadableReplyError('the store sent a reply that cannot be read');
     return { replicas, rank, salt: shared, aheadMs: Number(now) - (askedAt + clock()) / 2 };
   }
@@ -185,23 +196,36 @@ export class RedisStore {
   async close(): Promise<void> {
     this.#isClosing = true;
     if (this.ready) {
-      await within(this.#options.budgetMs, this.#redis.zrem(REPLICAS_KEY, this.#options.replica)).catch(
-        ignored,
-      );
+      const { budgetMs, replica } = this.#options;
+      await within(budgetMs, this.#connection.run(LEAVE, [REPLICAS_KEY], [replica])).catch(ignored);
     }
-    this.#redis.disconnect();
-  }
-
-  #whyDown(): Error {
-    return this.#lastError ?? new Error('the connection is closed');
+    this.#connection.close();
   }
 
   #flush(): void {
     const pending = this.#pending;
     this.#pending = new Map();
+    const slotOf = (key: string): number | null => this.#connection.slotOf(key);
+    const bySlot = new Map<number | null, PendingCheck[]>();
+    for (const check of pending.values()) {
+      const [first] = check.charge.parts;
+      const slot = first === undefined ? null : slotOf(first.key);
+      if (slot !== null && !isOneSlot(check.charge, slotOf)) {
+        this.#askInSteps(check);
+        continue;
+      }
+      const same = bySlot.get(slot);
+      if (same === undefined) bySlot.set(slot, [check]);
+      else same.push(check);
+    }
+    for (const checks of bySlot.values()) this.#askInParts(checks);
+  }
+
+  /** As many calls as their number of keys needs. */
+  #askInParts(all: readonly PendingCheck[]): void {
     let checks: PendingCheck[] = [];
     let keys = 0;
-    for (const check of pending.values()) {
+    for (const check of all) {
       const need = keysOf(check.charge);
       if (keys > 0 && keys + need > KEYS_PER_SCRIPT_MAX) {
         this.#ask(checks);
@@ -215,8 +239,22 @@ export class RedisStore {
   }
 
   #ask(checks: readonly PendingCheck[]): void {
-    const { clock, budgetMs, onFailure, onSuccess, onLateAnswers } = this.#options;
     const { keys, args } = scriptCall(checks);
+    this.#await(checks, () =>
+      this.#connection.run(SPEND, keys, args).then((reply) => readReply(reply, checks).answers),
+    );
+  }
+
+  #askInSteps(check: PendingCheck): void {
+    this.#await([check], async (isLate) => [await decideInSteps(this.#connection, check, isLate)]);
+  }
+
+  /** @param decide is told whether its answer comes too late by now */
+  #await(
+    checks: readonly PendingCheck[],
+    decide: (isLate: () => boolean) => Promise<readonly Answer[]>,
+  ): void {
+    const { clock, budgetMs, onFailure, onSuccess, onLateAnswers } = this.#options;
     const askedAt = clock();
     let isLate = false;
     let giveUp: NodeJS.Immediate | undefined;
@@ -228,21 +266,16 @@ export class RedisStore {
         onFailure(checks, 'timeout', new Error(`no answer within ${budgetMs} ms`));
       });
     }, budgetMs);
-    const fail = (failure: StoreFailure, cause: Error): void => {
-      if (isLate) onLateAnswers([]);
-      else onFailure(checks, failure, cause);
-    };
     const settled = (): void => {
       clearTimeout(timer);
       clearImmediate(giveUp);
       if (isLate) this.#late--;
     };
-    this.#scripts.spend(keys.length, [...keys, ...args]).then(
-      (reply) => {
+    decide(() => isLate).then(
+      (answers) => {
         settled();
-        const answers = this.#read(reply, checks, askedAt);
-        if (answers instanceof Error) fail('error', answers);
-        else if (isLate) onLateAnswers(answers);
+        this.#learn(answers, askedAt);
+        if (isLate) onLateAnswers(answers);
         else {
           onSuccess();
           for (const { check, spent } of answers) {
@@ -250,24 +283,18 @@ export class RedisStore {
           }
         }
       },
-      (error: Error) => {
+      (error: Error | StoreFault) => {
         settled();
-        fail(kindOf(error), error);
+        if (isLate) onLateAnswers([]);
+        else onFailure(checks, 'kind' in error ? error.kind : 'error', error);
       },
     );
   }
 
-  /** Reads the reply and learns from it. */
-  #read(reply: unknown, checks: readonly PendingCheck[], askedAt: Millis): readonly Answer[] | Error {
+  #learn(answers: readonly Answer[], askedAt: Millis): void {
     const { known, clock } = this.#options;
-    let read: ReturnType<typeof readReply>;
-    try {
-      read = readReply(reply, checks);
-    } catch (error) {
-      return error as Error;
-    }
     const now = clock();
-    for (const { spent, charged, proven } of read.answers) {
+    for (const { spent, charged, proven } of answers) {
       const { parts, resetMs } = spent;
       for (let i = 0; i < parts.length; i++) {
         const part = parts[i];
@@ -283,17 +310,11 @@ export class RedisStore {
           known.noteStranger(part.credential.identity, now);
       }
     }
-    return read.answers;
   }
 }
 
-/** Redis 6 quotes the reply that stopped a script somewhere in its own; from 7 on the reply begins with it. */
-function kindOf({ message }: Error): StoreFailure {
-  if (/\bOOM\b/.test(message)) return 'out-of-memory';
-  if (/\bREADONLY\b/.test(message)) return 'read-only';
-  return /closed|ECONN|EPIPE|Stream isn't writeable|max retries per request/i.test(message)
-    ? 'disconnected'
-    : 'error';
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }
 
 /** For what may fail without consequence: the next attempt or the store's own expiry repairs it. */

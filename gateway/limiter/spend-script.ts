@@ -4,7 +4,7 @@
  * KEYS  what other counting has to be added first; then, charge by charge, each part's: its counter, and of a credential
  *       that is not known to have worked also its proof marker and its address's counter for such ones
  * ARGV  one JSON text: [[limit, what of it is reserved, window in ms, ...], [...], [...]]. First the policies, a limit
- *       negative in shadow; then charge by charge how many ask, how many parts (negative: a credential among them is not known to have worked), and
+ *       negative in shadow, a reserve negative where it is closed to whoever asks (steps.ts); then charge by charge how many ask, how many parts (negative: a credential among them is not known to have worked), and
  *       the policy of each, counted from 1 (negative: the very part); then what has to be added: policy and how many
  * reply one JSON array of numbers: now in ms; then part by part what was used before, and of a credential that was not
  *       known to have worked also what its address had used before (-1: it has worked, so nothing is charged there; -2
@@ -24,9 +24,10 @@
  * A proof marker lives for as long as a credential has a history; while it still has to live for more than that less the
  * time for which it counts as proven, it is proven.
  */
+import { storeScript } from '#gateway/store/connection.ts';
 import { HISTORY_MS, PROVEN_MS } from './limiter.ts';
 
-export const SPEND_SCRIPT = `
+export const SPEND = storeScript(`
 local call, pcall = redis.call, redis.pcall
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -78,9 +79,11 @@ local function spend(asking, parts)
   for part = 1, parts do
     local policy = charges[at + part]
     local used = count(KEYS[key + part - 1], policy, asking)
-    if used + asking > limits[policy] then
+    local room = limits[policy] - used
+    if room <= -reserved[policy] then room = 0 end
+    if asking > room then
       exceeded = true
-      if not shadow[policy] then admitted = math.max(0, math.min(admitted, limits[policy] - used)) end
+      if not shadow[policy] then admitted = math.max(0, math.min(admitted, room)) end
     end
     reply[said + part] = used
   end
@@ -157,4 +160,4 @@ while charges[at] do
 end
 for i = 1, #cut do reply[said + i] = cut[i] end
 return '[' .. table.concat(reply, ',') .. ']'
-`;
+`);

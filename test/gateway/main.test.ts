@@ -84,14 +84,28 @@ t.test('what makes a start impossible ends it with exit 1 and one clear sentence
       { GATEWAY_REDIS_URL: `${redis.url}/99` },
       /GATEWAY_REDIS_URL refuses this gateway: .*DB index/,
     ],
-    ...['redis://', 'redis:6379', `${redis.url}/x`, `${redis.url}?autoResendUnfulfilledCommands=1`].map(
-      (url) =>
+    ...(
+      [
+        ['redis://', /GATEWAY_REDIS_URL: it lacks a host/],
+        ['redis:6379', /GATEWAY_REDIS_URL: it must be an address such as/],
+        [`${redis.url}/x`, /GATEWAY_REDIS_URL: .*the number of a database/],
         [
-          `as address of Redis ${url}`,
-          { GATEWAY_REDIS_URL: url },
-          /GATEWAY_REDIS_URL: it must be an address such as/,
-        ] as const,
-    ),
+          `${redis.url}?autoResendUnfulfilledCommands=1`,
+          /GATEWAY_REDIS_URL: .*options behind \? or # are not read/,
+        ],
+        ['redis+sentinel://127.0.0.1', /GATEWAY_REDIS_URL: .*the name of the service/],
+      ] as const
+    ).map(([url, expected]) => [`as address of Redis ${url}`, { GATEWAY_REDIS_URL: url }, expected] as const),
+    [
+      'a certificate for a store without TLS',
+      { GATEWAY_REDIS_URL: redis.url, GATEWAY_REDIS_CA: join(folder, 'ca.pem') },
+      /GATEWAY_REDIS_CA: it would have no effect/,
+    ],
+    [
+      'a password for sentinels that there are none of',
+      { GATEWAY_REDIS_URL: redis.url, GATEWAY_REDIS_SENTINEL_PASSWORD: 'secret' },
+      /GATEWAY_REDIS_SENTINEL_PASSWORD: it needs a GATEWAY_REDIS_URL that begins with redis\+sentinel/,
+    ],
     [
       'a password that is not encoded',
       { GATEWAY_REDIS_URL: 'redis://:50%off@127.0.0.1:1' },

@@ -5,6 +5,8 @@ import { type Limiter, shareOf, untilWindowEnd } from '#gateway/limiter/limiter.
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { Clock } from '#shared/clock.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { startCluster } from '#test/support/redis-cluster.ts';
+import { startWatchedRedis } from '#test/support/redis-sentinel.ts';
 import {
   burst,
   chargeOf,
@@ -16,6 +18,7 @@ import {
   unproven,
   windowWithRoom,
 } from '#test/support/spend.ts';
+import { accessTo } from '#test/support/store.ts';
 
 /** The real time: Redis keeps its own clock, so both stores are tested on it. */
 const clock: Clock = () => performance.timeOrigin + performance.now();
@@ -178,12 +181,11 @@ t.test('memory', async (t) => {
   });
 });
 
-t.test('Redis', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  conformance(t, async (t) => {
+const storeAt =
+  (url: string) =>
+  async (t: Test): Promise<Limiter> => {
     const limiter = new GuardedLimiter({
-      url: redis.url,
+      store: accessTo(url),
       clock,
       log: { warn: () => {}, info: () => {} },
       budgetMs: 2000,
@@ -194,7 +196,22 @@ t.test('Redis', async (t) => {
     await limiter.start();
     t.teardown(() => limiter.close());
     return limiter;
-  });
+  };
+
+t.test('Redis', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  conformance(t, storeAt(redis.url));
+});
+
+t.test('Redis Cluster, where a charge may span several nodes', async (t) => {
+  const cluster = await startCluster(t);
+  conformance(t, storeAt(cluster.url));
+});
+
+t.test('Redis behind sentinels', async (t) => {
+  const redis = await startWatchedRedis(t);
+  conformance(t, storeAt(redis.url));
 });
 
 t.test('arithmetic that all stores share', async (t) => {

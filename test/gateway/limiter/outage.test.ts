@@ -8,6 +8,7 @@ import { GuardedLimiter, type GuardedLimiterOptions } from '#gateway/limiter/out
 import type { OnStoreFailure } from '#gateway/policy/policy.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { burst, chargeOf, part, policy, spend, unproven, windowWithRoom } from '#test/support/spend.ts';
+import { accessTo } from '#test/support/store.ts';
 
 interface Guarded {
   readonly limiter: GuardedLimiter;
@@ -17,7 +18,7 @@ interface Guarded {
 async function guarded(t: Test, url: string, more: Partial<GuardedLimiterOptions> = {}): Promise<Guarded> {
   const log: string[] = [];
   const limiter = new GuardedLimiter({
-    url,
+    store: accessTo(url),
     clock: () => performance.timeOrigin + performance.now(),
     log: { warn: (_, message) => log.push(message), info: (_, message) => log.push(message) },
     budgetMs: 50,
@@ -202,7 +203,7 @@ t.test('replicas agree on one salt, and a closed replica is forgotten', async (t
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const first = new GuardedLimiter({
-    url: redis.url,
+    store: accessTo(redis.url),
     clock: () => Date.now(),
     log: { warn: () => {}, info: () => {} },
     budgetMs: 50,
@@ -215,7 +216,7 @@ t.test('replicas agree on one salt, and a closed replica is forgotten', async (t
   const { limiter: second } = await guarded(t, redis.url, { salt: 'salt of the second' });
   t.equal(second.stats().replicas, 1, 'the first one said goodbye');
   const third = new GuardedLimiter({
-    url: redis.url,
+    store: accessTo(redis.url),
     clock: () => Date.now(),
     log: { warn: () => {}, info: () => {} },
     budgetMs: 50,
@@ -321,7 +322,7 @@ t.test('a garbled reply is a failure like any other', async (t) => {
   t.teardown(() => redis.close());
   for (const reply of replies) {
     const relay = await startGarbler(t, redis.port, `${reply}\r\n`);
-    const { limiter } = await guarded(t, relay.url);
+    const { limiter } = await guarded(t, relay.url, { budgetMs: 2000 });
     t.match(await spend(limiter, fresh(100, 'local')), { spent: { shares: null } });
     relay.garble();
     t.match(

@@ -16,6 +16,7 @@ import {
   unproven,
   windowWithRoom,
 } from '#test/support/spend.ts';
+import { accessTo } from '#test/support/store.ts';
 
 const DAY_SECONDS = 86_400;
 const clock = (): number => performance.timeOrigin + performance.now();
@@ -78,7 +79,7 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const store = new GuardedLimiter({
-    url: redis.url,
+    store: accessTo(redis.url),
     clock,
     log: { warn: () => {}, info: () => {} },
     budgetMs: 2000,

@@ -1,17 +1,21 @@
 /** What only the shared store can show: many processes' worth of clients, window edges, few commands. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { LimitListener } from '#gateway/limiter/limiter.ts';
 import { RedisStore } from '#gateway/limiter/redis.ts';
+import { projectRoot } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { burst, chargeOf, part, policy, unproven, windowWithRoom } from '#test/support/spend.ts';
+import { accessTo } from '#test/support/store.ts';
 
 const clock = (): number => performance.timeOrigin + performance.now();
 
 async function connected(t: Test, url: string): Promise<RedisStore> {
-  const limiter = new RedisStore(url, {
+  const limiter = new RedisStore(accessTo(url), {
     clock,
     known: new KnownCounters({ countersMax: 4096, credentialsMax: 1024 }),
     budgetMs: 5000,
@@ -191,4 +195,24 @@ t.test('scripts forgotten by the server are sent again, and every request still 
     admitted.reduce((sum, one) => sum + one, 0),
     30,
   );
+});
+
+t.test('an ACL user with the permissions that docs/operating.md names', async (t) => {
+  const [, permissions = ''] =
+    /^ACL SETUSER floodgate on >PASSWORD (.*)$/m.exec(
+      readFileSync(join(projectRoot, 'docs/operating.md'), 'utf8'),
+    ) ?? [];
+  t.match(permissions, /~fg:\*/);
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  await redis.client.call('ACL', 'SETUSER', 'floodgate', 'on', '>secret', ...permissions.split(' '));
+  const store = await connected(t, redis.url.replace('//', '//floodgate:secret@'));
+  const beat = await store.heartbeat('salt', 5000);
+  t.equal(beat.salt, 'salt');
+  await windowWithRoom(60_000, 3000);
+  const [own, ofAddress] = unproven(policy('acl', 5, 60), 'key', 'address');
+  t.equal(await burst(store, chargeOf(own, ofAddress), 9), 5);
+  store.prove(own.identity);
+  store.withdraw(own.identity);
+  t.strictSame((await redis.client.call('ACL', 'LOG')) as unknown[], [], 'nothing was refused');
 });
