@@ -102,7 +102,7 @@ t.test(
     };
     const [first, second] = [part(p, onNode(1, p)), part(q, onNode(0, q))];
     t.equal(await burst(limiter, chargeOf(first, second), 1), 1);
-    t.equal(await counted(cluster, first.key), 1);
+    await until(async () => (await counted(cluster, first.key)) === 1);
     cluster.nodes[0].freeze();
     const answer = await spend(limiter, chargeOf(first, second));
     t.equal(answer.kind === 'spent' && answer.admitted, true, 'counted here');
