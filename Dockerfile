@@ -12,7 +12,7 @@ ENV NODE_COMPILE_CACHE=/tmp/node-compile-cache
 WORKDIR /app
 # Owned by root and read only for the service: it can write its data folder and nothing else.
 COPY --from=dependencies /app/node_modules ./node_modules
-COPY package.json ./
+COPY package.json start.ts ./
 COPY config/policies.yaml ./policies.yaml
 COPY gateway ./gateway
 COPY api ./api
@@ -22,4 +22,4 @@ VOLUME /app/data
 USER node
 EXPOSE 8080
 # Both services; exec form, so that signals reach the program.
-CMD ["node", "api/standalone.ts"]
+CMD ["node", "start.ts"]

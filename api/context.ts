@@ -12,9 +12,9 @@ import type { Random } from '#api/ids.ts';
 import type { Limiter } from '#api/limits/limiter.ts';
 import type { Mailer } from '#api/mail/mailer.ts';
 import type { Recaptcha } from '#api/recaptcha.ts';
-import type { StateCache } from '#api/resources/environment/cache.ts';
 import type { Storage } from '#api/storage/storage.ts';
 import type { Clock } from '#shared/clock.ts';
+import type { StateCache } from './state-cache.ts';
 
 export interface Context {
   readonly config: Config;

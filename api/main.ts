@@ -1,7 +1,7 @@
 /**
  * The API's process: environment -> config -> app -> listen. Everything that ends it is in this file.
  *
- * Run by `standalone.ts` (with --supervised) it says over IPC when it is ready, leaves the first start's notice to its
+ * Run by `start.ts` (with --supervised) it says over IPC when it is ready, leaves the first start's notice to its
  * parent, and ends when the parent is gone.
  */
 import { randomBytes } from 'node:crypto';
@@ -21,16 +21,16 @@ import { createResolve } from './events/resolve.ts';
 import { createSender } from './events/sender.ts';
 import { createSignal } from './events/signal.ts';
 import { createTargets } from './events/targets.ts';
-import { startUpkeep } from './events/upkeep.ts';
 import { startWorker } from './events/worker.ts';
+import { startReport } from './jobs/limits-report.ts';
+import { startUpkeep } from './jobs/scheduled-jobs.ts';
 import { createLimiter, openCounters } from './limits/limiter.ts';
-import { startReport } from './limits/report.ts';
 import { createMailer } from './mail/mailer.ts';
 import { createSmtpTransport } from './mail/smtp.ts';
 import { createRecaptcha } from './recaptcha.ts';
-import { createStateCache } from './resources/environment/cache.ts';
-import { startSweeping } from './resources/storage/removal.ts';
+import { createStateCache } from './state-cache.ts';
 import { createStorage } from './storage/open.ts';
+import { startSweeping } from './storage/removal.ts';
 import { StorageUnavailable } from './storage/storage.ts';
 
 /** How long requests in flight may take once we were told to stop. */

@@ -4,8 +4,9 @@
  *
  * The only file that knows the service. Without keys nothing is asked for: nobody could have a token then.
  */
-import { isRecord } from '#api/shapes.ts';
+
 import type { Millis } from '#shared/clock.ts';
+import { isRecord } from './schemas.ts';
 
 export const recaptchaVariables = [
   {

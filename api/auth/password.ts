@@ -1,7 +1,7 @@
 /** Passwords and the addresses they belong to: the rules of contract auth.md §2, and argon2id at rest. */
 import { argon2, timingSafeEqual } from 'node:crypto';
+import { inTurns, type Turns } from '#api/concurrency.ts';
 import type { Random } from '#api/ids.ts';
-import { inTurns, type Turns } from './turns.ts';
 
 const PASSWORD_LENGTH_MIN = 8;
 const PASSWORD_LENGTH_MAX = 128;

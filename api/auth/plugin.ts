@@ -9,7 +9,7 @@ import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { Context } from '#api/context.ts';
 import { forbidden, notAuthenticated, unauthorized } from '#api/errors.ts';
-import { type Family, familyOf } from '#api/families.ts';
+import { type Family, familyOf } from '#api/surfaces/surface.ts';
 import { authenticateApiKey, presentedKey } from './api-key.ts';
 import { sessionCookie } from './cookies.ts';
 import { may, type Principal, type Right, rightOf, type SessionPrincipal } from './principal.ts';

@@ -1,12 +1,12 @@
 /** What the schemas of routes do not say: words, refusals, examples, names. Completes what @fastify/swagger built. */
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
+import { namedShapes } from './components.ts';
+import { type Refusal, refusalsOf } from './error-responses.ts';
 import { exampleOf } from './examples.ts';
-import { rawOperations } from './raw.ts';
-import { type Refusal, refusalsOf } from './refusals.ts';
+import { createNamer, type Namer } from './named-schemas.ts';
+import { wordsOf } from './operation-names.ts';
+import { rawOperations } from './raw-responses.ts';
 import { REST, securitySchemes } from './route.ts';
-import { createNamer, type Namer } from './schema-text.ts';
-import { namedShapes } from './shapes.ts';
-import { wordsOf } from './words.ts';
 
 /** Bodies that a route reads by hand, by operation. */
 const bodyNames: Readonly<Record<string, string>> = {

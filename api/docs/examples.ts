@@ -3,7 +3,7 @@
  * holds each to the schema that it is shown with.
  */
 import { readFileSync } from 'node:fs';
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 
 export interface Example {
   readonly request?: unknown;

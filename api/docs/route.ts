@@ -1,6 +1,6 @@
 /** What a route's own options tell the description: whether it is shown, and which credentials it takes. */
 import type { FastifySchema, RouteOptions } from 'fastify';
-import { familyOf } from '#api/families.ts';
+import { familyOf } from '#api/surfaces/surface.ts';
 
 export const securitySchemes = {
   apiKey: {

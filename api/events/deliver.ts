@@ -1,7 +1,8 @@
 /** One attempt at one delivery: sign what is to be said now, send it, and tell how it went. */
+
+import { bodyOf } from '#api/jobs/payload.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Leased } from './lease.ts';
-import { bodyOf } from './payload.ts';
 import type { Outcome, Sender } from './sender.ts';
 import { signedHeaders } from './signature.ts';
 

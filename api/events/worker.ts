@@ -12,12 +12,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { newId } from '#api/ids.ts';
+import { fanOut } from '#api/jobs/fan-out.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
+import { places } from './concurrency.ts';
 import { attemptDelivery } from './deliver.ts';
-import { fanOut } from './fan-out.ts';
 import { findHeads, type Head, type Leased, leaseDeliveries } from './lease.ts';
-import { places } from './places.ts';
 import { settleDelivery } from './settle.ts';
 
 const POLL: Millis = 1_000;

@@ -3,7 +3,7 @@
  * does not limit them a second time (SPEC.md §8). A test holds the lists to the edge table.
  */
 import type { Principal } from '#api/auth/principal.ts';
-import type { Family } from '#api/families.ts';
+import type { Family } from '#api/surfaces/surface.ts';
 import type { LimitName } from './table.ts';
 
 /** Client routes of the edge table, as our router writes them. Whatever is missing here falls under `api.client`. */

@@ -8,7 +8,7 @@ import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { Context } from '#api/context.ts';
 import { tooManyRequests } from '#api/errors.ts';
-import { familyOf } from '#api/families.ts';
+import { familyOf } from '#api/surfaces/surface.ts';
 import { clientAddress } from '#shared/client-address.ts';
 import { defaultLimit } from './coverage.ts';
 import { type LimitName, limitTable } from './table.ts';

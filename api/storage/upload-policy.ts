@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import type { Signer } from '#api/auth/signer.ts';
-import { checker } from '#api/validation.ts';
+import { checker } from '#api/http/validation.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Admission, NewObject } from './storage.ts';
 

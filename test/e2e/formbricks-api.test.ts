@@ -1,7 +1,7 @@
 /** The published wrapper `@formbricks/api`, unchanged, against the product as it runs. */
 import { FormbricksAPI } from '@formbricks/api';
 import t from 'tap';
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 import { surveyBody } from '#test/support/api-app.ts';
 import { windowWithRoom } from '#test/support/spend.ts';
 import { startStack } from '#test/support/stack.ts';

@@ -3,7 +3,7 @@
  * within, now and then, stands something that does not belong there. Such values get further than random ones.
  */
 import fc from 'fast-check';
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

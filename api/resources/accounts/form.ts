@@ -1,8 +1,8 @@
 /** What pages and programs send to `/api/auth`: a form, or JSON (contract auth.md §1). */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { badRequest } from '#api/errors.ts';
-import { parseJsonBody } from '#api/json-body.ts';
-import { isRecord } from '#api/shapes.ts';
+import { parseJsonBody } from '#api/http/request-body.ts';
+import { isRecord } from '#api/schemas.ts';
 
 const FORM_BYTES_MAX = 16_384;
 

@@ -5,8 +5,8 @@
 import type { FailureReason } from '#api/audit/audit.ts';
 import { isTooLong, normalizeEmail } from '#api/auth/password.ts';
 import type { Context } from '#api/context.ts';
+import { ensureHome } from '#api/resources/organizations/create.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { ensureHome } from './home.ts';
 import { findToken, findUserByEmail, type User, updateUser } from './store.ts';
 
 export type LoginResult =

@@ -1,7 +1,7 @@
 /** Reads what a caller wrote into an action class: what its type needs must be there, and nothing else is kept. Pure. */
 import { type Details, invalidFields } from '#api/errors.ts';
-import { reshape } from '#api/shapes.ts';
-import { checker } from '#api/validation.ts';
+import { checker } from '#api/http/validation.ts';
+import { reshape } from '#api/schemas.ts';
 import { type ActionClassBody, type NoCodeConfig, type NoCodeType, noCodeShapes } from './schema.ts';
 
 export interface ActionClassContent {

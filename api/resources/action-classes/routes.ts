@@ -9,10 +9,10 @@ import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type ApiError, badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { workspaceRow } from '#api/workspace-row.ts';
 import { readActionClass } from './content.ts';
 import { ActionClassBody, ActionClassReply } from './schema.ts';
 import {

@@ -1,6 +1,6 @@
 /** What an action class is made of (contract management-api.md §4). */
 import { type Static, type TSchema, Type } from 'typebox';
-import { MapOf, Nullable, OneOf } from '#api/shapes.ts';
+import { MapOf, Nullable, OneOf } from '#api/schemas.ts';
 
 const TEXT_LENGTH_MAX = 2_048;
 const URL_FILTERS_MAX = 100;

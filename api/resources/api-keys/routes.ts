@@ -10,7 +10,7 @@ import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, invalidFields, notFound, unauthorized } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
-import { Id, OneOf } from '#api/shapes.ts';
+import { Id, OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { type ApiKey, deleteApiKey, findApiKey, insertApiKey, listApiKeys } from './store.ts';
 

@@ -4,10 +4,10 @@ import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
-import { ListQuery, pageOf } from '#api/list-page.ts';
+import { ListQuery, pageOf } from '#api/http/pagination.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { Nullable } from '#api/shapes.ts';
-import { workspaceRow } from '#api/workspace-row.ts';
+import { Nullable } from '#api/schemas.ts';
 import { deleteContact, findContactById, listContacts } from './store.ts';
 
 /** A contact is some 200 bytes of JSON, so the largest reply has about one megabyte. */

@@ -2,14 +2,10 @@
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
-import { titleOf } from '#api/resources/contact-attribute-keys/rules.ts';
-import {
-  type AttributeKey,
-  insertAttributeKeys,
-  listAttributeKeys,
-} from '#api/resources/contact-attribute-keys/store.ts';
-import { findTakenValues, upsertContactAttributes } from '#api/resources/contact-attributes/store.ts';
-import { type GivenAttributes, planAttributes } from './attributes.ts';
+import { titleOf } from './attribute-key-rules.ts';
+import { type AttributeKey, insertAttributeKeys, listAttributeKeys } from './attribute-key-store.ts';
+import { findTakenValues, upsertContactAttributes } from './attribute-store.ts';
+import { type GivenAttributes, planAttributes } from './given-attributes.ts';
 import { type Attributes, attributesOf, type Contact, touchContact } from './store.ts';
 
 export interface SetAttributes {

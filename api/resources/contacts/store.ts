@@ -1,8 +1,8 @@
 /** Contacts and their attributes: whom surveys are shown to and responses come from. */
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 import { isId, newId, type Random } from '#api/ids.ts';
-import type { ListPage } from '#api/list-page.ts';
 
 export interface Contact {
   readonly id: string;

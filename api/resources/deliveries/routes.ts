@@ -8,11 +8,11 @@ import type { Context } from '#api/context.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { attempt } from '#api/events/deliver.ts';
 import { makeDueAgain } from '#api/events/redeliver.ts';
+import { ListQuery, pageOf } from '#api/http/pagination.ts';
 import { isId, newId } from '#api/ids.ts';
-import { ListQuery, pageOf } from '#api/list-page.ts';
-import { OneOf } from '#api/shapes.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
+import { OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { workspaceRow } from '#api/workspace-row.ts';
 import { DeliveryReply, TestReply } from './schema.ts';
 import { findDelivery, findWebhookTarget, listDeliveries } from './store.ts';
 

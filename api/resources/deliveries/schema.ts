@@ -1,6 +1,6 @@
 /** A delivery as the management API shows it, with its attempts. Ours: the contract has no such route. */
 import { type Static, Type } from 'typebox';
-import { Nullable } from '#api/shapes.ts';
+import { Nullable } from '#api/schemas.ts';
 
 const Attempt = Type.Object({
   /** Counts from 1; the newest twenty are kept. */

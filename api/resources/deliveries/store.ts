@@ -1,7 +1,7 @@
 /** Deliveries, read for people. What writes them is events/. */
 import type { Kysely } from 'kysely';
 import type { Database, DeliveryTable } from '#api/db/schema.ts';
-import type { ListPage } from '#api/list-page.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 import type { DeliveryReply } from './schema.ts';
 
 export interface WebhookTarget {

@@ -11,7 +11,7 @@ import { findContact, findOrCreateContact } from '#api/resources/contacts/store.
 import { findResponse, findResponseIdOfDisplay, setResponseDisplay } from '#api/resources/responses/store.ts';
 import { findSurvey } from '#api/resources/surveys/store.ts';
 import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { Id, Nullable } from '#api/shapes.ts';
+import { Id, Nullable } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { type Display, findDisplay, insertDisplay, setDisplayContact } from './store.ts';
 

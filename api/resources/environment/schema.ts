@@ -1,6 +1,6 @@
 /** The shape of the workspace state, in both of its forms (contract client-api.md §2.1). */
 import { Type } from 'typebox';
-import { Nullable, OneOf } from '#api/shapes.ts';
+import { Nullable, OneOf } from '#api/schemas.ts';
 
 const ActionClass = Type.Object({
   id: Type.String(),

@@ -13,7 +13,7 @@ import { questionShapes } from '#api/resources/surveys/question-types.ts';
 import { SurveyContent } from '#api/resources/surveys/schema.ts';
 import type { Survey } from '#api/resources/surveys/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';
-import { isRecord, plainText, reshape } from '#api/shapes.ts';
+import { isRecord, plainText, reshape } from '#api/schemas.ts';
 
 export interface StateParts {
   readonly workspace: Workspace;

@@ -10,11 +10,11 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { conflict, forbidden } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { insertLanguage, type Language, withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { Nullable } from '#api/shapes.ts';
+import { Nullable } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { workspaceRow } from '#api/workspace-row.ts';
 import { countLanguages, deleteLanguage, findLanguage, isLanguageUsed, listLanguagesOf } from './store.ts';
 
 /** Of one workspace; there are some 180 codes of two letters. */

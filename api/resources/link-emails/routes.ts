@@ -8,7 +8,7 @@ import { normalizeEmail } from '#api/auth/password.ts';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
-import { verifiedEmailToken } from '#api/resources/responses/gates.ts';
+import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { newSingleUseLink } from '#api/resources/surveys/single-use.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 

@@ -1,7 +1,7 @@
 /** Answers out of a body in which a language and times may hide (contract README §3 #12). Pure. */
 import { invalidFields } from '#api/errors.ts';
-import { MapOf } from '#api/shapes.ts';
-import { checker } from '#api/validation.ts';
+import { checker } from '#api/http/validation.ts';
+import { MapOf } from '#api/schemas.ts';
 import { liftFromData, type Times } from './merge.ts';
 import { Answer, type Answers } from './schema.ts';
 

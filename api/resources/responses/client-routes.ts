@@ -11,9 +11,9 @@ import { toTimestamp } from '#api/timestamps.ts';
 import { clientAddress, UNTRUSTED } from '#shared/client-address.ts';
 import { fieldIdsOf, fileRefusal, otherLengthRefusal, ruleRefusal } from './answers.ts';
 import { answersIn } from './body.ts';
-import { emailRefusal, pinRefusal, recaptchaRefusal, singleUseRefusal } from './gates.ts';
 import { ClientResponseReply, NewClientResponse, ResponseChange, type ResponseMeta } from './schema.ts';
 import { findResponse } from './store.ts';
+import { emailRefusal, pinRefusal, recaptchaRefusal, singleUseRefusal } from './submission-checks.ts';
 import { readUserAgent } from './user-agent.ts';
 import { changeResponse, createResponse } from './write.ts';
 

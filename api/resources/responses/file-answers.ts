@@ -1,6 +1,6 @@
 /** Answers that are files: addresses of our own storage (contract storage.md §4). Pure. */
 import type { Survey } from '#api/resources/surveys/store.ts';
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 import type { Answer } from './schema.ts';
 
 /** What renderers send for a file question that was passed over. */

@@ -1,5 +1,5 @@
 /** How times, and languages and times hidden in answers, are read. Pure. */
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 
 export type Times = Readonly<Record<string, number>>;
 

@@ -2,7 +2,7 @@
 import { createContext, Script } from 'node:vm';
 import type { Element } from '#api/resources/surveys/question-types.ts';
 import { compilePattern, type Rule } from '#api/resources/surveys/validation-rules.ts';
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 import type { Answer } from './schema.ts';
 
 /** Whoever writes a survey writes its patterns; a careless one must not stop the service for everyone. */

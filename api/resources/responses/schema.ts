@@ -1,6 +1,6 @@
 /** The shapes of responses on their way in and out (contract client-api.md §6 and §7, management-api.md §5). */
 import { type Static, Type } from 'typebox';
-import { Id, MapOf, Nullable } from '#api/shapes.ts';
+import { Id, MapOf, Nullable } from '#api/schemas.ts';
 
 /** What may answer a question (contract README §3 #46). */
 export const Answer = Type.Union([

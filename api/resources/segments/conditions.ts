@@ -2,8 +2,8 @@
  * One filter of a segment as a condition that can be asked (contract management-api.md §3.11): what it is about (its
  * root), the operator and the value are checked once, and what is left is a function of the facts. Pure.
  */
-import { isRecord } from '#api/shapes.ts';
-import type { AnsweredSurvey, Facts, SeenSurvey } from './facts.ts';
+import { isRecord } from '#api/schemas.ts';
+import type { AnsweredSurvey, Facts, SeenSurvey } from './contact-profile.ts';
 import { attributeOperators, readSpan, type Test, textOperators, type Unfit } from './operators.ts';
 import { before } from './time.ts';
 

@@ -6,7 +6,7 @@
  * circle. That is the safe side, because a survey is shown to the members of its segment.
  */
 import type { Compiled, Refused } from './conditions.ts';
-import type { Facts } from './facts.ts';
+import type { Facts } from './contact-profile.ts';
 import { compileFilters } from './filters.ts';
 
 export interface EvaluatedSegment {

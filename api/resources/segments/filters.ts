@@ -4,7 +4,7 @@
  * Filters are compiled from what is stored, which others may have written, so everything is checked, and all of it is
  * bounded: depth, number, and how many mistakes are told.
  */
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 import { type Compiled, type Condition, compileFilter, type Refused } from './conditions.ts';
 
 const DEPTH_MAX = 10;

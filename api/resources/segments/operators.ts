@@ -5,7 +5,7 @@
  * blank, equals nothing and is compared with nothing; `notEquals` and `doesNotContain` are the opposites of `equals` and
  * `contains`, so they hold for it. Texts are compared as they are, capitals and all.
  */
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 import type { Millis } from '#shared/clock.ts';
 import { before, dayOf, type Period, readPeriod, readTime, type Span, spanUnits } from './time.ts';
 

@@ -11,14 +11,14 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, conflict, forbidden, invalidFields, notFound } from '#api/errors.ts';
+import { ListQuery, pageOf } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
-import { ListQuery, pageOf } from '#api/list-page.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { workspaceRow } from '#api/workspace-row.ts';
-import { leadsBack, referencesOf } from './circle.ts';
 import { compileFilters } from './filters.ts';
+import { leadsBack, referencesOf } from './reference-cycles.ts';
 import { NewSegment, SegmentChange, SegmentReply } from './schema.ts';
 import {
   countSharedSegments,

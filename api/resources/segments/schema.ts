@@ -1,6 +1,6 @@
 /** What a segment is made of (contract management-api.md §3.11). */
 import { Type } from 'typebox';
-import { Nullable } from '#api/shapes.ts';
+import { Nullable } from '#api/schemas.ts';
 
 const described = {
   description: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),

@@ -1,7 +1,7 @@
 /** Segments: groups of contacts that surveys are shown to. Every app survey has one, if only a private one for all. */
 import type { Kysely, Selectable } from 'kysely';
 import type { Database, SegmentTable, Timestamp } from '#api/db/schema.ts';
-import type { ListPage } from '#api/list-page.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 
 export interface Segment {
   readonly id: string;

@@ -15,13 +15,13 @@ import type { Context } from '#api/context.ts';
 import { badRequest, methodNotAllowed, notAuthenticated, notFound, unauthorized } from '#api/errors.ts';
 import { addressOf } from '#api/limits/plugin.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
+import { deleteFile } from '#api/storage/files.ts';
 import { type Access, extensionOf, isAccess, keyOf, nameProblem, placeOf } from '#api/storage/key.ts';
 import type { OpenObject } from '#api/storage/storage.ts';
 import { nameForPeople } from './file-name.ts';
 import { presentationOf } from './file-types.ts';
 import { answering } from './grant.ts';
 import { httpDate, select } from './ranges.ts';
-import { deleteFile } from './store.ts';
 
 const PATH = '/storage/:workspaceId/:accessType/*';
 /** As the router hands them over, each percent-decoded once. */

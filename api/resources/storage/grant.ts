@@ -4,13 +4,13 @@ import type { Context } from '#api/context.ts';
 import { ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { newUuid } from '#api/ids.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
-import { Id, MapOf, Nullable, OneOf } from '#api/shapes.ts';
+import { Id, MapOf, Nullable, OneOf } from '#api/schemas.ts';
+import { insertFile } from '#api/storage/files.ts';
 import { type FilePlace, keyOf, pathOf } from '#api/storage/key.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { cleanName, type SafeName, sentExtension, uniqueName } from './file-name.ts';
 import { type Extension, extensions, isTypeOf, knownExtension, mimeTypeOf } from './file-types.ts';
-import { insertFile } from './store.ts';
 
 const MEBIBYTE = 1_048_576;
 export const PUBLIC_BYTES_MAX = 5 * MEBIBYTE;

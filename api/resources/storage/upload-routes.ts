@@ -7,13 +7,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { newUuid } from '#api/ids.ts';
+import { markStored } from '#api/storage/files.ts';
 import { StorageUnavailable, UploadAborted, type UploadReceiver } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import { PRIVATE_BYTES_MAX } from './grant.ts';
-import { markStored } from './store.ts';
+import { createUploadSlots, type UploadSlots } from './upload-concurrency.ts';
 import { BadForm, readUpload } from './upload-form.ts';
-import { createUploadSlots, type UploadSlots } from './upload-slots.ts';
 
 /** Uploads at the same time; each holds a file open and a piece of it in memory. */
 const SLOTS = { all: 64, perKey: 2 } as const;

@@ -2,7 +2,7 @@
  * Questions and blocks are two views of one survey (contract management-api.md §3.2). Stored are blocks. A question
  * becomes a block of its own, which takes over the labels of its buttons and its logic; on the way back they return.
  */
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 
 /** What a question has of its own and its block keeps for it. */
 const blockFields = ['buttonLabel', 'backButtonLabel', 'logic', 'logicFallback'] as const;

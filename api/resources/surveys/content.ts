@@ -3,9 +3,9 @@
  * what is missing, and then everything is checked. A partial update is laid over what is stored and checked as a whole.
  */
 import { badRequest, type Details, invalidFields } from '#api/errors.ts';
-import { isRecord, localize, reshape } from '#api/shapes.ts';
+import { checker } from '#api/http/validation.ts';
+import { isRecord, localize, reshape } from '#api/schemas.ts';
 import { readTimestamp } from '#api/timestamps.ts';
-import { checker } from '#api/validation.ts';
 import { toBlocks } from './blocks.ts';
 import { crossIssues } from './cross-checks.ts';
 import { isQuestionType, questionDefaults, questionShapes } from './question-types.ts';

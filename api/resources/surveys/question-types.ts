@@ -3,7 +3,7 @@
  * are dropped; texts may be written as plain strings (see `reshape`).
  */
 import { type Static, type TObject, Type } from 'typebox';
-import { Localized, OneOf } from '#api/shapes.ts';
+import { Localized, OneOf } from '#api/schemas.ts';
 import { ValidationRules } from './validation-rules.ts';
 
 /** Question, element and hidden-field ids. */

@@ -5,7 +5,7 @@ import { invalidFields } from '#api/errors.ts';
 import { type ActionClass, listActionClasses } from '#api/resources/action-classes/store.ts';
 import { findSegment } from '#api/resources/segments/store.ts';
 import { type Language, listLanguages } from '#api/resources/workspaces/store.ts';
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 
 export interface SurveyLanguage {
   readonly language: Language;

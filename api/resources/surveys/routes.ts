@@ -9,8 +9,8 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
+import { requestSlot } from '#api/http/request-value.ts';
 import { newId } from '#api/ids.ts';
-import { requestSlot } from '#api/request-slot.ts';
 import {
   deletePrivateSegment,
   findPrivateSegment,
@@ -18,9 +18,9 @@ import {
   insertSegment,
   type Segment,
 } from '#api/resources/segments/store.ts';
-import { removeFilesOf } from '#api/resources/storage/removal.ts';
 import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
+import { removeFilesOf } from '#api/storage/removal.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { readContent } from './content.ts';
 import { resolveLanguages, resolveSegmentId, resolveTriggers } from './references.ts';

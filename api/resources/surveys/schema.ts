@@ -1,6 +1,6 @@
 /** The shape of a survey: what is stored, and what the management API returns (contract management-api.md §3). */
 import { type Static, Type } from 'typebox';
-import { Localized, MapOf, Nullable, OneOf } from '#api/shapes.ts';
+import { Localized, MapOf, Nullable, OneOf } from '#api/schemas.ts';
 import { type Element, FieldId } from './question-types.ts';
 
 const Color = Type.String({ pattern: '^#([0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$' });

@@ -1,7 +1,7 @@
 /** The rules a question may set for its answers, as they are written (contract management-api.md §3.4, last paragraph). */
 import { type Static, type TSchema, Type } from 'typebox';
-import { MapOf, OneOf } from '#api/shapes.ts';
-import { type Checker, checker } from '#api/validation.ts';
+import { type Checker, checker } from '#api/http/validation.ts';
+import { MapOf, OneOf } from '#api/schemas.ts';
 
 const none = Type.Object({});
 const min = Type.Object({ min: Type.Number() });

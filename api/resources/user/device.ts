@@ -1,6 +1,6 @@
 /** What a contact holds in hand, as segment filters know it: a phone, or a desktop for everything else. Pure. */
 import { readUserAgent } from '#api/resources/responses/user-agent.ts';
-import type { Device } from '#api/resources/segments/facts.ts';
+import type { Device } from '#api/resources/segments/contact-profile.ts';
 
 /** Mobile SDKs are no browsers: what they send names the HTTP library of their system. */
 const mobileLibraries = /\b(okhttp|Dalvik|CFNetwork|Darwin|Expo|ReactNative)\b/i;

@@ -1,7 +1,7 @@
 /** Finds the contact with a user id, makes it when there is none, and stores what is said about it, in one transaction. */
 import type { Context } from '#api/context.ts';
 import { badRequest } from '#api/errors.ts';
-import { type GivenAttributes, isEmail } from '#api/resources/contacts/attributes.ts';
+import { type GivenAttributes, isEmail } from '#api/resources/contacts/given-attributes.ts';
 import { setAttributes } from '#api/resources/contacts/set-attributes.ts';
 import {
   type Attributes,

@@ -6,7 +6,7 @@ import type { Context } from '#api/context.ts';
 import { badRequest } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
 import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import { deviceOf } from './device.ts';

@@ -1,6 +1,6 @@
 /** What clients send and get about their user (contract client-api.md §8 and §9). */
 import { type Static, Type } from 'typebox';
-import { MapOf, Nullable } from '#api/shapes.ts';
+import { MapOf, Nullable } from '#api/schemas.ts';
 
 export const USER_ID_LENGTH_MAX = 255;
 

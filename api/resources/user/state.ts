@@ -5,8 +5,8 @@
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
+import type { Device } from '#api/resources/segments/contact-profile.ts';
 import { segmentsOf } from '#api/resources/segments/evaluate.ts';
-import type { Device } from '#api/resources/segments/facts.ts';
 import type { Millis } from '#shared/clock.ts';
 import { listDisplaysOfContact, listResponsesOfContact, listSegmentFilters } from './store.ts';
 

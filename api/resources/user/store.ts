@@ -1,8 +1,8 @@
 /** What a contact has seen and answered, and the segments of its workspace. Reads only. */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
+import type { AnsweredSurvey, SeenSurvey } from '#api/resources/segments/contact-profile.ts';
 import type { EvaluatedSegment } from '#api/resources/segments/evaluate.ts';
-import type { AnsweredSurvey, SeenSurvey } from '#api/resources/segments/facts.ts';
 
 /** The newest first, ties by id. */
 export function listDisplaysOfContact(

@@ -8,10 +8,10 @@ import type { Context } from '#api/context.ts';
 import { badRequest, forbidden, invalidFields, notFound } from '#api/errors.ts';
 import { assertTarget } from '#api/events/targets.ts';
 import { newId } from '#api/ids.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { findWorkspace, type Workspace, withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { workspaceRow } from '#api/workspace-row.ts';
 import { NewWebhook, NewWebhookReply, WebhookReply } from './schema.ts';
 import {
   countWebhooks,

@@ -1,6 +1,6 @@
 /** What a webhook is made of (contract management-api.md §7). */
 import { Type } from 'typebox';
-import { Id, Nullable, OneOf } from '#api/shapes.ts';
+import { Id, Nullable, OneOf } from '#api/schemas.ts';
 
 export const triggers = ['responseCreated', 'responseUpdated', 'responseFinished'] as const;
 export const sources = ['user', 'zapier', 'make', 'n8n', 'activepieces'] as const;

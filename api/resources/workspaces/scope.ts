@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
-import { requestSlot } from '#api/request-slot.ts';
-import { isRecord } from '#api/shapes.ts';
+import { requestSlot } from '#api/http/request-value.ts';
+import { isRecord } from '#api/schemas.ts';
 import { findWorkspace, type Workspace } from './store.ts';
 
 const slot = requestSlot<Workspace>('workspace');

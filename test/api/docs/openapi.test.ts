@@ -6,7 +6,7 @@ import t from 'tap';
 import { Compile } from 'typebox/compile';
 import { parse } from 'yaml';
 import { exampleOf } from '#api/docs/examples.ts';
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { walk } from './scenario.ts';
 

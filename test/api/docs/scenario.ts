@@ -1,6 +1,6 @@
 /** A walk over the API that leaves one request and its reply per operation: the examples of the description. */
 import type { Example } from '#api/docs/examples.ts';
-import { isRecord } from '#api/shapes.ts';
+import { isRecord } from '#api/schemas.ts';
 import { type TestApi, workspaceId } from '#test/support/api-app.ts';
 
 export type Examples = Record<string, Example>;

@@ -1,7 +1,7 @@
 /** Whose turn it is, and that finding out reads indexes, whatever the backlog. */
 import t from 'tap';
+import { places } from '#api/events/concurrency.ts';
 import { findHeads, headsQuery, leaseDeliveries, leaseQuery } from '#api/events/lease.ts';
-import { places } from '#api/events/places.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf } from '#test/support/query-plan.ts';
 

@@ -1,6 +1,6 @@
 /** An event and its change are one: both are there or neither. */
 import t from 'tap';
-import { fanOut } from '#api/events/fan-out.ts';
+import { fanOut } from '#api/jobs/fan-out.ts';
 import { createResponse } from '#api/resources/responses/write.ts';
 import { findSurvey } from '#api/resources/surveys/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
-import { pinAuthToken, verifiedEmailToken } from '#api/resources/responses/gates.ts';
+import { pinAuthToken, verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
 const api = await startApi();

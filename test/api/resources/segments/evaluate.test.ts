@@ -1,6 +1,6 @@
 import t from 'tap';
+import type { Facts } from '#api/resources/segments/contact-profile.ts';
 import { segmentsOf } from '#api/resources/segments/evaluate.ts';
-import type { Facts } from '#api/resources/segments/facts.ts';
 
 const facts: Facts = {
   now: 0,

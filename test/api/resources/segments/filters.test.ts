@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { Facts } from '#api/resources/segments/facts.ts';
+import type { Facts } from '#api/resources/segments/contact-profile.ts';
 import { compileFilters } from '#api/resources/segments/filters.ts';
 
 const RUNS = 300;

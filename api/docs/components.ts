@@ -1,0 +1,147 @@
+/**
+ * Shapes that the description shows under a name. Some routes serialise parts of a reply as they are, or read a body by
+ * hand; here stands what is in there, made of the schemas that check it when it is written.
+ */
+import { type TSchema, Type } from 'typebox';
+import { ActionClassBody, ActionClassReply } from '#api/resources/action-classes/schema.ts';
+import { PersonReply } from '#api/resources/contacts/people-schema.ts';
+import { State } from '#api/resources/environment/schema.ts';
+import {
+  Answer,
+  NewClientResponse,
+  NewManagementResponse,
+  ResponseChange,
+  ResponseReply,
+  ResponseReplyWithNotes,
+} from '#api/resources/responses/schema.ts';
+import { questionShapes } from '#api/resources/surveys/question-types.ts';
+import { SurveyContent, SurveyReply } from '#api/resources/surveys/schema.ts';
+import { NewWebhook, NewWebhookReply, WebhookReply } from '#api/resources/webhooks/schema.ts';
+import { Localized, MapOf, Nullable } from '#api/schemas.ts';
+import { envelopeSchemas } from './error-responses.ts';
+
+export interface NamedShape {
+  readonly name: string;
+  /** What routes have in their options; null where a route reads by hand. */
+  readonly used: TSchema | null;
+  readonly shown: TSchema;
+}
+
+const { overwrites, ...content } = SurveyContent.properties;
+
+const Question = Type.Union(Object.values(questionShapes), {
+  description: 'Which fields there are besides the common ones depends on `type`.',
+});
+
+const Segment = Type.Object({
+  id: Type.String(),
+  title: Type.String(),
+  description: Nullable(Type.String()),
+  isPrivate: Type.Boolean(),
+  filters: Type.Array(Type.Unknown()),
+  workspaceId: Type.String(),
+  environmentId: Type.String(),
+  surveys: Type.Array(Type.String()),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
+
+const SurveyLanguage = Type.Object({
+  language: Type.String(),
+  default: Type.Boolean(),
+  enabled: Type.Boolean(),
+});
+
+const Survey = Type.Object({
+  ...SurveyReply.properties,
+  ...content,
+  archivedAt: Nullable(Type.String()),
+  questions: Type.Array(Question),
+  languages: Type.Array(SurveyLanguage),
+  triggers: Type.Array(Type.Object({ actionClass: ActionClassReply })),
+  segment: Nullable(Segment),
+  workspaceOverwrites: overwrites,
+  projectOverwrites: overwrites,
+  productOverwrites: overwrites,
+});
+
+const NewQuestion = Type.Object(
+  { id: Type.String(), type: Type.String(), headline: Localized },
+  { description: 'With the fields of its type, see Question. A localized text may be a plain string.' },
+);
+
+const surveyFields = Type.Partial(
+  Type.Object({
+    ...content,
+    welcomeCard: Type.Partial(content.welcomeCard),
+    questions: Type.Array(NewQuestion),
+    languages: Type.Array(SurveyLanguage),
+    triggers: Type.Array(Type.Object({ actionClass: Type.Unknown() })),
+    segmentId: Nullable(Type.String()),
+    workspaceOverwrites: overwrites,
+    projectOverwrites: overwrites,
+    productOverwrites: overwrites,
+  }),
+).properties;
+
+export const NewSurvey = Type.Object(
+  {
+    ...surveyFields,
+    workspaceId: Type.Optional(Type.String()),
+    environmentId: Type.Optional(Type.String()),
+    name: content.name,
+  },
+  { description: 'Either of the two scope ids, and either `questions` or `blocks`.' },
+);
+
+export const SurveyChange = Type.Object(surveyFields, {
+  description: 'What is absent stays; `questions` replace `blocks`.',
+});
+
+const ResponseMeta = Type.Object({
+  source: Type.Optional(Type.String()),
+  url: Type.Optional(Type.String()),
+  action: Type.Optional(Type.String()),
+  userAgent: Type.Optional(MapOf(Type.String())),
+  country: Type.Optional(Type.String()),
+  ipAddress: Type.Optional(Type.String()),
+});
+
+const responseParts = {
+  data: MapOf(Answer),
+  variables: MapOf(Type.Union([Type.String(), Type.Number()])),
+  ttc: MapOf(Type.Number()),
+  meta: ResponseMeta,
+  person: Nullable(PersonReply),
+  personAttributes: Nullable(MapOf(Type.String())),
+  contact: Nullable(Type.Object({ id: Type.String(), userId: Type.Optional(Type.String()) })),
+  contactAttributes: Nullable(MapOf(Type.String())),
+};
+
+export const namedShapes: readonly NamedShape[] = [
+  { name: 'Survey', used: SurveyReply, shown: Survey },
+  { name: 'NewSurvey', used: null, shown: NewSurvey },
+  { name: 'SurveyChange', used: null, shown: SurveyChange },
+  { name: 'Question', used: null, shown: Question },
+  { name: 'LocalizedText', used: Localized, shown: Localized },
+  {
+    name: 'Response',
+    used: ResponseReplyWithNotes,
+    shown: Type.Object({ ...ResponseReplyWithNotes.properties, ...responseParts }),
+  },
+  {
+    name: 'ResponseWithoutNotes',
+    used: ResponseReply,
+    shown: Type.Object({ ...ResponseReply.properties, ...responseParts }),
+  },
+  { name: 'NewClientResponse', used: NewClientResponse, shown: NewClientResponse },
+  { name: 'NewResponse', used: NewManagementResponse, shown: NewManagementResponse },
+  { name: 'ResponseChange', used: ResponseChange, shown: ResponseChange },
+  { name: 'WorkspaceState', used: State, shown: State },
+  { name: 'ActionClass', used: ActionClassReply, shown: ActionClassReply },
+  { name: 'ActionClassBody', used: ActionClassBody, shown: ActionClassBody },
+  { name: 'Webhook', used: WebhookReply, shown: WebhookReply },
+  { name: 'WebhookWithSecret', used: NewWebhookReply, shown: NewWebhookReply },
+  { name: 'NewWebhook', used: NewWebhook, shown: NewWebhook },
+  ...Object.entries(envelopeSchemas).map(([name, shown]) => ({ name, used: shown, shown })),
+];

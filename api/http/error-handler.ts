@@ -1,0 +1,87 @@
+/** The one error handler: whatever went wrong, the caller gets the envelope of the path's family, and no internals. */
+import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError, badRequest, internalError, payloadTooLarge, TooManyRequests } from '#api/errors.ts';
+import { familyOf } from '#api/surfaces/surface.ts';
+import { toErrorReply } from './envelopes.ts';
+import { setReplyHeaders } from './reply-headers.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The text for a body that is not JSON, where the contract gives this route its own. */
+    readonly malformedJsonMessage?: string;
+  }
+}
+
+export function replyWithError(cause: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const error = asApiError(cause);
+  if (error.code === 'internal_server_error') {
+    request.log.error({ err: error.cause, requestId: request.id }, 'a request failed');
+  }
+  const family = familyOf(request.routeOptions.url ?? request.url);
+  const { status, contentType, body } = toErrorReply(error, {
+    envelope: family.envelope,
+    requestId: request.id,
+    path: request.url.split('?', 1)[0] ?? '',
+    malformedJsonMessage: request.routeOptions.config?.malformedJsonMessage,
+    showsParserText: family.isCrossOrigin,
+    part: partOf(cause),
+  });
+  // An error may come before any hook ran, and after a route allowed its reply to be cached.
+  setReplyHeaders(request, reply);
+  const allowed = error.details.allowed_methods;
+  if (Array.isArray(allowed)) reply.header('allow', allowed.join(', '));
+  if (error instanceof TooManyRequests) reply.header('retry-after', error.retryAfterSeconds);
+  // The body is text already: the route's response schema describes successes.
+  return reply
+    .code(status)
+    .header('content-type', contentType)
+    .serializer(identity)
+    .send(JSON.stringify(body));
+}
+
+/** Fastify notes on a validation error which part of the request it is about: body, querystring or params. */
+function partOf(cause: unknown): string | undefined {
+  const part: unknown = cause instanceof Error ? Reflect.get(cause, 'validationContext') : undefined;
+  return typeof part === 'string' ? part : undefined;
+}
+
+function identity(payload: unknown): string {
+  return String(payload);
+}
+
+/** Fastify's own refusals carry a code and a status; anything that is not a refusal is our fault. */
+function asApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (!(error instanceof Error) || !('code' in error)) return internalError(error);
+  switch (error.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return payloadTooLarge();
+    case 'FST_ERR_BAD_URL':
+      return badRequest('The path is not a valid URL; check its percent-encoding');
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return badRequest('A part of the path is too long');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return badRequest('The body does not have the length that Content-Length announces');
+    default:
+      return internalError(error);
+  }
+}
+
+/** What Node's parser refuses has no request to answer: the reply is written as it is, and the connection ends. */
+export function replyToUnparsable(_error: Error, socket: Socket): void {
+  if (!socket.writable) return;
+  const error = badRequest('The request is not valid HTTP');
+  const body = JSON.stringify({ code: error.code, message: error.message, details: error.details });
+  socket.end(
+    [
+      'HTTP/1.1 400 Bad Request',
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Cache-Control: private, no-store',
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+}

@@ -1,0 +1,62 @@
+/**
+ * Reads request bodies as JSON, whatever Content-Type says (contract README §2), and refuses what no later part should
+ * have to think about: keys that reach into prototypes, text that no database stores faithfully, and nesting without end.
+ */
+import { malformedJson } from '#api/errors.ts';
+
+/** The deepest honest document, a survey with nested logic groups, stays far below. */
+const DEPTH_MAX = 100;
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * @returns undefined for an empty body
+ * @throws ApiError malformed_json
+ */
+export function parseJsonBody(body: Buffer): unknown {
+  if (body.length === 0) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(decoder.decode(body));
+  } catch (error) {
+    throw malformedJson(error instanceof SyntaxError ? error.message : 'The body is not UTF-8');
+  }
+  const problem = problemOf(value);
+  if (problem !== null) throw malformedJson(problem);
+  return value;
+}
+
+/** Walks the value without recursion, so that depth costs no stack. */
+function problemOf(root: unknown): string | null {
+  const pending: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 0 }];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { value, depth } = next;
+    if (typeof value === 'string') {
+      const problem = textProblem(value);
+      if (problem !== null) return problem;
+    }
+    if (typeof value !== 'object' || value === null) continue;
+    if (depth >= DEPTH_MAX) return `The body is nested deeper than ${DEPTH_MAX} levels`;
+    const isArray = Array.isArray(value);
+    for (const [key, child] of Object.entries(value)) {
+      const problem = isArray ? null : keyProblem(key);
+      if (problem !== null) return problem;
+      pending.push({ value: child, depth: depth + 1 });
+    }
+  }
+  return null;
+}
+
+function keyProblem(key: string): string | null {
+  if (key === '__proto__' || key === 'constructor' || key === 'prototype') {
+    return `The key "${key}" is not allowed`;
+  }
+  return textProblem(key);
+}
+
+/** PostgreSQL stores no NUL, and half a surrogate pair is no character. */
+function textProblem(text: string): string | null {
+  if (text.includes('\0')) return 'The body contains a NUL character';
+  if (!text.isWellFormed()) return 'The body contains half of a surrogate pair';
+  return null;
+}

@@ -1,0 +1,107 @@
+/** TypeBox's findings as our refusal: one text per field, under its dotted path (contract management-api.md §0). */
+
+import type { FastifySchemaCompiler } from 'fastify';
+import type { Static, TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { Value } from 'typebox/value';
+import { type Details, invalidFields, UNSUPPORTED_FIELD } from '#api/errors.ts';
+import { ID_PATTERN } from '#api/ids.ts';
+
+/** One entry of what TypeBox reports; both parts depend on the keyword. */
+interface Finding {
+  readonly keyword: string;
+  readonly schemaPath: string;
+  readonly instancePath: string;
+  readonly params: object;
+  readonly message: string;
+}
+
+export interface Checker<T> {
+  /** Is the value of the shape? Says so without building messages. */
+  is(value: unknown): value is T;
+  /** @returns dotted path -> text, empty when all is well; paths start with `prefix` */
+  issues(value: unknown, prefix?: string): Record<string, string>;
+}
+
+/** Compiles a schema once, for checks outside of a route's own. */
+export function checker<S extends TSchema>(schema: S): Checker<Static<S>> {
+  const compiled = Compile(schema);
+  return {
+    is: (value): value is Static<S> => compiled.Check(value),
+    issues: (value, prefix = '') =>
+      compiled.Check(value) ? {} : toIssues(compiled.Errors(value), schema, prefix),
+  };
+}
+
+/**
+ * What Fastify calls for every schema of a route. Query and path parameters arrive as text and are converted to the
+ * schema's types first; bodies are taken as they are, so "1" is not a number there.
+ */
+export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+  const compiled = Compile(schema);
+  return (given: unknown) => {
+    const value = httpPart === 'body' ? given : Value.Convert(schema, given);
+    if (compiled.Check(value)) return { value };
+    return { error: invalidFields(toIssues(compiled.Errors(value), schema, '')) };
+  };
+};
+
+/** The first finding of a path speaks for it, unless a later one has a text of its own in the schema. */
+function toIssues(findings: readonly Finding[], schema: TSchema, prefix: string): Record<string, string> {
+  const issues = new Map<string, string>();
+  const add = (path: string, text: string): void => {
+    if (!issues.has(path)) issues.set(path, text);
+  };
+  for (const finding of findings) {
+    const path = dotted(prefix, finding.instancePath);
+    const own = textIn(schema, finding.schemaPath);
+    if (own !== null) issues.set(path || 'body', own);
+    else if (finding.keyword === 'required') {
+      for (const name of stringsIn(finding.params, 'requiredProperties')) {
+        add(path === '' ? name : `${path}.${name}`, 'Required');
+      }
+      // Each of the fields has a finding of its own, which names it.
+    } else if (finding.keyword !== 'additionalProperties') add(path || 'body', textOf(finding));
+  }
+  return Object.fromEntries(issues) satisfies Details;
+}
+
+function textOf(finding: Finding): string {
+  switch (finding.keyword) {
+    case 'enum':
+      return `must be one of ${stringsIn(finding.params, 'allowedValues').join(', ')}`;
+    case 'pattern':
+      return 'pattern' in finding.params && finding.params.pattern === ID_PATTERN
+        ? 'Invalid cuid2'
+        : finding.message;
+    case 'boolean':
+      return finding.schemaPath.endsWith('/additionalProperties') ? UNSUPPORTED_FIELD : finding.message;
+    default:
+      return finding.message;
+  }
+}
+
+function stringsIn(params: object, name: string): readonly string[] {
+  const value: unknown = Reflect.get(params, name);
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+/** `/questions/0/headline` -> `questions.0.headline` */
+function dotted(prefix: string, pointer: string): string {
+  const parts = pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return [...(prefix === '' ? [] : [prefix]), ...parts].join('.');
+}
+
+/** A schema may carry `text`: what to say when this very part of it is not met. */
+function textIn(schema: TSchema, schemaPath: string): string | null {
+  let part: unknown = schema;
+  for (const name of schemaPath.split('/').slice(1)) {
+    if (typeof part !== 'object' || part === null) return null;
+    part = Reflect.get(part, name);
+  }
+  const text: unknown = typeof part === 'object' && part !== null ? Reflect.get(part, 'text') : undefined;
+  return typeof text === 'string' ? text : null;
+}

@@ -1,0 +1,164 @@
+/**
+ * From events to deliveries.
+ *
+ * 1. Read the oldest events of the outbox, and what their payloads show of other rows.
+ * 2. Spend the limit of the follow-up mails; this may ask another server, so no transaction waits for it.
+ * 3. In one transaction: claim the events, make a delivery for each webhook that wants one, enqueue the mails.
+ *
+ * Several processes may read the same events; only the one whose claim comes first goes on with them. A crash before the
+ * commit leaves them in the outbox. Webhooks are those that exist at this moment (contract webhooks-and-events.md §2).
+ */
+import type { Kysely, Selectable } from 'kysely';
+import type { Context } from '#api/context.ts';
+import type { Database, EventTable, EventType } from '#api/db/schema.ts';
+import type { Snapshot } from '#api/events/outbox.ts';
+import { newId } from '#api/ids.ts';
+import type { Mail } from '#api/mail/mail.ts';
+import { type ResponseWithRelations, withRelations } from '#api/resources/responses/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { type FollowUpLog, planFollowUps } from './follow-ups.ts';
+import { payloadOf } from './payload.ts';
+
+/** Events of one transaction: few enough that requests do not wait for it. */
+const BATCH = 50;
+/** Rows of one insert: databases bound the parameters of a statement. */
+const ROWS_MAX = 500;
+
+interface OpenEvent extends Pick<Selectable<EventTable>, 'id' | 'workspaceId' | 'surveyId' | 'type'> {
+  readonly survey: Snapshot['survey'];
+  readonly response: ResponseWithRelations;
+}
+
+interface Subscription {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly triggers: readonly EventType[];
+  /** Empty: all surveys. */
+  readonly surveyIds: readonly string[];
+}
+
+/** @returns how many events were there, 0 when the outbox is empty */
+export async function fanOut(context: Context, log: FollowUpLog): Promise<number> {
+  const { db, clock, random, config, limits, mailer } = context;
+  const events = await readOutbox(db);
+  if (events.length === 0) return 0;
+  const mails = new Map<string, readonly Mail[]>();
+  for (const { id, type, response } of events) {
+    if (type === 'responseFinished') mails.set(id, await planFollowUps({ db, limits, log }, response));
+  }
+  const now = toTimestamp(clock());
+
+  await db.transaction().execute(async (trx) => {
+    const claimed = await claim(trx, events, now);
+    const subscriptions = await readSubscriptions(trx, claimed);
+    const deliveries = claimed.flatMap((event) =>
+      subscriptions
+        .filter((subscription) => wants(subscription, event))
+        .map((subscription) => ({ eventId: event.id, webhookId: subscription.id })),
+    );
+    const wanted = new Set(deliveries.map(({ eventId }) => eventId));
+    for (const event of claimed) {
+      if (wanted.has(event.id)) {
+        const payload = payloadOf({ ...event, publicUrl: config.publicUrl });
+        await trx.updateTable('events').set({ payload, snapshot: null }).where('id', '=', event.id).execute();
+      }
+    }
+    const unwanted = claimed.filter(({ id }) => !wanted.has(id)).map(({ id }) => id);
+    if (unwanted.length > 0) await trx.deleteFrom('events').where('id', 'in', unwanted).execute();
+    for (let start = 0; start < deliveries.length; start += ROWS_MAX) {
+      await trx
+        .insertInto('deliveries')
+        .values(
+          deliveries.slice(start, start + ROWS_MAX).map((delivery) => ({
+            ...delivery,
+            id: newId(random),
+            createdAt: now,
+            updatedAt: now,
+            status: 'pending' as const,
+            attemptCount: 0,
+            failureCount: 0,
+            dueAt: now,
+            lease: null,
+          })),
+        )
+        .execute();
+    }
+    for (const { id } of claimed) {
+      for (const mail of mails.get(id) ?? []) await mailer.accept(trx, mail);
+    }
+  });
+  return events.length;
+}
+
+/** The oldest first, ties by id. */
+async function readOutbox(db: Kysely<Database>): Promise<readonly OpenEvent[]> {
+  const rows = await db
+    .selectFrom('events')
+    .select(['id', 'workspaceId', 'surveyId', 'type', 'snapshot'])
+    .where('fannedOutAt', 'is', null)
+    .orderBy('createdAt')
+    .orderBy('id')
+    .limit(BATCH)
+    .execute();
+  const snapshots = rows.map(({ snapshot }): Snapshot => JSON.parse(snapshot ?? 'null'));
+  const responses = await withRelations(
+    db,
+    snapshots.map(({ response }) => response),
+  );
+  return rows.flatMap((row, i) => {
+    const survey = snapshots[i]?.survey;
+    const response = responses[i];
+    return survey === undefined || response === undefined ? [] : [{ ...row, survey, response }];
+  });
+}
+
+/** A write comes first: a transaction that reads first could not go on after another process wrote. */
+async function claim(
+  trx: Kysely<Database>,
+  events: readonly OpenEvent[],
+  now: string,
+): Promise<readonly OpenEvent[]> {
+  const rows = await trx
+    .updateTable('events')
+    .set({ fannedOutAt: now })
+    .where(
+      'id',
+      'in',
+      events.map(({ id }) => id),
+    )
+    .where('fannedOutAt', 'is', null)
+    .returning('id')
+    .execute();
+  const ids = new Set(rows.map(({ id }) => id));
+  return events.filter(({ id }) => ids.has(id));
+}
+
+async function readSubscriptions(
+  trx: Kysely<Database>,
+  events: readonly OpenEvent[],
+): Promise<readonly Subscription[]> {
+  const workspaceIds = [...new Set(events.map(({ workspaceId }) => workspaceId))];
+  if (workspaceIds.length === 0) return [];
+  const rows = await trx
+    .selectFrom('webhooks')
+    .select(['id', 'workspaceId', 'triggers', 'surveyIds'])
+    .where('workspaceId', 'in', workspaceIds)
+    .orderBy('createdAt')
+    .orderBy('id')
+    .execute();
+  return rows.map((row) => ({
+    ...row,
+    triggers: JSON.parse(row.triggers),
+    surveyIds: JSON.parse(row.surveyIds),
+  }));
+}
+
+/** Contract §2. */
+function wants(subscription: Subscription, event: OpenEvent): boolean {
+  const { workspaceId, triggers, surveyIds } = subscription;
+  return (
+    workspaceId === event.workspaceId &&
+    triggers.includes(event.type) &&
+    (surveyIds.length === 0 || surveyIds.includes(event.surveyId))
+  );
+}

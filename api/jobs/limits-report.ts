@@ -1,0 +1,49 @@
+/**
+ * The numbers of the limiter and of the audit log, in the log: this service has one listener, which is public, and none
+ * for metrics. One line a minute, and one at the end, when they changed since the last.
+ */
+import type { AuditLog } from '#api/audit/audit.ts';
+import type { Limiter } from '#api/limits/limiter.ts';
+import type { Millis } from '#shared/clock.ts';
+
+const EVERY_MS: Millis = 60_000;
+
+export interface Report {
+  stop(): void;
+}
+
+export interface ReportParts {
+  readonly limits: Pick<Limiter, 'stats'>;
+  readonly audit: Pick<AuditLog, 'stats'>;
+}
+
+export function startReport(
+  { limits, audit }: ReportParts,
+  log: { info(fields: object, message: string): void },
+  everyMs = EVERY_MS,
+): Report {
+  const read = (): object => {
+    const { written, throttled, skipped } = audit.stats();
+    return { ...limits.stats(), auditWritten: written, auditThrottled: throttled, auditSkipped: skipped };
+  };
+  // What is zero at the start is not worth a line.
+  let told = JSON.stringify(read());
+  const tell = (): void => {
+    const numbers = read();
+    const text = JSON.stringify(numbers);
+    if (text === told) return;
+    told = text;
+    log.info(
+      { metric: 'application-limits', ...numbers },
+      'application limits and audit entries since the start',
+    );
+  };
+  const timer = setInterval(tell, everyMs);
+  timer.unref();
+  return {
+    stop() {
+      clearInterval(timer);
+      tell();
+    },
+  };
+}

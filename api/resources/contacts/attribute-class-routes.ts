@@ -1,0 +1,158 @@
+/**
+ * Attribute classes on the management API: the older view on contact attribute keys, where the key is called the name
+ * (SPEC.md §2, Attribute class; contract management-api.md §6). Needs a key; rights go by method.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { workspacesWith } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import { badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { newId } from '#api/ids.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
+import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { Nullable, OneOf } from '#api/schemas.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { reservedProblem, titleOf } from './attribute-key-rules.ts';
+import {
+  type AttributeKey,
+  deleteAttributeKey,
+  findAttributeKey,
+  listAttributeKeys,
+} from './attribute-key-store.ts';
+import { changeAttributeKey, createAttributeKey } from './attribute-key-write.ts';
+
+const ALREADY_EXISTS = 'Attribute class already exists';
+/** Default keys that the older view knows as built in; its other two default keys were once made by code. */
+const automaticNames: ReadonlySet<string> = new Set(['userId', 'email', 'language']);
+
+const Params = Type.Object({ attributeClassId: Type.String() });
+const Name = Type.String({ minLength: 1, maxLength: 255 });
+const Description = Type.Optional(Nullable(Type.String({ maxLength: 2_048 })));
+const NewClass = Type.Object({ name: Name, type: OneOf(['code']), description: Description });
+const ClassChange = Type.Object({
+  name: Type.Optional(Name),
+  description: Description,
+  archived: Type.Optional(Type.Boolean()),
+});
+
+const AttributeClassReply = Type.Object({
+  id: Type.String(),
+  environmentId: Type.String(),
+  workspaceId: Type.String(),
+  name: Type.String(),
+  type: Type.String(),
+  description: Nullable(Type.String()),
+  archived: Type.Boolean(),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
+const one = { 200: Type.Object({ data: AttributeClassReply }) };
+
+export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random } = context;
+  const url = '/api/v1/management/attribute-classes';
+  const oneUrl = `${url}/:attributeClassId`;
+  const classes = workspaceRow({
+    db,
+    type: 'Attribute Class',
+    param: 'attributeClassId',
+    find: findAttributeKey,
+  });
+
+  app.get(
+    url,
+    { schema: { response: { 200: Type.Object({ data: Type.Array(AttributeClassReply) }) } } },
+    async (request) => {
+      const found = await listAttributeKeys(db, workspacesWith(principalOf(request), 'read'));
+      return { data: (await withEnvironmentIds(db, found)).map(toAttributeClass) };
+    },
+  );
+
+  app.post(
+    url,
+    { schema: { body: NewClass, response: one }, preValidation: findsBodyWorkspace(context) },
+    async (request) => {
+      const { id: workspaceId, environmentId } = workspaceOf(request);
+      const { name, description } = request.body;
+      const now = toTimestamp(clock());
+      const made: AttributeKey = {
+        id: newId(random),
+        workspaceId,
+        key: checkedName(name),
+        name: titleOf(name) || name,
+        description: description ?? '',
+        isUnique: false,
+        type: 'custom',
+        dataType: 'string',
+        isArchived: false,
+        createdAt: now,
+        updatedAt: now,
+      };
+      await createAttributeKey(db, made, ALREADY_EXISTS);
+      return { data: toAttributeClass({ ...made, environmentId }) };
+    },
+  );
+
+  app.get(
+    oneUrl,
+    { schema: { params: Params, response: one }, onRequest: classes.finds },
+    async (request) => ({ data: toAttributeClass(classes.of(request)) }),
+  );
+
+  app.put(
+    oneUrl,
+    { schema: { params: Params, body: ClassChange, response: one }, onRequest: classes.finds },
+    async (request) => {
+      const stored = classes.of(request);
+      const { name = stored.key, description, archived = stored.isArchived } = request.body;
+      if (name !== stored.key && stored.type === 'default') {
+        throw badRequest('Automatic Attribute Classes cannot be renamed');
+      }
+      const changed = {
+        ...stored,
+        key: name === stored.key ? name : checkedName(name),
+        description: description === undefined ? stored.description : (description ?? ''),
+        isArchived: archived,
+        updatedAt: toTimestamp(clock()),
+      };
+      await changeAttributeKey(db, changed, ALREADY_EXISTS, notFound('Attribute Class', stored.id));
+      return { data: toAttributeClass(changed) };
+    },
+  );
+
+  app.delete(
+    oneUrl,
+    { schema: { params: Params, response: one }, onRequest: classes.finds },
+    async (request) => {
+      const stored = classes.of(request);
+      if (stored.type === 'default') throw badRequest('Automatic Attribute Classes cannot be deleted');
+      await deleteAttributeKey(db, stored.id);
+      return { data: toAttributeClass(stored) };
+    },
+  );
+};
+
+function checkedName(name: string): string {
+  const problem = reservedProblem(name);
+  if (problem !== null) throw invalidFields({ name: `The name ${problem}` });
+  return name;
+}
+
+function toAttributeClass(key: AttributeKey & { readonly environmentId: string }) {
+  return {
+    id: key.id,
+    environmentId: key.environmentId,
+    workspaceId: key.workspaceId,
+    name: key.key,
+    type: automaticNames.has(key.key) && key.type === 'default' ? 'automatic' : 'code',
+    description: key.description === '' ? null : key.description,
+    archived: key.isArchived,
+    createdAt: key.createdAt,
+    updatedAt: key.updatedAt,
+  };
+}

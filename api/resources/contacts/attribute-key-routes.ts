@@ -1,0 +1,138 @@
+/** Contact attribute keys on the management API (contract management-api.md §6). Needs a key; rights go by method. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { workspacesWith } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import { badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { newId } from '#api/ids.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
+import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { Nullable, OneOf } from '#api/schemas.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { keyProblem, titleOf } from './attribute-key-rules.ts';
+import {
+  type AttributeKey,
+  deleteAttributeKey,
+  findAttributeKey,
+  listAttributeKeys,
+} from './attribute-key-store.ts';
+import { changeAttributeKey, createAttributeKey } from './attribute-key-write.ts';
+
+const ALREADY_EXISTS = 'Attribute key already exists';
+
+const Params = Type.Object({ contactAttributeKeyId: Type.String() });
+const described = {
+  name: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
+  description: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
+  dataType: Type.Optional(OneOf(['string', 'number', 'date'])),
+};
+const NewKey = Type.Object({ ...described, key: Type.String(), type: OneOf(['custom']) });
+const KeyChange = Type.Object({ ...described, key: Type.Optional(Type.String()) });
+
+const AttributeKeyReply = Type.Object({
+  id: Type.String(),
+  environmentId: Type.String(),
+  workspaceId: Type.String(),
+  key: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  isUnique: Type.Boolean(),
+  type: Type.String(),
+  dataType: Type.String(),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
+const one = { 200: Type.Object({ data: AttributeKeyReply }) };
+
+export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random } = context;
+  const url = '/api/v1/management/contact-attribute-keys';
+  const oneUrl = `${url}/:contactAttributeKeyId`;
+  const keys = workspaceRow({
+    db,
+    type: 'Attribute Key',
+    param: 'contactAttributeKeyId',
+    find: findAttributeKey,
+  });
+
+  app.get(
+    url,
+    { schema: { response: { 200: Type.Object({ data: Type.Array(AttributeKeyReply) }) } } },
+    async (request) => {
+      const found = await listAttributeKeys(db, workspacesWith(principalOf(request), 'read'));
+      return { data: [...(await withEnvironmentIds(db, found))] };
+    },
+  );
+
+  app.post(
+    url,
+    { schema: { body: NewKey, response: one }, preValidation: findsBodyWorkspace(context) },
+    async (request) => {
+      const { id: workspaceId, environmentId } = workspaceOf(request);
+      const { key, name, description, dataType = 'string' } = request.body;
+      const now = toTimestamp(clock());
+      const made: AttributeKey = {
+        id: newId(random),
+        workspaceId,
+        key: checkedKey(key),
+        name: name ?? titleOf(key),
+        description: description ?? '',
+        isUnique: false,
+        type: 'custom',
+        dataType,
+        isArchived: false,
+        createdAt: now,
+        updatedAt: now,
+      };
+      await createAttributeKey(db, made, ALREADY_EXISTS);
+      return { data: { ...made, environmentId } };
+    },
+  );
+
+  app.get(oneUrl, { schema: { params: Params, response: one }, onRequest: keys.finds }, async (request) => ({
+    data: keys.of(request),
+  }));
+
+  app.put(
+    oneUrl,
+    { schema: { params: Params, body: KeyChange, response: one }, onRequest: keys.finds },
+    async (request) => {
+      const stored = keys.of(request);
+      const { name, description, key, dataType } = request.body;
+      // What clients, segments and the SDKs rely on stays as it is.
+      const fixed = stored.type === 'default';
+      const changed = {
+        ...stored,
+        name: name ?? stored.name,
+        description: description === undefined ? stored.description : (description ?? ''),
+        key: fixed || key === undefined || key === stored.key ? stored.key : checkedKey(key),
+        dataType: fixed ? stored.dataType : (dataType ?? stored.dataType),
+        updatedAt: toTimestamp(clock()),
+      };
+      await changeAttributeKey(db, changed, ALREADY_EXISTS, notFound('Attribute Key', stored.id));
+      return { data: changed };
+    },
+  );
+
+  app.delete(
+    oneUrl,
+    { schema: { params: Params, response: one }, onRequest: keys.finds },
+    async (request) => {
+      const stored = keys.of(request);
+      if (stored.type === 'default') throw badRequest('Default Contact Attribute Keys cannot be deleted');
+      await deleteAttributeKey(db, stored.id);
+      return { data: stored };
+    },
+  );
+};
+
+function checkedKey(key: string): string {
+  const problem = keyProblem(key);
+  if (problem !== null) throw invalidFields({ key: `The key ${problem}` });
+  return key;
+}

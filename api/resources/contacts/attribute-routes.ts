@@ -1,0 +1,40 @@
+/** Contact attributes on the management API (contract management-api.md §6). Needs a key that may read. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { workspacesWith } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import { ListQuery, pageOf } from '#api/http/pagination.ts';
+import { listContactAttributes } from './attribute-store.ts';
+
+/** Without long values an attribute is some 250 bytes of JSON, so a page of them has about one megabyte. */
+const ATTRIBUTES_MAX = 5_000;
+
+const ContactAttributeReply = Type.Object({
+  id: Type.String(),
+  attributeKeyId: Type.String(),
+  contactId: Type.String(),
+  value: Type.String(),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
+
+export const contactAttributeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context: { db } },
+) => {
+  app.get(
+    '/api/v1/management/contact-attributes',
+    {
+      schema: {
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(ContactAttributeReply) }) },
+      },
+    },
+    async (request) => {
+      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const page = pageOf(request.query, ATTRIBUTES_MAX);
+      return { data: [...(await listContactAttributes(db, workspaceIds, page))] };
+    },
+  );
+};

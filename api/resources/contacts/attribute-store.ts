@@ -1,0 +1,76 @@
+/** The values that contacts have for attribute keys, as rows of their own. */
+import type { Kysely } from 'kysely';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { ListPage } from '#api/http/pagination.ts';
+
+export interface ContactAttribute {
+  readonly id: string;
+  readonly attributeKeyId: string;
+  readonly contactId: string;
+  readonly value: string;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+}
+
+/**
+ * Grouped by attribute key, of each the oldest first, ties by id: the order of the index `contactAttributes_list`, so
+ * that a page reads no further than it reaches. A workspace has at most 150 keys, so the list of keys is short.
+ */
+export function listContactAttributes(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+  page: ListPage,
+): Promise<readonly ContactAttribute[]> {
+  return db
+    .selectFrom('contactAttributes')
+    .selectAll()
+    .where('attributeKeyId', 'in', (keys) =>
+      keys.selectFrom('contactAttributeKeys').select('id').where('workspaceId', 'in', workspaceIds),
+    )
+    .orderBy('attributeKeyId')
+    .orderBy('createdAt')
+    .orderBy('id')
+    .limit(page.limit)
+    .offset(page.skip)
+    .execute();
+}
+
+/** A value under a key. */
+export interface KeyedValue {
+  readonly attributeKeyId: string;
+  readonly value: string;
+}
+
+/** Which of these values another contact has. Asks the index `contactAttributes_value` once per value. */
+export function findTakenValues(
+  db: Kysely<Database>,
+  contactId: string,
+  wanted: readonly KeyedValue[],
+): Promise<readonly KeyedValue[]> {
+  return db
+    .selectFrom('contactAttributes')
+    .select(['attributeKeyId', 'value'])
+    .distinct()
+    .where((where) =>
+      where.or(wanted.map(({ attributeKeyId, value }) => where.and({ attributeKeyId, value }))),
+    )
+    .where('contactId', '!=', contactId)
+    .execute();
+}
+
+/** Sets values of a contact, new ones and known ones; `rows` are not empty. */
+export async function upsertContactAttributes(
+  db: Kysely<Database>,
+  rows: readonly ContactAttribute[],
+): Promise<void> {
+  await db
+    .insertInto('contactAttributes')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.columns(['contactId', 'attributeKeyId']).doUpdateSet((set) => ({
+        value: set.ref('excluded.value'),
+        updatedAt: set.ref('excluded.updatedAt'),
+      })),
+    )
+    .execute();
+}

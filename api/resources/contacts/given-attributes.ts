@@ -1,0 +1,83 @@
+/** Which of the attributes that a client sends are stored, and as what (contract client-api.md §8). Pure. */
+
+import { readTimestamp } from '#api/timestamps.ts';
+import { ATTRIBUTE_KEYS_MAX, keyProblem } from './attribute-key-rules.ts';
+import type { AttributeKey } from './attribute-key-store.ts';
+
+/** Attribute key -> value, as clients send them. */
+export type GivenAttributes = Readonly<Record<string, string | number | boolean>>;
+
+export interface AttributePlan {
+  /** Attribute key -> text to store, for keys that the workspace has or is about to get. */
+  readonly values: ReadonlyMap<string, string>;
+  readonly newKeys: readonly string[];
+  /** Why attributes were left out, one sentence each. */
+  readonly errors: readonly string[];
+}
+
+const VALUE_LENGTH_MAX = 2_048;
+/** Sentences beyond these are only counted. */
+const ERRORS_MAX = 50;
+/** How much of a key that cannot be is repeated to whoever sent it. */
+const SHOWN_LENGTH_MAX = 64;
+
+/** The contact itself says who it is; these are no attributes to set. */
+const identities: ReadonlySet<string> = new Set(['userId', 'id']);
+
+export function planAttributes(given: GivenAttributes, known: readonly AttributeKey[]): AttributePlan {
+  const knownByName = new Map(known.map((key) => [key.key, key]));
+  const values = new Map<string, string>();
+  const newKeys: string[] = [];
+  const problems: string[] = [];
+  for (const [name, value] of Object.entries(given)) {
+    if (identities.has(name) || isBlankLanguage(name, value)) continue;
+    const key = knownByName.get(name);
+    const text = String(value);
+    const problem =
+      valueProblem(text, key) ??
+      (key === undefined ? newKeyProblem(name, known.length + newKeys.length) : null);
+    if (problem !== null) {
+      problems.push(`The attribute "${shown(name)}" was not stored: ${problem}`);
+      continue;
+    }
+    if (key === undefined) newKeys.push(name);
+    values.set(name, text);
+  }
+  return { values, newKeys, errors: bounded(problems) };
+}
+
+/** `email` must look like an address wherever it is sent; more cannot be known before a mail arrives. */
+export function isEmail(value: unknown): boolean {
+  return typeof value === 'string' && value.length >= 3 && value.includes('@');
+}
+
+/** Not a language at all: ignored without a word. */
+function isBlankLanguage(name: string, value: unknown): boolean {
+  return name === 'language' && (typeof value !== 'string' || value.trim() === '');
+}
+
+function newKeyProblem(name: string, count: number): string | null {
+  const problem = keyProblem(name);
+  if (problem !== null) return `its key ${problem}`;
+  if (count < ATTRIBUTE_KEYS_MAX) return null;
+  return `the workspace has ${ATTRIBUTE_KEYS_MAX} attribute keys, which is the maximum`;
+}
+
+/** Keys made by clients take any text; one made for numbers or dates takes these only. */
+function valueProblem(text: string, key: AttributeKey | undefined): string | null {
+  if (text.length > VALUE_LENGTH_MAX) return `its value is longer than ${VALUE_LENGTH_MAX} characters`;
+  if (key?.dataType === 'number' && (text.trim() === '' || !Number.isFinite(Number(text)))) {
+    return 'its value must be a number';
+  }
+  if (key?.dataType === 'date' && readTimestamp(text) === null) return 'its value must be an ISO 8601 date';
+  return null;
+}
+
+function shown(name: string): string {
+  return name.length > SHOWN_LENGTH_MAX ? `${name.slice(0, SHOWN_LENGTH_MAX).toWellFormed()}…` : name;
+}
+
+function bounded(problems: readonly string[]): readonly string[] {
+  if (problems.length <= ERRORS_MAX) return problems;
+  return [...problems.slice(0, ERRORS_MAX), `${problems.length - ERRORS_MAX} more were not stored`];
+}

@@ -1,0 +1,148 @@
+/** The survey list of v3: filters, three orders, pages by cursor (contract v2-v3.md B3). */
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+import { type Cursor, pageOf } from '#api/http/cursor-pagination.ts';
+
+export const surveyStatuses = [
+  'draft',
+  'scheduled',
+  'inProgress',
+  'paused',
+  'completed',
+  'archived',
+] as const;
+export type SurveyStatus = (typeof surveyStatuses)[number];
+
+export interface SurveyFilter {
+  readonly workspaceId: string;
+  /** Part of the name, upper and lower case alike; null: any. */
+  readonly nameContains: string | null;
+  /** null: all that are not archived. */
+  readonly statuses: readonly SurveyStatus[] | null;
+  /** null: all. */
+  readonly types: readonly ('link' | 'app')[] | null;
+}
+
+export type SortBy = 'createdAt' | 'updatedAt' | 'name';
+
+type Surveys<O> = SelectQueryBuilder<Database, 'surveys', O>;
+
+/** Times newest first, names from A to Z, ties by id. Counts of responses are read from an index. */
+export async function listSurveyItems(
+  db: Kysely<Database>,
+  filter: SurveyFilter,
+  page: { readonly sortBy: SortBy; readonly limit: number; readonly cursor: Cursor | null },
+) {
+  const { sortBy, limit, cursor } = page;
+  const [direction, beyond] = sortBy === 'name' ? (['asc', '>'] as const) : (['desc', '<'] as const);
+  let query = matching(db, filter).select([
+    'id',
+    'name',
+    'workspaceId',
+    'type',
+    'status',
+    'archivedAt',
+    'createdAt',
+    'updatedAt',
+    'createdBy',
+    'document',
+  ]);
+  if (cursor !== null) {
+    const { value, id } = cursor;
+    query = query.where((where) =>
+      where.or([
+        where(sortBy, beyond, value),
+        where.and([where(sortBy, '=', value), where('id', beyond, id)]),
+      ]),
+    );
+  }
+  const found = await query
+    .orderBy(sortBy, direction)
+    .orderBy('id', direction)
+    .limit(limit + 1)
+    .execute();
+  const { rows, nextCursor } = pageOf(found, limit, sortBy, (row) => row[sortBy]);
+  const ids = rows.map(({ id }) => id);
+  const counts = await countResponses(db, ids);
+  const names = await namesOf(
+    db,
+    rows.flatMap(({ createdBy }) => createdBy ?? []),
+  );
+  return {
+    nextCursor,
+    items: rows.map(({ document, createdBy, ...row }) => {
+      const { publishOn } = JSON.parse(document);
+      const creator = createdBy === null ? undefined : names.get(createdBy);
+      return {
+        ...row,
+        publishOn: typeof publishOn === 'string' ? publishOn : null,
+        responseCount: counts.get(row.id)?.all ?? 0,
+        completedResponseCount: counts.get(row.id)?.finished ?? 0,
+        creator: creator === undefined ? null : { name: creator },
+      };
+    }),
+  };
+}
+
+export async function countSurveys(db: Kysely<Database>, filter: SurveyFilter): Promise<number> {
+  const { total } = await matching(db, filter)
+    .select((select) => select.fn.countAll().as('total'))
+    .executeTakeFirstOrThrow();
+  return Number(total);
+}
+
+export async function hasArchivedSurveys(db: Kysely<Database>, workspaceId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('surveys')
+    .select('id')
+    .where('workspaceId', '=', workspaceId)
+    .where('archivedAt', 'is not', null)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+function matching(db: Kysely<Database>, filter: SurveyFilter): Surveys<object> {
+  const { nameContains, statuses, types } = filter;
+  let query: Surveys<object> = db.selectFrom('surveys').where('workspaceId', '=', filter.workspaceId);
+  if (types !== null) query = query.where('type', 'in', types);
+  if (nameContains !== null) {
+    const pattern = `%${nameContains.replaceAll(/[\\%_]/g, '\\$&')}%`;
+    query = query.where(sql<boolean>`lower("name") like lower(${pattern}) escape '\\'`);
+  }
+  if (statuses === null) return query.where('archivedAt', 'is', null);
+  const living = statuses.flatMap((status) => (status === 'archived' ? [] : [status]));
+  return query.where((where) =>
+    where.or([
+      ...(living.length === 0 ? [] : [where('archivedAt', 'is', null).and('status', 'in', living)]),
+      ...(statuses.includes('archived') ? [where('archivedAt', 'is not', null)] : []),
+    ]),
+  );
+}
+
+async function countResponses(db: Kysely<Database>, surveyIds: readonly string[]) {
+  const counts = new Map<string, { all: number; finished: number }>();
+  if (surveyIds.length === 0) return counts;
+  const rows = await db
+    .selectFrom('responses')
+    .select((select) => ['surveyId', 'finished', select.fn.countAll().as('count')])
+    .where('surveyId', 'in', surveyIds)
+    .groupBy(['surveyId', 'finished'])
+    .execute();
+  for (const { surveyId, finished, count } of rows) {
+    const known = counts.get(surveyId) ?? { all: 0, finished: 0 };
+    known.all += Number(count);
+    if (finished === 1) known.finished += Number(count);
+    counts.set(surveyId, known);
+  }
+  return counts;
+}
+
+async function namesOf(
+  db: Kysely<Database>,
+  userIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (userIds.length === 0) return new Map();
+  const rows = await db.selectFrom('users').select(['id', 'name']).where('id', 'in', userIds).execute();
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}

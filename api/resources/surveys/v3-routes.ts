@@ -1,0 +1,132 @@
+/** Surveys on v3, for reading (contract v2-v3.md B2, B3). Needs a key or a session with read on the workspace. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { may } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import { invalidFields } from '#api/errors.ts';
+import { readCursor } from '#api/http/cursor-pagination.ts';
+import { outOfReach, readableWorkspace } from '#api/resources/workspaces/v3-access.ts';
+import { Id, OneOf } from '#api/schemas.ts';
+import { findSurvey } from './store.ts';
+import { countSurveys, hasArchivedSurveys, listSurveyItems, surveyStatuses } from './v3-list.ts';
+import { languagesOf, toSurveyResource } from './v3-reply.ts';
+
+const LIMIT_DEFAULT = 20;
+const LIST_ITEMS_MAX = 50;
+
+/** `a=x&a=y` and `a=x,y` mean the same. */
+const List = Type.Unsafe<string | string[]>({
+  anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, maxItems: LIST_ITEMS_MAX }],
+});
+
+const ListQuery = Type.Object(
+  {
+    workspaceId: Id,
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    cursor: Type.Optional(Type.String()),
+    includeTotalCount: Type.Optional(OneOf(['true', 'false'] as const)),
+    'filter[name][contains]': Type.Optional(Type.String({ maxLength: 512 })),
+    'filter[status][in]': Type.Optional(List),
+    'filter[type][in]': Type.Optional(List),
+    sortBy: Type.Optional(OneOf(['createdAt', 'updatedAt', 'name', 'relevance'] as const)),
+  },
+  { additionalProperties: false },
+);
+
+const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
+const Item = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  workspaceId: Type.String(),
+  type: Type.String(),
+  status: Type.String(),
+  publishOn: TextOrNull,
+  archivedAt: TextOrNull,
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+  responseCount: Type.Integer(),
+  completedResponseCount: Type.Integer(),
+  creator: Type.Union([Type.Object({ name: Type.String() }), Type.Null()]),
+});
+const Meta = Type.Object({
+  limit: Type.Integer(),
+  nextCursor: TextOrNull,
+  totalCount: Type.Union([Type.Integer(), Type.Null()]),
+  hasArchived: Type.Union([Type.Boolean(), Type.Null()]),
+});
+
+export const v3SurveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db } = context;
+
+  app.get(
+    '/api/v3/surveys',
+    {
+      schema: {
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(Item), meta: Meta }) },
+      },
+    },
+    async (request) => {
+      const { query } = request;
+      const { limit = LIMIT_DEFAULT } = query;
+      // Without a search engine, what was changed last is the most relevant.
+      const sortBy = query.sortBy === undefined || query.sortBy === 'relevance' ? 'updatedAt' : query.sortBy;
+      const cursor = readCursor(query.cursor, sortBy);
+      const statuses = valuesOf('filter[status][in]', query['filter[status][in]'], surveyStatuses);
+      const types = valuesOf('filter[type][in]', query['filter[type][in]'], ['link', 'app'] as const);
+      const nameContains = query['filter[name][contains]'] || null;
+      const workspace = await readableWorkspace(context, request, query.workspaceId);
+      const filter = { workspaceId: workspace.id, nameContains, statuses, types };
+      const { items, nextCursor } = await listSurveyItems(db, filter, { sortBy, limit, cursor });
+      const isCounted = query.includeTotalCount !== 'false';
+      return {
+        data: items,
+        meta: {
+          limit,
+          nextCursor,
+          totalCount: isCounted ? await countSurveys(db, filter) : null,
+          hasArchived: isCounted ? await hasArchivedSurveys(db, workspace.id) : null,
+        },
+      };
+    },
+  );
+
+  app.get(
+    '/api/v3/surveys/:surveyId',
+    {
+      schema: {
+        params: Type.Object({ surveyId: Id }),
+        querystring: Type.Object({ lang: Type.Optional(List) }, { additionalProperties: false }),
+      },
+    },
+    async (request) => {
+      const survey = await findSurvey(db, request.params.surveyId);
+      if (survey === null || !may(principalOf(request), survey.workspaceId, 'read')) throw outOfReach();
+      const codes = valuesOf('lang', request.query.lang, languagesOf(survey));
+      return { data: toSurveyResource(survey, codes) };
+    },
+  );
+};
+
+/** @returns null when nothing was asked for @throws ApiError invalid_fields for a value that is not known */
+function valuesOf<T extends string>(
+  name: string,
+  given: string | readonly string[] | undefined,
+  known: readonly T[],
+): readonly T[] | null {
+  if (given === undefined) return null;
+  const texts = (typeof given === 'string' ? [given] : given)
+    .flatMap((text) => text.split(','))
+    .map((text) => text.trim());
+  const values = new Set<T>();
+  for (const text of texts) {
+    const value = known.find((one) => one === text);
+    if (value === undefined) throw invalidFields({ [name]: `must be of ${known.join(', ')}` });
+    values.add(value);
+  }
+  return [...values];
+}

@@ -1,0 +1,49 @@
+/** The row of a workspace that a management path names by its id, for the routes that read, change or delete it. */
+import type { FastifyRequest } from 'fastify';
+import type { Kysely } from 'kysely';
+import { requireRight } from '#api/auth/plugin.ts';
+import type { Database } from '#api/db/schema.ts';
+import { notFound, type ResourceType } from '#api/errors.ts';
+import { requestSlot } from '#api/http/request-value.ts';
+import { isId } from '#api/ids.ts';
+import { isRecord } from '#api/schemas.ts';
+import { withEnvironmentIds } from './store.ts';
+
+interface OfWorkspace {
+  readonly workspaceId: string;
+}
+
+export interface WorkspaceRow<R extends OfWorkspace> {
+  /** A hook that runs before the body is read: 404 without the row, 401 without the right that the method needs. */
+  readonly finds: (request: FastifyRequest) => Promise<void>;
+  /** The row that the hook found. */
+  readonly of: (request: FastifyRequest) => R & { readonly environmentId: string };
+}
+
+export function workspaceRow<R extends OfWorkspace>({
+  db,
+  type,
+  param,
+  find,
+}: {
+  readonly db: Kysely<Database>;
+  /** What a 404 calls it. */
+  readonly type: ResourceType;
+  /** The path's name for the id. */
+  readonly param: string;
+  readonly find: (db: Kysely<Database>, id: string) => Promise<R | null>;
+}): WorkspaceRow<R> {
+  const slot = requestSlot<R & { readonly environmentId: string }>(type);
+  return {
+    async finds(request) {
+      const id = isRecord(request.params) ? String(request.params[param]) : '';
+      const row = isId(id) ? await find(db, id) : null;
+      if (row === null) throw notFound(type, id);
+      requireRight(request, row.workspaceId);
+      const [complete] = await withEnvironmentIds(db, [row]);
+      if (complete === undefined) throw new Error('A row came back without itself');
+      slot.set(request, complete);
+    },
+    of: slot.get,
+  };
+}

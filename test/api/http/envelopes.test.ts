@@ -1,0 +1,106 @@
+import t from 'tap';
+import {
+  type ApiError,
+  badRequest,
+  conflict,
+  forbidden,
+  internalError,
+  invalidFields,
+  malformedJson,
+  methodNotAllowed,
+  notAuthenticated,
+  notFound,
+  payloadTooLarge,
+  routeNotFound,
+  unauthorized,
+} from '#api/errors.ts';
+import { type ErrorPlace, toErrorReply } from '#api/http/envelopes.ts';
+
+const place = { requestId: 'r1', path: '/p', showsParserText: false } as const;
+const reply = (error: ApiError, envelope: ErrorPlace['envelope']) =>
+  toErrorReply(error, { ...place, envelope });
+
+/** Error, its status in A and C, its code in A, its status in B, its details there. */
+const cases: readonly (readonly [ApiError, number, string, number, unknown])[] = [
+  [badRequest('No', { a: 'b' }), 400, 'bad_request', 400, [{ field: 'a', issue: 'b' }]],
+  [badRequest('No'), 400, 'bad_request', 400, [{ field: 'error', issue: 'No' }]],
+  [invalidFields({ 'a.b': 'Required' }), 400, 'bad_request', 422, [{ field: 'a.b', issue: 'Required' }]],
+  [
+    malformedJson('position 3'),
+    400,
+    'bad_request',
+    400,
+    [{ field: 'error', issue: 'Malformed JSON input, please check your request body' }],
+  ],
+  [notAuthenticated(), 401, 'not_authenticated', 401, undefined],
+  [unauthorized(), 401, 'unauthorized', 401, undefined],
+  [forbidden('No', { surveyId: 's' }), 403, 'forbidden', 403, undefined],
+  [notFound('Attribute Key', 'k'), 404, 'not_found', 404, [{ field: 'attributeKey', issue: 'not found' }]],
+  [routeNotFound(), 404, 'not_found', 404, [{ field: 'route', issue: routeNotFound().message }]],
+  [
+    methodNotAllowed('PUT', ['GET', 'POST']),
+    405,
+    'method_not_allowed',
+    405,
+    [{ field: 'allowed_methods', issue: 'GET,POST' }],
+  ],
+  [
+    conflict('Taken', { email: 'already exists' }),
+    409,
+    'conflict',
+    409,
+    [{ field: 'email', issue: 'already exists' }],
+  ],
+  [
+    payloadTooLarge(),
+    413,
+    'payload_too_large',
+    413,
+    [{ field: 'body', issue: 'Request body must not exceed 2097152 bytes' }],
+  ],
+  [
+    internalError(new Error('the database text')),
+    500,
+    'internal_server_error',
+    500,
+    [{ field: 'error', issue: 'An error occurred while processing your request. Please try again later.' }],
+  ],
+];
+for (const [error, status, code, statusB, detailsB] of cases) {
+  t.test(`${error.code}: ${error.message}`, async (t) => {
+    const a = reply(error, 'A');
+    t.equal(a.status, status);
+    t.match(a.body, { code, message: String, details: Object });
+    const b = reply(error, 'B');
+    t.equal(b.status, statusB);
+    t.match(b.body, { error: { code: statusB, message: String } });
+    t.strictSame(Reflect.get(Object(Reflect.get(Object(b.body), 'error')), 'details'), detailsB);
+    const c = reply(error, 'C');
+    t.equal(c.status, status);
+    t.equal(c.contentType, 'application/problem+json; charset=utf-8');
+    t.match(c.body, { title: String, status, detail: String, requestId: 'r1', code, instance: '/p' });
+    for (const { body } of [a, b, c]) t.notMatch(JSON.stringify(body), /the database text/);
+  });
+}
+
+t.test('A: the words of the parser, and of the route, for malformed JSON', async (t) => {
+  const error = malformedJson('position 3');
+  const at = (more: Partial<ErrorPlace>) => toErrorReply(error, { ...place, envelope: 'A', ...more }).body;
+  t.strictSame(at({}), {
+    code: 'bad_request',
+    message: 'Malformed JSON input, please check your request body',
+    details: {},
+  });
+  t.strictSame(at({ showsParserText: true, malformedJsonMessage: 'Not JSON' }), {
+    code: 'bad_request',
+    message: 'Not JSON',
+    details: { error: 'position 3' },
+  });
+});
+
+t.test('C: what is wrong with fields is a list', async (t) => {
+  t.match(reply(invalidFields({ 'a.b': 'Required' }), 'C').body, {
+    detail: 'Invalid request body',
+    invalid_params: [{ name: 'a.b', reason: 'Required' }],
+  });
+});

@@ -1,0 +1,30 @@
+import t from 'tap';
+import { ApiError } from '#api/errors.ts';
+import { parseJsonBody } from '#api/http/request-body.ts';
+
+t.equal(parseJsonBody(Buffer.alloc(0)), undefined, 'an empty body is no body');
+t.strictSame(parseJsonBody(Buffer.from('{"a":[1,"ü",null]}')), { a: [1, 'ü', null] });
+t.equal(parseJsonBody(Buffer.from('\ufeff1')), 1, 'a byte order mark is skipped');
+
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+t.ok(parseJsonBody(Buffer.from(nested(100))), 'an honest depth passes');
+
+const refused: Readonly<Record<string, Buffer | string>> = {
+  'not JSON': '{"a":',
+  'two values': '1 2',
+  'not UTF-8': Buffer.from([0x22, 0xff, 0x22]),
+  '__proto__ as a key': '{"a":{"__proto__":{"x":1}}}',
+  '__proto__ in disguise': '{"\\u005f_proto__":1}',
+  'constructor as a key': '{"constructor":{"prototype":{}}}',
+  'NUL in a value': '{"a":"x\\u0000"}',
+  'NUL in a key': '{"\\u0000":1}',
+  'half a surrogate pair': '["\\ud800"]',
+  'half a surrogate pair in a key': '{"\\udc00":1}',
+  'nesting without end': nested(101),
+  'nesting that would end a stack': nested(500_000),
+};
+for (const [name, body] of Object.entries(refused)) {
+  t.test(`refused: ${name}`, async (t) => {
+    t.throws(() => parseJsonBody(Buffer.from(body)), { code: 'malformed_json', constructor: ApiError });
+  });
+}

@@ -1,0 +1,217 @@
+/** Mails after a finished response (contract management-api.md §3.7; SPEC.md §6 and §8). */
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import { textOf } from '#api/jobs/follow-up-mail.ts';
+import { type EventApi, startEventApi } from '#test/api/events/support.ts';
+import { type ApiOptions, addSurvey } from '#test/support/api-app.ts';
+
+function followUp(
+  properties: Record<string, unknown> = {},
+  trigger: unknown = { type: 'response', properties: null },
+) {
+  return {
+    id: `f${JSON.stringify(properties).length}`,
+    name: 'Thanks',
+    trigger,
+    action: {
+      type: 'send-email',
+      properties: {
+        to: 'team@example.com',
+        from: 'noreply@example.com',
+        replyTo: [],
+        subject: 'Thanks',
+        body: 'Thank you',
+        attachResponseData: false,
+        ...properties,
+      },
+    },
+  };
+}
+
+async function eventApi(t: Test, options: ApiOptions = {}): Promise<EventApi> {
+  const api = await startEventApi(options);
+  t.teardown(() => api.close());
+  return api;
+}
+
+const questions = [
+  { id: 'mail', type: 'openText', inputType: 'email', headline: 'Your <b>address</b>?' },
+  {
+    id: 'who',
+    type: 'contactInfo',
+    headline: 'Who are you?',
+    ...Object.fromEntries(
+      ['firstName', 'lastName', 'email', 'phone', 'company'].map((part) => [
+        part,
+        { show: true, required: false, placeholder: { default: '' } },
+      ]),
+    ),
+  },
+  { id: 'q1', type: 'openText', headline: 'What?' },
+];
+
+async function finish(api: EventApi, surveyId: string, fields: Record<string, unknown> = {}): Promise<void> {
+  const body = { surveyId, finished: true, data: {}, ...fields };
+  const reply = await api.manage('POST', '/api/v1/management/responses', body);
+  if (reply.status !== 200) throw new Error(reply.text);
+  await api.worker.idle();
+}
+
+async function mails(api: EventApi) {
+  return api.context.db
+    .selectFrom('mailOutbox')
+    .select(['kind', 'recipient', 'replyTo', 'subject', 'body'])
+    .orderBy('createdAt')
+    .orderBy('recipient')
+    .execute();
+}
+
+t.test('only a finished response brings one about, and each time it is finished again', async (t) => {
+  const api = await eventApi(t);
+  const survey = await addSurvey(api, { followUps: [followUp()] });
+  const path = '/api/v1/management/responses';
+  const { id } = (await api.manage('POST', path, { surveyId: survey.id, data: {}, finished: false })).json
+    .data;
+  await api.manage('PUT', `${path}/${id}`, { data: { q1: 'a' } });
+  await api.worker.idle();
+  t.same(await mails(api), []);
+  await api.manage('PUT', `${path}/${id}`, { finished: true });
+  await api.worker.idle();
+  const mail = {
+    kind: 'surveyFollowUp',
+    recipient: 'team@example.com',
+    replyTo: null,
+    subject: 'Thanks',
+    body: 'Thank you',
+  };
+  t.same(await mails(api), [mail]);
+  await api.manage('PUT', `${path}/${id}`, { data: { q1: 'b' } });
+  await api.worker.idle();
+  t.same(await mails(api), [mail, mail], 'the pipeline runs again (SPEC.md §6)');
+});
+
+t.test(
+  'who gets it: an address, an answer, a part of contact data, a hidden field; and nobody else',
+  async (t) => {
+    const api = await eventApi(t);
+    const survey = await addSurvey(api, {
+      questions,
+      hiddenFields: { enabled: true, fieldIds: ['ref'] },
+      followUps: ['Fixed@Example.com', 'mail', 'who', 'ref', 'q1', 'unknown', 'constructor'].map((to) =>
+        followUp({ to }),
+      ),
+    });
+    await finish(api, survey.id, {
+      data: {
+        mail: ' A@example.com',
+        who: ['Ada', 'L', 'ada@example.com', '', ''],
+        ref: 'ref@example.com',
+        q1: 'a@example.com, b@example.com',
+      },
+    });
+    t.same(
+      (await mails(api)).map(({ recipient }) => recipient),
+      ['a@example.com', 'ada@example.com', 'fixed@example.com', 'ref@example.com'],
+    );
+  },
+);
+
+t.test('a follow-up of certain endings waits for one of them', async (t) => {
+  const api = await eventApi(t);
+  const trigger = { type: 'endings', properties: { endingIds: ['good'] } };
+  const survey = await addSurvey(api, { followUps: [followUp({}, trigger)] });
+  await finish(api, survey.id);
+  await finish(api, survey.id, { endingId: 'bad' });
+  t.equal((await mails(api)).length, 0);
+  await finish(api, survey.id, { endingId: 'good' });
+  t.equal((await mails(api)).length, 1);
+});
+
+t.test('what it says: text without markup, recalled answers, and the response if asked for', async (t) => {
+  const api = await eventApi(t);
+  const survey = await addSurvey(api, {
+    questions,
+    hiddenFields: { enabled: true, fieldIds: ['ref'] },
+    variables: [{ id: 'v1', name: 'score', type: 'number', value: 3 }],
+    followUps: [
+      followUp({
+        subject: 'Hello #recall:q1/fallback:you#',
+        body: '<p>Dear #recall:name/fallback:friendnbsp#,</p><p>you said &quot;#recall:q1/fallback:nothing#&quot; &amp;lt; #recall:v1/fallback:0#<br>Bye</p>',
+        replyTo: ['nonsense', 'Reply@example.com', 'other@example.com'],
+        attachResponseData: true,
+        includeVariables: true,
+        includeHiddenFields: true,
+      }),
+    ],
+  });
+  await finish(api, survey.id, {
+    data: { q1: '<b>bold</b>\r\nBcc: x@example.com', who: ['Ada', '', '', '', 'Acme'], ref: 'r1' },
+    variables: { v1: 7 },
+  });
+  const [mail] = await mails(api);
+  t.equal(mail?.subject, 'Hello <b>bold</b> Bcc: x@example.com', 'in one line');
+  t.equal(mail?.replyTo, 'reply@example.com');
+  t.equal(
+    mail?.body,
+    [
+      'Dear friend,',
+      'you said "<b>bold</b>\r\nBcc: x@example.com" &lt; 7',
+      'Bye',
+      '',
+      'Who are you?',
+      'Ada, Acme',
+      '',
+      'What?',
+      '<b>bold</b>\r\nBcc: x@example.com',
+      '',
+      'score: 7',
+      '',
+      'ref: r1',
+    ].join('\n'),
+  );
+});
+
+t.test('the limit of the organization: fifty an hour, and the webhooks do not care', async (t) => {
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const api = await eventApi(t, { env: { RATE_LIMITING_DISABLED: '0' }, log });
+  const survey = await addSurvey(api, { followUps: [followUp()] });
+  for (let i = 0; i < 52; i += 1) await finish(api, survey.id);
+  t.equal((await mails(api)).length, 50);
+  t.equal(lines.filter((line) => line.includes('over the limit')).length, 2);
+  api.advance(3_600_000);
+  await finish(api, survey.id);
+  t.equal((await mails(api)).length, 51);
+});
+
+t.test('ten follow-ups of a response at most; a deleted survey mails nobody', async (t) => {
+  const api = await eventApi(t);
+  const many = Array.from({ length: 15 }, (_, i) => followUp({ to: `a${i}@example.com` }));
+  const survey = await addSurvey(api, { followUps: many });
+  await finish(api, survey.id);
+  t.equal((await mails(api)).length, 10);
+  await api.worker.stop();
+  await finish(api, survey.id);
+  await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
+  const { fanOut } = await import('#api/jobs/fan-out.ts');
+  t.equal(await fanOut(api.context, { warn: () => {} }), 2);
+  t.equal((await mails(api)).length, 10);
+});
+
+t.test('markup as text', async (t) => {
+  for (const [html, text] of [
+    ['plain', 'plain'],
+    ['1 < 2 and 3 > 2', '1 < 2 and 3 > 2'],
+    ['<p>one</p><p>two</p>', 'one\ntwo'],
+    ['<h1 class="x">Head</h1>text', 'Head\ntext'],
+    ['a<br/>b<br >c', 'a\nb\nc'],
+    ['<a href="https://x.example">link</a>', 'link'],
+    ['&amp;lt;script&gt;', '&lt;script>'],
+    ['<script>alert(1)</script>', 'alert(1)'],
+  ] as const) {
+    t.equal(textOf(html), text);
+  }
+  const startedAt = performance.now();
+  textOf('<p'.repeat(100_000));
+  t.ok(performance.now() - startedAt < 1_000, 'in linear time');
+});

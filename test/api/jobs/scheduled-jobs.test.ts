@@ -1,0 +1,141 @@
+/** Dates of surveys, and forgetting. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import t from 'tap';
+import { forgetSurplusDeliveries, RETENTION } from '#api/events/retention.ts';
+import { forget, moveSurveys, startUpkeep } from '#api/jobs/scheduled-jobs.ts';
+import { dueToClose, dueToPublish } from '#api/resources/surveys/schedule.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { startEventApi, startReceiver } from '#test/api/events/support.ts';
+import { addSurvey, startApi } from '#test/support/api-app.ts';
+import { planOf } from '#test/support/query-plan.ts';
+
+const HOUR = 3_600_000;
+
+t.test('surveys end and start at their dates', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { context } = api;
+  const at = (ms: number): string => toTimestamp(context.clock() + ms);
+  const past = at(-HOUR);
+  const soon = at(HOUR);
+  const cases: readonly (readonly [string, Record<string, unknown>, string, string])[] = [
+    ['no date', { status: 'inProgress' }, 'inProgress', 'inProgress'],
+    ['to be closed', { status: 'inProgress', closeOn: soon }, 'inProgress', 'completed'],
+    ['closed in the past', { status: 'inProgress', closeOn: past }, 'completed', 'completed'],
+    ['paused', { status: 'paused', closeOn: soon }, 'paused', 'completed'],
+    ['a draft is not closed', { status: 'draft', closeOn: past }, 'draft', 'draft'],
+    ['to be published', { status: 'draft', publishOn: soon }, 'draft', 'inProgress'],
+    ['scheduled', { status: 'scheduled', publishOn: soon }, 'scheduled', 'inProgress'],
+    ['scheduled for the past', { status: 'scheduled', publishOn: past }, 'inProgress', 'inProgress'],
+    ['a draft of something past', { status: 'draft', publishOn: past }, 'draft', 'draft'],
+    ['paused by hand', { status: 'paused', publishOn: soon }, 'paused', 'paused'],
+    ['both', { status: 'scheduled', publishOn: soon, closeOn: soon }, 'scheduled', 'completed'],
+  ];
+  const surveys = [];
+  for (const [name, fields, first, second] of cases) {
+    surveys.push({ ...(await addSurvey(api, { name, ...fields })), first, second });
+  }
+  const statusOf = async (id: string) =>
+    (await api.manage('GET', `/api/v1/management/surveys/${id}`)).json.data.status;
+  await moveSurveys(context);
+  for (const { id, name, first } of surveys) t.equal(await statusOf(id), first, name);
+  api.advance(HOUR);
+  await moveSurveys(context);
+  for (const { id, name, second } of surveys) t.equal(await statusOf(id), second, `${name}, an hour later`);
+});
+
+t.test('what SDKs see changes with it', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await api.addWorkspace('ws9', 'env9');
+  const key = await api.addKey({ ws9: 'manage' });
+  const survey = {
+    workspaceId: 'ws9',
+    name: 'App',
+    type: 'app',
+    status: 'inProgress',
+    closeOn: toTimestamp(api.context.clock() + 1_000),
+    questions: [{ id: 'q1', type: 'openText', headline: 'What?' }],
+  };
+  await api.client('POST', '/api/v1/management/surveys', survey, { 'x-api-key': key });
+  const seen = async (scope: string): Promise<number> =>
+    (await api.client('GET', `/api/v1/client/${scope}/environment`)).json.data.surveys.length;
+  t.same([await seen('ws9'), await seen('env9')], [1, 1]);
+  api.advance(1_000);
+  t.same([await seen('ws9'), await seen('env9')], [1, 1], 'kept for a while');
+  await moveSurveys(api.context);
+  t.same([await seen('ws9'), await seen('env9')], [0, 0], 'under both ids');
+});
+
+t.test('the dates are found in indexes', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { db } = api.context;
+  const now = '2026-01-01T00:00:00.000Z';
+  t.match(await planOf(db, dueToClose(db, now)), [/SEARCH surveys USING INDEX surveys_closeOn/]);
+  t.match(await planOf(db, dueToPublish(db, now)), [/SEARCH surveys USING INDEX surveys_publishOn/]);
+});
+
+t.test('deliveries are forgotten after a week, and beyond the newest thousand', async (t) => {
+  const api = await startEventApi();
+  t.teardown(() => api.close());
+  const { db } = api.context;
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const survey = await addSurvey(api);
+  const webhookId = await api.addWebhook({ url: receiver.url });
+  const send = () =>
+    api.client('POST', '/api/v1/client/ws1/responses', { surveyId: survey.id, finished: false, data: {} });
+  const count = async () => ({
+    events: (await db.selectFrom('events').select('id').execute()).length,
+    deliveries: (await db.selectFrom('deliveries').select('id').execute()).length,
+    attempts: (await db.selectFrom('deliveryAttempts').select('number').execute()).length,
+  });
+  for (let i = 0; i < 5; i += 1) {
+    await send();
+    await api.worker.idle();
+    api.advance(1_000);
+  }
+  t.same(await count(), { events: 5, deliveries: 5, attempts: 5 });
+
+  const newest = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries?limit=3`);
+  t.equal(await forgetSurplusDeliveries(db, webhookId, 3), false);
+  t.same(await count(), { events: 3, deliveries: 3, attempts: 3 }, 'events go with their last delivery');
+  const left = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
+  t.same(left.json, newest.json, 'the newest are kept');
+
+  await db
+    .updateTable('deliveries')
+    .set({ status: 'pending', dueAt: toTimestamp(api.context.clock() + HOUR) })
+    .execute();
+  await forgetSurplusDeliveries(db, webhookId, 0);
+  t.equal((await count()).deliveries, 3, 'what is still to be delivered is no surplus');
+
+  api.advance(RETENTION - 5_000);
+  await forget(api.context, () => false);
+  t.equal((await count()).events, 3);
+  api.advance(4_001);
+  await forget(api.context, () => false);
+  t.same(await count(), { events: 0, deliveries: 0, attempts: 0 });
+  await forget(api.context, () => true);
+});
+
+t.test('upkeep begins at once, survives trouble, and stops', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { context } = api;
+  const survey = await addSurvey(api, { closeOn: '2020-01-01T00:00:00Z' });
+  const upkeep = startUpkeep(context, pino({ level: 'silent' }));
+  const status = async () =>
+    (await context.db.selectFrom('surveys').select('status').where('id', '=', survey.id).executeTakeFirst())
+      ?.status;
+  while ((await status()) !== 'completed') await sleep(1);
+  await upkeep.stop();
+
+  const lines: string[] = [];
+  const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(line) });
+  const failing = startUpkeep({ ...context, clock: () => Number.NaN }, log);
+  await failing.stop();
+  t.match(lines.join(), /the upkeep failed; it tries again/);
+});

@@ -1,0 +1,172 @@
+import t from 'tap';
+import { listAttributeKeys } from '#api/resources/contacts/attribute-key-store.ts';
+import { findOrCreateContact } from '#api/resources/contacts/store.ts';
+import { startApi, workspaceId } from '#test/support/api-app.ts';
+import { planOf, queriesOf } from '#test/support/query-plan.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const { db, random, clock } = api.context;
+const path = '/api/v1/management/contact-attribute-keys';
+const now = (): string => new Date(clock()).toISOString();
+await api.addWorkspace('ws2', 'env2');
+const body = (fields: Record<string, unknown> = {}) => ({
+  workspaceId,
+  key: 'plan',
+  type: 'custom',
+  ...fields,
+});
+const send = (fields: Record<string, unknown> = {}) => api.manage('POST', path, body(fields));
+const defaults = async () =>
+  (await api.manage('GET', path)).json.data.filter(({ type }: { type: string }) => type === 'default');
+
+t.test('GET list 200: what every workspace starts with', async (t) => {
+  const { data } = (await api.manage('GET', path)).json;
+  t.strictSame(
+    Object.fromEntries(data.map(({ key, isUnique }: { key: string; isUnique: boolean }) => [key, isUnique])),
+    { userId: true, email: true, firstName: false, lastName: false, language: false },
+  );
+  for (const key of data) {
+    t.match(key, {
+      type: 'default',
+      dataType: 'string',
+      environmentId: workspaceId,
+      workspaceId,
+      createdAt: now(),
+    });
+  }
+});
+
+t.test('POST 200: with every field, and what is not said', async (t) => {
+  const reply = await send({ key: 'favorite_color', isUnique: true });
+  t.equal(reply.status, 200);
+  const { id } = reply.json.data;
+  t.strictSame(reply.json.data, {
+    id,
+    environmentId: workspaceId,
+    workspaceId,
+    key: 'favorite_color',
+    name: 'Favorite Color',
+    description: '',
+    isUnique: false,
+    type: 'custom',
+    dataType: 'string',
+    createdAt: now(),
+    updatedAt: now(),
+  });
+  t.strictSame((await api.manage('GET', `${path}/${id}`)).json, reply.json);
+  const said = await send({ key: 'age', name: 'Years', description: 'Since birth', dataType: 'number' });
+  t.match(said.json.data, { name: 'Years', description: 'Since birth', dataType: 'number' });
+});
+
+t.test('POST 400: keys that cannot be', async (t) => {
+  for (const key of [
+    'Plan',
+    '1st',
+    'a-b',
+    'a b',
+    '',
+    '_x',
+    'ключ',
+    'user_id',
+    'first_name',
+    'last_name',
+    'a'.repeat(256),
+  ]) {
+    const reply = await send({ key });
+    t.equal(reply.status, 400, key);
+    t.match(reply.json.details, { key: /^The key / });
+  }
+  t.match((await send({ type: 'default' })).json.details, { type: 'must be one of custom' });
+  t.match((await api.manage('POST', path, { workspaceId })).json.details, {
+    key: 'Required',
+    type: 'Required',
+  });
+  t.equal((await api.manage('POST', path, {})).json.message, 'workspaceId must be provided');
+  t.match((await send({ dataType: 'blob' })).json.details, { dataType: String });
+  await send({ key: 'twice' });
+  const again = await send({ key: 'twice' });
+  t.equal(again.status, 400);
+  t.equal(again.json.message, 'Attribute key already exists');
+  t.equal((await send({ key: 'email' })).json.message, 'Attribute key already exists');
+});
+
+t.test('PUT 200: a custom key changes in all, a default one in name and description only', async (t) => {
+  const custom = (await send({ key: 'old_key' })).json.data;
+  api.advance(5);
+  const change = { name: 'Name', description: 'Text', key: 'new_key', dataType: 'date' };
+  const reply = await api.manage('PUT', `${path}/${custom.id}`, change);
+  t.strictSame(reply.json.data, { ...custom, ...change, updatedAt: now() });
+  t.strictSame((await api.manage('GET', `${path}/${custom.id}`)).json.data, reply.json.data);
+  t.match((await api.manage('PUT', `${path}/${custom.id}`, {})).json.data, change, 'what is not said stays');
+  const [first] = await defaults();
+  const fixed = await api.manage('PUT', `${path}/${first.id}`, change);
+  t.match(fixed.json.data, {
+    name: 'Name',
+    description: 'Text',
+    key: first.key,
+    dataType: 'string',
+    type: 'default',
+  });
+});
+
+t.test('PUT 400: a key that cannot be or is taken', async (t) => {
+  const { id } = (await send({ key: 'mine' })).json.data;
+  t.match((await api.manage('PUT', `${path}/${id}`, { key: 'No' })).json.details, { key: String });
+  t.equal(
+    (await api.manage('PUT', `${path}/${id}`, { key: 'email' })).json.message,
+    'Attribute key already exists',
+  );
+  t.match((await api.manage('PUT', `${path}/${id}`, { name: '' })).json.details, { name: String });
+});
+
+t.test('DELETE 200: the key and its values are gone; a default one stays', async (t) => {
+  const key = (await send({ key: 'doomed' })).json.data;
+  const contact = await findOrCreateContact(db, workspaceId, 'u1', now(), random);
+  await db
+    .insertInto('contactAttributes')
+    .values({
+      id: 'a1',
+      createdAt: now(),
+      updatedAt: now(),
+      contactId: contact.id,
+      attributeKeyId: key.id,
+      value: 'x',
+    })
+    .execute();
+  t.strictSame((await api.manage('DELETE', `${path}/${key.id}`)).json, { data: key });
+  t.equal((await api.manage('GET', `${path}/${key.id}`)).status, 404);
+  t.strictSame(await db.selectFrom('contactAttributes').select('id').where('id', '=', 'a1').execute(), []);
+  for (const { id } of await defaults()) {
+    const reply = await api.manage('DELETE', `${path}/${id}`);
+    t.equal(reply.status, 400);
+    t.equal(reply.json.message, 'Default Contact Attribute Keys cannot be deleted');
+  }
+});
+
+t.test('404 and 401', async (t) => {
+  for (const method of ['GET', 'PUT', 'DELETE'] as const) {
+    const reply = await api.manage(method, `${path}/cnothing`, {});
+    t.equal(reply.status, 404);
+    t.strictSame(reply.json.details, { resource_id: 'cnothing', resource_type: 'Attribute Key' });
+  }
+  t.equal((await send({ workspaceId: 'env2' })).status, 401);
+});
+
+t.test('POST 403: a workspace has at most 150', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  for (let i = 5; i < 150; i += 1) {
+    const reply = await fresh.manage('POST', path, body({ key: `key_${i}` }));
+    if (reply.status !== 200) t.fail(reply.text);
+  }
+  const reply = await fresh.manage('POST', path, body());
+  t.equal(reply.status, 403);
+  t.match(reply.json, { code: 'forbidden', message: /150 attribute keys/, details: {} });
+});
+
+t.test('the list reads an index', async (t) => {
+  const [query] = await queriesOf(db, (on) => listAttributeKeys(on, ['ws1', 'ws2']));
+  if (query === undefined) return t.fail('no query');
+  t.match((await planOf(db, query))[0], /^SEARCH contactAttributeKeys USING INDEX \S+ \(workspaceId=\?\)/);
+});

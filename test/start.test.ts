@@ -1,0 +1,115 @@
+/** `npm start`: two processes with one life. The gateway is a small stand-in; that of the product has its own tests. */
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { freePort } from '#test/support/ports.ts';
+import { projectRoot, start } from '#test/support/process.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const folder = temporaryFolder(t);
+
+/** Ends when its parent is gone or says so; asks the API a last time, as a gateway that drains does. */
+const gateway = join(folder, 'gateway.mjs');
+writeFileSync(
+  gateway,
+  `let isStopping = false;
+   async function stop(why) {
+     if (isStopping) return;
+     isStopping = true;
+     const status = await fetch(process.env.GATEWAY_UPSTREAM + '/health').then((reply) => reply.status, () => 'nothing');
+     console.log('gateway ends by ' + why + ', API says ' + status);
+     process.exit(0);
+   }
+   process.on('SIGTERM', () => stop('SIGTERM'));
+   process.on('SIGINT', () => stop('SIGINT'));
+   process.on('disconnect', () => stop('disconnect'));
+   setInterval(() => {}, 1000);
+   console.log('gateway ready, upstream ' + process.env.GATEWAY_UPSTREAM + ' pid ' + process.pid);
+   process.send('ready');`,
+);
+const failing = join(folder, 'failing.mjs');
+writeFileSync(failing, `console.error('gateway cannot start'); process.exit(1);`);
+
+const program = (path: string): string[] => ['start.ts', path];
+const settings = async (): Promise<Record<string, string>> => ({
+  API_PORT: String(await freePort()),
+  DATABASE_URL: 'file::memory:',
+  STORAGE_PATH: join(folder, 'uploads'),
+});
+
+t.test(
+  'the API first, then the gateway in front of it, then the credentials, and the end in reverse',
+  async (t) => {
+    const env = await settings();
+    const both = start(program(gateway), env);
+    t.teardown(() => both.stop('SIGTERM'));
+    await both.until(/environment\n/);
+    const output = both.output();
+    t.ok(output.indexOf('API ready') < output.indexOf('gateway ready'));
+    t.ok(output.indexOf('gateway ready') < output.indexOf('First start'));
+    t.match(output, `gateway ready, upstream http://127.0.0.1:${env.API_PORT}`);
+    t.equal(output.split('First start').length, 2, 'told once');
+    t.equal(await both.stop('SIGTERM'), 0);
+    t.match(both.output(), 'gateway ends by SIGTERM, API says 200');
+  },
+);
+
+t.test('GATEWAY_UPSTREAM of the operator stays', async (t) => {
+  const both = start(program(gateway), { ...(await settings()), GATEWAY_UPSTREAM: 'http://127.0.0.1:9' });
+  t.teardown(() => both.stop('SIGKILL'));
+  await both.until(/upstream http:\/\/127\.0\.0\.1:9 /);
+});
+
+t.test('Ctrl-C reaches the whole group, and yet the gateway ends before the API', async (t) => {
+  const child = spawn(process.execPath, program(gateway), {
+    cwd: projectRoot,
+    detached: true,
+    env: { PATH: process.env.PATH ?? '', ...(await settings()) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  const ready = new Promise<void>((resolve) => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      if (/environment\n/.test(output)) resolve();
+    });
+  });
+  const closed = new Promise<number | null>((resolve) => {
+    child.once('close', (code) => resolve(code));
+  });
+  await ready;
+  process.kill(-(child.pid ?? 0), 'SIGINT');
+  t.equal(await closed, 0);
+  t.match(output, 'gateway ends by SIGTERM, API says 200', 'by the parent, not by the terminal');
+});
+
+t.test('both end by themselves when the parent is killed', async (t) => {
+  const both = start(program(gateway), await settings());
+  await both.until(/environment\n/);
+  // Resolves when the last process that holds the output is gone.
+  await both.stop('SIGKILL');
+  t.match(both.output(), /gateway ends by disconnect/);
+});
+
+t.test('exit 1: the gateway ends unasked, the API is stopped', async (t) => {
+  const both = start(program(gateway), await settings());
+  const [, pid] = await both.until(/pid (\d+)[\s\S]*environment\n/);
+  process.kill(Number(pid), 'SIGKILL');
+  t.equal(await both.ended(), 1);
+  t.match(both.output(), 'The gateway ended; stopping the rest');
+});
+
+t.test('exit 1: the gateway cannot start, but the credentials are told', async (t) => {
+  const both = start(program(failing), await settings());
+  t.equal(await both.ended(), 1);
+  t.match(both.output(), /gateway cannot start/);
+  t.match(both.output(), /API key +fbk_/);
+});
+
+t.test('exit 1: the API cannot start, the gateway is not tried', async (t) => {
+  const both = start(program(gateway), { API_PORT: 'x' });
+  t.equal(await both.ended(), 1);
+  t.match(both.output(), /^The API cannot start\. API_PORT: /);
+  t.notMatch(both.output(), /gateway ready/);
+});
