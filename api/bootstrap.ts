@@ -8,8 +8,7 @@ import { hashPassword } from '#api/auth/password.ts';
 import type { Secrets } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { insertDefaultAttributeKeys } from '#api/resources/contacts/store.ts';
-import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
+import { createOrganization } from '#api/resources/organizations/create.ts';
 import { newId, type Random } from './ids.ts';
 import { toTimestamp } from './timestamps.ts';
 
@@ -41,13 +40,8 @@ export async function bootstrap(context: Context, secrets: Secrets): Promise<Fir
   return db.transaction().execute(async (trx) => {
     // Asked again inside: two processes may be starting on the same new database.
     if (await hasOrganization(trx)) return null;
-    const organizationId = newId(random);
     const userId = newId(random);
     const apiKeyId = newId(random);
-    await trx
-      .insertInto('organizations')
-      .values({ ...row, id: organizationId, name: 'My organization' })
-      .execute();
     await trx
       .insertInto('users')
       .values({
@@ -65,21 +59,11 @@ export async function bootstrap(context: Context, secrets: Secrets): Promise<Fir
         lastLoginAt: null,
       })
       .execute();
-    await trx
-      .insertInto('memberships')
-      .values({ organizationId, userId, role: 'owner', createdAt: now })
-      .execute();
-    await insertWorkspace(trx, {
-      ...row,
-      id: first.workspaceId,
-      organizationId,
-      name: 'My workspace',
-      environmentId: first.workspaceId,
-      appSetupCompleted: false,
-      websiteSetupCompleted: false,
-      settings: defaultSettings,
-    });
-    await insertDefaultAttributeKeys(trx, first.workspaceId, now, random);
+    const { organizationId } = await createOrganization(
+      trx,
+      { name: 'My organization', ownerId: userId, workspaceId: first.workspaceId, createdAt: now },
+      random,
+    );
     await trx
       .insertInto('apiKeys')
       .values({

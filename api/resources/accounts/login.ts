@@ -5,7 +5,7 @@
 import type { FailureReason } from '#api/audit/audit.ts';
 import { isTooLong, normalizeEmail } from '#api/auth/password.ts';
 import type { Context } from '#api/context.ts';
-import { ensureHome } from '#api/resources/organizations/create.ts';
+import { ensureOrganization } from '#api/resources/organizations/create.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { findToken, findUserByEmail, type User, updateUser } from './store.ts';
 
@@ -61,7 +61,7 @@ export async function redeemVerification(context: Context, token: string): Promi
     if (user.emailVerified !== null) return refused(texts.alreadyVerified, 'email_already_verified', user.id);
     const now = toTimestamp(clock());
     await updateUser(trx, user.id, { emailVerified: now }, now);
-    await ensureHome(trx, user, now, random);
+    await ensureOrganization(trx, user, now, random);
     return { kind: 'admitted', user };
   });
 }
