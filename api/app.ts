@@ -27,6 +27,7 @@ import { v2AccountRoutes } from '#api/resources/me/v2-routes.ts';
 import { ogRoutes } from '#api/resources/og/routes.ts';
 import { profileRoutes } from '#api/resources/profile/routes.ts';
 import { clientResponseRoutes } from '#api/resources/responses/client-routes.ts';
+import { displayLinkRoutes } from '#api/resources/responses/display-routes.ts';
 import { managementResponseRoutes } from '#api/resources/responses/management-routes.ts';
 import { v2ResponseRoutes } from '#api/resources/responses/v2-routes.ts';
 import { scriptRoutes } from '#api/resources/scripts/routes.ts';
@@ -83,6 +84,7 @@ export async function buildApp(context: Context, logger: FastifyBaseLogger): Pro
   await app.register(environmentRoutes, { context });
   await app.register(surveyRoutes, { context });
   await app.register(clientDisplayRoutes, { context });
+  await app.register(displayLinkRoutes, { context });
   await app.register(clientResponseRoutes, { context });
   await app.register(managementResponseRoutes, { context });
   await app.register(deliveryRoutes, { context });

@@ -1,23 +1,18 @@
-/** Displays on the client API. No key (contract client-api.md §3 to §5). */
+/** Displays on the client API: a survey was shown. What links them to responses is in responses/display-routes.ts. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
-import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { badRequest, forbidden, notFound } from '#api/errors.ts';
+import { forbidden, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { findContact, findOrCreateContact } from '#api/resources/contacts/store.ts';
-import { findResponse, findResponseIdOfDisplay, setResponseDisplay } from '#api/resources/responses/store.ts';
 import { findSurvey } from '#api/resources/surveys/store.ts';
 import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { Id, Nullable } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { type Display, findDisplay, insertDisplay, setDisplayContact } from './store.ts';
-
-const UserId = Type.Optional(
-  Nullable(Type.String({ maxLength: 255, text: 'User ID cannot exceed 255 characters' })),
-);
+import { UserId } from './schema.ts';
+import { type Display, insertDisplay } from './store.ts';
 
 const NewDisplayV1 = Type.Object({ surveyId: Id, userId: UserId });
 const NewDisplayV2 = Type.Object({ surveyId: Id, contactId: Type.Optional(Nullable(Type.String())) });
@@ -29,9 +24,7 @@ const Created = Type.Object({
   }),
 });
 
-const Link = Type.Object({ responseId: Type.Optional(Nullable(Type.String())), userId: UserId });
 const WorkspaceParams = Type.Object({ workspaceId: Type.String() });
-const DisplayParams = Type.Object({ workspaceId: Type.String(), displayId: Type.String() });
 
 export const clientDisplayRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
@@ -91,80 +84,4 @@ export const clientDisplayRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     });
     return { data: { id: display.id, contactId: display.contactId, surveyId } };
   }
-
-  /** Links a display to a response or a user (SPEC.md §4). */
-  app.put(
-    '/api/v1/client/:workspaceId/displays/:displayId',
-    {
-      schema: {
-        params: DisplayParams,
-        body: Link,
-        response: { 200: Type.Object({ data: Type.Object({}) }) },
-      },
-      onRequest: findsWorkspace,
-    },
-    async (request) => {
-      const { id: workspaceId } = workspaceOf(request);
-      const { displayId } = request.params;
-      const { responseId, userId } = request.body;
-      const display = await findDisplay(db, displayId);
-      if (display === null || display.workspaceId !== workspaceId) throw notFound('Display', displayId);
-      const now = toTimestamp(clock());
-      await db.transaction().execute(async (trx) => {
-        if (userId) {
-          const contact = await findOrCreateContact(trx, workspaceId, userId, now, random);
-          await setDisplayContact(trx, display.id, contact.id, now);
-        }
-        if (responseId) await link(trx, display, responseId, now);
-      });
-      return { data: {} };
-    },
-  );
-
-  /** A display and a response have at most one of each other; saying the same again changes nothing. */
-  async function link(
-    trx: Kysely<Database>,
-    display: Display,
-    responseId: string,
-    now: Timestamp,
-  ): Promise<void> {
-    const response = await findResponse(trx, responseId);
-    if (response === null || response.surveyId !== display.surveyId) {
-      throw badRequest('The response does not belong to the survey of this display', { responseId });
-    }
-    if (response.displayId === display.id) return;
-    if (response.displayId !== null) {
-      throw badRequest('The response is linked to another display', { responseId });
-    }
-    try {
-      await setResponseDisplay(trx, response.id, display.id, now);
-    } catch (error) {
-      if (!isUniqueViolation(error)) throw error;
-      throw badRequest('The display is linked to another response', { responseId });
-    }
-  }
-
-  /** Which response came of a display: SDKs ask after an interrupted submission. */
-  app.get(
-    '/api/v1/client/:workspaceId/displays/:displayId/response',
-    {
-      schema: {
-        params: DisplayParams,
-        response: {
-          200: Type.Object({
-            data: Type.Object({ responseId: Type.Union([Type.String(), Type.Null()]) }),
-          }),
-        },
-      },
-      onRequest: findsWorkspace,
-    },
-    async (request) => {
-      const { displayId } = request.params;
-      const display = await findDisplay(db, displayId);
-      if (display === null || display.workspaceId !== workspaceOf(request).id) {
-        throw notFound('Display', displayId);
-      }
-      return { data: { responseId: await findResponseIdOfDisplay(db, display.id) } };
-    },
-  );
 };

@@ -1,0 +1,102 @@
+/** Displays and the responses that came of them, on the client API. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Kysely } from 'kysely';
+import { Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import { isUniqueViolation } from '#api/db/database.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { badRequest, notFound } from '#api/errors.ts';
+import { findOrCreateContact } from '#api/resources/contacts/store.ts';
+import { UserId } from '#api/resources/displays/schema.ts';
+import { type Display, findDisplay, setDisplayContact } from '#api/resources/displays/store.ts';
+import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { Nullable } from '#api/schemas.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { findResponse, findResponseIdOfDisplay, setResponseDisplay } from './store.ts';
+
+const Link = Type.Object({ responseId: Type.Optional(Nullable(Type.String())), userId: UserId });
+const DisplayParams = Type.Object({ workspaceId: Type.String(), displayId: Type.String() });
+
+export const displayLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random } = context;
+  const findsWorkspace = findsPathWorkspace(context);
+
+  /** Links a display to a response or a user. */
+  app.put(
+    '/api/v1/client/:workspaceId/displays/:displayId',
+    {
+      schema: {
+        params: DisplayParams,
+        body: Link,
+        response: { 200: Type.Object({ data: Type.Object({}) }) },
+      },
+      onRequest: findsWorkspace,
+    },
+    async (request) => {
+      const { id: workspaceId } = workspaceOf(request);
+      const { displayId } = request.params;
+      const { responseId, userId } = request.body;
+      const display = await findDisplay(db, displayId);
+      if (display === null || display.workspaceId !== workspaceId) throw notFound('Display', displayId);
+      const now = toTimestamp(clock());
+      await db.transaction().execute(async (trx) => {
+        if (userId) {
+          const contact = await findOrCreateContact(trx, workspaceId, userId, now, random);
+          await setDisplayContact(trx, display.id, contact.id, now);
+        }
+        if (responseId) await link(trx, display, responseId, now);
+      });
+      return { data: {} };
+    },
+  );
+
+  /** A display and a response have at most one of each other; saying the same again changes nothing. */
+  async function link(
+    trx: Kysely<Database>,
+    display: Display,
+    responseId: string,
+    now: Timestamp,
+  ): Promise<void> {
+    const response = await findResponse(trx, responseId);
+    if (response === null || response.surveyId !== display.surveyId) {
+      throw badRequest('The response does not belong to the survey of this display', { responseId });
+    }
+    if (response.displayId === display.id) return;
+    if (response.displayId !== null) {
+      throw badRequest('The response is linked to another display', { responseId });
+    }
+    try {
+      await setResponseDisplay(trx, response.id, display.id, now);
+    } catch (error) {
+      if (!isUniqueViolation(error)) throw error;
+      throw badRequest('The display is linked to another response', { responseId });
+    }
+  }
+
+  /** Which response came of a display: SDKs ask after an interrupted submission. */
+  app.get(
+    '/api/v1/client/:workspaceId/displays/:displayId/response',
+    {
+      schema: {
+        params: DisplayParams,
+        response: {
+          200: Type.Object({
+            data: Type.Object({ responseId: Type.Union([Type.String(), Type.Null()]) }),
+          }),
+        },
+      },
+      onRequest: findsWorkspace,
+    },
+    async (request) => {
+      const { displayId } = request.params;
+      const display = await findDisplay(db, displayId);
+      if (display === null || display.workspaceId !== workspaceOf(request).id) {
+        throw notFound('Display', displayId);
+      }
+      return { data: { responseId: await findResponseIdOfDisplay(db, display.id) } };
+    },
+  );
+};
