@@ -4,9 +4,10 @@
  * Everything is parsed once, at start, into readonly objects. All mistakes are reported together, each with its
  * variable and what would be right. Secrets are kept in an object of their own, so that the rest can be logged.
  */
-import { isAbsolute, resolve } from 'node:path';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
+import { type DatabaseLocation, parseDatabaseUrl } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
+import type { MailAddress } from '#api/mail/mail.ts';
 import { type RecaptchaKeys, readRecaptchaKeys, recaptchaVariables } from '#api/recaptcha.ts';
 import {
   readS3Credentials,
@@ -107,17 +108,6 @@ export const variables = [
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-export type DatabaseLocation =
-  | { readonly kind: 'memory' }
-  /** `path` is absolute. */
-  | { readonly kind: 'file'; readonly path: string };
-
-export interface MailAddress {
-  /** '' when there is none. */
-  readonly name: string;
-  readonly address: string;
-}
-
 export interface Config {
   readonly port: number;
   readonly host: string;
@@ -214,15 +204,6 @@ function parseHost(value: string): string {
     throw new Error(`"${value}" is not an address; give one such as 127.0.0.1 or 0.0.0.0`);
   }
   return value;
-}
-
-function parseDatabaseUrl(value: string, cwd: string): DatabaseLocation {
-  if (value === 'file::memory:') return { kind: 'memory' };
-  const path = value.startsWith('file://') ? value.slice('file://'.length) : value.slice('file:'.length);
-  if (!value.startsWith('file:') || path === '' || path.includes('?') || path.includes('\0')) {
-    throw new Error('give file: and a path, such as file:./data/floodgate.sqlite, or file::memory:');
-  }
-  return { kind: 'file', path: isAbsolute(path) ? path : resolve(cwd, path) };
 }
 
 /** The address is not repeated in the message: it may carry a password. */

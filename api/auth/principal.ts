@@ -1,11 +1,11 @@
 /** Who is calling, and what they may do (contract auth.md §3 and §4). */
 
-export type Permission = 'read' | 'write' | 'manage';
+import type { Permission, Role } from '#api/db/schema.ts';
+
+export type { Permission, Role } from '#api/db/schema.ts';
 
 /** What an operation needs. manage includes write, write includes read. */
 export type Right = Permission;
-
-export type Role = 'owner' | 'manager' | 'member';
 
 export interface ApiKeyPrincipal {
   readonly kind: 'apiKey';

@@ -1,6 +1,8 @@
 /** Who may do what, and what accounts leave behind: mails and the audit log. */
-import type { Permission } from '#api/auth/principal.ts';
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
+
+export type Permission = 'read' | 'write' | 'manage';
+export type Role = 'owner' | 'manager' | 'member';
 
 /** Keys that the service made for itself, once; what they sign stays valid over restarts. */
 export interface SecretTable {
@@ -31,7 +33,7 @@ export interface UserTable extends Row {
 export interface MembershipTable {
   organizationId: string;
   userId: string;
-  role: 'owner' | 'manager' | 'member';
+  role: Role;
   createdAt: Timestamp;
 }
 

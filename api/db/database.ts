@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
-import type { DatabaseLocation } from '#api/config.ts';
+import type { DatabaseLocation } from './location.ts';
 import type { Database } from './schema.ts';
 
 /** How long a statement waits for another process to finish its write. */

@@ -4,6 +4,12 @@
  */
 import type { Millis } from '#shared/clock.ts';
 
+export interface MailAddress {
+  /** '' when there is none. */
+  readonly name: string;
+  readonly address: string;
+}
+
 export interface Mail {
   /** What it is for, such as `verifyEmail`. Said in the log, so nothing of the caller's. */
   readonly kind: string;

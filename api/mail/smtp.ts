@@ -1,8 +1,7 @@
 /** Mails over SMTP. The only file that knows nodemailer. */
 import { createTransport } from 'nodemailer';
-import type { MailAddress } from '#api/config.ts';
 import type { Millis } from '#shared/clock.ts';
-import { MailRefused, type MailTransport } from './mail.ts';
+import { type MailAddress, MailRefused, type MailTransport } from './mail.ts';
 
 const CONNECT_TIMEOUT_MS: Millis = 10_000;
 /** Silence of the server in the middle of a mail. */
