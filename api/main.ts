@@ -22,21 +22,19 @@ import { createSender } from './events/sender.ts';
 import { createSignal } from './events/signal.ts';
 import { createTargets } from './events/targets.ts';
 import { startWorker } from './events/worker.ts';
+import { fanOut } from './jobs/fan-out.ts';
 import { startReport } from './jobs/limits-report.ts';
-import { startUpkeep } from './jobs/scheduled-jobs.ts';
+import { startScheduledJobs } from './jobs/scheduled-jobs.ts';
 import { createLimiter, openCounters } from './limits/limiter.ts';
 import { createMailer } from './mail/mailer.ts';
 import { createSmtpTransport } from './mail/smtp.ts';
 import { createRecaptcha } from './recaptcha.ts';
 import { createStateCache } from './state-cache.ts';
 import { createStorage } from './storage/open.ts';
-import { startSweeping } from './storage/removal.ts';
 import { StorageUnavailable } from './storage/storage.ts';
 
 /** How long requests in flight may take once we were told to stop. */
 const SHUTDOWN_MS = 10_000;
-/** Files whose owner has gone are usually removed with it; this is for those that were not. */
-const SWEEP_FILES_EVERY_MS = 3_600_000;
 
 const isSupervised = process.argv.includes('--supervised');
 
@@ -90,17 +88,20 @@ async function start(): Promise<void> {
   // Fastify's own words at level info are one line, which is said below for people to read.
   const app = await buildApp(context, log.level === 'info' ? log.child({}, { level: 'warn' }) : log);
   const address = await app.listen({ port: config.port, host: config.host });
-  const worker = startWorker(context, log);
-  const upkeep = startUpkeep(context, log);
-  const sweeping = startSweeping(context, SWEEP_FILES_EVERY_MS, log);
+  const worker = startWorker({
+    ...context,
+    attemptsMax: config.webhooks.attemptsMax,
+    fanOut: () => fanOut(context, log),
+    log,
+  });
+  const jobs = startScheduledJobs(context, log);
   const report = startReport(context, log);
   stopOnSignals(app, async () => {
-    await sweeping.stop();
+    await Promise.all([worker.stop(), jobs.stop()]);
     await storage.close();
-    await Promise.all([worker.stop(), upkeep.stop()]);
     await context.sender.close();
     await mailer.close();
-    report.stop();
+    await report.stop();
     await counters.close();
     await db.destroy();
   });

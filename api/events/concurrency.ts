@@ -1,44 +1,56 @@
-/** How many attempts may run side by side in this process. Pure bookkeeping. */
-import type { Head } from './lease.ts';
+/** How many attempts may run side by side in this process. */
 
-const ALL = 128;
+const TOTAL_MAX = 128;
 /** An eighth: it takes more than a handful of workspaces full of hanging receivers to be in the way of others. */
-const OF_WORKSPACE = 16;
-const OF_WEBHOOK = 4;
+const PER_WORKSPACE_MAX = 16;
+const PER_WEBHOOK_MAX = 4;
 
-export interface Places {
-  /** How many more attempts at deliveries of this webhook may begin. */
-  left(head: Head): number;
-  take(head: Head): void;
-  giveBack(head: Head): void;
-  areAllTaken(): boolean;
+/** Whose attempts are counted. */
+export interface Counted {
+  readonly webhookId: string;
+  readonly workspaceId: string;
 }
 
-export function places(): Places {
-  const ofWebhook = new Map<string, number>();
-  const ofWorkspace = new Map<string, number>();
-  let all = 0;
+export interface AttemptLimits {
+  /** How many more attempts at deliveries of this webhook may begin. */
+  available(counted: Counted): number;
+  /** @returns ends the attempt, once */
+  acquire(counted: Counted): () => void;
+  /** No attempt at all may begin. */
+  isExhausted(): boolean;
+}
+
+export function createAttemptLimits(): AttemptLimits {
+  const byWebhook = new Map<string, number>();
+  const byWorkspace = new Map<string, number>();
+  let total = 0;
 
   const add = (counts: Map<string, number>, id: string, change: 1 | -1): void => {
     const count = (counts.get(id) ?? 0) + change;
     if (count === 0) counts.delete(id);
     else counts.set(id, count);
   };
-  const change = ({ webhookId, workspaceId }: Head, by: 1 | -1): void => {
-    add(ofWebhook, webhookId, by);
-    add(ofWorkspace, workspaceId, by);
-    all += by;
+  const change = ({ webhookId, workspaceId }: Counted, by: 1 | -1): void => {
+    add(byWebhook, webhookId, by);
+    add(byWorkspace, workspaceId, by);
+    total += by;
   };
 
   return {
-    left: ({ webhookId, workspaceId }) =>
+    available: ({ webhookId, workspaceId }) =>
       Math.min(
-        OF_WEBHOOK - (ofWebhook.get(webhookId) ?? 0),
-        OF_WORKSPACE - (ofWorkspace.get(workspaceId) ?? 0),
-        ALL - all,
+        PER_WEBHOOK_MAX - (byWebhook.get(webhookId) ?? 0),
+        PER_WORKSPACE_MAX - (byWorkspace.get(workspaceId) ?? 0),
+        TOTAL_MAX - total,
       ),
-    take: (head) => change(head, 1),
-    giveBack: (head) => change(head, -1),
-    areAllTaken: () => all >= ALL,
+    acquire(counted) {
+      change(counted, 1);
+      let isReleased = false;
+      return () => {
+        if (!isReleased) change(counted, -1);
+        isReleased = true;
+      };
+    },
+    isExhausted: () => total >= TOTAL_MAX,
   };
 }

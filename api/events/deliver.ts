@@ -1,6 +1,5 @@
 /** One attempt at one delivery: sign what is to be said now, send it, and tell how it went. */
 
-import { bodyOf } from '#api/jobs/payload.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Leased } from './lease.ts';
 import type { Outcome, Sender } from './sender.ts';
@@ -32,4 +31,9 @@ export async function attempt(
   const headers = signedHeaders({ ...message, time: startedAt });
   const outcome = await sender.send({ url: message.url, headers, body: message.body });
   return { ...outcome, startedAt, duration: Math.max(clock() - startedAt, 0) };
+}
+
+/** @param payload a JSON object, as jobs/payload.ts makes it @returns the body for one webhook */
+function bodyOf(webhookId: string, payload: string): string {
+  return `{"webhookId":${JSON.stringify(webhookId)},${payload.slice(1)}`;
 }

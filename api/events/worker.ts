@@ -1,32 +1,28 @@
 /**
- * Keeps a process at its share of the work: fan out what is in the outbox, lease what is due, make the attempts.
+ * Keeps a process at its share of the deliveries: fan out what is in the outbox, lease what is due, make the attempts.
+ * Any number of processes may do this on one database.
  *
- * It wakes at once when this process wrote an event or finished an attempt, and otherwise looks about once a second: for
- * retries whose time has come, for events of other processes, and for what a dead process left behind. Any number of
- * processes may do this on one database.
- *
- * Attempts run side by side within bounds: in all, of one workspace, and of one webhook. A receiver that hangs keeps its
- * own places and nothing else waits for it.
+ * Attempts run side by side within bounds: in all, of one workspace, and of one webhook (concurrency.ts). A receiver that
+ * hangs takes up only its own share, and nothing else waits for it.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { FastifyBaseLogger } from 'fastify';
-import type { Context } from '#api/context.ts';
-import { newId } from '#api/ids.ts';
-import { fanOut } from '#api/jobs/fan-out.ts';
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+import { newId, type Random } from '#api/ids.ts';
+import { type Pass, startQueueRunner } from '#api/queue-runner.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Millis } from '#shared/clock.ts';
-import { places } from './concurrency.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import { createAttemptLimits } from './concurrency.ts';
 import { attemptDelivery } from './deliver.ts';
 import { findHeads, type Head, type Leased, leaseDeliveries } from './lease.ts';
+import type { Sender } from './sender.ts';
 import { settleDelivery } from './settle.ts';
+import type { Signal } from './signal.ts';
 
-const POLL: Millis = 1_000;
-/** Between passes that follow one another. */
-const GATHER: Millis = 10;
+const POLL_MS: Millis = 1_000;
 /** Three times what an attempt may take: whoever has a lease has settled long before it runs out. */
-export const LEASE: Millis = 15_000;
+export const LEASE_MS: Millis = 15_000;
 /** How long stopping waits for attempts that are under way; each is over in five seconds. */
-const STOP_TIMEOUT: Millis = 7_000;
+const STOP_TIMEOUT_MS: Millis = 7_000;
 
 export interface Worker {
   /** Resolves when there is nothing more to do now: nothing in the outbox, nothing due, nothing under way. */
@@ -35,29 +31,36 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
-/** @param context `outbox` wakes the worker */
-export function startWorker(context: Context, log: FastifyBaseLogger): Worker {
-  const { db, clock, random, outbox, sender, config } = context;
-  const taken = places();
-  const running = new Set<Promise<void>>();
+export interface WorkerLog {
+  debug(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface WorkerOptions {
+  readonly db: Kysely<Database>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly sender: Sender;
+  /** Wakes the worker. */
+  readonly outbox: Signal;
+  /** Failed attempts after which a delivery is parked. */
+  readonly attemptsMax: number;
+  /** Turns events into deliveries. @returns how many events there were, 0 when the outbox is empty */
+  readonly fanOut: () => Promise<number>;
+  readonly log: WorkerLog;
+}
+
+export function startWorker(options: WorkerOptions): Worker {
+  const { db, clock, random, sender, outbox, attemptsMax, fanOut, log } = options;
+  const limits = createAttemptLimits();
   /** Where the walk over the webhooks goes on. */
   let cursor = '';
-  let isStopping = false;
-  let isAwake = true;
-  let wakeUp = (): void => {};
-
-  const wake = (): void => {
-    isAwake = true;
-    wakeUp();
-  };
 
   const deliver = async (leased: Leased): Promise<void> => {
     try {
       const attempt = await attemptDelivery({ sender, clock }, leased);
-      const settlement = await settleDelivery(db, leased, attempt, {
-        attemptsMax: config.webhooks.attemptsMax,
-        random,
-      });
+      const settlement = await settleDelivery(db, leased, attempt, { attemptsMax, random });
       const about = { deliveryId: leased.id, webhookId: leased.webhookId, statusCode: attempt.statusCode };
       if (settlement === 'parked') log.warn({ ...about, error: attempt.error }, 'a delivery is parked');
       else log.debug({ ...about, settlement }, 'a delivery was attempted');
@@ -67,99 +70,54 @@ export function startWorker(context: Context, log: FastifyBaseLogger): Worker {
     }
   };
 
-  const leaseFor = async (head: Head): Promise<void> => {
-    const count = taken.left(head);
+  const leaseFor = async (head: Head, { track }: Pass): Promise<void> => {
+    const count = limits.available(head);
     if (count === 0) return;
     const now = clock();
-    const lease = { name: newId(random), until: toTimestamp(now + LEASE) };
+    const lease = { name: newId(random), until: toTimestamp(now + LEASE_MS) };
     const wanted = { webhookId: head.webhookId, count, now: toTimestamp(now) };
     for (const leased of await leaseDeliveries(db, wanted, lease)) {
-      taken.take(head);
-      const delivering = deliver(leased).finally(() => {
-        taken.giveBack(head);
-        running.delete(delivering);
-        wake();
-      });
-      running.add(delivering);
+      const release = limits.acquire(head);
+      track(deliver(leased).finally(release));
     }
   };
 
-  /** One round: from where the last one had to stop to the end, and what stands before that in the next round. */
-  const leaseDue = async (): Promise<void> => {
+  /**
+   * One round: from where the last one had to stop to the end.
+   *
+   * @returns whether what stands before that is left for the next round
+   */
+  const leaseDue = async (pass: Pass): Promise<boolean> => {
     const start = cursor;
     let next: string | null = start;
     while (next !== null) {
       const heads = await findHeads(db, next, toTimestamp(clock()));
       for (const head of heads.due) {
-        if (isStopping || taken.areAllTaken()) return;
-        await leaseFor(head);
+        if (pass.isStopping() || limits.isExhausted()) return false;
+        await leaseFor(head, pass);
         cursor = head.webhookId;
       }
       next = heads.next;
     }
     cursor = '';
-    if (start !== '') isAwake = true;
+    return start !== '';
   };
 
-  const pass = async (): Promise<void> => {
-    try {
-      while ((await fanOut(context, log)) > 0 && !isStopping) await leaseDue();
-      if (!isStopping) await leaseDue();
-    } catch (error) {
-      log.error({ err: error }, 'the event worker could not read its work; it tries again');
-      isAwake = false;
-    }
-  };
-
-  const idlers = new Set<() => void>();
-  const loop = async (): Promise<void> => {
-    while (!isStopping) {
-      if (isAwake) {
-        isAwake = false;
-        await pass();
-        // Under load a pass finds several events and places at once, which costs little more than one of each.
-        if (isAwake) await sleep(GATHER);
-        continue;
-      }
-      if (running.size === 0) {
-        for (const resolve of idlers) resolve();
-        idlers.clear();
-      }
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, POLL);
-        wakeUp = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-      wakeUp = () => {};
-      isAwake = true;
-    }
-    for (const resolve of idlers) resolve();
-  };
-
-  const endListening = outbox.listen(wake);
-  const ended = loop();
-
-  return {
-    async idle() {
-      if (isStopping) return;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      idlers.add(resolve);
-      wake();
-      await promise;
+  const runner = startQueueRunner({
+    pollMs: POLL_MS,
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+    onError: (error) => log.error({ err: error }, 'the event worker could not read its work; it tries again'),
+    async pass(pass) {
+      while ((await fanOut()) > 0 && !pass.isStopping()) await leaseDue(pass);
+      return pass.isStopping() ? false : leaseDue(pass);
     },
+  });
+  const endListening = outbox.listen(runner.wake);
+  return {
+    idle: runner.idle,
     async stop() {
-      isStopping = true;
       endListening();
-      wake();
-      await ended;
-      let timer: NodeJS.Timeout | undefined;
-      const tooLong = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, STOP_TIMEOUT);
-      });
-      await Promise.race([Promise.all(running), tooLong]);
-      clearTimeout(timer);
+      await runner.stop();
     },
   };
 }

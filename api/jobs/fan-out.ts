@@ -11,9 +11,9 @@
 import type { Kysely, Selectable } from 'kysely';
 import type { Context } from '#api/context.ts';
 import type { Database, EventTable, EventType } from '#api/db/schema.ts';
-import type { Snapshot } from '#api/events/outbox.ts';
 import { newId } from '#api/ids.ts';
 import type { Mail } from '#api/mail/mail.ts';
+import type { Snapshot } from '#api/resources/responses/record-events.ts';
 import { type ResponseWithRelations, withRelations } from '#api/resources/responses/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { type FollowUpLog, planFollowUps } from './follow-ups.ts';
@@ -37,9 +37,13 @@ interface Subscription {
   readonly surveyIds: readonly string[];
 }
 
+export type FanOutParts = Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'limits' | 'mailer'>;
+
 /** @returns how many events were there, 0 when the outbox is empty */
-export async function fanOut(context: Context, log: FollowUpLog): Promise<number> {
-  const { db, clock, random, config, limits, mailer } = context;
+export async function fanOut(
+  { db, clock, random, config, limits, mailer }: FanOutParts,
+  log: FollowUpLog,
+): Promise<number> {
   const events = await readOutbox(db);
   if (events.length === 0) return 0;
   const mails = new Map<string, readonly Mail[]>();

@@ -3,13 +3,15 @@
  * for metrics. One line a minute, and one at the end, when they changed since the last.
  */
 import type { AuditLog } from '#api/audit/audit.ts';
+import { every } from '#api/every.ts';
 import type { Limiter } from '#api/limits/limiter.ts';
 import type { Millis } from '#shared/clock.ts';
 
-const EVERY_MS: Millis = 60_000;
+const INTERVAL_MS: Millis = 60_000;
 
 export interface Report {
-  stop(): void;
+  /** Tells the last numbers. */
+  stop(): Promise<void>;
 }
 
 export interface ReportParts {
@@ -19,8 +21,11 @@ export interface ReportParts {
 
 export function startReport(
   { limits, audit }: ReportParts,
-  log: { info(fields: object, message: string): void },
-  everyMs = EVERY_MS,
+  log: {
+    info(fields: object, message: string): void;
+    error(fields: object, message: string): void;
+  },
+  intervalMs = INTERVAL_MS,
 ): Report {
   const read = (): object => {
     const { written, throttled, skipped } = audit.stats();
@@ -38,11 +43,14 @@ export function startReport(
       'application limits and audit entries since the start',
     );
   };
-  const timer = setInterval(tell, everyMs);
-  timer.unref();
+  const job = every(
+    intervalMs,
+    async () => tell(),
+    (error) => log.error({ err: error }, 'the numbers of the limits could not be read'),
+  );
   return {
-    stop() {
-      clearInterval(timer);
+    async stop() {
+      await job.stop();
       tell();
     },
   };

@@ -5,11 +5,11 @@
  * that every attempt sends the same bytes.
  */
 import type { EventType } from '#api/db/schema.ts';
-import type { SurveySnapshot } from '#api/events/outbox.ts';
+import type { SurveySnapshot } from '#api/resources/responses/record-events.ts';
 import { toResponseReplyWithNotes } from '#api/resources/responses/reply.ts';
 import type { ResponseWithRelations } from '#api/resources/responses/store.ts';
 
-/** @returns a JSON object: what all webhooks of the event are told */
+/** @returns a JSON object: what all webhooks of the event are told. The webhook's own id is added by events/deliver.ts. */
 export function payloadOf(event: {
   readonly type: EventType;
   readonly response: ResponseWithRelations;
@@ -21,9 +21,4 @@ export function payloadOf(event: {
     event: type,
     data: { ...toResponseReplyWithNotes(response, publicUrl), survey },
   });
-}
-
-/** @param payload as `payloadOf` made it @returns the body for one webhook */
-export function bodyOf(webhookId: string, payload: string): string {
-  return `{"webhookId":${JSON.stringify(webhookId)},${payload.slice(1)}`;
 }

@@ -1,60 +1,56 @@
-/** What has to be done now and then, in every process: surveys whose date has come, and forgetting what is old. */
+/** What has to be done now and then, in every process: surveys whose date has come, and removing what nobody needs. */
 import type { FastifyBaseLogger } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { forgetOldEvents, forgetSurplusDeliveries, webhooksAfter } from '#api/events/retention.ts';
+import { every } from '#api/every.ts';
+import { forgetOldMails } from '#api/mail/outbox.ts';
 import { closeDueSurveys, publishDueSurveys } from '#api/resources/surveys/schedule.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
+import { sweepAllFiles } from '#api/storage/removal.ts';
+import { StorageUnavailable } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
 /** How late a survey may start or end. */
-const SCHEDULE_EVERY: Millis = 15_000;
-const FORGET_EVERY: Millis = 10 * 60 * 1000;
+const MOVE_SURVEYS_MS: Millis = 15_000;
+const FORGET_EVENTS_MS: Millis = 10 * 60 * 1000;
+const FORGET_MAILS_MS: Millis = 60 * 60 * 1000;
+/** Files whose owner has gone are usually removed with it; this is for those that were not. */
+const SWEEP_FILES_MS: Millis = 60 * 60 * 1000;
 
-export interface Upkeep {
+export interface ScheduledJobs {
   /** Waits for what is under way. */
   stop(): Promise<void>;
 }
 
-type Parts = Pick<Context, 'db' | 'clock' | 'states'>;
+export type JobParts = Pick<Context, 'db' | 'clock' | 'states' | 'storage'>;
 
-export function startUpkeep(context: Parts, log: FastifyBaseLogger): Upkeep {
-  const running = new Set<Promise<void>>();
-  let isStopping = false;
-  const timers = [
-    every(SCHEDULE_EVERY, () => moveSurveys(context)),
-    every(FORGET_EVERY, () => forget(context, () => isStopping)),
+/** Each also runs at once: dates may have come while no process was there. */
+export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): ScheduledJobs {
+  const failed = (job: string) => (error: unknown) =>
+    log.error(
+      { err: error, job },
+      error instanceof StorageUnavailable ? error.message : 'a scheduled job failed; it is tried again',
+    );
+  const jobs = [
+    every(MOVE_SURVEYS_MS, () => moveSurveys(parts), failed('moveSurveys')),
+    every(FORGET_EVENTS_MS, ({ isStopping }) => forgetEvents(parts, isStopping), failed('forgetEvents')),
+    every(FORGET_MAILS_MS, () => forgetOldMails(parts.db, parts.clock()), failed('forgetMails')),
+    every(SWEEP_FILES_MS, ({ isStopping }) => sweepAllFiles(parts, isStopping), failed('sweepFiles')),
   ];
-
-  /** Also at once: dates may have come while no process was there. */
-  function every(ms: Millis, work: () => Promise<void>): NodeJS.Timeout {
-    let isRunning = false;
-    const run = (): void => {
-      if (isRunning) return;
-      isRunning = true;
-      const done = work()
-        .catch((error: unknown) => log.error({ err: error }, 'the upkeep failed; it tries again'))
-        .finally(() => {
-          isRunning = false;
-          running.delete(done);
-        });
-      running.add(done);
-    };
-    run();
-    return setInterval(run, ms);
-  }
-
   return {
     async stop() {
-      isStopping = true;
-      for (const timer of timers) clearInterval(timer);
-      await Promise.all(running);
+      await Promise.all(jobs.map((job) => job.stop()));
     },
   };
 }
 
 /** Starts and ends surveys whose date has come, and has their workspaces' states built anew. */
-export async function moveSurveys({ db, clock, states }: Parts): Promise<void> {
+export async function moveSurveys({
+  db,
+  clock,
+  states,
+}: Pick<JobParts, 'db' | 'clock' | 'states'>): Promise<void> {
   const now = toTimestamp(clock());
   const moved = [...(await closeDueSurveys(db, now)), ...(await publishDueSurveys(db, now))];
   for (const workspaceId of new Set(moved.map((survey) => survey.workspaceId))) {
@@ -63,7 +59,10 @@ export async function moveSurveys({ db, clock, states }: Parts): Promise<void> {
   }
 }
 
-export async function forget({ db, clock }: Parts, isStopping: () => boolean): Promise<void> {
+export async function forgetEvents(
+  { db, clock }: Pick<JobParts, 'db' | 'clock'>,
+  isStopping: () => boolean,
+): Promise<void> {
   while (!isStopping() && (await forgetOldEvents(db, clock())));
   let last = '';
   let webhookIds = await webhooksAfter(db, last);

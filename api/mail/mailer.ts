@@ -5,27 +5,20 @@
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
+import { type QueueRunner, startQueueRunner } from '#api/queue-runner.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { ATTEMPTS_MAX, type Mail, MailRefused, type MailTransport, pauseAfter } from './mail.ts';
-import {
-  forgetOldMails,
-  insertMail,
-  type LeasedMail,
-  leaseMails,
-  markFailed,
-  markParked,
-  markSent,
-} from './outbox.ts';
+import { insertMail, type LeasedMail, leaseMails, markFailed, markParked, markSent } from './outbox.ts';
 
 /** How often the table is looked at for mails whose pause is over, and for those of other processes. */
-const LOOK_EVERY_MS: Millis = 5_000;
-const FORGET_EVERY_MS: Millis = 60 * 60 * 1000;
+const POLL_MS: Millis = 5_000;
 /** Mails sent at once. */
 const BATCH = 5;
 /** Whatever a server does, an attempt is given up after this time, which is before its lease ends. */
-const ATTEMPT_MS_MAX: Millis = 60_000;
-const CLOSE_MS_MAX: Millis = 5_000;
-const LEASE_MS: Millis = 2 * ATTEMPT_MS_MAX;
+const ATTEMPT_TIMEOUT_MS: Millis = 60_000;
+/** How long closing waits for attempts that are under way. What is cut off is tried again when its lease is over. */
+const STOP_TIMEOUT_MS: Millis = 5_000;
+const LEASE_MS: Millis = 2 * ATTEMPT_TIMEOUT_MS;
 
 export interface MailerLog {
   info(fields: object, message: string): void;
@@ -57,18 +50,12 @@ export interface MailerOptions {
 }
 
 export function createMailer({ db, transport, clock, random, log }: MailerOptions): Mailer {
-  let isStarted = false;
-  let isClosed = false;
-  let forgottenAt: Millis = Number.NEGATIVE_INFINITY;
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> | null = null;
-  /** Was something accepted while a run was under way? Then there is another one. */
-  let isAskedAgain = false;
+  let runner: QueueRunner | null = null;
 
   const attempt = async (mail: LeasedMail, to: MailTransport): Promise<void> => {
     const { id, kind, attempts } = mail;
     try {
-      await within(ATTEMPT_MS_MAX, to.send(mail));
+      await within(ATTEMPT_TIMEOUT_MS, to.send(mail));
       await markSent(db, id, clock());
       log.info({ mailId: id, kind, attempts }, 'a mail was sent');
     } catch (error) {
@@ -87,40 +74,14 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
     }
   };
 
-  const run = async (): Promise<void> => {
-    if (clock() - forgottenAt >= FORGET_EVERY_MS) {
-      forgottenAt = clock();
-      await forgetOldMails(db, clock());
-    }
+  /** Takes what is due in batches until nothing is left. */
+  const sendAll = async (isStopping: () => boolean): Promise<void> => {
     if (transport === null) return;
-    while (!isClosed) {
+    while (!isStopping()) {
       const mails = await leaseMails(db, { now: clock(), leaseMs: LEASE_MS, limit: BATCH });
       if (mails.length === 0) return;
       await Promise.all(mails.map((mail) => attempt(mail, transport)));
     }
-  };
-
-  const sendDue = (): Promise<void> => {
-    if (running !== null) {
-      isAskedAgain = true;
-      return running;
-    }
-    running = (async () => {
-      do {
-        isAskedAgain = false;
-        await run();
-      } while (isAskedAgain && !isClosed);
-    })().finally(() => {
-      running = null;
-    });
-    return running;
-  };
-
-  const look = (): void => {
-    if (!isStarted || isClosed) return;
-    sendDue().catch((error: unknown) => {
-      log.error({ err: error }, 'the outbox of mails cannot be read; it is tried again');
-    });
   };
 
   return {
@@ -130,21 +91,23 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
         log.info({ mailId, kind: mail.kind }, 'SMTP_URL is unset: a mail waits in the table mailOutbox');
       }
       // After the transaction: until then nobody else sees the row.
-      setImmediate(look);
+      setImmediate(() => runner?.wake());
     },
     start() {
-      if (isStarted) return;
-      isStarted = true;
-      timer = setInterval(look, LOOK_EVERY_MS);
-      timer.unref();
-      look();
+      runner ??= startQueueRunner({
+        pollMs: POLL_MS,
+        stopTimeoutMs: STOP_TIMEOUT_MS,
+        onError: (error) =>
+          log.error({ err: error }, 'the outbox of mails cannot be read; it is tried again'),
+        async pass({ isStopping }) {
+          await sendAll(isStopping);
+          return false;
+        },
+      });
     },
-    sendDue,
+    sendDue: () => sendAll(() => false),
     async close() {
-      isClosed = true;
-      clearInterval(timer);
-      // What is cut off here is tried again when its lease is over.
-      if (running !== null) await within(CLOSE_MS_MAX, running).catch(() => undefined);
+      await runner?.stop();
       transport?.close();
     },
   };

@@ -5,7 +5,6 @@
  */
 import type { Kysely, Selectable } from 'kysely';
 import type { Database, FileTable, Timestamp } from '#api/db/schema.ts';
-import type { Response } from '#api/resources/responses/store.ts';
 import type { FilePlace } from './key.ts';
 import { isAccess, keyOf, placeOf } from './key.ts';
 
@@ -47,13 +46,22 @@ export async function deleteFile(db: Kysely<Database>, key: string): Promise<voi
   await db.deleteFrom('files').where('key', '=', key).execute();
 }
 
+/** A response, as far as its files are concerned. */
+export interface Answered {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly surveyId: string;
+  /** Answers by question id. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
 /**
  * Gives the private files that a response names as answers to it, unless another response was first: from now on they
  * go when it goes. Files that anybody may read, such as pictures of a survey, never belong to a response.
  */
 export async function claimFiles(
   db: Kysely<Database>,
-  { id, workspaceId, surveyId, data }: Pick<Response, 'id' | 'workspaceId' | 'surveyId' | 'data'>,
+  { id, workspaceId, surveyId, data }: Answered,
 ): Promise<void> {
   const keys = privateKeysIn(data, workspaceId).slice(0, KEYS_MAX);
   if (keys.length === 0) return;
@@ -67,10 +75,11 @@ export async function claimFiles(
 }
 
 /** The keys of the workspace's private files among the answers, which are paths or addresses. */
-function privateKeysIn(data: Response['data'], workspaceId: string): string[] {
+function privateKeysIn(data: Answered['data'], workspaceId: string): string[] {
   return Object.values(data)
-    .flatMap((answer) => (Array.isArray(answer) ? answer : typeof answer === 'string' ? [answer] : []))
+    .flatMap((answer): readonly unknown[] => (Array.isArray(answer) ? answer : [answer]))
     .flatMap((text) => {
+      if (typeof text !== 'string') return [];
       const [, access = '', encoded = ''] = /\/storage\/[0-9a-z]+\/([a-z]+)\/([^?#\s]+)$/.exec(text) ?? [];
       if (access !== 'private' || !isAccess(access)) return [];
       const place = URL.canParse(`http://x/${encoded}`)

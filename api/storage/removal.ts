@@ -4,9 +4,10 @@
  * what was deleted along other ways. An object is deleted before its row, so none is ever forgotten; a failure is logged
  * and leaves the row for the next sweep.
  */
-import type { Context } from '#api/context.ts';
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import type { Millis } from '#shared/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import {
   deleteFile,
   type File,
@@ -16,7 +17,7 @@ import {
   markStored,
   type Owner,
 } from './files.ts';
-import { StorageUnavailable } from './storage.ts';
+import type { Storage } from './storage.ts';
 
 /** Removed while the caller waits; the rest is left to the sweep. */
 const AT_ONCE_MAX = 100;
@@ -29,10 +30,14 @@ export interface RemovalLog {
   error(fields: object, message: string): void;
 }
 
-type Parts = Pick<Context, 'db' | 'storage' | 'clock'>;
+export interface RemovalParts {
+  readonly db: Kysely<Database>;
+  readonly storage: Storage;
+  readonly clock: Clock;
+}
 
 /** Never rejects: what it is called for has already been done. */
-export async function removeFilesOf(parts: Parts, owner: Owner, log: RemovalLog): Promise<void> {
+export async function removeFilesOf(parts: RemovalParts, owner: Owner, log: RemovalLog): Promise<void> {
   try {
     await removeAll(parts, await listFilesOf(parts.db, owner, AT_ONCE_MAX));
   } catch (error) {
@@ -45,7 +50,7 @@ export async function removeFilesOf(parts: Parts, owner: Owner, log: RemovalLog)
  *
  * @returns how many rows it settled; as many as `limit` means that there may be more
  */
-export async function sweepFiles(parts: Parts, limit = SWEEP_MAX): Promise<number> {
+export async function sweepFiles(parts: RemovalParts, limit = SWEEP_MAX): Promise<number> {
   const { db, storage, clock } = parts;
   const orphans = await listOrphans(db, limit);
   await removeAll(parts, orphans);
@@ -61,7 +66,7 @@ export async function sweepFiles(parts: Parts, limit = SWEEP_MAX): Promise<numbe
   return orphans.length + unsettled.length;
 }
 
-function removeAll({ db, storage }: Parts, files: readonly File[]): Promise<void> {
+function removeAll({ db, storage }: RemovalParts, files: readonly File[]): Promise<void> {
   return inParallel(files, async ({ key }) => {
     await storage.delete(key);
     await deleteFile(db, key);
@@ -85,42 +90,14 @@ async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<voi
   );
 }
 
-export interface Sweeping {
-  /** Waits for a round that is on its way. */
-  stop(): Promise<void>;
-}
-
-/** Sweeps everything there is, now and then every so often, until it is stopped. Rounds never overlap. */
-export function startSweeping(parts: Parts, everyMs: Millis, log: RemovalLog, atOnce = SWEEP_MAX): Sweeping {
-  let round: Promise<void> = Promise.resolve();
-  let isRunning = false;
-  let isStopping = false;
-  const sweep = async (): Promise<void> => {
-    if (isRunning) return;
-    isRunning = true;
-    try {
-      await parts.storage.sweep();
-      let settled: number;
-      do settled = await sweepFiles(parts, atOnce);
-      while (settled >= atOnce && !isStopping);
-    } catch (error) {
-      const reason = error instanceof StorageUnavailable ? error.message : 'the files could not be swept';
-      log.error({ err: error }, reason);
-    } finally {
-      isRunning = false;
-    }
-  };
-  const begin = (): void => {
-    if (!isRunning) round = sweep();
-  };
-  const timer = setInterval(begin, everyMs);
-  timer.unref();
-  begin();
-  return {
-    async stop() {
-      isStopping = true;
-      clearInterval(timer);
-      await round;
-    },
-  };
+/** Sweeps until nothing is left, and what uploads left behind. @throws StorageUnavailable */
+export async function sweepAllFiles(
+  parts: RemovalParts,
+  isStopping: () => boolean,
+  limit = SWEEP_MAX,
+): Promise<void> {
+  await parts.storage.sweep();
+  let settled: number;
+  do settled = await sweepFiles(parts, limit);
+  while (settled >= limit && !isStopping());
 }

@@ -7,7 +7,6 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
-import { recordEvents } from '#api/events/outbox.ts';
 import { newId } from '#api/ids.ts';
 import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
 import { findDisplay } from '#api/resources/displays/store.ts';
@@ -15,6 +14,7 @@ import { completeSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { claimFiles } from '#api/storage/files.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { mergeTimes, type Times } from './merge.ts';
+import { recordEvents } from './record-events.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
 import {
   countFinished,

@@ -1,6 +1,6 @@
 /** Whose turn it is, and that finding out reads indexes, whatever the backlog. */
 import t from 'tap';
-import { places } from '#api/events/concurrency.ts';
+import { createAttemptLimits } from '#api/events/concurrency.ts';
 import { findHeads, headsQuery, leaseDeliveries, leaseQuery } from '#api/events/lease.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf } from '#test/support/query-plan.ts';
@@ -113,20 +113,22 @@ t.test('both read the index of what is due, and no table from end to end', async
   );
 });
 
-t.test('places: of a webhook, of a workspace, in all', async (t) => {
-  const taken = places();
+t.test('attempts side by side: of a webhook, of a workspace, in all', async (t) => {
+  const limits = createAttemptLimits();
   const head = { webhookId: 'a', workspaceId: 'w' };
-  t.equal(taken.left(head), 4);
-  for (let i = 0; i < 4; i += 1) taken.take(head);
-  t.equal(taken.left(head), 0);
+  t.equal(limits.available(head), 4);
+  const release = limits.acquire(head);
+  for (let i = 0; i < 3; i += 1) limits.acquire(head);
+  t.equal(limits.available(head), 0);
   for (const webhookId of ['b', 'c'])
-    for (let i = 0; i < 4; i += 1) taken.take({ webhookId, workspaceId: 'w' });
-  for (let i = 0; i < 3; i += 1) taken.take({ webhookId: 'd', workspaceId: 'w' });
-  t.equal(taken.left({ webhookId: 'e', workspaceId: 'w' }), 1, 'the workspace has one left');
-  for (let i = 0; i < 113; i += 1) taken.take({ webhookId: `x${i}`, workspaceId: `y${i}` });
-  t.ok(taken.areAllTaken());
-  t.equal(taken.left({ webhookId: 'z', workspaceId: 'z' }), 0);
-  taken.giveBack(head);
-  t.notOk(taken.areAllTaken());
-  t.equal(taken.left(head), 1);
+    for (let i = 0; i < 4; i += 1) limits.acquire({ webhookId, workspaceId: 'w' });
+  for (let i = 0; i < 3; i += 1) limits.acquire({ webhookId: 'd', workspaceId: 'w' });
+  t.equal(limits.available({ webhookId: 'e', workspaceId: 'w' }), 1, 'the workspace has one left');
+  for (let i = 0; i < 113; i += 1) limits.acquire({ webhookId: `x${i}`, workspaceId: `y${i}` });
+  t.ok(limits.isExhausted());
+  t.equal(limits.available({ webhookId: 'z', workspaceId: 'z' }), 0);
+  release();
+  release();
+  t.notOk(limits.isExhausted());
+  t.equal(limits.available(head), 1, 'given back once, however often');
 });

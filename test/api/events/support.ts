@@ -2,10 +2,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { createSender } from '#api/events/sender.ts';
 import type { Resolve } from '#api/events/targets.ts';
 import { startWorker, type Worker } from '#api/events/worker.ts';
+import { fanOut } from '#api/jobs/fan-out.ts';
 import { type ApiOptions, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import type { Json } from '#test/support/json.ts';
 
@@ -59,6 +60,12 @@ export interface EventApi extends TestApi {
   }): Promise<string>;
 }
 
+/** Works on the deliveries of this API until it is stopped. */
+export function startTestWorker({ context }: TestApi, log: Logger = pino({ level: 'silent' })): Worker {
+  const { attemptsMax } = context.config.webhooks;
+  return startWorker({ ...context, attemptsMax, log, fanOut: () => fanOut(context, log) });
+}
+
 /** What a hanging receiver is given in tests: far less than in earnest. */
 export const ATTEMPT_TIMEOUT_MS = 400;
 
@@ -73,7 +80,7 @@ export async function startEventApi(
       ...options.parts?.(context),
     }),
   });
-  const worker = startWorker(api.context, options.log ?? pino({ level: 'silent' }));
+  const worker = startTestWorker(api, options.log);
   let count = 0;
   return {
     ...api,

@@ -1,13 +1,12 @@
 /** From a response to the receiver: what arrives, what is tried again, and who waits for whom. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import t, { type Test } from 'tap';
 import { createSender } from '#api/events/sender.ts';
-import { LEASE, startWorker } from '#api/events/worker.ts';
+import { LEASE_MS } from '#api/events/worker.ts';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { type ApiOptions, addSurvey, publicUrl, workspaceId } from '#test/support/api-app.ts';
-import { type EventApi, type Receiver, startEventApi, startReceiver } from './support.ts';
+import { type EventApi, type Receiver, startEventApi, startReceiver, startTestWorker } from './support.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const all = ['responseCreated', 'responseUpdated', 'responseFinished'];
@@ -314,10 +313,10 @@ t.test('a lease that is not settled runs out', async (t) => {
   await dying.worker.idle();
   await db
     .updateTable('deliveries')
-    .set({ status: 'pending', lease: 'dead', dueAt: new Date(api.context.clock() + LEASE).toISOString() })
+    .set({ status: 'pending', lease: 'dead', dueAt: new Date(api.context.clock() + LEASE_MS).toISOString() })
     .execute();
   hook.received.length = 0;
-  api.advance(LEASE - 1);
+  api.advance(LEASE_MS - 1);
   await dying.worker.idle();
   t.equal(hook.received.length, 0);
   api.advance(1);
@@ -365,7 +364,7 @@ t.test('trouble with the database is told, and the worker goes on', async (t) =>
 });
 
 function startSecondWorker(t: Test, api: EventApi) {
-  const worker = startWorker(api.context, pino({ level: 'silent' }));
+  const worker = startTestWorker(api);
   t.teardown(() => worker.stop());
   return { worker };
 }

@@ -16,6 +16,7 @@ t.test('the numbers are told when they changed, and once more at the end', async
   const report = startReport(
     { limits: { stats: () => ({ ...limits }) }, audit: { stats: () => ({ ...audit }) } },
     {
+      error: () => undefined,
       info(fields) {
         lines.push(fields);
         tellOne();
@@ -35,7 +36,7 @@ t.test('the numbers are told when they changed, and once more at the end', async
       { ...zero, failedOpen: 3, auditSkipped: 1 },
     ],
   );
-  report.stop();
+  await report.stop();
   t.equal(lines.length, 2, 'nothing new at the end');
 });
 
@@ -47,10 +48,10 @@ t.test('what happened since the last line is told at the end', async (t) => {
       limits: { stats: () => ({ allowed, refused: 0, failedOpen: 0 }) },
       audit: { stats: () => ({ written: 0, throttled: 0, skipped: 0 }) },
     },
-    { info: (fields) => lines.push(fields) },
+    { info: (fields) => lines.push(fields), error: () => undefined },
   );
   allowed = 1;
   t.strictSame(lines, []);
-  report.stop();
+  await report.stop();
   t.match(lines, [{ metric: 'application-limits', allowed: 1 }]);
 });

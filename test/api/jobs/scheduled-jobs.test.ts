@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import t from 'tap';
 import { forgetSurplusDeliveries, RETENTION } from '#api/events/retention.ts';
-import { forget, moveSurveys, startUpkeep } from '#api/jobs/scheduled-jobs.ts';
+import { forgetEvents, moveSurveys, startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { dueToClose, dueToPublish } from '#api/resources/surveys/schedule.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { startEventApi, startReceiver } from '#test/api/events/support.ts';
@@ -113,29 +113,29 @@ t.test('deliveries are forgotten after a week, and beyond the newest thousand', 
   t.equal((await count()).deliveries, 3, 'what is still to be delivered is no surplus');
 
   api.advance(RETENTION - 5_000);
-  await forget(api.context, () => false);
+  await forgetEvents(api.context, () => false);
   t.equal((await count()).events, 3);
   api.advance(4_001);
-  await forget(api.context, () => false);
+  await forgetEvents(api.context, () => false);
   t.same(await count(), { events: 0, deliveries: 0, attempts: 0 });
-  await forget(api.context, () => true);
+  await forgetEvents(api.context, () => true);
 });
 
-t.test('upkeep begins at once, survives trouble, and stops', async (t) => {
+t.test('scheduled jobs begin at once, survive trouble, and stop', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const { context } = api;
   const survey = await addSurvey(api, { closeOn: '2020-01-01T00:00:00Z' });
-  const upkeep = startUpkeep(context, pino({ level: 'silent' }));
+  const jobs = startScheduledJobs(context, pino({ level: 'silent' }));
   const status = async () =>
     (await context.db.selectFrom('surveys').select('status').where('id', '=', survey.id).executeTakeFirst())
       ?.status;
   while ((await status()) !== 'completed') await sleep(1);
-  await upkeep.stop();
+  await jobs.stop();
 
   const lines: string[] = [];
   const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(line) });
-  const failing = startUpkeep({ ...context, clock: () => Number.NaN }, log);
+  const failing = startScheduledJobs({ ...context, clock: () => Number.NaN }, log);
   await failing.stop();
-  t.match(lines.join(), /the upkeep failed; it tries again/);
+  t.match(lines.join(), /a scheduled job failed; it is tried again/);
 });

@@ -1,7 +1,8 @@
 /** Files go with their response, their survey and their workspace, and with nothing else. */
-import { setImmediate } from 'node:timers/promises';
+import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { removeFilesOf, startSweeping, sweepFiles } from '#api/storage/removal.ts';
+import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
+import { removeFilesOf, sweepAllFiles, sweepFiles } from '#api/storage/removal.ts';
 import { type Storage, StorageUnavailable } from '#api/storage/storage.ts';
 import { addSurvey, publicUrl, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 
@@ -178,16 +179,12 @@ t.test('sweeping goes on until nothing is left, and removes what uploads left be
   }));
   for (let i = 0; i < 7; i += 1) await upload();
   await api.context.db.deleteFrom('workspaces').where('id', '=', workspaceId).execute();
-  const lines: string[] = [];
-  const log = { error: (_: object, message: string) => void lines.push(message) };
-  const sweeping = startSweeping(api.context, HOUR, log, 2);
-  while ((await rows()) > 0) await setImmediate();
-  await sweeping.stop();
-  t.strictSame(lines, []);
+  await sweepAllFiles(api.context, () => false, 2);
+  t.equal(await rows(), 0);
   t.equal(sweeps, 1, 'in one round');
 });
 
-t.test('sweeping begins at once, tells what fails, and ends when it is told to', async (t) => {
+t.test('the scheduled sweep begins at once, and says what the operator can do when it fails', async (t) => {
   const { api } = await uploader(t, () => ({
     async delete() {
       throw new StorageUnavailable('s3_client_error', 'S3 is away, do this');
@@ -207,7 +204,7 @@ t.test('sweeping begins at once, tells what fails, and ends when it is told to',
     })
     .execute();
   const lines: string[] = [];
-  const sweeping = startSweeping(api.context, HOUR, { error: (_, message) => void lines.push(message) });
-  await sweeping.stop();
+  const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
+  await startScheduledJobs(api.context, log).stop();
   t.strictSame(lines, ['S3 is away, do this']);
 });

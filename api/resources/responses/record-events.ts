@@ -1,0 +1,70 @@
+/** The events of a change to a response, with what its webhooks and follow-up mails will need to know. */
+import type { Kysely } from 'kysely';
+import type { Database, EventType } from '#api/db/schema.ts';
+import { hasWebhooks, insertEvents } from '#api/events/outbox.ts';
+import type { Random } from '#api/ids.ts';
+import type { Survey } from '#api/resources/surveys/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { Clock } from '#shared/clock.ts';
+import type { Response } from './store.ts';
+
+/** The survey as the payload shows it. */
+export interface SurveySnapshot {
+  readonly title: string;
+  readonly type: string;
+  readonly status: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** What a later change to the response or its survey must not alter any more. */
+export interface Snapshot {
+  readonly response: Response;
+  readonly survey: SurveySnapshot;
+}
+
+export interface ResponseWritten {
+  readonly kind: 'responseCreated' | 'responseUpdated';
+  readonly response: Response;
+  readonly survey: Survey;
+  /** The change ended the survey. */
+  readonly isSurveyCompleted: boolean;
+}
+
+/**
+ * Call it in the transaction of the change, after the change. Every change has an event of its kind, and one more when
+ * the response is finished. Where no webhook of the workspace and no follow-up could take notice, nothing is written.
+ */
+export async function recordEvents(
+  trx: Kysely<Database>,
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+  { kind, response, survey, isSurveyCompleted }: ResponseWritten,
+): Promise<void> {
+  const hasFollowUps = response.finished && survey.content.followUps.length > 0;
+  if (!hasFollowUps && !(await hasWebhooks(trx, survey.workspaceId))) return;
+
+  const now = toTimestamp(clock());
+  const snapshot: Snapshot = {
+    response,
+    survey: {
+      title: survey.content.name,
+      type: survey.content.type,
+      status: isSurveyCompleted ? 'completed' : survey.content.status,
+      createdAt: survey.createdAt,
+      updatedAt: isSurveyCompleted ? now : survey.updatedAt,
+    },
+  };
+  const types: readonly EventType[] = response.finished ? [kind, 'responseFinished'] : [kind];
+  await insertEvents(
+    trx,
+    {
+      types,
+      workspaceId: survey.workspaceId,
+      surveyId: survey.id,
+      responseId: response.id,
+      snapshot: JSON.stringify(snapshot),
+      createdAt: now,
+    },
+    random,
+  );
+}
