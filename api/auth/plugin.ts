@@ -1,15 +1,16 @@
 /**
- * Who is calling, before anything else is looked at. On the families that ask for credentials, a request without valid
- * ones ends here: before its body is read, and also where the path leads nowhere.
+ * Who is calling, before anything else is looked at. On surfaces that ask for credentials, a request without valid ones
+ * ends here: before its body is read, and also where the path leads nowhere.
  *
  * A key header decides alone: with one, a session that comes along is not looked at. A session counts only where its
  * cookie cannot have been sent by a page of another site.
  */
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import type { Context } from '#api/context.ts';
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
 import { forbidden, notAuthenticated, unauthorized } from '#api/errors.ts';
-import { type Family, familyOf } from '#api/surfaces/surface.ts';
+import type { Clock } from '#shared/clock.ts';
 import { authenticateApiKey, presentedKey } from './api-key.ts';
 import { sessionCookie } from './cookies.ts';
 import { may, type Principal, type Right, rightOf, type SessionPrincipal } from './principal.ts';
@@ -24,35 +25,42 @@ declare module 'fastify' {
     principal: Principal | null;
   }
   interface FastifyContextConfig {
-    /** A caller that reaches no workspace counts as nobody (contract auth.md §3), except where a route says otherwise. */
+    /** A caller that reaches no workspace counts as not authenticated, except where a route says otherwise. */
     readonly acceptsKeyWithoutWorkspace?: boolean;
-    /** Unset: what the path's family takes. Set on a path whose family asks for nothing, it makes the route ask. */
-    readonly credentials?: Credentials;
+    /** What this route takes, where it differs from its surface; null: it asks for none. */
+    readonly credentials?: Credentials | null;
   }
 }
 
-export const authPlugin = fastifyPlugin<{ readonly context: Context }>(
-  async (app, { context }) => {
+export interface AuthParts {
+  readonly db: Kysely<Database>;
+  readonly clock: Clock;
+  /** Pages of this origin may use a session. */
+  readonly publicUrl: string;
+}
+
+export interface AuthOptions extends AuthParts {
+  /** @param target the router's pattern, or the target where no route matches */
+  readonly findSurface: (target: string) => { readonly credentials: Credentials | null };
+}
+
+export const authPlugin = fastifyPlugin<AuthOptions>(
+  async (app, { findSurface, ...parts }) => {
     app.decorateRequest('principal', null);
     app.addHook('onRequest', async (request) => {
       const { config, url } = request.routeOptions;
-      const accepted = config?.credentials ?? credentialsOf(familyOf(url ?? request.url));
+      const accepted =
+        config?.credentials === undefined ? findSurface(url ?? request.url).credentials : config.credentials;
       if (accepted === null) return;
-      const principal = await identify(context, request, accepted);
+      const principal = await authenticate(parts, request, accepted);
       if (principal === null) throw notAuthenticated();
       const reachesNothing = principal.permissions.size === 0;
       if (reachesNothing && config?.acceptsKeyWithoutWorkspace !== true) throw notAuthenticated();
       request.principal = principal;
     });
   },
-  { name: 'auth', dependencies: ['replies'] },
+  { name: 'auth', dependencies: ['http'] },
 );
-
-/** v2 takes keys only (contract v2-v3.md A1). */
-function credentialsOf(family: Family): Credentials | null {
-  if (!family.isAuthenticated) return null;
-  return family.name === 'v2' ? 'key' : 'any';
-}
 
 /**
  * Looks at the credentials of a request, for routes where they are not always needed, such as files.
@@ -60,8 +68,8 @@ function credentialsOf(family: Family): Credentials | null {
  * @returns null when there are none, or none that are valid
  * @throws ApiError forbidden when a page of another site makes use of a session
  */
-export async function identify(
-  { db, clock, config }: Context,
+export async function authenticate(
+  { db, clock, publicUrl }: AuthParts,
   request: FastifyRequest,
   accepted: Credentials = 'any',
 ): Promise<Principal | null> {
@@ -69,7 +77,7 @@ export async function identify(
   if (key !== null) return authenticateApiKey(db, key, clock);
   const token = accepted === 'key' ? null : sessionCookie(request.headers.cookie);
   if (token === null) return null;
-  refuseForeignPages(request, config.publicUrl);
+  refuseForeignPages(request, publicUrl);
   return authenticateSession(db, token, clock);
 }
 

@@ -6,7 +6,7 @@ import { exampleOf } from './examples.ts';
 import { createNamer, type Namer } from './named-schemas.ts';
 import { wordsOf } from './operation-names.ts';
 import { rawOperations } from './raw-responses.ts';
-import { REST, securitySchemes } from './route.ts';
+import { type FindSurface, REST, securitySchemes } from './route.ts';
 
 /** Bodies that a route reads by hand, by operation. */
 const bodyNames: Readonly<Record<string, string>> = {
@@ -40,7 +40,7 @@ export function documentOf(publicUrl: string) {
 }
 
 /** @param built the document with paths, parameters, bodies and successes */
-export function completed(built: object): Part {
+export function completed(built: object, findSurface: FindSurface): Part {
   const document: Part = { ...built };
   const namer = createNamer(namedShapes);
   const paths = recordAt(document, 'paths');
@@ -49,7 +49,10 @@ export function completed(built: object): Part {
     path,
     Object.fromEntries(
       operationsOf(item).map(([method, operation]) => {
-        const done = operationOf(method.toUpperCase(), path, isRecord(operation) ? operation : {}, namer);
+        const done = operationOf(method.toUpperCase(), path, isRecord(operation) ? operation : {}, {
+          namer,
+          findSurface,
+        });
         tags.add(done.tags[0]);
         return [method, done];
       }),
@@ -70,12 +73,18 @@ function operationsOf(item: unknown): readonly [string, unknown][] {
   );
 }
 
-function operationOf(method: string, path: string, built: Part, namer: Namer): Part & { tags: [string] } {
+function operationOf(
+  method: string,
+  path: string,
+  built: Part,
+  { namer, findSurface }: { readonly namer: Namer; readonly findSurface: FindSurface },
+): Part & { tags: [string] } {
   const { operationId, summary, tag } = wordsOf(method, path);
   const example = exampleOf(method, path);
   const parameters = parametersOf(built.parameters, namer);
   const security = Array.isArray(built.security) ? built.security : [];
   const refusals = refusalsOf(method, path, {
+    surface: findSurface(path),
     isAuthenticated: security.length > 0,
     hasParameters: parameters.length > 0,
   });

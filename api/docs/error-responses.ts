@@ -12,9 +12,9 @@ import {
   payloadTooLarge,
   tooManyRequests,
 } from '#api/errors.ts';
-import { toErrorReply } from '#api/http/envelopes.ts';
+import { type ErrorShape, toErrorReply } from '#api/http/envelopes.ts';
 import { MapOf } from '#api/schemas.ts';
-import { type Envelope, familyOf } from '#api/surfaces/surface.ts';
+import type { DocumentedSurface } from './route.ts';
 
 export interface Refusal {
   readonly status: string;
@@ -64,7 +64,7 @@ export const envelopeSchemas: Readonly<Record<string, TSchema>> = {
   ),
 };
 
-const schemaOf: Readonly<Record<Envelope, string>> = { A: 'ErrorV1', B: 'ErrorV2', C: 'ProblemV3' };
+const schemaOf: Readonly<Record<ErrorShape, string>> = { v1: 'ErrorV1', v2: 'ErrorV2', v3: 'ProblemV3' };
 
 const kinds = {
   invalid: [
@@ -95,12 +95,20 @@ const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 export function refusalsOf(
   method: string,
   path: string,
-  { isAuthenticated, hasParameters }: { readonly isAuthenticated: boolean; readonly hasParameters: boolean },
+  {
+    surface,
+    isAuthenticated,
+    hasParameters,
+  }: {
+    readonly surface: DocumentedSurface;
+    readonly isAuthenticated: boolean;
+    readonly hasParameters: boolean;
+  },
 ): readonly Refusal[] {
-  const { envelope, isCrossOrigin, name } = familyOf(path);
-  const isPage = name === 'other' && !isAuthenticated;
+  const { errorShape, isCrossOrigin, name } = surface;
+  const isPage = name === 'pages' && !isAuthenticated;
   if (isPage && !path.startsWith('/api/'))
-    return path.startsWith('/js/') ? [toRefusal(kinds.missing, envelope, path)] : [];
+    return path.startsWith('/js/') ? [toRefusal(kinds.missing, errorShape, path)] : [];
   const takesBody = METHODS_WITH_BODY.has(method);
   const isSubmission = isCrossOrigin && takesBody;
   const applicable: readonly (keyof typeof kinds | false)[] = [
@@ -113,16 +121,16 @@ export function refusalsOf(
     !path.endsWith('/health') && 'limited',
     'fault',
   ];
-  return applicable.flatMap((kind) => (kind === false ? [] : [toRefusal(kinds[kind], envelope, path)]));
+  return applicable.flatMap((kind) => (kind === false ? [] : [toRefusal(kinds[kind], errorShape, path)]));
 }
 
 function toRefusal(
   [error, description]: readonly [ApiError, string],
-  envelope: Envelope,
+  errorShape: ErrorShape,
   path: string,
 ): Refusal {
   const { status, contentType, body } = toErrorReply(error, {
-    envelope,
+    errorShape,
     requestId: '0f8fad5b-d9cb-469f-a165-70867728950e',
     path,
     showsParserText: false,
@@ -131,7 +139,7 @@ function toRefusal(
     status: String(status),
     description,
     contentType: contentType.split(';')[0] ?? contentType,
-    schema: status === 429 && envelope === 'C' ? 'ErrorV2' : schemaOf[envelope],
+    schema: status === 429 && errorShape === 'v3' ? 'ErrorV2' : schemaOf[errorShape],
     example: body,
   };
 }

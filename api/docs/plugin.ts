@@ -8,22 +8,28 @@ import fastifySwagger from '@fastify/swagger';
 import scalar from '@scalar/fastify-api-reference';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import type { Context } from '#api/context.ts';
+import type { Random } from '#api/ids.ts';
 import { completed, documentOf } from './document.ts';
-import { describeRoute } from './route.ts';
+import { describeRoute, type FindSurface } from './route.ts';
 
 export const DOCS_PATH = '/api/docs';
 /** The script is part of this program, so it changes with it: a day is short enough to forget an old one. */
 const SCRIPT_CACHEABLE = 'public, max-age=86400';
 
-export const docsPlugin = fastifyPlugin<{ readonly context: Context }>(
-  async (app, { context: { config, random } }) => {
+export interface DocsOptions {
+  readonly publicUrl: string;
+  readonly random: Random;
+  readonly findSurface: FindSurface;
+}
+
+export const docsPlugin = fastifyPlugin<DocsOptions>(
+  async (app, { publicUrl, random, findSurface }) => {
     await app.register(fastifySwagger, {
-      openapi: documentOf(config.publicUrl),
+      openapi: documentOf(publicUrl),
       stripBasePath: false,
-      transform: describeRoute,
+      transform: (route) => describeRoute(route, findSurface),
       transformObject: (built) =>
-        'openapiObject' in built ? completed(built.openapiObject) : built.swaggerObject,
+        'openapiObject' in built ? completed(built.openapiObject, findSurface) : built.swaggerObject,
     });
 
     for (const [format, contentType] of [
@@ -62,7 +68,7 @@ export const docsPlugin = fastifyPlugin<{ readonly context: Context }>(
       },
     });
   },
-  { name: 'docs', dependencies: ['replies'] },
+  { name: 'docs', dependencies: ['http'] },
 );
 
 /** Styles are set by script all over the page; requests go to this service only. */

@@ -1,6 +1,7 @@
 /** What a route's own options tell the description: whether it is shown, and which credentials it takes. */
 import type { FastifySchema, RouteOptions } from 'fastify';
-import { familyOf } from '#api/surfaces/surface.ts';
+import type { Credentials } from '#api/auth/plugin.ts';
+import type { ReplyRules } from '#api/http/reply-headers.ts';
 
 export const securitySchemes = {
   apiKey: {
@@ -20,26 +21,34 @@ export const securitySchemes = {
 /** How a path's rest is called where the router writes `*`. */
 export const REST = 'fileName';
 
+/** What the description needs to know about the surface of a path. */
+export interface DocumentedSurface extends ReplyRules {
+  readonly name: string;
+  readonly credentials: Credentials | null;
+}
+
+export type FindSurface = (path: string) => DocumentedSurface;
+
 type Requirement = Readonly<Record<string, string[]>>;
 
-export function describeRoute({
-  schema,
-  url,
-  route,
-}: {
-  readonly schema: FastifySchema;
-  readonly url: string;
-  readonly route: RouteOptions;
-}): { schema: FastifySchema; url: string } {
+export function describeRoute(
+  {
+    schema,
+    url,
+    route,
+  }: { readonly schema: FastifySchema; readonly url: string; readonly route: RouteOptions },
+  findSurface: FindSurface,
+): { schema: FastifySchema; url: string } {
   // OpenAPI has no wildcards: the rest of a path is one parameter.
-  return { schema: { ...schema, security: securityOf(url, route) }, url: url.replace(/\*$/, `:${REST}`) };
+  return {
+    schema: { ...schema, security: securityOf(url, route, findSurface) },
+    url: url.replace(/\*$/, `:${REST}`),
+  };
 }
 
 /** As the auth plugin decides it. An empty list says: everybody. */
-function securityOf(url: string, { config }: RouteOptions): Requirement[] {
-  const family = familyOf(url);
-  const familyTakes = family.name === 'v2' ? 'key' : 'any';
-  const credentials = config?.credentials ?? (family.isAuthenticated ? familyTakes : null);
+function securityOf(url: string, { config }: RouteOptions, findSurface: FindSurface): Requirement[] {
+  const credentials = config?.credentials === undefined ? findSurface(url).credentials : config.credentials;
   switch (credentials) {
     case null:
       return [];

@@ -1,6 +1,10 @@
-/** An ApiError as the body of its family's envelope (contract errors.md §2 to §4). Pure. */
+/**
+ * An ApiError as the body that its surface sends: `{code, message, details}` on v1, `{error: {code, message, details}}` on
+ * v2, and problem details (RFC 9457) on v3. Pure.
+ */
 import { type ApiError, type Code, type Details, UNSUPPORTED_FIELD } from '#api/errors.ts';
-import type { Envelope } from '#api/surfaces/surface.ts';
+
+export type ErrorShape = 'v1' | 'v2' | 'v3';
 
 export interface ErrorReply {
   readonly status: number;
@@ -8,8 +12,8 @@ export interface ErrorReply {
   readonly body: unknown;
 }
 
-export interface ErrorPlace {
-  readonly envelope: Envelope;
+export interface ErrorContext {
+  readonly errorShape: ErrorShape;
   readonly requestId: string;
   /** The request's path without its query. */
   readonly path: string;
@@ -21,45 +25,45 @@ export interface ErrorPlace {
   readonly showsParserText: boolean;
 }
 
-export function toErrorReply(error: ApiError, place: ErrorPlace): ErrorReply {
-  if (error.code === 'too_many_requests' && place.envelope !== 'A') {
-    // The specification's own body for v2 and v3, not the envelope of their other refusals (SPEC.md §7).
+export function toErrorReply(error: ApiError, context: ErrorContext): ErrorReply {
+  if (error.code === 'too_many_requests' && context.errorShape !== 'v1') {
+    // Clients of v2 and v3 read the same body here that the gateway sends for a 429.
     return {
       status: error.statusCode,
       contentType: json,
       body: { error: { code: error.statusCode, message: 'Too Many Requests' } },
     };
   }
-  switch (place.envelope) {
-    case 'A':
-      return { status: error.statusCode, contentType: json, body: envelopeA(error, place) };
-    case 'B':
-      return { status: statusB(error.code, error.statusCode), contentType: json, body: envelopeB(error) };
-    case 'C':
-      return { status: error.statusCode, contentType: problemJson, body: envelopeC(error, place) };
+  switch (context.errorShape) {
+    case 'v1':
+      return { status: error.statusCode, contentType: json, body: v1Body(error, context) };
+    case 'v2':
+      return { status: v2Status(error.code, error.statusCode), contentType: json, body: v2Body(error) };
+    case 'v3':
+      return { status: error.statusCode, contentType: problemJson, body: v3Body(error, context) };
   }
 }
 
 const json = 'application/json; charset=utf-8';
 const problemJson = 'application/problem+json; charset=utf-8';
 
-function envelopeA(error: ApiError, place: ErrorPlace): unknown {
+function v1Body(error: ApiError, context: ErrorContext): unknown {
   if (error.code !== 'malformed_json') {
     const code = error.code === 'invalid_fields' ? 'bad_request' : error.code;
     return { code, message: error.message, details: error.details };
   }
   return {
     code: 'bad_request',
-    message: place.malformedJsonMessage ?? error.message,
-    details: place.showsParserText ? error.details : {},
+    message: context.malformedJsonMessage ?? error.message,
+    details: context.showsParserText ? error.details : {},
   };
 }
 
-function statusB(code: Code, status: number): number {
+function v2Status(code: Code, status: number): number {
   return code === 'invalid_fields' ? 422 : status;
 }
 
-const messagesB: Readonly<Record<number, string>> = {
+const v2Messages: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   401: 'Unauthorized',
   403: 'Forbidden',
@@ -71,15 +75,15 @@ const messagesB: Readonly<Record<number, string>> = {
   500: 'Internal Server Error',
 };
 
-function envelopeB(error: ApiError): unknown {
-  const code = statusB(error.code, error.statusCode);
-  const message = messagesB[code] ?? error.message;
+function v2Body(error: ApiError): unknown {
+  const code = v2Status(error.code, error.statusCode);
+  const message = v2Messages[code] ?? error.message;
   // 401 and 403 say nothing beyond their status.
   if (code === 401 || code === 403) return { error: { code, message } };
-  return { error: { code, message, details: detailsB(error) } };
+  return { error: { code, message, details: v2Details(error) } };
 }
 
-function detailsB(error: ApiError): readonly { field: string; issue: string }[] {
+function v2Details(error: ApiError): readonly { field: string; issue: string }[] {
   switch (error.code) {
     case 'malformed_json':
       return [{ field: 'error', issue: error.message }];
@@ -114,22 +118,22 @@ function camelCase(type: string): string {
   return type.charAt(0).toLowerCase() + type.slice(1).replaceAll(' ', '');
 }
 
-const titlesC: Readonly<Record<number, string>> = {
-  ...messagesB,
+const v3Titles: Readonly<Record<number, string>> = {
+  ...v2Messages,
   422: 'Unprocessable Content',
 };
 
-function envelopeC(error: ApiError, place: ErrorPlace): unknown {
+function v3Body(error: ApiError, context: ErrorContext): unknown {
   const code =
     error.code === 'invalid_fields' || error.code === 'malformed_json' ? 'bad_request' : error.code;
   const params = invalidParams(error);
   return {
-    title: titlesC[error.statusCode] ?? error.message,
+    title: v3Titles[error.statusCode] ?? error.message,
     status: error.statusCode,
-    detail: detailC(error, place),
-    requestId: place.requestId,
+    detail: v3Detail(error, context),
+    requestId: context.requestId,
     code,
-    instance: place.path,
+    instance: context.path,
     ...(params === null ? { details: error.details } : { invalid_params: params }),
   };
 }
@@ -140,10 +144,10 @@ const nameOfPart: Readonly<Record<string, string>> = {
   params: 'route parameters',
 };
 
-function detailC(error: ApiError, place: ErrorPlace): string {
+function v3Detail(error: ApiError, context: ErrorContext): string {
   switch (error.code) {
     case 'invalid_fields':
-      return `Invalid ${nameOfPart[place.part ?? 'body'] ?? 'request body'}`;
+      return `Invalid ${nameOfPart[context.part ?? 'body'] ?? 'request body'}`;
     case 'malformed_json':
       return 'Invalid request body';
     case 'payload_too_large':

@@ -1,43 +1,46 @@
-/** The one error handler: whatever went wrong, the caller gets the envelope of the path's family, and no internals. */
+/** The one error handler: whatever went wrong, the caller gets the error body of the surface, and no internals. */
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, badRequest, internalError, payloadTooLarge, TooManyRequests } from '#api/errors.ts';
-import { familyOf } from '#api/surfaces/surface.ts';
 import { toErrorReply } from './envelopes.ts';
-import { setReplyHeaders } from './reply-headers.ts';
+import { type FindReplyRules, matchedPath, setReplyHeaders } from './reply-headers.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The text for a body that is not JSON, where the contract gives this route its own. */
+    /** The text for a body that is not JSON, where clients of this route know another one. */
     readonly malformedJsonMessage?: string;
   }
 }
 
-export function replyWithError(cause: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const error = asApiError(cause);
-  if (error.code === 'internal_server_error') {
-    request.log.error({ err: error.cause, requestId: request.id }, 'a request failed');
-  }
-  const family = familyOf(request.routeOptions.url ?? request.url);
-  const { status, contentType, body } = toErrorReply(error, {
-    envelope: family.envelope,
-    requestId: request.id,
-    path: request.url.split('?', 1)[0] ?? '',
-    malformedJsonMessage: request.routeOptions.config?.malformedJsonMessage,
-    showsParserText: family.isCrossOrigin,
-    part: partOf(cause),
-  });
-  // An error may come before any hook ran, and after a route allowed its reply to be cached.
-  setReplyHeaders(request, reply);
-  const allowed = error.details.allowed_methods;
-  if (Array.isArray(allowed)) reply.header('allow', allowed.join(', '));
-  if (error instanceof TooManyRequests) reply.header('retry-after', error.retryAfterSeconds);
-  // The body is text already: the route's response schema describes successes.
-  return reply
-    .code(status)
-    .header('content-type', contentType)
-    .serializer(identity)
-    .send(JSON.stringify(body));
+export type ErrorHandler = (cause: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
+
+export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
+  return (cause, request, reply) => {
+    const error = asApiError(cause);
+    if (error.code === 'internal_server_error') {
+      request.log.error({ err: error.cause, requestId: request.id }, 'a request failed');
+    }
+    const rules = findRules(matchedPath(request));
+    const { status, contentType, body } = toErrorReply(error, {
+      errorShape: rules.errorShape,
+      requestId: request.id,
+      path: request.url.split('?', 1)[0] ?? '',
+      malformedJsonMessage: request.routeOptions.config?.malformedJsonMessage,
+      showsParserText: rules.isCrossOrigin,
+      part: partOf(cause),
+    });
+    // An error may come before any hook ran, and after a route allowed its reply to be cached.
+    setReplyHeaders(request, reply, rules);
+    const allowed = error.details.allowed_methods;
+    if (Array.isArray(allowed)) reply.header('allow', allowed.join(', '));
+    if (error instanceof TooManyRequests) reply.header('retry-after', error.retryAfterSeconds);
+    // The body is text already: the route's response schema describes successes.
+    return reply
+      .code(status)
+      .header('content-type', contentType)
+      .serializer(identity)
+      .send(JSON.stringify(body));
+  };
 }
 
 /** Fastify notes on a validation error which part of the request it is about: body, querystring or params. */

@@ -1,26 +1,31 @@
-/** What every request passes through on its way in and out: headers, bodies, errors, and answers for wrong methods. */
-import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify';
+/** What every request passes through on its way in and out: headers, bodies, errors. */
+import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import { methodNotAllowed, routeNotFound } from '#api/errors.ts';
-import { replyWithError } from './error-handler.ts';
+import { routeNotFound } from '#api/errors.ts';
+import type { ErrorHandler } from './error-handler.ts';
 import { lingerBehind } from './lingering-close.ts';
-import { PREFLIGHT, setReplyHeaders } from './reply-headers.ts';
+import { type FindReplyRules, matchedPath, setReplyHeaders } from './reply-headers.ts';
 import { parseJsonBody } from './request-body.ts';
 import { validatorCompiler } from './validation.ts';
 
 /** Bodies of these mean nothing; they are read within the limit and dropped (n8n sends one with DELETE). */
 const METHODS_WITHOUT_BODY: ReadonlySet<string> = new Set(['DELETE', 'OPTIONS', 'GET', 'HEAD']);
 
-export const repliesPlugin = fastifyPlugin(
-  async (app) => {
+export interface HttpOptions {
+  readonly findRules: FindReplyRules;
+  readonly errorHandler: ErrorHandler;
+}
+
+export const httpPlugin = fastifyPlugin<HttpOptions>(
+  async (app, { findRules, errorHandler }) => {
     app.setValidatorCompiler(validatorCompiler);
-    app.setErrorHandler(replyWithError);
+    app.setErrorHandler(errorHandler);
     app.setNotFoundHandler(async () => {
       throw routeNotFound();
     });
 
     app.addHook('onRequest', async (request, reply) => {
-      setReplyHeaders(request, reply);
+      setReplyHeaders(request, reply, findRules(matchedPath(request)));
       // Every body is JSON here, whatever its label says, and a label that Fastify cannot parse is no reason to refuse.
       delete request.raw.headers['content-type'];
     });
@@ -42,61 +47,9 @@ export const repliesPlugin = fastifyPlugin(
         METHODS_WITHOUT_BODY.has(request.method) ? undefined : parseJsonBody(asBuffer(body)),
     );
   },
-  { name: 'replies' },
+  { name: 'http' },
 );
 
 function asBuffer(body: string | Buffer): Buffer {
   return typeof body === 'string' ? Buffer.from(body) : body;
-}
-
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const satisfies HTTPMethods[];
-
-/** Remembers each path's methods as routes are added; call the result when all are there. */
-export function collectRoutes(app: FastifyInstance): { refuseOtherMethods(): void } {
-  const methodsByUrl = new Map<string, Set<string>>();
-  app.addHook('onRoute', ({ url, method }) => {
-    const methods = methodsByUrl.get(url) ?? new Set<string>();
-    for (const one of Array.isArray(method) ? method : [method]) methods.add(one);
-    methodsByUrl.set(url, methods);
-  });
-
-  return {
-    /** A known path with an unknown method answers 405 and says which methods it has. */
-    refuseOtherMethods() {
-      for (const [url, methods] of [...methodsByUrl]) {
-        if (url.includes('*')) continue;
-        const hasPreflight = isClientPath(url);
-        const missing = METHODS.filter(
-          (method) => !methods.has(method) && !(hasPreflight && method === 'OPTIONS'),
-        );
-        const allowed = [...methods, ...(hasPreflight ? ['OPTIONS'] : [])];
-        app.route({
-          method: missing,
-          url,
-          schema: { hide: true },
-          handler: async (request) => {
-            throw methodNotAllowed(request.method, allowed);
-          },
-        });
-      }
-    },
-  };
-}
-
-/** Preflights of every client path, also of workspaces that do not exist (contract client-api.md §1). */
-export async function preflightRoutes(app: FastifyInstance): Promise<void> {
-  for (const url of ['/api/v1/client/*', '/api/v2/client/*']) {
-    app.options(url, { schema: { hide: true } }, async (request, reply) => {
-      if (isCollection(request.url)) reply.header('cache-control', PREFLIGHT);
-      return { data: {} };
-    });
-  }
-}
-
-function isClientPath(url: string): boolean {
-  return /^\/api\/v[12]\/client\//.test(url);
-}
-
-function isCollection(target: string): boolean {
-  return /\/(environment|displays|responses|user|storage)\/?(\?|$)/.test(target);
 }

@@ -1,6 +1,6 @@
-/** Headers on every reply, refusals included (contract README §2, client-api.md §1). */
+/** Headers on every reply, errors included. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { familyOf } from '#api/surfaces/surface.ts';
+import type { ErrorShape } from './envelopes.ts';
 
 export const PRIVATE = 'private, no-store';
 /** What a preflight of a collection allows: an hour without asking again. */
@@ -24,10 +24,26 @@ const crossOrigin: Readonly<Record<string, string>> = {
   'access-control-allow-credentials': 'true',
 };
 
+/** How the replies of a surface look, whatever they say. */
+export interface ReplyRules {
+  readonly errorShape: ErrorShape;
+  /** Called by browsers on other people's pages: CORS headers on every reply. */
+  readonly isCrossOrigin: boolean;
+  /** Every reply carries the request's id as `x-request-id`. */
+  readonly showsRequestId: boolean;
+}
+
+/** Finds the rules of a request target: a path, perhaps with a query; it may be malformed. */
+export type FindReplyRules = (target: string) => ReplyRules;
+
 /** Called before anything else happens to a request, and again for errors: calling it twice changes nothing. */
-export function setReplyHeaders(request: FastifyRequest, reply: FastifyReply): void {
-  const family = familyOf(request.routeOptions.url ?? request.url);
+export function setReplyHeaders(request: FastifyRequest, reply: FastifyReply, rules: ReplyRules): void {
   reply.headers(security).header('cache-control', PRIVATE);
-  if (family.isCrossOrigin) reply.headers(crossOrigin);
-  if (family.name === 'v3') reply.header('x-request-id', request.id);
+  if (rules.isCrossOrigin) reply.headers(crossOrigin);
+  if (rules.showsRequestId) reply.header('x-request-id', request.id);
+}
+
+/** What the request is answered by: the router's pattern, or the target where no route matches. */
+export function matchedPath(request: FastifyRequest): string {
+  return request.routeOptions.url ?? request.url;
 }

@@ -1,65 +1,61 @@
 /**
  * Spends the limit of every route, right after we know who is calling and before the body is read. A route may name its
- * limit in its options, `config: { limit: 'storage.delete' }`; without one, `coverage.ts` decides by the path. Preflights
+ * limit in its options, `config: { limit: 'storage.delete' }`; without one, that of its surface applies. Preflights
  * are never limited. A caller whom the row's identifier does not describe, such as a key where sessions are counted, is
  * not counted by it: that is the edge's part.
  */
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import type { Context } from '#api/context.ts';
 import { tooManyRequests } from '#api/errors.ts';
-import { familyOf } from '#api/surfaces/surface.ts';
-import { clientAddress } from '#shared/client-address.ts';
-import { defaultLimit } from './coverage.ts';
+import { countedAddress } from '#api/http/client-address.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Limiter } from './limiter.ts';
+import { limitOf, type SurfaceLimit } from './surface-limit.ts';
 import { type LimitName, limitTable } from './table.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The limit of this route by its name in SPEC.md §8; null: none. Unset: the path decides, see coverage.ts. */
+    /** The limit of this route; null: none. Unset: that of its surface. */
     readonly limit?: LimitName | null;
   }
 }
 
-export const limitsPlugin = fastifyPlugin<{ readonly context: Context }>(
-  async (app, { context }) => {
+export interface LimitsOptions {
+  readonly limiter: Limiter;
+  readonly trustedProxies: ProxyTrust;
+  /** @param target the router's pattern, or the target where no route matches */
+  readonly findSurface: (target: string) => { readonly limit: SurfaceLimit | null };
+}
+
+export const limitsPlugin = fastifyPlugin<LimitsOptions>(
+  async (app, { limiter, trustedProxies, findSurface }) => {
     app.addHook('onRequest', async (request) => {
       if (request.method === 'OPTIONS') return;
+      const { principal, method } = request;
       const { config, url } = request.routeOptions;
       const route = url ?? request.url.split('?', 1)[0] ?? '';
       const name =
         config?.limit === undefined
-          ? defaultLimit(familyOf(route), request.method, route, request.principal)
+          ? limitOf(findSurface(route).limit, { method, route, principal })
           : config.limit;
-      if (name === null) return;
-      const identity = identityOf(name, request, context);
-      if (identity !== null) await enforceLimit(context, name, identity);
+      const identity = name === null ? null : identityOf(name, request, trustedProxies);
+      if (name === null || identity === null) return;
+      const outcome = await limiter.consume(name, identity);
+      if (!outcome.isAllowed) throw tooManyRequests(outcome.retryAfterSeconds);
     });
   },
   { name: 'limits', dependencies: ['auth'] },
 );
 
-/** @throws ApiError too_many_requests; when the store is away it lets everybody pass */
-export async function enforceLimit(context: Context, name: LimitName, identity: string): Promise<void> {
-  const verdict = await context.limits.consume(name, identity);
-  if (!verdict.isAllowed) throw tooManyRequests(verdict.retryAfterSeconds);
-}
-
-/** The address that is counted: the same as the gateway's, for the same request. */
-export function addressOf(request: FastifyRequest, { config }: Context): string {
-  const forwarded = request.headers['x-forwarded-for'];
-  const chain = Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '');
-  return clientAddress(request.raw.socket.remoteAddress, chain, config.trustedProxies);
-}
-
 /** Who is counted; null: this caller is none of the row's. Ids of different kinds never meet: each has its prefix. */
-function identityOf(name: LimitName, request: FastifyRequest, context: Context): string | null {
+function identityOf(name: LimitName, request: FastifyRequest, trustedProxies: ProxyTrust): string | null {
   const { principal } = request;
   switch (limitTable[name].identifier) {
     case 'ip':
-      return `ip:${addressOf(request, context)}`;
+      return `ip:${countedAddress(request, trustedProxies)}`;
     case 'sessionUser':
       if (principal?.kind === 'session') return `user:${principal.userId}`;
-      // The me route is the application's for keys too (contract management-api.md §8).
+      // Keys are the gateway's, except on routes that it does not know, such as /api/v1/me.
       return principal?.kind === 'apiKey' && name === 'api.v1' ? `key:${principal.apiKeyId}` : null;
     case 'apiKey':
     case 'caller':

@@ -5,7 +5,7 @@ import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookie
 import { csrfToken, isCsrfTokenValid } from '#api/auth/csrf.ts';
 import { endSession, findSession, startSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
-import { addressOf } from '#api/limits/plugin.ts';
+import { countedAddress } from '#api/http/client-address.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { acceptForms, callbackUrl, fieldOf, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
@@ -103,7 +103,7 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     if (result.kind === 'refused') {
       const { reason, userId, text } = result;
       if (reason !== null) {
-        const ipAddress = addressOf(request, context);
+        const ipAddress = countedAddress(request, config.trustedProxies);
         await context.audit.authFailed({ provider, reason, userId, email, ipAddress, requestId: request.id });
       }
       // Clients tell this case by the address, not by the status (contract auth.md §1.1).

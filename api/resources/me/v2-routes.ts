@@ -21,7 +21,7 @@ const EnvironmentPermission = Type.Object({
 /** Both answer a key that reaches no workspace. */
 const config = { acceptsKeyWithoutWorkspace: true } as const;
 
-export const v2AccountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+export const v2MeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
   { context },
 ) => {

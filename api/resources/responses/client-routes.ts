@@ -4,11 +4,11 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { type ApiError, badRequest, forbidden, notFound } from '#api/errors.ts';
+import { wholeAddress } from '#api/http/client-address.ts';
 import { findContact, findContactByUserId } from '#api/resources/contacts/store.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { clientAddress, UNTRUSTED } from '#shared/client-address.ts';
 import { fieldIdsOf, fileRefusal, otherLengthRefusal, ruleRefusal } from './answers.ts';
 import { answersIn } from './body.ts';
 import { ClientResponseReply, NewClientResponse, ResponseChange, type ResponseMeta } from './schema.ts';
@@ -152,6 +152,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
     given: NonNullable<NewClientResponse['meta']>,
   ): ResponseMeta {
     const { headers } = request;
+    const ipAddress = survey.content.isCaptureIpEnabled ? wholeAddress(request, config.trustedProxies) : null;
     const country = headers['cf-ipcountry'] ?? headers['cloudfront-viewer-country'];
     return {
       ...(given.source ? { source: given.source } : {}),
@@ -159,16 +160,8 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
       ...(given.action ? { action: given.action } : {}),
       userAgent: readUserAgent(headers['user-agent'] ?? ''),
       ...(typeof country === 'string' && country !== '' ? { country } : {}),
-      ...(survey.content.isCaptureIpEnabled ? addressOf(request) : {}),
+      ...(ipAddress === null ? {} : { ipAddress }),
     };
-  }
-
-  /** The whole address, because the survey asks for it; nothing when the proxies' chain cannot be read. */
-  function addressOf(request: FastifyRequest): { readonly ipAddress?: string } {
-    const forwarded = request.headers['x-forwarded-for'] ?? '';
-    const chain = Array.isArray(forwarded) ? forwarded.join(',') : forwarded;
-    const address = clientAddress(request.socket.remoteAddress, chain, config.trustedProxies, 128);
-    return address === UNTRUSTED ? {} : { ipAddress: address.replace(/\/128$/, '') };
   }
 };
 

@@ -9,11 +9,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { FileDeletion } from '#api/audit/audit.ts';
-import { identify, principalOf } from '#api/auth/plugin.ts';
+import { authenticate, principalOf } from '#api/auth/plugin.ts';
 import { may, type Principal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, methodNotAllowed, notAuthenticated, notFound, unauthorized } from '#api/errors.ts';
-import { addressOf } from '#api/limits/plugin.ts';
+import { countedAddress } from '#api/http/client-address.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
 import { deleteFile } from '#api/storage/files.ts';
 import { type Access, extensionOf, isAccess, keyOf, nameProblem, placeOf } from '#api/storage/key.ts';
@@ -57,7 +57,10 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
     url: PATH,
     async handler(request, reply) {
       const { access, name } = checked(request.params);
-      const principal = access === 'private' ? await identify(context, request) : null;
+      const principal =
+        access === 'private'
+          ? await authenticate({ db, clock: context.clock, publicUrl: context.config.publicUrl }, request)
+          : null;
       if (access === 'private' && principal === null) throw notAuthenticated();
       const workspaceId = await reachable(request.params.workspaceId, (id) => {
         return access === 'public' || (principal !== null && may(principal, id, 'read'));
@@ -110,7 +113,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
       workspaceId,
       file: `${accessType}/${name}`,
       failureReason: failureReason(status, principal),
-      ipAddress: addressOf(request, context),
+      ipAddress: countedAddress(request, context.config.trustedProxies),
       requestId,
     });
   }

@@ -14,11 +14,11 @@ import {
   routeNotFound,
   unauthorized,
 } from '#api/errors.ts';
-import { type ErrorPlace, toErrorReply } from '#api/http/envelopes.ts';
+import { type ErrorContext, toErrorReply } from '#api/http/envelopes.ts';
 
-const place = { requestId: 'r1', path: '/p', showsParserText: false } as const;
-const reply = (error: ApiError, envelope: ErrorPlace['envelope']) =>
-  toErrorReply(error, { ...place, envelope });
+const context = { requestId: 'r1', path: '/p', showsParserText: false } as const;
+const reply = (error: ApiError, errorShape: ErrorContext['errorShape']) =>
+  toErrorReply(error, { ...context, errorShape });
 
 /** Error, its status in A and C, its code in A, its status in B, its details there. */
 const cases: readonly (readonly [ApiError, number, string, number, unknown])[] = [
@@ -68,14 +68,14 @@ const cases: readonly (readonly [ApiError, number, string, number, unknown])[] =
 ];
 for (const [error, status, code, statusB, detailsB] of cases) {
   t.test(`${error.code}: ${error.message}`, async (t) => {
-    const a = reply(error, 'A');
+    const a = reply(error, 'v1');
     t.equal(a.status, status);
     t.match(a.body, { code, message: String, details: Object });
-    const b = reply(error, 'B');
+    const b = reply(error, 'v2');
     t.equal(b.status, statusB);
     t.match(b.body, { error: { code: statusB, message: String } });
     t.strictSame(Reflect.get(Object(Reflect.get(Object(b.body), 'error')), 'details'), detailsB);
-    const c = reply(error, 'C');
+    const c = reply(error, 'v3');
     t.equal(c.status, status);
     t.equal(c.contentType, 'application/problem+json; charset=utf-8');
     t.match(c.body, { title: String, status, detail: String, requestId: 'r1', code, instance: '/p' });
@@ -85,7 +85,8 @@ for (const [error, status, code, statusB, detailsB] of cases) {
 
 t.test('A: the words of the parser, and of the route, for malformed JSON', async (t) => {
   const error = malformedJson('position 3');
-  const at = (more: Partial<ErrorPlace>) => toErrorReply(error, { ...place, envelope: 'A', ...more }).body;
+  const at = (more: Partial<ErrorContext>) =>
+    toErrorReply(error, { ...context, errorShape: 'v1', ...more }).body;
   t.strictSame(at({}), {
     code: 'bad_request',
     message: 'Malformed JSON input, please check your request body',
@@ -99,7 +100,7 @@ t.test('A: the words of the parser, and of the route, for malformed JSON', async
 });
 
 t.test('C: what is wrong with fields is a list', async (t) => {
-  t.match(reply(invalidFields({ 'a.b': 'Required' }), 'C').body, {
+  t.match(reply(invalidFields({ 'a.b': 'Required' }), 'v3').body, {
     detail: 'Invalid request body',
     invalid_params: [{ name: 'a.b', reason: 'Required' }],
   });

@@ -1,17 +1,19 @@
 /** What the edge covers is not limited again, and everything else is limited by somebody. */
 import t from 'tap';
 import type { Principal } from '#api/auth/principal.ts';
-import { defaultLimit, edgeClientRoutes, edgeKeyPrefixes } from '#api/limits/coverage.ts';
-import { familyOf } from '#api/surfaces/surface.ts';
+import { limitOf } from '#api/limits/surface-limit.ts';
+import { gatewayRoutes } from '#api/surfaces/client.ts';
+import { gatewayPrefixes } from '#api/surfaces/management.ts';
+import { surfaceOf } from '#api/surfaces/surfaces.ts';
 import { EDGE_TABLE } from '#test/support/edge-table.ts';
 
 t.test('the lists are those of the edge table', async (t) => {
   const client = EDGE_TABLE.filter(({ path }) => path.includes('/client/')).map(
     ({ methods, path }) => `${methods[0]} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
   );
-  t.strictSame([...edgeClientRoutes].sort(), client.sort());
+  t.strictSame([...gatewayRoutes].sort(), client.sort());
   const prefixes = EDGE_TABLE.filter(({ path }) => path.endsWith('/*')).map(({ path }) => path.slice(0, -2));
-  t.strictSame([...edgeKeyPrefixes].sort(), prefixes.sort());
+  t.strictSame([...gatewayPrefixes].sort(), prefixes.sort());
 });
 
 const permissions = new Map();
@@ -43,7 +45,6 @@ const cases: readonly (readonly [
   ['GET', '/api/v1/integrations', session, 'api.v1'],
   ['GET', '/api/v2/me', key, 'api.v2'],
   ['GET', '/api/v2/management/responses', key, 'api.v2'],
-  ['GET', '/api/v2/health', null, null],
   ['GET', '/api/v3/surveys', key, 'api.v3'],
   ['GET', '/api/v3/surveys', session, 'api.v3'],
   ['GET', '/api/v1/client/og', null, 'api.client'],
@@ -64,7 +65,7 @@ for (const [method, route, caller, limit] of cases) {
   t.test(
     `${method} ${route} with ${caller?.kind ?? 'nothing'}: ${limit ?? 'not limited here'}`,
     async (t) => {
-      t.equal(defaultLimit(familyOf(route), method, route, caller), limit);
+      t.equal(limitOf(surfaceOf(route).limit, { method, route, principal: caller }), limit);
     },
   );
 }

@@ -1,0 +1,50 @@
+/** The page that the link in a mail about a new address leads to: opening it changes the address of the account. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { endSessionsOf } from '#api/auth/session.ts';
+import type { Context } from '#api/context.ts';
+import { isUniqueViolation } from '#api/db/database.ts';
+import { fieldOf } from '#api/resources/accounts/form.ts';
+import { emailChangedMail, mailAccount } from '#api/resources/accounts/mails.ts';
+import { escapeHtml, sendPage } from '#api/resources/accounts/pages.ts';
+import { deleteTokens, findToken, updateUser } from '#api/resources/accounts/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+
+export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, config } = context;
+
+  // Without HEAD: programs that merely look at links must not open them.
+  app.get('/verify-email-change', { exposeHeadRoute: false }, async (request, reply) => {
+    const isChanged = await changeEmail(fieldOf(request.query, 'token'));
+    return isChanged
+      ? sendPage(reply, 200, 'Your e-mail address is changed', [
+          `<p>You were logged out everywhere. <a href="${escapeHtml(config.publicUrl)}/auth/login">Log in with the new address</a>.</p>`,
+        ])
+      : sendPage(reply, 400, 'This link does not serve', [
+          '<p>It has ended or was used, or the address is taken. Ask for a new one in your profile.</p>',
+        ]);
+  });
+
+  /** @returns false when the link has ended, or the address was taken meanwhile */
+  async function changeEmail(token: string): Promise<boolean> {
+    try {
+      return await db.transaction().execute(async (trx) => {
+        const found = await findToken(trx, 'changeEmail', token, clock());
+        if (found === null || found.user.isActive !== 1) return false;
+        const { id, email: oldEmail } = found.user;
+        const now = toTimestamp(clock());
+        await updateUser(trx, id, { email: found.email, emailVerified: now }, now);
+        // Links that went to the old address serve no longer.
+        await deleteTokens(trx, id, ['changeEmail', 'resetPassword', 'verifyEmail']);
+        await endSessionsOf(trx, id);
+        await mailAccount(context, trx, emailChangedMail(oldEmail));
+        return true;
+      });
+    } catch (error) {
+      if (isUniqueViolation(error)) return false;
+      throw error;
+    }
+  }
+};

@@ -1,0 +1,30 @@
+/**
+ * Uploads of those who write surveys: public files, with a key or a session that may write. The gateway counts grants per
+ * key, the application per session: grants, not stored files.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Context } from '#api/context.ts';
+import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { checkFile, Grant, grantUpload, ManagementGrantRequest, PUBLIC_BYTES_MAX } from './grant.ts';
+
+export const managementGrantRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  app.post(
+    '/api/v1/management/storage',
+    {
+      schema: { body: ManagementGrantRequest, response: { 200: Grant } },
+      config: { limit: 'storage.upload' },
+      preValidation: findsBodyWorkspace(context),
+    },
+    async (request) =>
+      grantUpload(context, checkFile(request.body), {
+        workspaceId: workspaceOf(request).id,
+        access: 'public',
+        surveyId: null,
+        elementId: null,
+        bytesMax: PUBLIC_BYTES_MAX,
+      }),
+  );
+};

@@ -1,0 +1,56 @@
+/** For SDKs, in browsers on other people's pages and in apps. Nobody is asked who is calling. */
+import { answerPreflights } from '#api/http/preflight.ts';
+import { clientDisplayRoutes } from '#api/resources/displays/routes.ts';
+import { environmentRoutes } from '#api/resources/environment/routes.ts';
+import { ogRoutes } from '#api/resources/og/routes.ts';
+import { clientResponseRoutes } from '#api/resources/responses/client-routes.ts';
+import { displayLinkRoutes } from '#api/resources/responses/display-routes.ts';
+import { clientGrantRoutes } from '#api/resources/storage/client-grant-routes.ts';
+import { uploadRoutes } from '#api/resources/storage/upload-routes.ts';
+import { legacyUserRoutes } from '#api/resources/user/legacy-routes.ts';
+import { userRoutes } from '#api/resources/user/routes.ts';
+import type { Routes, Surface } from './surface.ts';
+
+const prefixes = ['/api/v1/client', '/api/v2/client'];
+
+/** Routes that the gateway limits per address, as our router writes them. A test holds the list to its policies. */
+export const gatewayRoutes: ReadonlySet<string> = new Set([
+  'GET /api/v1/client/:workspaceId/environment',
+  'POST /api/v1/client/:workspaceId/responses',
+  'PUT /api/v1/client/:workspaceId/responses/:responseId',
+  'POST /api/v1/client/:workspaceId/displays',
+  'POST /api/v1/client/:workspaceId/user',
+  'POST /api/v1/client/:workspaceId/storage',
+  'POST /api/v2/client/:workspaceId/responses',
+  'PUT /api/v2/client/:workspaceId/responses/:responseId',
+  'POST /api/v2/client/:workspaceId/displays',
+  'POST /api/v2/client/:workspaceId/storage',
+]);
+
+const preflightRoutes: Routes = async (app) => answerPreflights(app, prefixes);
+
+export const client: Surface = {
+  name: 'client',
+  prefixes,
+  credentials: null,
+  errorShape: 'v1',
+  isCrossOrigin: true,
+  showsRequestId: false,
+  limit: {
+    name: 'api.client',
+    isCountedByGateway: ({ method, route }) =>
+      gatewayRoutes.has(`${method === 'HEAD' ? 'GET' : method} ${route}`),
+  },
+  routes: [
+    preflightRoutes,
+    environmentRoutes,
+    userRoutes,
+    legacyUserRoutes,
+    clientDisplayRoutes,
+    displayLinkRoutes,
+    clientResponseRoutes,
+    clientGrantRoutes,
+    uploadRoutes,
+    ogRoutes,
+  ],
+};

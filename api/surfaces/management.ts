@@ -1,0 +1,72 @@
+/** The management API v1: programs with an API key, and people who are logged in. */
+
+import { actionClassRoutes } from '#api/resources/action-classes/routes.ts';
+import { apiKeyRoutes } from '#api/resources/api-keys/routes.ts';
+import { attributeClassRoutes } from '#api/resources/contacts/attribute-class-routes.ts';
+import { contactAttributeKeyRoutes } from '#api/resources/contacts/attribute-key-routes.ts';
+import { contactAttributeRoutes } from '#api/resources/contacts/attribute-routes.ts';
+import { peopleRoutes } from '#api/resources/contacts/people-routes.ts';
+import { contactRoutes } from '#api/resources/contacts/routes.ts';
+import { deliveryRoutes } from '#api/resources/deliveries/routes.ts';
+import { integrationRoutes } from '#api/resources/integrations/routes.ts';
+import { languageRoutes } from '#api/resources/languages/routes.ts';
+import { licenseRoutes } from '#api/resources/license/routes.ts';
+import { linkEmailRoutes } from '#api/resources/link-emails/routes.ts';
+import { meRoutes } from '#api/resources/me/routes.ts';
+import { profileRoutes } from '#api/resources/profile/routes.ts';
+import { managementResponseRoutes } from '#api/resources/responses/management-routes.ts';
+import { segmentRoutes } from '#api/resources/segments/routes.ts';
+import { managementGrantRoutes } from '#api/resources/storage/management-grant-routes.ts';
+import { surveyRoutes } from '#api/resources/surveys/routes.ts';
+import { webhookRoutes } from '#api/resources/webhooks/routes.ts';
+import type { Surface } from './surface.ts';
+
+/** What the gateway limits per API key, with everything below. A test holds the list to its policies. */
+export const gatewayPrefixes: readonly string[] = ['/api/v1/management', '/api/v1/webhooks'];
+
+export const management: Surface = {
+  name: 'management',
+  prefixes: [
+    '/api/v1/management',
+    '/api/v1/webhooks',
+    '/api/v1/me',
+    '/api/v1/surveys',
+    '/api/v1/responses',
+    '/api/v1/api-keys',
+    '/api/v1/integrations',
+    '/api/v1/license',
+    '/api/v1/profile',
+  ],
+  credentials: 'any',
+  errorShape: 'v1',
+  isCrossOrigin: false,
+  showsRequestId: false,
+  limit: {
+    name: 'api.v1',
+    // Sessions are unknown to the gateway.
+    isCountedByGateway: ({ route, principal }) =>
+      principal?.kind === 'apiKey' &&
+      gatewayPrefixes.some((prefix) => route === prefix || route.startsWith(`${prefix}/`)),
+  },
+  routes: [
+    meRoutes,
+    surveyRoutes,
+    linkEmailRoutes,
+    managementResponseRoutes,
+    actionClassRoutes,
+    segmentRoutes,
+    languageRoutes,
+    contactRoutes,
+    peopleRoutes,
+    contactAttributeRoutes,
+    contactAttributeKeyRoutes,
+    attributeClassRoutes,
+    managementGrantRoutes,
+    webhookRoutes,
+    deliveryRoutes,
+    integrationRoutes,
+    apiKeyRoutes,
+    profileRoutes,
+    licenseRoutes,
+  ],
+};

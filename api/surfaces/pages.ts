@@ -1,0 +1,28 @@
+/** Everything else: login and accounts, stored files, the scripts of SDKs, health. Routes name their own limits. */
+import { loginRoutes } from '#api/resources/accounts/login-routes.ts';
+import { accountPages } from '#api/resources/accounts/pages.ts';
+import { accountRoutes } from '#api/resources/accounts/routes.ts';
+import { healthRoutes } from '#api/resources/health/routes.ts';
+import { emailChangePages } from '#api/resources/profile/pages.ts';
+import { scriptRoutes } from '#api/resources/scripts/routes.ts';
+import { fileRoutes } from '#api/resources/storage/file-routes.ts';
+import type { Surface } from './surface.ts';
+
+export const pages: Surface = {
+  name: 'pages',
+  prefixes: [],
+  credentials: null,
+  errorShape: 'v1',
+  isCrossOrigin: false,
+  showsRequestId: false,
+  limit: null,
+  routes: [
+    healthRoutes,
+    loginRoutes,
+    accountRoutes,
+    accountPages,
+    emailChangePages,
+    fileRoutes,
+    scriptRoutes,
+  ],
+};

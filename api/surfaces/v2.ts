@@ -1,0 +1,16 @@
+/** The management API v2: programs with an API key; a session is not looked at. */
+import { v2HealthRoutes } from '#api/resources/health/v2-routes.ts';
+import { v2MeRoutes } from '#api/resources/me/v2-routes.ts';
+import { v2ResponseRoutes } from '#api/resources/responses/v2-routes.ts';
+import type { Surface } from './surface.ts';
+
+export const v2: Surface = {
+  name: 'v2',
+  prefixes: ['/api/v2'],
+  credentials: 'key',
+  errorShape: 'v2',
+  isCrossOrigin: false,
+  showsRequestId: false,
+  limit: { name: 'api.v2', isCountedByGateway: () => false },
+  routes: [v2HealthRoutes, v2MeRoutes, v2ResponseRoutes],
+};

@@ -1,0 +1,16 @@
+/** The management API v3: programs with an API key, and people who are logged in. Errors are problem details (RFC 9457). */
+import { v3ActionClassRoutes } from '#api/resources/action-classes/v3-routes.ts';
+import { v3AttributeKeyRoutes } from '#api/resources/contacts/v3-routes.ts';
+import { v3SurveyRoutes } from '#api/resources/surveys/v3-routes.ts';
+import type { Surface } from './surface.ts';
+
+export const v3: Surface = {
+  name: 'v3',
+  prefixes: ['/api/v3'],
+  credentials: 'any',
+  errorShape: 'v3',
+  isCrossOrigin: false,
+  showsRequestId: true,
+  limit: { name: 'api.v3', isCountedByGateway: () => false },
+  routes: [v3SurveyRoutes, v3ActionClassRoutes, v3AttributeKeyRoutes],
+};
