@@ -23,8 +23,10 @@ export interface FirstStart {
 const PASSWORD_RANDOM_BYTES = 15;
 
 /** @returns what to tell the operator; null when this was not the first start */
-export async function bootstrap(context: Context, secrets: Secrets): Promise<FirstStart | null> {
-  const { db, clock, random, config } = context;
+export async function bootstrap(
+  { db, clock, random, config }: Pick<Context, 'db' | 'clock' | 'random' | 'config'>,
+  secrets: Pick<Secrets, 'bootstrapApiKey' | 'bootstrapPassword'>,
+): Promise<FirstStart | null> {
   if (await hasOrganization(db)) return null;
 
   const first: FirstStart = {

@@ -29,8 +29,11 @@ export const texts = {
 } as const;
 
 /** @param email and password as they were typed; '' when missing */
-export async function checkPassword(context: Context, email: string, password: string): Promise<LoginResult> {
-  const { db, passwords } = context;
+export async function checkPassword(
+  { db, passwords }: Pick<Context, 'db' | 'passwords'>,
+  email: string,
+  password: string,
+): Promise<LoginResult> {
   if (email === '' || password === '') return refused(texts.invalid, 'no_credentials_provided', null);
   if (isTooLong(password)) return refused(texts.invalid, 'password_too_long', null);
 
@@ -49,8 +52,10 @@ export async function checkPassword(context: Context, email: string, password: s
 }
 
 /** The link of a verification mail: it verifies the address, and logs in that one time. */
-export async function redeemVerification(context: Context, token: string): Promise<LoginResult> {
-  const { db, clock, random } = context;
+export async function redeemVerification(
+  { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
+  token: string,
+): Promise<LoginResult> {
   if (token === '') return refused(texts.invalidToken, 'token_not_provided', null);
   return db.transaction().execute(async (trx) => {
     const found = await findToken(trx, 'verifyEmail', token, clock());

@@ -30,8 +30,12 @@ export async function mayMail(
 }
 
 /** Accepts the mail, unless its recipient has had enough of this kind lately; then it is dropped without a word. */
-export async function mailAccount(context: Context, trx: Kysely<Database>, mail: Mail): Promise<void> {
-  if (await mayMail(context, trx, mail)) await context.mailer.accept(trx, mail);
+export async function mailAccount(
+  parts: Pick<Context, 'clock' | 'mailer'>,
+  trx: Kysely<Database>,
+  mail: Mail,
+): Promise<void> {
+  if (await mayMail(parts, trx, mail)) await parts.mailer.accept(trx, mail);
 }
 
 export function verificationMail(publicUrl: string, to: string, token: string): Mail {

@@ -3,11 +3,11 @@
  * survey that ends itself. Each is one transaction.
  */
 import type { Kysely } from 'kysely';
-import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
+import type { Context } from '#api/context.ts';
 import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
 import { findDisplay } from '#api/resources/displays/store.ts';
 import { completeSurvey, type Survey } from '#api/resources/surveys/store.ts';
@@ -40,6 +40,9 @@ export interface NewResponse {
   readonly updatedAt: Timestamp;
 }
 
+/** What a write needs besides the request. */
+export type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
+
 /** What is undefined stays; maps are laid over the stored ones. */
 export interface Change {
   readonly finished?: boolean | undefined;
@@ -55,12 +58,12 @@ export interface Change {
  * @throws ApiError bad_request when the display does not fit, conflict when the single-use link was used
  */
 export async function createResponse(
-  context: Context,
+  parts: WriteParts,
   survey: Survey,
   given: NewResponse,
   contactIn: (trx: Kysely<Database>) => Promise<Contact | null>,
 ): Promise<Response> {
-  const { isCompleted, response } = await context.db.transaction().execute(async (trx) => {
+  const { isCompleted, response } = await parts.db.transaction().execute(async (trx) => {
     const contact = await contactIn(trx);
     if (given.displayId !== null) await checkDisplay(trx, survey, given.displayId, contact);
     if (given.singleUseId !== null && (await isSingleUseIdUsed(trx, survey.id, given.singleUseId))) {
@@ -69,7 +72,7 @@ export async function createResponse(
     const attributes = contact === null ? null : await attributesOf(trx, [contact.id]);
     const made: Response = {
       ...given,
-      id: newId(context.random),
+      id: newId(parts.random),
       workspaceId: survey.workspaceId,
       surveyId: survey.id,
       contactId: contact?.id ?? null,
@@ -84,10 +87,10 @@ export async function createResponse(
       throw error;
     }
     await claimFiles(trx, made);
-    return { response: made, isCompleted: await settleChange(trx, context, 'responseCreated', survey, made) };
+    return { response: made, isCompleted: await settleChange(trx, parts, 'responseCreated', survey, made) };
   });
-  context.outbox.notify();
-  if (isCompleted) context.states.purge(survey);
+  parts.outbox.notify();
+  if (isCompleted) parts.states.purge(survey);
   return response;
 }
 
@@ -96,13 +99,13 @@ export async function createResponse(
  * @throws ApiError not_found when it was deleted meanwhile
  */
 export async function changeResponse(
-  context: Context,
+  parts: WriteParts,
   survey: Survey,
   responseId: string,
   change: Change,
   mayChange: (stored: Response, data: Answers) => void,
 ): Promise<Response> {
-  const { isCompleted, response } = await context.db.transaction().execute(async (trx) => {
+  const { isCompleted, response } = await parts.db.transaction().execute(async (trx) => {
     const stored = await findResponse(trx, responseId);
     if (stored === null) throw notFound('Response', responseId);
     const data = { ...stored.data, ...change.data };
@@ -110,7 +113,7 @@ export async function changeResponse(
     const finished = change.finished ?? stored.finished;
     const changed: Response = {
       ...stored,
-      updatedAt: toTimestamp(context.clock()),
+      updatedAt: toTimestamp(parts.clock()),
       finished,
       data,
       variables: { ...stored.variables, ...change.variables },
@@ -122,11 +125,11 @@ export async function changeResponse(
     await claimFiles(trx, changed);
     return {
       response: changed,
-      isCompleted: await settleChange(trx, context, 'responseUpdated', survey, changed),
+      isCompleted: await settleChange(trx, parts, 'responseUpdated', survey, changed),
     };
   });
-  context.outbox.notify();
-  if (isCompleted) context.states.purge(survey);
+  parts.outbox.notify();
+  if (isCompleted) parts.states.purge(survey);
   return response;
 }
 
@@ -160,25 +163,25 @@ async function checkDisplay(
 /** What a change brings about, in its transaction. @returns whether it ended the survey */
 async function settleChange(
   trx: Kysely<Database>,
-  context: Context,
+  parts: WriteParts,
   kind: 'responseCreated' | 'responseUpdated',
   survey: Survey,
   response: Response,
 ): Promise<boolean> {
-  const isSurveyCompleted = await completeWhenDue(trx, context, survey, response);
-  await recordEvents(trx, context, { kind, response, survey, isSurveyCompleted });
+  const isSurveyCompleted = await completeWhenDue(trx, parts, survey, response);
+  await recordEvents(trx, parts, { kind, response, survey, isSurveyCompleted });
   return isSurveyCompleted;
 }
 
 /** `autoComplete`: so many finished responses end the survey (contract webhooks-and-events.md §1). */
 async function completeWhenDue(
   trx: Kysely<Database>,
-  context: Context,
+  parts: WriteParts,
   survey: Survey,
   response: Response,
 ): Promise<boolean> {
   const { autoComplete } = survey.content;
   if (!response.finished || autoComplete === null) return false;
   if ((await countFinished(trx, survey.id)) < autoComplete) return false;
-  return completeSurvey(trx, survey.id, toTimestamp(context.clock()));
+  return completeSurvey(trx, survey.id, toTimestamp(parts.clock()));
 }

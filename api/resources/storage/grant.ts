@@ -71,7 +71,7 @@ export function checkFile(request: Static<typeof ManagementGrantRequest>): Check
  * @throws ApiError
  */
 export async function checkSurvey(
-  { db }: Context,
+  { db }: Pick<Context, 'db'>,
   workspaceId: string,
   { surveyId, elementId }: Static<typeof ClientGrantRequest>,
   extension: Extension,
@@ -114,12 +114,11 @@ export interface Wish {
 
 /** Notes the file, and then grants it: whatever may come to exist is known beforehand. @throws ApiError */
 export async function grantUpload(
-  context: Context,
+  { db, storage, config, clock, random }: Pick<Context, 'db' | 'storage' | 'config' | 'clock' | 'random'>,
   { fileName, name, extension }: CheckedFile,
   { workspaceId, access, surveyId, elementId, bytesMax }: Wish,
 ): Promise<Static<typeof Grant>> {
   if (name === null) throw badRequest('Invalid input', { fileName });
-  const { db, storage, config, clock, random } = context;
   const updatedFileName = uniqueName(name, newUuid(random));
   const element = surveyId !== null && elementId !== null ? { surveyId, elementId } : null;
   const place: FilePlace = { workspaceId, access, element, fileName: updatedFileName };

@@ -1,30 +1,35 @@
 /** Which workspace a request is about: the id in a client path, or in a management body. */
 import type { FastifyRequest } from 'fastify';
+import type { Kysely } from 'kysely';
 import { requireRight } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { requestSlot } from '#api/http/request-value.ts';
 import { isRecord } from '#api/schemas.ts';
 import { findWorkspace, type Workspace } from './store.ts';
 
+interface WithDatabase {
+  readonly db: Kysely<Database>;
+}
+
 const slot = requestSlot<Workspace>('workspace');
 
 /** A hook for client routes, before or after the body is read: 404 unless the path's workspace exists. */
-export function findsPathWorkspace(context: Context): (request: FastifyRequest) => Promise<void> {
+export function findsPathWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
   return async (request) => {
     const id = isRecord(request.params) ? String(request.params.workspaceId) : '';
-    const workspace = await findWorkspace(context.db, id);
+    const workspace = await findWorkspace(db, id);
     if (workspace === null) throw notFound('Workspace', id);
     slot.set(request, workspace);
   };
 }
 
 /** A hook for creating management routes, after the body is read and before it is checked. */
-export function findsBodyWorkspace(context: Context): (request: FastifyRequest) => Promise<void> {
+export function findsBodyWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
   return async (request) => {
     const scope = scopeIn(request.body);
     if (scope === null) throw badRequest('workspaceId must be provided');
-    slot.set(request, await reachableWorkspace(context, request, scope));
+    slot.set(request, await reachableWorkspace({ db }, request, scope));
   };
 }
 
@@ -47,11 +52,11 @@ export function scopeIn(body: unknown): string | null {
 
 /** @throws ApiError not_found for an unknown id, unauthorized without the right that the method needs */
 export async function reachableWorkspace(
-  context: Context,
+  { db }: WithDatabase,
   request: FastifyRequest,
   scope: string,
 ): Promise<Workspace> {
-  const workspace = await findWorkspace(context.db, scope);
+  const workspace = await findWorkspace(db, scope);
   if (workspace === null) throw notFound('Workspace', scope);
   requireRight(request, workspace.id);
   return workspace;

@@ -12,7 +12,7 @@ export function outOfReach(): ApiError {
 
 /** @param id of a workspace or of a legacy environment @throws ApiError forbidden */
 export async function readableWorkspace(
-  { db }: Context,
+  { db }: Pick<Context, 'db'>,
   request: FastifyRequest,
   id: string,
 ): Promise<Workspace> {
