@@ -6,9 +6,9 @@
  */
 import { tooManyRequests } from './errors.ts';
 
-export interface Turns {
+export interface ConcurrencyLimit {
   /** How many pieces of work are done at once. */
-  readonly atOnce: number;
+  readonly runningMax: number;
   /** How many more may wait for their turn. */
   readonly waitingMax: number;
   /** What a refused caller is told to wait. */
@@ -19,14 +19,14 @@ export interface Turns {
  * @returns the same work, in the order in which it was asked for
  * @throws ApiError too_many_requests when too many wait already; the same for every caller, so it tells nothing
  */
-export function inTurns<A extends readonly unknown[], R>(
+export function limitConcurrency<A extends readonly unknown[], R>(
   work: (...args: A) => Promise<R>,
-  { atOnce, waitingMax, retryAfterSeconds }: Turns,
+  { runningMax, waitingMax, retryAfterSeconds }: ConcurrencyLimit,
 ): (...args: A) => Promise<R> {
   let busy = 0;
   const waiting: (() => void)[] = [];
   return async (...args) => {
-    if (busy < atOnce) busy += 1;
+    if (busy < runningMax) busy += 1;
     else if (waiting.length >= waitingMax) throw tooManyRequests(retryAfterSeconds);
     // The one who leaves hands over its place, so `busy` stays as it is.
     else await new Promise<void>((resolve) => waiting.push(resolve));

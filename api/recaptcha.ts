@@ -53,9 +53,9 @@ export function createRecaptcha(keys: RecaptchaKeys | null, verifyUrl = VERIFY_U
           redirect: 'error',
           signal: AbortSignal.timeout(VERIFY_TIMEOUT),
         });
-        const verdict: unknown = await reply.json();
-        if (!isRecord(verdict) || verdict.success !== true) return false;
-        return typeof verdict.score === 'number' && verdict.score >= threshold;
+        const result: unknown = await reply.json();
+        if (!isRecord(result) || result.success !== true) return false;
+        return typeof result.score === 'number' && result.score >= threshold;
       } catch {
         return false;
       }

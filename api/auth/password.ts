@@ -1,6 +1,6 @@
 /** Passwords and the addresses they belong to: the rules of contract auth.md §2, and argon2id at rest. */
 import { argon2, timingSafeEqual } from 'node:crypto';
-import { inTurns, type Turns } from '#api/concurrency.ts';
+import { type ConcurrencyLimit, limitConcurrency } from '#api/concurrency.ts';
 import type { Random } from '#api/ids.ts';
 
 const PASSWORD_LENGTH_MIN = 8;
@@ -13,7 +13,7 @@ const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 
 /** Half of Node's threads, so that files and names are still looked up; a hundred waiting are about two seconds. */
-const TURNS: Turns = { atOnce: 2, waitingMax: 100, retryAfterSeconds: 2 };
+const CONCURRENCY: ConcurrencyLimit = { runningMax: 2, waitingMax: 100, retryAfterSeconds: 2 };
 
 export interface Cost {
   /** KiB */
@@ -65,14 +65,14 @@ export function normalizeEmail(text: string): string | null {
 
 export function createPasswords(random: Random, derive: Derive = deriveArgon2id): Passwords {
   /** Verifies nothing: nobody knows a password for it. */
-  const nobodys = format(COST, new Uint8Array(SALT_BYTES), Buffer.from(random(HASH_BYTES)));
-  const deriveInTurns = inTurns(derive, TURNS);
+  const dummyHash = format(COST, new Uint8Array(SALT_BYTES), Buffer.from(random(HASH_BYTES)));
+  const limitedDerive = limitConcurrency(derive, CONCURRENCY);
   return {
-    hash: (password) => hashPassword(password, random, deriveInTurns),
+    hash: (password) => hashPassword(password, random, limitedDerive),
     async verify(password, stored) {
       const known = parse(stored ?? '');
-      const { cost, salt, hash } = known ?? parse(nobodys) ?? unreadable();
-      const actual = await deriveInTurns(password, salt, cost);
+      const { cost, salt, hash } = known ?? parse(dummyHash) ?? unreadable();
+      const actual = await limitedDerive(password, salt, cost);
       const isSame = actual.length === hash.length && timingSafeEqual(actual, hash);
       return isSame && known !== null;
     },

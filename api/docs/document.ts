@@ -1,10 +1,10 @@
-/** What the schemas of routes do not say: words, refusals, examples, names. Completes what @fastify/swagger built. */
+/** What the schemas of routes do not say: words, errors, examples, names. Completes what @fastify/swagger built. */
 import { isRecord } from '#api/schemas.ts';
 import { namedShapes } from './components.ts';
-import { type Refusal, refusalsOf } from './error-responses.ts';
+import { type ErrorResponse, errorResponsesOf } from './error-responses.ts';
 import { exampleOf } from './examples.ts';
 import { createNamer, type Namer } from './named-schemas.ts';
-import { wordsOf } from './operation-names.ts';
+import { namesOf } from './operation-names.ts';
 import { rawOperations } from './raw-responses.ts';
 import { type FindSurface, REST, securitySchemes } from './route.ts';
 
@@ -79,11 +79,11 @@ function operationOf(
   built: Part,
   { namer, findSurface }: { readonly namer: Namer; readonly findSurface: FindSurface },
 ): Part & { tags: [string] } {
-  const { operationId, summary, tag } = wordsOf(method, path);
+  const { operationId, summary, tag } = namesOf(method, path);
   const example = exampleOf(method, path);
   const parameters = parametersOf(built.parameters, namer);
   const security = Array.isArray(built.security) ? built.security : [];
-  const refusals = refusalsOf(method, path, {
+  const errors = errorResponsesOf(method, path, {
     surface: findSurface(path),
     isAuthenticated: security.length > 0,
     hasParameters: parameters.length > 0,
@@ -99,7 +99,7 @@ function operationOf(
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(requestBody === null ? {} : { requestBody }),
     responses: {
-      ...(raw?.isAlone === true ? {} : refusalReplies(refusals)),
+      ...(raw?.isAlone === true ? {} : errorReplies(errors)),
       ...(REFUSED_ONLY.test(path)
         ? {}
         : successesOf(raw?.responses ?? recordAt(built, 'responses'), namer, example?.reply)),
@@ -107,9 +107,9 @@ function operationOf(
   };
 }
 
-function refusalReplies(refusals: readonly Refusal[]): Part {
+function errorReplies(errors: readonly ErrorResponse[]): Part {
   return Object.fromEntries(
-    refusals.map(({ contentType, description, example, schema, status }) => [
+    errors.map(({ contentType, description, example, schema, status }) => [
       status,
       {
         description,

@@ -1,4 +1,4 @@
-/** Which refusals an operation may answer with, as envelopes of its family, with bodies that the code really sends. */
+/** Which errors an operation may answer with, as envelopes of its family, with bodies that the code really sends. */
 import { type TSchema, Type } from 'typebox';
 import {
   type ApiError,
@@ -16,7 +16,7 @@ import { type ErrorShape, toErrorReply } from '#api/http/envelopes.ts';
 import { MapOf } from '#api/schemas.ts';
 import type { DocumentedSurface } from './route.ts';
 
-export interface Refusal {
+export interface ErrorResponse {
   readonly status: string;
   readonly description: string;
   readonly contentType: string;
@@ -92,7 +92,7 @@ const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
  * @param isAuthenticated whether credentials are asked for
  * @param hasParameters whether the path or the query has any
  */
-export function refusalsOf(
+export function errorResponsesOf(
   method: string,
   path: string,
   {
@@ -104,11 +104,11 @@ export function refusalsOf(
     readonly isAuthenticated: boolean;
     readonly hasParameters: boolean;
   },
-): readonly Refusal[] {
+): readonly ErrorResponse[] {
   const { errorShape, isCrossOrigin, name } = surface;
   const isPage = name === 'pages' && !isAuthenticated;
   if (isPage && !path.startsWith('/api/'))
-    return path.startsWith('/js/') ? [toRefusal(kinds.missing, errorShape, path)] : [];
+    return path.startsWith('/js/') ? [toErrorResponse(kinds.missing, errorShape, path)] : [];
   const takesBody = METHODS_WITH_BODY.has(method);
   const isSubmission = isCrossOrigin && takesBody;
   const applicable: readonly (keyof typeof kinds | false)[] = [
@@ -121,14 +121,16 @@ export function refusalsOf(
     !path.endsWith('/health') && 'limited',
     'fault',
   ];
-  return applicable.flatMap((kind) => (kind === false ? [] : [toRefusal(kinds[kind], errorShape, path)]));
+  return applicable.flatMap((kind) =>
+    kind === false ? [] : [toErrorResponse(kinds[kind], errorShape, path)],
+  );
 }
 
-function toRefusal(
+function toErrorResponse(
   [error, description]: readonly [ApiError, string],
   errorShape: ErrorShape,
   path: string,
-): Refusal {
+): ErrorResponse {
   const { status, contentType, body } = toErrorReply(error, {
     errorShape,
     requestId: '0f8fad5b-d9cb-469f-a165-70867728950e',

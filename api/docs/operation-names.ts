@@ -1,6 +1,6 @@
 /** How operations are called and grouped. A route that is added later gets its words from its method and path. Pure. */
 
-export interface Words {
+export interface OperationNames {
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;
@@ -76,7 +76,7 @@ const tags: Readonly<Record<string, string>> = {
 };
 
 /** @param path as OpenAPI writes it: `/api/v1/management/surveys/{surveyId}` */
-export function wordsOf(method: string, path: string): Words {
+export function namesOf(method: string, path: string): OperationNames {
   const tail = tailOf(path);
   const segment = tail.split('/')[1] ?? '';
   const isClient = /^\/api\/v\d\/client\//.test(path);

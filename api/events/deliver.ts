@@ -2,10 +2,10 @@
 
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Leased } from './lease.ts';
-import type { Outcome, Sender } from './sender.ts';
+import type { Sender, SendResult } from './sender.ts';
 import { signedHeaders } from './signature.ts';
 
-export interface Attempt extends Outcome {
+export interface Attempt extends SendResult {
   readonly startedAt: Millis;
   readonly duration: Millis;
 }
@@ -29,8 +29,8 @@ export async function attempt(
 ): Promise<Attempt> {
   const startedAt = clock();
   const headers = signedHeaders({ ...message, time: startedAt });
-  const outcome = await sender.send({ url: message.url, headers, body: message.body });
-  return { ...outcome, startedAt, duration: Math.max(clock() - startedAt, 0) };
+  const result = await sender.send({ url: message.url, headers, body: message.body });
+  return { ...result, startedAt, duration: Math.max(clock() - startedAt, 0) };
 }
 
 /** @param payload a JSON object, as jobs/payload.ts makes it @returns the body for one webhook */

@@ -9,7 +9,7 @@ import { promises as dns, Resolver } from 'node:dns';
 import type { Millis } from '#shared/clock.ts';
 import type { Resolve } from './targets.ts';
 
-/** One try, within the time that a verdict has. */
+/** One try, within the time that a check has. */
 const TIMEOUT: Millis = 2_500;
 
 /** @param servers addresses of name servers; by default those of this machine */

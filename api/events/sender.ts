@@ -17,7 +17,7 @@ export interface Message {
   readonly body: string;
 }
 
-export interface Outcome {
+export interface SendResult {
   readonly isDelivered: boolean;
   /** null: there was no answer. */
   readonly statusCode: number | null;
@@ -28,8 +28,8 @@ export interface Outcome {
 }
 
 export interface Sender {
-  /** Never rejects: a receiver that fails is an outcome. */
-  send(message: Message): Promise<Outcome>;
+  /** Never rejects: a receiver that fails is an result. */
+  send(message: Message): Promise<SendResult>;
   close(): Promise<void>;
 }
 
@@ -62,8 +62,8 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
     async send({ url, headers, body }) {
       const signal = AbortSignal.timeout(timeoutMs);
       try {
-        const verdict = await targets.judge(url);
-        if (verdict.kind === 'refused') throw new TargetRefused(verdict.reason);
+        const check = await targets.check(url);
+        if (check.kind === 'refused') throw new TargetRefused(check.reason);
         const { address, authorization } = withoutCredentials(new URL(url));
         const answer = await request(address, {
           dispatcher: agent,
@@ -79,7 +79,7 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
           signal,
         });
         const reply = await firstBytes(answer.body);
-        return judged(answer.statusCode, reply);
+        return resultOf(answer.statusCode, reply);
       } catch (error) {
         return { isDelivered: false, statusCode: null, reply: null, error: explain(error, timeoutMs) };
       }
@@ -88,7 +88,7 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
 }
 
 /** 2xx only (contract §5). */
-function judged(statusCode: number, reply: string): Outcome {
+function resultOf(statusCode: number, reply: string): SendResult {
   const isRedirect = statusCode >= 300 && statusCode < 400;
   return {
     isDelivered: statusCode >= 200 && statusCode < 300,
@@ -101,9 +101,9 @@ function judged(statusCode: number, reply: string): Outcome {
 function checkedConnector(targets: Targets, timeoutMs: Millis): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, callback) => {
     targets.addressesOf(hostname).then(
-      (verdict) => {
-        if (verdict.kind === 'refused') return callback(new TargetRefused(verdict.reason), '');
-        const found = verdict.addresses.map((address) => ({ address, family: isIP(address) }));
+      (check) => {
+        if (check.kind === 'refused') return callback(new TargetRefused(check.reason), '');
+        const found = check.addresses.map((address) => ({ address, family: isIP(address) }));
         const [first] = found;
         if (options.all === true) return callback(null, found);
         callback(null, first?.address ?? '', first?.family ?? 0);
@@ -117,8 +117,8 @@ function checkedConnector(targets: Targets, timeoutMs: Millis): buildConnector.c
     // Literal addresses are not looked up, so they are judged here.
     if (isIP(host) === 0) return connect(options, callback);
     targets.addressesOf(host).then(
-      (verdict) => {
-        if (verdict.kind === 'refused') callback(new TargetRefused(verdict.reason), null);
+      (check) => {
+        if (check.kind === 'refused') callback(new TargetRefused(check.reason), null);
         else connect(options, callback);
       },
       (error: Error) => callback(error, null),
@@ -175,7 +175,7 @@ const sentences: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_OVERFLOW: 'The headers of the answer are too long',
 };
 
-/** Words of ours: those of libraries name addresses, which are not everybody's business. */
+/** OperationNames of ours: those of libraries name addresses, which are not everybody's business. */
 function explain(error: unknown, timeoutMs: Millis): string {
   if (error instanceof TargetRefused) return error.message;
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';

@@ -26,16 +26,16 @@ export interface AllowedTargets {
  */
 export type Resolve = (hostname: string, isOperators: boolean) => Promise<readonly string[]>;
 
-export type Verdict =
+export type TargetCheck =
   | { readonly kind: 'allowed'; readonly addresses: readonly string[] }
   /** `reason` is fit for the caller. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 export interface Targets {
   /** Judges the whole URL, with the addresses that its name has now. */
-  judge(url: string): Promise<Verdict>;
+  check(url: string): Promise<TargetCheck>;
   /** What a connection to this host may be made to. @param hostname IPv6 with or without brackets */
-  addressesOf(hostname: string): Promise<Verdict>;
+  addressesOf(hostname: string): Promise<TargetCheck>;
 }
 
 const URL_LENGTH_MAX = 2_048;
@@ -65,7 +65,7 @@ export function createTargets(options: {
   const hosts = new Set(allowed.hosts);
   const isAllowedAddress = matcher(allowed.networks);
 
-  const addressesOf = async (hostname: string): Promise<Verdict> => {
+  const addressesOf = async (hostname: string): Promise<TargetCheck> => {
     const host = plainHost(hostname);
     const isOperators = allowsInternal || hosts.has(host);
     const mayConnect = (address: string): boolean =>
@@ -88,7 +88,7 @@ export function createTargets(options: {
 
   return {
     addressesOf,
-    async judge(text) {
+    async check(text) {
       const url = text.length <= URL_LENGTH_MAX && URL.canParse(text) ? new URL(text) : null;
       if (url === null || (isHttp(url) && url.hostname === '')) return { kind: 'refused', reason: INVALID };
       if (!isHttp(url)) return { kind: 'refused', reason: SCHEME };
@@ -104,8 +104,8 @@ export function createTargets(options: {
  * @throws ApiError bad_request with the contract's text, which names the field `url` in every envelope
  */
 export async function assertTarget(url: string, targets: Targets): Promise<void> {
-  const verdict = await targets.judge(url);
-  if (verdict.kind === 'refused') throw targetRefused(verdict.reason);
+  const check = await targets.check(url);
+  if (check.kind === 'refused') throw targetRefused(check.reason);
 }
 
 function targetRefused(reason: string): ApiError {

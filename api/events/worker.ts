@@ -46,7 +46,7 @@ export interface WorkerOptions {
   readonly outbox: Signal;
   /** Failed attempts after which a delivery is parked. */
   readonly attemptsMax: number;
-  /** Turns events into deliveries. @returns how many events there were, 0 when the outbox is empty */
+  /** ConcurrencyLimit events into deliveries. @returns how many events there were, 0 when the outbox is empty */
   readonly fanOut: () => Promise<number>;
   readonly log: WorkerLog;
 }

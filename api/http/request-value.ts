@@ -1,13 +1,13 @@
 /** A value that a hook found for a request and its handler needs, without a decoration that every route would see. */
 import type { FastifyRequest } from 'fastify';
 
-export interface RequestSlot<T> {
+export interface RequestValue<T> {
   set(request: FastifyRequest, value: T): void;
   /** @throws Error when the hook that fills the slot did not run: a mistake in the route's wiring */
   get(request: FastifyRequest): T;
 }
 
-export function requestSlot<T extends object>(name: string): RequestSlot<T> {
+export function requestValue<T extends object>(name: string): RequestValue<T> {
   const values = new WeakMap<FastifyRequest, T>();
   return {
     set: (request, value) => void values.set(request, value),

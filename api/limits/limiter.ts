@@ -12,7 +12,7 @@ import { createMemoryCounters } from './memory-counters.ts';
 import { BUDGET_MS, createRedisCounters } from './redis-counters.ts';
 import { type LimitName, limitTable } from './table.ts';
 
-export type LimitOutcome =
+export type LimitResult =
   /** `isCounted` is false when the store is away or the limiter is disabled. */
   | { readonly isAllowed: true; readonly isCounted: boolean }
   | { readonly isAllowed: false; readonly retryAfterSeconds: number };
@@ -30,7 +30,7 @@ export interface Limiter {
    *
    * @param identity an address, or the id of a user, key or organization, as the row's identifier says
    */
-  consume(name: LimitName, identity: string): Promise<LimitOutcome>;
+  consume(name: LimitName, identity: string): Promise<LimitResult>;
   stats(): LimiterStats;
 }
 

@@ -15,15 +15,15 @@ export function createMemoryCounters(clock: Clock, size = WINDOWS_MAX): Counters
   return {
     async use(name, key, windowSeconds) {
       const now = clock();
-      const place = `${name}:${key}`;
-      let window = windows.get(place);
+      const windowKey = `${name}:${key}`;
+      let window = windows.get(windowKey);
       if (window === undefined || window.endsAt <= now) {
         // Set again at the end, so that the order of the map is the order in which windows began.
-        windows.delete(place);
+        windows.delete(windowKey);
         const oldest = windows.size >= size ? windows.keys().next().value : undefined;
         if (oldest !== undefined) windows.delete(oldest);
         window = { used: 0, endsAt: now + windowSeconds * 1000 };
-        windows.set(place, window);
+        windows.set(windowKey, window);
       }
       window.used += 1;
       return { used: window.used, resetMs: window.endsAt - now };

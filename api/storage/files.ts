@@ -5,8 +5,8 @@
  */
 import type { Kysely, Selectable } from 'kysely';
 import type { Database, FileTable, Timestamp } from '#api/db/schema.ts';
-import type { FilePlace } from './key.ts';
-import { isAccess, keyOf, placeOf } from './key.ts';
+import type { FileLocation } from './key.ts';
+import { isAccess, keyOf, locationOf } from './key.ts';
 
 export type File = Selectable<FileTable>;
 
@@ -15,14 +15,18 @@ const KEYS_MAX = 500;
 
 export async function insertFile(
   db: Kysely<Database>,
-  { place, surveyId, createdAt }: { place: FilePlace; surveyId: string | null; createdAt: Timestamp },
+  {
+    location,
+    surveyId,
+    createdAt,
+  }: { location: FileLocation; surveyId: string | null; createdAt: Timestamp },
 ): Promise<void> {
   await db
     .insertInto('files')
     .values({
-      key: keyOf(place),
-      workspaceId: place.workspaceId,
-      access: place.access,
+      key: keyOf(location),
+      workspaceId: location.workspaceId,
+      access: location.access,
       surveyId,
       responseId: null,
       size: null,
@@ -82,10 +86,10 @@ function privateKeysIn(data: Answered['data'], workspaceId: string): string[] {
       if (typeof text !== 'string') return [];
       const [, access = '', encoded = ''] = /\/storage\/[0-9a-z]+\/([a-z]+)\/([^?#\s]+)$/.exec(text) ?? [];
       if (access !== 'private' || !isAccess(access)) return [];
-      const place = URL.canParse(`http://x/${encoded}`)
-        ? placeOf(workspaceId, access, decodedPath(encoded))
+      const location = URL.canParse(`http://x/${encoded}`)
+        ? locationOf(workspaceId, access, decodedPath(encoded))
         : null;
-      return place === null ? [] : [keyOf(place)];
+      return location === null ? [] : [keyOf(location)];
     });
 }
 

@@ -7,7 +7,7 @@
 export const accessTypes = ['public', 'private'] as const;
 export type Access = (typeof accessTypes)[number];
 
-export interface FilePlace {
+export interface FileLocation {
   readonly workspaceId: string;
   readonly access: Access;
   /** null: not tied to a question, as old clients and the management API upload. */
@@ -23,16 +23,21 @@ export function isAccess(text: string): text is Access {
   return accessTypes.some((access) => access === text);
 }
 
-export function keyOf(place: FilePlace): string {
-  return [place.workspaceId, place.access, ...nameParts(place)].join('/');
+export function keyOf(location: FileLocation): string {
+  return [location.workspaceId, location.access, ...nameParts(location)].join('/');
 }
 
 /** The path under which the API serves the file. */
-export function pathOf(place: FilePlace): string {
-  return ['/storage', place.workspaceId, place.access, ...nameParts(place).map(encodeURIComponent)].join('/');
+export function pathOf(location: FileLocation): string {
+  return [
+    '/storage',
+    location.workspaceId,
+    location.access,
+    ...nameParts(location).map(encodeURIComponent),
+  ].join('/');
 }
 
-function nameParts({ element, fileName }: FilePlace): readonly string[] {
+function nameParts({ element, fileName }: FileLocation): readonly string[] {
   return element === null
     ? [fileName]
     : ['surveys', element.surveyId, 'elements', element.elementId, fileName];
@@ -42,16 +47,16 @@ function nameParts({ element, fileName }: FilePlace): readonly string[] {
  * @param name the path's rest behind the access type, percent-decoded once
  * @returns null when no file of ours can have this name
  */
-export function placeOf(workspaceId: string, access: Access, name: string): FilePlace | null {
+export function locationOf(workspaceId: string, access: Access, name: string): FileLocation | null {
   if (nameProblem(name) !== null) return null;
   const [, surveyId, elementId, fileName] = access === 'private' ? (ELEMENT_PATH.exec(name) ?? []) : [];
-  const place: FilePlace | null =
+  const location: FileLocation | null =
     surveyId !== undefined && elementId !== undefined && fileName !== undefined
       ? { workspaceId, access, element: { surveyId, elementId }, fileName }
       : name.includes('/')
         ? null
         : { workspaceId, access, element: null, fileName: name };
-  return place !== null && Buffer.byteLength(keyOf(place)) <= KEY_BYTES_MAX ? place : null;
+  return location !== null && Buffer.byteLength(keyOf(location)) <= KEY_BYTES_MAX ? location : null;
 }
 
 /**

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { createPasswords } from '#api/auth/password.ts';
-import { inTurns } from '#api/concurrency.ts';
+import { limitConcurrency } from '#api/concurrency.ts';
 import { ApiError, TooManyRequests } from '#api/errors.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { openBrowser } from '#test/support/login.ts';
@@ -21,7 +21,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 t.test('a few at once, in order, and a place is free again after a failure', async (t) => {
   const { started, work, end } = heldWork();
-  const turn = inTurns(work, { atOnce: 2, waitingMax: 2, retryAfterSeconds: 7 });
+  const turn = limitConcurrency(work, { runningMax: 2, waitingMax: 2, retryAfterSeconds: 7 });
   const [first, second, third, fourth] = [turn(1), turn(2), turn(3), turn(4)];
   t.strictSame(started, [1, 2]);
 

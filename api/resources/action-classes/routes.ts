@@ -10,7 +10,7 @@ import type { Database } from '#api/db/schema.ts';
 import { type ApiError, badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
-import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { readActionClass } from './content.ts';
@@ -59,7 +59,7 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     url,
     {
       schema: { body: ActionClassBody, response: one },
-      preValidation: findsBodyWorkspace(context),
+      preValidation: loadBodyWorkspace(context),
     },
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
@@ -86,7 +86,7 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
 
   app.get(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: actionClasses.finds },
+    { schema: { params: Params, response: one }, onRequest: actionClasses.load },
     async (request) => ({ data: actionClasses.of(request) }),
   );
 
@@ -94,8 +94,8 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     oneUrl,
     {
       schema: { params: Params, body: ActionClassBody, response: one },
-      onRequest: actionClasses.finds,
-      preValidation: findsBodyWorkspace(context),
+      onRequest: actionClasses.load,
+      preValidation: loadBodyWorkspace(context),
     },
     async (request) => {
       const stored = actionClasses.of(request);
@@ -121,7 +121,7 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
 
   app.delete(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: actionClasses.finds },
+    { schema: { params: Params, response: one }, onRequest: actionClasses.load },
     async (request) => {
       const stored = actionClasses.of(request);
       if (stored.type === 'automatic') throw badRequest('Automatic action classes cannot be deleted');

@@ -10,7 +10,7 @@ import type { Context } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
-import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { Nullable, OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -75,7 +75,7 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 
   app.post(
     url,
-    { schema: { body: NewClass, response: one }, preValidation: findsBodyWorkspace(context) },
+    { schema: { body: NewClass, response: one }, preValidation: loadBodyWorkspace(context) },
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
       const { name, description } = request.body;
@@ -100,13 +100,13 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 
   app.get(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: classes.finds },
+    { schema: { params: Params, response: one }, onRequest: classes.load },
     async (request) => ({ data: toAttributeClass(classes.of(request)) }),
   );
 
   app.put(
     oneUrl,
-    { schema: { params: Params, body: ClassChange, response: one }, onRequest: classes.finds },
+    { schema: { params: Params, body: ClassChange, response: one }, onRequest: classes.load },
     async (request) => {
       const stored = classes.of(request);
       const { name = stored.key, description, archived = stored.isArchived } = request.body;
@@ -127,7 +127,7 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 
   app.delete(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: classes.finds },
+    { schema: { params: Params, response: one }, onRequest: classes.load },
     async (request) => {
       const stored = classes.of(request);
       if (stored.type === 'default') throw badRequest('Automatic Attribute Classes cannot be deleted');

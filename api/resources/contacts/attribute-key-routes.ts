@@ -7,7 +7,7 @@ import type { Context } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
-import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { Nullable, OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -71,7 +71,7 @@ export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly con
 
   app.post(
     url,
-    { schema: { body: NewKey, response: one }, preValidation: findsBodyWorkspace(context) },
+    { schema: { body: NewKey, response: one }, preValidation: loadBodyWorkspace(context) },
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
       const { key, name, description, dataType = 'string' } = request.body;
@@ -94,13 +94,13 @@ export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly con
     },
   );
 
-  app.get(oneUrl, { schema: { params: Params, response: one }, onRequest: keys.finds }, async (request) => ({
+  app.get(oneUrl, { schema: { params: Params, response: one }, onRequest: keys.load }, async (request) => ({
     data: keys.of(request),
   }));
 
   app.put(
     oneUrl,
-    { schema: { params: Params, body: KeyChange, response: one }, onRequest: keys.finds },
+    { schema: { params: Params, body: KeyChange, response: one }, onRequest: keys.load },
     async (request) => {
       const stored = keys.of(request);
       const { name, description, key, dataType } = request.body;
@@ -119,16 +119,12 @@ export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly con
     },
   );
 
-  app.delete(
-    oneUrl,
-    { schema: { params: Params, response: one }, onRequest: keys.finds },
-    async (request) => {
-      const stored = keys.of(request);
-      if (stored.type === 'default') throw badRequest('Default Contact Attribute Keys cannot be deleted');
-      await deleteAttributeKey(db, stored.id);
-      return { data: stored };
-    },
-  );
+  app.delete(oneUrl, { schema: { params: Params, response: one }, onRequest: keys.load }, async (request) => {
+    const stored = keys.of(request);
+    if (stored.type === 'default') throw badRequest('Default Contact Attribute Keys cannot be deleted');
+    await deleteAttributeKey(db, stored.id);
+    return { data: stored };
+  });
 };
 
 function checkedKey(key: string): string {

@@ -56,7 +56,7 @@ export const peopleRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     '/api/v1/management/people/:personId',
     {
       schema: { params: Params, response: { 200: Type.Object({ data: PersonReply }) } },
-      onRequest: people.finds,
+      onRequest: people.load,
     },
     async (request) => {
       const [person] = await withAttributes(db, [people.of(request)]);
@@ -72,7 +72,7 @@ export const peopleRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         params: Params,
         response: { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) },
       },
-      onRequest: people.finds,
+      onRequest: people.load,
     },
     async (request) => {
       await deleteContact(db, people.of(request).id);

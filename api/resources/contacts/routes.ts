@@ -49,7 +49,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     '/api/v1/management/contacts/:contactId',
     {
       schema: { params: Params, response: { 200: Type.Object({ data: ContactReply }) } },
-      onRequest: contacts.finds,
+      onRequest: contacts.load,
     },
     async (request) => ({ data: contacts.of(request) }),
   );
@@ -61,7 +61,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
         params: Params,
         response: { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) },
       },
-      onRequest: contacts.finds,
+      onRequest: contacts.load,
     },
     async (request) => {
       await deleteContact(db, contacts.of(request).id);

@@ -46,7 +46,7 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
         }),
         response: { 200: Type.Object({ data: Type.Array(DeliveryReply) }) },
       },
-      onRequest: webhook.finds,
+      onRequest: webhook.load,
     },
     async (request) => {
       const { status = null, limit = DELIVERIES_DEFAULT, skip = 0 } = request.query;
@@ -59,7 +59,7 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
     '/api/v1/webhooks/:webhookId/deliveries/:deliveryId/redeliver',
     {
       schema: { params: DeliveryParams, response: { 200: Type.Object({ data: DeliveryReply }) } },
-      onRequest: webhook.finds,
+      onRequest: webhook.load,
     },
     async (request) => {
       const { deliveryId } = request.params;
@@ -78,7 +78,7 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
     '/api/v1/webhooks/:webhookId/test',
     {
       schema: { params: Params, response: { 200: Type.Object({ data: TestReply }) } },
-      onRequest: webhook.finds,
+      onRequest: webhook.load,
     },
     async (request) => {
       const { id, url, secret } = webhook.of(request);

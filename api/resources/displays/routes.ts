@@ -8,7 +8,7 @@ import { forbidden, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { findContact, findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { findSurvey } from '#api/resources/surveys/store.ts';
-import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { Id, Nullable } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { UserId } from './schema.ts';
@@ -31,13 +31,13 @@ export const clientDisplayRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
   { context },
 ) => {
   const { db, clock, random } = context;
-  const findsWorkspace = findsPathWorkspace(context);
+  const loadWorkspace = loadPathWorkspace(context);
 
   app.post(
     '/api/v1/client/:workspaceId/displays',
     {
       schema: { params: WorkspaceParams, body: NewDisplayV1, response: { 200: Created } },
-      onRequest: findsWorkspace,
+      onRequest: loadWorkspace,
     },
     async (request) => {
       const { id: workspaceId } = workspaceOf(request);
@@ -52,7 +52,7 @@ export const clientDisplayRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     '/api/v2/client/:workspaceId/displays',
     {
       schema: { params: WorkspaceParams, body: NewDisplayV2, response: { 200: Created } },
-      onRequest: findsWorkspace,
+      onRequest: loadWorkspace,
       config: { malformedJsonMessage: 'Invalid JSON in request body' },
     },
     async (request) => {

@@ -11,7 +11,7 @@ import { isUniqueViolation } from '#api/db/database.ts';
 import { conflict, forbidden } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
-import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { insertLanguage, type Language, withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { Nullable } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -59,7 +59,7 @@ export const languageRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
 
   app.post(
     url,
-    { schema: { body: NewLanguage, response: one }, preValidation: findsBodyWorkspace(context) },
+    { schema: { body: NewLanguage, response: one }, preValidation: loadBodyWorkspace(context) },
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
       const { code, alias = null } = request.body;
@@ -82,13 +82,13 @@ export const languageRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
 
   app.get(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: languages.finds },
+    { schema: { params: Params, response: one }, onRequest: languages.load },
     async (request) => ({ data: languages.of(request) }),
   );
 
   app.delete(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: languages.finds },
+    { schema: { params: Params, response: one }, onRequest: languages.load },
     async (request) => {
       const stored = languages.of(request);
       await db.transaction().execute(async (trx) => {

@@ -26,7 +26,7 @@ function elementsOf(survey: Survey): readonly Element[] {
 }
 
 /** Row 12: files that are not ours, or another survey's. */
-export function fileRefusal(survey: Survey, data: Answers, publicUrl: string): ApiError | null {
+export function fileError(survey: Survey, data: Answers, publicUrl: string): ApiError | null {
   const isForeign = elementsOf(survey)
     .filter(({ type }) => type === 'fileUpload')
     .some(({ id }) => {
@@ -37,7 +37,7 @@ export function fileRefusal(survey: Survey, data: Answers, publicUrl: string): A
 }
 
 /** Row 13: free text in place of a choice is short. */
-export function otherLengthRefusal(survey: Survey, data: Answers): ApiError | null {
+export function otherLengthError(survey: Survey, data: Answers): ApiError | null {
   const tooLong = elementsOf(survey).find((element) => {
     if (element.type !== 'multipleChoiceSingle' && element.type !== 'multipleChoiceMulti') return false;
     const labels = new Set(element.choices.flatMap(({ label }) => Object.values(label)));
@@ -51,7 +51,7 @@ export function otherLengthRefusal(survey: Survey, data: Answers): ApiError | nu
 }
 
 /** Row 14: every broken rule of every answered question, at once. */
-export function ruleRefusal(survey: Survey, data: Answers): ApiError | null {
+export function ruleError(survey: Survey, data: Answers): ApiError | null {
   const details: Details = Object.fromEntries(
     elementsOf(survey).flatMap((element) => {
       const answer = answerIn(data, element.id);

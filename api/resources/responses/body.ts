@@ -2,7 +2,7 @@
 import { invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
 import { MapOf } from '#api/schemas.ts';
-import { liftFromData, type Times } from './merge.ts';
+import { extractFromData, type Times } from './merge.ts';
 import { Answer, type Answers } from './schema.ts';
 
 const answersChecker = checker(MapOf(Answer));
@@ -25,12 +25,12 @@ export function answersIn(
   },
   fieldIds: ReadonlySet<string>,
 ): ReadAnswers {
-  const lifted = liftFromData(body.data ?? {}, fieldIds);
-  const { data } = lifted;
+  const extracted = extractFromData(body.data ?? {}, fieldIds);
+  const { data } = extracted;
   if (!answersChecker.is(data)) throw invalidFields(answersChecker.issues(data, 'data'));
   return {
     data,
-    language: body.language ?? lifted.language,
-    ttc: body.ttc ?? lifted.ttc,
+    language: body.language ?? extracted.language,
+    ttc: body.ttc ?? extracted.ttc,
   };
 }

@@ -7,13 +7,13 @@ import { type ApiError, badRequest, forbidden, notFound } from '#api/errors.ts';
 import { wholeAddress } from '#api/http/client-address.ts';
 import { findContact, findContactByUserId } from '#api/resources/contacts/store.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
-import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { fieldIdsOf, fileRefusal, otherLengthRefusal, ruleRefusal } from './answers.ts';
+import { fieldIdsOf, fileError, otherLengthError, ruleError } from './answers.ts';
 import { answersIn } from './body.ts';
 import { ClientResponseReply, NewClientResponse, ResponseChange, type ResponseMeta } from './schema.ts';
 import { findResponse } from './store.ts';
-import { emailRefusal, pinRefusal, recaptchaRefusal, singleUseRefusal } from './submission-checks.ts';
+import { emailError, pinError, recaptchaError, singleUseError } from './submission-checks.ts';
 import { readUserAgent } from './user-agent.ts';
 import { changeResponse, createResponse } from './write.ts';
 
@@ -27,7 +27,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
   { context },
 ) => {
   const { db, clock, config, recaptcha, signer } = context;
-  const findsWorkspace = findsPathWorkspace(context);
+  const loadWorkspace = loadPathWorkspace(context);
 
   for (const version of ['v1', 'v2'] as const) {
     app.post(
@@ -36,9 +36,9 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
         schema: { params: WorkspaceParams, body: NewClientResponse, response: { 200: ClientResponseReply } },
         // v1 reads the body first, v2 the workspace (contract client-api.md §6.3, row 3).
         ...(version === 'v1'
-          ? { preValidation: findsWorkspace }
+          ? { preValidation: loadWorkspace }
           : {
-              onRequest: findsWorkspace,
+              onRequest: loadWorkspace,
               config: { malformedJsonMessage: 'Invalid JSON in request body' },
             }),
       },
@@ -51,15 +51,15 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
           throw badRequest('Survey is part of another workspace', { workspaceId: workspace.id });
         }
         const data = body.data ?? {};
-        throwFirst(() => closedRefusal(survey));
-        for (const gate of gatesOf(version, survey, body)) {
-          const refusal = await gate();
-          if (refusal !== null) throw refusal;
+        throwFirst(() => closedError(survey));
+        for (const check of checksOf(version, survey, body)) {
+          const error = await check();
+          if (error !== null) throw error;
         }
         throwFirst(
-          () => fileRefusal(survey, data, config.publicUrl),
-          () => (version === 'v2' ? otherLengthRefusal(survey, data) : null),
-          () => ruleRefusal(survey, data),
+          () => fileError(survey, data, config.publicUrl),
+          () => (version === 'v2' ? otherLengthError(survey, data) : null),
+          () => ruleError(survey, data),
         );
         const now = toTimestamp(clock());
         const response = await createResponse(
@@ -93,7 +93,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
       `/api/${version}/client/:workspaceId/responses/:responseId`,
       {
         schema: { params: ResponseParams, body: ResponseChange, response: { 200: ClientResponseReply } },
-        preValidation: findsWorkspace,
+        preValidation: loadWorkspace,
         config: { malformedJsonMessage: 'Malformed JSON in request body' },
       },
       async (request) => {
@@ -106,8 +106,8 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
         if (survey === null) throw notFound('Survey', found.surveyId);
         const { body } = request;
         throwFirst(
-          () => pinRefusal(survey, body.pinAuthToken, signer),
-          () => closedRefusal(survey),
+          () => pinError(survey, body.pinAuthToken, signer),
+          () => closedError(survey),
         );
         const answers = answersIn(body, fieldIdsOf(survey));
         const change = {
@@ -121,9 +121,9 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
             throw badRequest('Response is already finished', { code: 'response_already_finished' });
           }
           throwFirst(
-            () => fileRefusal(survey, answers.data, config.publicUrl),
-            () => otherLengthRefusal(survey, answers.data),
-            () => ruleRefusal(survey, data),
+            () => fileError(survey, answers.data, config.publicUrl),
+            () => otherLengthError(survey, answers.data),
+            () => ruleError(survey, data),
           );
         });
         return { data: { id: response.id, quotaFull: false } };
@@ -132,16 +132,16 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
   }
 
   /** v2 looks at the single-use link before the address and the token (contract client-api.md §6.3). */
-  function gatesOf(
+  function checksOf(
     version: Version,
     survey: Survey,
     { pinAuthToken, recaptchaToken, singleUseId = null, meta }: NewClientResponse,
   ): readonly (() => ApiError | null | Promise<ApiError | null>)[] {
     const url = meta?.url ?? null;
-    const pin = () => pinRefusal(survey, pinAuthToken, signer);
-    const email = () => emailRefusal(survey, url, signer);
-    const person = () => recaptchaRefusal(survey, recaptchaToken, recaptcha);
-    const singleUse = () => singleUseRefusal(survey, { singleUseId, url }, signer);
+    const pin = () => pinError(survey, pinAuthToken, signer);
+    const email = () => emailError(survey, url, signer);
+    const person = () => recaptchaError(survey, recaptchaToken, recaptcha);
+    const singleUse = () => singleUseError(survey, { singleUseId, url }, signer);
     return version === 'v1' ? [pin, email, person, singleUse] : [pin, singleUse, email, person];
   }
 
@@ -165,16 +165,16 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
   }
 };
 
-function closedRefusal({ id, content }: Survey): ApiError | null {
+function closedError({ id, content }: Survey): ApiError | null {
   return content.status === 'inProgress'
     ? null
     : forbidden('Survey is not accepting submissions', { surveyId: id });
 }
 
-/** Asks one after the other; the first refusal ends the request. */
+/** Asks one after the other; the first error ends the request. */
 function throwFirst(...checks: readonly (() => ApiError | null)[]): void {
   for (const check of checks) {
-    const refusal = check();
-    if (refusal !== null) throw refusal;
+    const error = check();
+    if (error !== null) throw error;
   }
 }

@@ -9,7 +9,7 @@ import { badRequest, notFound } from '#api/errors.ts';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { UserId } from '#api/resources/displays/schema.ts';
 import { type Display, findDisplay, setDisplayContact } from '#api/resources/displays/store.ts';
-import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { Nullable } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { findResponse, findResponseIdOfDisplay, setResponseDisplay } from './store.ts';
@@ -22,7 +22,7 @@ export const displayLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   { context },
 ) => {
   const { db, clock, random } = context;
-  const findsWorkspace = findsPathWorkspace(context);
+  const loadWorkspace = loadPathWorkspace(context);
 
   /** Links a display to a response or a user. */
   app.put(
@@ -33,7 +33,7 @@ export const displayLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
         body: Link,
         response: { 200: Type.Object({ data: Type.Object({}) }) },
       },
-      onRequest: findsWorkspace,
+      onRequest: loadWorkspace,
     },
     async (request) => {
       const { id: workspaceId } = workspaceOf(request);
@@ -88,7 +88,7 @@ export const displayLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
           }),
         },
       },
-      onRequest: findsWorkspace,
+      onRequest: loadWorkspace,
     },
     async (request) => {
       const { displayId } = request.params;

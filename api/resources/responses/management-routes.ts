@@ -7,7 +7,7 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import type { Timestamp } from '#api/db/schema.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
-import { requestSlot } from '#api/http/request-value.ts';
+import { requestValue } from '#api/http/request-value.ts';
 import { findContactByUserId } from '#api/resources/contacts/store.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
@@ -15,7 +15,7 @@ import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts'
 import { isRecord } from '#api/schemas.ts';
 import { removeFilesOf } from '#api/storage/removal.ts';
 import { readTimestamp, toTimestamp } from '#api/timestamps.ts';
-import { fieldIdsOf, fileRefusal, ruleRefusal } from './answers.ts';
+import { fieldIdsOf, fileError, ruleError } from './answers.ts';
 import { answersIn } from './body.ts';
 import { toResponseReply, toResponseReplyWithNotes } from './reply.ts';
 import {
@@ -55,10 +55,10 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
   { context },
 ) => {
   const { db, clock, config } = context;
-  const responses = requestSlot<Response>('response');
+  const responses = requestValue<Response>('response');
 
   /** Before the body is read: 404 without the response, 401 without the right. */
-  const findsResponse = async (request: FastifyRequest): Promise<void> => {
+  const loadResponse = async (request: FastifyRequest): Promise<void> => {
     const id = isRecord(request.params) ? String(request.params.responseId) : '';
     const response = await findResponse(db, id);
     if (response === null) throw notFound('Response', id);
@@ -118,9 +118,8 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           throw badRequest('Survey is part of another workspace', { workspaceId: scope });
         }
         const answers = answersIn(body, fieldIdsOf(survey));
-        const refusal =
-          fileRefusal(survey, answers.data, config.publicUrl) ?? ruleRefusal(survey, answers.data);
-        if (refusal !== null) throw refusal;
+        const error = fileError(survey, answers.data, config.publicUrl) ?? ruleError(survey, answers.data);
+        if (error !== null) throw error;
         const now = toTimestamp(clock());
         const createdAt = timestampAt('createdAt', body.createdAt);
         const { userId } = body;
@@ -150,7 +149,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
       `${prefix}/:responseId`,
       {
         schema: { params: Params, response: { 200: Type.Object({ data: ResponseReplyWithNotes }) } },
-        onRequest: findsResponse,
+        onRequest: loadResponse,
       },
       async (request) => ({
         data: toResponseReplyWithNotes(await related(responses.get(request)), config.publicUrl),
@@ -165,7 +164,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           body: ResponseChange,
           response: { 200: Type.Object({ data: ResponseReply }) },
         },
-        onRequest: findsResponse,
+        onRequest: loadResponse,
       },
       async (request) => {
         const { id, surveyId } = responses.get(request);
@@ -180,8 +179,8 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           endingId: body.endingId,
         };
         const response = await changeResponse(context, survey, id, change, (_stored, data) => {
-          const refusal = fileRefusal(survey, answers.data, config.publicUrl) ?? ruleRefusal(survey, data);
-          if (refusal !== null) throw refusal;
+          const error = fileError(survey, answers.data, config.publicUrl) ?? ruleError(survey, data);
+          if (error !== null) throw error;
         });
         return { data: toResponseReply(await related(response), config.publicUrl) };
       },
@@ -191,7 +190,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
       `${prefix}/:responseId`,
       {
         schema: { params: Params, response: { 200: Type.Object({ data: ResponseReply }) } },
-        onRequest: findsResponse,
+        onRequest: loadResponse,
       },
       async (request) => {
         const response = await related(responses.get(request));

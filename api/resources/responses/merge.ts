@@ -20,7 +20,7 @@ export function mergeTimes(stored: Times, given: Times, finished: boolean): Time
   return { ...Object.fromEntries(merged), ...(finished ? { [TOTAL]: total } : {}) };
 }
 
-export interface Lifted {
+export interface Extracted {
   readonly data: Readonly<Record<string, unknown>>;
   readonly language?: string;
   readonly ttc?: Times;
@@ -30,7 +30,10 @@ export interface Lifted {
  * Takes `language` and `ttc` out of the answers, where some clients of the specification put them, unless the survey
  * has a question of that id (contract README §3 #12).
  */
-export function liftFromData(data: Readonly<Record<string, unknown>>, fieldIds: ReadonlySet<string>): Lifted {
+export function extractFromData(
+  data: Readonly<Record<string, unknown>>,
+  fieldIds: ReadonlySet<string>,
+): Extracted {
   const { language, ttc, ...rest } = data;
   const isLanguage = typeof language === 'string' && !fieldIds.has('language');
   const isTtc = isTimes(ttc) && !fieldIds.has('ttc');

@@ -68,7 +68,7 @@ export type NewClientResponse = Static<typeof NewClientResponse>;
 
 /**
  * `data` is open where `language` and `ttc` may hide in it (contract README §3 #12); what is left after they are
- * lifted out is held to `Answers`.
+ * extracted out is held to `Answers`.
  */
 const OpenData = MapOf(Type.Unknown());
 

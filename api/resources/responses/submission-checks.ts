@@ -25,7 +25,7 @@ function verifiedEmailText(surveyId: string, address: string): string {
 }
 
 /** @returns the refusal, or null */
-export function pinRefusal(
+export function pinError(
   { id, content }: Survey,
   token: string | null | undefined,
   signer: Signer,
@@ -36,7 +36,7 @@ export function pinRefusal(
 }
 
 /** @param url the address the survey was opened at, from the response's meta */
-export function emailRefusal(
+export function emailError(
   { id, content }: Survey,
   url: string | null | undefined,
   signer: Signer,
@@ -48,7 +48,7 @@ export function emailRefusal(
   return isProven ? null : forbidden('Survey requires email verification', { surveyId: id });
 }
 
-export async function recaptchaRefusal(
+export async function recaptchaError(
   { content }: Survey,
   token: string | null | undefined,
   recaptcha: Recaptcha,
@@ -61,7 +61,7 @@ export async function recaptchaRefusal(
   return isPerson ? null : refusal('reCAPTCHA verification failed');
 }
 
-export function singleUseRefusal(
+export function singleUseError(
   survey: Survey,
   response: { readonly singleUseId?: string | null; readonly url?: string | null },
   signer: Signer,

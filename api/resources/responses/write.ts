@@ -3,11 +3,11 @@
  * survey that ends itself. Each is one transaction.
  */
 import type { Kysely } from 'kysely';
+import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
-import type { Context } from '#api/context.ts';
 import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
 import { findDisplay } from '#api/resources/displays/store.ts';
 import { completeSurvey, type Survey } from '#api/resources/surveys/store.ts';

@@ -1,10 +1,10 @@
 /**
  * One filter of a segment as a condition that can be asked (contract management-api.md §3.11): what it is about (its
- * root), the operator and the value are checked once, and what is left is a function of the facts. Pure.
+ * root), the operator and the value are checked once, and what is left is a function of the profile. Pure.
  */
 import { isRecord } from '#api/schemas.ts';
-import type { AnsweredSurvey, Facts, SeenSurvey } from './contact-profile.ts';
-import { attributeOperators, readSpan, type Test, textOperators, type Unfit } from './operators.ts';
+import type { AnsweredSurvey, ContactProfile, SeenSurvey } from './contact-profile.ts';
+import { attributeOperators, type InvalidValue, readSpan, type Test, textOperators } from './operators.ts';
 import { before } from './time.ts';
 
 /**
@@ -14,7 +14,7 @@ import { before } from './time.ts';
  */
 export type IsIn = (segmentId: string) => boolean | null;
 
-export type Condition = (facts: Facts, isIn: IsIn) => boolean;
+export type Condition = (profile: ContactProfile, isIn: IsIn) => boolean;
 
 export interface Compiled {
   readonly condition: Condition;
@@ -23,7 +23,7 @@ export interface Compiled {
 }
 
 /** Path within the filter -> what is wrong there. */
-export interface Refused {
+export interface InvalidFilter {
   readonly issues: Readonly<Record<string, string>>;
 }
 
@@ -31,23 +31,23 @@ const SURVEYS_MAX = 100;
 const devices: readonly unknown[] = ['phone', 'desktop'];
 
 /** @param resource `{id, root, value, qualifier: {operator}}` */
-export function compileFilter(resource: Readonly<Record<string, unknown>>): Compiled | Refused {
+export function compileFilter(resource: Readonly<Record<string, unknown>>): Compiled | InvalidFilter {
   const { root, value, qualifier } = resource;
-  if (!isRecord(root)) return refused('root', 'must be object');
+  if (!isRecord(root)) return invalid('root', 'must be object');
   const operator = isRecord(qualifier) ? qualifier.operator : undefined;
-  if (typeof operator !== 'string') return refused('qualifier.operator', 'must be string');
+  if (typeof operator !== 'string') return invalid('qualifier.operator', 'must be string');
   switch (root.type) {
     case 'attribute': {
       // The older name of the key comes from segments that were made before contacts had attribute keys.
       const key = root.contactAttributeKey ?? root.attributeClassName;
-      if (typeof key !== 'string') return refused('root.contactAttributeKey', 'must be string');
-      return tested(attributeOperators, operator, value, (facts) =>
-        Object.hasOwn(facts.attributes, key) ? facts.attributes[key] : undefined,
+      if (typeof key !== 'string') return invalid('root.contactAttributeKey', 'must be string');
+      return tested(attributeOperators, operator, value, (profile) =>
+        Object.hasOwn(profile.attributes, key) ? profile.attributes[key] : undefined,
       );
     }
     case 'person':
-      if (root.personIdentifier !== 'userId') return refused('root.personIdentifier', 'must be userId');
-      return tested(textOperators, operator, value, (facts) => facts.userId ?? undefined);
+      if (root.personIdentifier !== 'userId') return invalid('root.personIdentifier', 'must be userId');
+      return tested(textOperators, operator, value, (profile) => profile.userId ?? undefined);
     case 'segment':
       return compileSegment(operator, value ?? root.segmentId);
     case 'device':
@@ -55,40 +55,40 @@ export function compileFilter(resource: Readonly<Record<string, unknown>>): Comp
     case 'surveyInteraction':
       return compileInteraction(operator, value);
     default:
-      return refused('root.type', 'must be one of attribute, person, segment, device, surveyInteraction');
+      return invalid('root.type', 'must be one of attribute, person, segment, device, surveyInteraction');
   }
 }
 
 function tested(
-  operators: Readonly<Record<string, (value: unknown) => Test | Unfit>>,
+  operators: Readonly<Record<string, (value: unknown) => Test | InvalidValue>>,
   operator: string,
   value: unknown,
-  given: (facts: Facts) => string | undefined,
-): Compiled | Refused {
+  given: (profile: ContactProfile) => string | undefined,
+): Compiled | InvalidFilter {
   const make = Object.hasOwn(operators, operator) ? operators[operator] : undefined;
   if (make === undefined) return unknownOperator(Object.keys(operators));
   const test = make(value);
-  if (typeof test !== 'function') return refused('value', `must be ${test.expected} for this operator`);
-  return plain((facts) => test(given(facts), facts.now));
+  if (typeof test !== 'function') return invalid('value', `must be ${test.expected} for this operator`);
+  return plain((profile) => test(given(profile), profile.now));
 }
 
 /** A segment that cannot be asked has no members and no others: neither operator holds. */
-function compileSegment(operator: string, value: unknown): Compiled | Refused {
+function compileSegment(operator: string, value: unknown): Compiled | InvalidFilter {
   if (operator !== 'userIsIn' && operator !== 'userIsNotIn') {
     return unknownOperator(['userIsIn', 'userIsNotIn']);
   }
-  if (typeof value !== 'string') return refused('value', 'must be the id of a segment');
+  if (typeof value !== 'string') return invalid('value', 'must be the id of a segment');
   const expected = operator === 'userIsIn';
-  return { condition: (_facts, isIn) => isIn(value) === expected, references: [value] };
+  return { condition: (_profile, isIn) => isIn(value) === expected, references: [value] };
 }
 
-function compileDevice(operator: string, value: unknown): Compiled | Refused {
+function compileDevice(operator: string, value: unknown): Compiled | InvalidFilter {
   if (operator !== 'equals' && operator !== 'notEquals') return unknownOperator(['equals', 'notEquals']);
-  if (!devices.includes(value)) return refused('value', `must be one of ${devices.join(', ')}`);
+  if (!devices.includes(value)) return invalid('value', `must be one of ${devices.join(', ')}`);
   return plain(({ device }) => (device === value) === (operator === 'equals'));
 }
 
-const interactions: Readonly<Record<string, (facts: Facts) => readonly SeenSurvey[]>> = {
+const interactions: Readonly<Record<string, (profile: ContactProfile) => readonly SeenSurvey[]>> = {
   haveSeen: ({ displays }) => displays,
   haveStartedRespondingTo: ({ responses }) => responses,
   haveCompleted: ({ responses }) => responses.filter(({ finished }) => finished).map(atItsEnd),
@@ -102,30 +102,30 @@ function atItsEnd({ surveyId, updatedAt }: AnsweredSurvey): SeenSurvey {
   return { surveyId, createdAt: updatedAt };
 }
 
-function compileInteraction(operator: string, value: unknown): Compiled | Refused {
+function compileInteraction(operator: string, value: unknown): Compiled | InvalidFilter {
   const isOpposite = Object.hasOwn(opposites, operator);
   const name = isOpposite ? (opposites[operator] ?? operator) : operator;
   const interaction = Object.hasOwn(interactions, name) ? interactions[name] : undefined;
   if (interaction === undefined) {
     return unknownOperator([...Object.keys(interactions), ...Object.keys(opposites)]);
   }
-  if (!isRecord(value)) return refused('value', 'must be object');
+  if (!isRecord(value)) return invalid('value', 'must be object');
   const { surveyScope, surveyIds = [], within = null } = value;
   if (surveyScope !== 'any' && surveyScope !== 'specific') {
-    return refused('value.surveyScope', 'must be one of any, specific');
+    return invalid('value.surveyScope', 'must be one of any, specific');
   }
   if (!isIdList(surveyIds)) {
-    return refused('value.surveyIds', `must be an array of up to ${SURVEYS_MAX} survey ids`);
+    return invalid('value.surveyIds', `must be an array of up to ${SURVEYS_MAX} survey ids`);
   }
   const span = within === null ? null : readSpan(within);
   // Years are for attributes only.
   if (within !== null && (span === null || span.unit === 'years')) {
-    return refused('value.within', 'must be {amount: 1 to 999, unit: days, weeks, months}');
+    return invalid('value.within', 'must be {amount: 1 to 999, unit: days, weeks, months}');
   }
   const chosen = new Set(surveyIds);
-  return plain((facts) => {
-    const from = span === null ? Number.NEGATIVE_INFINITY : before(facts.now, span);
-    const happened = interaction(facts).some(
+  return plain((profile) => {
+    const from = span === null ? Number.NEGATIVE_INFINITY : before(profile.now, span);
+    const happened = interaction(profile).some(
       ({ surveyId, createdAt }) =>
         (surveyScope === 'any' || chosen.has(surveyId)) && Date.parse(createdAt) >= from,
     );
@@ -141,10 +141,10 @@ function plain(condition: Condition): Compiled {
   return { condition, references: [] };
 }
 
-function refused(path: string, text: string): Refused {
+function invalid(path: string, text: string): InvalidFilter {
   return { issues: { [path]: text } };
 }
 
-function unknownOperator(known: readonly string[]): Refused {
-  return refused('qualifier.operator', `must be one of ${known.join(', ')}`);
+function unknownOperator(known: readonly string[]): InvalidFilter {
+  return invalid('qualifier.operator', `must be one of ${known.join(', ')}`);
 }

@@ -5,7 +5,7 @@ import type { Millis } from '#shared/clock.ts';
 
 export type Device = 'phone' | 'desktop';
 
-export interface Facts {
+export interface ContactProfile {
   readonly now: Millis;
   readonly userId: string | null;
   readonly attributes: Attributes;

@@ -5,8 +5,8 @@
  * What cannot be decided has no members: filters that make no sense, references in a circle, and whatever depends on the
  * circle. That is the safe side, because a survey is shown to the members of its segment.
  */
-import type { Compiled, Refused } from './conditions.ts';
-import type { Facts } from './contact-profile.ts';
+import type { Compiled, InvalidFilter } from './conditions.ts';
+import type { ContactProfile } from './contact-profile.ts';
 import { compileFilters } from './filters.ts';
 
 export interface EvaluatedSegment {
@@ -15,16 +15,19 @@ export interface EvaluatedSegment {
 }
 
 /** @returns the ids of those that the contact is in, in the order of the segments */
-export function segmentsOf(segments: readonly EvaluatedSegment[], facts: Facts): readonly string[] {
+export function segmentsOf(
+  segments: readonly EvaluatedSegment[],
+  profile: ContactProfile,
+): readonly string[] {
   const compiled = new Map(segments.map(({ id, filters }) => [id, compileFilters(filters)]));
-  const membership = decide(compiled, facts);
+  const membership = decide(compiled, profile);
   return segments.map(({ id }) => id).filter((id) => membership.get(id) === true);
 }
 
 /** null: cannot be decided by itself; absent: waits for one that is never decided. */
 function decide(
-  compiled: ReadonlyMap<string, Compiled | Refused>,
-  facts: Facts,
+  compiled: ReadonlyMap<string, Compiled | InvalidFilter>,
+  profile: ContactProfile,
 ): ReadonlyMap<string, boolean | null> {
   const membership = new Map<string, boolean | null>();
   const { waiting, dependents, ready } = order(compiled);
@@ -32,7 +35,10 @@ function decide(
   // Grows while it is walked: deciding one segment may make others ready.
   for (const id of ready) {
     const segment = compiled.get(id);
-    membership.set(id, segment === undefined || 'issues' in segment ? null : segment.condition(facts, isIn));
+    membership.set(
+      id,
+      segment === undefined || 'issues' in segment ? null : segment.condition(profile, isIn),
+    );
     for (const dependent of dependents.get(id) ?? []) {
       const left = (waiting.get(dependent) ?? 1) - 1;
       waiting.set(dependent, left);
@@ -43,7 +49,7 @@ function decide(
 }
 
 /** Who waits for how many, who is waited for by whom, and who can be decided at once. */
-function order(compiled: ReadonlyMap<string, Compiled | Refused>) {
+function order(compiled: ReadonlyMap<string, Compiled | InvalidFilter>) {
   const waiting = new Map<string, number>();
   const dependents = new Map<string, string[]>();
   const ready: string[] = [];

@@ -5,7 +5,7 @@
  * bounded: depth, number, and how many mistakes are told.
  */
 import { isRecord } from '#api/schemas.ts';
-import { type Compiled, type Condition, compileFilter, type Refused } from './conditions.ts';
+import { type Compiled, type Condition, compileFilter, type InvalidFilter } from './conditions.ts';
 
 const DEPTH_MAX = 10;
 const FILTERS_MAX = 500;
@@ -23,7 +23,7 @@ interface Term {
  * @param filters `[{id, connector: null | and | or, resource: filter | nodes}]`
  * @param path what the paths of mistakes start with
  */
-export function compileFilters(filters: unknown, path = 'filters'): Compiled | Refused {
+export function compileFilters(filters: unknown, path = 'filters'): Compiled | InvalidFilter {
   const issues: Record<string, string> = {};
   const references = new Set<string>();
   let count = 0;
@@ -89,5 +89,5 @@ function disjunction(terms: readonly Term[]): Condition {
     else last.push(condition);
   }
   if (alternatives.length === 0) return () => true;
-  return (facts, isIn) => alternatives.some((all) => all.every((holds) => holds(facts, isIn)));
+  return (profile, isIn) => alternatives.some((all) => all.every((holds) => holds(profile, isIn)));
 }

@@ -13,11 +13,11 @@ import { before, dayOf, type Period, readPeriod, readTime, type Span, spanUnits 
 export type Test = (given: string | undefined, now: Millis) => boolean;
 
 /** What the filter's value should have been, as the end of a sentence. */
-export interface Unfit {
+export interface InvalidValue {
   readonly expected: string;
 }
 
-type Operator = (value: unknown) => Test | Unfit;
+type Operator = (value: unknown) => Test | InvalidValue;
 
 const SPAN_AMOUNT_MAX = 999;
 
@@ -94,7 +94,7 @@ function onTime(compare: (time: Millis, now: Millis) => boolean): Test {
 }
 
 /** Both ends are in between; an end without a time includes its day. */
-function between(value: unknown): Test | Unfit {
+function between(value: unknown): Test | InvalidValue {
   const expected = { expected: '[from, to], two numbers or two ISO 8601 dates' };
   if (!Array.isArray(value) || value.length !== 2) return expected;
   const [from, to]: readonly unknown[] = value;

@@ -3,7 +3,7 @@ import type { EvaluatedSegment } from './evaluate.ts';
 import { compileFilters } from './filters.ts';
 
 /** @param segments all of the workspace, the one in question as it is about to be */
-export function leadsBack(id: string, segments: readonly EvaluatedSegment[]): boolean {
+export function hasReferenceCycle(id: string, segments: readonly EvaluatedSegment[]): boolean {
   const filtersOf = new Map(segments.map((segment) => [segment.id, segment.filters]));
   const seen = new Set<string>();
   const pending = [...referencesOf(filtersOf.get(id))];

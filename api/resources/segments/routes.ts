@@ -14,11 +14,11 @@ import { badRequest, conflict, forbidden, invalidFields, notFound } from '#api/e
 import { ListQuery, pageOf } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
-import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { compileFilters } from './filters.ts';
-import { leadsBack, referencesOf } from './reference-cycles.ts';
+import { hasReferenceCycle, referencesOf } from './reference-cycles.ts';
 import { NewSegment, SegmentChange, SegmentReply } from './schema.ts';
 import {
   countSharedSegments,
@@ -85,7 +85,7 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.post(
     url,
-    { schema: { body: NewSegment, response: one }, preValidation: findsBodyWorkspace(context) },
+    { schema: { body: NewSegment, response: one }, preValidation: loadBodyWorkspace(context) },
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
       const { title, description = null, filters = [] } = request.body;
@@ -110,13 +110,13 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     },
   );
 
-  app.get(oneUrl, { schema: { params: Params, response: one }, onRequest: segments.finds }, async (request) =>
+  app.get(oneUrl, { schema: { params: Params, response: one }, onRequest: segments.load }, async (request) =>
     toReply(segments.of(request)),
   );
 
   app.put(
     oneUrl,
-    { schema: { params: Params, body: SegmentChange, response: one }, onRequest: segments.finds },
+    { schema: { params: Params, body: SegmentChange, response: one }, onRequest: segments.load },
     async (request) => {
       const stored = segments.of(request);
       const { title = stored.title, description, filters } = request.body;
@@ -143,7 +143,7 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.delete(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: segments.finds },
+    { schema: { params: Params, response: one }, onRequest: segments.load },
     async (request) => {
       const stored = segments.of(request);
       if (stored.isPrivate) throw badRequest('This segment belongs to a survey and goes with it');
@@ -191,7 +191,7 @@ async function checkReferences(
   if (unknown !== undefined) {
     throw invalidFields({ filters: `The segment ${unknown.slice(0, 64)} does not exist in the workspace` });
   }
-  if (leadsBack(segment.id, [...others, segment])) {
+  if (hasReferenceCycle(segment.id, [...others, segment])) {
     throw invalidFields({ filters: 'These filters refer to a segment that refers back to this one' });
   }
 }

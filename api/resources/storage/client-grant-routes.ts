@@ -4,7 +4,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
-import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { ClientGrantRequest, checkFile, checkSurvey, Grant, grantUpload } from './grant.ts';
 
 const WorkspaceParams = Type.Object({ workspaceId: Type.String() });
@@ -18,7 +18,7 @@ export const clientGrantRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
       `/api/${version}/client/:workspaceId/storage`,
       {
         schema: { params: WorkspaceParams, body: ClientGrantRequest, response: { 200: Grant } },
-        onRequest: findsPathWorkspace(context),
+        onRequest: loadPathWorkspace(context),
       },
       async (request) => {
         const { id: workspaceId } = workspaceOf(request);

@@ -16,11 +16,11 @@ import { badRequest, methodNotAllowed, notAuthenticated, notFound, unauthorized 
 import { countedAddress } from '#api/http/client-address.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
 import { deleteFile } from '#api/storage/files.ts';
-import { type Access, extensionOf, isAccess, keyOf, nameProblem, placeOf } from '#api/storage/key.ts';
+import { type Access, extensionOf, isAccess, keyOf, locationOf, nameProblem } from '#api/storage/key.ts';
 import type { OpenObject } from '#api/storage/storage.ts';
 import { nameForPeople } from './file-name.ts';
 import { presentationOf } from './file-types.ts';
-import { answering } from './grant.ts';
+import { withStorageErrors } from './grant.ts';
 import { httpDate, select } from './ranges.ts';
 
 const PATH = '/storage/:workspaceId/:accessType/*';
@@ -65,8 +65,8 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
       const workspaceId = await reachable(request.params.workspaceId, (id) => {
         return access === 'public' || (principal !== null && may(principal, id, 'read'));
       });
-      const place = placeOf(workspaceId, access, name);
-      const object = place === null ? null : await answering(storage.open(keyOf(place)));
+      const location = locationOf(workspaceId, access, name);
+      const object = location === null ? null : await withStorageErrors(storage.open(keyOf(location)));
       if (object === null) throw notFound('file', name);
       return send(request, reply, object, access, name);
     },
@@ -84,10 +84,10 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
       const { access, name } = checked(request.params);
       const principal = principalOf(request);
       const workspaceId = await reachable(request.params.workspaceId, (id) => mayDelete(principal, id));
-      const place = placeOf(workspaceId, access, name);
-      if (place !== null) {
-        await answering(storage.delete(keyOf(place)));
-        await deleteFile(db, keyOf(place));
+      const location = locationOf(workspaceId, access, name);
+      if (location !== null) {
+        await withStorageErrors(storage.delete(keyOf(location)));
+        await deleteFile(db, keyOf(location));
       }
       return { data: 'File deleted successfully' };
     },
@@ -174,7 +174,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
       await object.close();
       return reply.send(method === 'HEAD' ? undefined : '');
     }
-    const stream = await answering(object.read(range));
+    const stream = await withStorageErrors(object.read(range));
     if (stream === null) throw notFound('file', name);
     return reply.send(stream);
   }

@@ -6,7 +6,7 @@ import { newUuid } from '#api/ids.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { Id, MapOf, Nullable, OneOf } from '#api/schemas.ts';
 import { insertFile } from '#api/storage/files.ts';
-import { type FilePlace, keyOf, pathOf } from '#api/storage/key.ts';
+import { type FileLocation, keyOf, pathOf } from '#api/storage/key.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { cleanName, type SafeName, sentExtension, uniqueName } from './file-name.ts';
@@ -104,9 +104,9 @@ function isSame(written: string, extension: Extension): boolean {
   return written.trim().toLowerCase().replace(/^\./, '') === extension;
 }
 
-export interface Wish {
+export interface GrantOptions {
   readonly workspaceId: string;
-  readonly access: FilePlace['access'];
+  readonly access: FileLocation['access'];
   readonly surveyId: string | null;
   readonly elementId: string | null;
   readonly bytesMax: number;
@@ -116,28 +116,28 @@ export interface Wish {
 export async function grantUpload(
   { db, storage, config, clock, random }: Pick<Context, 'db' | 'storage' | 'config' | 'clock' | 'random'>,
   { fileName, name, extension }: CheckedFile,
-  { workspaceId, access, surveyId, elementId, bytesMax }: Wish,
+  { workspaceId, access, surveyId, elementId, bytesMax }: GrantOptions,
 ): Promise<Static<typeof Grant>> {
   if (name === null) throw badRequest('Invalid input', { fileName });
   const updatedFileName = uniqueName(name, newUuid(random));
   const element = surveyId !== null && elementId !== null ? { surveyId, elementId } : null;
-  const place: FilePlace = { workspaceId, access, element, fileName: updatedFileName };
-  await insertFile(db, { place, surveyId, createdAt: toTimestamp(clock()) });
-  const { url, fields } = await answering(
-    storage.grant({ key: keyOf(place), contentType: mimeTypeOf(extension), bytesMax }),
+  const location: FileLocation = { workspaceId, access, element, fileName: updatedFileName };
+  await insertFile(db, { location, surveyId, createdAt: toTimestamp(clock()) });
+  const { url, fields } = await withStorageErrors(
+    storage.grant({ key: keyOf(location), contentType: mimeTypeOf(extension), bytesMax }),
   );
   return {
     data: {
       signedUrl: url,
       presignedFields: { ...fields },
       updatedFileName,
-      fileUrl: config.publicUrl + pathOf(place),
+      fileUrl: config.publicUrl + pathOf(location),
     },
   };
 }
 
 /** A home that fails is our fault: the log says what to do, the caller learns whose settings are wrong. */
-export async function answering<T>(work: Promise<T>): Promise<T> {
+export async function withStorageErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

@@ -4,7 +4,7 @@
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Context } from '#api/context.ts';
-import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { checkFile, Grant, grantUpload, ManagementGrantRequest, PUBLIC_BYTES_MAX } from './grant.ts';
 
 export const managementGrantRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -16,7 +16,7 @@ export const managementGrantRoutes: FastifyPluginAsyncTypebox<{ readonly context
     {
       schema: { body: ManagementGrantRequest, response: { 200: Grant } },
       config: { limit: 'storage.upload' },
-      preValidation: findsBodyWorkspace(context),
+      preValidation: loadBodyWorkspace(context),
     },
     async (request) =>
       grantUpload(context, checkFile(request.body), {

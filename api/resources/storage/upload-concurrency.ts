@@ -3,17 +3,17 @@
  * address, so the second bound keeps a single address from holding every slot. Pure.
  */
 
-export interface UploadSlots {
+export interface UploadLimits {
   /** @returns how to give the slot back, once; null when there is none */
-  take(key: string): (() => void) | null;
+  acquire(key: string): (() => void) | null;
 }
 
-export function createUploadSlots(limits: { readonly all: number; readonly perKey: number }): UploadSlots {
+export function createUploadLimits(limits: { readonly all: number; readonly perKey: number }): UploadLimits {
   /** At most `all` entries. */
   const takenByKey = new Map<string, number>();
   let taken = 0;
   return {
-    take(key) {
+    acquire(key) {
       const ofKey = takenByKey.get(key) ?? 0;
       if (taken >= limits.all || ofKey >= limits.perKey) return null;
       taken += 1;

@@ -12,11 +12,11 @@ import { StorageUnavailable, UploadAborted, type UploadReceiver } from '#api/sto
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import { PRIVATE_BYTES_MAX } from './grant.ts';
-import { createUploadSlots, type UploadSlots } from './upload-concurrency.ts';
+import { createUploadLimits, type UploadLimits } from './upload-concurrency.ts';
 import { BadForm, readUpload } from './upload-form.ts';
 
 /** Uploads at the same time; each holds a file open and a piece of it in memory. */
-const SLOTS = { all: 64, perKey: 2 } as const;
+const UPLOADS_MAX = { all: 64, perKey: 2 } as const;
 /** A sender that is silent for so long has gone, or only wants to hold a slot. */
 const SILENCE_MS: Millis = 15_000;
 /** Boundaries, part headers and fields around the file. */
@@ -25,11 +25,15 @@ const FORM_BYTES_MAX = 65_536;
 const DRAIN_BYTES_MAX = 64 * 1_048_576;
 const RETRY_SECONDS = 5;
 
-type Refusal = readonly [status: number, code: string, message: string];
+type UploadError = readonly [status: number, code: string, message: string];
 
-const tooLarge: Refusal = [400, 'EntityTooLarge', 'Your proposed upload exceeds the maximum allowed size'];
-const busy: Refusal = [503, 'SlowDown', 'Too many uploads at the same time; try again in a few seconds'];
-const broken: Refusal = [
+const tooLarge: UploadError = [
+  400,
+  'EntityTooLarge',
+  'Your proposed upload exceeds the maximum allowed size',
+];
+const busy: UploadError = [503, 'SlowDown', 'Too many uploads at the same time; try again in a few seconds'];
+const broken: UploadError = [
   503,
   'ServiceUnavailable',
   'The file could not be stored; try again later, or tell the operator of this service, whose log says what is wrong',
@@ -41,7 +45,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
 ) => {
   const { receiver } = context.storage;
   if (receiver === null) return;
-  const slots = createUploadSlots(SLOTS);
+  const limits = createUploadLimits(UPLOADS_MAX);
 
   // The body is read by the handler, piece by piece.
   app.removeAllContentTypeParsers();
@@ -53,11 +57,11 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     if (announcedBytes > PRIVATE_BYTES_MAX + FORM_BYTES_MAX) return refuse(request, reply, tooLarge);
     raw.setTimeout(SILENCE_MS, () => raw.destroy());
     try {
-      const outcome = await readUpload(raw, contentTypeOf(raw), (fields, file) =>
-        receive(receiver, slots, fields, file, announcedBytes),
+      const result = await readUpload(raw, contentTypeOf(raw), (fields, file) =>
+        receive(receiver, limits, fields, file, announcedBytes),
       );
-      if ('refusal' in outcome) return refuse(request, reply, outcome.refusal);
-      const { key, size, etag } = outcome;
+      if ('error' in result) return refuse(request, reply, result.error);
+      const { key, size, etag } = result;
       drain(raw);
       await markStored(context.db, key, size, toTimestamp(context.clock()));
       return reply
@@ -66,7 +70,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         .header('etag', etag)
         .send(xml('PostResponse', { Key: key, ETag: etag }));
     } catch (error) {
-      return refuse(request, reply, refusalOf(error, request));
+      return refuse(request, reply, errorOf(error, request));
     } finally {
       raw.setTimeout(0);
     }
@@ -75,7 +79,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
   async function refuse(
     request: FastifyRequest,
     reply: FastifyReply,
-    [status, code, message]: Refusal,
+    [status, code, message]: UploadError,
   ): Promise<FastifyReply> {
     drain(request.raw);
     if (code === busy[1]) reply.header('retry-after', RETRY_SECONDS);
@@ -86,33 +90,33 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
   }
 };
 
-type Outcome =
+type UploadResult =
   | { readonly key: string; readonly size: number; readonly etag: string }
-  | { readonly refusal: Refusal };
+  | { readonly error: UploadError };
 
 async function receive(
   receiver: UploadReceiver,
-  slots: UploadSlots,
+  limits: UploadLimits,
   fields: ReadonlyMap<string, string>,
   file: AsyncIterable<Buffer>,
   announcedBytes: number,
-): Promise<Outcome> {
+): Promise<UploadResult> {
   const admission = receiver.admit(fields);
-  if (admission.kind === 'refused') return { refusal: [403, 'AccessDenied', admission.reason] };
+  if (admission.kind === 'refused') return { error: [403, 'AccessDenied', admission.reason] };
   const { object } = admission;
-  if (announcedBytes > object.bytesMax + FORM_BYTES_MAX) return { refusal: tooLarge };
-  const giveBack = slots.take(object.key);
-  if (giveBack === null) return { refusal: busy };
+  if (announcedBytes > object.bytesMax + FORM_BYTES_MAX) return { error: tooLarge };
+  const release = limits.acquire(object.key);
+  if (release === null) return { error: busy };
   try {
     const received = await receiver.receive(object, file);
-    if (received.kind === 'tooLarge') return { refusal: tooLarge };
+    if (received.kind === 'tooLarge') return { error: tooLarge };
     return { key: object.key, size: received.size, etag: received.etag };
   } finally {
-    giveBack();
+    release();
   }
 }
 
-function refusalOf(error: unknown, request: FastifyRequest): Refusal {
+function errorOf(error: unknown, request: FastifyRequest): UploadError {
   if (error instanceof BadForm) {
     return [error.code === 'PreconditionFailed' ? 412 : 400, error.code, error.message];
   }

@@ -42,7 +42,7 @@ export function readContent(body: unknown, stored: SurveyContent | null, newId: 
     written.blocks = blocksOf(body.blocks, issues);
   }
   const merged = { ...(stored ?? surveyDefaults), ...withoutUndefined(written) };
-  const content = mendTop(reshape(SurveyContent, merged, localize));
+  const content = normalizeTop(reshape(SurveyContent, merged, localize));
   Object.assign(issues, contentChecker.issues(content));
   refuse(issues, source);
   if (!contentChecker.is(content)) throw new Error('A survey without issues does not have its shape');
@@ -96,7 +96,7 @@ function elementsOf(value: unknown, path: string, issues: Issues): Fields[] {
     }
     const blockPart = reshape(SurveyContent.properties.blocks.items, given, localize);
     const { id: _id, name: _name, elements: _elements, ...kept } = isRecord(blockPart) ? blockPart : {};
-    const shaped = reshape(questionShapes[type], mendElement(given, type), localize);
+    const shaped = reshape(questionShapes[type], normalizeElement(given, type), localize);
     Object.assign(issues, elementCheckers.get(type)?.issues(shaped, at));
     return { ...kept, ...(isRecord(shaped) ? shaped : {}) };
   });
@@ -112,25 +112,25 @@ function blocksOf(value: unknown, issues: Issues): unknown {
 }
 
 /** Older spellings of a question, and its defaults. An optional field that is null is not there. */
-function mendElement(given: Fields, type: keyof typeof questionShapes): Fields {
+function normalizeElement(given: Fields, type: keyof typeof questionShapes): Fields {
   const question: Fields = { required: true, ...questionDefaults[type], ...withoutNull(given) };
   if (typeof question.charLimit === 'boolean') question.charLimit = { enabled: question.charLimit };
   for (const name of ['rows', 'columns']) {
     const items = question[name];
-    if (type === 'matrix' && Array.isArray(items)) question[name] = items.map(mendMatrixItem);
+    if (type === 'matrix' && Array.isArray(items)) question[name] = items.map(normalizeMatrixItem);
   }
   if (isRecord(question.validation)) {
     const { rules } = question.validation;
-    const mended = Array.isArray(rules)
+    const normalized = Array.isArray(rules)
       ? rules.map((rule: unknown) => (isRecord(rule) ? { params: {}, ...rule } : rule))
       : rules;
-    question.validation = { ...question.validation, rules: mended };
+    question.validation = { ...question.validation, rules: normalized };
   }
   return question;
 }
 
 /** Rows and columns used to be texts; since then they have an id. */
-function mendMatrixItem(item: unknown, i: number): unknown {
+function normalizeMatrixItem(item: unknown, i: number): unknown {
   const isText = typeof item === 'string' || (isRecord(item) && !('label' in item) && 'default' in item);
   return isText ? { id: String(i), label: item } : item;
 }
@@ -149,25 +149,25 @@ function overwritesIn(body: Fields): Fields {
 }
 
 /** The welcome card's `html` and `subheader` are one text with two names; dates come in many spellings. */
-function mendTop(content: unknown): unknown {
+function normalizeTop(content: unknown): unknown {
   if (!isRecord(content)) return content;
-  const mended = { ...content };
-  if (isRecord(mended.welcomeCard)) {
-    const card = { timeToFinish: true, showResponseCount: false, ...withoutNull(mended.welcomeCard) };
+  const normalized = { ...content };
+  if (isRecord(normalized.welcomeCard)) {
+    const card = { timeToFinish: true, showResponseCount: false, ...withoutNull(normalized.welcomeCard) };
     const text = 'subheader' in card ? card.subheader : 'html' in card ? card.html : undefined;
-    mended.welcomeCard = text === undefined ? card : { ...card, html: text, subheader: text };
+    normalized.welcomeCard = text === undefined ? card : { ...card, html: text, subheader: text };
   }
   for (const name of ['publishOn', 'closeOn']) {
-    const given = mended[name];
+    const given = normalized[name];
     // What cannot be read stays and fails the check, because an object is no text.
-    if (typeof given === 'string') mended[name] = readTimestamp(given) ?? { unreadable: given };
+    if (typeof given === 'string') normalized[name] = readTimestamp(given) ?? { unreadable: given };
   }
-  if (Array.isArray(mended.endings)) {
-    mended.endings = mended.endings.map((ending: unknown) =>
+  if (Array.isArray(normalized.endings)) {
+    normalized.endings = normalized.endings.map((ending: unknown) =>
       isRecord(ending) ? withoutNull(ending) : ending,
     );
   }
-  return mended;
+  return normalized;
 }
 
 function ruleIssuesOf(blocks: readonly Block[]): Issues {

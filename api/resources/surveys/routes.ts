@@ -9,7 +9,7 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
-import { requestSlot } from '#api/http/request-value.ts';
+import { requestValue } from '#api/http/request-value.ts';
 import { newId } from '#api/ids.ts';
 import {
   deletePrivateSegment,
@@ -18,7 +18,7 @@ import {
   insertSegment,
   type Segment,
 } from '#api/resources/segments/store.ts';
-import { findsBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { isRecord } from '#api/schemas.ts';
 import { removeFilesOf } from '#api/storage/removal.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -47,10 +47,10 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
   { context },
 ) => {
   const { db, clock, random, states } = context;
-  const surveys = requestSlot<Survey>('survey');
+  const surveys = requestValue<Survey>('survey');
 
   /** Before the body is read: 404 without the survey, 401 without the right. */
-  const findsSurvey = async (request: FastifyRequest): Promise<void> => {
+  const loadSurvey = async (request: FastifyRequest): Promise<void> => {
     const id = isRecord(request.params) ? String(request.params.surveyId) : '';
     const survey = await findSurvey(db, id);
     if (survey === null) throw notFound('Survey', id);
@@ -74,7 +74,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
 
     app.post(
       prefix,
-      { schema: { response: one }, preValidation: findsBodyWorkspace(context) },
+      { schema: { response: one }, preValidation: loadBodyWorkspace(context) },
       async (request) => {
         const workspace = workspaceOf(request);
         const content = readContent(request.body, null, () => newId(random));
@@ -104,13 +104,13 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
 
     app.get(
       `${prefix}/:surveyId`,
-      { schema: { params: Params, response: one }, onRequest: findsSurvey },
+      { schema: { params: Params, response: one }, onRequest: loadSurvey },
       async (request) => ({ data: toSurveyReply(surveys.get(request)) }),
     );
 
     app.put(
       `${prefix}/:surveyId`,
-      { schema: { params: Params, response: one }, onRequest: findsSurvey },
+      { schema: { params: Params, response: one }, onRequest: loadSurvey },
       async (request) => {
         const { id } = surveys.get(request);
         const survey = await storing(() =>
@@ -138,7 +138,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
 
     app.delete(
       `${prefix}/:surveyId`,
-      { schema: { params: Params, response: one }, onRequest: findsSurvey },
+      { schema: { params: Params, response: one }, onRequest: loadSurvey },
       async (request) => {
         const survey = surveys.get(request);
         await db.transaction().execute(async (trx) => {

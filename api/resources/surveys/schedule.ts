@@ -9,7 +9,7 @@ import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 
 /** Whose state has changed. */
-export interface Moved {
+export interface ChangedSurvey {
   readonly workspaceId: string;
 }
 
@@ -17,7 +17,10 @@ export interface Moved {
 const SURVEYS_MAX = 200;
 
 /** Ends what is due. */
-export async function closeDueSurveys(db: Kysely<Database>, now: Timestamp): Promise<readonly Moved[]> {
+export async function closeDueSurveys(
+  db: Kysely<Database>,
+  now: Timestamp,
+): Promise<readonly ChangedSurvey[]> {
   return db
     .updateTable('surveys')
     .set({ status: 'completed', updatedAt: now })
@@ -28,7 +31,10 @@ export async function closeDueSurveys(db: Kysely<Database>, now: Timestamp): Pro
 }
 
 /** Starts what is due, unless its end is due as well. */
-export async function publishDueSurveys(db: Kysely<Database>, now: Timestamp): Promise<readonly Moved[]> {
+export async function publishDueSurveys(
+  db: Kysely<Database>,
+  now: Timestamp,
+): Promise<readonly ChangedSurvey[]> {
   return db
     .updateTable('surveys')
     .set({ status: 'inProgress', updatedAt: now })

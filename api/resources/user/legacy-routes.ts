@@ -7,7 +7,7 @@ import type { Context } from '#api/context.ts';
 import { invalidFields, notFound } from '#api/errors.ts';
 import { setAttributes } from '#api/resources/contacts/set-attributes.ts';
 import { findContactByUserId } from '#api/resources/contacts/store.ts';
-import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { deviceOf } from './device.ts';
 import { checkEmail, identify } from './identify.ts';
@@ -22,14 +22,14 @@ export const legacyUserRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
 ) => {
   const { db, clock, random } = context;
   const base = '/api/v1/client/:workspaceId';
-  const findsWorkspace = findsPathWorkspace(context);
+  const loadWorkspace = loadPathWorkspace(context);
 
   for (const name of ['contacts', 'people']) {
     app.put(
       `${base}/${name}/:userId/attributes`,
       {
         schema: { params: Params, body: AttributesBody, response: { 200: AttributesReply } },
-        onRequest: findsWorkspace,
+        onRequest: loadWorkspace,
       },
       async (request) => {
         const userId = checkedUserId(request.params.userId);
@@ -55,7 +55,7 @@ export const legacyUserRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
   for (const name of ['identify/contacts', 'identify/people', 'app/people']) {
     app.get(
       `${base}/${name}/:userId`,
-      { schema: { params: Params, response: { 200: IdentifiedReply } }, onRequest: findsWorkspace },
+      { schema: { params: Params, response: { 200: IdentifiedReply } }, onRequest: loadWorkspace },
       async (request) => {
         const userId = checkedUserId(request.params.userId);
         const { contact, attributes } = await identify(context, workspaceOf(request).id, userId, {});

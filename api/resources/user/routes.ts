@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { badRequest } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
-import { findsPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -22,7 +22,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
   { context },
 ) => {
   const { db, clock } = context;
-  const findsWorkspace = findsPathWorkspace(context);
+  const loadWorkspace = loadPathWorkspace(context);
 
   for (const version of ['v1', 'v2'] as const) {
     app.post(
@@ -34,7 +34,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
           response: { 200: UserReply },
         },
         attachValidation: true,
-        onRequest: [refusesMalformedId, findsWorkspace],
+        onRequest: [rejectMalformedId, loadWorkspace],
         ...(version === 'v1' ? {} : { config: { malformedJsonMessage: 'Invalid JSON in request body' } }),
       },
       async (request) => {
@@ -63,7 +63,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
   }
 };
 
-async function refusesMalformedId(request: FastifyRequest): Promise<void> {
+async function rejectMalformedId(request: FastifyRequest): Promise<void> {
   const id = isRecord(request.params) ? String(request.params.workspaceId) : '';
   if (!isId(id)) throw badRequest('Invalid workspace ID format');
 }

@@ -82,13 +82,13 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.get(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: webhooks.finds },
+    { schema: { params: Params, response: one }, onRequest: webhooks.load },
     async (request) => ({ data: toReply(webhooks.of(request)) }),
   );
 
   app.delete(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: webhooks.finds },
+    { schema: { params: Params, response: one }, onRequest: webhooks.load },
     async (request) => {
       const stored = webhooks.of(request);
       await deleteWebhook(db, stored.id);

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Database } from '#api/db/schema.ts';
 import { notFound, type ResourceType } from '#api/errors.ts';
-import { requestSlot } from '#api/http/request-value.ts';
+import { requestValue } from '#api/http/request-value.ts';
 import { isId } from '#api/ids.ts';
 import { isRecord } from '#api/schemas.ts';
 import { withEnvironmentIds } from './store.ts';
@@ -15,7 +15,7 @@ interface OfWorkspace {
 
 export interface WorkspaceRow<R extends OfWorkspace> {
   /** A hook that runs before the body is read: 404 without the row, 401 without the right that the method needs. */
-  readonly finds: (request: FastifyRequest) => Promise<void>;
+  readonly load: (request: FastifyRequest) => Promise<void>;
   /** The row that the hook found. */
   readonly of: (request: FastifyRequest) => R & { readonly environmentId: string };
 }
@@ -33,9 +33,9 @@ export function workspaceRow<R extends OfWorkspace>({
   readonly param: string;
   readonly find: (db: Kysely<Database>, id: string) => Promise<R | null>;
 }): WorkspaceRow<R> {
-  const slot = requestSlot<R & { readonly environmentId: string }>(type);
+  const slot = requestValue<R & { readonly environmentId: string }>(type);
   return {
-    async finds(request) {
+    async load(request) {
       const id = isRecord(request.params) ? String(request.params[param]) : '';
       const row = isId(id) ? await find(db, id) : null;
       if (row === null) throw notFound(type, id);

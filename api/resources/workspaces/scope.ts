@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, notFound } from '#api/errors.ts';
-import { requestSlot } from '#api/http/request-value.ts';
+import { requestValue } from '#api/http/request-value.ts';
 import { isRecord } from '#api/schemas.ts';
 import { findWorkspace, type Workspace } from './store.ts';
 
@@ -12,10 +12,10 @@ interface WithDatabase {
   readonly db: Kysely<Database>;
 }
 
-const slot = requestSlot<Workspace>('workspace');
+const slot = requestValue<Workspace>('workspace');
 
 /** A hook for client routes, before or after the body is read: 404 unless the path's workspace exists. */
-export function findsPathWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
+export function loadPathWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
   return async (request) => {
     const id = isRecord(request.params) ? String(request.params.workspaceId) : '';
     const workspace = await findWorkspace(db, id);
@@ -25,7 +25,7 @@ export function findsPathWorkspace({ db }: WithDatabase): (request: FastifyReque
 }
 
 /** A hook for creating management routes, after the body is read and before it is checked. */
-export function findsBodyWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
+export function loadBodyWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
   return async (request) => {
     const scope = scopeIn(request.body);
     if (scope === null) throw badRequest('workspaceId must be provided');

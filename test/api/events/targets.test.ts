@@ -116,9 +116,9 @@ t.test('only hosts that the operator named may be known to this machine alone', 
     asked.push([hostname, isOperators]);
     return [PUBLIC_ADDRESS];
   };
-  const judge = targets('n8n', false, noting);
-  await assertTarget('http://n8n:5678/', judge);
-  await assertTarget('http://other/', judge);
+  const check = targets('n8n', false, noting);
+  await assertTarget('http://n8n:5678/', check);
+  await assertTarget('http://other/', check);
   t.same(asked, [
     ['n8n', true],
     ['other', false],

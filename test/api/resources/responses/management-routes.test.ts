@@ -75,7 +75,7 @@ t.test('POST refusals', async (t) => {
   t.equal((await send({ surveyId: survey.id, data: {}, singleUseId: 's1' })).status, 409);
 });
 
-t.test('PUT 200: language and times hidden in the answers are lifted out', async (t) => {
+t.test('PUT 200: language and times hidden in the answers are extracted out', async (t) => {
   const { id } = await create({ data: { q1: 'a' }, ttc: { q1: 10 } });
   const reply = await api.manage('PUT', `${path}/${id}`, {
     data: { q1: 'b', language: 'de', ttc: { q2: 5 } },

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { liftFromData, mergeTimes } from '#api/resources/responses/merge.ts';
+import { extractFromData, mergeTimes } from '#api/resources/responses/merge.ts';
 
 t.test('times are laid over each other, bounded by a day, and summed at the end', async (t) => {
   t.strictSame(mergeTimes({ a: 1, _total: 1 }, { b: 2 }, false), { a: 1, b: 2 });
@@ -13,14 +13,14 @@ t.test('times are laid over each other, bounded by a day, and summed at the end'
 });
 
 const none = new Set<string>();
-t.test('language and times are lifted out of answers when they are that', async (t) => {
-  t.strictSame(liftFromData({ q: 'a', language: 'de', ttc: { q: 1 } }, none), {
+t.test('language and times are extracted out of answers when they are that', async (t) => {
+  t.strictSame(extractFromData({ q: 'a', language: 'de', ttc: { q: 1 } }, none), {
     data: { q: 'a' },
     language: 'de',
     ttc: { q: 1 },
   });
   const others = { language: ['de'], ttc: { q: 'x' } };
-  t.strictSame(liftFromData(others, none), { data: others });
+  t.strictSame(extractFromData(others, none), { data: others });
   const own = { language: 'Latin', ttc: 'soon' };
-  t.strictSame(liftFromData(own, new Set(['language', 'ttc'])), { data: own });
+  t.strictSame(extractFromData(own, new Set(['language', 'ttc'])), { data: own });
 });

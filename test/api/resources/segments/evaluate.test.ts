@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { Facts } from '#api/resources/segments/contact-profile.ts';
+import type { ContactProfile } from '#api/resources/segments/contact-profile.ts';
 import { segmentsOf } from '#api/resources/segments/evaluate.ts';
 
-const facts: Facts = {
+const profile: ContactProfile = {
   now: 0,
   userId: 'u',
   attributes: { plan: 'pro' },
@@ -21,7 +21,7 @@ const plan = (value: string) => node({ type: 'attribute', contactAttributeKey: '
 const members = (segments: Readonly<Record<string, unknown>>): readonly string[] =>
   segmentsOf(
     Object.entries(segments).map(([id, filters]) => ({ id, filters })),
-    facts,
+    profile,
   );
 
 t.test('in the order they were given, whichever refers to which', async (t) => {

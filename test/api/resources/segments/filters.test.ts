@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { Facts } from '#api/resources/segments/contact-profile.ts';
+import type { ContactProfile } from '#api/resources/segments/contact-profile.ts';
 import { compileFilters } from '#api/resources/segments/filters.ts';
 
 const RUNS = 300;
@@ -8,7 +8,7 @@ const now = Date.parse('2026-01-31T00:00:00Z');
 const at = (days: number): string => new Date(now - days * 86_400_000).toISOString();
 const nobodyElse = () => null;
 
-const facts: Facts = {
+const profile: ContactProfile = {
   now,
   userId: 'ann@example.com',
   attributes: { plan: 'pro', age: '42', signed_up: '2026-01-01' },
@@ -28,7 +28,7 @@ const node = (root: unknown, operator: string, value?: unknown, connector: strin
   connector,
   resource: { id: 'r', root, value, qualifier: { operator } },
 });
-const holds = (filters: unknown, known: Facts = facts): boolean => {
+const holds = (filters: unknown, known: ContactProfile = profile): boolean => {
   const compiled = compileFilters(filters);
   if ('issues' in compiled) throw new Error(JSON.stringify(compiled.issues));
   return compiled.condition(known, nobodyElse);
@@ -89,7 +89,7 @@ t.test('every root, with what holds and what does not', async (t) => {
       `${JSON.stringify(root)} ${operator} ${JSON.stringify(value)}`,
     );
   }
-  t.equal(holds([node(person, 'isNotSet')], { ...facts, userId: null }), true);
+  t.equal(holds([node(person, 'isNotSet')], { ...profile, userId: null }), true);
 });
 
 t.test('no filters contain everybody', async (t) => {
@@ -255,7 +255,7 @@ t.test('whatever is stored is compiled or refused, and what is compiled can be a
   fc.assert(
     fc.property(fc.oneof(json, fc.array(filter)), (filters) => {
       const compiled = compileFilters(filters);
-      return 'issues' in compiled || typeof compiled.condition(facts, nobodyElse) === 'boolean';
+      return 'issues' in compiled || typeof compiled.condition(profile, nobodyElse) === 'boolean';
     }),
     { numRuns: RUNS },
   );

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { cleanName, nameForPeople, sentExtension, uniqueName } from '#api/resources/storage/file-name.ts';
-import { keyOf, nameProblem, pathOf, placeOf } from '#api/storage/key.ts';
+import { keyOf, locationOf, nameProblem, pathOf } from '#api/storage/key.ts';
 import { canonicalTarget } from '#gateway/policy/target.ts';
 
 /** Titles are read line by line, and some of these names break lines. */
@@ -96,7 +96,7 @@ t.test('any name: what comes out is one path segment that every reader reads in 
         if (segments.length !== 9) throw new Error(`${path} has ${segments.length} segments`);
         const back = decodeURIComponent(segments.slice(4).join('/'));
         if (nameProblem(back) !== null) throw new Error(String(nameProblem(back)));
-        const found = placeOf('ws1', 'private', back);
+        const found = locationOf('ws1', 'private', back);
         if (found === null || keyOf(found) !== keyOf(place)) throw new Error(`${path} does not lead back`);
         if (nameForPeople(fileName) !== `${name.base}.png`) throw new Error(nameForPeople(fileName));
       }),
