@@ -1,5 +1,5 @@
 /**
- * Costly work takes turns: a few pieces at once, a bounded number waiting, the rest refused at once.
+ * Limits how much costly work runs at once: a few pieces, a bounded number waiting, the rest refused at once.
  *
  * Node does hashing, files and name look-ups in the same four threads. Without this, six hundred logins at once kept a
  * file waiting for 28 s (2 cores), and whoever came after them for as long.
@@ -9,7 +9,7 @@ import { tooManyRequests } from './errors.ts';
 export interface ConcurrencyLimit {
   /** How many pieces of work are done at once. */
   readonly runningMax: number;
-  /** How many more may wait for their turn. */
+  /** How many more may wait. */
   readonly waitingMax: number;
   /** What a refused caller is told to wait. */
   readonly retryAfterSeconds: number;
@@ -28,7 +28,7 @@ export function limitConcurrency<A extends readonly unknown[], R>(
   return async (...args) => {
     if (busy < runningMax) busy += 1;
     else if (waiting.length >= waitingMax) throw tooManyRequests(retryAfterSeconds);
-    // The one who leaves hands over its place, so `busy` stays as it is.
+    // Whoever ends hands over to the next in line, so `busy` stays as it is.
     else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
       return await work(...args);

@@ -27,7 +27,7 @@ export interface Context {
   /** Where uploaded files live. */
   readonly storage: Storage;
   readonly passwords: Passwords;
-  /** The limits of SPEC.md §8. Routes are limited by their options, see limits/plugin.ts; what is no route asks here. */
+  /** The application's limits. Routes are limited by their surface and their options; what is no route asks here. */
   readonly limits: Limiter;
   /** Mails are accepted inside the transaction of what they are about, and sent right after. */
   readonly mailer: Mailer;

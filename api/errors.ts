@@ -1,6 +1,6 @@
 /**
- * Every refusal the API knows, independent of the envelope it travels in. A route throws one of these; `reply-error.ts`
- * turns it into the body of the family (contract errors.md). Messages are written for the caller; what only we may
+ * Every error the API answers with, independent of its shape on the wire. A route throws one of these, and
+ * http/error-handler.ts turns it into the body of the surface. Messages are written for the caller; what only we may
  * know goes into `cause`, and from there into the log.
  */
 
@@ -21,7 +21,7 @@ export type Code =
 export type DetailValue = string | number | boolean | null | readonly string[];
 export type Details = Readonly<Record<string, DetailValue>>;
 
-/** Types that a 404 names (contract errors.md §2). */
+/** Types that a 404 names. */
 export type ResourceType =
   | 'Workspace'
   | 'Survey'
@@ -131,7 +131,7 @@ export function payloadTooLarge(): ApiError {
   });
 }
 
-/** The caller is over a limit of the application's (SPEC.md §7). */
+/** The caller is over a limit of the application's. */
 export class TooManyRequests extends ApiError {
   /** Until the window ends; the reply carries it as Retry-After. */
   readonly retryAfterSeconds: number;

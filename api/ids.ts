@@ -8,7 +8,7 @@ const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
 const UNBIASED = 252;
 const ID_LENGTH = 25;
 
-/** What the ids of our own rows look like in a path or body (contract README §2). */
+/** What the ids of our own rows look like in a path or body. */
 export const ID_PATTERN = '^[0-9a-z]{1,64}$';
 const idPattern = new RegExp(ID_PATTERN);
 

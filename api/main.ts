@@ -132,7 +132,7 @@ function stopOnSignals(app: FastifyInstance, closeRest: () => Promise<void>): vo
   if (isSupervised) process.on('disconnect', stop);
 }
 
-/** One sentence for what an operator can mend; everything else is a fault of ours and comes with its stack. */
+/** One sentence for what an operator can fix; everything else is a fault of ours and comes with its stack. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return `The API cannot start. ${error.problems.join('; ')}`;
   if (error instanceof DatabaseUnavailable || error instanceof SchemaTooNew) {

@@ -1,6 +1,6 @@
 /**
- * reCAPTCHA: is the respondent a person? (contract client-api.md §2.1 and §6.3, row 10.) Pages fetch a token with the site
- * key that the workspace state shows them; the token comes with the response, and its maker says how sure it is.
+ * reCAPTCHA: is the respondent a person? Pages fetch a token with the site key that the workspace state shows them; the
+ * token comes with the response, and its maker says how sure it is.
  *
  * The only file that knows the service. Without keys nothing is asked for: nobody could have a token then.
  */

@@ -18,7 +18,7 @@ export function OneOf<const Values extends readonly string[]>(values: Values) {
   return Type.Unsafe<Values[number]>({ type: 'string', enum: values });
 }
 
-/** Language code -> text; `default` is always there (SPEC.md §2). */
+/** Language code -> text; `default` is always there. */
 export type LocalizedText = { readonly default: string; readonly [languageCode: string]: string };
 
 export const Localized = Type.Unsafe<LocalizedText>({

@@ -1,5 +1,5 @@
 /**
- * What the environment route answers, kept per workspace as text for five minutes (SPEC.md §4, Client workspace state).
+ * What the environment route answers, kept per workspace as text for five minutes.
  *
  * Kept is the promise, not its result: callers that arrive while a state is being built wait for the same one, and a
  * purge during the build also throws away what is being built. Failures are not kept. The cache is bounded; when it is

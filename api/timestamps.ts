@@ -10,7 +10,7 @@ const EARLIEST = Date.UTC(1, 0);
 const LATEST = Date.UTC(10_000, 0) - 1;
 
 /**
- * Reads what a client may send: any ISO date text (contract README §2), and nothing looser.
+ * Reads what a client may send: any ISO date text, and nothing looser.
  *
  * @returns the same point in our own form; null when it is not a date
  */

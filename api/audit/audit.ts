@@ -1,11 +1,10 @@
 /**
- * The audit log of failed logins (contract auth.md §5; SPEC.md §8, exclusion 7) and of files that somebody deleted, or
- * tried to (contract storage.md §5): rows that are only ever added, in the table `auditEvents`, when
- * AUDIT_LOG_ENABLED=1. No row has an e-mail address, a password, a token or a key in it.
+ * The audit log of failed logins and of files that somebody deleted, or tried to: rows that are only ever added, in the
+ * table `auditEvents`, when AUDIT_LOG_ENABLED=1. No row has an e-mail address, a password, a token or a key in it.
  *
- * So that an attack does not fill the disk, failures are counted in windows of five minutes, per account or per address:
- * the first three are written, then every tenth. The counting needs the store; without it no failure is written (fail
- * closed), while the request gets its answer as ever.
+ * So that an attack does not fill the disk, failures are counted in windows of five minutes, per account or per
+ * address: the first three are written, then every tenth. The counting needs the store; without it no failure is
+ * written (fail closed), while the request gets its answer as ever.
  */
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
@@ -49,7 +48,7 @@ export interface FileDeletion {
   /** `{public|private}/{name}`, as the path has it. */
   readonly file: string;
   readonly organizationId: string | null;
-  /** The code of the refusal; null: the file is gone. */
+  /** The code of the error; null: the file is gone. */
   readonly failureReason: string | null;
   /** As it is counted, see `clientAddress`. */
   readonly ipAddress: string;

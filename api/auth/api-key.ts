@@ -1,5 +1,5 @@
 /**
- * API keys: how they are made, presented and found (contract auth.md §3).
+ * API keys: how they are made, presented and found.
  *
  * At rest there is only the SHA-256 of a key. A fast hash is sound here because a key is 32 random bytes, not a
  * password: there is nothing to guess. A key of the operator's own (BOOTSTRAP_API_KEY) is as strong as it was chosen.

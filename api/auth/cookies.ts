@@ -1,4 +1,4 @@
-/** The two cookies of a login, and how they are read and written (contract auth.md §1 and §1.3; RFC 6265). */
+/** The two cookies of a login, and how they are read and written (RFC 6265). */
 import type { Seconds } from '#shared/clock.ts';
 
 const SESSION = 'next-auth.session-token';

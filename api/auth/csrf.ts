@@ -1,6 +1,6 @@
 /**
- * Proof that a login form came from us: the token of the form must be that of the cookie, and the cookie must be ours
- * (contract auth.md §1). The cookie is `token|signature`; another site can neither read it nor make one.
+ * Proof that a login form came from us: the token of the form must be that of the cookie, and the cookie must be ours.
+ * The cookie is `token|signature`; another site can neither read it nor make one.
  */
 import type { Random } from '#api/ids.ts';
 import { csrfCookie } from './cookies.ts';

@@ -1,4 +1,4 @@
-/** Passwords and the addresses they belong to: the rules of contract auth.md §2, and argon2id at rest. */
+/** Passwords and the addresses they belong to: what they must be like, and argon2id at rest. */
 import { argon2, timingSafeEqual } from 'node:crypto';
 import { type ConcurrencyLimit, limitConcurrency } from '#api/concurrency.ts';
 import type { Random } from '#api/ids.ts';
@@ -51,7 +51,7 @@ export function passwordProblem(password: string): string | null {
   return null;
 }
 
-/** Longer ones are nobody's password; hashing them would be work for nothing (contract auth.md §1.1). */
+/** Longer ones are nobody's password; hashing them would be work for nothing. */
 export function isTooLong(password: string): boolean {
   return password.length > PASSWORD_LENGTH_MAX;
 }

@@ -1,4 +1,4 @@
-/** Who is calling, and what they may do (contract auth.md §3 and §4). */
+/** Who is calling, and what they may do. */
 
 import type { Permission, Role } from '#api/db/schema.ts';
 
@@ -38,7 +38,7 @@ export const permissionOfRole: Readonly<Record<Role, Permission>> = {
   member: 'read',
 };
 
-/** The right a method needs (contract management-api.md §0). */
+/** The right a method needs. */
 export function rightOf(method: string): Right {
   switch (method) {
     case 'GET':

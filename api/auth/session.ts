@@ -1,6 +1,6 @@
 /**
- * Sessions (contract auth.md §1.3): a random token in a cookie, its SHA-256 in a row with a date on which it ends. A fast
- * hash is sound because the token is 32 random bytes. Writes go to `sessions` only.
+ * Sessions: a random token in a cookie, its SHA-256 in a row with a date on which it ends. A fast hash is sound because
+ * the token is 32 random bytes. Writes go to `sessions` only.
  */
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';

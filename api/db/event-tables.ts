@@ -43,7 +43,7 @@ export interface DeliveryTable {
   failureCount: number;
   /** When to try next or, while leased, when the lease runs out; null unless pending. */
   dueAt: Timestamp | null;
-  /** Names the worker's turn that is at it; null: nobody is. */
+  /** Names the lease under which a worker is at it; null: nobody is. */
   lease: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** Which errors an operation may answer with, as envelopes of its family, with bodies that the code really sends. */
+/** Which errors an operation may answer with, in the shape of its surface, with bodies that the code really sends. */
 import { type TSchema, Type } from 'typebox';
 import {
   type ApiError,
@@ -33,11 +33,11 @@ const DetailValue = Type.Union([
   Type.Array(Type.String()),
 ]);
 
-/** Contract errors.md §2 to §4, and SPEC.md §7 for the 429 of v2 and v3. */
+/** By the names under which the description shows them. */
 export const envelopeSchemas: Readonly<Record<string, TSchema>> = {
   ErrorV1: Type.Object(
     { code: Type.String(), message: Type.String(), details: MapOf(DetailValue) },
-    { description: 'A refusal of v1, and of the client API of v2.' },
+    { description: 'An error of v1, and of the client API of v2.' },
   ),
   ErrorV2: Type.Object(
     {
@@ -47,7 +47,7 @@ export const envelopeSchemas: Readonly<Record<string, TSchema>> = {
         details: Type.Optional(Type.Array(Type.Object({ field: Type.String(), issue: Type.String() }))),
       }),
     },
-    { description: 'A refusal of v2, and the 429 of v3.' },
+    { description: 'An error of v2, and the 429 of v3.' },
   ),
   ProblemV3: Type.Object(
     {
@@ -60,7 +60,7 @@ export const envelopeSchemas: Readonly<Record<string, TSchema>> = {
       details: Type.Optional(MapOf(DetailValue)),
       invalid_params: Type.Optional(Type.Array(Type.Object({ name: Type.String(), reason: Type.String() }))),
     },
-    { description: 'A refusal of v3: problem details (RFC 9457).' },
+    { description: 'An error of v3: problem details (RFC 9457).' },
   ),
 };
 

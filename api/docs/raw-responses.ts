@@ -1,7 +1,7 @@
 /** Replies and bodies that no schema of a route describes: text and bytes that go past the serialiser, and redirects. */
 
 export interface RawOperation {
-  /** Status -> what comes with it; other refusals are those of the family unless `isAlone`. */
+  /** Status -> what comes with it; other errors are those of the surface unless `isAlone`. */
   readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: object }>>;
   readonly requestBody?: object;
   readonly isAlone?: boolean;

@@ -1,10 +1,9 @@
 /**
  * Which addresses are of the public internet. A table of what is not: private, shared, loopback, link-local with the
- * metadata services, documentation, benchmarks, multicast and reserved (contract webhooks-and-events.md §6; IANA
- * special-purpose registries). Pure.
+ * metadata services, documentation, benchmarks, multicast and reserved (IANA special-purpose registries). Pure.
  *
- * IPv6 has ways to write an IPv4 address inside of its own: mapped, compatible, NAT64 and 6to4. For each IPv4 network in
- * the table the same network in each of these is refused too, so a translator on the way leads nowhere else.
+ * IPv6 has ways to write an IPv4 address inside of its own: mapped, compatible, NAT64 and 6to4. For each IPv4 network
+ * in the table the same network in each of these is refused too, so a translator on the way leads nowhere else.
  */
 import { BlockList, isIP } from 'node:net';
 

@@ -1,4 +1,4 @@
-/** How long a failed delivery waits (contract webhooks-and-events.md §5: 5 s, then 10 s, doubling). Pure. */
+/** How long a failed delivery waits: 5 s, then 10 s, doubling up to an hour. Pure. */
 import type { Random } from '#api/ids.ts';
 import type { Millis } from '#shared/clock.ts';
 

@@ -2,9 +2,10 @@
  * Takes due deliveries for this process, for a time. Who dies meanwhile leaves a lease that runs out, and then the
  * delivery is due again: `dueAt` is one column for both, so that one index serves and nobody has to sweep up.
  *
- * Fairness: the webhooks that have something due are visited in turn, and each gives at most as many deliveries as it
- * has places left. A receiver that hangs fills its own places and the share of its workspace, nobody else's, and its
- * backlog is not read to find the work of others: the walk goes from webhook to webhook in the index.
+ * Fairness: the webhooks that have something due are visited one after the other, and each gives at most as many
+ * deliveries as it may have attempts under way. A receiver that hangs takes up its own share and that of its workspace,
+ * nobody else's, and its backlog is not read to find the work of others: the walk goes from webhook to webhook in the
+ * index.
  */
 import { type Kysely, type NotNull, type RawBuilder, sql } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';

@@ -2,8 +2,8 @@
  * One attempt at handing a message to a receiver. The only file that knows undici.
  *
  * The attempt is bounded in everything: time for the whole of it, how much of the reply is read, and where the
- * connection may lead. Names are looked up through `Targets`, by the connection itself, and literal addresses are judged
- * before a socket is opened. A redirect is an answer like any other: nobody follows it.
+ * connection may lead. Names are looked up through `Targets`, by the connection itself, and literal addresses are
+ * checked before a socket is opened. A redirect is an answer like any other: nobody follows it.
  */
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, request } from 'undici';
@@ -33,14 +33,14 @@ export interface Sender {
   close(): Promise<void>;
 }
 
-/** For the whole attempt, from the lookup of the name to the end of what is read (contract §5). */
+/** For the whole attempt, from the lookup of the name to the end of what is read. */
 export const ATTEMPT_TIMEOUT: Millis = 5_000;
 const REPLY_BYTES_MAX = 1_024;
 /** Shorter than receivers usually keep idle connections, so that we are not the ones surprised. */
 const KEEP_ALIVE: Millis = 4_000;
 const ANSWER_HEADER_BYTES_MAX = 16_384;
 
-/** The target is none that we connect to; the message is one of the contract's texts. */
+/** The target is none that we connect to; the message is fit for whoever owns the webhook. */
 class TargetRefused extends Error {
   constructor(reason: string) {
     super(reason);
@@ -87,7 +87,7 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
   };
 }
 
-/** 2xx only (contract §5). */
+/** 2xx only. */
 function resultOf(statusCode: number, reply: string): SendResult {
   const isRedirect = statusCode >= 300 && statusCode < 400;
   return {
@@ -114,7 +114,7 @@ function checkedConnector(targets: Targets, timeoutMs: Millis): buildConnector.c
   const connect = buildConnector({ timeout: timeoutMs, lookup, allowH2: false, autoSelectFamily: true });
   return (options, callback) => {
     const host = options.hostname.replace(/^\[(.*)\]$/, '$1');
-    // Literal addresses are not looked up, so they are judged here.
+    // Literal addresses are not looked up, so they are checked here.
     if (isIP(host) === 0) return connect(options, callback);
     targets.addressesOf(host).then(
       (check) => {

@@ -1,4 +1,4 @@
-/** The headers by which a receiver knows a delivery and its sender (Standard Webhooks; contract webhooks-and-events.md §4). */
+/** The headers by which a receiver knows a delivery and its sender (Standard Webhooks). */
 import { createHmac } from 'node:crypto';
 import type { Millis } from '#shared/clock.ts';
 

@@ -1,8 +1,8 @@
 /**
- * Where webhooks may point (contract webhooks-and-events.md §6).
+ * Where webhooks may point.
  *
- * A target is judged three times: when it is written, before each attempt, and by the connection itself, which looks
- * the name up through `addressesOf` and connects to one of exactly the addresses that were judged. A name that answers
+ * A target is checked three times: when it is written, before each attempt, and by the connection itself, which looks
+ * the name up through `addressesOf` and connects to one of exactly the addresses that were checked. A name that answers
  * differently the second time gains nothing by it. All addresses of an answer must be public, not just one.
  *
  * Self-hosters list what they want to reach inside: host names, which then may have any address, or networks.
@@ -101,7 +101,7 @@ export function createTargets(options: {
 /**
  * For the routes that write a webhook's URL.
  *
- * @throws ApiError bad_request with the contract's text, which names the field `url` in every envelope
+ * @throws ApiError bad_request, which names the field `url` in every error shape
  */
 export async function assertTarget(url: string, targets: Targets): Promise<void> {
   const check = await targets.check(url);

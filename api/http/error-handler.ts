@@ -53,7 +53,7 @@ function identity(payload: unknown): string {
   return String(payload);
 }
 
-/** Fastify's own refusals carry a code and a status; anything that is not a refusal is our fault. */
+/** Fastify's own errors carry a code and a status; anything else is our fault. */
 function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (!(error instanceof Error) || !('code' in error)) return internalError(error);

@@ -1,5 +1,5 @@
 /**
- * Pages of lists that the contract shows without paging: a caller who asks for none gets the first page, which is as
+ * Pages of lists that older clients read without paging: a caller who asks for none gets the first page, which is as
  * large as a reply may be, and continues with `skip`.
  */
 import { type Static, Type } from 'typebox';

@@ -1,6 +1,6 @@
 /**
- * Reads request bodies as JSON, whatever Content-Type says (contract README §2), and refuses what no later part should
- * have to think about: keys that reach into prototypes, text that no database stores faithfully, and nesting without end.
+ * Reads request bodies as JSON, whatever Content-Type says, and refuses what no later part should have to think about:
+ * keys that reach into prototypes, text that no database stores faithfully, and nesting without end.
  */
 import { malformedJson } from '#api/errors.ts';
 

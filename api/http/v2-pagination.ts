@@ -1,4 +1,4 @@
-/** What every v2 list takes and tells (contract v2-v3.md A1). */
+/** What every v2 list takes and tells. */
 import { type Static, Type } from 'typebox';
 import type { Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';

@@ -1,4 +1,4 @@
-/** TypeBox's findings as our refusal: one text per field, under its dotted path (contract management-api.md §0). */
+/** TypeBox's findings as an error of ours: one text per field, under its dotted path. */
 
 import type { FastifySchemaCompiler } from 'fastify';
 import type { Static, TSchema } from 'typebox';

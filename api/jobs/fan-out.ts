@@ -5,8 +5,8 @@
  * 2. Spend the limit of the follow-up mails; this may ask another server, so no transaction waits for it.
  * 3. In one transaction: claim the events, make a delivery for each webhook that wants one, enqueue the mails.
  *
- * Several processes may read the same events; only the one whose claim comes first goes on with them. A crash before the
- * commit leaves them in the outbox. Webhooks are those that exist at this moment (contract webhooks-and-events.md §2).
+ * Several processes may read the same events; only the one whose claim comes first goes on with them. A crash before
+ * the commit leaves them in the outbox. Webhooks are those that exist at this moment.
  */
 import type { Kysely, Selectable } from 'kysely';
 import type { Context } from '#api/context.ts';
@@ -157,7 +157,7 @@ async function readSubscriptions(
   }));
 }
 
-/** Contract §2. */
+/** Of its workspace, for its type of event, and for its survey unless it asks for all. */
 function wants(subscription: Subscription, event: OpenEvent): boolean {
   const { workspaceId, triggers, surveyIds } = subscription;
   return (

@@ -1,5 +1,5 @@
 /**
- * A follow-up of a survey as the mail that one finished response brings about (contract management-api.md §3.7). Pure.
+ * A follow-up of a survey as the mail that one finished response brings about. Pure.
  *
  * Mails are plain text: what the survey's author wrote as HTML is reduced to its text first, and answers are put in
  * after that, so nothing a respondent writes is ever read as markup, nor as a line of a header.

@@ -1,9 +1,9 @@
 /**
- * Mails that a survey's author asked for, after a finished response (SPEC.md §6). They are accepted by the mailer in the
+ * Mails that a survey's author asked for, after a finished response. They are accepted by the mailer in the
  * transaction that takes the event out of the outbox, so each event brings each of them about once.
  *
- * Bounded: a number of follow-ups of one response, one recipient each, and `actions.surveyFollowUp` for the organization
- * (SPEC.md §8). A mail beyond the limit is not sent later, it is dropped and said in the log.
+ * Bounded: a number of follow-ups of one response, one recipient each, and `actions.surveyFollowUp` for the organization.
+ * A mail beyond the limit is not sent later, it is dropped and said in the log.
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';

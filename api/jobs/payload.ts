@@ -1,8 +1,8 @@
 /**
- * What a webhook receives (contract webhooks-and-events.md §3): the union of what its consumers read, old and new. Pure.
+ * What a webhook receives: the union of what its consumers read, old and new. Pure.
  *
- * All deliveries of an event share one text; only the webhook's id in front differs. The text is kept with the event, so
- * that every attempt sends the same bytes.
+ * All deliveries of an event share one text; only the webhook's id in front differs. The text is kept with the event,
+ * so that every attempt sends the same bytes.
  */
 import type { EventType } from '#api/db/schema.ts';
 import type { SurveySnapshot } from '#api/resources/responses/record-events.ts';

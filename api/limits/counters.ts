@@ -1,4 +1,4 @@
-/** Where uses are counted. Two stores keep this contract: Redis, shared by all processes, and the process's own memory. */
+/** Where uses are counted. Two stores do so: Redis, shared by all processes, and the process's own memory. */
 import type { Millis, Seconds } from '#shared/clock.ts';
 
 export interface Count {

@@ -1,9 +1,9 @@
 /**
- * The application's limiter: may this caller do that once more? (SPEC.md §8)
+ * The application's limiter: may this caller do that once more?
  *
  * Identities are digested before they are counted, so neither an address nor an id of a key reaches the store. When the
- * store does not answer, a check allows (fail open): the beginning and the end of an outage are logged once each, and the
- * numbers by `report.ts`.
+ * store does not answer, a check allows (fail open): the beginning and the end of an outage are logged once each, and
+ * the numbers by `report.ts`.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Clock, Millis } from '#shared/clock.ts';

@@ -1,5 +1,5 @@
 /**
- * SPEC.md §8, "Limits enforced by the application", row by row: the thirteen configurations by their names. A request
+ * The application's thirteen limits by name; those of the gateway are in its policy file (docs/policies.md). A request
  * over its limit is answered 429; a window begins with the first request that it counts.
  */
 import type { Seconds } from '#shared/clock.ts';

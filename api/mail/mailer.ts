@@ -1,6 +1,7 @@
 /**
  * Accepts mails and sees to it that they are sent: leases what is due, sends it, and notes what became of it. Several
- * processes may do so at once; a mail may arrive twice when one dies between sending and noting it, and never gets lost.
+ * processes may do so at once; a mail may arrive twice when one dies between sending and noting it, and never gets
+ * lost.
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
@@ -64,7 +65,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
         await markParked(db, id, { error: reason, now: clock() });
         log.error(
           { mailId: id, kind, attempts, reason },
-          "a mail is parked; mend the cause, then set its status to 'pending' in mailOutbox",
+          "a mail is parked; fix the cause, then set its status to 'pending' in mailOutbox",
         );
         return;
       }

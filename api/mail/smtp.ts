@@ -42,7 +42,7 @@ export function createSmtpTransport(url: string, from: MailAddress): MailTranspo
   };
 }
 
-/** RFC 5321 §4.2.1: 5yz is permanent. What concerns the login (530 to 538) an operator mends, so the mail may wait. */
+/** RFC 5321 §4.2.1: 5yz is permanent. What concerns the login (530 to 538) an operator can fix, so the mail may wait. */
 function isRefusal(error: unknown): boolean {
   const code = replyCode(error);
   return code !== null && code >= 500 && (code < 530 || code > 538);

@@ -1,7 +1,7 @@
 /**
  * Keys of stored files: `{workspaceId}/{public|private}/{name}`. A name is `{file}` or, for an answer to a question,
- * `surveys/{surveyId}/elements/{elementId}/{file}` (contract storage.md §2). The API makes every key; a key that comes
- * back in a path is taken only in this form, so nothing else can be addressed, however it is spelled. Pure.
+ * `surveys/{surveyId}/elements/{elementId}/{file}`. The API makes every key; a key that comes back in a path is taken
+ * only in this form, so nothing else can be addressed, however it is spelled. Pure.
  */
 
 export const accessTypes = ['public', 'private'] as const;

@@ -1,4 +1,4 @@
-/** Which home the files have, as the settings say it: a bucket when one is named, else a folder. Pure. */
+/** Where files are stored, as the settings say it: a bucket when one is named, else a folder. Pure. */
 import { isAbsolute, resolve } from 'node:path';
 
 export const storageVariables = [
@@ -33,7 +33,7 @@ export const storageVariables = [
 
 type StorageVariable = (typeof storageVariables)[number]['name'];
 
-/** Reads one variable with a parser that throws; a refusal is noted under the variable's name. */
+/** Reads one variable with a parser that throws; an error is noted under the variable's name. */
 type Parse = <T>(name: StorageVariable, fallback: T, parser: (value: string) => T) => T;
 
 /** @param cwd what a relative path is relative to */

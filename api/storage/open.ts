@@ -1,4 +1,4 @@
-/** The home that the settings name. */
+/** The store that the settings name. */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Random } from '#api/ids.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -17,7 +17,7 @@ export interface StorageOptions {
   readonly random: Random;
 }
 
-/** Does not look whether the home is there: that is `check`. */
+/** Does not look whether the store is there: that is `check`. */
 export function createStorage({ location, credentials, publicUrl, ...parts }: StorageOptions): Storage {
   switch (location.kind) {
     case 'disk':

@@ -1,8 +1,8 @@
 /**
  * Removes files that have lost their owner. Whoever deletes a response or a survey calls `removeFilesOf` after the
  * commit, so that its files go at once; the sweep finds what that left, because S3 was away or the process ended, and
- * what was deleted along other ways. An object is deleted before its row, so none is ever forgotten; a failure is logged
- * and leaves the row for the next sweep.
+ * what was deleted along other ways. An object is deleted before its row, so none is ever forgotten; a failure is
+ * logged and leaves the row for the next sweep.
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
@@ -73,7 +73,7 @@ function removeAll({ db, storage }: RemovalParts, files: readonly File[]): Promi
   });
 }
 
-/** The first failure ends the round: a home that does not answer one call will not answer the others. */
+/** The first failure ends the round: a store that does not answer one call will not answer the others. */
 async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const pending = [...items];
   await Promise.all(

@@ -1,17 +1,17 @@
 /**
- * Where uploaded files live: one interface, two homes (`disk.ts`, `s3.ts`).
+ * Where uploaded files live: one interface, two stores (`disk.ts`, `s3.ts`).
  *
- * A file goes through three hands. The API grants an upload: a form that is bound to one key, one type and one size, and
- * ends after two minutes. The client posts the form with the file to the home: to S3 itself, or to the API's own upload
- * target when files live on disk. Reading and deleting go through the API again, so a bucket stays private.
+ * A file goes through three hands. The API grants an upload: a form that is bound to one key, one type and one size,
+ * and ends after two minutes. The client posts the form with the file to the store: to S3 itself, or to the API's own
+ * upload target when files live on disk. Reading and deleting go through the API again, so a bucket stays private.
  *
- * A file appears whole or not at all, under a key that nobody but the API chooses. When a home cannot do its work it
+ * A file appears whole or not at all, under a key that nobody but the API chooses. When a store cannot do its work it
  * throws StorageUnavailable, which says what the operator can do.
  */
 import type { Readable } from 'node:stream';
 import type { Millis, Seconds } from '#shared/clock.ts';
 
-/** Contract storage.md §2. */
+/** How long a grant may be used. */
 export const GRANT_SECONDS: Seconds = 120;
 
 export interface NewObject {
@@ -27,7 +27,7 @@ export interface NewObject {
 export interface UploadForm {
   /** Absolute. */
   readonly url: string;
-  /** `key`, `Content-Type`, `success_action_status` and what the home signed them with. */
+  /** `key`, `Content-Type`, `success_action_status` and what the store signed them with. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
@@ -60,7 +60,7 @@ export interface Storage {
   open(key: string): Promise<OpenObject | null>;
   /** Also when it was not there. */
   delete(key: string): Promise<void>;
-  /** Takes uploads that arrive at the API; null when the home takes them itself. */
+  /** Takes uploads that arrive at the API; null when the store takes them itself. */
   readonly receiver: UploadReceiver | null;
   /** @throws StorageUnavailable when nothing could be stored as things are */
   check(): Promise<void>;
@@ -104,7 +104,7 @@ export type StorageFault =
   | 's3_client_error'
   | 'disk_error';
 
-/** The home of the files cannot do its work; the message is fit for the operator. */
+/** The store of the files cannot do its work; the message is fit for the operator. */
 export class StorageUnavailable extends Error {
   readonly fault: StorageFault;
 

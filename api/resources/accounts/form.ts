@@ -1,4 +1,4 @@
-/** What pages and programs send to `/api/auth`: a form, or JSON (contract auth.md §1). */
+/** What pages and programs send to `/api/auth`: a form, or JSON. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { badRequest } from '#api/errors.ts';
 import { parseJsonBody } from '#api/http/request-body.ts';

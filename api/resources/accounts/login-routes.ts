@@ -1,4 +1,4 @@
-/** Login and logout as NextAuth 4 offers them (contract auth.md §1). Nobody needs credentials to come here. */
+/** Login and logout as NextAuth 4 offers them. Nobody needs credentials to come here. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
@@ -106,7 +106,7 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
         const ipAddress = countedAddress(request, config.trustedProxies);
         await context.audit.authFailed({ provider, reason, userId, email, ipAddress, requestId: request.id });
       }
-      // Clients tell this case by the address, not by the status (contract auth.md §1.1).
+      // Clients tell this case by the address, not by the status.
       if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
       return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
     }

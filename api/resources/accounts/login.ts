@@ -1,6 +1,6 @@
 /**
- * Who may log in. The one who fails learns nothing about accounts: unknown address, wrong password and account without a
- * password get the same answer for the same work, one argon2id each (contract auth.md §1.1).
+ * Who may log in. The one who fails learns nothing about accounts: unknown address, wrong password and account without
+ * a password get the same answer for the same work, one argon2id each.
  */
 import type { FailureReason } from '#api/audit/audit.ts';
 import { isTooLong, normalizeEmail } from '#api/auth/password.ts';

@@ -1,6 +1,6 @@
 /**
- * Accounts: sign up, forget and reset a password, ask again for the verification mail (contract auth.md §2). Nobody needs
- * credentials to come here, so no answer says whether an address has an account. Limited by address (SPEC.md §8).
+ * Accounts: sign up, forget and reset a password, ask again for the verification mail. Nobody needs credentials to come
+ * here, so no answer says whether an address has an account. Limited by address.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
@@ -16,7 +16,7 @@ import { acceptForms } from './form.ts';
 import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
 import { deleteTokens, findToken, findUserByEmail, insertToken, insertUser, updateUser } from './store.ts';
 
-/** Letters, marks, digits, spaces and `' , . & ( ) -` of any script (contract auth.md §2). */
+/** Letters, marks, digits, spaces and `' , . & ( ) -` of any script. */
 const namePattern = /^[\p{L}\p{M}\p{N} ',.&()-]{1,250}$/u;
 
 const done = { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) };

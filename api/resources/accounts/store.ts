@@ -11,7 +11,7 @@ export type Purpose = AccountTokenTable['purpose'];
 
 const HOUR: Millis = 60 * 60 * 1000;
 
-/** How long a link serves (contract auth.md §2). */
+/** How long a link serves. */
 const lifetimes: Readonly<Record<Purpose, Millis>> = {
   verifyEmail: 24 * HOUR,
   resetPassword: HOUR,

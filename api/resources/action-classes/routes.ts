@@ -1,4 +1,4 @@
-/** Action classes on the management API (contract management-api.md §4). Needs a key; rights go by method. */
+/** Action classes on the management API. Needs a key; rights go by method. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';

@@ -1,4 +1,4 @@
-/** What an action class is made of (contract management-api.md §4). */
+/** What an action class is made of. */
 import { type Static, type TSchema, Type } from 'typebox';
 import { MapOf, Nullable, OneOf } from '#api/schemas.ts';
 

@@ -1,6 +1,6 @@
 /**
- * API keys, made and revoked by a logged-in owner or manager of an organization (SPEC.md §5; contract auth.md §3). A key
- * itself is shown once, in the reply that makes it.
+ * API keys, made and revoked by a logged-in owner or manager of an organization. A key itself is shown once, in the
+ * reply that makes it.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';

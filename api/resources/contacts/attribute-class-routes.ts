@@ -1,6 +1,6 @@
 /**
  * Attribute classes on the management API: the older view on contact attribute keys, where the key is called the name
- * (SPEC.md §2, Attribute class; contract management-api.md §6). Needs a key; rights go by method.
+ * (docs/api.md). Needs a key; rights go by method.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';

@@ -1,4 +1,4 @@
-/** What an attribute key may be called (contract management-api.md §6, client-api.md §8). Pure. */
+/** What an attribute key may be called. Pure. */
 
 /** Of one workspace, the default ones included. */
 export const ATTRIBUTE_KEYS_MAX = 150;

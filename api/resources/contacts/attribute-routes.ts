@@ -1,4 +1,4 @@
-/** Contact attributes on the management API (contract management-api.md §6). Needs a key that may read. */
+/** Contact attributes on the management API. Needs a key that may read. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';

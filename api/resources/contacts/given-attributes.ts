@@ -1,4 +1,4 @@
-/** Which of the attributes that a client sends are stored, and as what (contract client-api.md §8). Pure. */
+/** Which of the attributes that a client sends are stored, and as what. Pure. */
 
 import { readTimestamp } from '#api/timestamps.ts';
 import { ATTRIBUTE_KEYS_MAX, keyProblem } from './attribute-key-rules.ts';

@@ -1,6 +1,6 @@
 /**
- * People on the management API: the older view on contacts that have a user id, with their attributes (SPEC.md §2,
- * Person; contract management-api.md §6). Needs a key; rights go by method.
+ * People on the management API: the older view on contacts that have a user id, with their attributes. Needs a key;
+ * rights go by method.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';

@@ -1,4 +1,4 @@
-/** Contacts on the management API (contract management-api.md §6). Needs a key; rights go by method. */
+/** Contacts on the management API. Needs a key; rights go by method. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';

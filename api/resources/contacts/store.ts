@@ -15,7 +15,7 @@ export interface Contact {
 /** Attribute key -> value, as replies and snapshots carry them. */
 export type Attributes = Readonly<Record<string, string>>;
 
-/** Contract management-api.md §6: what every workspace starts with. */
+/** What every workspace starts with. */
 const defaultKeys = [
   { key: 'userId', name: 'User Id', description: 'The user id of a contact', isUnique: 1 },
   { key: 'email', name: 'Email', description: 'The email of a contact', isUnique: 1 },

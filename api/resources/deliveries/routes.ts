@@ -1,6 +1,6 @@
 /**
- * What became of a webhook's deliveries, a delivery once more, and a test. Needs a key; looking needs the right to read,
- * sending the right to write. Ours: neither the specification nor the contract has routes for it.
+ * What became of a webhook's deliveries, a delivery once more, and a test. Needs a key; looking needs the right to
+ * read, sending the right to write. The original product has no such routes.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
@@ -18,7 +18,7 @@ import { findDelivery, findWebhookTarget, listDeliveries } from './store.ts';
 
 const DELIVERIES_DEFAULT = 25;
 const DELIVERIES_MAX = 100;
-/** Contract webhooks-and-events.md §7: exactly this, without `data`. */
+/** Exactly this, without `data`: receivers tell a test by it. */
 const TEST_BODY = '{"event":"testEndpoint"}';
 /** These answer 400 to everything that is not a chat message. */
 const DISCORD = /^(.*\.)?(discord|discordapp)\.com$/;

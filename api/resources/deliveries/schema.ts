@@ -1,4 +1,4 @@
-/** A delivery as the management API shows it, with its attempts. Ours: the contract has no such route. */
+/** A delivery as the management API shows it, with its attempts. The original product has no such route. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '#api/schemas.ts';
 

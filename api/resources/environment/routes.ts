@@ -1,4 +1,4 @@
-/** The state of a workspace, for SDKs. No key (SPEC.md §4; contract client-api.md §2). */
+/** The state of a workspace, for SDKs. No key. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';

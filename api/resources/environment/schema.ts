@@ -1,4 +1,4 @@
-/** The shape of the workspace state, in both of its forms (contract client-api.md §2.1). */
+/** The shape of the workspace state, in both of its forms. */
 import { Type } from 'typebox';
 import { Nullable, OneOf } from '#api/schemas.ts';
 

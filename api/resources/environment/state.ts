@@ -1,6 +1,6 @@
 /**
- * The workspace state in both of its forms at once (contract client-api.md §2): the specification's own with plain
- * texts, and nested in it the one that SDKs read. Pure.
+ * The workspace state in both of its forms at once: the older one with plain texts, and nested in it the one that SDKs
+ * read. Pure.
  *
  * Everybody on the internet may read this, so the forms list what they show; PIN, follow-ups, the author and the
  * conditions of a segment stay here.
@@ -105,7 +105,7 @@ function toInnerSurvey(survey: Survey) {
   };
 }
 
-/** The specification's form: plain strings (SPEC.md §2, Localized string). */
+/** The older form: plain strings instead of texts by language. */
 function toOuterSurvey(survey: Survey) {
   const { content } = survey;
   const { endings, welcomeCard } = SurveyContent.properties;
@@ -137,7 +137,7 @@ function plainQuestion(question: Record<string, unknown>): Record<string, unknow
     logic,
     logicFallback,
   };
-  // Here it is a flag; the limits themselves are in the other form (contract README §3 #4).
+  // Here it is a flag; the limits themselves are in the other form.
   return isRecord(question.charLimit)
     ? { ...fields, charLimit: question.charLimit.enabled === true }
     : fields;

@@ -1,6 +1,6 @@
 /**
- * Languages on the management API: a route of ours, because the languages of a survey must exist in its workspace
- * (SPEC.md §2, Survey) and nothing else makes them. Needs a key; rights go by method.
+ * Languages on the management API: a route of ours, because the languages of a survey must exist in its workspace and
+ * nothing else makes them. Needs a key; rights go by method.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';

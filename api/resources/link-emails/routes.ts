@@ -1,6 +1,6 @@
 /**
- * Mails the link of a link survey, with the proof that the address was written to, which the survey may ask for (contract
- * auth.md §2, client-api.md §6.3). Needs write on the survey's workspace; limited by the caller's address.
+ * Mails the link of a link survey, with the proof that the address was written to, which the survey may ask for. Needs
+ * write on the survey's workspace; limited by the caller's address.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';

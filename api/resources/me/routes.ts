@@ -1,6 +1,6 @@
 /**
- * Whose key, or whose session, is this? (contract management-api.md §8) The reply is not wrapped in `data` (SPEC.md §4):
- * a key gets its workspace, a session its user.
+ * Whose key, or whose session, is this? The reply is not wrapped in `data`: a key gets its workspace, a session its
+ * user.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';

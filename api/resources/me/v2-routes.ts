@@ -1,4 +1,4 @@
-/** Whose key is this, and which roles are there? Needs a key (contract v2-v3.md A2, A3). */
+/** Whose key is this, and which roles are there? Needs a key. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';

@@ -1,4 +1,4 @@
-/** The Open Graph image of a survey, for link previews. No key, limited by `api.client` (contract client-api.md §10). */
+/** The Open Graph image of a survey, for link previews. No key, limited by `api.client`. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { drawing, readColor, readName } from './drawing.ts';

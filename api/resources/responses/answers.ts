@@ -1,7 +1,7 @@
 /**
- * Holds answers to the rules of their questions (contract management-api.md §3.4). Only rules that a survey sets are
- * enforced, and only on questions that were answered: which questions a respondent gets to see is decided by logic that
- * runs in the client, so the server cannot tell a skipped question from a forgotten one.
+ * Holds answers to the rules of their questions. Only rules that a survey sets are enforced, and only on questions that
+ * were answered: which questions a respondent gets to see is decided by logic that runs in the client, so the server
+ * cannot tell a skipped question from a forgotten one.
  */
 import { type ApiError, badRequest, type Details } from '#api/errors.ts';
 import { type Element, formParts } from '#api/resources/surveys/question-types.ts';
@@ -25,7 +25,7 @@ function elementsOf(survey: Survey): readonly Element[] {
   return survey.content.blocks.flatMap(({ elements }) => elements);
 }
 
-/** Row 12: files that are not ours, or another survey's. */
+/** Files that are not ours, or another survey's. */
 export function fileError(survey: Survey, data: Answers, publicUrl: string): ApiError | null {
   const isForeign = elementsOf(survey)
     .filter(({ type }) => type === 'fileUpload')
@@ -36,7 +36,7 @@ export function fileError(survey: Survey, data: Answers, publicUrl: string): Api
   return isForeign ? badRequest('Invalid file upload response') : null;
 }
 
-/** Row 13: free text in place of a choice is short. */
+/** Free text in place of a choice is short. */
 export function otherLengthError(survey: Survey, data: Answers): ApiError | null {
   const tooLong = elementsOf(survey).find((element) => {
     if (element.type !== 'multipleChoiceSingle' && element.type !== 'multipleChoiceMulti') return false;
@@ -50,7 +50,7 @@ export function otherLengthError(survey: Survey, data: Answers): ApiError | null
     : badRequest('Response exceeds character limit', { questionId: tooLong.id });
 }
 
-/** Row 14: every broken rule of every answered question, at once. */
+/** Every broken rule of every answered question, at once. */
 export function ruleError(survey: Survey, data: Answers): ApiError | null {
   const details: Details = Object.fromEntries(
     elementsOf(survey).flatMap((element) => {

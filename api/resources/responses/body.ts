@@ -1,4 +1,4 @@
-/** Answers out of a body in which a language and times may hide (contract README §3 #12). Pure. */
+/** Answers out of a body in which a language and times may hide. Pure. */
 import { invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
 import { MapOf } from '#api/schemas.ts';

@@ -1,4 +1,4 @@
-/** Responses on the client API, v1 and v2. No key (contract client-api.md §6 and §7). */
+/** Responses on the client API, v1 and v2. No key. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
@@ -34,7 +34,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
       `/api/${version}/client/:workspaceId/responses`,
       {
         schema: { params: WorkspaceParams, body: NewClientResponse, response: { 200: ClientResponseReply } },
-        // v1 reads the body first, v2 the workspace (contract client-api.md §6.3, row 3).
+        // v1 reads the body first, v2 the workspace.
         ...(version === 'v1'
           ? { preValidation: loadWorkspace }
           : {
@@ -131,7 +131,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
     );
   }
 
-  /** v2 looks at the single-use link before the address and the token (contract client-api.md §6.3). */
+  /** v2 looks at the single-use link before the address and the token. */
   function checksOf(
     version: Version,
     survey: Survey,

@@ -1,4 +1,4 @@
-/** Answers that are files: addresses of our own storage (contract storage.md §4). Pure. */
+/** Answers that are files: addresses of our own storage. Pure. */
 import type { Survey } from '#api/resources/surveys/store.ts';
 import { isRecord } from '#api/schemas.ts';
 import type { Answer } from './schema.ts';

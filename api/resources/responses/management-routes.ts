@@ -1,4 +1,4 @@
-/** Responses on the management API (contract management-api.md §5.2). Needs a key; rights go by method. */
+/** Responses on the management API. Needs a key; rights go by method. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
@@ -36,9 +36,9 @@ import {
 } from './store.ts';
 import { changeResponse, createResponse } from './write.ts';
 
-/** Of one survey, unless the caller says otherwise (contract management-api.md §5.2). */
+/** Of one survey, unless the caller says otherwise. */
 const LIMIT_DEFAULT = 25;
-/** The whole list has no default limit in the contract; this bounds it, and larger limits too. */
+/** Of the whole list, also where a caller asks for more. */
 const LIMIT_MAX = 1_000;
 /** How far into the list a page may reach: what lies before it has to be passed over, in the index. */
 const SKIP_MAX = 1_000_000;

@@ -27,8 +27,8 @@ export interface Extracted {
 }
 
 /**
- * Takes `language` and `ttc` out of the answers, where some clients of the specification put them, unless the survey
- * has a question of that id (contract README §3 #12).
+ * Takes `language` and `ttc` out of the answers, where some clients put them, unless the survey has a question
+ * of that id.
  */
 export function extractFromData(
   data: Readonly<Record<string, unknown>>,

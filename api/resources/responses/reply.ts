@@ -1,4 +1,4 @@
-/** A response as the v1 management API returns it (contract management-api.md §5.1). Pure. */
+/** A response as the v1 management API returns it. Pure. */
 import { withAbsoluteFiles } from './file-answers.ts';
 import type { ResponseWithRelations } from './store.ts';
 

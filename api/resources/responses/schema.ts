@@ -1,8 +1,8 @@
-/** The shapes of responses on their way in and out (contract client-api.md §6 and §7, management-api.md §5). */
+/** The shapes of responses on their way in and out. */
 import { type Static, Type } from 'typebox';
 import { Id, MapOf, Nullable } from '#api/schemas.ts';
 
-/** What may answer a question (contract README §3 #46). */
+/** What may answer a question. */
 export const Answer = Type.Union([
   Type.String(),
   Type.Number(),
@@ -67,7 +67,7 @@ export const NewClientResponse = Type.Object({
 export type NewClientResponse = Static<typeof NewClientResponse>;
 
 /**
- * `data` is open where `language` and `ttc` may hide in it (contract README §3 #12); what is left after they are
+ * `data` is open where `language` and `ttc` may hide in it; what is left after they are
  * extracted out is held to `Answers`.
  */
 const OpenData = MapOf(Type.Unknown());
@@ -114,7 +114,7 @@ const Note = Type.Object({
   isEdited: Type.Boolean(),
 });
 
-/** The union of what old and new readers expect (contract README §3 #9). */
+/** The union of what old and new readers expect. */
 const reply = {
   id: Type.String(),
   createdAt: Type.String(),
@@ -135,11 +135,11 @@ const reply = {
   language: TextOrNull,
   tags: Type.Array(Tag),
 };
-/** Of updates and deletions (SPEC.md §2, Response: notes are absent there). */
+/** Of updates and deletions: notes are absent there. */
 export const ResponseReply = Type.Object(reply);
 export const ResponseReplyWithNotes = Type.Object({ ...reply, notes: Type.Array(Note) });
 
-/** `quotaFull` is always false: there are no quotas here, and SDKs read the field (contract README §3 #41). */
+/** `quotaFull` is always false: there are no quotas here, and SDKs read the field. */
 export const ClientResponseReply = Type.Object({
   data: Type.Object({ id: Type.String(), quotaFull: Type.Boolean() }),
 });

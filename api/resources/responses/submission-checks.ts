@@ -1,6 +1,6 @@
 /**
  * What a survey may demand before it takes a response: a PIN, a verified address, a token of reCAPTCHA, a link that
- * serves once (contract client-api.md §6.3, rows 8 to 11). All proofs but the token are signatures of ours, see
+ * serves once. All proofs but the token are signatures of ours, see
  * auth/signer.ts.
  */
 import type { Signer } from '#api/auth/signer.ts';
@@ -24,7 +24,7 @@ function verifiedEmailText(surveyId: string, address: string): string {
   return `floodgate.verified-email.v1:${surveyId}:${address}`;
 }
 
-/** @returns the refusal, or null */
+/** @returns why the response is not taken; null: the PIN was entered, or there is none */
 export function pinError(
   { id, content }: Survey,
   token: string | null | undefined,
@@ -54,11 +54,11 @@ export async function recaptchaError(
   recaptcha: Recaptcha,
 ): Promise<ApiError | null> {
   if (recaptcha.siteKey === null || content.recaptcha?.enabled !== true) return null;
-  const refusal = (message: string): ApiError =>
+  const failure = (message: string): ApiError =>
     badRequest(message, { code: 'recaptcha_verification_failed' });
-  if (!token) return refusal('Missing recaptcha token');
+  if (!token) return failure('Missing recaptcha token');
   const isPerson = await recaptcha.verify(token, content.recaptcha.threshold);
-  return isPerson ? null : refusal('reCAPTCHA verification failed');
+  return isPerson ? null : failure('reCAPTCHA verification failed');
 }
 
 export function singleUseError(
@@ -68,17 +68,17 @@ export function singleUseError(
 ): ApiError | null {
   const { id: surveyId, workspaceId, content } = survey;
   if (content.type !== 'link' || content.singleUse?.enabled !== true) return null;
-  const refusal = (message: string): ApiError => badRequest(message, { surveyId, workspaceId });
+  const failure = (message: string): ApiError => badRequest(message, { surveyId, workspaceId });
   const { singleUseId, url } = response;
-  if (!singleUseId) return refusal('Missing single use id');
-  if (!url) return refusal('Missing or invalid URL in response metadata');
+  if (!singleUseId) return failure('Missing single use id');
+  if (!url) return failure('Missing or invalid URL in response metadata');
   const query = parseUrl(url)?.searchParams;
-  if (query === undefined) return refusal('Invalid URL in response metadata');
+  if (query === undefined) return failure('Invalid URL in response metadata');
   const suId = query.get('suId');
-  if (suId === null || suId !== singleUseId) return refusal('Invalid single use id');
+  if (suId === null || suId !== singleUseId) return failure('Invalid single use id');
   if (!content.singleUse.isEncrypted) return null;
   const suToken = query.get('suToken') ?? '';
-  return isSingleUseTokenValid(surveyId, suId, suToken, signer) ? null : refusal('Invalid single use id');
+  return isSingleUseTokenValid(surveyId, suId, suToken, signer) ? null : failure('Invalid single use id');
 }
 
 function parseUrl(text: string | null | undefined): URL | null {

@@ -1,4 +1,4 @@
-/** Responses on v2, for reading (contract v2-v3.md A4). Needs a key with read on the workspace. */
+/** Responses on v2, for reading. Needs a key with read on the workspace. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type Static, Type } from 'typebox';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';

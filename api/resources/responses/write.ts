@@ -141,7 +141,7 @@ function displayTaken() {
   return badRequest('Display is already linked to a response');
 }
 
-/** Contract client-api.md §6.3, row 15. */
+/** @throws ApiError bad_request unless the display is of this survey, free, and of the same contact */
 async function checkDisplay(
   trx: Kysely<Database>,
   survey: Survey,
@@ -173,7 +173,7 @@ async function settleChange(
   return isSurveyCompleted;
 }
 
-/** `autoComplete`: so many finished responses end the survey (contract webhooks-and-events.md §1). */
+/** `autoComplete`: so many finished responses end the survey. */
 async function completeWhenDue(
   trx: Kysely<Database>,
   parts: WriteParts,

@@ -1,6 +1,6 @@
 /**
- * Where the original product serves its SDK scripts. They are not part of this service (contract client-api.md §10
- * allows that), and a page that looks for them here is told where they are.
+ * Where the original product serves its SDK scripts. They are not part of this service, and a page that looks for
+ * them here learns where they are.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { ApiError } from '#api/errors.ts';

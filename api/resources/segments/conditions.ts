@@ -1,6 +1,6 @@
 /**
- * One filter of a segment as a condition that can be asked (contract management-api.md §3.11): what it is about (its
- * root), the operator and the value are checked once, and what is left is a function of the profile. Pure.
+ * One filter of a segment as a condition that can be asked: what it is about (its root), the operator and the value are
+ * checked once, and what is left is a function of the profile. Pure.
  */
 import { isRecord } from '#api/schemas.ts';
 import type { AnsweredSurvey, ContactProfile, SeenSurvey } from './contact-profile.ts';

@@ -2,8 +2,8 @@
  * Which segments is a contact in? Pure.
  *
  * Segments may refer to each other, so they are decided in the order of their references, each once, without recursion.
- * What cannot be decided has no members: filters that make no sense, references in a circle, and whatever depends on the
- * circle. That is the safe side, because a survey is shown to the members of its segment.
+ * What cannot be decided has no members: filters that make no sense, references in a cycle, and whatever depends on the
+ * cycle. That is the safe side, because a survey is shown to the members of its segment.
  */
 import type { Compiled, InvalidFilter } from './conditions.ts';
 import type { ContactProfile } from './contact-profile.ts';

@@ -1,15 +1,15 @@
 /**
- * The filters of a segment, nested groups and all, as one condition (contract management-api.md §3.11). Pure.
+ * The filters of a segment, nested groups and all, as one condition. Pure.
  *
  * Filters are compiled from what is stored, which others may have written, so everything is checked, and all of it is
- * bounded: depth, number, and how many mistakes are told.
+ * bounded: depth, number, and how many mistakes are reported.
  */
 import { isRecord } from '#api/schemas.ts';
 import { type Compiled, type Condition, compileFilter, type InvalidFilter } from './conditions.ts';
 
 const DEPTH_MAX = 10;
 const FILTERS_MAX = 500;
-/** A caller mends a list of this length at once; a longer one helps nobody. */
+/** A caller fixes a list of this length at once; a longer one helps nobody. */
 const ISSUES_MAX = 50;
 
 interface Term {

@@ -1,9 +1,9 @@
 /**
- * The operators of segment filters on one value: an attribute, or the user id (contract management-api.md §3.11). Pure.
+ * The operators of segment filters on one value: an attribute, or the user id. Pure.
  *
- * An operator makes a test out of the filter's value, or says what the value should be. A value that is not there, or is
- * blank, equals nothing and is compared with nothing; `notEquals` and `doesNotContain` are the opposites of `equals` and
- * `contains`, so they hold for it. Texts are compared as they are, capitals and all.
+ * An operator makes a test out of the filter's value, or says what the value should be. A value that is not there, or
+ * is blank, equals nothing and is compared with nothing; `notEquals` and `doesNotContain` are the opposites of `equals`
+ * and `contains`, so they hold for it. Texts are compared as they are, capitals and all.
  */
 import { isRecord } from '#api/schemas.ts';
 import type { Millis } from '#shared/clock.ts';

@@ -1,6 +1,6 @@
 /**
- * Segments on the management API: a route of ours, because the contract reads them with surveys and writes only their
- * ids, and says what filters mean but not where they come from. Needs a key; rights go by method.
+ * Segments on the management API: a route of our own, because the original product has none: surveys refer to segments,
+ * and nothing else could make them. Needs a key; rights go by method.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
@@ -37,7 +37,7 @@ const LIST_MAX = 500;
 const SHARED_MAX = 500;
 /** All of a workspace, those of surveys included, when references are followed. */
 const ALL = { limit: 10_000, skip: 0 };
-/** Contract management-api.md §3.11. */
+/** Shown of one segment. */
 const SURVEYS_MAX = 500;
 
 const Params = Type.Object({ segmentId: Type.String() });
@@ -164,7 +164,7 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     },
   );
 
-  /** Runs a write in a transaction when the filters make sense and lead to no circle. */
+  /** Runs a write in a transaction when the filters make sense and lead to no cycle. */
   async function storing(segment: Segment, write: (trx: Kysely<Database>) => Promise<void>): Promise<void> {
     const compiled = compileFilters(segment.filters);
     if ('issues' in compiled) throw invalidFields(compiled.issues);

@@ -1,4 +1,4 @@
-/** What a segment is made of (contract management-api.md §3.11). */
+/** What a segment is made of. */
 import { Type } from 'typebox';
 import { Nullable } from '#api/schemas.ts';
 

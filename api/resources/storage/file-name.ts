@@ -1,4 +1,4 @@
-/** Names of uploaded files: from what a caller sends to what stands in an address (contract storage.md §2). Pure. */
+/** Names of uploaded files: from what a caller sends to what stands in an address. Pure. */
 
 const BASE_LENGTH_MAX = 200;
 /** What lies beyond cannot matter, and is not worth the work of cleaning it. */

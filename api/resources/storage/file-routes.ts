@@ -1,6 +1,6 @@
 /**
- * Stored files (contract storage.md §5). Anybody reads public ones; private ones need a key or a session with read.
- * Deleting needs a key with manage or a session with write.
+ * Stored files. Anybody reads public ones; private ones need a key or a session with read. Deleting needs a key with
+ * manage or a session with write.
  *
  * What was uploaded is somebody else's content on our origin. So its type follows from its extension and is never
  * guessed, documents are saved rather than shown, and whatever is shown all the same runs in a sandbox without scripts.
@@ -189,7 +189,7 @@ function checked({ accessType, '*': name }: FileParams): { readonly access: Acce
   return { access: accessType, name };
 }
 
-/** Contract storage.md §5: a member's session that may write is enough, a key must be one that manages. */
+/** A member's session that may write is enough, a key must be one that manages. */
 function mayDelete(principal: Principal, workspaceId: string): boolean {
   return may(principal, workspaceId, principal.kind === 'session' ? 'write' : 'manage');
 }

@@ -1,6 +1,6 @@
 /**
- * The types of files that may be uploaded (contract storage.md §1). An extension stands for one MIME type, so the type
- * that a stored file is served with follows from its name, and from nothing else that its sender said. Pure.
+ * The types of files that may be uploaded. An extension stands for one MIME type, so the type that a stored file is
+ * served with follows from its name, and from nothing else that its sender said. Pure.
  */
 
 const mimeTypes = {

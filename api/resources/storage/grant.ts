@@ -1,4 +1,4 @@
-/** From a request for an upload to the grant: the checks of contract storage.md §1, in its order, and the reply of §2. */
+/** From a request for an upload to the grant: the checks in the order in which clients see them fail, and the reply. */
 import { type Static, Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
@@ -136,7 +136,7 @@ export async function grantUpload(
   };
 }
 
-/** A home that fails is our fault: the log says what to do, the caller learns whose settings are wrong. */
+/** A store that fails is our fault: the log says what to do, the caller learns whose settings are wrong. */
 export async function withStorageErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

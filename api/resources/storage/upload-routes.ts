@@ -1,6 +1,6 @@
 /**
- * The upload target for files that live on disk (contract storage.md §3): as S3's, in its fields, statuses and texts. No
- * key: the form carries its own permission. With S3 as the home this route does not exist.
+ * The upload target for files that live on disk: as S3's, in its fields, statuses and texts. No key: the form carries
+ * its own permission. With S3 as the store this route does not exist.
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';

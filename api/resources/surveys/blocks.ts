@@ -1,6 +1,6 @@
 /**
- * Questions and blocks are two views of one survey (contract management-api.md §3.2). Stored are blocks. A question
- * becomes a block of its own, which takes over the labels of its buttons and its logic; on the way back they return.
+ * Questions and blocks are two views of one survey. Stored are blocks. A question becomes a block of its own, which
+ * takes over the labels of its buttons and its logic; on the way back they return.
  */
 import { isRecord } from '#api/schemas.ts';
 

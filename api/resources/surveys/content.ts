@@ -15,7 +15,7 @@ import { ruleIssues } from './validation-rules.ts';
 type Fields = Record<string, unknown>;
 type Issues = Record<string, string>;
 
-/** A caller mends a list of this length at once; a longer one helps nobody. */
+/** A caller fixes a list of this length at once; a longer one helps nobody. */
 const ISSUES_MAX = 50;
 
 const ONLY_ELEMENT = /^blocks\.(\d+)(\.elements\.0)?/;
@@ -60,7 +60,7 @@ function refuse(issues: Details, source: 'questions' | 'blocks' | 'stored'): voi
   if (entries.length > 0) throw invalidFields(Object.fromEntries(entries.slice(0, ISSUES_MAX)));
 }
 
-/** Which of the two views the caller wrote (contract management-api.md §2, "content rule"). */
+/** Which of the two views the caller wrote. */
 function questionSource(body: Fields, isNew: boolean): 'questions' | 'blocks' | 'stored' {
   const isFilled = (value: unknown): boolean =>
     value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
@@ -135,7 +135,7 @@ function normalizeMatrixItem(item: unknown, i: number): unknown {
   return isText ? { id: String(i), label: item } : item;
 }
 
-/** Three names for one thing; the newest wins (contract README §3 #28). */
+/** Three names for one thing; the newest wins. */
 function overwritesIn(body: Fields): Fields {
   const name = ['workspaceOverwrites', 'projectOverwrites', 'productOverwrites'].find(
     (key) => body[key] !== undefined,

@@ -1,4 +1,4 @@
-/** What one part of a survey's content demands of another (contract management-api.md §3). */
+/** What one part of a survey's content demands of another. */
 import { type Element, reservedIds } from './question-types.ts';
 import type { SurveyContent } from './schema.ts';
 

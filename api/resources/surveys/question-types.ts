@@ -1,6 +1,6 @@
 /**
- * The types of question and what belongs to each (contract management-api.md §3.3 and §3.4). Fields that no shape names
- * are dropped; texts may be written as plain strings (see `reshape`).
+ * The types of question and what belongs to each. Fields that no shape names are dropped; texts may be written as plain
+ * strings (see `reshape`).
  */
 import { type Static, type TObject, Type } from 'typebox';
 import { Localized, OneOf } from '#api/schemas.ts';
@@ -247,7 +247,7 @@ export function isQuestionType(type: unknown): type is QuestionType {
   return typeof type === 'string' && Object.hasOwn(questionShapes, type);
 }
 
-/** The parts of an answer, in the order of its array (contract management-api.md §3.4). */
+/** The parts of an answer, in the order of its array. */
 export const formParts = {
   address: ['addressLine1', 'addressLine2', 'city', 'state', 'zip', 'country'],
   contactInfo: ['firstName', 'lastName', 'email', 'phone', 'company'],

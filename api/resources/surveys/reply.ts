@@ -1,4 +1,4 @@
-/** A survey as the management API returns it (contract management-api.md §3.1). Pure. */
+/** A survey as the management API returns it. Pure. */
 import type { ActionClass } from '#api/resources/action-classes/store.ts';
 import type { Segment } from '#api/resources/segments/store.ts';
 import { toQuestions } from './blocks.ts';

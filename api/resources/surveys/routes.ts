@@ -1,4 +1,4 @@
-/** Surveys on the management API (contract management-api.md §2). Needs a key; rights go by method. */
+/** Surveys on the management API. Needs a key; rights go by method. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
@@ -165,7 +165,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         const { limit = SINGLE_USE_LINKS_DEFAULT } = request.query;
         const survey = await findSurvey(db, surveyId);
         if (survey === null) throw notFound('Survey', surveyId);
-        // Whoever holds such a link may write, so reading is not enough (contract management-api.md §0).
+        // Whoever holds such a link may write, so reading is not enough.
         requireRight(request, survey.workspaceId, 'write');
         if (limit < 1) throw badRequest('Limit cannot be less than 1');
         if (limit > SINGLE_USE_LINKS_MAX) {

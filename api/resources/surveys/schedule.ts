@@ -1,9 +1,10 @@
 /**
- * Surveys that start and end by themselves, at `publishOn` and `closeOn` (contract management-api.md §3.1). The dates are
- * columns beside the document, so that those that have come are found in an index.
+ * Surveys that start and end by themselves, at `publishOn` and `closeOn`. The dates are columns beside the document, so
+ * that those that have come are found in an index.
  *
- * A survey ends when its date has come, whatever it was doing; a draft stays a draft. It starts when it is `scheduled`, or
- * a draft whose date was still to come when it was last written: a date that was past already is history, not a wish.
+ * A survey ends when its date has come, whatever it was doing; a draft stays a draft. It starts when it is `scheduled`,
+ * or a draft whose date was still to come when it was last written: a date that was past already is history, not a
+ * wish.
  */
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';

@@ -1,4 +1,4 @@
-/** The shape of a survey: what is stored, and what the management API returns (contract management-api.md §3). */
+/** The shape of a survey: what is stored, and what the management API returns. */
 import { type Static, Type } from 'typebox';
 import { Localized, MapOf, Nullable, OneOf } from '#api/schemas.ts';
 import { type Element, FieldId } from './question-types.ts';

@@ -1,6 +1,6 @@
 /**
- * Links that serve once (contract client-api.md §6.3). A link carries `suId`, and `suToken` when the survey asks for
- * proof that we made the id: the hex HMAC-SHA-256 over `formbricks.single-use.v1:{surveyId}:{suId}`.
+ * Links that serve once. A link carries `suId`, and `suToken` when the survey asks for proof that we made the id: the
+ * hex HMAC-SHA-256 over `formbricks.single-use.v1:{surveyId}:{suId}`.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import { newId, type Random } from '#api/ids.ts';

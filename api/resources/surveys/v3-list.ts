@@ -1,4 +1,4 @@
-/** The survey list of v3: filters, three orders, pages by cursor (contract v2-v3.md B3). */
+/** The survey list of v3: filters, three orders, pages by cursor. */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { type Cursor, pageOf } from '#api/http/cursor-pagination.ts';

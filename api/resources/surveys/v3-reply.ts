@@ -1,4 +1,4 @@
-/** A survey as v3 shows it (contract v2-v3.md B4). Pure. */
+/** A survey as v3 shows it. Pure. */
 
 import { isRecord } from '#api/schemas.ts';
 import type { Survey } from './store.ts';

@@ -1,4 +1,4 @@
-/** Surveys on v3, for reading (contract v2-v3.md B2, B3). Needs a key or a session with read on the workspace. */
+/** Surveys on v3, for reading. Needs a key or a session with read on the workspace. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';

@@ -1,4 +1,4 @@
-/** The rules a question may set for its answers, as they are written (contract management-api.md §3.4, last paragraph). */
+/** The rules a question may set for its answers, as they are written. */
 import { type Static, type TSchema, Type } from 'typebox';
 import { type Checker, checker } from '#api/http/validation.ts';
 import { MapOf, OneOf } from '#api/schemas.ts';

@@ -1,5 +1,5 @@
 /**
- * What SDKs before version 5 and the npm package `@formbricks/api` 3 call about users. No key (contract client-api.md §9).
+ * What SDKs before version 5 and the npm package `@formbricks/api` 3 call about users. No key.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';

@@ -1,4 +1,4 @@
-/** Who is using the app, and which surveys may be shown to them. No key (contract client-api.md §8). v1 and v2 are one. */
+/** Who is using the app, and which surveys may be shown to them. No key. v1 and v2 are one. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';

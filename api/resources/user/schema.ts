@@ -1,4 +1,4 @@
-/** What clients send and get about their user (contract client-api.md §8 and §9). */
+/** What clients send and get about their user. */
 import { type Static, Type } from 'typebox';
 import { MapOf, Nullable } from '#api/schemas.ts';
 

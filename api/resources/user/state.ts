@@ -1,6 +1,6 @@
 /**
- * What an SDK knows about its user: which surveys may be shown, and which were seen and answered (contract client-api.md
- * §8). Three queries, however much there is.
+ * What an SDK knows about its user: which surveys may be shown, and which were seen and answered. Three queries,
+ * however much there is.
  */
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';

@@ -1,4 +1,4 @@
-/** Webhooks on v1 (contract management-api.md §7). Needs a key; rights go by method. Changing one is a matter of v2. */
+/** Webhooks on v1. Needs a key; rights go by method. Changing one is a matter of v2. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
@@ -96,7 +96,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     },
   );
 
-  /** Several integrations name no workspace, which is no question for a key that reaches one (README §3 #13). */
+  /** Several integrations name no workspace, which is no question for a key that reaches one. */
   async function workspaceFor(request: FastifyRequest): Promise<Workspace> {
     const scope = scopeIn(request.body);
     if (scope !== null) return reachableWorkspace(context, request, scope);

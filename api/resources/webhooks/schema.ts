@@ -1,4 +1,4 @@
-/** What a webhook is made of (contract management-api.md §7). */
+/** What a webhook is made of. */
 import { Type } from 'typebox';
 import { Id, Nullable, OneOf } from '#api/schemas.ts';
 

@@ -1,4 +1,4 @@
-/** Workspaces, their languages, and how either of their two ids finds them (contract README §1, rules 5 and 6). */
+/** Workspaces, their languages, and how either of their two ids finds them. */
 import type { Kysely, Selectable } from 'kysely';
 import type { Database, LanguageTable, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
@@ -16,7 +16,7 @@ export interface Workspace {
   readonly updatedAt: Timestamp;
 }
 
-/** Contract client-api.md §2.1, "Settings". */
+/** What SDKs are told about how to show surveys. */
 export interface WorkspaceSettings {
   readonly recontactDays: number;
   readonly clickOutsideClose: boolean;
@@ -34,7 +34,7 @@ export const defaultSettings: WorkspaceSettings = {
   overlay: 'none',
   placement: 'bottomRight',
   inAppSurveyBranding: true,
-  // The specification shows a colour in every workspace state; this is a neutral one.
+  // SDKs expect a colour in every workspace state; this is a neutral one.
   styling: { allowStyleOverwrite: true, brandColor: { light: '#64748b' } },
 };
 

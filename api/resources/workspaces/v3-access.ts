@@ -1,4 +1,4 @@
-/** v3 does not tell what exists from what is out of reach: both are 403 (contract v2-v3.md B1). */
+/** v3 does not tell what exists from what is out of reach: both are 403. */
 import type { FastifyRequest } from 'fastify';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';

@@ -1,4 +1,4 @@
-/** The audit log of failed logins and of deleted files (contract auth.md §5, storage.md §5). */
+/** The audit log of failed logins and of deleted files. */
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { apiKey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';

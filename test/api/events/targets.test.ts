@@ -1,4 +1,4 @@
-/** Contract webhooks-and-events.md §6, row by row, with its texts. */
+/** Where webhooks may point, row by row, with the texts that callers read. */
 import t from 'tap';
 import { assertTarget, createTargets, parseAllowedTargets, type Resolve } from '#api/events/targets.ts';
 

@@ -36,7 +36,7 @@ async function respond(
 
 const eventsOf = ({ received }: Receiver): readonly string[] => received.map(({ json }) => json.event).sort();
 
-t.test('each change tells what the contract says, to those who asked for it', async (t) => {
+t.test('each change is told in full, to those who asked for it', async (t) => {
   const api = await eventApi(t);
   const everything = await receiver(t);
   const finished = await receiver(t);

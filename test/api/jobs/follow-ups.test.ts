@@ -1,4 +1,4 @@
-/** Mails after a finished response (contract management-api.md §3.7; SPEC.md §6 and §8). */
+/** Mails after a finished response. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { textOf } from '#api/jobs/follow-up-mail.ts';
@@ -87,7 +87,7 @@ t.test('only a finished response brings one about, and each time it is finished 
   t.same(await mails(api), [mail]);
   await api.manage('PUT', `${path}/${id}`, { data: { q1: 'b' } });
   await api.worker.idle();
-  t.same(await mails(api), [mail, mail], 'the pipeline runs again (SPEC.md §6)');
+  t.same(await mails(api), [mail, mail], 'the pipeline runs again');
 });
 
 t.test(

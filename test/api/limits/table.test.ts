@@ -1,6 +1,6 @@
 /**
- * SPEC §8, "Limits enforced by the application": the thirteen rows on a real Redis, each at the action that it guards.
- * Limit, window, who is counted, and what the refusal says.
+ * The application's limits: the thirteen rows on a real Redis, each at the action that it guards. Limit, window, who is
+ * counted, and what the refusal says.
  */
 import t from 'tap';
 import { digestIdentity } from '#api/limits/limiter.ts';

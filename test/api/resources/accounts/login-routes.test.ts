@@ -1,4 +1,4 @@
-/** Login and logout (contract auth.md §1). */
+/** Login and logout. */
 import t from 'tap';
 import { publicUrl, startApi } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';

@@ -1,4 +1,4 @@
-/** Signup, verification, forgotten passwords (contract auth.md §2). */
+/** Signup, verification, forgotten passwords. */
 import t from 'tap';
 import { publicUrl, startApi, type TestApi } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';

@@ -1,4 +1,4 @@
-/** API keys of a session (contract auth.md §3), licence and integrations, and what a session may do. */
+/** API keys of a session, licence and integrations, and what a session may do. */
 import t from 'tap';
 import { apiKey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';

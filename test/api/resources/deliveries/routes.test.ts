@@ -169,7 +169,7 @@ t.test('POST redeliver 200: one that is under way is left to its worker', async 
   t.equal(hook.received.length, 1);
 });
 
-t.test('POST test 200: exactly the body of the contract, signed, and what came of it', async (t) => {
+t.test('POST test 200: exactly the test body, signed, and what came of it', async (t) => {
   const api = await eventApi(t);
   const secret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
   const hook = await startReceiver((response) => response.writeHead(202).end('ok'));

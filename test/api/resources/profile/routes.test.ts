@@ -1,4 +1,4 @@
-/** PUT /api/v1/profile/email and the link that confirms it (contract auth.md §2). */
+/** PUT /api/v1/profile/email and the link that confirms it. */
 import t from 'tap';
 import { apiKey, startApi, type TestApi } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';

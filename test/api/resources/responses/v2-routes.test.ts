@@ -1,4 +1,4 @@
-/** v2 for reading: me, roles, responses (contract v2-v3.md A). */
+/** v2 for reading: me, roles, responses. */
 import t from 'tap';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';

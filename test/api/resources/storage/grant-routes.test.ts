@@ -1,4 +1,4 @@
-/** Contract storage.md §1 and §2: who gets a grant, what is refused with which words, and what a grant says. */
+/** Who gets a grant, what is refused with which words, and what a grant says. */
 import t, { type Test } from 'tap';
 import { addSurvey, apiKey, publicUrl, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 

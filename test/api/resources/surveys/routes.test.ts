@@ -97,7 +97,7 @@ t.test('200: a new survey has every field, with null for what is unset', async (
 });
 
 t.test(
-  '200: triggers by id, name or bare name; languages by code or object; read in the contract’s form',
+  '200: triggers by id, name or bare name; languages by code or object; read in the documented form',
   async (t) => {
     const survey = await addSurvey(api, {
       type: 'app',

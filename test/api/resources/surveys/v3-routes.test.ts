@@ -1,4 +1,4 @@
-/** v3 for reading (contract v2-v3.md B). */
+/** v3 for reading. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';

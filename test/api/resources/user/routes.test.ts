@@ -235,7 +235,7 @@ t.test(
   },
 );
 
-t.test('400: what is wrong, in the contract’s words', async (t) => {
+t.test('400: what is wrong, in the words that clients know', async (t) => {
   const required = 'userId is required and must be a string';
   for (const body of [{}, { userId: '' }, { userId: 5 }, { userId: null }, [], 'x', null]) {
     const reply = await post(JSON.stringify(body));
