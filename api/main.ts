@@ -42,7 +42,7 @@ async function start(): Promise<void> {
   const { config, secrets } = readConfig(process.env, process.cwd());
   const log = pino({ level: config.logLevel, serializers: { req: () => undefined } }, pino.destination(2));
   const db = openDatabase(config.database);
-  await migrate(db, Date.now);
+  await migrate(db);
 
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
   const counters = openCounters(secrets.redisUrl, Date.now, log);

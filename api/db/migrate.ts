@@ -1,10 +1,10 @@
 /**
- * Brings the database to the newest schema. Each migration runs once, in its own transaction together with the note
- * that it ran, so a crash leaves the schema before it or after it. A database that is newer than the program is refused.
+ * Brings the database to the newest schema, with Kysely's migrator. What is pending runs in one transaction together with
+ * the note that it ran, and SQLite lets one process at a time begin one: of two first starts the second finds nothing to
+ * do, and a crash leaves the schema before it or after it. A database that is newer than the program is refused.
  */
 import { type Kysely, sql } from 'kysely';
-import { toTimestamp } from '#api/timestamps.ts';
-import type { Clock } from '#shared/clock.ts';
+import { type Migration, Migrator } from 'kysely/migration';
 import { migrations } from './migrations/index.ts';
 import type { Database } from './schema.ts';
 
@@ -18,38 +18,51 @@ export class SchemaTooNew extends Error {
   }
 }
 
-interface WithHistory extends Database {
-  migrations: { name: string; appliedAt: string };
-}
+const TABLE = 'migrations';
 
 /**
  * @returns the names of the migrations that ran now
  * @throws SchemaTooNew when the database knows a migration that this program does not
  */
-export async function migrate(db: Kysely<Database>, clock: Clock): Promise<readonly string[]> {
-  const history = db.withTables<Pick<WithHistory, 'migrations'>>();
-  await history.schema
-    .createTable('migrations')
-    .ifNotExists()
-    .addColumn('name', 'text', (column) => column.primaryKey())
-    .addColumn('appliedAt', 'text', (column) => column.notNull())
-    .execute();
-
-  const applied = new Set(
-    (await history.selectFrom('migrations').select('name').execute()).map((row) => row.name),
-  );
-  const unknown = [...applied].filter((name) => !migrations.some((migration) => migration.name === name));
+export async function migrate(db: Kysely<Database>): Promise<readonly string[]> {
+  await adoptOlderHistory(db);
+  const migrator = new Migrator({
+    db,
+    migrationTableName: TABLE,
+    migrationLockTableName: 'migrationsLock',
+    provider: { getMigrations: async () => Object.fromEntries(migrations.map(asMigration)) },
+  });
+  const known = new Set(migrations.map(({ name }) => name));
+  const unknown = (await appliedNames(db)).filter((name) => !known.has(name));
   if (unknown.length > 0) throw new SchemaTooNew(unknown);
+  const { error, results = [] } = await migrator.migrateToLatest();
+  if (error !== undefined) throw error;
+  return results.map(({ migrationName }) => migrationName);
+}
 
-  const pending = migrations.filter(({ name }) => !applied.has(name));
-  for (const { name, statements } of pending) {
-    await history.transaction().execute(async (trx) => {
-      for (const statement of statements) await sql.raw(statement).execute(trx);
-      await trx
-        .insertInto('migrations')
-        .values({ name, appliedAt: toTimestamp(clock()) })
-        .execute();
-    });
-  }
-  return pending.map(({ name }) => name);
+function asMigration({ name, statements }: (typeof migrations)[number]): [string, Migration] {
+  return [
+    name,
+    {
+      async up(trx) {
+        for (const statement of statements) await sql.raw(statement).execute(trx);
+      },
+    },
+  ];
+}
+
+/** Databases from before the migrator have the same table with another name for the time. */
+async function adoptOlderHistory(db: Kysely<Database>): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const columns = await sql<{ name: string }>`select name from pragma_table_info(${TABLE})`.execute(trx);
+    if (!columns.rows.some(({ name }) => name === 'appliedAt')) return;
+    await sql`alter table ${sql.table(TABLE)} rename column "appliedAt" to "timestamp"`.execute(trx);
+  });
+}
+
+async function appliedNames(db: Kysely<Database>): Promise<readonly string[]> {
+  const tables = await db.introspection.getTables();
+  if (!tables.some(({ name }) => name === TABLE)) return [];
+  const { rows } = await sql<{ name: string }>`select "name" from ${sql.table(TABLE)}`.execute(db);
+  return rows.map(({ name }) => name);
 }

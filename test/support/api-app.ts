@@ -107,7 +107,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     '/',
   );
   const db = openDatabase(config.database);
-  await migrate(db, clock);
+  await migrate(db);
   const signer = createSigner(Buffer.from('a secret of the tests'));
   const counters = openCounters(secrets.redisUrl, clock, log, STORE_BUDGET_MS);
   const transport = secrets.smtpUrl === null ? null : createSmtpTransport(secrets.smtpUrl, config.mailFrom);

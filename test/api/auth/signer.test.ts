@@ -19,7 +19,7 @@ t.test('a signature is the HMAC-SHA-256 as hex', async (t) => {
 t.test('the secret is made once', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
-  await migrate(db, () => 0);
+  await migrate(db);
   const random = countingRandom();
   const first = await loadSigningSecret(db, random, () => 0);
   t.equal(first.length, 32);

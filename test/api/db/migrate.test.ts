@@ -10,40 +10,79 @@ t.test('every migration runs once', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
   const names = migrations.map(({ name }) => name);
-  t.strictSame(await migrate(db, () => 0), names);
+  t.strictSame(await migrate(db), names);
   t.strictSame(names, names.toSorted(), 'in the order of their numbers');
-  t.strictSame(await migrate(db, () => 0), []);
+  t.strictSame(await migrate(db), []);
 });
 
 t.test('a file keeps what was migrated, with the settings that the service relies on', async (t) => {
   const folder = temporaryFolder(t);
   const location = { kind: 'file', path: join(folder, 'new/folder/db.sqlite') } as const;
   const first = openDatabase(location);
-  await migrate(first, () => 0);
+  await migrate(first);
   await first.destroy();
   const second = openDatabase(location);
   t.teardown(() => second.destroy());
-  t.strictSame(await migrate(second, () => 0), []);
+  t.strictSame(await migrate(second), []);
   t.match((await sql`pragma journal_mode`.execute(second)).rows, [{ journal_mode: 'wal' }]);
   t.match((await sql`pragma foreign_keys`.execute(second)).rows, [{ foreign_keys: 1 }]);
-  t.match((await sql`pragma busy_timeout`.execute(second)).rows, [{ timeout: 5_000 }]);
+  t.match((await sql`pragma busy_timeout`.execute(second)).rows, [{ timeout: 0 }]);
 });
 
 t.test('a database of a newer version is refused', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
-  await migrate(db, () => 0);
+  await migrate(db);
   await sql`insert into migrations values ('999-future', '')`.execute(db);
-  await t.rejects(
-    migrate(db, () => 0),
-    { constructor: SchemaTooNew, message: /999-future/ },
+  await t.rejects(migrate(db), { constructor: SchemaTooNew, message: /999-future/ });
+});
+
+t.test('a database from before the migrator goes on', async (t) => {
+  const location = { kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') } as const;
+  const old = openDatabase(location);
+  const [first, ...rest] = migrations;
+  if (first === undefined) throw new Error('no migrations');
+  await sql`create table "migrations" ("name" text primary key, "appliedAt" text not null)`.execute(old);
+  for (const statement of first.statements) await sql.raw(statement).execute(old);
+  await sql`insert into migrations values (${first.name}, '2025-01-01T00:00:00.000Z')`.execute(old);
+  await old.destroy();
+  const db = openDatabase(location);
+  t.teardown(() => db.destroy());
+  t.strictSame(
+    await migrate(db),
+    rest.map(({ name }) => name),
   );
+  t.strictSame(await migrate(db), []);
+});
+
+t.test('two processes that start on one new database both live', async (t) => {
+  const location = { kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') } as const;
+  const [one, other] = [openDatabase(location), openDatabase(location)];
+  t.teardown(() => Promise.all([one.destroy(), other.destroy()]));
+  const ran = await Promise.all([migrate(one), migrate(other)]);
+  t.strictSame(
+    ran.flat().toSorted(),
+    migrations.map(({ name }) => name),
+    'each migration once',
+  );
+});
+
+t.test('a migration that fails leaves nothing behind', async (t) => {
+  const db = openDatabase({ kind: 'memory' });
+  t.teardown(() => db.destroy());
+  // Is in the way of a table of a later migration.
+  await sql`create table "events" ("id" text)`.execute(db);
+  await t.rejects(migrate(db), /events/);
+  const { rows } = await sql`select name from sqlite_master where name = 'organizations'`.execute(db);
+  t.strictSame(rows, []);
+  await sql`drop table "events"`.execute(db);
+  t.equal((await migrate(db)).length, migrations.length);
 });
 
 t.test('every foreign key has an index to find the rows that go with it', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
-  await migrate(db, () => 0);
+  await migrate(db);
   const { rows } = await sql<{ table: string; column: string }>`
     select tables.name as "table", keys."from" as "column"
     from sqlite_master as tables, pragma_foreign_key_list(tables.name) as keys

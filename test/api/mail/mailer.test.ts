@@ -24,7 +24,7 @@ async function setUp(t: Owner, transport: MailTransport | null) {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
   const clock = testClock();
-  await migrate(db, clock.now);
+  await migrate(db);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const mailer = createMailer({ db, transport, clock: clock.now, random: countingRandom(), log });

@@ -1,0 +1,117 @@
+/** Another process that writes costs time, not the event loop. */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import SqliteDatabase from 'better-sqlite3';
+import type { Kysely } from 'kysely';
+import t, { type Test } from 'tap';
+import { isUniqueViolation, openDatabase } from '#api/db/database.ts';
+import { migrate } from '#api/db/migrate.ts';
+import type { Database } from '#api/db/schema.ts';
+import { DatabaseBusy } from '#api/db/sqlite-driver.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+async function setUp(t: Test, busyTimeoutMs?: number) {
+  const path = join(temporaryFolder(t), 'db.sqlite');
+  const db = openDatabase({ kind: 'file', path }, busyTimeoutMs);
+  t.teardown(() => db.destroy());
+  await migrate(db);
+  const other = new SqliteDatabase(path);
+  t.teardown(() => other.close());
+  return { db, other };
+}
+
+const insertSecret = (db: Kysely<Database>, name: string) =>
+  db.insertInto('secrets').values({ name, value: '', createdAt: '' }).execute();
+const names = async (db: Kysely<Database>) =>
+  (await db.selectFrom('secrets').select('name').orderBy('name').execute()).map(({ name }) => name);
+
+t.test('writes and transactions wait for another writer, reads and timers go on', async (t) => {
+  const { db, other } = await setUp(t);
+  await insertSecret(db, 'before');
+  other.exec('begin immediate');
+  const write = insertSecret(db, 'statement');
+  const transaction = db.transaction().execute((trx) => insertSecret(trx, 'transaction'));
+  for (let i = 0; i < 5; i += 1) {
+    await sleep(1);
+    t.strictSame(await names(db), ['before'], 'a read does not wait');
+  }
+  other.exec('commit');
+  await Promise.all([write, transaction]);
+  t.strictSame(await names(db), ['before', 'statement', 'transaction']);
+});
+
+t.test('a writer that does not end is told as DatabaseBusy, to all who wait at once', async (t) => {
+  const { db, other } = await setUp(t, 50);
+  other.exec('begin immediate');
+  const results = await Promise.allSettled([
+    insertSecret(db, 'a'),
+    db.transaction().execute((trx) => insertSecret(trx, 'b')),
+    insertSecret(db, 'c'),
+  ]);
+  for (const result of results) {
+    t.ok(result.status === 'rejected' && result.reason instanceof DatabaseBusy, result.status);
+  }
+  other.exec('commit');
+  await insertSecret(db, 'd');
+  t.strictSame(await names(db), ['d'], 'the turn was given back');
+});
+
+t.test('a read outside of a transaction does not see what is not committed', async (t) => {
+  const { db } = await setUp(t);
+  const gate = Promise.withResolvers<void>();
+  const inserted = Promise.withResolvers<void>();
+  const transaction = db.transaction().execute(async (trx) => {
+    await insertSecret(trx, 'new');
+    t.strictSame(await names(trx), ['new'], 'inside it does');
+    inserted.resolve();
+    await gate.promise;
+  });
+  await inserted.promise;
+  t.strictSame(await names(db), []);
+  gate.resolve();
+  await transaction;
+  t.strictSame(await names(db), ['new']);
+});
+
+for (const kind of ['memory', 'file'] as const) {
+  t.test(`a transaction that fails is undone and passes its turn on (${kind})`, async (t) => {
+    const db = openDatabase(
+      kind === 'memory' ? { kind } : { kind, path: join(temporaryFolder(t), 'db.sqlite') },
+    );
+    t.teardown(() => db.destroy());
+    await migrate(db);
+    const failed = db.transaction().execute(async (trx) => {
+      await insertSecret(trx, 'a');
+      throw new Error('no');
+    });
+    const later = db.transaction().execute((trx) => insertSecret(trx, 'b'));
+    await t.rejects(failed, /no/);
+    await later;
+    t.strictSame(await names(db), ['b']);
+  });
+}
+
+t.test('a refused row tells which index refused it', async (t) => {
+  const { db } = await setUp(t);
+  await insertSecret(db, 'a');
+  const error: unknown = await insertSecret(db, 'a').catch((reason: unknown) => reason);
+  t.ok(isUniqueViolation(error));
+  t.ok(isUniqueViolation(error, 'secrets.name'));
+  t.notOk(isUniqueViolation(error, 'users.email'));
+  t.notOk(isUniqueViolation(new Error('no')));
+});
+
+t.test('who waits when the database is closed is refused', async (t) => {
+  const path = join(temporaryFolder(t), 'db.sqlite');
+  const db = openDatabase({ kind: 'file', path });
+  await migrate(db);
+  const gate = Promise.withResolvers<void>();
+  const open = db.transaction().execute(() => gate.promise);
+  const waiting = insertSecret(db, 'late');
+  const refused = t.rejects(waiting, DatabaseBusy);
+  await sleep(1);
+  await db.destroy();
+  await refused;
+  gate.resolve();
+  await open.catch(() => undefined);
+});
