@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import type { Database } from '#api/db/schema.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -17,7 +17,7 @@ const KEY_BYTES = 32;
 /** Longer texts are not keys; refusing them here keeps hashing cheap. */
 const KEY_LENGTH_MAX = 512;
 /** `lastUsedAt` is written at most this often per key, so that reads do not become writes. */
-const LAST_USED_PRECISION: Millis = 30_000;
+const LAST_USED_PRECISION_MS: Millis = 30_000;
 
 export function newApiKey(random: Random): string {
   return KEY_PREFIX + Buffer.from(random(KEY_BYTES)).toString('base64url');
@@ -44,12 +44,13 @@ export function presentedKey(headers: {
   return bearer?.[1] ?? null;
 }
 
-/** Finds who a key belongs to, and notes its use. null: there is no such key. */
-export async function authenticateApiKey(
-  db: Kysely<Database>,
-  key: string,
-  clock: Clock,
-): Promise<ApiKeyPrincipal | null> {
+export interface FoundApiKey {
+  readonly principal: ApiKeyPrincipal;
+  readonly lastUsedAt: Timestamp | null;
+}
+
+/** Finds who a key belongs to. null: there is no such key. */
+export async function findApiKey(db: Kysely<Database>, key: string): Promise<FoundApiKey | null> {
   if (key.length > KEY_LENGTH_MAX) return null;
   const row = await db
     .selectFrom('apiKeys')
@@ -63,20 +64,38 @@ export async function authenticateApiKey(
     .where('apiKeyId', '=', row.id)
     .orderBy('workspaceId')
     .execute();
-
-  const now = clock();
-  if (row.lastUsedAt === null || now - Date.parse(row.lastUsedAt) >= LAST_USED_PRECISION) {
-    await db
-      .updateTable('apiKeys')
-      .set({ lastUsedAt: toTimestamp(now) })
-      .where('id', '=', row.id)
-      .execute();
-  }
   return {
-    kind: 'apiKey',
-    apiKeyId: row.id,
-    organizationId: row.organizationId,
-    organizationAccess: { read: row.organizationRead === 1, write: row.organizationWrite === 1 },
-    permissions: new Map(permissions.map(({ workspaceId, permission }) => [workspaceId, permission])),
+    lastUsedAt: row.lastUsedAt,
+    principal: {
+      kind: 'apiKey',
+      apiKeyId: row.id,
+      organizationId: row.organizationId,
+      organizationAccess: { read: row.organizationRead === 1, write: row.organizationWrite === 1 },
+      permissions: new Map(permissions.map(({ workspaceId, permission }) => [workspaceId, permission])),
+    },
+  };
+}
+
+export interface UseRecorder {
+  /** Notes the use of a key, when the last note is old enough. Nobody waits for it, and a note that fails is lost. */
+  record(key: FoundApiKey): void;
+}
+
+export function createUseRecorder(db: Kysely<Database>, clock: Clock): UseRecorder {
+  /** Keys whose note is being written: at most one note of each waits. */
+  const pending = new Set<string>();
+  return {
+    record({ principal: { apiKeyId }, lastUsedAt }) {
+      const now = clock();
+      const isRecent = lastUsedAt !== null && now - Date.parse(lastUsedAt) < LAST_USED_PRECISION_MS;
+      if (isRecent || pending.has(apiKeyId)) return;
+      pending.add(apiKeyId);
+      db.updateTable('apiKeys')
+        .set({ lastUsedAt: toTimestamp(now) })
+        .where('id', '=', apiKeyId)
+        .execute()
+        .catch(() => undefined)
+        .finally(() => pending.delete(apiKeyId));
+    },
   };
 }

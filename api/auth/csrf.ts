@@ -3,28 +3,28 @@
  * The cookie is `token|signature`; another site can neither read it nor make one.
  */
 import type { Random } from '#api/ids.ts';
-import { csrfCookie } from './cookies.ts';
+import { type Cookies, csrfCookie } from './cookies.ts';
 import type { Signer } from './signer.ts';
 
 const TOKEN_BYTES = 32;
 
 /** The token of the cookie that came along, or a new one. `cookie` is what to set. */
 export function csrfToken(
-  cookieHeader: string | undefined,
+  cookies: Cookies,
   signer: Signer,
   random: Random,
 ): { readonly token: string; readonly cookie: string } {
-  const token = tokenOfCookie(cookieHeader, signer) ?? Buffer.from(random(TOKEN_BYTES)).toString('hex');
+  const token = tokenOfCookie(cookies, signer) ?? Buffer.from(random(TOKEN_BYTES)).toString('hex');
   return { token, cookie: `${token}|${signer.sign(textOf(token))}` };
 }
 
 /** @param given the field `csrfToken` of the form */
-export function isCsrfTokenValid(cookieHeader: string | undefined, given: string, signer: Signer): boolean {
-  return given !== '' && tokenOfCookie(cookieHeader, signer) === given;
+export function isCsrfTokenValid(cookies: Cookies, given: string, signer: Signer): boolean {
+  return given !== '' && tokenOfCookie(cookies, signer) === given;
 }
 
-function tokenOfCookie(cookieHeader: string | undefined, signer: Signer): string | null {
-  const [token = '', signature = ''] = (csrfCookie(cookieHeader) ?? '').split('|');
+function tokenOfCookie(cookies: Cookies, signer: Signer): string | null {
+  const [token = '', signature = ''] = (csrfCookie(cookies) ?? '').split('|');
   return token !== '' && signer.verify(textOf(token), signature) ? token : null;
 }
 

@@ -5,13 +5,14 @@
  * A key header decides alone: with one, a session that comes along is not looked at. A session counts only where its
  * cookie cannot have been sent by a page of another site.
  */
+import fastifyCookie from '@fastify/cookie';
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { forbidden, notAuthenticated, unauthorized } from '#api/errors.ts';
 import type { Clock } from '#shared/clock.ts';
-import { authenticateApiKey, presentedKey } from './api-key.ts';
+import { createUseRecorder, findApiKey, presentedKey } from './api-key.ts';
 import { sessionCookie } from './cookies.ts';
 import { may, type Principal, type Right, rightOf, type SessionPrincipal } from './principal.ts';
 import { authenticateSession } from './session.ts';
@@ -20,6 +21,10 @@ import { authenticateSession } from './session.ts';
 export type Credentials = 'key' | 'session' | 'any';
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** For routes where credentials are not always needed, such as files. */
+    authenticate: Authenticate;
+  }
   interface FastifyRequest {
     /** null on routes that ask for no credentials. */
     principal: Principal | null;
@@ -32,27 +37,49 @@ declare module 'fastify' {
   }
 }
 
-export interface AuthParts {
+/**
+ * Looks at the credentials of a request.
+ *
+ * @returns null when there are none, or none that are valid
+ * @throws ApiError forbidden when a page of another site makes use of a session
+ */
+export type Authenticate = (request: FastifyRequest, accepted: Credentials) => Promise<Principal | null>;
+
+export interface AuthOptions {
   readonly db: Kysely<Database>;
   readonly clock: Clock;
   /** Pages of this origin may use a session. */
   readonly publicUrl: string;
-}
-
-export interface AuthOptions extends AuthParts {
   /** @param target the router's pattern, or the target where no route matches */
   readonly findSurface: (target: string) => { readonly credentials: Credentials | null };
 }
 
 export const authPlugin = fastifyPlugin<AuthOptions>(
-  async (app, { findSurface, ...parts }) => {
+  async (app, { db, clock, publicUrl, findSurface }) => {
+    await app.register(fastifyCookie);
+    const uses = createUseRecorder(db, clock);
+
+    const authenticate: Authenticate = async (request, accepted) => {
+      const key = accepted === 'session' ? null : presentedKey(request.headers);
+      if (key !== null) {
+        const found = await findApiKey(db, key);
+        if (found !== null) uses.record(found);
+        return found?.principal ?? null;
+      }
+      const token = accepted === 'key' ? null : sessionCookie(request.cookies);
+      if (token === null) return null;
+      refuseForeignPages(request, publicUrl);
+      return authenticateSession(db, token, clock);
+    };
+
+    app.decorate('authenticate', authenticate);
     app.decorateRequest('principal', null);
     app.addHook('onRequest', async (request) => {
       const { config, url } = request.routeOptions;
       const accepted =
         config?.credentials === undefined ? findSurface(url ?? request.url).credentials : config.credentials;
       if (accepted === null) return;
-      const principal = await authenticate(parts, request, accepted);
+      const principal = await authenticate(request, accepted);
       if (principal === null) throw notAuthenticated();
       const reachesNothing = principal.permissions.size === 0;
       if (reachesNothing && config?.acceptsKeyWithoutWorkspace !== true) throw notAuthenticated();
@@ -61,25 +88,6 @@ export const authPlugin = fastifyPlugin<AuthOptions>(
   },
   { name: 'auth', dependencies: ['http'] },
 );
-
-/**
- * Looks at the credentials of a request, for routes where they are not always needed, such as files.
- *
- * @returns null when there are none, or none that are valid
- * @throws ApiError forbidden when a page of another site makes use of a session
- */
-export async function authenticate(
-  { db, clock, publicUrl }: AuthParts,
-  request: FastifyRequest,
-  accepted: Credentials = 'any',
-): Promise<Principal | null> {
-  const key = accepted === 'session' ? null : presentedKey(request.headers);
-  if (key !== null) return authenticateApiKey(db, key, clock);
-  const token = accepted === 'key' ? null : sessionCookie(request.headers.cookie);
-  if (token === null) return null;
-  refuseForeignPages(request, publicUrl);
-  return authenticateSession(db, token, clock);
-}
 
 /**
  * SameSite=Lax keeps the cookie from other sites, but not from other origins of the same site, such as a neighbour's

@@ -20,8 +20,8 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
   acceptForms(app);
 
   app.get('/api/auth/csrf', async (request, reply) => {
-    const { token, cookie } = csrfToken(request.headers.cookie, signer, random);
-    reply.header('set-cookie', setCsrfCookie(cookie, publicUrl));
+    const { token, cookie } = csrfToken(request.cookies, signer, random);
+    setCsrfCookie(reply, cookie, publicUrl);
     return { csrfToken: token };
   });
 
@@ -43,7 +43,7 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
   );
 
   app.get('/api/auth/session', async (request) => {
-    const token = sessionCookie(request.headers.cookie);
+    const token = sessionCookie(request.cookies);
     const session = token === null ? null : await findSession(db, token, clock);
     const user = session === null ? null : await findUser(db, session.userId);
     if (session === null || user === null) return {};
@@ -73,9 +73,9 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
 
   app.post('/api/auth/signout', async (request, reply) => {
     if (!isFormOurs(request)) return askForForm(request, reply);
-    const token = sessionCookie(request.headers.cookie);
+    const token = sessionCookie(request.cookies);
     if (token !== null) await endSession(db, token);
-    reply.header('set-cookie', setSessionCookie('', 0, publicUrl));
+    setSessionCookie(reply, '', 0, publicUrl);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   });
 
@@ -86,7 +86,7 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
   function isFormOurs(request: FastifyRequest): boolean {
     const site = request.headers['sec-fetch-site'];
     if (site === 'same-site' || site === 'cross-site') return false;
-    return isCsrfTokenValid(request.headers.cookie, fieldOf(request.body, 'csrfToken'), signer);
+    return isCsrfTokenValid(request.cookies, fieldOf(request.body, 'csrfToken'), signer);
   }
 
   function askForForm(request: FastifyRequest, reply: FastifyReply) {
@@ -115,7 +115,7 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
       await noteLogin(trx, result.user.id, toTimestamp(clock()));
       return startSession(trx, result.user.id, { clock, random, maxAgeSeconds });
     });
-    reply.header('set-cookie', setSessionCookie(token, maxAgeSeconds, publicUrl));
+    setSessionCookie(reply, token, maxAgeSeconds, publicUrl);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   }
 };

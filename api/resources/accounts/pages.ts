@@ -4,7 +4,7 @@
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
-import { setCsrfCookie } from '#api/auth/cookies.ts';
+import { type Cookies, setCsrfCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
 import type { Context } from '#api/context.ts';
 import { fieldOf } from './form.ts';
@@ -23,9 +23,9 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
   const base = new URL(publicUrl).pathname.replace(/\/$/, '');
 
   /** The hidden fields of a form, and the cookie that belongs to them. */
-  const protect = (cookies: string | undefined, reply: FastifyReply): string => {
+  const protect = (cookies: Cookies, reply: FastifyReply): string => {
     const { token, cookie } = csrfToken(cookies, signer, random);
-    reply.header('set-cookie', setCsrfCookie(cookie, publicUrl));
+    setCsrfCookie(reply, cookie, publicUrl);
     return `${hidden('csrfToken', token)}${hidden('callbackUrl', `${publicUrl}/auth/login`)}`;
   };
 
@@ -35,7 +35,7 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
       ...(error === '' ? [] : [`<p role="alert">${escapeHtml(error)}</p>`]),
       form(
         `${base}/api/auth/callback/credentials`,
-        protect(request.headers.cookie, reply),
+        protect(request.cookies, reply),
         `<p><label>E-mail <input name="email" type="email" autocomplete="username" required></label></p>
 <p><label>Password <input name="password" type="password" autocomplete="current-password" required></label></p>`,
         'Log in',
@@ -47,7 +47,7 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
     sendPage(reply, 200, 'Confirm your e-mail address', [
       form(
         `${base}/api/auth/callback/token`,
-        protect(request.headers.cookie, reply),
+        protect(request.cookies, reply),
         hidden('token', fieldOf(request.query, 'token').slice(0, TEXT_LENGTH_MAX)),
         'Confirm and log in',
       ),

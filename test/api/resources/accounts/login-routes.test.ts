@@ -16,7 +16,7 @@ t.test('GET csrf: a token and its cookie, which stays the same', async (t) => {
   t.match(reply.json, { csrfToken: /^[0-9a-f]{64}$/ });
   t.match(
     reply.headers['set-cookie'],
-    /^__Host-next-auth\.csrf-token=[0-9a-f]{64}%7C[0-9a-f]{64}; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+    /^__Host-next-auth\.csrf-token=[0-9a-f]{64}%7C[0-9a-f]{64}; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
   );
   t.strictSame((await browser.call('GET', '/api/auth/csrf')).json, reply.json);
 });
@@ -34,7 +34,7 @@ t.test('200: json=true answers {url} and sets the session cookie', async (t) => 
   t.strictSame(reply.json, { url: `${publicUrl}/somewhere?x=1` });
   t.match(
     reply.headers['set-cookie'],
-    /^__Secure-next-auth\.session-token=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=86400; Secure$/,
+    /^__Secure-next-auth\.session-token=[\w-]{43}; Max-Age=86400; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
   );
   const session = await browser.call('GET', '/api/auth/session');
   t.match(session.json, { user: { email: owner.email, name: 'Owner' }, expires: String });
