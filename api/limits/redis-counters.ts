@@ -10,7 +10,6 @@ import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Millis } from '#shared/clock.ts';
 import { FAIL_FAST } from '#shared/redis-options.ts';
-import { within } from '#shared/within.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
 
 /** What a request may lose to its check. */
@@ -32,7 +31,7 @@ export interface RedisCountersOptions {
 
 export function createRedisCounters(options: RedisCountersOptions): Counters {
   const { budgetMs } = options;
-  const redis = new Redis(options.url, FAIL_FAST);
+  const redis = new Redis(options.url, { ...FAIL_FAST, commandTimeout: budgetMs });
   let failures = 0;
   let probe: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -47,7 +46,7 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
       if (isAsking) return;
       isAsking = true;
       try {
-        await within(budgetMs, redis.set(`${PREFIX}:probe`, '1', 'PX', 10_000));
+        await redis.set(`${PREFIX}:probe`, '1', 'PX', 10_000);
         clearInterval(probe);
         probe = undefined;
         failures = 0;
@@ -89,10 +88,7 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
     async use(name, key, windowSeconds) {
       if (probe !== undefined) throw new CountersUnavailable(new Error('the store is known to be away'));
       try {
-        const { consumedPoints, msBeforeNext } = await within(
-          budgetMs,
-          limiterFor(name, windowSeconds).consume(key),
-        );
+        const { consumedPoints, msBeforeNext } = await limiterFor(name, windowSeconds).consume(key);
         failures = 0;
         return { used: consumedPoints, resetMs: Math.max(1, msBeforeNext) };
       } catch (error) {
