@@ -16,6 +16,7 @@ export type Code =
   | 'conflict'
   | 'payload_too_large'
   | 'too_many_requests'
+  | 'service_unavailable'
   | 'internal_server_error';
 
 export type DetailValue = string | number | boolean | null | readonly string[];
@@ -53,8 +54,12 @@ const statuses: Readonly<Record<Code, number>> = {
   conflict: 409,
   payload_too_large: 413,
   too_many_requests: 429,
+  service_unavailable: 503,
   internal_server_error: 500,
 };
+
+/** Long enough for another process to end its write, or for a start. */
+const UNAVAILABLE_RETRY_SECONDS = 2;
 
 export const BODY_BYTES_MAX = 2_097_152;
 
@@ -131,20 +136,32 @@ export function payloadTooLarge(): ApiError {
   });
 }
 
-/** The caller is over a limit of the application's. */
-export class TooManyRequests extends ApiError {
-  /** Until the window ends; the reply carries it as Retry-After. */
+/** The same request may succeed later. */
+export class RetryLater extends ApiError {
+  /** The reply carries it as Retry-After. */
   readonly retryAfterSeconds: number;
 
-  constructor(retryAfterSeconds: number) {
-    super('too_many_requests', 'Maximum number of requests reached. Please try again later.');
-    this.name = 'TooManyRequests';
+  constructor(
+    code: 'too_many_requests' | 'service_unavailable',
+    message: string,
+    retryAfterSeconds: number,
+    options?: ErrorOptions,
+  ) {
+    super(code, message, {}, options);
+    this.name = 'RetryLater';
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
-export function tooManyRequests(retryAfterSeconds: number): TooManyRequests {
-  return new TooManyRequests(retryAfterSeconds);
+/** The caller is over a limit of the application's. @param retryAfterSeconds until the window ends */
+export function tooManyRequests(retryAfterSeconds: number): RetryLater {
+  const message = 'Maximum number of requests reached. Please try again later.';
+  return new RetryLater('too_many_requests', message, retryAfterSeconds);
+}
+
+/** What the service needs is busy, or not there yet. */
+export function serviceUnavailable(message: string, cause?: unknown): RetryLater {
+  return new RetryLater('service_unavailable', message, UNAVAILABLE_RETRY_SECONDS, { cause });
 }
 
 /** A fault of ours. The cause is logged, never sent. */

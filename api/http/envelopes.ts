@@ -73,6 +73,7 @@ const v2Messages: Readonly<Record<number, string>> = {
   413: 'Payload Too Large',
   422: 'Unprocessable Entity',
   500: 'Internal Server Error',
+  503: 'Service Unavailable',
 };
 
 function v2Body(error: ApiError): unknown {

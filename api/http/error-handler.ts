@@ -1,7 +1,15 @@
 /** The one error handler: whatever went wrong, the caller gets the error body of the surface, and no internals. */
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, badRequest, internalError, payloadTooLarge, TooManyRequests } from '#api/errors.ts';
+import { DatabaseBusy } from '#api/db/sqlite-driver.ts';
+import {
+  ApiError,
+  badRequest,
+  internalError,
+  payloadTooLarge,
+  RetryLater,
+  serviceUnavailable,
+} from '#api/errors.ts';
 import { toErrorReply } from './envelopes.ts';
 import { type FindReplyRules, matchedPath, setReplyHeaders } from './reply-headers.ts';
 
@@ -33,7 +41,7 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
     setReplyHeaders(request, reply, rules);
     const allowed = error.details.allowed_methods;
     if (Array.isArray(allowed)) reply.header('allow', allowed.join(', '));
-    if (error instanceof TooManyRequests) reply.header('retry-after', error.retryAfterSeconds);
+    if (error instanceof RetryLater) reply.header('retry-after', error.retryAfterSeconds);
     // The body is text already: the route's response schema describes successes.
     return reply
       .code(status)
@@ -56,6 +64,9 @@ function identity(payload: unknown): string {
 /** Fastify's own errors carry a code and a status; anything else is our fault. */
 function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
+  if (error instanceof DatabaseBusy) {
+    return serviceUnavailable('The database is busy. Please try again in a few seconds.', error);
+  }
   if (!(error instanceof Error) || !('code' in error)) return internalError(error);
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createPasswords } from '#api/auth/password.ts';
 import { limitConcurrency } from '#api/concurrency.ts';
-import { ApiError, TooManyRequests } from '#api/errors.ts';
+import { ApiError, RetryLater } from '#api/errors.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { openBrowser } from '#test/support/login.ts';
 
@@ -26,7 +26,7 @@ t.test('a few at once, in order, and a place is free again after a failure', asy
   t.strictSame(started, [1, 2]);
 
   const refusal = await turn(5).catch((error: unknown) => error);
-  t.ok(refusal instanceof TooManyRequests);
+  t.ok(refusal instanceof RetryLater);
   t.match(refusal, { statusCode: 429, retryAfterSeconds: 7 });
 
   end(2, new Error('broken'));

@@ -9,7 +9,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { FileDeletion } from '#api/audit/audit.ts';
-import { authenticate, principalOf } from '#api/auth/plugin.ts';
+import { principalOf } from '#api/auth/plugin.ts';
 import { may, type Principal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, methodNotAllowed, notAuthenticated, notFound, unauthorized } from '#api/errors.ts';
@@ -57,10 +57,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
     url: PATH,
     async handler(request, reply) {
       const { access, name } = checked(request.params);
-      const principal =
-        access === 'private'
-          ? await authenticate({ db, clock: context.clock, publicUrl: context.config.publicUrl }, request)
-          : null;
+      const principal = access === 'private' ? await app.authenticate(request, 'any') : null;
       if (access === 'private' && principal === null) throw notAuthenticated();
       const workspaceId = await reachable(request.params.workspaceId, (id) => {
         return access === 'public' || (principal !== null && may(principal, id, 'read'));

@@ -1,0 +1,53 @@
+/** What callers see while another process holds the write lock. */
+import { join } from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t from 'tap';
+import { openDatabase } from '#api/db/database.ts';
+import { migrate } from '#api/db/migrate.ts';
+import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const path = join(temporaryFolder(t), 'db.sqlite');
+const db = openDatabase({ kind: 'file', path }, 100);
+await migrate(db);
+const api = await startApi({ parts: () => ({ db }) });
+t.teardown(() => api.close());
+const survey = await addSurvey(api);
+const other = new SqliteDatabase(path);
+t.teardown(() => other.close());
+
+const submit = () =>
+  api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
+    surveyId: survey.id,
+    finished: true,
+    data: {},
+  });
+
+t.test('a write is answered 503 with Retry-After, in the error shape of its surface', async (t) => {
+  other.exec('begin immediate');
+  const [client, v1] = await Promise.all([
+    submit(),
+    api.manage('PUT', `/api/v1/management/surveys/${survey.id}`, { name: 'New' }),
+  ]);
+  for (const reply of [client, v1]) {
+    t.equal(reply.status, 503);
+    t.equal(reply.headers['retry-after'], '2');
+    t.match(reply.json, { code: 'service_unavailable', message: /busy/, details: {} });
+  }
+  other.exec('commit');
+  t.equal((await submit()).status, 200, 'and taken when the lock is free');
+});
+
+t.test('reads with an API key go on, and the note of the use is written later', async (t) => {
+  await db.updateTable('apiKeys').set({ lastUsedAt: null }).execute();
+  other.exec('begin immediate');
+  const reply = await api.manage('GET', '/api/v1/management/me');
+  t.equal(reply.status, 200, apiKey);
+  const lastUsedAt = async () =>
+    (await db.selectFrom('apiKeys').select('lastUsedAt').executeTakeFirstOrThrow()).lastUsedAt;
+  t.equal(await lastUsedAt(), null);
+  other.exec('commit');
+  await api.manage('GET', '/api/v1/management/me');
+  while ((await lastUsedAt()) === null) await new Promise((resolve) => setImmediate(resolve));
+  t.pass('noted');
+});
