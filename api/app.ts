@@ -16,8 +16,16 @@ const PATH_PART_LENGTH_MAX = 512;
 /** A client that does not finish its request in this time loses the connection: 10 MiB at 35 KiB a second. */
 const REQUEST_TIMEOUT_MS = 300_000;
 
-/** The returned app is ready for `inject`; `listen` and `close` are the caller's. */
-export async function buildApp(context: Context, logger: FastifyBaseLogger): Promise<FastifyInstance> {
+/**
+ * The returned app is ready for `inject`; `listen` and `close` are the caller's.
+ *
+ * @param isReady until it says so, every request is answered 503: a first start has credentials to make
+ */
+export async function buildApp(
+  context: Context,
+  logger: FastifyBaseLogger,
+  isReady: () => boolean = () => true,
+): Promise<FastifyInstance> {
   const { db, clock, random, limits } = context;
   const { publicUrl, trustedProxies } = context.config;
   const errorHandler = createErrorHandler(surfaceOf);
@@ -40,7 +48,7 @@ export async function buildApp(context: Context, logger: FastifyBaseLogger): Pro
   });
 
   const methods = collectMethods(app, surfaceOf);
-  await app.register(httpPlugin, { findRules: surfaceOf, errorHandler });
+  await app.register(httpPlugin, { findRules: surfaceOf, errorHandler, isReady });
   await app.register(authPlugin, { db, clock, publicUrl, findSurface: surfaceOf });
   await app.register(limitsPlugin, { limiter: limits, trustedProxies, findSurface: surfaceOf });
   await app.register(docsPlugin, { publicUrl, random, findSurface: surfaceOf });

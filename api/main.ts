@@ -17,6 +17,7 @@ import { readConfig } from './config.ts';
 import type { Context } from './context.ts';
 import { DatabaseUnavailable, openDatabase } from './db/database.ts';
 import { migrate, SchemaTooNew } from './db/migrate.ts';
+import { DatabaseBusy } from './db/sqlite-driver.ts';
 import { createResolve } from './events/resolve.ts';
 import { createSender } from './events/sender.ts';
 import { createSignal } from './events/signal.ts';
@@ -86,7 +87,9 @@ async function start(): Promise<void> {
     outbox: createSignal(),
   };
   // Fastify's own words at level info are one line, which is said below for people to read.
-  const app = await buildApp(context, log.level === 'info' ? log.child({}, { level: 'warn' }) : log);
+  let isReady = false;
+  const appLog = log.level === 'info' ? log.child({}, { level: 'warn' }) : log;
+  const app = await buildApp(context, appLog, () => isReady);
   const address = await app.listen({ port: config.port, host: config.host });
   const worker = startWorker({
     ...context,
@@ -108,6 +111,7 @@ async function start(): Promise<void> {
 
   // After the port is ours: a start that fails must not use up the one time the credentials are told.
   const first = await bootstrap(context, secrets);
+  isReady = true;
   const notice = first === null ? null : firstStartNotice(first, config.publicUrl);
   mailer.start();
   console.log(`API ready on ${address}`);
@@ -138,6 +142,8 @@ function explain(error: unknown): string {
   if (error instanceof DatabaseUnavailable || error instanceof SchemaTooNew) {
     return `The API cannot start. ${error.message}`;
   }
+  if (error instanceof DatabaseBusy)
+    return `The API cannot start. DATABASE_URL: ${error.message}; end it first`;
   if (error instanceof StorageUnavailable) return `The API cannot start. ${error.message}`;
   if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
     return `The API cannot start. ${listenProblem(error)}`;

@@ -1,7 +1,7 @@
 /** What every request passes through on its way in and out: headers, bodies, errors. */
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import { routeNotFound } from '#api/errors.ts';
+import { routeNotFound, serviceUnavailable } from '#api/errors.ts';
 import type { ErrorHandler } from './error-handler.ts';
 import { lingerBehind } from './lingering-close.ts';
 import { type FindReplyRules, matchedPath, setReplyHeaders } from './reply-headers.ts';
@@ -14,10 +14,11 @@ const METHODS_WITHOUT_BODY: ReadonlySet<string> = new Set(['DELETE', 'OPTIONS', 
 export interface HttpOptions {
   readonly findRules: FindReplyRules;
   readonly errorHandler: ErrorHandler;
+  readonly isReady: () => boolean;
 }
 
 export const httpPlugin = fastifyPlugin<HttpOptions>(
-  async (app, { findRules, errorHandler }) => {
+  async (app, { findRules, errorHandler, isReady }) => {
     app.setValidatorCompiler(validatorCompiler);
     app.setErrorHandler(errorHandler);
     app.setNotFoundHandler(async () => {
@@ -26,6 +27,7 @@ export const httpPlugin = fastifyPlugin<HttpOptions>(
 
     app.addHook('onRequest', async (request, reply) => {
       setReplyHeaders(request, reply, findRules(matchedPath(request)));
+      if (!isReady()) throw serviceUnavailable('The service is starting. Please try again in a few seconds.');
       // Every body is JSON here, whatever its label says, and a label that Fastify cannot parse is no reason to refuse.
       delete request.raw.headers['content-type'];
     });
