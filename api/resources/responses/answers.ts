@@ -8,7 +8,7 @@ import { type Element, formParts } from '#api/resources/surveys/question-types.t
 import type { Survey } from '#api/resources/surveys/store.ts';
 import type { Rule } from '#api/resources/surveys/validation-rules.ts';
 import { isFileOf } from './file-answers.ts';
-import { brokenRule } from './rules.ts';
+import { brokenRule, newPatternBudget, type PatternBudget } from './rules.ts';
 import type { Answer, Answers } from './schema.ts';
 
 const OTHER_LENGTH_MAX = 250;
@@ -52,10 +52,11 @@ export function otherLengthError(survey: Survey, data: Answers): ApiError | null
 
 /** Every broken rule of every answered question, at once. */
 export function ruleError(survey: Survey, data: Answers): ApiError | null {
+  const budget = newPatternBudget();
   const details: Details = Object.fromEntries(
     elementsOf(survey).flatMap((element) => {
       const answer = answerIn(data, element.id);
-      const texts = answer === undefined || isBlank(answer) ? [] : brokenRules(element, answer);
+      const texts = answer === undefined || isBlank(answer) ? [] : brokenRules(element, answer, budget);
       return texts.length === 0 ? [] : [[`response.data.${element.id}`, texts.join('; ')]];
     }),
   );
@@ -63,11 +64,11 @@ export function ruleError(survey: Survey, data: Answers): ApiError | null {
 }
 
 /** With `or`, one rule that holds is enough. */
-function brokenRules(element: Element, answer: Answer): readonly string[] {
+function brokenRules(element: Element, answer: Answer, budget: PatternBudget): readonly string[] {
   const { rules = [], logic = 'and' } = element.validation ?? {};
   const broken = rules.flatMap((rule) => {
     const part = partOf(element, rule, answer);
-    const text = part === null || isBlank(part) ? null : brokenRule(rule, part, element);
+    const text = part === null || isBlank(part) ? null : brokenRule(rule, part, element, budget);
     return text === null ? [] : [text];
   });
   return logic === 'or' && broken.length < rules.length ? [] : broken;

@@ -2,6 +2,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { type Checker, checker } from '#api/http/validation.ts';
 import { MapOf, OneOf } from '#api/schemas.ts';
+import { compilePattern, PATTERN_REFUSED } from './patterns.ts';
 
 const none = Type.Object({});
 const min = Type.Object({ min: Type.Number() });
@@ -92,16 +93,5 @@ export function ruleIssues(set: RuleSet, path: string): Record<string, string> {
 
 function patternIssue(rule: Rule, path: string): Record<string, string> {
   if (rule.type !== 'pattern') return {};
-  return compilePattern(rule.params) === null ? { [path]: 'is not a regular expression' } : {};
-}
-
-/** @returns null when the pattern or its flags are not JavaScript's */
-export function compilePattern(params: { readonly pattern: string; readonly flags?: string }): RegExp | null {
-  try {
-    // g and y remember where they stopped; a rule asks about the whole answer every time.
-    return new RegExp(params.pattern, params.flags?.replaceAll(/[gy]/g, ''));
-  } catch {
-    // RegExp has no other way to say that a text is not one.
-    return null;
-  }
+  return compilePattern(rule.params) === null ? { [path]: PATTERN_REFUSED } : {};
 }

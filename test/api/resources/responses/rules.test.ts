@@ -1,5 +1,6 @@
 import t from 'tap';
-import { brokenRule } from '#api/resources/responses/rules.ts';
+import { ANSWER_LENGTH_MAX } from '#api/content-limits.ts';
+import { brokenRule, newPatternBudget } from '#api/resources/responses/rules.ts';
 import type { Answer } from '#api/resources/responses/schema.ts';
 import type { Element } from '#api/resources/surveys/question-types.ts';
 import type { Rule } from '#api/resources/surveys/validation-rules.ts';
@@ -77,13 +78,23 @@ const cases: readonly (readonly [
 ];
 for (const [rule, holds, breaks, element = text] of cases) {
   t.test(`${rule.type} ${JSON.stringify(rule.params)}`, async (t) => {
-    for (const answer of holds) t.equal(brokenRule(rule, answer, element), null, JSON.stringify(answer));
-    for (const answer of breaks) t.type(brokenRule(rule, answer, element), 'string', JSON.stringify(answer));
+    for (const answer of holds)
+      t.equal(brokenRule(rule, answer, element, newPatternBudget()), null, JSON.stringify(answer));
+    for (const answer of breaks)
+      t.type(brokenRule(rule, answer, element, newPatternBudget()), 'string', JSON.stringify(answer));
   });
 }
 
-t.test('a pattern without end does not stop the service', async (t) => {
+t.test('a pattern is linear in the text, and all patterns of a response have one budget', async (t) => {
   const rule: Rule = { id: 'r', type: 'pattern', params: { pattern: '^(a+)+$' } };
-  t.equal(brokenRule(rule, `${'a'.repeat(60)}!`, text), 'Does not have the expected format');
-  t.equal(brokenRule(rule, 'aaa', text), null, 'and the next answer is judged as ever');
+  const budget = newPatternBudget();
+  t.equal(brokenRule(rule, `${'a'.repeat(60)}!`, text, budget), 'Does not have the expected format');
+  t.equal(brokenRule(rule, 'aaa', text, budget), null, 'and the next answer is matched as ever');
+  t.equal(brokenRule(rule, 'a'.repeat(ANSWER_LENGTH_MAX), text, budget), null);
+  t.type(brokenRule(rule, 'a'.repeat(ANSWER_LENGTH_MAX), text, budget), 'string', 'over the budget');
+});
+
+t.test('a stored pattern that RE2 does not know is no rule', async (t) => {
+  const rule: Rule = { id: 'r', type: 'pattern', params: { pattern: '^(?=a)b' } };
+  t.equal(brokenRule(rule, 'x', text, newPatternBudget()), null);
 });

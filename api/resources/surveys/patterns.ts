@@ -1,0 +1,64 @@
+/**
+ * Regular expressions that authors of surveys write. They are run by RE2, whose time grows with the text and never
+ * explodes; look-around and back references are what it does without. Pure but for a cache.
+ */
+import { RE2JS } from 're2js';
+import { PATTERN_LENGTH_MAX, PATTERN_SIZE_MAX } from '#api/content-limits.ts';
+
+export interface PatternParams {
+  readonly pattern: string;
+  /** JavaScript's. */
+  readonly flags?: string;
+}
+
+export interface Pattern {
+  /** Instructions; a test takes at most so many steps per character. */
+  readonly size: number;
+  /** Is it found anywhere in the text? */
+  test(text: string): boolean;
+}
+
+/** g and y remember where they stopped, d tells where groups are, u and v are what RE2 always does: none matters here. */
+const WITHOUT_EFFECT = /[gyduv]/g;
+const flagOf: Readonly<Record<string, number>> = {
+  i: RE2JS.CASE_INSENSITIVE,
+  m: RE2JS.MULTILINE,
+  s: RE2JS.DOTALL,
+};
+
+const COMPILED_MAX = 500;
+/** The pattern used first goes first. null: it cannot be compiled. */
+const compiled = new Map<string, Pattern | null>();
+
+/** @returns null when it is no regular expression that RE2 knows, or too large a one */
+export function compilePattern({ pattern, flags = '' }: PatternParams): Pattern | null {
+  if (pattern.length > PATTERN_LENGTH_MAX || flags.length > 8) return null;
+  const key = `${flags}/${pattern}`;
+  const known = compiled.get(key);
+  if (known !== undefined) return known;
+  const made = compile(pattern, flags);
+  const oldest = compiled.size >= COMPILED_MAX ? compiled.keys().next().value : undefined;
+  if (oldest !== undefined) compiled.delete(oldest);
+  compiled.set(key, made);
+  return made;
+}
+
+function compile(pattern: string, flags: string): Pattern | null {
+  let bits = 0;
+  for (const flag of flags.replaceAll(WITHOUT_EFFECT, '')) {
+    const bit = flagOf[flag];
+    if (bit === undefined) return null;
+    bits |= bit;
+  }
+  try {
+    const expression = RE2JS.compile(RE2JS.translateRegExp(pattern), bits);
+    const size = expression.programSize();
+    return size > PATTERN_SIZE_MAX ? null : { size, test: (text) => expression.test(text) };
+  } catch {
+    // The library has no other way to say that a text is not a regular expression.
+    return null;
+  }
+}
+
+/** What whoever writes a survey reads when `compilePattern` gives null. */
+export const PATTERN_REFUSED = `is not a regular expression of at most ${PATTERN_LENGTH_MAX} characters; look-around and back references are not supported`;
