@@ -58,6 +58,7 @@ export function isTooLong(password: string): boolean {
 
 /** The address as it is stored, in lower case; null when it is not one, or could be read as several. */
 export function normalizeEmail(text: string): string | null {
+  if (text.length > 2 * EMAIL_LENGTH_MAX) return null;
   const email = text.trim().toLowerCase();
   const isAddress = /^[^\s@<>()[\]\\,;:"\p{C}]+@[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+$/u.test(email);
   return email.length <= EMAIL_LENGTH_MAX && isAddress ? email : null;

@@ -2,6 +2,7 @@
  * Reads request bodies as JSON, whatever Content-Type says, and refuses what no later part should have to think about:
  * keys that reach into prototypes, text that no database stores faithfully, and nesting without end.
  */
+import { BODY_VALUES_MAX } from '#api/content-limits.ts';
 import { malformedJson } from '#api/errors.ts';
 
 /** The deepest honest document, a survey with nested logic groups, stays far below. */
@@ -29,6 +30,7 @@ export function parseJsonBody(body: Buffer): unknown {
 /** Walks the value without recursion, so that depth costs no stack. */
 function problemOf(root: unknown): string | null {
   const pending: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 0 }];
+  let count = 0;
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { value, depth } = next;
     if (typeof value === 'string') {
@@ -37,12 +39,15 @@ function problemOf(root: unknown): string | null {
     }
     if (typeof value !== 'object' || value === null) continue;
     if (depth >= DEPTH_MAX) return `The body is nested deeper than ${DEPTH_MAX} levels`;
-    const isArray = Array.isArray(value);
-    for (const [key, child] of Object.entries(value)) {
-      const problem = isArray ? null : keyProblem(key);
+    const keys = Array.isArray(value) ? [] : Object.keys(value);
+    const children: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+    count += children.length;
+    if (count > BODY_VALUES_MAX) return `The body has more than ${BODY_VALUES_MAX} values`;
+    for (const key of keys) {
+      const problem = keyProblem(key);
       if (problem !== null) return problem;
-      pending.push({ value: child, depth: depth + 1 });
     }
+    for (const child of children) pending.push({ value: child, depth: depth + 1 });
   }
   return null;
 }

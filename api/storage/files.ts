@@ -5,8 +5,9 @@
  */
 import type { Kysely, Selectable } from 'kysely';
 import type { Database, FileTable, Timestamp } from '#api/db/schema.ts';
+import { isId } from '#api/ids.ts';
 import type { FileLocation } from './key.ts';
-import { isAccess, keyOf, locationOf } from './key.ts';
+import { keyOf, locationOf } from './key.ts';
 
 export type File = Selectable<FileTable>;
 
@@ -82,15 +83,22 @@ export async function claimFiles(
 function privateKeysIn(data: Answered['data'], workspaceId: string): string[] {
   return Object.values(data)
     .flatMap((answer): readonly unknown[] => (Array.isArray(answer) ? answer : [answer]))
-    .flatMap((text) => {
-      if (typeof text !== 'string') return [];
-      const [, access = '', encoded = ''] = /\/storage\/[0-9a-z]+\/([a-z]+)\/([^?#\s]+)$/.exec(text) ?? [];
-      if (access !== 'private' || !isAccess(access)) return [];
-      const location = URL.canParse(`http://x/${encoded}`)
-        ? locationOf(workspaceId, access, decodedPath(encoded))
-        : null;
-      return location === null ? [] : [keyOf(location)];
-    });
+    .flatMap((text) => (typeof text === 'string' ? (privateKeyIn(text, workspaceId) ?? []) : []));
+}
+
+const ROOT = '/storage/';
+/** A key has at most 1,024 bytes, each of which may be percent-encoded, and stands behind the address of a host. */
+const ADDRESS_LENGTH_MAX = 4_096;
+
+/** `…/storage/{id}/private/{name}`, the name percent-encoded; null for anything else */
+function privateKeyIn(text: string, workspaceId: string): string | null {
+  const start = text.length <= ADDRESS_LENGTH_MAX ? text.indexOf(ROOT) : -1;
+  if (start < 0) return null;
+  const [id = '', access, ...rest] = text.slice(start + ROOT.length).split('/');
+  const encoded = rest.join('/');
+  if (!isId(id) || access !== 'private' || encoded === '' || /[?#\s]/.test(encoded)) return null;
+  const location = locationOf(workspaceId, access, decodedPath(encoded));
+  return location === null ? null : keyOf(location);
 }
 
 function decodedPath(encoded: string): string {

@@ -12,6 +12,7 @@ import { toTimestamp } from '#api/timestamps.ts';
 import { fieldIdsOf, fileError, otherLengthError, ruleError } from './answers.ts';
 import { answersIn } from './body.ts';
 import { ClientResponseReply, NewClientResponse, ResponseChange, type ResponseMeta } from './schema.ts';
+import { checkIdLengths, checkResponseSize, idsIn } from './size.ts';
 import { findResponse } from './store.ts';
 import { emailError, pinError, recaptchaError, singleUseError } from './submission-checks.ts';
 import { readUserAgent } from './user-agent.ts';
@@ -45,6 +46,8 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
       async (request) => {
         const workspace = workspaceOf(request);
         const { body } = request;
+        checkResponseSize(body);
+        checkIdLengths(idsIn(body));
         const survey = await findSurvey(db, body.surveyId);
         if (survey === null) throw notFound('Survey', body.surveyId);
         if (survey.workspaceId !== workspace.id) {
@@ -98,6 +101,8 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
       },
       async (request) => {
         const { responseId } = request.params;
+        checkResponseSize(request.body);
+        checkIdLengths(idsIn(request.body));
         const found = await findResponse(db, responseId);
         if (found === null || found.workspaceId !== workspaceOf(request).id) {
           throw notFound('Response', responseId);

@@ -25,6 +25,7 @@ import {
   ResponseReply,
   ResponseReplyWithNotes,
 } from './schema.ts';
+import { checkIdLengths, checkResponseSize, idsIn } from './size.ts';
 import {
   deleteResponse,
   findResponse,
@@ -112,6 +113,8 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
       },
       async (request) => {
         const { body } = request;
+        checkResponseSize(body);
+        checkIdLengths(idsIn(body));
         const survey = await reachableSurvey(request, body.surveyId);
         const scope = scopeIn(body);
         if (scope !== null && (await reachableWorkspace(context, request, scope)).id !== survey.workspaceId) {
@@ -169,6 +172,8 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
       async (request) => {
         const { id, surveyId } = responses.get(request);
         const { body } = request;
+        checkResponseSize(body);
+        checkIdLengths(idsIn(body));
         const survey = await findSurvey(db, surveyId);
         if (survey === null) throw notFound('Survey', surveyId);
         const answers = answersIn(body, fieldIdsOf(survey));

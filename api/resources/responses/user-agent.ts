@@ -24,11 +24,15 @@ const devices: readonly (readonly [RegExp, string])[] = [
   [/\bMobile\b|\biPhone\b|\biPod\b/, 'mobile'],
 ];
 
-export function readUserAgent(text: string): {
+/** What lies beyond says nothing that counts. */
+const LOOKED_AT_MAX = 1_024;
+
+export function readUserAgent(header: string): {
   readonly browser?: string;
   readonly os?: string;
   readonly device: string;
 } {
+  const text = header.slice(0, LOOKED_AT_MAX);
   const named = (names: readonly (readonly [RegExp, string])[]): string | undefined =>
     names.find(([pattern]) => pattern.test(text))?.[1];
   const browser = named(browsers);

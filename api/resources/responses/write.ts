@@ -16,6 +16,7 @@ import { toTimestamp } from '#api/timestamps.ts';
 import { mergeTimes, type Times } from './merge.ts';
 import { recordEvents } from './record-events.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
+import { checkResponseSize } from './size.ts';
 import {
   countFinished,
   findResponse,
@@ -121,6 +122,7 @@ export async function changeResponse(
       endingId: change.endingId === undefined ? stored.endingId : change.endingId,
       language: change.language ?? stored.language,
     };
+    checkResponseSize(changed);
     await updateResponse(trx, changed);
     await claimFiles(trx, changed);
     return {

@@ -6,6 +6,8 @@ type Issues = Record<string, string>;
 
 /** Addresses that are programs. Surveys run on other people's pages, where following one would run it. */
 const PROGRAM = /^(javascript|vbscript|data):/i;
+/** Blanks in front of a scheme are few. */
+const SCHEME_LOOKED_AT_MAX = 2_048;
 const PROGRAM_REFUSED = 'Give the address of a page';
 
 /** @returns dotted path -> text */
@@ -76,11 +78,18 @@ function checkElements(content: SurveyContent, issues: Issues): void {
 
 /** Browsers skip blanks and control characters on their way to the scheme. */
 function isProgram(address: string | null | undefined): boolean {
-  return typeof address === 'string' && PROGRAM.test(address.replaceAll(/[\s\p{Cc}]/gu, ''));
+  return (
+    typeof address === 'string' &&
+    PROGRAM.test(address.slice(0, SCHEME_LOOKED_AT_MAX).replaceAll(/[\s\p{Cc}]/gu, ''))
+  );
 }
 
 function repeatedChoice(element: Element): string | null {
   if (!('choices' in element)) return null;
-  const ids = element.choices.map(({ id }) => id);
-  return ids.find((id, i) => ids.indexOf(id) !== i) ?? null;
+  const seen = new Set<string>();
+  for (const { id } of element.choices) {
+    if (seen.has(id)) return id;
+    seen.add(id);
+  }
+  return null;
 }

@@ -79,7 +79,8 @@ const charLimit = Type.Object({
   max: Type.Optional(Type.Number({ minimum: 0 })),
 });
 
-const imagePattern = '\\.([pP][nN][gG]|[jJ][pP][eE]?[gG]|[wW][eE][bB][pP]|[hH][eE][iI][cC])(\\?.*)?$';
+/** Found in a time that grows with the address: nothing is repeated behind the extension. */
+const imagePattern = '\\.([pP][nN][gG]|[jJ][pP][eE]?[gG]|[wW][eE][bB][pP]|[hH][eE][iI][cC])(\\?|$)';
 
 const openText = Type.Object({
   ...common,

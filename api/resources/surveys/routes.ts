@@ -27,6 +27,7 @@ import { resolveLanguages, resolveSegmentId, resolveTriggers } from './reference
 import { toSurveyReply } from './reply.ts';
 import { SurveyReply } from './schema.ts';
 import { newSingleUseLink } from './single-use.ts';
+import { checkSurveySize } from './size.ts';
 import { deleteSurvey, findSurvey, insertSurvey, listSurveys, type Survey, updateSurvey } from './store.ts';
 
 /** Larger pages are cut to this size; the next page continues with `offset`. */
@@ -77,6 +78,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
       { schema: { response: one }, preValidation: loadBodyWorkspace(context) },
       async (request) => {
         const workspace = workspaceOf(request);
+        checkSurveySize(request.body);
         const content = readContent(request.body, null, () => newId(random));
         const now = toTimestamp(clock());
         const survey = await storing(() =>
@@ -113,6 +115,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
       { schema: { params: Params, response: one }, onRequest: loadSurvey },
       async (request) => {
         const { id } = surveys.get(request);
+        checkSurveySize(request.body);
         const survey = await storing(() =>
           db.transaction().execute(async (trx) => {
             // Read again: another update may have come first while this one's body was on its way.

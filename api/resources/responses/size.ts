@@ -1,0 +1,90 @@
+/** Is a response as large as a response may be? Pure. */
+import {
+  ANSWER_ITEMS_MAX,
+  ANSWER_LENGTH_MAX,
+  ANSWERS_MAX,
+  RESPONSE_BYTES_MAX,
+  RESPONSE_ID_LENGTH_MAX,
+} from '#api/content-limits.ts';
+import { invalidFields } from '#api/errors.ts';
+
+/** What a caller says, or what is stored; parts that are absent count nothing. */
+export interface Sized {
+  readonly data?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly ttc?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly meta?: object | null | undefined;
+}
+
+/**
+ * Asked before a transaction of what was sent, and inside of an update of what it adds up to.
+ *
+ * @throws ApiError invalid_fields that names the part that is too large
+ */
+export function checkResponseSize({ data, variables, ttc, meta }: Sized): void {
+  checkCount('data', data);
+  checkCount('variables', variables);
+  checkCount('ttc', ttc);
+  for (const [id, answer] of Object.entries(data ?? {})) checkAnswer(`data.${shown(id)}`, answer);
+  for (const [id, value] of Object.entries(variables ?? {})) checkText(`variables.${shown(id)}`, value);
+  const bytes = Buffer.byteLength(JSON.stringify([data, variables, ttc, meta]));
+  if (bytes > RESPONSE_BYTES_MAX) {
+    throw invalidFields({ data: `A response must not have more than ${RESPONSE_BYTES_MAX} bytes in total` });
+  }
+}
+
+/** Ids and codes, by the name of their field. @throws ApiError invalid_fields */
+export function checkIdLengths(fields: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(fields)) {
+    if (typeof value === 'string' && value.length > RESPONSE_ID_LENGTH_MAX) {
+      throw invalidFields({ [name]: `must not have more than ${RESPONSE_ID_LENGTH_MAX} characters` });
+    }
+  }
+}
+
+/** Those of a body that are stored beside the answers. */
+export function idsIn({
+  displayId,
+  singleUseId,
+  endingId,
+  language,
+}: {
+  readonly displayId?: unknown;
+  readonly singleUseId?: unknown;
+  readonly endingId?: unknown;
+  readonly language?: unknown;
+}): Readonly<Record<string, unknown>> {
+  return { displayId, singleUseId, endingId, language };
+}
+
+function checkCount(path: string, map: object | null | undefined): void {
+  if (Object.keys(map ?? {}).length > ANSWERS_MAX) {
+    throw invalidFields({ [path]: `must not have more than ${ANSWERS_MAX} entries` });
+  }
+}
+
+function checkAnswer(path: string, answer: unknown): void {
+  if (typeof answer !== 'object' || answer === null) {
+    checkText(path, answer);
+    return;
+  }
+  const entries = Object.entries(answer);
+  if (entries.length > ANSWER_ITEMS_MAX) {
+    throw invalidFields({ [path]: `must not have more than ${ANSWER_ITEMS_MAX} entries` });
+  }
+  for (const [name, value] of entries) {
+    checkText(path, name);
+    checkText(path, value);
+  }
+}
+
+function checkText(path: string, value: unknown): void {
+  if (typeof value === 'string' && value.length > ANSWER_LENGTH_MAX) {
+    throw invalidFields({ [path]: `must not have more than ${ANSWER_LENGTH_MAX} characters` });
+  }
+}
+
+/** A name that somebody made up may be long; what is repeated of it is not. */
+function shown(id: string): string {
+  return id.slice(0, 64).toWellFormed();
+}
