@@ -75,7 +75,7 @@ async function start(): Promise<void> {
     clock: Date.now,
     random: randomBytes,
     signer,
-    states: createStateCache(Date.now),
+    states: createStateCache({ clock: Date.now }),
     storage,
     passwords: createPasswords(randomBytes),
     limits,

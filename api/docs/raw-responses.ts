@@ -36,6 +36,7 @@ const state: RawOperation = {
       description: 'May be cached for a minute.',
       content: { 'application/json': { schema: { $ref: '#/components/schemas/WorkspaceState' } } },
     },
+    304: { description: 'Not changed since the reply whose `etag` came as `if-none-match`.' },
   },
 };
 

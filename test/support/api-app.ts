@@ -122,7 +122,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     clock,
     random,
     signer,
-    states: createStateCache(clock),
+    states: createStateCache({ clock }),
     storage: createStorage({
       location: config.storage,
       credentials: secrets.s3,

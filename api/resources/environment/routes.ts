@@ -3,10 +3,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
+import { matchesEtag } from '#api/http/conditional.ts';
 import { isId } from '#api/ids.ts';
 import { listActionClasses } from '#api/resources/action-classes/store.ts';
 import { listLiveSurveys } from '#api/resources/surveys/store.ts';
 import { findWorkspace, markAppSetUp } from '#api/resources/workspaces/store.ts';
+import { type State, toCachedState } from '#api/state-cache.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { toState } from './state.ts';
 
@@ -28,9 +30,11 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
 ) => {
   const { db, clock, config, recaptcha, states } = context;
 
-  const build = async (scopeId: string): Promise<string> => {
+  const build = async (scopeId: string): Promise<State> => {
     const workspace = await findWorkspace(db, scopeId);
     if (workspace === null) throw notFound('Workspace', scopeId);
+    // Under its other id it is the same state, held once.
+    if (workspace.id !== scopeId) return states.get(workspace.id, () => build(workspace.id));
     if (!workspace.appSetupCompleted) await markAppSetUp(db, workspace.id);
     const state = toState({
       workspace,
@@ -40,7 +44,7 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
       recaptchaSiteKey: recaptcha.siteKey,
       publicUrl: config.publicUrl,
     });
-    return JSON.stringify(state);
+    return toCachedState(JSON.stringify(state));
   };
 
   for (const path of paths) {
@@ -50,12 +54,11 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
       async (request, reply) => {
         const { workspaceId } = request.params;
         if (!isId(workspaceId)) throw badRequest('Invalid ID format');
-        const state = await states.get(workspaceId, () => build(workspaceId));
-        // Text that is JSON already: Fastify sends strings as they are.
-        reply
-          .header('content-type', 'application/json; charset=utf-8')
-          .header('cache-control', CACHEABLE)
-          .send(state);
+        const { body, etag } = await states.get(workspaceId, () => build(workspaceId));
+        reply.header('cache-control', CACHEABLE).header('etag', etag);
+        if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
+        // Bytes that are JSON already: Fastify sends them as they are.
+        reply.header('content-type', 'application/json; charset=utf-8').send(body);
         return reply;
       },
     );

@@ -1,4 +1,5 @@
 /** Which bytes of a file a request asks for, if any at all (RFC 9110 13 and 14). Pure. */
+import { matchesEtag } from '#api/http/conditional.ts';
 import type { ByteRange } from '#api/storage/storage.ts';
 import type { Millis } from '#shared/clock.ts';
 
@@ -50,10 +51,7 @@ function part(first: number, last: number): Selection {
 
 /** A tag decides alone; the date counts only without one (RFC 9110 13.2.2). */
 function isNotModified(file: FileVersion, { ifNoneMatch, ifModifiedSince }: Conditions): boolean {
-  if (ifNoneMatch !== undefined) {
-    const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
-    return tags.includes('*') || tags.includes(file.etag);
-  }
+  if (ifNoneMatch !== undefined) return matchesEtag(ifNoneMatch, file.etag);
   if (ifModifiedSince === undefined) return false;
   const since = Date.parse(ifModifiedSince);
   // A date has whole seconds.

@@ -233,3 +233,23 @@ t.test('400 and 404: ids that cannot be, and ids that are not', async (t) => {
   t.equal(unknown.headers['cache-control'], 'private, no-store', 'a refusal is not cached');
   t.equal(unknown.headers['access-control-allow-origin'], '*');
 });
+
+t.test('304: a state that has not changed is not sent again', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await addSurvey(api, { type: 'app', status: 'inProgress' });
+  const url = `/api/v1/client/${workspaceId}/environment`;
+  const first = await api.client('GET', url);
+  const { etag } = first.headers;
+  t.match(etag, /^"[\w-]{27}"$/);
+  const same = await api.client('GET', url, undefined, { 'if-none-match': `W/"x", ${etag}` });
+  t.equal(same.status, 304);
+  t.equal(same.text, '');
+  t.equal(same.headers.etag, etag);
+  t.equal(same.headers['cache-control'], first.headers['cache-control']);
+  t.equal(same.headers['access-control-allow-origin'], '*');
+  await addSurvey(api, { type: 'app', status: 'inProgress', name: 'Another' });
+  const changed = await api.client('GET', url, undefined, { 'if-none-match': String(etag) });
+  t.equal(changed.status, 200);
+  t.not(changed.headers.etag, etag);
+});

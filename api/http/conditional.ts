@@ -1,0 +1,8 @@
+/** Requests that ask for a reply only when it has changed (RFC 9110 13.1.2). Pure. */
+
+/** @param header If-None-Match; @param etag of what would be sent, in quotes */
+export function matchesEtag(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  const tags = header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return tags.includes('*') || tags.includes(etag);
+}
