@@ -63,13 +63,14 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     async (request) => {
       const { email, token } = request.body;
       if (email === undefined && token === undefined) throw invalidFields({ email: 'Required' });
-      const user =
-        email === undefined
-          ? (await findToken(db, 'verifyEmail', token ?? '', clock()))?.user
-          : await findUserByEmail(db, emailIn(email));
-      if (user && user.emailVerified === null) {
-        await db.transaction().execute((trx) => sendVerification(trx, user.id, user.email));
-      }
+      const address = email === undefined ? null : emailIn(email);
+      await db.transaction().execute(async (trx) => {
+        const user =
+          address === null
+            ? (await findToken(trx, 'verifyEmail', token ?? '', clock()))?.user
+            : await findUserByEmail(trx, address);
+        if (user && user.emailVerified === null) await sendVerification(trx, user.id, user.email);
+      });
       return success('If this address waits for its confirmation, a mail is on its way');
     },
   );
@@ -81,14 +82,14 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       config: { limit: 'auth.forgotPassword' },
     },
     async (request) => {
-      const user = await findUserByEmail(db, emailIn(request.body.email));
-      if (user !== null && user.passwordHash !== null && user.isActive === 1) {
-        await db.transaction().execute(async (trx) => {
-          const { id: userId, email } = user;
-          const token = await insertToken(trx, { userId, purpose: 'resetPassword', email }, clock(), random);
-          await mailAccount(context, trx, resetMail(config.publicUrl, email, token));
-        });
-      }
+      const address = emailIn(request.body.email);
+      await db.transaction().execute(async (trx) => {
+        const user = await findUserByEmail(trx, address);
+        if (user === null || user.passwordHash === null || user.isActive !== 1) return;
+        const { id: userId, email } = user;
+        const token = await insertToken(trx, { userId, purpose: 'resetPassword', email }, clock(), random);
+        await mailAccount(context, trx, resetMail(config.publicUrl, email, token));
+      });
       return success('If this address has an account, a mail is on its way');
     },
   );
@@ -152,7 +153,7 @@ async function inOnePiece(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    if (!isUniqueViolation(error)) throw error;
+    if (!isUniqueViolation(error, 'users.email')) throw error;
     await work();
   }
 }

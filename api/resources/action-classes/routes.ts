@@ -143,9 +143,12 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
         await write(trx);
       });
     } catch (error) {
-      if (!isUniqueViolation(error)) throw error;
-      // With several processes, another one may have come between the question and the write.
-      throw alreadyExists(actionClass, (await findTaken(db, actionClass)) ?? 'name');
+      for (const column of ['name', 'key'] as const) {
+        if (isUniqueViolation(error, 'actionClasses.workspaceId', `actionClasses.${column}`)) {
+          throw alreadyExists(actionClass, column);
+        }
+      }
+      throw error;
     }
   }
 };

@@ -108,20 +108,27 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
     oneUrl,
     { schema: { params: Params, body: ClassChange, response: one }, onRequest: classes.load },
     async (request) => {
-      const stored = classes.of(request);
-      const { name = stored.key, description, archived = stored.isArchived } = request.body;
-      if (name !== stored.key && stored.type === 'default') {
-        throw badRequest('Automatic Attribute Classes cannot be renamed');
-      }
-      const changed = {
-        ...stored,
-        key: name === stored.key ? name : checkedName(name),
-        description: description === undefined ? stored.description : (description ?? ''),
-        isArchived: archived,
-        updatedAt: toTimestamp(clock()),
-      };
-      await changeAttributeKey(db, changed, ALREADY_EXISTS, notFound('Attribute Class', stored.id));
-      return { data: toAttributeClass(changed) };
+      const { id, environmentId } = classes.of(request);
+      const { name, description, archived } = request.body;
+      const changed = await changeAttributeKey(
+        db,
+        id,
+        (stored) => {
+          const isRenamed = name !== undefined && name !== stored.key;
+          if (isRenamed && stored.type === 'default') {
+            throw badRequest('Automatic Attribute Classes cannot be renamed');
+          }
+          return {
+            ...stored,
+            key: isRenamed ? checkedName(name) : stored.key,
+            description: description === undefined ? stored.description : (description ?? ''),
+            isArchived: archived ?? stored.isArchived,
+            updatedAt: toTimestamp(clock()),
+          };
+        },
+        { alreadyExists: ALREADY_EXISTS, gone: notFound('Attribute Class', id) },
+      );
+      return { data: toAttributeClass({ ...changed, environmentId }) };
     },
   );
 

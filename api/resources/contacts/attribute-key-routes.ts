@@ -102,20 +102,26 @@ export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly con
     oneUrl,
     { schema: { params: Params, body: KeyChange, response: one }, onRequest: keys.load },
     async (request) => {
-      const stored = keys.of(request);
+      const { id, environmentId } = keys.of(request);
       const { name, description, key, dataType } = request.body;
-      // What clients, segments and the SDKs rely on stays as it is.
-      const fixed = stored.type === 'default';
-      const changed = {
-        ...stored,
-        name: name ?? stored.name,
-        description: description === undefined ? stored.description : (description ?? ''),
-        key: fixed || key === undefined || key === stored.key ? stored.key : checkedKey(key),
-        dataType: fixed ? stored.dataType : (dataType ?? stored.dataType),
-        updatedAt: toTimestamp(clock()),
-      };
-      await changeAttributeKey(db, changed, ALREADY_EXISTS, notFound('Attribute Key', stored.id));
-      return { data: changed };
+      const changed = await changeAttributeKey(
+        db,
+        id,
+        (stored) => {
+          // What clients, segments and the SDKs rely on stays as it is.
+          const isFixed = stored.type === 'default';
+          return {
+            ...stored,
+            name: name ?? stored.name,
+            description: description === undefined ? stored.description : (description ?? ''),
+            key: isFixed || key === undefined || key === stored.key ? stored.key : checkedKey(key),
+            dataType: isFixed ? stored.dataType : (dataType ?? stored.dataType),
+            updatedAt: toTimestamp(clock()),
+          };
+        },
+        { alreadyExists: ALREADY_EXISTS, gone: notFound('Attribute Key', id) },
+      );
+      return { data: { ...changed, environmentId } };
     },
   );
 

@@ -57,18 +57,10 @@ export async function insertAttributeKeys(
   await db.insertInto('contactAttributeKeys').values(keys.map(toRow)).execute();
 }
 
-/**
- * @returns false when it was deleted meanwhile
- * @throws the driver's unique violation when the workspace has the key
- */
-export async function updateAttributeKey(db: Kysely<Database>, key: AttributeKey): Promise<boolean> {
+/** @throws the driver's unique violation when the workspace has the key */
+export async function updateAttributeKey(db: Kysely<Database>, key: AttributeKey): Promise<void> {
   const { id, workspaceId: _, createdAt: __, ...columns } = toRow(key);
-  const { numUpdatedRows } = await db
-    .updateTable('contactAttributeKeys')
-    .set(columns)
-    .where('id', '=', id)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
+  await db.updateTable('contactAttributeKeys').set(columns).where('id', '=', id).execute();
 }
 
 /** The values that contacts have for it go with it. */

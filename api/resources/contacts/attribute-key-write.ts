@@ -7,6 +7,7 @@ import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
 import {
   type AttributeKey,
   countAttributeKeys,
+  findAttributeKey,
   insertAttributeKeys,
   updateAttributeKey,
 } from './attribute-key-store.ts';
@@ -33,23 +34,35 @@ export async function createAttributeKey(
 }
 
 /**
+ * Lays a change over the key as it is, in one transaction.
+ *
+ * @param change throws to refuse
  * @param gone what the caller reads when it was deleted meanwhile
  * @throws ApiError bad_request when another key of the workspace is called the same
  */
 export async function changeAttributeKey(
   db: Kysely<Database>,
-  key: AttributeKey,
-  alreadyExists: string,
-  gone: ApiError,
-): Promise<void> {
-  if (!(await unlessTaken(alreadyExists, () => updateAttributeKey(db, key)))) throw gone;
+  id: string,
+  change: (stored: AttributeKey) => AttributeKey,
+  { alreadyExists, gone }: { readonly alreadyExists: string; readonly gone: ApiError },
+): Promise<AttributeKey> {
+  return unlessTaken(alreadyExists, () =>
+    db.transaction().execute(async (trx) => {
+      const stored = await findAttributeKey(trx, id);
+      if (stored === null) throw gone;
+      const changed = change(stored);
+      await updateAttributeKey(trx, changed);
+      return changed;
+    }),
+  );
 }
 
 async function unlessTaken<T>(alreadyExists: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write();
   } catch (error) {
-    if (isUniqueViolation(error)) throw badRequest(alreadyExists);
-    throw error;
+    if (!isUniqueViolation(error, 'contactAttributeKeys.workspaceId', 'contactAttributeKeys.key'))
+      throw error;
+    throw badRequest(alreadyExists);
   }
 }

@@ -4,10 +4,10 @@ import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { forbidden, notFound } from '#api/errors.ts';
+import { notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { findContact, findOrCreateContact } from '#api/resources/contacts/store.ts';
-import { findSurvey } from '#api/resources/surveys/store.ts';
+import { findSurvey, findSurveyStatus, surveyClosed } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { Id, Nullable } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -72,11 +72,10 @@ export const clientDisplayRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
   ) {
     const survey = await findSurvey(db, surveyId);
     if (survey === null || survey.workspaceId !== workspaceId) throw notFound('Survey', surveyId);
-    if (survey.content.status !== 'inProgress') {
-      throw forbidden('Survey is not accepting submissions', { surveyId });
-    }
     const now = toTimestamp(clock());
     const display = await db.transaction().execute(async (trx): Promise<Display> => {
+      // Inside, where nobody else can end or delete the survey any more.
+      if ((await findSurveyStatus(trx, surveyId)) !== 'inProgress') throw surveyClosed(surveyId);
       const contactId = await contactIdIn(trx, now);
       const made = { id: newId(random), surveyId, workspaceId, contactId, createdAt: now, updatedAt: now };
       await insertDisplay(trx, made);

@@ -73,7 +73,8 @@ export const languageRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
           await insertLanguage(trx, made);
         });
       } catch (error) {
-        if (isUniqueViolation(error)) throw conflict(`Language with code ${code} already exists`);
+        if (isUniqueViolation(error, 'languages.workspaceId', 'languages.code'))
+          throw conflict(`Language with code ${code} already exists`);
         throw error;
       }
       return { data: { ...made, environmentId } };

@@ -43,7 +43,7 @@ export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Con
         return true;
       });
     } catch (error) {
-      if (isUniqueViolation(error)) return false;
+      if (isUniqueViolation(error, 'users.email')) return false;
       throw error;
     }
   }

@@ -3,10 +3,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
-import { type ApiError, badRequest, forbidden, notFound } from '#api/errors.ts';
+import { type ApiError, badRequest, notFound } from '#api/errors.ts';
 import { wholeAddress } from '#api/http/client-address.ts';
 import { findContact, findContactByUserId } from '#api/resources/contacts/store.ts';
-import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { findSurvey, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { fieldIdsOf, fileError, otherLengthError, ruleError } from './answers.ts';
@@ -87,6 +87,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
             }
             return body.contactId ? findContact(trx, workspace.id, body.contactId) : null;
           },
+          { mustBeOpen: true },
         );
         return { data: { id: response.id, quotaFull: false } };
       },
@@ -121,16 +122,23 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
           variables: body.variables ?? undefined,
           endingId: body.endingId,
         };
-        const response = await changeResponse(context, survey, responseId, change, (stored, data) => {
-          if (stored.finished) {
-            throw badRequest('Response is already finished', { code: 'response_already_finished' });
-          }
-          throwFirst(
-            () => fileError(survey, answers.data, config.publicUrl),
-            () => otherLengthError(survey, answers.data),
-            () => ruleError(survey, data),
-          );
-        });
+        const response = await changeResponse(
+          context,
+          survey,
+          responseId,
+          change,
+          (stored, data) => {
+            if (stored.finished) {
+              throw badRequest('Response is already finished', { code: 'response_already_finished' });
+            }
+            throwFirst(
+              () => fileError(survey, answers.data, config.publicUrl),
+              () => otherLengthError(survey, answers.data),
+              () => ruleError(survey, data),
+            );
+          },
+          { mustBeOpen: true },
+        );
         return { data: { id: response.id, quotaFull: false } };
       },
     );
@@ -171,9 +179,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 };
 
 function closedError({ id, content }: Survey): ApiError | null {
-  return content.status === 'inProgress'
-    ? null
-    : forbidden('Survey is not accepting submissions', { surveyId: id });
+  return content.status === 'inProgress' ? null : surveyClosed(id);
 }
 
 /** Asks one after the other; the first error ends the request. */

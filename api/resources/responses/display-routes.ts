@@ -71,7 +71,7 @@ export const displayLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     try {
       await setResponseDisplay(trx, response.id, display.id, now);
     } catch (error) {
-      if (!isUniqueViolation(error)) throw error;
+      if (!isUniqueViolation(error, 'responses.displayId')) throw error;
       throw badRequest('The display is linked to another response', { responseId });
     }
   }

@@ -143,6 +143,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
             updatedAt: timestampAt('updatedAt', body.updatedAt) ?? createdAt ?? now,
           },
           async (trx) => (userId ? findContactByUserId(trx, survey.workspaceId, userId) : null),
+          { mustBeOpen: false },
         );
         return { data: toResponseReplyWithNotes(await related(response), config.publicUrl) };
       },
@@ -183,10 +184,17 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           variables: body.variables ?? undefined,
           endingId: body.endingId,
         };
-        const response = await changeResponse(context, survey, id, change, (_stored, data) => {
-          const error = fileError(survey, answers.data, config.publicUrl) ?? ruleError(survey, data);
-          if (error !== null) throw error;
-        });
+        const response = await changeResponse(
+          context,
+          survey,
+          id,
+          change,
+          (_stored, data) => {
+            const error = fileError(survey, answers.data, config.publicUrl) ?? ruleError(survey, data);
+            if (error !== null) throw error;
+          },
+          { mustBeOpen: false },
+        );
         return { data: toResponseReply(await related(response), config.publicUrl) };
       },
     );

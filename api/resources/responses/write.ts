@@ -10,7 +10,7 @@ import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
 import { findDisplay } from '#api/resources/displays/store.ts';
-import { completeSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { completeSurvey, findSurveyStatus, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
 import { claimFiles } from '#api/storage/files.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { mergeTimes, type Times } from './merge.ts';
@@ -54,6 +54,12 @@ export interface Change {
   readonly language?: string | undefined;
 }
 
+/** Asked inside the transaction, where nobody else can end or delete the survey any more. */
+export interface SurveyCheck {
+  /** The survey must be in progress: respondents' responses end when it does. */
+  readonly mustBeOpen: boolean;
+}
+
 /**
  * @param contactIn finds whom the response is from, inside the transaction
  * @throws ApiError bad_request when the display does not fit, conflict when the single-use link was used
@@ -63,8 +69,10 @@ export async function createResponse(
   survey: Survey,
   given: NewResponse,
   contactIn: (trx: Kysely<Database>) => Promise<Contact | null>,
+  { mustBeOpen }: SurveyCheck,
 ): Promise<Response> {
   const { isCompleted, response } = await parts.db.transaction().execute(async (trx) => {
+    await checkSurvey(trx, survey.id, mustBeOpen);
     const contact = await contactIn(trx);
     if (given.displayId !== null) await checkDisplay(trx, survey, given.displayId, contact);
     if (given.singleUseId !== null && (await isSingleUseIdUsed(trx, survey.id, given.singleUseId))) {
@@ -83,8 +91,8 @@ export async function createResponse(
     try {
       await insertResponse(trx, made);
     } catch (error) {
-      // With several processes, another one may have come between the checks above and the insert.
-      if (isUniqueViolation(error)) throw given.singleUseId === null ? displayTaken() : alreadySubmitted();
+      if (isUniqueViolation(error, 'responses.displayId')) throw displayTaken();
+      if (isUniqueViolation(error, 'responses.surveyId', 'responses.singleUseId')) throw alreadySubmitted();
       throw error;
     }
     await claimFiles(trx, made);
@@ -105,8 +113,10 @@ export async function changeResponse(
   responseId: string,
   change: Change,
   mayChange: (stored: Response, data: Answers) => void,
+  { mustBeOpen }: SurveyCheck,
 ): Promise<Response> {
   const { isCompleted, response } = await parts.db.transaction().execute(async (trx) => {
+    await checkSurvey(trx, survey.id, mustBeOpen);
     const stored = await findResponse(trx, responseId);
     if (stored === null) throw notFound('Response', responseId);
     const data = { ...stored.data, ...change.data };
@@ -133,6 +143,12 @@ export async function changeResponse(
   parts.outbox.notify();
   if (isCompleted) parts.states.purge(survey);
   return response;
+}
+
+async function checkSurvey(trx: Kysely<Database>, id: string, mustBeOpen: boolean): Promise<void> {
+  const status = await findSurveyStatus(trx, id);
+  if (status === null) throw notFound('Survey', id);
+  if (mustBeOpen && status !== 'inProgress') throw surveyClosed(id);
 }
 
 function alreadySubmitted() {

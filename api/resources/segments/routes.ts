@@ -100,12 +100,16 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
         createdAt: now,
         updatedAt: now,
       };
-      await storing(made, async (trx) => {
-        if ((await countSharedSegments(trx, workspaceId)) >= SHARED_MAX) {
-          throw forbidden(`A workspace can have ${SHARED_MAX} segments; delete one that is not used`);
-        }
-        await insertSegment(trx, made);
-      });
+      const references = referencesIn(filters);
+      await unlessTitleTaken(title, () =>
+        db.transaction().execute(async (trx) => {
+          await checkReferences(trx, made, references);
+          if ((await countSharedSegments(trx, workspaceId)) >= SHARED_MAX) {
+            throw forbidden(`A workspace can have ${SHARED_MAX} segments; delete one that is not used`);
+          }
+          await insertSegment(trx, made);
+        }),
+      );
       return toReply({ ...made, environmentId });
     },
   );
@@ -118,25 +122,34 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     oneUrl,
     { schema: { params: Params, body: SegmentChange, response: one }, onRequest: segments.load },
     async (request) => {
-      const stored = segments.of(request);
-      const { title = stored.title, description, filters } = request.body;
-      if (stored.isPrivate && title !== stored.title) {
-        throw badRequest(
-          'The segment of a survey has the id of the survey as its title; leave the title out',
-        );
-      }
-      const changed = {
-        ...stored,
-        title,
-        description: description === undefined ? stored.description : description,
-        filters: filters ?? stored.filters,
-        updatedAt: toTimestamp(clock()),
-      };
-      await storing(changed, async (trx) => {
-        if (!(await updateSegment(trx, changed))) throw notFound('Segment', stored.id);
-      });
+      const { id, environmentId } = segments.of(request);
+      const { title, description, filters } = request.body;
+      const references = referencesIn(filters ?? []);
+      const changed = await unlessTitleTaken(title ?? '', () =>
+        db.transaction().execute(async (trx) => {
+          // Read again: another change may have come while this one's body was on its way.
+          const stored = await findSegment(trx, id);
+          if (stored === null) throw notFound('Segment', id);
+          if (stored.isPrivate && title !== undefined && title !== stored.title) {
+            throw badRequest(
+              'The segment of a survey has the id of the survey as its title; leave the title out',
+            );
+          }
+          const segment = {
+            ...stored,
+            environmentId,
+            title: title ?? stored.title,
+            description: description === undefined ? stored.description : description,
+            filters: filters ?? stored.filters,
+            updatedAt: toTimestamp(clock()),
+          };
+          await checkReferences(trx, segment, references);
+          await updateSegment(trx, segment);
+          return segment;
+        }),
+      );
       // Whether a segment has filters is part of what SDKs are told.
-      states.purge(stored);
+      states.purge(changed);
       return toReply(changed);
     },
   );
@@ -163,28 +176,31 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       return { data: { ...stored, surveys: [] } };
     },
   );
-
-  /** Runs a write in a transaction when the filters make sense and lead to no cycle. */
-  async function storing(segment: Segment, write: (trx: Kysely<Database>) => Promise<void>): Promise<void> {
-    const compiled = compileFilters(segment.filters);
-    if ('issues' in compiled) throw invalidFields(compiled.issues);
-    try {
-      await db.transaction().execute(async (trx) => {
-        if (compiled.references.length > 0) await checkReferences(trx, segment, compiled.references);
-        await write(trx);
-      });
-    } catch (error) {
-      if (isUniqueViolation(error)) throw conflict(`Segment with title ${segment.title} already exists`);
-      throw error;
-    }
-  }
 };
 
+/** The segments that filters refer to. @throws ApiError invalid_fields when the filters make no sense */
+function referencesIn(filters: readonly unknown[]): readonly string[] {
+  const compiled = compileFilters(filters);
+  if ('issues' in compiled) throw invalidFields(compiled.issues);
+  return compiled.references;
+}
+
+async function unlessTitleTaken<T>(title: string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (error) {
+    if (!isUniqueViolation(error, 'segments.workspaceId', 'segments.title')) throw error;
+    throw conflict(`Segment with title ${title} already exists`);
+  }
+}
+
+/** @throws ApiError invalid_fields unless all are of the workspace, and none leads back to the segment */
 async function checkReferences(
   trx: Kysely<Database>,
   segment: Segment,
   references: readonly string[],
 ): Promise<void> {
+  if (references.length === 0) return;
   const others = (await listSegments(trx, [segment.workspaceId], ALL)).filter(({ id }) => id !== segment.id);
   const known = new Set([segment.id, ...others.map(({ id }) => id)]);
   const unknown = references.find((id) => !known.has(id));

@@ -235,12 +235,17 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
   }
 };
 
-/** Runs a write; says so when another survey has the slug. */
+/** Runs a write; says so when the slug, or the title that the survey's own segment needs, is taken. */
 async function storing<T>(write: () => Promise<T>): Promise<T> {
   try {
     return await write();
   } catch (error) {
-    if (isUniqueViolation(error)) throw conflict('Another survey has this slug; choose another one');
+    if (isUniqueViolation(error, 'surveys.slug')) {
+      throw conflict('Another survey has this slug; choose another one');
+    }
+    if (isUniqueViolation(error, 'segments.workspaceId', 'segments.title')) {
+      throw conflict('A segment has the id of this survey as its title; rename that first');
+    }
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 /** Surveys with their triggers and languages. Writes go to `surveys`, `surveyTriggers` and `surveyLanguages` only. */
 import type { Kysely, Selectable } from 'kysely';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
+import { type ApiError, forbidden } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
 import { type ActionClass, toActionClass } from '#api/resources/action-classes/store.ts';
 import { type Segment, toSegment } from '#api/resources/segments/store.ts';
@@ -28,6 +29,20 @@ export async function findSurvey(db: Kysely<Database>, id: string): Promise<Surv
   if (row === undefined) return null;
   const [survey] = await withReferences(db, [row]);
   return survey ?? null;
+}
+
+/** null: there is no such survey. */
+export async function findSurveyStatus(
+  db: Kysely<Database>,
+  id: string,
+): Promise<SurveyContent['status'] | null> {
+  const row = await db.selectFrom('surveys').select('status').where('id', '=', id).executeTakeFirst();
+  return row?.status ?? null;
+}
+
+/** What respondents read when a survey is not in progress. */
+export function surveyClosed(surveyId: string): ApiError {
+  return forbidden('Survey is not accepting submissions', { surveyId });
 }
 
 /** Newest change first, ties by id; archived ones too. */

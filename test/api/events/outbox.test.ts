@@ -52,17 +52,21 @@ t.test('a change that is undone leaves no event', async (t) => {
     updatedAt: now,
   };
   const eventCount = async () => (await api.context.db.selectFrom('events').select('id').execute()).length;
-  await createResponse(api.context, survey, given, async () => null);
+  await createResponse(api.context, survey, given, async () => null, { mustBeOpen: true });
   t.equal(await eventCount(), 2);
   await t.rejects(
-    createResponse(api.context, survey, given, async () => null),
+    createResponse(api.context, survey, given, async () => null, { mustBeOpen: true }),
     { code: 'conflict' },
   );
   t.equal(await eventCount(), 2);
 
   // The outbox itself cannot be written: then the response is not taken either.
   await api.context.db.schema.dropTable('events').execute();
-  await t.rejects(createResponse(api.context, survey, { ...given, singleUseId: 'twice' }, async () => null));
+  await t.rejects(
+    createResponse(api.context, survey, { ...given, singleUseId: 'twice' }, async () => null, {
+      mustBeOpen: true,
+    }),
+  );
   t.equal((await api.context.db.selectFrom('responses').select('id').execute()).length, 1);
 });
 
