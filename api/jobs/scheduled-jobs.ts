@@ -35,7 +35,11 @@ export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): Sch
   const jobs = [
     every(MOVE_SURVEYS_MS, () => moveSurveys(parts), failed('moveSurveys')),
     every(FORGET_EVENTS_MS, ({ isStopping }) => forgetEvents(parts, isStopping), failed('forgetEvents')),
-    every(FORGET_MAILS_MS, () => forgetOldMails(parts.db, parts.clock()), failed('forgetMails')),
+    every(
+      FORGET_MAILS_MS,
+      ({ isStopping }) => forgetOldMails(parts.db, parts.clock(), isStopping),
+      failed('forgetMails'),
+    ),
     every(SWEEP_FILES_MS, ({ isStopping }) => sweepAllFiles(parts, isStopping), failed('sweepFiles')),
   ];
   return {

@@ -1,6 +1,7 @@
 /** The table `mailOutbox`: the life of a mail is accepted -> leased -> sent, or tried again, or parked. */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
+import { inSlices } from '#api/db/slices.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -123,9 +124,19 @@ export async function markParked(
 }
 
 /** Forgets mails that are older than a month, whatever became of them. */
-export async function forgetOldMails(db: Kysely<Database>, now: Millis): Promise<void> {
-  await db
-    .deleteFrom('mailOutbox')
-    .where('createdAt', '<', toTimestamp(now - RETENTION_MS))
-    .execute();
+export async function forgetOldMails(
+  db: Kysely<Database>,
+  now: Millis,
+  isStopping: () => boolean = () => false,
+): Promise<void> {
+  const before = toTimestamp(now - RETENTION_MS);
+  await inSlices(async (rowsMax) => {
+    const { numDeletedRows } = await db
+      .deleteFrom('mailOutbox')
+      .where('id', 'in', (from) =>
+        from.selectFrom('mailOutbox').select('id').where('createdAt', '<', before).limit(rowsMax),
+      )
+      .executeTakeFirst();
+    return Number(numDeletedRows);
+  }, isStopping);
 }

@@ -1,6 +1,7 @@
 /** The keys under which contacts have attributes. Attribute classes are an older view on the same rows. */
 import type { Kysely, Selectable } from 'kysely';
 import type { ContactAttributeKeyTable, Database, Timestamp } from '#api/db/schema.ts';
+import { inSlices } from '#api/db/slices.ts';
 
 export interface AttributeKey {
   readonly id: string;
@@ -63,8 +64,17 @@ export async function updateAttributeKey(db: Kysely<Database>, key: AttributeKey
   await db.updateTable('contactAttributeKeys').set(columns).where('id', '=', id).execute();
 }
 
-/** The values that contacts have for it go with it. */
+/** The values that contacts have for it go first, in slices: every contact may have one. */
 export async function deleteAttributeKey(db: Kysely<Database>, id: string): Promise<void> {
+  await inSlices(async (rowsMax) => {
+    const { numDeletedRows } = await db
+      .deleteFrom('contactAttributes')
+      .where('id', 'in', (from) =>
+        from.selectFrom('contactAttributes').select('id').where('attributeKeyId', '=', id).limit(rowsMax),
+      )
+      .executeTakeFirst();
+    return Number(numDeletedRows);
+  });
   await db.deleteFrom('contactAttributeKeys').where('id', '=', id).execute();
 }
 

@@ -12,7 +12,6 @@ import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { newId } from '#api/ids.ts';
 import {
-  deletePrivateSegment,
   findPrivateSegment,
   findSegment,
   insertSegment,
@@ -23,12 +22,13 @@ import { isRecord } from '#api/schemas.ts';
 import { removeFilesOf } from '#api/storage/removal.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { readContent } from './content.ts';
+import { deleteSurveyWithContent } from './deletion.ts';
 import { resolveLanguages, resolveSegmentId, resolveTriggers } from './references.ts';
 import { toSurveyReply } from './reply.ts';
 import { SurveyReply } from './schema.ts';
 import { newSingleUseLink } from './single-use.ts';
 import { checkSurveySize } from './size.ts';
-import { deleteSurvey, findSurvey, insertSurvey, listSurveys, type Survey, updateSurvey } from './store.ts';
+import { findSurvey, insertSurvey, listSurveys, type Survey, updateSurvey } from './store.ts';
 
 /** Larger pages are cut to this size; the next page continues with `offset`. */
 const SURVEYS_MAX = 500;
@@ -144,10 +144,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
       { schema: { params: Params, response: one }, onRequest: loadSurvey },
       async (request) => {
         const survey = surveys.get(request);
-        await db.transaction().execute(async (trx) => {
-          await deleteSurvey(trx, survey.id);
-          await deletePrivateSegment(trx, survey.workspaceId, survey.id);
-        });
+        await deleteSurveyWithContent(db, survey, toTimestamp(clock()));
         states.purge(survey);
         await removeFilesOf(context, { surveyId: survey.id }, request.log);
         return { data: toSurveyReply(survey) };

@@ -1,6 +1,7 @@
 /** Webhooks: who is told about responses. Their deliveries are in events/. */
 import type { Kysely, Selectable } from 'kysely';
 import type { Database, Timestamp, WebhookTable } from '#api/db/schema.ts';
+import { inSlices } from '#api/db/slices.ts';
 import type { Random } from '#api/ids.ts';
 import type { triggers } from './schema.ts';
 
@@ -67,7 +68,17 @@ export async function insertWebhook(db: Kysely<Database>, webhook: Webhook): Pro
     .execute();
 }
 
+/** Its deliveries go first, in slices: a receiver that was away for a week has many. */
 export async function deleteWebhook(db: Kysely<Database>, id: string): Promise<void> {
+  await inSlices(async (rowsMax) => {
+    const { numDeletedRows } = await db
+      .deleteFrom('deliveries')
+      .where('id', 'in', (from) =>
+        from.selectFrom('deliveries').select('id').where('webhookId', '=', id).limit(rowsMax),
+      )
+      .executeTakeFirst();
+    return Number(numDeletedRows);
+  });
   await db.deleteFrom('webhooks').where('id', '=', id).execute();
 }
 

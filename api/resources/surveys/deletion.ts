@@ -1,0 +1,57 @@
+/**
+ * Deletes a survey with everything that goes with it. A large one takes a while: it is closed first, so that nothing new
+ * comes, and its responses and displays go in slices. Whoever is interrupted finds it closed, and deletes it again.
+ */
+import type { Kysely } from 'kysely';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { inSlices, SLICE_ROWS } from '#api/db/slices.ts';
+import { deletePrivateSegment } from '#api/resources/segments/store.ts';
+import { deleteSurvey, type Survey } from './store.ts';
+
+export async function deleteSurveyWithContent(
+  db: Kysely<Database>,
+  { id, workspaceId }: Pick<Survey, 'id' | 'workspaceId'>,
+  now: Timestamp,
+): Promise<void> {
+  if ((await isLarge(db, 'responses', id)) || (await isLarge(db, 'displays', id))) {
+    await db
+      .updateTable('surveys')
+      .set({ status: 'completed', archivedAt: now, updatedAt: now })
+      .where('id', '=', id)
+      .execute();
+    await inSlices((rowsMax) => deleteSlice(db, 'responses', id, rowsMax));
+    await inSlices((rowsMax) => deleteSlice(db, 'displays', id, rowsMax));
+  }
+  await db.transaction().execute(async (trx) => {
+    await deleteSurvey(trx, id);
+    await deletePrivateSegment(trx, workspaceId, id);
+  });
+}
+
+type Table = 'responses' | 'displays';
+
+async function isLarge(db: Kysely<Database>, table: Table, surveyId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom(table)
+    .select('id')
+    .where('surveyId', '=', surveyId)
+    .limit(1)
+    .offset(SLICE_ROWS)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+async function deleteSlice(
+  db: Kysely<Database>,
+  table: Table,
+  surveyId: string,
+  rowsMax: number,
+): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom(table)
+    .where('id', 'in', (from) =>
+      from.selectFrom(table).select('id').where('surveyId', '=', surveyId).limit(rowsMax),
+    )
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
