@@ -8,6 +8,7 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type ApiError, badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
@@ -29,6 +30,8 @@ import {
 /** Of one workspace: SDKs download them all. */
 const ACTION_CLASSES_MAX = 500;
 
+const LIST_MAX = 5_000;
+
 const Params = Type.Object({ actionClassId: Type.String() });
 const one = { 200: Type.Object({ data: ActionClassReply }) };
 
@@ -48,9 +51,17 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
 
   app.get(
     url,
-    { schema: { response: { 200: Type.Object({ data: Type.Array(ActionClassReply) }) } } },
-    async (request) => {
-      const found = await listActionClassesOf(db, workspacesWith(principalOf(request), 'read'));
+    {
+      schema: {
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(ActionClassReply) }) },
+      },
+    },
+    async (request, reply) => {
+      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
+        listActionClassesOf(db, workspaceIds, page),
+      );
       return { data: [...(await withEnvironmentIds(db, found))] };
     },
   );

@@ -1,6 +1,7 @@
 /** Action classes: what happens in an app and may trigger a survey. */
 import type { Kysely, Selectable } from 'kysely';
 import type { ActionClassTable, Database, Timestamp } from '#api/db/schema.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 
 export interface ActionClass {
   readonly id: string;
@@ -29,10 +30,11 @@ export async function listActionClasses(
   return rows.map(toActionClass);
 }
 
-/** Of several workspaces, the oldest first, ties by id. How many a workspace has is bounded where they are made. */
+/** Of several workspaces, the oldest first, ties by id. */
 export async function listActionClassesOf(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
+  page: ListPage,
 ): Promise<readonly ActionClass[]> {
   const rows = await db
     .selectFrom('actionClasses')
@@ -40,6 +42,8 @@ export async function listActionClassesOf(
     .where('workspaceId', 'in', workspaceIds)
     .orderBy('createdAt')
     .orderBy('id')
+    .limit(page.limit)
+    .offset(page.skip)
     .execute();
   return rows.map(toActionClass);
 }

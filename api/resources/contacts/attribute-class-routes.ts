@@ -8,6 +8,7 @@ import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
@@ -26,6 +27,8 @@ import { changeAttributeKey, createAttributeKey } from './attribute-key-write.ts
 const ALREADY_EXISTS = 'Attribute class already exists';
 /** Default keys that the older view knows as built in; its other two default keys were once made by code. */
 const automaticNames: ReadonlySet<string> = new Set(['userId', 'email', 'language']);
+
+const LIST_MAX = 5_000;
 
 const Params = Type.Object({ attributeClassId: Type.String() });
 const Name = Type.String({ minLength: 1, maxLength: 255 });
@@ -66,9 +69,17 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 
   app.get(
     url,
-    { schema: { response: { 200: Type.Object({ data: Type.Array(AttributeClassReply) }) } } },
-    async (request) => {
-      const found = await listAttributeKeys(db, workspacesWith(principalOf(request), 'read'));
+    {
+      schema: {
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(AttributeClassReply) }) },
+      },
+    },
+    async (request, reply) => {
+      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
+        listAttributeKeys(db, workspaceIds, page),
+      );
       return { data: (await withEnvironmentIds(db, found)).map(toAttributeClass) };
     },
   );

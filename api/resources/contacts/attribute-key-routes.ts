@@ -5,6 +5,7 @@ import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
@@ -21,6 +22,8 @@ import {
 import { changeAttributeKey, createAttributeKey } from './attribute-key-write.ts';
 
 const ALREADY_EXISTS = 'Attribute key already exists';
+
+const LIST_MAX = 5_000;
 
 const Params = Type.Object({ contactAttributeKeyId: Type.String() });
 const described = {
@@ -62,9 +65,17 @@ export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly con
 
   app.get(
     url,
-    { schema: { response: { 200: Type.Object({ data: Type.Array(AttributeKeyReply) }) } } },
-    async (request) => {
-      const found = await listAttributeKeys(db, workspacesWith(principalOf(request), 'read'));
+    {
+      schema: {
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(AttributeKeyReply) }) },
+      },
+    },
+    async (request, reply) => {
+      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
+        listAttributeKeys(db, workspaceIds, page),
+      );
       return { data: [...(await withEnvironmentIds(db, found))] };
     },
   );

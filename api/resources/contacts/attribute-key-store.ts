@@ -2,6 +2,7 @@
 import type { Kysely, Selectable } from 'kysely';
 import type { ContactAttributeKeyTable, Database, Timestamp } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 
 export interface AttributeKey {
   readonly id: string;
@@ -20,10 +21,11 @@ export interface AttributeKey {
   readonly updatedAt: Timestamp;
 }
 
-/** Of several workspaces, the oldest first, ties by id. How many a workspace has is bounded where they are made. */
+/** Of several workspaces, the oldest first, ties by id. */
 export async function listAttributeKeys(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
+  page: ListPage,
 ): Promise<readonly AttributeKey[]> {
   const rows = await db
     .selectFrom('contactAttributeKeys')
@@ -31,6 +33,8 @@ export async function listAttributeKeys(
     .where('workspaceId', 'in', workspaceIds)
     .orderBy('createdAt')
     .orderBy('id')
+    .limit(page.limit)
+    .offset(page.skip)
     .execute();
   return rows.map(toAttributeKey);
 }

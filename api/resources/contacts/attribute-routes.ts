@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
-import { ListQuery, pageOf } from '#api/http/pagination.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { listContactAttributes } from './attribute-store.ts';
 
 /** Without long values an attribute is some 250 bytes of JSON, so a page of them has about one megabyte. */
@@ -31,10 +31,13 @@ export const contactAttributeRoutes: FastifyPluginAsyncTypebox<{ readonly contex
         response: { 200: Type.Object({ data: Type.Array(ContactAttributeReply) }) },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const workspaceIds = workspacesWith(principalOf(request), 'read');
-      const page = pageOf(request.query, ATTRIBUTES_MAX);
-      return { data: [...(await listContactAttributes(db, workspaceIds, page))] };
+      return {
+        data: await readPage({ request, reply }, request.query, { limitMax: ATTRIBUTES_MAX }, (page) =>
+          listContactAttributes(db, workspaceIds, page),
+        ),
+      };
     },
   );
 };

@@ -9,7 +9,7 @@ import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { ListQuery, pageOf } from '#api/http/pagination.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { PersonReply } from './people-schema.ts';
@@ -44,11 +44,16 @@ export const peopleRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         response: { 200: Type.Object({ data: Type.Array(PersonReply) }) },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const workspaceIds = workspacesWith(principalOf(request), 'read');
-      const page = pageOf(request.query, PEOPLE_MAX);
-      const contacts = (await listIdentifiedContacts(db, workspaceIds, page)).filter(isIdentified);
-      return { data: await withAttributes(db, await withEnvironmentIds(db, contacts)) };
+      const people = await readPage(
+        { request, reply },
+        request.query,
+        { limitMax: PEOPLE_MAX },
+        async (page) =>
+          withAttributes(db, (await listIdentifiedContacts(db, workspaceIds, page)).filter(isIdentified)),
+      );
+      return { data: [...(await withEnvironmentIds(db, people))] };
     },
   );
 

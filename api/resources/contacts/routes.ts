@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
-import { ListQuery, pageOf } from '#api/http/pagination.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { Nullable } from '#api/schemas.ts';
@@ -38,9 +38,11 @@ export const contactRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
         response: { 200: Type.Object({ data: Type.Array(ContactReply) }) },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const workspaceIds = workspacesWith(principalOf(request), 'read');
-      const found = await listContacts(db, workspaceIds, pageOf(request.query, CONTACTS_MAX));
+      const found = await readPage({ request, reply }, request.query, { limitMax: CONTACTS_MAX }, (page) =>
+        listContacts(db, workspaceIds, page),
+      );
       return { data: [...(await withEnvironmentIds(db, found))] };
     },
   );

@@ -2,11 +2,14 @@
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
-import { titleOf } from './attribute-key-rules.ts';
+import { ATTRIBUTE_KEYS_MAX, titleOf } from './attribute-key-rules.ts';
 import { type AttributeKey, insertAttributeKeys, listAttributeKeys } from './attribute-key-store.ts';
 import { findTakenValues, upsertContactAttributes } from './attribute-store.ts';
 import { type GivenAttributes, planAttributes } from './given-attributes.ts';
 import { type Attributes, attributesOf, type Contact, touchContact } from './store.ts';
+
+/** A workspace has no more. */
+const ALL_KEYS = { limit: 10 * ATTRIBUTE_KEYS_MAX, skip: 0 };
 
 export interface SetAttributes {
   /** All attributes of the contact, as they are now. */
@@ -28,7 +31,7 @@ export async function setAttributes(
   random: Random,
 ): Promise<SetAttributes> {
   const stored = (await attributesOf(trx, [contact.id])).get(contact.id) ?? {};
-  const known = await listAttributeKeys(trx, [contact.workspaceId]);
+  const known = await listAttributeKeys(trx, [contact.workspaceId], ALL_KEYS);
   const { values, newKeys, errors } = planAttributes(given, known);
   const made = newKeys.map((key) => clientKey(key, contact.workspaceId, now, random));
   const keys = new Map([...known, ...made].map((key) => [key.key, key]));

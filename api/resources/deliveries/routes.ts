@@ -8,7 +8,7 @@ import type { Context } from '#api/context.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { attempt } from '#api/events/deliver.ts';
 import { makeDueAgain } from '#api/events/redeliver.ts';
-import { ListQuery, pageOf } from '#api/http/pagination.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { isId, newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { OneOf } from '#api/schemas.ts';
@@ -48,10 +48,15 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
       },
       onRequest: webhook.load,
     },
-    async (request) => {
-      const { status = null, limit = DELIVERIES_DEFAULT, skip = 0 } = request.query;
-      const page = pageOf({ limit, skip }, DELIVERIES_MAX);
-      return { data: [...(await listDeliveries(db, webhook.of(request).id, { page, status }))] };
+    async (request, reply) => {
+      const { id } = webhook.of(request);
+      const { status = null } = request.query;
+      const options = { limitMax: DELIVERIES_MAX, limitDefault: DELIVERIES_DEFAULT };
+      return {
+        data: await readPage({ request, reply }, request.query, options, (page) =>
+          listDeliveries(db, id, { page, status }),
+        ),
+      };
     },
   );
 

@@ -9,6 +9,7 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { conflict, forbidden } from '#api/errors.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
@@ -19,6 +20,8 @@ import { countLanguages, deleteLanguage, findLanguage, isLanguageUsed, listLangu
 
 /** Of one workspace; there are some 180 codes of two letters. */
 const LANGUAGES_MAX = 200;
+
+const LIST_MAX = 5_000;
 
 const Params = Type.Object({ languageId: Type.String() });
 const NewLanguage = Type.Object({
@@ -50,9 +53,14 @@ export const languageRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
 
   app.get(
     url,
-    { schema: { response: { 200: Type.Object({ data: Type.Array(LanguageReply) }) } } },
-    async (request) => {
-      const found = await listLanguagesOf(db, workspacesWith(principalOf(request), 'read'));
+    {
+      schema: { querystring: ListQuery, response: { 200: Type.Object({ data: Type.Array(LanguageReply) }) } },
+    },
+    async (request, reply) => {
+      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
+        listLanguagesOf(db, workspaceIds, page),
+      );
       return { data: [...(await withEnvironmentIds(db, found))] };
     },
   );

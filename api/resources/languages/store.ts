@@ -1,12 +1,14 @@
 /** Changes to the languages of workspaces; `workspaces/store.ts` lists those of one. */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 import type { Language } from '#api/resources/workspaces/store.ts';
 
-/** Of several workspaces, by workspace and code: the order of the index. How many there are is bounded. */
+/** Of several workspaces, by workspace and code: the order of the index. */
 export function listLanguagesOf(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
+  page: ListPage,
 ): Promise<readonly Language[]> {
   return db
     .selectFrom('languages')
@@ -14,6 +16,8 @@ export function listLanguagesOf(
     .where('workspaceId', 'in', workspaceIds)
     .orderBy('workspaceId')
     .orderBy('code')
+    .limit(page.limit)
+    .offset(page.skip)
     .execute();
 }
 

@@ -7,6 +7,7 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import type { Timestamp } from '#api/db/schema.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { findContactByUserId } from '#api/resources/contacts/store.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
@@ -41,15 +42,8 @@ import { changeResponse, createResponse } from './write.ts';
 const LIMIT_DEFAULT = 25;
 /** Of the whole list, also where a caller asks for more. */
 const LIMIT_MAX = 1_000;
-/** How far into the list a page may reach: what lies before it has to be passed over, in the index. */
-const SKIP_MAX = 1_000_000;
-
 const Params = Type.Object({ responseId: Type.String() });
-const Query = Type.Object({
-  surveyId: Type.Optional(Type.String()),
-  limit: Type.Optional(Type.Integer({ minimum: 1 })),
-  skip: Type.Optional(Type.Integer({ minimum: 0, maximum: SKIP_MAX })),
-});
+const Query = Type.Object({ ...ListQuery.properties, surveyId: Type.Optional(Type.String()) });
 
 export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
@@ -82,22 +76,16 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           response: { 200: Type.Object({ data: Type.Array(ResponseReplyWithNotes) }) },
         },
       },
-      async (request) => {
-        const { surveyId, limit, skip = 0 } = request.query;
-        const found =
-          surveyId === undefined
-            ? await listResponsesOfWorkspaces(db, workspacesWith(principalOf(request), 'read'), {
-                limit: Math.min(limit ?? LIMIT_MAX, LIMIT_MAX),
-                skip,
-              })
-            : await listResponses(
-                db,
-                { column: 'surveyId', id: (await reachableSurvey(request, surveyId)).id },
-                {
-                  limit: Math.min(limit ?? LIMIT_DEFAULT, LIMIT_MAX),
-                  skip,
-                },
-              );
+      async (request, reply) => {
+        const { surveyId } = request.query;
+        const workspaceIds = workspacesWith(principalOf(request), 'read');
+        const survey = surveyId === undefined ? null : await reachableSurvey(request, surveyId);
+        const options = { limitMax: LIMIT_MAX, limitDefault: survey === null ? LIMIT_MAX : LIMIT_DEFAULT };
+        const found = await readPage({ request, reply }, request.query, options, (page) =>
+          survey === null
+            ? listResponsesOfWorkspaces(db, workspaceIds, page)
+            : listResponses(db, { column: 'surveyId', id: survey.id }, page),
+        );
         const complete = await withRelations(db, found);
         return { data: complete.map((response) => toResponseReplyWithNotes(response, config.publicUrl)) };
       },

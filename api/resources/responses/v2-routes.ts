@@ -3,8 +3,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type Static, Type } from 'typebox';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
+import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
 import type { Context } from '#api/context.ts';
 import { notFound } from '#api/errors.ts';
+import { pageTooLarge } from '#api/http/pagination.ts';
 import { ListMeta, type ListPage, listQuery, pageFrom } from '#api/http/v2-pagination.ts';
 import { Id } from '#api/schemas.ts';
 import { withAbsoluteFiles } from './file-answers.ts';
@@ -102,9 +104,13 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
       .execute();
     // At most 250, each by its primary key.
     const responses: Response[] = [];
+    let bytes = 0;
     for (const { id } of ids) {
       const response = await findResponse(db, id);
-      if (response !== null) responses.push(response);
+      if (response === null) continue;
+      bytes += Buffer.byteLength(JSON.stringify(response));
+      if (bytes > LIST_PAGE_BYTES_MAX && responses.length > 0) throw pageTooLarge(responses.length);
+      responses.push(response);
     }
     return { total: Number(total), responses };
   }

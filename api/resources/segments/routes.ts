@@ -11,7 +11,7 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, conflict, forbidden, invalidFields, notFound } from '#api/errors.ts';
-import { ListQuery, pageOf } from '#api/http/pagination.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
@@ -76,9 +76,11 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     {
       schema: { querystring: ListQuery, response: { 200: Type.Object({ data: Type.Array(SegmentReply) }) } },
     },
-    async (request) => {
+    async (request, reply) => {
       const workspaceIds = workspacesWith(principalOf(request), 'read');
-      const found = await listSegments(db, workspaceIds, pageOf(request.query, LIST_MAX));
+      const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
+        listSegments(db, workspaceIds, page),
+      );
       return { data: await withSurveys(await withEnvironmentIds(db, found)) };
     },
   );

@@ -9,6 +9,7 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
+import { readPage } from '#api/http/pagination.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { newId } from '#api/ids.ts';
 import {
@@ -63,12 +64,15 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     app.get(
       prefix,
       { schema: { querystring: Page, response: many }, config: { acceptsKeyWithoutWorkspace: true } },
-      async (request) => {
-        const { limit = SURVEYS_MAX, offset = 0 } = request.query;
-        const found = await listSurveys(db, workspacesWith(principalOf(request), 'read'), {
-          limit: Math.min(limit, SURVEYS_MAX),
-          offset,
-        });
+      async (request, reply) => {
+        const workspaceIds = workspacesWith(principalOf(request), 'read');
+        const { limit, offset } = request.query;
+        const found = await readPage(
+          { request, reply },
+          { ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { skip: offset }) },
+          { limitMax: SURVEYS_MAX, skipName: 'offset' },
+          (page) => listSurveys(db, workspaceIds, { limit: page.limit, offset: page.skip }),
+        );
         return { data: found.map(toSurveyReply) };
       },
     );

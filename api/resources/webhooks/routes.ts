@@ -7,6 +7,7 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, forbidden, invalidFields, notFound } from '#api/errors.ts';
 import { assertTarget } from '#api/events/targets.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
@@ -26,6 +27,8 @@ import {
 /** Of one workspace: every response is told to each of them. */
 const WEBHOOKS_MAX = 100;
 
+const LIST_MAX = 5_000;
+
 const Params = Type.Object({ webhookId: Type.String() });
 const one = { 200: Type.Object({ data: WebhookReply }) };
 
@@ -40,9 +43,14 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.get(
     url,
-    { schema: { response: { 200: Type.Object({ data: Type.Array(WebhookReply) }) } } },
-    async (request) => {
-      const found = await listWebhooks(db, workspacesWith(principalOf(request), 'read'));
+    {
+      schema: { querystring: ListQuery, response: { 200: Type.Object({ data: Type.Array(WebhookReply) }) } },
+    },
+    async (request, reply) => {
+      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
+        listWebhooks(db, workspaceIds, page),
+      );
       return { data: (await withEnvironmentIds(db, found)).map(toReply) };
     },
   );

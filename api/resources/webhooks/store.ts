@@ -2,6 +2,7 @@
 import type { Kysely, Selectable } from 'kysely';
 import type { Database, Timestamp, WebhookTable } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 import type { Random } from '#api/ids.ts';
 import type { triggers } from './schema.ts';
 
@@ -28,10 +29,11 @@ export function newWebhookSecret(random: Random): string {
   return `whsec_${Buffer.from(random(SECRET_BYTES)).toString('base64')}`;
 }
 
-/** Of several workspaces, the oldest first, ties by id. How many a workspace has is bounded where they are made. */
+/** Of several workspaces, the oldest first, ties by id. */
 export async function listWebhooks(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
+  page: ListPage,
 ): Promise<readonly Webhook[]> {
   const rows = await db
     .selectFrom('webhooks')
@@ -39,6 +41,8 @@ export async function listWebhooks(
     .where('workspaceId', 'in', workspaceIds)
     .orderBy('createdAt')
     .orderBy('id')
+    .limit(page.limit)
+    .offset(page.skip)
     .execute();
   return rows.map(toWebhook);
 }

@@ -258,7 +258,7 @@ t.test('POST 403: a workspace has at most 500', async (t) => {
 });
 
 t.test('the list reads an index', async (t) => {
-  const [query] = await queriesOf(db, (on) => listActionClassesOf(on, ['ws1']));
+  const [query] = await queriesOf(db, (on) => listActionClassesOf(on, ['ws1'], { limit: 10, skip: 0 }));
   if (query === undefined) return t.fail('no query');
   t.strictSame(await planOf(db, query), [
     'SEARCH actionClasses USING INDEX actionClasses_list (workspaceId=?)',

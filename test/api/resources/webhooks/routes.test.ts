@@ -147,7 +147,7 @@ t.test('POST 403: a workspace has at most 100', async (t) => {
 });
 
 t.test('the list reads an index', async (t) => {
-  const [query] = await queriesOf(db, (on) => listWebhooks(on, ['ws1']));
+  const [query] = await queriesOf(db, (on) => listWebhooks(on, ['ws1'], { limit: 10, skip: 0 }));
   if (query === undefined) return t.fail('no query');
   t.strictSame(await planOf(db, query), ['SEARCH webhooks USING INDEX webhooks_list (workspaceId=?)']);
 });

@@ -1,0 +1,134 @@
+/** Lists end where they say so. */
+import t from 'tap';
+import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
+import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const { db } = api.context;
+const now = '2026-01-01T00:00:00.000Z';
+
+/** Walks the list by its links. @returns the ids of each page */
+async function walk(api: TestApi, start: string): Promise<readonly (readonly string[])[]> {
+  const pages: string[][] = [];
+  for (let url: string | undefined = start; url !== undefined; ) {
+    const reply = await api.manage('GET', url);
+    if (reply.status !== 200) throw new Error(reply.text);
+    pages.push(reply.json.data.map(({ id }: { id: string }) => id));
+    url = /^<([^>]+)>; rel="next"$/.exec(String(reply.headers.link ?? ''))?.[1];
+  }
+  return pages;
+}
+
+await db
+  .insertInto('contacts')
+  .values(
+    Array.from({ length: 1_003 }, (_, i) => ({
+      id: `c${String(i).padStart(4, '0')}`,
+      createdAt: now,
+      updatedAt: now,
+      workspaceId,
+      userId: `u${i}`,
+    })),
+  )
+  .execute();
+
+t.test(
+  'more contacts than one reply holds: the next page is named, and nothing is missing or twice',
+  async (t) => {
+    const pages = await walk(api, '/api/v1/management/people');
+    t.strictSame(
+      pages.map((page) => page.length),
+      [1_000, 3],
+    );
+    t.equal(new Set(pages.flat()).size, 1_003);
+    t.strictSame(pages.flat(), pages.flat().toSorted(), 'the oldest first, ties by id');
+    const small = await walk(api, '/api/v1/management/contacts?limit=500&skip=1');
+    t.strictSame(
+      small.map((page) => page.length),
+      [500, 500, 2],
+    );
+  },
+);
+
+t.test('a page that ends exactly with the list names no next one', async (t) => {
+  for (const [url, isLast] of [
+    ['/api/v1/management/contacts?limit=1003', true],
+    ['/api/v1/management/contacts?limit=1002', false],
+    ['/api/v1/management/contacts?skip=5000', true],
+  ] as const) {
+    const reply = await api.manage('GET', url);
+    t.equal(reply.headers.link === undefined, isLast, url);
+  }
+});
+
+t.test('every list has pages', async (t) => {
+  await addSurvey(api, { name: 'One' });
+  await addSurvey(api, { name: 'Two' });
+  for (const name of ['One', 'Two']) {
+    await api.manage('POST', '/api/v1/management/action-classes', {
+      workspaceId,
+      name,
+      type: 'code',
+      key: name,
+    });
+    await api.manage('POST', '/api/v1/management/segments', { workspaceId, title: name });
+    await api.manage('POST', '/api/v1/management/languages', {
+      workspaceId,
+      code: name === 'One' ? 'de' : 'fr',
+    });
+  }
+  for (const list of [
+    'surveys',
+    'action-classes',
+    'segments',
+    'languages',
+    'contact-attribute-keys',
+    'attribute-classes',
+  ]) {
+    const url = `/api/v1/management/${list}`;
+    const all = (await walk(api, url)).flat();
+    const byOne = await walk(api, `${url}?limit=1`);
+    t.ok(byOne.length > 1, list);
+    t.strictSame(byOne.flat(), all, list);
+  }
+});
+
+t.test('a page is bounded in bytes', async (t) => {
+  const { id: surveyId } = await addSurvey(api, { name: 'Large' });
+  const data = JSON.stringify({ q1: 'x'.repeat(500_000) });
+  for (let i = 0; i < 20; i += 1) {
+    await db
+      .insertInto('responses')
+      .values({
+        id: `r${String(i).padStart(2, '0')}`,
+        createdAt: now,
+        updatedAt: now,
+        workspaceId,
+        surveyId,
+        contactId: null,
+        displayId: null,
+        endingId: null,
+        finished: 1,
+        data,
+        variables: '{}',
+        ttc: '{}',
+        meta: '{}',
+        contactAttributes: null,
+        singleUseId: null,
+        language: null,
+      })
+      .execute();
+  }
+  const url = '/api/v1/management/responses';
+  const first = await api.manage('GET', url);
+  t.ok(first.text.length <= LIST_PAGE_BYTES_MAX * 1.01, `${first.text.length}`);
+  t.equal((await walk(api, url)).flat().length, 20, 'who names no limit finds the rest behind the link');
+  const refused = await api.manage('GET', `${url}?limit=20`);
+  t.equal(refused.status, 400, 'who names one counts on it');
+  t.match(refused.json.details, { limit: /must not be more than 16/ });
+  t.equal((await api.manage('GET', `${url}?limit=16`)).json.data.length, 16);
+  const v2 = await api.manage('GET', '/api/v2/management/responses?limit=20');
+  t.equal(v2.status, 400);
+  t.match(v2.json.error.details, [{ field: 'limit', issue: /16/ }]);
+});
