@@ -1,19 +1,19 @@
 /**
- * Drawings as PNG, made outside of the event loop. The only file that knows resvg.
+ * Drawings as PNG, made outside of the event loop. The only file that knows resvg, which weighs 4 MB: nothing
+ * smaller draws text on Node without fonts and libraries of the system.
  *
  * An image takes some 10 ms of a core, so the latest ones are kept, two are made at a time, and who comes when a queue
  * has formed is told to come back: strangers' links must not keep the machine busy with pictures.
  */
-import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { renderAsync } from '@resvg/resvg-js';
-import { tooManyRequests } from '#api/errors.ts';
+import { type ConcurrencyLimit, limitConcurrency } from '#api/concurrency.ts';
 import { FONT_FAMILY } from './drawing.ts';
 
 /** Of at most some 30 kB each. */
 const IMAGES_MAX = 100;
 /** Node has four threads for such work, which others need too. */
-const AT_ONCE_MAX = 2;
-const WAITING_MAX = 100;
+const CONCURRENCY: ConcurrencyLimit = { runningMax: 2, waitingMax: 100, retryAfterSeconds: 1 };
 
 export interface Images {
   /**
@@ -27,27 +27,11 @@ export type Render = (svg: string) => Promise<Buffer>;
 
 export function createImages(render: Render = renderPng): Images {
   const images = new Map<string, Promise<Buffer>>();
-  const waiting: (() => void)[] = [];
-  let running = 0;
-
-  const make = async (svg: string): Promise<Buffer> => {
-    if (running >= AT_ONCE_MAX) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
-    try {
-      return await render(svg);
-    } finally {
-      // The place is handed to the next in line, or given up.
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
-
+  const make = limitConcurrency(render, CONCURRENCY);
   return {
     async png(svg) {
       const known = images.get(svg);
       if (known !== undefined) return known;
-      if (waiting.length >= WAITING_MAX) throw tooManyRequests(1);
       const oldest = images.size >= IMAGES_MAX ? images.keys().next().value : undefined;
       if (oldest !== undefined) images.delete(oldest);
       const image = make(svg);
@@ -58,8 +42,8 @@ export function createImages(render: Render = renderPng): Images {
   };
 }
 
-/** The font is a file of a package, so that the image is the same on every machine. */
-const fontFile = createRequire(import.meta.url).resolve('dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf');
+/** In the repository, so that the image is the same on every machine; its licence is beside it. */
+const fontFile = fileURLToPath(new URL('./font/DejaVuSans-Bold.ttf', import.meta.url));
 
 async function renderPng(svg: string): Promise<Buffer> {
   const image = await renderAsync(svg, {
