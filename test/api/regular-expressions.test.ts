@@ -1,0 +1,106 @@
+/**
+ * Every regular expression of api/ on long texts that are made for it. No time is measured: a linear one takes
+ * milliseconds, a quadratic one more than the test has, and an exponential one longer than anybody waits.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { projectRoot } from '#test/support/process.ts';
+
+const LENGTH = 2 * 1_048_576;
+
+/** Those that only see texts of a bounded length, with that length. */
+const bounded: Readonly<Record<string, number>> = {
+  // A User-Agent is cut before it is looked at.
+  '\\biPad\\b|\\bTablet\\b|\\bAndroid\\b(?!.*\\bMobile\\b)': 1_024,
+  // File names are cut before they are cleaned.
+  '%+(?=[0-9A-Fa-f]{2})': 1_000,
+  // Settings of the operator.
+  '^([^<>\\p{Cc}]*)<([^<>]+)>$': 1_000,
+  '^[^\\s@<>,;:"\\\\]+@[^\\s@<>,;:"\\\\]+$': 1_000,
+  '\\/+$': 1_000,
+  '^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$': 1_000,
+  // Node bounds headers.
+  '^bearer +(fbk_\\S+)\\s*$': 16_384,
+  '^multipart\\/form-data\\s*;': 16_384,
+  // Names of files in a path.
+  '\\.([^./\\\\]+)$': 16_384,
+  '--fid--[0-9a-f-]{36}(?=\\.[^.]*$)': 16_384,
+};
+
+interface Expression {
+  readonly source: string;
+  readonly flags: string;
+  readonly file: string;
+}
+
+/** Literals where an expression may begin, `new RegExp('…')` aside, and patterns of schemas. */
+const LITERAL =
+  /(?:[=(,:[!&|?{};]|return|=>)\s*\/(?![*/])((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+)\/([dgimsuvy]*)/g;
+const SCHEMA = /(?:pattern:|Pattern =|_PATTERN =)\s*'((?:\\.|[^'\\\n])+)'/g;
+
+const expressions: readonly Expression[] = globSync('api/**/*.ts', { cwd: projectRoot })
+  .sort()
+  .flatMap((file) => {
+    const text = readFileSync(join(projectRoot, file), 'utf8').replaceAll(/^\s*(\*|\/\/|\/\*).*$/gm, '');
+    return [
+      ...[...text.matchAll(LITERAL)].map(([, source = '', flags = '']) => ({ source, flags, file })),
+      ...[...text.matchAll(SCHEMA)].map(([, source = '']) => ({
+        source: source.replaceAll('\\\\', '\\'),
+        flags: '',
+        file,
+      })),
+    ];
+  });
+
+/** Characters that the expression is about, and some that stand for its classes. */
+function alphabetOf({ source }: Expression): readonly string[] {
+  const literal = source.replaceAll(/\\[pP]\{[^}]*\}|\\[a-zA-Z]|\{\d*,?\d*\}/g, '');
+  const own = [...new Set(literal.replaceAll(/[\\^$()[\]?*+{}|]/g, ''))].slice(0, 12);
+  return [...new Set([...own, 'a', '1', ' ', '.', '/', '%'])];
+}
+
+/** The words that it is made of, such as `/storage/`: what an attack repeats. */
+function wordsOf({ source }: Expression): readonly string[] {
+  return (source.replaceAll('\\', '').match(/[\w/.:#@<>-]{2,}/g) ?? []).slice(0, 6);
+}
+
+/** What is repeated is one of its words with something behind it, or one or two of its characters. */
+function* textsFor(expression: Expression, length: number): Generator<string> {
+  const alphabet = alphabetOf(expression);
+  const few = alphabet.slice(0, 6);
+  const words = wordsOf(expression);
+  const long = [...few, ...words, ...words.flatMap((word) => few.map((character) => word + character))];
+  for (const part of long) yield repeated(part, length);
+  // Long enough to tell linear from exponential.
+  for (const one of alphabet) for (const other of few) yield repeated(one + other, Math.min(length, 131_072));
+}
+
+function repeated(part: string, length: number): string {
+  return `${part.repeat(Math.floor(length / part.length))}\n!`;
+}
+
+t.test('they are all found', async (t) => {
+  t.ok(expressions.length > 80, `${expressions.length}`);
+  for (const source of Object.keys(bounded)) {
+    t.ok(
+      expressions.some((expression) => expression.source === source),
+      `${source} is still there`,
+    );
+  }
+});
+
+const files = Map.groupBy(expressions, ({ file }) => file);
+for (const [file, found] of files) {
+  t.test(`${file}: ${found.length} end on the longest texts`, async (t) => {
+    for (const expression of found) {
+      const length = Math.min(bounded[expression.source] ?? LENGTH, LENGTH);
+      const pattern = new RegExp(expression.source, expression.flags.replace('y', ''));
+      for (const text of textsFor(expression, length)) {
+        pattern.lastIndex = 0;
+        pattern.test(text);
+      }
+    }
+    t.pass(`${found.length}`);
+  });
+}
