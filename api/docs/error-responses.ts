@@ -10,6 +10,7 @@ import {
   notAuthenticated,
   notFound,
   payloadTooLarge,
+  serviceUnavailable,
   tooManyRequests,
 } from '#api/errors.ts';
 import { type ErrorShape, toErrorReply } from '#api/http/envelopes.ts';
@@ -84,6 +85,10 @@ const kinds = {
     'Over a limit, of the gateway or of the application; Retry-After says for how long.',
   ],
   fault: [internalError(null), 'A fault of ours.'],
+  unavailable: [
+    serviceUnavailable('The database is busy. Please try again in a few seconds.'),
+    'The service is starting, or its database is busy; Retry-After says for how long.',
+  ],
 } as const satisfies Readonly<Record<string, readonly [ApiError, string]>>;
 
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
@@ -120,6 +125,7 @@ export function errorResponsesOf(
     takesBody && 'large',
     !path.endsWith('/health') && 'limited',
     'fault',
+    'unavailable',
   ];
   return applicable.flatMap((kind) =>
     kind === false ? [] : [toErrorResponse(kinds[kind], errorShape, path)],
