@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import { clientAddress, type ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Verdict } from './decision.ts';
-import { type Identified, identify, PeerTable } from './identify.ts';
+import { type ChargedTo, identify, PeerTable } from './identify.ts';
 import { identityHeaders } from './identity/credential.ts';
 import { Digester } from './identity/digest.ts';
-import { type Charge, chargeFor } from './limiter/charge.ts';
+import { chargeFor } from './limiter/charge.ts';
 import type { Limiter, LimitListener } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
 import { type Cover, createMatcher, type Matcher } from './policy/match.ts';
@@ -41,12 +41,6 @@ export interface ChargedRequest extends LimitListener {
   readonly req: IncomingMessage;
   /** Answers it without asking the store. @param violated the policies known to be exhausted */
   deny(violated: readonly Verdict[]): void;
-}
-
-/** What is charged, for whom. */
-export interface ChargedTo {
-  readonly charge: Charge;
-  readonly identified: Identified;
 }
 
 export class Enforcement {
@@ -98,7 +92,9 @@ export class Enforcement {
   /** @returns null when nobody is charged, 'ambiguous' when two different credentials are presented */
   chargeOf(cover: Cover, req: IncomingMessage, head: CheckedHead): ChargedTo | null | 'ambiguous' {
     const { limiter } = this.options;
-    const peer = this.peers.of(req.socket, this.#table.digester);
+    const peer = this.peers.of(req.socket, this.#table);
+    const known = peer.charges.get(cover);
+    if (known !== undefined) return known;
     const identified = identify(cover, req.rawHeaders, head.forwardedFor, peer, this.peers);
     if (identified === null) return 'ambiguous';
     const charge = chargeFor(
@@ -107,7 +103,11 @@ export class Enforcement {
       () => this.peers.address(peer, head.forwardedFor),
       (credential) => limiter.isProven(credential),
     );
-    return charge === null ? null : { charge, identified };
+    if (charge === null) return null;
+    const charged = { charge, identified };
+    // The next request of this connection says nothing else.
+    if (cover.isByAddress && !peer.origin.trusted) peer.charges.set(cover, charged);
+    return charged;
   }
 
   /** Answers the request with what became of the charge, now or later. */

@@ -8,6 +8,7 @@ import type { Socket } from 'node:net';
 import { clientAddress, isTrustedPeer, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 import { isOnlyCredential, presentedCredential } from './identity/credential.ts';
 import type { Digester, Identity } from './identity/digest.ts';
+import type { Charge } from './limiter/charge.ts';
 import type { Cover } from './policy/match.ts';
 import type { Identifier } from './policy/policy.ts';
 import type { RequestOrigin } from './proxy/request-headers.ts';
@@ -17,7 +18,20 @@ export interface Peer {
   readonly origin: RequestOrigin;
   /** Addresses counted on this connection, by prefix length; empty where each request names another client. */
   readonly addresses: Map<number, Identity>;
+  /** What requests of this connection are charged to where only its address is counted; empty as above. */
+  readonly charges: Map<Cover, ChargedTo>;
+  readonly table: PeerBasis;
+}
+
+/** What a peer's identities follow from. */
+export interface PeerBasis {
   readonly digester: Digester;
+}
+
+/** What is charged, for whom. */
+export interface ChargedTo {
+  readonly charge: Charge;
+  readonly identified: Identified;
 }
 
 export interface Identified {
@@ -59,10 +73,15 @@ export class PeerTable {
     this.#onUntrustedChain = onUntrustedChain;
   }
 
-  of(socket: Socket, digester: Digester): Peer {
+  of(socket: Socket, table: PeerBasis): Peer {
     const known = this.#peers.get(socket);
-    if (known !== undefined && known.digester === digester) return known;
-    const peer: Peer = { origin: originOf(socket, this.#trust), addresses: new Map(), digester };
+    if (known !== undefined && known.table === table) return known;
+    const peer: Peer = {
+      origin: originOf(socket, this.#trust),
+      addresses: new Map(),
+      charges: new Map(),
+      table,
+    };
     this.#peers.set(socket, peer);
     return peer;
   }
@@ -73,14 +92,17 @@ export class PeerTable {
    * @param forwardedFor all values of X-Forwarded-For, joined; '' when there is none
    */
   address(peer: Peer, forwardedFor: string, identifier: Identifier = ANY_ADDRESS): Identity {
-    const { origin, addresses, digester } = peer;
+    const { origin, addresses, table } = peer;
     const ipv6Prefix = identifier.kind === 'address' ? identifier.ipv6Prefix : ANY_ADDRESS.ipv6Prefix;
     const known = addresses.get(ipv6Prefix);
     if (known !== undefined) return known;
     // Behind a trusted proxy one connection carries many clients, so nothing may be remembered for it.
     const address = clientAddress(origin.peer, forwardedFor, this.#trust, ipv6Prefix);
     if (address === UNTRUSTED) this.#onUntrustedChain(origin.peer);
-    const identity = digester.identify(identifier.kind === 'address' ? identifier : ANY_ADDRESS, address);
+    const identity = table.digester.identify(
+      identifier.kind === 'address' ? identifier : ANY_ADDRESS,
+      address,
+    );
     if (!origin.trusted) addresses.set(ipv6Prefix, identity);
     return identity;
   }
@@ -108,7 +130,7 @@ export function identify(
       identities.push(null);
       continue;
     }
-    const identity = peer.digester.identify(identifier, presented.value);
+    const identity = peer.table.digester.identify(identifier, presented.value);
     identities.push(identity);
     credentials.push(identity);
     isAlone &&= isOnlyCredential(rawHeaders, presented.value);

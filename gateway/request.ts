@@ -8,8 +8,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Millis } from '#shared/clock.ts';
 import type { Client, Clients } from './bounds/clients.ts';
 import { decide, type Verdict } from './decision.ts';
-import type { ChargedRequest, ChargedTo, Enforcement } from './enforce.ts';
+import type { ChargedRequest, Enforcement } from './enforce.ts';
 import { isClientRoute } from './header-names.ts';
+import type { ChargedTo } from './identify.ts';
 import type { Spent } from './limiter/limiter.ts';
 import {
   assignExchange,

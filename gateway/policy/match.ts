@@ -15,6 +15,8 @@ export interface Cover {
   readonly counters: readonly CoverCounter[];
   /** Whose identities are needed to charge them, each once. */
   readonly identifiers: readonly Identifier[];
+  /** Only addresses are counted. */
+  readonly isByAddress: boolean;
 }
 
 export interface CoverCounter {
@@ -73,6 +75,7 @@ export function createMatcher(set: PolicySet): Matcher {
             : [{ ...of, identifierAt: identifiers.indexOf(of.counter.policy.identifier) }];
         }),
         identifiers,
+        isByAddress: identifiers.every(({ kind }) => kind === 'address'),
       };
       covers.set(key, cover);
     }
