@@ -215,6 +215,9 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     const { req, upstream } = this.#options;
     const request = this.#request;
+    // Not even begun: no connection could be opened. undici is in the middle of failing this one's requests, and stops
+    // the process when another one is added to them.
+    if (this.#controller === null && error !== ABORTED) this.#connection?.renew();
     if (this.#state === 'waiting' && this.retryable && isStaleConnection(error) && request !== null) {
       this.retryable = false;
       this.#controller = null;

@@ -1,0 +1,45 @@
+/** An upstream to which no connection comes about: everybody is told so, and the process goes on. */
+import { createServer } from 'node:net';
+import t from 'tap';
+import { freePort } from '#test/support/ports.ts';
+import { startBareServer } from './bare-server.ts';
+import { send, until } from './exchange.ts';
+
+t.test('requests that wait for a connection are answered too when none can be opened', async (t) => {
+  const { port, bounds, clients } = await startBareServer(t, {
+    origin: `http://127.0.0.1:${await freePort()}`,
+    bounds: { upstream_connections: { total: 1 }, uploads: { total: 1 } },
+  });
+  const bodies = [undefined, 'small', Buffer.alloc(40_000)];
+  const answers = await Promise.all(
+    Array.from({ length: 9 }, (_, i) => {
+      const body = bodies[i % 3];
+      return send(port, '/', body === undefined ? {} : { method: 'POST', body });
+    }),
+  );
+  t.same(
+    answers.map(({ status }) => status),
+    Array(9).fill(502),
+  );
+  t.equal(bounds.upstream_connections.held + bounds.uploads.held + bounds.waiting.held, 0);
+  await until(() => clients.size === 0, 'nobody is remembered');
+});
+
+t.test(
+  'an upstream that resets connections while they are opened gets a GET twice, then it is 502',
+  async (t) => {
+    let connections = 0;
+    const server = createServer((socket) => {
+      connections++;
+      socket.on('error', () => socket.destroy());
+      socket.once('data', () => socket.resetAndDestroy());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => new Promise((resolve) => server.close(resolve)));
+    const address = server.address();
+    const upstreamPort = typeof address === 'object' && address !== null ? address.port : 0;
+    const { port } = await startBareServer(t, { origin: `https://127.0.0.1:${upstreamPort}` });
+    t.equal((await send(port, '/')).status, 502);
+    t.equal(connections, 2);
+  },
+);
