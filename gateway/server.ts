@@ -29,6 +29,8 @@ const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;
 /** Refused connections that are told why; those beyond are closed without a word. */
 const TOLD_MAX = 64;
+/** Requests of one connection that wait for the replies before theirs, about 5 KB each. */
+const PIPELINED_MAX = 16;
 
 export interface PublicServerOptions {
   readonly enforcement: Enforcement;
@@ -147,7 +149,8 @@ export class PublicServer {
 
   #handle(req: IncomingMessage, res: ClientResponse, options: RequestOptions): void {
     const connection = this.#connections.get(req.socket);
-    if (connection === undefined) return;
+    // What was parsed together with the request for which the connection was cut comes all the same.
+    if (connection === undefined || req.socket.destroyed) return;
     // node:http gives a response its socket when it is its turn to be written.
     if (res.socket === null) {
       holdBack(connection, res, () => this.#handle(req, res, options));
@@ -236,9 +239,14 @@ export class PublicServer {
 
 /**
  * Pipelined requests are taken one by one, so a connection holds no more than one of the upstream's. Meanwhile nothing
- * more is read than what has arrived already.
+ * more is read than what has arrived already; but node:http parses all of that, and 64 KiB of the shortest requests
+ * become 9 MB of objects.
  */
 function holdBack(connection: ClientConnection, res: ClientResponse, handle: () => void): void {
+  if (connection.pipelined >= PIPELINED_MAX) {
+    connection.socket.destroy();
+    return;
+  }
   connection.pipelined++;
   connection.socket.pause();
   res.once('socket', () => {

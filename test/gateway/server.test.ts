@@ -152,14 +152,14 @@ t.test('pipelined requests are answered in order, one at a time at the upstream'
   });
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   let text = '';
-  for (let i = 0; i < 20; i++) {
+  for (let i = 0; i < 17; i++) {
     text += i % 2 === 0 ? `GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n` : post(i);
   }
   const client = sendRaw(port, text);
-  await client.until(/<\/19>/);
+  await client.until(/<\/16>/);
   t.same(
     client.received().match(/<\/\d+>/g),
-    Array.from({ length: 20 }, (_, i) => `</${i}>`),
+    Array.from({ length: 17 }, (_, i) => `</${i}>`),
   );
   t.equal(most, 1);
   client.socket.write('GET /after HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -169,6 +169,19 @@ t.test('pipelined requests are answered in order, one at a time at the upstream'
   function post(i: number): string {
     return `POST /${i} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc`;
   }
+});
+
+t.test('a connection with more than 16 pipelined requests in line is cut', async (t) => {
+  const upstream = await startRawUpstream(t, () => undefined);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const get = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
+  const polite = sendRaw(port, get.repeat(17));
+  const hostile = sendRaw(port, get.repeat(2000));
+  t.equal(await hostile.ended(), '');
+  await until(() => upstream.sockets.some((socket) => socket.destroyed), 'its first request is given up');
+  t.equal(polite.socket.destroyed, false);
+  t.ok(upstream.sockets.length <= 2, 'of each the first one only');
+  polite.socket.destroy();
 });
 
 t.test('a client that leaves with pipelined requests in line holds nothing at the upstream', async (t) => {
