@@ -10,7 +10,7 @@ import type { Enforcement } from './enforce.ts';
 import { originOf } from './identify.ts';
 import { ClientConnection, ClientResponse } from './proxy/client-connection.ts';
 import { ConnectionWatch } from './proxy/connection-watch.ts';
-import { lingeringClose } from './proxy/lingering-close.ts';
+import { discardBody, lingeringClose } from './proxy/lingering-close.ts';
 import { mayUpgrade, responseFor } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
 import type { ErrorCode } from './reply/errors.ts';
@@ -164,6 +164,7 @@ export class PublicServer {
     else if (req.method === 'OPTIONS' && req.url === '*') {
       // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
+      discardBody(req);
     } else new GatewayRequest(connection, req, res, this.#options, options).run();
   }
 

@@ -238,6 +238,19 @@ t.test('OPTIONS *: 204, and the connection goes on', async (t) => {
   client.socket.destroy();
 });
 
+t.test('OPTIONS *: a body without an end is not read for ever', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, 'OPTIONS * HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
+  const piece = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+  const send = (): void => {
+    while (client.socket.write(piece));
+  };
+  client.socket.on('drain', send);
+  send();
+  t.match(await client.ended(10_000), /^HTTP\/1\.1 204 No Content\r\n/);
+});
+
 t.test('an expectation that nobody knows is no reason to refuse', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
