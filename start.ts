@@ -88,7 +88,7 @@ async function run(): Promise<number> {
     return apiReady === null ? 1 : 0;
   }
 
-  const gateway = launch('gateway', ['--max-semi-space-size=16', gatewayProgram], {
+  const gateway = launch('gateway', ['--max-semi-space-size=16', '--max-old-space-size=1024', gatewayProgram], {
     ...process.env,
     GATEWAY_UPSTREAM: process.env.GATEWAY_UPSTREAM || (apiReady.address ?? ''),
   });

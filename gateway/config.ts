@@ -118,6 +118,12 @@ export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_STREAMS_PER_CLIENT', default: '64', meaning: 'of one client address' },
   { name: 'GATEWAY_UPGRADES', default: '1024', meaning: 'WebSockets' },
   { name: 'GATEWAY_UPGRADES_PER_CLIENT', default: '64', meaning: 'of one client address' },
+  {
+    name: 'GATEWAY_PIPELINED',
+    default: '4096',
+    meaning: 'requests that wait on their own connection for the reply before theirs',
+  },
+  { name: 'GATEWAY_PIPELINED_PER_CLIENT', default: '2048', meaning: 'of one client address' },
   { name: 'GATEWAY_UNREAD_REPLIES', default: '256', meaning: 'replies whose client reads nothing' },
   { name: 'GATEWAY_UNREAD_REPLIES_PER_CLIENT', default: '64', meaning: 'of one client address' },
   {
@@ -202,6 +208,7 @@ export function readConfig(
         uploads: limitsOf('uploads'),
         streams: limitsOf('streams'),
         upgrades: limitsOf('upgrades'),
+        pipelined: limitsOf('pipelined'),
         unread_replies: limitsOf('unread_replies'),
       },
       upstreamKeepAliveMs: read.integer('GATEWAY_UPSTREAM_KEEPALIVE_MS', 1, 600_000),

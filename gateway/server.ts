@@ -31,8 +31,6 @@ const DRAIN_CHECK_MS: Millis = 50;
 const TOLD_MAX = 64;
 /** 16 KiB of the shortest fields would be 3,000 of them, and a hundred times the work of a usual request. */
 const HEADER_FIELDS_MAX = 128;
-/** Requests of one connection that wait for the replies before theirs, about 5 KB each. */
-const PIPELINED_MAX = 16;
 
 export interface PublicServerOptions {
   readonly enforcement: Enforcement;
@@ -128,6 +126,7 @@ export class PublicServer {
     socket.once('close', () => {
       this.#connections.delete(socket);
       this.watch.forget(connection);
+      upstream.bounds.pipelined.give(client, connection.pipelined);
       bound.give(client);
       if (client !== null) clients.leave(client);
     });
@@ -155,7 +154,7 @@ export class PublicServer {
     if (connection === undefined || req.socket.destroyed) return;
     // node:http gives a response its socket when it is its turn to be written.
     if (res.socket === null) {
-      holdBack(connection, res, () => this.#handle(req, res, options));
+      this.#holdBack(connection, res, () => this.#handle(req, res, options));
       return;
     }
     connection.begin(res);
@@ -166,6 +165,30 @@ export class PublicServer {
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
       discardBody(req);
     } else new GatewayRequest(connection, req, res, this.#options, options).run();
+  }
+
+  /**
+   * Pipelined requests are taken one by one, so a connection holds no more than one of the upstream's. Meanwhile nothing
+   * more is read than what has arrived already; but node:http parses all of that, and 64 KiB of the shortest requests
+   * become 9 MB of objects.
+   */
+  #holdBack(connection: ClientConnection, res: ClientResponse, handle: () => void): void {
+    const { pipelined } = this.#options.upstream.bounds;
+    const refusal = pipelined.take(connection.client);
+    if (refusal !== null) {
+      pipelined.refused(refusal);
+      connection.socket.destroy();
+      return;
+    }
+    connection.pipelined++;
+    connection.socket.pause();
+    res.once('socket', () => {
+      // Given back with its connection.
+      if (connection.socket.destroyed) return;
+      pipelined.give(connection.client);
+      if (--connection.pipelined === 0) connection.socket.resume();
+      handle();
+    });
   }
 
   /** @returns the port, for those who asked for any */
@@ -238,24 +261,6 @@ export class PublicServer {
     pending?.exchange?.close();
     lingeringClose(socket, rawReply(reply));
   }
-}
-
-/**
- * Pipelined requests are taken one by one, so a connection holds no more than one of the upstream's. Meanwhile nothing
- * more is read than what has arrived already; but node:http parses all of that, and 64 KiB of the shortest requests
- * become 9 MB of objects.
- */
-function holdBack(connection: ClientConnection, res: ClientResponse, handle: () => void): void {
-  if (connection.pipelined >= PIPELINED_MAX) {
-    connection.socket.destroy();
-    return;
-  }
-  connection.pipelined++;
-  connection.socket.pause();
-  res.once('socket', () => {
-    if (--connection.pipelined === 0) connection.socket.resume();
-    handle();
-  });
 }
 
 const PLAIN: RequestOptions = { expectsContinue: false, upgrade: null };

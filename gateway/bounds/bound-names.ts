@@ -7,6 +7,7 @@ export type BoundName =
   | 'uploads'
   | 'streams'
   | 'upgrades'
+  | 'pipelined'
   | 'unread_replies';
 
 /** The order is that of `Client.held`. */
@@ -17,6 +18,7 @@ export const BOUND_NAMES: readonly BoundName[] = [
   'uploads',
   'streams',
   'upgrades',
+  'pipelined',
   'unread_replies',
 ];
 

@@ -58,9 +58,9 @@ export class Bound implements BoundLimits {
     return null;
   }
 
-  give(client: Client | null): void {
-    this.held--;
-    if (client !== null) client.held[this.#index] = this.heldBy(client) - 1;
+  give(client: Client | null, times = 1): void {
+    this.held -= times;
+    if (client !== null) client.held[this.#index] = this.heldBy(client) - times;
   }
 
   /** A client went without, or lost something for want of room. */
@@ -108,6 +108,7 @@ export function createBounds(
     uploads: bound('uploads'),
     streams: bound('streams'),
     upgrades: bound('upgrades'),
+    pipelined: bound('pipelined'),
     unread_replies: bound('unread_replies'),
   };
 }

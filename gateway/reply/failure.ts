@@ -20,6 +20,7 @@ const HELD: Readonly<Record<BoundName, string>> = {
   uploads: 'uploads in progress',
   streams: 'open streams',
   upgrades: 'open WebSockets',
+  pipelined: 'pipelined requests',
   unread_replies: 'unread replies',
 };
 

@@ -165,14 +165,14 @@ t.test('pipelined requests are answered in order, one at a time at the upstream'
   });
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   let text = '';
-  for (let i = 0; i < 17; i++) {
+  for (let i = 0; i < 20; i++) {
     text += i % 2 === 0 ? `GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n` : post(i);
   }
   const client = sendRaw(port, text);
-  await client.until(/<\/16>/);
+  await client.until(/<\/19>/);
   t.same(
     client.received().match(/<\/\d+>/g),
-    Array.from({ length: 17 }, (_, i) => `</${i}>`),
+    Array.from({ length: 20 }, (_, i) => `</${i}>`),
   );
   t.equal(most, 1);
   client.socket.write('GET /after HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -184,19 +184,28 @@ t.test('pipelined requests are answered in order, one at a time at the upstream'
   }
 });
 
-t.test('a connection with more than 16 pipelined requests in line is cut', async (t) => {
+t.test('of pipelined requests one client holds no more than its share', async (t) => {
   const upstream = await startRawUpstream(t, () => undefined);
-  const { port } = await startTestGateway(t, {
+  const { port, gateway } = await startTestGateway(t, {
     upstream: upstream.origin,
-    env: { GATEWAY_DRAIN_TIMEOUT_MS: '100' },
+    env: {
+      GATEWAY_DRAIN_TIMEOUT_MS: '100',
+      GATEWAY_PIPELINED_PER_CLIENT: '50',
+    },
   });
+  const held = (): number | undefined =>
+    gateway.samples().find(({ name, labels }) => name === 'floodgate_held' && labels.bound === 'pipelined')
+      ?.value;
   const get = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
-  const polite = sendRaw(port, get.repeat(17));
+  const polite = sendRaw(port, get.repeat(21));
+  await until(() => held() === 20, 'twenty wait');
   const hostile = sendRaw(port, get.repeat(2000));
-  t.equal(await hostile.ended(), '');
+  t.equal(await hostile.ended(), '', 'the connection that goes beyond it is cut');
   t.equal(polite.socket.destroyed, false);
+  await until(() => held() === 20, 'and holds nothing any more');
   t.ok(upstream.sockets.length <= 2, 'of each the first one only');
   polite.socket.destroy();
+  await until(() => held() === 0, 'nor does one that left');
 });
 
 t.test('a client that leaves with pipelined requests in line holds nothing at the upstream', async (t) => {
