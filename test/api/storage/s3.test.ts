@@ -14,7 +14,8 @@ t.test('as every home', async (t) => {
   const storage = createS3Storage(location, credentials);
   t.teardown(() => storage.close());
   t.equal(storage.receiver, null, 'clients upload to S3 itself');
-  // Not `holdsToItsGrants`: s3rver does not read policies, so what S3 would read there is tested below, as text.
+  // Not `holdsToItsGrants`: s3rver does not read policies, so what S3 would read there is tested below, as text; and it
+  // writes two uploads at once into one file, which S3 does not.
   conforms(t, storage);
 });
 
