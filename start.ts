@@ -88,10 +88,14 @@ async function run(): Promise<number> {
     return apiReady === null ? 1 : 0;
   }
 
-  const gateway = launch('gateway', ['--max-semi-space-size=16', '--max-old-space-size=1024', gatewayProgram], {
-    ...process.env,
-    GATEWAY_UPSTREAM: process.env.GATEWAY_UPSTREAM || (apiReady.address ?? ''),
-  });
+  const gateway = launch(
+    'gateway',
+    ['--max-semi-space-size=16', '--max-old-space-size=1024', gatewayProgram],
+    {
+      ...process.env,
+      GATEWAY_UPSTREAM: process.env.GATEWAY_UPSTREAM || (apiReady.address ?? ''),
+    },
+  );
   services.push(gateway);
   const gatewayReady = await Promise.race([gateway.ready, api.ended, signalled]);
   // Last, so that it stands at the end of what the operator sees, and its calls work at that moment. It is told

@@ -73,7 +73,12 @@ export async function launchGateway(processes: Processes, launch: GatewayLaunch)
   return processes.start(
     'the gateway',
     NODE,
-    ['--max-semi-space-size=16', '--max-old-space-size=1024', ...(launch.nodeFlags ?? []), join(root, 'gateway', 'main.ts')],
+    [
+      '--max-semi-space-size=16',
+      '--max-old-space-size=1024',
+      ...(launch.nodeFlags ?? []),
+      join(root, 'gateway', 'main.ts'),
+    ],
     {
       port,
       readyText: 'Gateway ready',
