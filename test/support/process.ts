@@ -40,6 +40,10 @@ export function start(args: readonly string[], env: Record<string, string> = {},
     env: {
       PATH: process.env.PATH ?? '',
       HOME: process.env.HOME ?? '',
+      // Most of a start is compiling.
+      ...(process.env.NODE_COMPILE_CACHE === undefined
+        ? {}
+        : { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
       ...(cwd === projectRoot ? { STORAGE_PATH: uploadsFolder() } : {}),
       ...env,
     },
@@ -58,7 +62,7 @@ export function start(args: readonly string[], env: Record<string, string> = {},
   return {
     child,
     output: () => text,
-    until(pattern, deadlineMs = 15_000) {
+    until(pattern, deadlineMs = 60_000) {
       return new Promise((resolve, reject) => {
         const finish = (error?: Error): void => {
           clearTimeout(timer);
