@@ -1,5 +1,5 @@
 /**
- * Text of a policy file -> PolicySet, or every mistake in it with line, column and a mend. Nothing of a file with a
+ * Text of a policy file -> PolicySet, or every mistake in it with line, column and a fix. Nothing of a file with a
  * mistake is used: half a table of limits is worse than the old one.
  */
 import { LineCounter, parseDocument } from 'yaml';

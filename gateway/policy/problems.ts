@@ -1,10 +1,10 @@
-/** Mistakes in a policy file, each with its place and a mend. */
+/** Mistakes in a policy file, each with its place and a fix. */
 
 export interface Problem {
   /** From 1. */
   readonly line: number;
   readonly column: number;
-  /** What is wrong and how to mend it. */
+  /** What is wrong and how to fix it. */
   readonly message: string;
 }
 

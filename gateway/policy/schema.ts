@@ -1,6 +1,6 @@
 /**
  * The shape of `policies.yaml`, stated once: it validates the file, completes and explains it in editors
- * (`policies.schema.json` is written from it), and its descriptions are the mends in error messages.
+ * (`policies.schema.json` is written from it), and its descriptions are the fixes in error messages.
  *
  * Written as the JSON Schema that it is: TypeBox reads it as it stands, and its builder of schemas would be 12 MB more of
  * every gateway process.

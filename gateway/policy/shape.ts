@@ -1,4 +1,4 @@
-/** Does the value have the shape of a policy file? The schema knows; this turns its verdicts into mends. */
+/** Does the value have the shape of a policy file? The schema knows; this turns its verdicts into fixes. */
 import { Errors } from 'typebox/schema';
 import { Settings } from 'typebox/system';
 import type { Path, Report } from './problems.ts';
@@ -57,8 +57,8 @@ export function checkShape(value: unknown, report: Report): void {
       }
     } else if (params.requiredProperties !== undefined) {
       for (const key of params.requiredProperties) {
-        const mend = schema.properties?.[key]?.description ?? '';
-        tell([...path, `${key} (missing)`], `${key} is missing: ${mend}`);
+        const fix = schema.properties?.[key]?.description ?? '';
+        tell([...path, `${key} (missing)`], `${key} is missing: ${fix}`);
       }
     } else {
       const subject = path.at(-1) ?? 'the file';

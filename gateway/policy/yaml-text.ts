@@ -24,19 +24,19 @@ export function reportSyntax(
   const duplicates = errors.filter(({ code }) => code === 'DUPLICATE_KEY');
   for (const { pos } of duplicates) at(pos[0], `${keyAt(text, pos[0])} stands twice; keep one`);
   const [first] = errors.filter(({ code }) => code !== 'DUPLICATE_KEY');
-  if (first !== undefined) at(first.pos[0], `not valid YAML: ${mendOf(first, text)}`);
+  if (first !== undefined) at(first.pos[0], `not valid YAML: ${fixOf(first, text)}`);
 }
 
-function mendOf(error: YAMLParseError, text: string): string {
+function fixOf(error: YAMLParseError, text: string): string {
   const [offset] = error.pos;
   const lineBegin = text.lastIndexOf('\n', offset - 1) + 1;
   const isTabbed = /^ *\t/.test(text.slice(lineBegin));
-  const mend = SYNTAX_MENDS[isTabbed ? 'TAB_AS_INDENT' : error.code] ?? '';
-  // Where the parser's own words are the better half, the mend follows them.
-  return mend === '' || mend.startsWith(';') ? bare(error) + mend : mend;
+  const fix = SYNTAX_FIXES[isTabbed ? 'TAB_AS_INDENT' : error.code] ?? '';
+  // Where the parser's own words are the better half, the fix follows them.
+  return fix === '' || fix.startsWith(';') ? bare(error) + fix : fix;
 }
 
-const SYNTAX_MENDS: Readonly<Partial<Record<ErrorCode, string>>> = {
+const SYNTAX_FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   TAB_AS_INDENT: 'a tab cannot indent; use spaces',
   RESOURCE_EXHAUSTION: 'brackets are nested too deeply; close them',
   MULTIPLE_DOCS: 'a second document begins here; keep one, without ---',

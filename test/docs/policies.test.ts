@@ -38,9 +38,13 @@ t.test('the check of the broken file prints what is shown', async (t) => {
   t.ok(broken && shown);
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'broken.yaml'), broken?.text ?? '');
-  const checking = run(process.execPath, [join(projectRoot, 'gateway/cli.ts'), 'check', 'broken.yaml'], {
-    cwd: folder,
-  });
+  const checking = run(
+    process.execPath,
+    [join(projectRoot, 'gateway/cli/floodgate.mjs'), 'check', 'broken.yaml'],
+    {
+      cwd: folder,
+    },
+  );
   await t.rejects(checking, { code: 1, stderr: shown?.text });
 });
 

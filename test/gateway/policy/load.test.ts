@@ -13,7 +13,7 @@ function fixture(name: string): string {
   return readFileSync(resolve(FIXTURES, files.get(name) ?? name), 'utf8');
 }
 
-/** Where, as `line:column`, and what the message must mention: what is wrong and how to mend it. */
+/** Where, as `line:column`, and what the message must mention: what is wrong and how to fix it. */
 type Mistake = readonly [at: string, mention: string];
 
 const LIMIT = 'requests per window, a whole number from 1 to 1000000000';
@@ -271,7 +271,7 @@ t.test('every fixture has its expectation, and the other way round', async (t) =
 });
 
 for (const [name, mistakes] of Object.entries(MISTAKES)) {
-  t.test(`${name}: refused with line, column and mend`, async (t) => {
+  t.test(`${name}: refused with line, column and fix`, async (t) => {
     const problems = problemsOf(t, fixture(name));
     t.equal(problems.length, mistakes.length, 'all mistakes, and nothing that merely follows from them');
     for (const [i, [at, mention]] of mistakes.entries()) {

@@ -7,13 +7,13 @@ import { policyFileJsonSchema, policyFileSchema } from '#gateway/policy/schema.t
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const FILE = resolve(ROOT, 'gateway/policies.schema.json');
-const MEND =
+const FIX =
   'UPDATE=1 node test/gateway/policy/schema.test.ts && npx biome format --write gateway/policies.schema.json';
 
 t.test('gateway/policies.schema.json is what the schema says', async (t) => {
   const text = JSON.stringify(policyFileJsonSchema(), null, 2);
   if (process.env.UPDATE === '1') writeFileSync(FILE, `${text}\n`);
-  t.strictSame(JSON.parse(readFileSync(FILE, 'utf8')), JSON.parse(text), `to rewrite it: ${MEND}`);
+  t.strictSame(JSON.parse(readFileSync(FILE, 'utf8')), JSON.parse(text), `to rewrite it: ${FIX}`);
 });
 
 t.test(
@@ -29,7 +29,7 @@ t.test(
   },
 );
 
-t.test('every key explains itself: descriptions are the mends in error messages', async (t) => {
+t.test('every key explains itself: descriptions are the fixes in error messages', async (t) => {
   const { properties } = policyFileSchema;
   const { properties: policy } = properties.policies.items;
   for (const [key, schema] of Object.entries({ ...properties, ...policy }))

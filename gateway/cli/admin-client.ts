@@ -1,0 +1,72 @@
+/** A running gateway, asked over its admin listener. */
+import { CommandError, EXIT } from './command.ts';
+
+const TIMEOUT_MS = 10_000;
+
+export interface AdminAccess {
+  /** Origin of the admin listener, such as http://127.0.0.1:9090. */
+  readonly gateway: string;
+  readonly token: string | undefined;
+}
+
+/** Options of every command that asks a running gateway; `GATEWAY_ADMIN_TOKEN` is the default of `--token`. */
+export const ADMIN_OPTIONS = {
+  gateway: {
+    type: 'string',
+    default: 'http://127.0.0.1:9090',
+    describe: 'Admin listener of the gateway',
+  },
+  token: { type: 'string', describe: 'Admin token; GATEWAY_ADMIN_TOKEN unless given' },
+} as const;
+
+/**
+ * @param path such as /api/policies
+ * @returns the reply's JSON document
+ * @throws CommandError exit 3 when nobody answers, 2 when the token is refused, 1 with the gateway's own words else
+ */
+export async function askAdmin(
+  { gateway, token }: AdminAccess,
+  method: 'GET' | 'POST' | 'DELETE' | 'PUT',
+  path: string,
+  body?: object,
+): Promise<unknown> {
+  let response: Response;
+  try {
+    response = await fetch(new URL(path, gateway), {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+  } catch (error) {
+    if (error instanceof TypeError && (error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL')
+      throw new CommandError(
+        `--gateway ${gateway} is no URL; write http://HOST:PORT of the admin listener`,
+        EXIT.usage,
+      );
+    throw new CommandError(
+      `no gateway answers on ${gateway}; is it running, and is this its admin listener (GATEWAY_ADMIN_PORT)?`,
+      EXIT.unreachable,
+    );
+  }
+  const text = await response.text();
+  if (response.ok) return text === '' ? null : JSON.parse(text);
+  if (response.status === 401)
+    throw new CommandError(
+      `${gateway} asks for a token; give --token or set GATEWAY_ADMIN_TOKEN`,
+      EXIT.usage,
+    );
+  throw new CommandError(messageIn(text) ?? `${gateway} answered ${response.status}`, EXIT.no);
+}
+
+function messageIn(text: string): string | null {
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown };
+    return typeof message === 'string' ? message : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,9 @@
+/** The command `floodgate`: arguments in, a table or one JSON document out, and an exit code that scripts can rely on. */
+import { runCli } from './program.ts';
+import { Terminal } from './terminal.ts';
+
+process.exitCode = await runCli(process.argv.slice(2), {
+  terminal: new Terminal({ stdout: process.stdout, stderr: process.stderr }),
+  env: process.env,
+  now: Date.now,
+});

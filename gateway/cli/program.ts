@@ -1,0 +1,68 @@
+/** All commands under one name. */
+import yargs, { type Argv } from 'yargs';
+import { PolicyFileError } from '#gateway/policy/problems.ts';
+import { ConfigError } from '#shared/configuration.ts';
+import { type CommandContext, CommandError, EXIT, type ExitCode, type GlobalOptions } from './command.ts';
+import { COMMANDS } from './commands/all.ts';
+
+export type CliOptions = Omit<CommandContext, 'run'>;
+
+/** @param args without the names of Node and of the program */
+export async function runCli(args: readonly string[], options: CliOptions): Promise<ExitCode> {
+  const { terminal } = options;
+  let exitCode: ExitCode = EXIT.ok;
+  const context: CommandContext = {
+    ...options,
+    async run(body) {
+      try {
+        exitCode = await body();
+      } catch (error) {
+        exitCode = exitCodeOf(error);
+        terminal.error(exitCode === EXIT.fault ? stackOf(error) : (error as Error).message);
+      }
+    },
+  };
+  let program: Argv<GlobalOptions> = yargs([...args])
+    .scriptName('floodgate')
+    .usage('$0 <command>\n\nChecks, explains, rehearses and changes limits.')
+    .option('json', {
+      type: 'boolean',
+      default: false,
+      global: true,
+      describe: 'One JSON document instead of tables',
+    })
+    .demandCommand(1, 'Name a command; "floodgate --help" lists them.')
+    .strict()
+    .recommendCommands()
+    .completion('completion', 'Prints a script that completes commands and options in your shell')
+    .help()
+    .alias('help', 'h')
+    .version(false)
+    .exitProcess(false)
+    .showHelpOnFail(false)
+    .epilogue('Exit codes: 0 fine, 1 the answer is no, 2 wrong call, 3 could not be reached.')
+    .fail((message, error) => {
+      throw error ?? new CommandError(message, EXIT.usage);
+    });
+  for (const add of COMMANDS) program = add(program, context);
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    exitCode = exitCodeOf(error);
+    terminal.error(exitCode === EXIT.fault ? stackOf(error) : (error as Error).message);
+  }
+  return exitCode;
+}
+
+function exitCodeOf(error: unknown): ExitCode {
+  if (error instanceof CommandError) return error.exitCode;
+  if (error instanceof PolicyFileError) return EXIT.no;
+  if (error instanceof ConfigError) return EXIT.unreachable;
+  // What yargs itself refuses.
+  if (error instanceof Error && error.name === 'YError') return EXIT.usage;
+  return EXIT.fault;
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,67 @@
+/** What a command says, and to whom: tables for people, one JSON document for scripts. */
+import { styleText } from 'node:util';
+import Table from 'cli-table3';
+
+type Style = Parameters<typeof styleText>[0];
+
+export interface TerminalOptions {
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+}
+
+export class Terminal {
+  readonly #stdout: NodeJS.WriteStream;
+  readonly #stderr: NodeJS.WriteStream;
+
+  constructor({ stdout, stderr }: TerminalOptions) {
+    this.#stdout = stdout;
+    this.#stderr = stderr;
+  }
+
+  /** Somebody reads along: progress may be shown. */
+  get isInteractive(): boolean {
+    return this.#stderr.isTTY === true;
+  }
+
+  get progressStream(): NodeJS.WriteStream {
+    return this.#stderr;
+  }
+
+  line(text = ''): void {
+    this.#stdout.write(`${text}\n`);
+  }
+
+  /** What is wrong; never mixed into the answer. */
+  error(text: string): void {
+    this.#stderr.write(`${text}\n`);
+  }
+
+  json(document: unknown): void {
+    this.#stdout.write(`${JSON.stringify(document, null, this.#stdout.isTTY === true ? 2 : undefined)}\n`);
+  }
+
+  /** Colour on a terminal only, and not when NO_COLOR is set. */
+  style(style: Style, text: string): string {
+    return styleText(style, text, { stream: this.#stdout });
+  }
+
+  /** Numbers are set to the right. */
+  table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): void {
+    const table = new Table({
+      head: head.map((text) => this.style('bold', text)),
+      chars: PLAIN,
+      style: { head: [], border: [], 'padding-left': 0, 'padding-right': 2 },
+      colAligns: head.map((_, i) => (rows.every((row) => typeof row[i] === 'number') ? 'right' : 'left')),
+    });
+    for (const row of rows)
+      table.push(row.map((cell) => (typeof cell === 'number' ? cell.toLocaleString('en') : cell)));
+    this.line(table.toString().replace(/ +$/gm, ''));
+  }
+}
+
+/** Columns without lines: they can be copied, searched and cut. */
+const PLAIN = Object.fromEntries(
+  ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right']
+    .concat(['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'])
+    .map((part) => [part, '']),
+);
