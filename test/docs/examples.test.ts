@@ -16,7 +16,7 @@ const files = readdirSync(folder).filter((file) => file.endsWith('.yaml'));
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
 
 const check = async (file: string): Promise<string> => {
-  const { stdout } = await run('npm', ['run', '-s', 'policies:check', '--', file], { cwd: projectRoot });
+  const { stdout } = await run('npx', ['floodgate', 'check', file], { cwd: projectRoot });
   return stdout;
 };
 
