@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { clientAddress, type ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Verdict } from './decision.ts';
-import { type ChargedTo, identify, PeerTable } from './identify.ts';
+import { type ChargedTo, identify, type Peer, type PeerSocket, PeerTable } from './identify.ts';
 import { identityHeaders } from './identity/credential.ts';
 import { Digester } from './identity/digest.ts';
 import { chargeFor } from './limiter/charge.ts';
@@ -34,6 +34,15 @@ interface Table {
   readonly digester: Digester;
   /** Lower-case names of the headers that carry credentials. */
   readonly identityHeaders: ReadonlySet<string>;
+}
+
+/** Of a request; node:http's requests are such. */
+type HeaderSection = Pick<IncomingMessage, 'httpVersion'> & { readonly rawHeaders: readonly string[] };
+
+export interface RequestSource {
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+  readonly socket: PeerSocket;
 }
 
 /** A request, as far as it matters who is charged for it. */
@@ -81,8 +90,13 @@ export class Enforcement {
   }
 
   /** What is malformed is refused before anything is charged for it. */
-  checkHead({ rawHeaders, httpVersion }: IncomingMessage, origin: RequestOrigin): RequestHead {
+  checkHead({ rawHeaders, httpVersion }: HeaderSection, origin: RequestOrigin): RequestHead {
     return checkRequestHead(rawHeaders, httpVersion, origin.trusted, this.#table.identityHeaders);
+  }
+
+  /** What is known of a connection. */
+  peerOf(socket: PeerSocket): Peer {
+    return this.peers.of(socket, this.#table);
   }
 
   match(method: string, target: string): ReturnType<Matcher> {
@@ -90,12 +104,16 @@ export class Enforcement {
   }
 
   /** @returns null when nobody is charged, 'ambiguous' when two different credentials are presented */
-  chargeOf(cover: Cover, req: IncomingMessage, head: CheckedHead): ChargedTo | null | 'ambiguous' {
+  chargeOf(
+    cover: Cover,
+    { rawHeaders, socket }: RequestSource,
+    head: CheckedHead,
+  ): ChargedTo | null | 'ambiguous' {
     const { limiter } = this.options;
-    const peer = this.peers.of(req.socket, this.#table);
+    const peer = this.peerOf(socket);
     const known = peer.charges.get(cover);
     if (known !== undefined) return known;
-    const identified = identify(cover, req.rawHeaders, head.forwardedFor, peer, this.peers);
+    const identified = identify(cover, rawHeaders, head.forwardedFor, peer, this.peers);
     if (identified === null) return 'ambiguous';
     const charge = chargeFor(
       cover,

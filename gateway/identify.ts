@@ -4,7 +4,6 @@
  * Also which credential its answer can prove. Only a credential that was the only one of its request: an upstream may
  * have answered to another one, a session's cookie above all.
  */
-import type { Socket } from 'node:net';
 import { clientAddress, isTrustedPeer, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 import { isOnlyCredential, presentedCredential } from './identity/credential.ts';
 import type { Digester, Identity } from './identity/digest.ts';
@@ -12,6 +11,11 @@ import type { Charge } from './limiter/charge.ts';
 import type { Cover } from './policy/match.ts';
 import type { Identifier } from './policy/policy.ts';
 import type { RequestOrigin } from './proxy/request-headers.ts';
+
+/** What a connection is known by. */
+export interface PeerSocket {
+  readonly remoteAddress?: string | undefined;
+}
 
 /** What is known of a connection; worked out at its first request. */
 export interface Peer {
@@ -52,7 +56,7 @@ const ANY_ADDRESS: Identifier & { readonly kind: 'address' } = {
 };
 
 /** Where a connection comes from. */
-export function originOf(socket: Socket, trust: ProxyTrust): RequestOrigin {
+export function originOf(socket: PeerSocket, trust: ProxyTrust): RequestOrigin {
   const address = socket.remoteAddress ?? '';
   return {
     // What a dual-stack listener calls ::ffff:192.0.2.1 is 192.0.2.1 to everybody else.
@@ -65,7 +69,7 @@ export function originOf(socket: Socket, trust: ProxyTrust): RequestOrigin {
 export class PeerTable {
   readonly #trust: ProxyTrust;
   readonly #onUntrustedChain: (peer: string) => void;
-  readonly #peers = new WeakMap<Socket, Peer>();
+  readonly #peers = new WeakMap<PeerSocket, Peer>();
 
   /** @param onUntrustedChain a trusted proxy sent a chain that cannot be read */
   constructor(trust: ProxyTrust, onUntrustedChain: (peer: string) => void) {
@@ -73,7 +77,7 @@ export class PeerTable {
     this.#onUntrustedChain = onUntrustedChain;
   }
 
-  of(socket: Socket, table: PeerBasis): Peer {
+  of(socket: PeerSocket, table: PeerBasis): Peer {
     const known = this.#peers.get(socket);
     if (known !== undefined && known.table === table) return known;
     const peer: Peer = {

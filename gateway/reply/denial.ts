@@ -93,7 +93,17 @@ export class DenialWriter {
 }
 
 function textOf(violated: readonly Verdict[], cors: boolean, close: boolean): Denial {
-  const reply = ownReply('gateway_rate_limited', denialMessage(violated), {
+  const reply = denialReply(violated, cors, close);
+  return { reply, headers: [...headersOf(reply), 'Date', ''] };
+}
+
+/**
+ * @param violated the exhausted policies
+ * @param cors the route is called from browsers on other origins
+ * @param close the connection ends with this reply
+ */
+export function denialReply(violated: readonly Verdict[], cors: boolean, close: boolean): OwnReply {
+  return ownReply('gateway_rate_limited', denialMessage(violated), {
     headers: [
       RATELIMITED_HEADER,
       'true',
@@ -108,7 +118,6 @@ function textOf(violated: readonly Verdict[], cors: boolean, close: boolean): De
       'violated-policies': [...new Set(violated.map(({ policy }) => policy.name))],
     },
   });
-  return { reply, headers: [...headersOf(reply), 'Date', ''] };
 }
 
 function denialMessage(violated: readonly Verdict[]): string {

@@ -1,5 +1,6 @@
 /** In the order of the help text. */
 import type { AddCommand } from '../command.ts';
 import { addCheck } from './check.ts';
+import { addExplain } from './explain.ts';
 
-export const COMMANDS: readonly AddCommand[] = [addCheck];
+export const COMMANDS: readonly AddCommand[] = [addCheck, addExplain];

@@ -1,0 +1,111 @@
+/** `explain 'METHOD PATH'`: what would the gateway do with this request, and why? */
+import { readPolicyFile } from '#gateway/config.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { type Explanation, explain } from '#gateway/rehearsal/explain.ts';
+import { Rehearsal } from '#gateway/rehearsal/rehearsal.ts';
+import { ADMIN_OPTIONS, askAdmin } from '../admin-client.ts';
+import { type AddCommand, type CommandContext, EXIT, type ExitCode } from '../command.ts';
+import { readRequest } from '../request-options.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** One request is asked. */
+const TABLE_SIZE = 1024;
+
+interface ExplainOptions {
+  readonly request: string;
+  readonly header: readonly string[];
+  readonly from: string;
+  readonly file: string | undefined;
+  readonly gateway: string;
+  readonly token: string | undefined;
+  readonly json: boolean;
+}
+
+export const addExplain: AddCommand = (program, context) =>
+  program.command(
+    'explain <request>',
+    'What would the gateway do with this request, and why?',
+    (command) =>
+      command
+        .positional('request', { type: 'string', demandOption: true, describe: "'METHOD PATH'" })
+        .option('header', {
+          alias: 'H',
+          type: 'string',
+          array: true,
+          nargs: 1,
+          default: [],
+          describe: "'name: value'; may be given several times",
+        })
+        .option('from', { type: 'string', default: '127.0.0.1', describe: 'Address of the client' })
+        .option('file', {
+          type: 'string',
+          describe: 'A policy file, with empty counters, instead of a running gateway',
+        })
+        .options(ADMIN_OPTIONS)
+        .example(
+          "$0 explain 'POST /api/v1/management/storage' -H 'x-api-key: fbk_1'",
+          'Asks the running gateway',
+        )
+        .example("$0 explain 'GET /login' --file policies.yaml", 'Asks a file'),
+    (options) => context.run(() => run(options, context)),
+  );
+
+async function run(options: ExplainOptions, { terminal, now, env }: CommandContext): Promise<ExitCode> {
+  const request = readRequest(options.request, options.header, options.from);
+  let explanation: Explanation;
+  if (options.file === undefined) {
+    const token = options.token ?? env.GATEWAY_ADMIN_TOKEN;
+    explanation = (await askAdmin({ gateway: options.gateway, token }, 'POST', '/api/explain', {
+      request: options.request,
+      headers: options.header,
+      from: options.from,
+    })) as Explanation;
+  } else {
+    const set = loadPolicies(readPolicyFile(options.file), options.file);
+    const rehearsal = new Rehearsal(set, {
+      clock: now,
+      trust: { kind: 'none' },
+      salt: '',
+      countersMax: TABLE_SIZE,
+      credentialsMax: TABLE_SIZE,
+    });
+    explanation = await explain(set, rehearsal, request);
+  }
+  if (options.json) terminal.json(explanation);
+  else print(explanation, terminal);
+  return explanation.decision === 'deny' || explanation.decision === 'malformed' ? EXIT.no : EXIT.ok;
+}
+
+function print({ decision, path, status, headers, reason, policies }: Explanation, terminal: Terminal): void {
+  const colour = decision === 'deny' || decision === 'malformed' ? 'red' : 'green';
+  terminal.line(
+    `${terminal.style(colour, decision)} ${path}${status === null ? '' : `: ${status}`}${reason === null ? '' : `, ${reason}`}`,
+  );
+  const applying = policies.filter(({ matched }) => matched);
+  if (applying.length > 0) {
+    terminal.line();
+    terminal.table(
+      ['policy', 'line', 'used', 'limit', 'window', 'identity', 'why'],
+      applying.map((policy) => [
+        policy.name,
+        policy.line,
+        policy.used ?? 0,
+        policy.limit,
+        `${policy.windowSeconds} s`,
+        policy.identity ?? '',
+        policy.reason,
+      ]),
+    );
+  }
+  const others = policies.filter(({ matched }) => !matched);
+  if (others.length > 0) {
+    terminal.line();
+    terminal.table(
+      ['does not apply', 'line', 'why'],
+      others.map(({ name, line, reason }) => [name, line, reason]),
+    );
+  }
+  const fields = Object.entries(headers);
+  if (fields.length > 0) terminal.line();
+  for (const [name, value] of fields) terminal.line(`${terminal.style('dim', `${name}:`)} ${value}`);
+}

@@ -1,0 +1,59 @@
+/** Why does a route not match a request? In words, for people who ask why a limit does not apply. */
+import type { Route, Segment } from './route.ts';
+import { meaningOf } from './target.ts';
+
+/**
+ * @param method as sent; HEAD is matched as GET
+ * @param path canonical
+ * @returns null when the route matches
+ */
+export function mismatchOf(route: Route, method: string, path: string): string | null {
+  return pathMismatchOf(route, path) ?? methodMismatchOf(route, method);
+}
+
+function methodMismatchOf({ methods }: Route, method: string): string | null {
+  if (methods === null || methods.has(method === 'HEAD' ? 'GET' : method)) return null;
+  return `the method is ${method}, the route has ${[...methods].join(', ')}`;
+}
+
+function pathMismatchOf(route: Route, path: string): string | null {
+  const segments = path === '/' ? [] : path.slice(1).split('/').map(meaningOf);
+  for (const [i, wanted] of route.segments.entries()) {
+    if (wanted.kind === 'rest') return null;
+    const segment = segments[i];
+    if (segment === undefined)
+      return `the path ends before segment ${i + 1}, where the route has ${shown(wanted)}`;
+    if (wanted.kind === 'literal' && wanted.text !== segment)
+      return `segment ${i + 1} is "${segment}", the route has ${shown(wanted)}`;
+  }
+  const extra = segments[route.segments.length];
+  return extra === undefined
+    ? null
+    : `the path goes on with "${extra}" where the route ends; write /* at its end to cover what is below`;
+}
+
+function shown(segment: Segment): string {
+  switch (segment.kind) {
+    case 'literal':
+      return `"${segment.text}"`;
+    case 'param':
+      return 'any segment';
+    case 'rest':
+      return 'anything';
+    default:
+      return segment satisfies never;
+  }
+}
+
+/** The first of the routes that takes a request out; null when none does. */
+export function exclusionOf(exclude: readonly Route[], method: string, path: string): Route | null {
+  return exclude.find((route) => mismatchOf(route, method, path) === null) ?? null;
+}
+
+/** `METHOD TARGET`, as explain and the tests of a policy file take it. @throws Error that says how to write it */
+export function parseRequestLine(text: string): { readonly method: string; readonly target: string } {
+  const [method = '', target, ...more] = text.trim().split(/\s+/);
+  if (target === undefined || more.length > 0 || !/^[A-Z]+$/.test(method) || !/^(?:\/|https?:)/.test(target))
+    throw new Error(`"${text}" is no request; write METHOD PATH, such as "POST /api/items?page=2"`);
+  return { method, target };
+}

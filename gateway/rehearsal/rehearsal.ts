@@ -1,0 +1,145 @@
+/**
+ * What would the gateway decide? The live loader, matcher, identities, limiter and replies, with counters in memory
+ * and a clock of one's own, without a socket and without an upstream. `explain`, the tests of a policy file and `replay`
+ * ask it, so none of them can disagree with the gateway.
+ */
+import { decide, type Verdict } from '#gateway/decision.ts';
+import { type ChargedRequest, Enforcement } from '#gateway/enforce.ts';
+import { isClientRoute } from '#gateway/header-names.ts';
+import type { ChargedTo, PeerSocket } from '#gateway/identify.ts';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { Spent } from '#gateway/limiter/limiter.ts';
+import { MemoryLimiter } from '#gateway/limiter/memory.ts';
+import { Metrics } from '#gateway/metrics.ts';
+import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
+import { denialReply } from '#gateway/reply/denial.ts';
+import { ERRORS } from '#gateway/reply/errors.ts';
+import { limitHeaders } from '#gateway/reply/limit-headers.ts';
+import { headersOf } from '#gateway/reply/own-reply.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Clock } from '#shared/clock.ts';
+
+export interface RehearsalOptions {
+  /** Milliseconds since the epoch: windows go by it. */
+  readonly clock: Clock;
+  readonly trust: ProxyTrust;
+  /** Of the digests; the live gateway's, where they are to be compared with it. */
+  readonly salt: string;
+  /** Counters that are remembered, a power of two; 40 bytes each. */
+  readonly countersMax: number;
+  /** Credentials that are remembered, a power of two; 40 bytes each. */
+  readonly credentialsMax: number;
+}
+
+export interface RehearsedRequest {
+  readonly method: string;
+  /** As in the request line. */
+  readonly target: string;
+  /** Names and values in turn. A Host field is added where there is none. */
+  readonly rawHeaders: readonly string[];
+  /** The connection it comes on, with its address. */
+  readonly socket: PeerSocket;
+}
+
+export type Rehearsed =
+  | { readonly kind: 'malformed'; readonly status: number; readonly reason: string }
+  | { readonly kind: 'uncovered'; readonly path: string }
+  | DecidedRequest;
+
+export interface DecidedRequest {
+  readonly kind: 'allow' | 'deny';
+  /** Canonical. */
+  readonly path: string;
+  readonly charged: ChargedTo;
+  readonly spent: Spent;
+  /** What the gateway adds to the reply, or answers itself; names and values in turn. */
+  readonly headers: readonly string[];
+  /** The policies that deny, empty when it is allowed. */
+  readonly violated: readonly Verdict[];
+  readonly shadowDenials: readonly Policy[];
+}
+
+export class Rehearsal {
+  readonly enforcement: Enforcement;
+  readonly #limiter: MemoryLimiter;
+  readonly #asker = new Asker();
+
+  constructor(set: PolicySet, options: RehearsalOptions) {
+    const { clock, trust, salt, countersMax, credentialsMax } = options;
+    this.#limiter = new MemoryLimiter({ clock, known: new KnownCounters({ countersMax, credentialsMax }) });
+    this.enforcement = new Enforcement(set, salt, {
+      clock,
+      wallClock: clock,
+      limiter: this.#limiter,
+      metrics: new Metrics(),
+      trust,
+      headerFilter: new HeaderFilter([]),
+      onUntrustedChain: () => undefined,
+    });
+  }
+
+  ask({ method, target, rawHeaders, socket }: RehearsedRequest): Rehearsed {
+    const { enforcement } = this;
+    const headers = hasHost(rawHeaders) ? rawHeaders : [...rawHeaders, 'Host', 'localhost'];
+    const { origin } = enforcement.peerOf(socket);
+    const head = enforcement.checkHead({ rawHeaders: headers, httpVersion: '1.1' }, origin);
+    if (!head.ok) return malformed(head.reason);
+    const match = enforcement.match(method, target);
+    if (!match.ok) return malformed(match.reason);
+    if (match.cover === null) return { kind: 'uncovered', path: match.path };
+    const charged = enforcement.chargeOf(match.cover, { rawHeaders: headers, socket }, head);
+    if (charged === 'ambiguous') return malformed('the request presents two different API keys; send one');
+    if (charged === null) return { kind: 'uncovered', path: match.path };
+    return this.#decide(match.path, charged);
+  }
+
+  /** What the upstream answered tells whether the request's credential works. */
+  answered({ charged }: DecidedRequest, status: number): void {
+    this.enforcement.learn(charged, status);
+  }
+
+  #decide(path: string, charged: ChargedTo): DecidedRequest {
+    const asker = this.#asker;
+    this.#limiter.spend(charged.charge, asker);
+    const { spent } = asker;
+    if (spent === null) throw new Error('memory answers at once');
+    const decision = decide(spent, 0);
+    if (decision.kind === 'allow') {
+      return {
+        kind: 'allow',
+        path,
+        charged,
+        spent,
+        headers: limitHeaders(decision.verdicts),
+        violated: [],
+        shadowDenials: decision.shadowDenials,
+      };
+    }
+    const { violated } = decision;
+    const reply = denialReply(violated, isClientRoute(path), false);
+    return { kind: 'deny', path, charged, spent, headers: headersOf(reply), violated, shadowDenials: [] };
+  }
+}
+
+/** Takes the answer of a limiter that answers at once. */
+class Asker implements Pick<ChargedRequest, 'onSpent' | 'onStoreUnavailable'> {
+  spent: Spent | null = null;
+
+  onSpent(spent: Spent): void {
+    this.spent = spent;
+  }
+
+  onStoreUnavailable(): void {
+    this.spent = null;
+  }
+}
+
+function malformed(reason: string): Rehearsed {
+  return { kind: 'malformed', status: ERRORS.gateway_bad_request.status, reason };
+}
+
+function hasHost(rawHeaders: readonly string[]): boolean {
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') return true;
+  return false;
+}

@@ -1,0 +1,90 @@
+/** `floodgate explain`: the decision of the live code, and a reason for every policy. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { floodgate } from '#test/support/cli.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const FILE = `version: 1
+identifiers:
+  ip: { source: client-address }
+  api-key: { source: [{ header: x-api-key }] }
+exclude:
+  - GET /a/health
+policies:
+  - { name: all, route: "GET /a/*", identifier: ip, limit: 10, window: 1m }
+  - { name: keys, route: "GET /a/{id}", identifier: api-key, limit: 5, window: 1h }
+  - { name: post, route: "POST /a/{id}", identifier: ip, limit: 5, window: 1h }
+  - { name: deep, route: "GET /a/{id}/b", identifier: ip, limit: 5, window: 1h }
+  - { name: other, route: "GET /b", identifier: ip, limit: 5, window: 1h, mode: shadow }
+`;
+
+t.test('each policy says whether it applies, and why', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'p.yaml'), FILE);
+  const explain = async (...args: string[]) => {
+    const { code, stdout } = await floodgate(['explain', '--file', 'p.yaml', '--json', ...args], { cwd });
+    return { code, ...JSON.parse(stdout) };
+  };
+  const plain = await explain('GET /a/1?x=2');
+  t.match(plain, { code: 0, decision: 'allow', path: '/a/1', status: null });
+  t.match(plain.headers, { 'x-ratelimit-limit': '10', 'x-ratelimit-remaining': '9' });
+  t.strictSame(
+    plain.policies.map(({ name, line, matched, reason }: Record<string, unknown>) => [
+      name,
+      line,
+      matched,
+      reason,
+    ]),
+    [
+      ['all', 8, true, 'route matches, the client address is counted'],
+      ['keys', 9, false, 'the request presents no api-key'],
+      ['post', 10, false, 'the method is GET, the route has POST'],
+      ['deep', 11, false, 'the path ends before segment 3, where the route has "b"'],
+      ['other', 12, false, 'segment 1 is "a", the route has "b"'],
+    ],
+  );
+  t.match(plain.policies[0], { bucket: 'all', limit: 10, windowSeconds: 60, used: 0, remaining: 10 });
+  t.match(plain.policies[0].identity, /^[\w-]{22}$/);
+
+  const keyed = await explain('GET /a/1', '-H', 'x-api-key: k');
+  t.match(keyed.policies[1], { matched: true, reason: /its address is counted too/, used: 0, remaining: 5 });
+  t.not(keyed.policies[1].identity, keyed.policies[0].identity);
+
+  t.match(await explain('GET /a/health'), {
+    code: 0,
+    decision: 'uncovered',
+    reason: /exclude has "GET \/a\/health"/,
+  });
+  t.match(await explain('GET /nothing'), { code: 0, decision: 'uncovered' });
+  t.match(await explain('GET /a%2fb'), {
+    code: 1,
+    decision: 'malformed',
+    status: 400,
+    reason: /encoded slash/,
+  });
+});
+
+t.test('for people: a table', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'p.yaml'), FILE);
+  const { code, stdout } = await floodgate(['explain', 'GET /a/1', '--file', 'p.yaml'], { cwd });
+  t.equal(code, 0);
+  t.match(stdout, /^allow \/a\/1$/m);
+  t.match(stdout, /^keys +9 +the request presents no api-key$/m);
+  t.notMatch(stdout, '\u001b', 'no colours in a pipe');
+});
+
+t.test('wrong calls', async (t) => {
+  t.match(await floodgate(['explain', 'a', '--file', 'policies.yaml']), { code: 2, stderr: /METHOD PATH/ });
+  const wrong = [
+    ['--from', 'nowhere', /is no address/],
+    ['-H', 'novalue', /is no header/],
+  ] as const;
+  for (const [option, value, message] of wrong) {
+    const result = await floodgate(['explain', 'GET /', option, value, '--file', 'policies.yaml']);
+    t.match(result, { code: 2, stderr: message });
+  }
+  const nobody = await floodgate(['explain', 'GET /', '--gateway', 'http://127.0.0.1:1']);
+  t.match(nobody, { code: 3, stderr: /no gateway answers/ });
+});
