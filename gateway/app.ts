@@ -11,11 +11,11 @@ import type { Limiter } from './limiter/limiter.ts';
 import { MemoryLimiter } from './limiter/memory.ts';
 import { GuardedLimiter } from './limiter/outage.ts';
 import { counter, gauge, Metrics, type Sample } from './metrics.ts';
-import { loadPolicies } from './policy/load.ts';
 import { PolicyWatch } from './policy/watch.ts';
 import { processSamples } from './process-samples.ts';
 import { HeaderFilter } from './proxy/header-filter.ts';
 import { Upstream } from './proxy/upstream.ts';
+import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
 import { PublicServer } from './server.ts';
 
 export interface GatewayParts {
@@ -55,7 +55,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, secrets, clock, log } = parts;
   const metrics = new Metrics();
   const text = parts.readPolicyFile(config.policiesFile);
-  const policies = loadPolicies(text, config.policiesFile);
+  const policies = loadTestedPolicies(text, config.policiesFile);
 
   let salt = secrets.identitySecret ?? parts.newSalt();
   let limiter: Limiter;
@@ -117,6 +117,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const watch = new PolicyWatch(text, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
+    load: loadTestedPolicies,
     clock,
     onLoaded: (set) => {
       metrics.reloads++;

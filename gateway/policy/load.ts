@@ -3,6 +3,7 @@
  * mistake is used: half a table of limits is worse than the old one.
  */
 import { LineCounter, parseDocument } from 'yaml';
+import { buildTests } from './load-tests.ts';
 import type { Identifier, Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report } from './problems.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
@@ -145,7 +146,8 @@ function build(file: PolicyFile, name: string, report: Report, lineOf: (path: Pa
     }
     policies.push(policy);
   }
-  return { file: name, policies, exclude, identifiers: [...identifiers.values()] };
+  const tests = buildTests(file, byName, report, lineOf);
+  return { file: name, policies, exclude, identifiers: [...identifiers.values()], tests };
 }
 
 /** Rows that share a counter must mean the same by it. */

@@ -41,10 +41,33 @@ export interface Policy {
   readonly headers: boolean;
 }
 
+/** A request, made some times, and what has to come of it. */
+export interface PolicyTest {
+  readonly name: string;
+  /** Line in the file, from 1. */
+  readonly line: number;
+  readonly method: string;
+  readonly target: string;
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+  readonly from: string;
+  readonly times: number;
+  /** Since the epoch. */
+  readonly at: Millis;
+  readonly expect: {
+    /** Names of all policies that apply. */
+    readonly policies: readonly string[] | null;
+    readonly allowed: number | null;
+    readonly status: number | null;
+    readonly headers: ReadonlyMap<string, string>;
+  };
+}
+
 /** A whole, valid policy file. */
 export interface PolicySet {
   readonly file: string;
   readonly policies: readonly Policy[];
   readonly exclude: readonly Route[];
   readonly identifiers: readonly Identifier[];
+  readonly tests: readonly PolicyTest[];
 }

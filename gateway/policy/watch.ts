@@ -8,7 +8,6 @@
  */
 import { stat } from 'node:fs/promises';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { loadPolicies } from './load.ts';
 import type { PolicySet } from './policy.ts';
 
 const LOOK_MS: Millis = 250;
@@ -18,6 +17,8 @@ const LOOKS_CUT_OFF_STABLE_MS: Millis = 5000;
 export interface PolicyWatchOptions {
   readonly file: string;
   readonly read: (file: string) => string;
+  /** @throws Error that says why the text cannot be used */
+  readonly load: (text: string, file: string) => PolicySet;
   readonly clock: Clock;
   readonly onLoaded: (set: PolicySet) => void;
   readonly onRefused: (error: Error) => void;
@@ -110,14 +111,14 @@ export class PolicyWatch {
   }
 
   #judge(content: Content): void {
-    const { file, onLoaded, onRefused } = this.#options;
+    const { file, load, onLoaded, onRefused } = this.#options;
     const forced = this.#forced;
     this.#pending = false;
     this.#forced = false;
     if (content === this.#text && !forced) return;
     try {
       if (content instanceof Error) throw content;
-      const set = loadPolicies(content, file);
+      const set = load(content, file);
       this.#text = content;
       onLoaded(set);
     } catch (error) {

@@ -11,6 +11,7 @@ import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { Metrics } from '#gateway/metrics.ts';
+import type { Cover } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
@@ -51,6 +52,8 @@ export interface DecidedRequest {
   readonly kind: 'allow' | 'deny';
   /** Canonical. */
   readonly path: string;
+  /** All that apply, in the order of the file. */
+  readonly policies: readonly Policy[];
   readonly charged: ChargedTo;
   readonly spent: Spent;
   /** What the gateway adds to the reply, or answers itself; names and values in turn. */
@@ -91,7 +94,7 @@ export class Rehearsal {
     const charged = enforcement.chargeOf(match.cover, { rawHeaders: headers, socket }, head);
     if (charged === 'ambiguous') return malformed('the request presents two different API keys; send one');
     if (charged === null) return { kind: 'uncovered', path: match.path };
-    return this.#decide(match.path, charged);
+    return this.#decide(match.path, match.cover, charged);
   }
 
   /** What the upstream answered tells whether the request's credential works. */
@@ -99,16 +102,18 @@ export class Rehearsal {
     this.enforcement.learn(charged, status);
   }
 
-  #decide(path: string, charged: ChargedTo): DecidedRequest {
+  #decide(path: string, cover: Cover, charged: ChargedTo): DecidedRequest {
     const asker = this.#asker;
     this.#limiter.spend(charged.charge, asker);
     const { spent } = asker;
     if (spent === null) throw new Error('memory answers at once');
+    const policies = applyingOf(cover, charged);
     const decision = decide(spent, 0);
     if (decision.kind === 'allow') {
       return {
         kind: 'allow',
         path,
+        policies,
         charged,
         spent,
         headers: limitHeaders(decision.verdicts),
@@ -118,7 +123,16 @@ export class Rehearsal {
     }
     const { violated } = decision;
     const reply = denialReply(violated, isClientRoute(path), false);
-    return { kind: 'deny', path, charged, spent, headers: headersOf(reply), violated, shadowDenials: [] };
+    return {
+      kind: 'deny',
+      path,
+      policies,
+      charged,
+      spent,
+      headers: headersOf(reply),
+      violated,
+      shadowDenials: [],
+    };
   }
 }
 
@@ -133,6 +147,11 @@ class Asker implements Pick<ChargedRequest, 'onSpent' | 'onStoreUnavailable'> {
   onStoreUnavailable(): void {
     this.spent = null;
   }
+}
+
+/** Those whose identifier the request presents. */
+function applyingOf({ policies, identifiers }: Cover, { identified }: ChargedTo): Policy[] {
+  return policies.filter(({ identifier }) => identified.identities[identifiers.indexOf(identifier)] != null);
 }
 
 function malformed(reason: string): Rehearsed {

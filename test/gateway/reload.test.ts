@@ -44,6 +44,12 @@ t.test(
       const metrics = await (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/metrics`)).text();
       t.match(metrics, 'floodgate_policy_reload_failures_total 1');
     });
+    await t.test('a test that fails: the old table stays, and the log says which one', async (t) => {
+      const test = 'tests:\n  - { name: six pass, request: GET /a, times: 7, expect: { allowed: 6 } }\n';
+      writeFileSync(file, `${limited('7')}\n${test}`);
+      await gateway.until(/six pass\\" fails: allowed: expected 6, got 7 of 7/);
+      t.equal(await status(), 429);
+    });
     await t.test('SIGHUP looks at once; an unrelated edit resets nothing', async (t) => {
       writeFileSync(
         file,

@@ -2,6 +2,7 @@
 import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
+import { runTests } from '#gateway/rehearsal/policy-tests.ts';
 import { type AddCommand, type CommandContext, EXIT, type ExitCode } from '../command.ts';
 
 export const addCheck: AddCommand = (program, context) =>
@@ -15,20 +16,29 @@ export const addCheck: AddCommand = (program, context) =>
     ({ file, json }) => context.run(() => check(file, json, context)),
   );
 
+const NO_TESTS = { passed: 0, failed: 0, failures: [] };
+
 function check(file: string, json: boolean, { terminal }: CommandContext): ExitCode {
   try {
     const set = loadPolicies(readPolicyFile(file), file);
+    const failures = runTests(set);
+    const tests = { passed: set.tests.length - failures.length, failed: failures.length, failures };
+    const ok = failures.length === 0;
     if (json) {
-      terminal.json({ ok: true, file, policies: set.policies.length, problems: [], warnings: [] });
-    } else {
+      terminal.json({ ok, file, policies: set.policies.length, problems: [], warnings: [], tests });
+    } else if (ok) {
+      const tested = set.tests.length === 0 ? '' : `, ${set.tests.length} tests passed`;
       terminal.line(
-        `${file}: ${set.policies.length} policies, ${set.exclude.length} exclusions, no mistakes`,
+        `${file}: ${set.policies.length} policies, ${set.exclude.length} exclusions, no mistakes${tested}`,
       );
+    } else {
+      for (const { line, name, message } of failures)
+        terminal.error(`${file}:${line}: test "${name}" fails: ${message}`);
     }
-    return EXIT.ok;
+    return ok ? EXIT.ok : EXIT.no;
   } catch (error) {
     if (!(json && error instanceof PolicyFileError)) throw error;
-    terminal.json({ ok: false, file, policies: 0, problems: error.problems, warnings: [] });
+    terminal.json({ ok: false, file, policies: 0, problems: error.problems, warnings: [], tests: NO_TESTS });
     return EXIT.no;
   }
 }

@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import t, { type Test } from 'tap';
+import { loadPolicies } from '#gateway/policy/load.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { PolicyWatch } from '#gateway/policy/watch.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -28,6 +29,7 @@ function watchOf(t: Test, file = join(temporaryFolder(t), 'policies.yaml')) {
   const watch = new PolicyWatch(GOOD, {
     file,
     read: (path) => readFileSync(path, 'utf8'),
+    load: loadPolicies,
     clock: () => now,
     onLoaded: (set) => loaded.push(set),
     onRefused: (error) => refused.push(error),

@@ -1,0 +1,78 @@
+/** The tests of a policy file: what the schema cannot say of them. */
+import { isIP } from 'node:net';
+import type { Millis } from '#shared/clock.ts';
+import { parseRequestLine } from './mismatch.ts';
+import type { PolicyTest } from './policy.ts';
+import type { Path, Report } from './problems.ts';
+import type { PolicyFile } from './schema.ts';
+
+type TestEntry = NonNullable<PolicyFile['tests']>[number];
+
+/** Every length of a window that a file may have begins here. */
+const AT: Millis = 0;
+const FROM = '192.0.2.1';
+/** A reload runs them between two requests of clients. */
+const REQUESTS_MAX = 10_000;
+
+/** @param names the policies of the file */
+export function buildTests(
+  file: PolicyFile,
+  names: ReadonlyMap<string, number>,
+  report: Report,
+  lineOf: (path: Path) => number,
+): PolicyTest[] {
+  const tests: PolicyTest[] = [];
+  let requests = 0;
+  for (const [i, entry] of (file.tests ?? []).entries()) {
+    const here: Path = ['tests', i];
+    requests += entry.times ?? 1;
+    for (const [at, policy] of (entry.expect.policies ?? []).entries()) {
+      if (!names.has(policy))
+        report(
+          [...here, 'expect', 'policies', at],
+          `unknown policy ${policy}; no entry of policies has this name`,
+        );
+    }
+    const test = buildTest(entry, here, report, lineOf(here));
+    if (test !== null) tests.push(test);
+  }
+  if (requests > REQUESTS_MAX)
+    report(
+      ['tests'],
+      `the tests make ${requests} requests together, more than ${REQUESTS_MAX}; make times smaller`,
+      'key',
+    );
+  return tests;
+}
+
+function buildTest(entry: TestEntry, here: Path, report: Report, line: number): PolicyTest | null {
+  const { name, from = FROM, times = 1, expect } = entry;
+  if (isIP(from) === 0) report([...here, 'from'], `from is ${from}; write an address such as 192.0.2.1`);
+  const at = entry.at === undefined ? AT : Date.parse(entry.at);
+  if (Number.isNaN(at))
+    report([...here, 'at'], `at is ${entry.at}; write a time such as 2026-11-20T10:00:00Z`);
+  if ((expect.allowed ?? 0) > times)
+    report([...here, 'expect', 'allowed'], `allowed is more than times; the request is made ${times} times`);
+  try {
+    return {
+      name,
+      line,
+      ...parseRequestLine(entry.request),
+      rawHeaders: Object.entries(entry.headers ?? {}).flatMap(([name, value]) => [name, String(value)]),
+      from,
+      times,
+      at,
+      expect: {
+        policies: expect.policies ?? null,
+        allowed: expect.allowed ?? null,
+        status: expect.status ?? null,
+        headers: new Map(
+          Object.entries(expect.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]),
+        ),
+      },
+    };
+  } catch (error) {
+    report([...here, 'request'], (error as Error).message);
+    return null;
+  }
+}

@@ -1,0 +1,114 @@
+/** Runs the tests of a policy file: each against counters of its own, in memory. */
+import { loadPolicies } from '#gateway/policy/load.ts';
+import type { PolicySet, PolicyTest } from '#gateway/policy/policy.ts';
+import { PolicyFileError } from '#gateway/policy/problems.ts';
+import { Rehearsal, type Rehearsed } from './rehearsal.ts';
+
+export interface TestFailure {
+  readonly name: string;
+  /** Line in the file, from 1. */
+  readonly line: number;
+  /** What was expected, and what came. */
+  readonly message: string;
+}
+
+/** One test has one client. */
+const TABLE_SIZE = 1024;
+const UPSTREAM_STATUS = 200;
+
+export function runTests(set: PolicySet): TestFailure[] {
+  return set.tests.flatMap((test) => {
+    const messages = runTest(set, test);
+    return messages.length === 0 ? [] : [{ name: test.name, line: test.line, message: messages.join('; ') }];
+  });
+}
+
+/**
+ * A policy file, ready to be used.
+ *
+ * @throws PolicyFileError with every mistake, or with every test that fails
+ */
+export function loadTestedPolicies(text: string, file: string): PolicySet {
+  const set = loadPolicies(text, file);
+  const failures = runTests(set);
+  if (failures.length === 0) return set;
+  throw new PolicyFileError(
+    file,
+    failures.map(({ name, line, message }) => ({
+      line,
+      column: 1,
+      message: `test "${name}" fails: ${message}`,
+    })),
+  );
+}
+
+function runTest(set: PolicySet, test: PolicyTest): string[] {
+  const rehearsal = new Rehearsal(set, {
+    clock: () => test.at,
+    trust: { kind: 'none' },
+    salt: '',
+    countersMax: TABLE_SIZE,
+    credentialsMax: TABLE_SIZE,
+  });
+  const { method, target, rawHeaders } = test;
+  const request = { method, target, rawHeaders, socket: { remoteAddress: test.from } };
+  let allowed = 0;
+  let last = rehearsal.ask(request);
+  for (let i = 1; ; i++) {
+    if (last.kind === 'allow' || last.kind === 'uncovered') allowed++;
+    if (last.kind === 'allow') rehearsal.answered(last, UPSTREAM_STATUS);
+    if (i === test.times) break;
+    last = rehearsal.ask(request);
+  }
+  return differences(test, allowed, last);
+}
+
+function differences({ expect, times }: PolicyTest, allowed: number, last: Rehearsed): string[] {
+  const messages: string[] = [];
+  const say = (what: string, expected: unknown, got: unknown): void => {
+    messages.push(`${what}: expected ${expected}, got ${got}`);
+  };
+  if (expect.allowed !== null && expect.allowed !== allowed)
+    say('allowed', expect.allowed, `${allowed} of ${times}`);
+  const status = statusOf(last);
+  if (expect.status !== null && expect.status !== status) say('status', expect.status, status);
+  if (expect.policies !== null) {
+    const applied = policiesOf(last);
+    const expected = [...expect.policies].sort().join(', ') || 'none';
+    const got = applied.sort().join(', ') || 'none';
+    if (expected !== got) say('policies', expected, got);
+  }
+  const headers = headersOf(last);
+  for (const [name, value] of expect.headers) {
+    const got = headers.get(name);
+    if (got !== value) say(`header ${name}`, value, got ?? 'none');
+  }
+  return messages;
+}
+
+function statusOf(last: Rehearsed): number {
+  switch (last.kind) {
+    case 'malformed':
+      return last.status;
+    case 'deny':
+      return 429;
+    case 'allow':
+    case 'uncovered':
+      return UPSTREAM_STATUS;
+    default:
+      return last satisfies never;
+  }
+}
+
+function policiesOf(last: Rehearsed): string[] {
+  if (last.kind === 'malformed' || last.kind === 'uncovered') return [];
+  return [...new Set(last.policies.map(({ name }) => name))];
+}
+
+function headersOf(last: Rehearsed): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>();
+  if (last.kind === 'malformed' || last.kind === 'uncovered') return headers;
+  for (let i = 0; i < last.headers.length; i += 2)
+    headers.set((last.headers[i] ?? '').toLowerCase(), last.headers[i + 1] ?? '');
+  return headers;
+}

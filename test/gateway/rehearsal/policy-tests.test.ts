@@ -1,0 +1,89 @@
+/** The tests in a policy file: what passes, what fails and how that is told. */
+import t from 'tap';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { PolicyFileError } from '#gateway/policy/problems.ts';
+import { loadTestedPolicies, runTests } from '#gateway/rehearsal/policy-tests.ts';
+
+const TABLE = `version: 1
+identifiers:
+  ip: { source: client-address }
+  key: { source: [{ header: x-api-key }] }
+exclude: [GET /health]
+policies:
+  - { name: login, route: POST /login, identifier: ip, limit: 3, window: 1m }
+  - { name: site, route: "* /*", identifier: ip, limit: 5, window: 1h }
+  - { name: keys, route: GET /items, identifier: key, limit: 4, window: 1m }
+  - { name: trial, route: GET /trial, identifier: ip, limit: 1, window: 1m, mode: shadow }
+tests:
+`;
+const failuresOf = (tests: string) => runTests(loadPolicies(TABLE + tests, 'p.yaml'));
+
+t.test('what is right passes', async (t) => {
+  t.strictSame(
+    failuresOf(`
+  - { name: limit, request: POST /login, times: 4, expect: { allowed: 3, status: 429, policies: [login, site], headers: { retry-after: 60, X-Gateway-Ratelimited: true } } }
+  - { name: counters of its own, request: POST /login, times: 3, expect: { allowed: 3, status: 200, headers: { x-ratelimit-remaining: 0 } } }
+  - { name: excluded, request: GET /health, times: 100, expect: { allowed: 100, policies: [] } }
+  - { name: a key that works, request: GET /items, headers: { x-api-key: k }, times: 5, expect: { allowed: 4, policies: [keys, site] } }
+  - { name: without a key, request: GET /items, times: 5, expect: { allowed: 5, policies: [site] } }
+  - { name: shadow never denies, request: GET /trial, times: 5, expect: { allowed: 5, policies: [trial, site] } }
+  - { name: late in the window, request: POST /login, at: "2026-11-20T10:00:45Z", times: 4, expect: { headers: { Retry-After: 15 } } }
+  - { name: malformed, request: GET /a%2fb, expect: { status: 400, allowed: 0 } }
+  - { name: IPv6, request: POST /login, from: "2001:db8::1", times: 4, expect: { allowed: 3 } }
+`),
+    [],
+  );
+});
+
+t.test('what is wrong is told with line, expectation and fact', async (t) => {
+  t.strictSame(
+    failuresOf(`  - name: too few
+    request: POST /login
+    times: 4
+    expect: { allowed: 4, status: 200, policies: [site], headers: { Retry-After: 1, X-None: a } }
+`),
+    [
+      {
+        name: 'too few',
+        line: 12,
+        message:
+          'allowed: expected 4, got 3 of 4; status: expected 200, got 429; policies: expected site, got login, site; header retry-after: expected 1, got 60; header x-none: expected a, got none',
+      },
+    ],
+  );
+});
+
+t.test('mistakes in tests are mistakes of the file', async (t) => {
+  const messageOf = (test: string): string => {
+    try {
+      loadPolicies(`${TABLE}  - ${test}\n`, 'p.yaml');
+      return 'none';
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const cases = [
+    ['{ name: a, request: login, expect: { allowed: 1 } }', /p\.yaml:12:\d+: "login" is no request/],
+    ['{ name: a, request: GET /, from: home, expect: { allowed: 1 } }', /from is home/],
+    ['{ name: a, request: GET /, at: soon, expect: { allowed: 1 } }', /at is soon/],
+    ['{ name: a, request: GET /, expect: { allowed: 2 } }', /allowed is more than times/],
+    ['{ name: a, request: GET /, expect: { policies: [nobody] } }', /unknown policy nobody/],
+    ['{ name: a, request: GET /, expect: {} }', /expect is/],
+    ['{ name: a, request: GET / }', /expect is missing/],
+    ['{ request: GET /, expect: { allowed: 1 } }', /name is missing/],
+    ['{ name: a, request: GET /, times: 10001, expect: { allowed: 1 } }', /times is 10001/],
+    [
+      '{ name: a, request: GET /, times: 9999, expect: { allowed: 1 } }\n  - { name: b, request: GET /, times: 2, expect: { allowed: 1 } }',
+      /10001 requests together/,
+    ],
+  ] as const;
+  for (const [test, message] of cases) t.match(messageOf(test), message, test);
+});
+
+t.test('a file whose test fails is not used', async (t) => {
+  const text = `${TABLE}  - { name: wrong, request: GET /health, expect: { status: 429 } }\n`;
+  t.throws(() => loadTestedPolicies(text, 'p.yaml'), PolicyFileError);
+  t.throws(() => loadTestedPolicies(text, 'p.yaml'), {
+    message: /p\.yaml:12:1: test "wrong" fails: status: expected 429, got 200/,
+  });
+});
