@@ -1,6 +1,7 @@
 /** In the order of the help text. */
 import type { AddCommand } from '../command.ts';
 import { addCheck } from './check.ts';
+import { addDiff } from './diff.ts';
 import { addExplain } from './explain.ts';
 
-export const COMMANDS: readonly AddCommand[] = [addCheck, addExplain];
+export const COMMANDS: readonly AddCommand[] = [addCheck, addExplain, addDiff];

@@ -1,0 +1,40 @@
+/** `diff OLD NEW`: what changes, and for whom? */
+import { readPolicyFile } from '#gateway/config.ts';
+import { differenceOf } from '#gateway/policy/difference.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { type AddCommand, type CommandContext, EXIT, type ExitCode } from '../command.ts';
+
+export const addDiff: AddCommand = (program, context) =>
+  program.command(
+    'diff <old> <new>',
+    'What changes for whom when one policy file replaces another?',
+    (command) =>
+      command
+        .positional('old', { type: 'string', demandOption: true, describe: 'The policy file in use' })
+        .positional('new', { type: 'string', demandOption: true, describe: 'The one to replace it' })
+        .example(
+          '$0 diff policies.yaml edited.yaml',
+          'Lists limits that change and counters that start afresh',
+        ),
+    (options) => context.run(() => diff(options.old, options.new, options.json, context)),
+  );
+
+function diff(oldFile: string, newFile: string, json: boolean, { terminal }: CommandContext): ExitCode {
+  const load = (file: string) => loadPolicies(readPolicyFile(file), file);
+  const changes = differenceOf(load(oldFile), load(newFile));
+  if (json) terminal.json({ changes });
+  else if (changes.length === 0) terminal.line('Nothing changes for anybody.');
+  else {
+    terminal.table(
+      ['policy', 'what', 'from', 'to', 'effect'],
+      changes.map(({ kind, policy, from, to, effect }) => [
+        policy ?? '',
+        kind,
+        String(from ?? ''),
+        String(to ?? ''),
+        effect,
+      ]),
+    );
+  }
+  return EXIT.ok;
+}

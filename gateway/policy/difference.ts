@@ -1,0 +1,189 @@
+/** What changes, and for whom, when one policy file replaces another. Pure. */
+import type { Identifier, Policy, PolicySet } from './policy.ts';
+
+export type ChangeKind =
+  | 'policy-added'
+  | 'policy-removed'
+  | 'policy-renamed'
+  | 'route'
+  | 'limit'
+  | 'window'
+  | 'identifier'
+  | 'bucket'
+  | 'mode'
+  | 'on-store-failure'
+  | 'headers'
+  | 'exclude-added'
+  | 'exclude-removed';
+
+export interface Change {
+  readonly kind: ChangeKind;
+  /** null for what concerns no policy of its own. */
+  readonly policy: string | null;
+  /** As the old file has it; null where it has none. */
+  readonly from: string | number | null;
+  readonly to: string | number | null;
+  /** For whom what changes, in words. */
+  readonly effect: string;
+}
+
+export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
+  const changes: Change[] = [];
+  const gone = new Map(before.policies.map((policy) => [policy.name, policy]));
+  const added: Policy[] = [];
+  for (const policy of after.policies) {
+    const old = gone.get(policy.name);
+    gone.delete(policy.name);
+    if (old === undefined) added.push(policy);
+    else changes.push(...changesOf(old, policy));
+  }
+  for (const policy of added) {
+    const old = [...gone.values()].find((candidate) => isSameButName(candidate, policy));
+    if (old === undefined) {
+      changes.push(policyAdded(policy));
+      continue;
+    }
+    gone.delete(old.name);
+    changes.push({
+      kind: 'policy-renamed',
+      policy: policy.name,
+      from: old.name,
+      to: policy.name,
+      effect:
+        old.bucket === policy.bucket ? 'clients see another name' : `clients see another name; ${AFRESH}`,
+    });
+  }
+  for (const old of gone.values()) changes.push(policyRemoved(old));
+  changes.push(...exclusions(before, after));
+  return changes;
+}
+
+const AFRESH = 'its counters start afresh';
+
+function changesOf(old: Policy, now: Policy): Change[] {
+  const changes: Change[] = [];
+  const add = (kind: ChangeKind, from: string | number, to: string | number, effect: string): void => {
+    if (from !== to) changes.push({ kind, policy: now.name, from, to, effect });
+  };
+  const afresh = isSameCounter(old, now) ? '' : `; ${AFRESH}`;
+  add(
+    'route',
+    old.route.text,
+    now.route.text,
+    `requests to ${old.route.text} are no longer counted by it, those to ${now.route.text} are`,
+  );
+  add('limit', old.limit, now.limit, limitEffect(old, now));
+  add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
+  add(
+    'identifier',
+    identifierText(old.identifier),
+    identifierText(now.identifier),
+    `others are counted${afresh}`,
+  );
+  add('bucket', old.bucket, now.bucket, `it shares its counter with other policies${afresh}`);
+  add(
+    'mode',
+    old.mode,
+    now.mode,
+    now.mode === 'shadow' ? 'it no longer denies, it only reports' : 'it begins to deny',
+  );
+  add('on-store-failure', old.onStoreFailure, now.onStoreFailure, 'matters only while the store is away');
+  add(
+    'headers',
+    onOff(old.headers),
+    onOff(now.headers),
+    now.headers ? 'replies tell about it' : 'replies no longer tell about it',
+  );
+  return changes;
+}
+
+function limitEffect(old: Policy, now: Policy): string {
+  if (now.mode === 'shadow') return 'nobody is denied by it either way: it is in shadow mode';
+  return now.limit > old.limit
+    ? `clients get ${now.limit - old.limit} more in each window; who is denied now passes at once`
+    : `clients that make more than ${now.limit} requests in ${now.windowSeconds} s are denied; in a window that has begun, what they used counts`;
+}
+
+function rateEffect(old: Policy, now: Policy): string {
+  const before = (old.limit / old.windowSeconds) * 60;
+  const after = (now.limit / now.windowSeconds) * 60;
+  return `${rounded(before)} requests a minute on average become ${rounded(after)}`;
+}
+
+function rounded(value: number): string {
+  return value.toLocaleString('en', { maximumFractionDigits: 2 });
+}
+
+function policyAdded({ name, route, limit, windowSeconds, mode, identifier }: Policy): Change {
+  const effect =
+    mode === 'shadow'
+      ? `requests to ${route.text} are counted by ${identifier.name} and never denied`
+      : `requests to ${route.text} are denied beyond ${limit} in ${windowSeconds} s for each ${identifier.name}`;
+  return { kind: 'policy-added', policy: name, from: null, to: route.text, effect };
+}
+
+function policyRemoved({ name, route }: Policy): Change {
+  return {
+    kind: 'policy-removed',
+    policy: name,
+    from: route.text,
+    to: null,
+    effect: `requests to ${route.text} are no longer limited by it`,
+  };
+}
+
+function exclusions(before: PolicySet, after: PolicySet): Change[] {
+  const old = new Set(before.exclude.map(({ text }) => text));
+  const now = new Set(after.exclude.map(({ text }) => text));
+  return [
+    ...[...now.difference(old)].map(
+      (text): Change => ({
+        kind: 'exclude-added',
+        policy: null,
+        from: null,
+        to: text,
+        effect: `no policy applies to ${text} any more`,
+      }),
+    ),
+    ...[...old.difference(now)].map(
+      (text): Change => ({
+        kind: 'exclude-removed',
+        policy: null,
+        from: text,
+        to: null,
+        effect: `policies apply to ${text} again`,
+      }),
+    ),
+  ];
+}
+
+function isSameButName(a: Policy, b: Policy): boolean {
+  return (
+    a.route.text === b.route.text &&
+    a.limit === b.limit &&
+    a.windowMs === b.windowMs &&
+    a.mode === b.mode &&
+    identifierText(a.identifier) === identifierText(b.identifier)
+  );
+}
+
+/** The store's key has the bucket, the window and, in the digest of a credential, the identifier's name. */
+function isSameCounter(a: Policy, b: Policy): boolean {
+  return (
+    a.bucket === b.bucket &&
+    a.windowMs === b.windowMs &&
+    identifierText(a.identifier) === identifierText(b.identifier)
+  );
+}
+
+function identifierText(identifier: Identifier): string {
+  if (identifier.kind === 'address') return `${identifier.name} (address, /${identifier.ipv6Prefix} of IPv6)`;
+  const sources = identifier.sources.map((source) =>
+    source.kind === 'header' ? `header ${source.header}` : `bearer ${source.prefix}`,
+  );
+  return `${identifier.name} (${sources.join(', ')})`;
+}
+
+function onOff(value: boolean): string {
+  return value ? 'on' : 'off';
+}

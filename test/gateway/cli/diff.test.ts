@@ -1,0 +1,84 @@
+/** `floodgate diff`: what changes for whom, in words. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { floodgate } from '#test/support/cli.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const file = (rows: readonly string[], exclude = 'OPTIONS *'): string => `version: 1
+identifiers:
+  ip: { source: client-address }
+  key: { source: [{ header: x-api-key }] }
+exclude: ["${exclude}"]
+policies:
+${rows.map((row) => `  - { ${row} }`).join('\n')}
+`;
+
+const OLD = file([
+  'name: same, route: GET /same, identifier: ip, limit: 1, window: 1m',
+  'name: limit, route: GET /limit, identifier: ip, limit: 100, window: 1m',
+  'name: window, route: GET /window, identifier: ip, limit: 60, window: 1m',
+  'name: route, route: GET /route, identifier: ip, limit: 1, window: 1m',
+  'name: who, route: GET /who, identifier: ip, limit: 1, window: 1m',
+  'name: mode, route: GET /mode, identifier: ip, limit: 1, window: 1m, mode: shadow',
+  'name: gone, route: GET /gone, identifier: ip, limit: 1, window: 1m',
+  'name: before, route: GET /named, identifier: ip, limit: 1, window: 1m',
+]);
+const NEW = file(
+  [
+    'name: same, route: GET /same, identifier: ip, limit: 1, window: 1m',
+    'name: limit, route: GET /limit, identifier: ip, limit: 60, window: 1m',
+    'name: window, route: GET /window, identifier: ip, limit: 60, window: 1h',
+    'name: route, route: GET /way, identifier: ip, limit: 1, window: 1m',
+    'name: who, route: GET /who, identifier: key, limit: 1, window: 1m',
+    'name: mode, route: GET /mode, identifier: ip, limit: 1, window: 1m',
+    'name: after, route: GET /named, identifier: ip, limit: 1, window: 1m',
+    'name: new, route: GET /new, identifier: ip, limit: 5, window: 1m',
+  ],
+  'GET /health',
+);
+
+t.test('every kind of change', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'old.yaml'), OLD);
+  writeFileSync(join(cwd, 'new.yaml'), NEW);
+  const { code, stdout } = await floodgate(['diff', 'old.yaml', 'new.yaml', '--json'], { cwd });
+  t.equal(code, 0);
+  const { changes } = JSON.parse(stdout);
+  t.strictSame(
+    changes.map(({ kind, policy, from, to }: Record<string, unknown>) => [kind, policy, from, to]),
+    [
+      ['limit', 'limit', 100, 60],
+      ['window', 'window', '60s', '3600s'],
+      ['route', 'route', 'GET /route', 'GET /way'],
+      ['identifier', 'who', 'ip (address, /64 of IPv6)', 'key (header x-api-key)'],
+      ['mode', 'mode', 'shadow', 'enforce'],
+      ['policy-renamed', 'after', 'before', 'after'],
+      ['policy-added', 'new', null, 'GET /new'],
+      ['policy-removed', 'gone', 'GET /gone', null],
+      ['exclude-added', null, null, 'GET /health'],
+      ['exclude-removed', null, 'OPTIONS *', null],
+    ],
+  );
+  const effects = Object.fromEntries(
+    changes.map(({ kind, effect }: Record<string, string>) => [kind, effect]),
+  );
+  t.match(effects.limit, /more than 60 requests in 60 s are denied/);
+  t.match(effects.window, /60 requests a minute on average become 1; its counters start afresh/);
+  t.match(effects.identifier, /counters start afresh/);
+  t.match(effects['policy-renamed'], /counters start afresh/);
+  t.match(effects.mode, /begins to deny/);
+
+  const people = await floodgate(['diff', 'old.yaml', 'new.yaml'], { cwd });
+  t.match(people.stdout, /^limit +limit +100 +60 +clients that make more/m);
+  const same = await floodgate(['diff', 'old.yaml', 'old.yaml'], { cwd });
+  t.match(same, { code: 0, stdout: 'Nothing changes for anybody.\n' });
+});
+
+t.test('a file with a mistake exits with 1, a missing one with 3', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'old.yaml'), OLD);
+  writeFileSync(join(cwd, 'bad.yaml'), OLD.replace('limit: 100', 'limit: 0'));
+  t.match(await floodgate(['diff', 'old.yaml', 'bad.yaml'], { cwd }), { code: 1, stderr: /bad\.yaml:8:/ });
+  t.match(await floodgate(['diff', 'old.yaml', 'none.yaml'], { cwd }), { code: 3 });
+});
