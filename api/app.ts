@@ -48,7 +48,7 @@ export async function buildApp(
   });
 
   const methods = collectMethods(app, surfaceOf);
-  await app.register(httpPlugin, { findRules: surfaceOf, errorHandler, isReady });
+  await app.register(httpPlugin, { publicUrl, findRules: surfaceOf, errorHandler, isReady });
   await app.register(authPlugin, { db, clock, publicUrl, findSurface: surfaceOf });
   await app.register(limitsPlugin, { limiter: limits, trustedProxies, findSurface: surfaceOf });
   await app.register(docsPlugin, { publicUrl, random, findSurface: surfaceOf });

@@ -153,10 +153,11 @@ export class RetryLater extends ApiError {
   }
 }
 
+export const TOO_MANY_REQUESTS = 'Maximum number of requests reached. Please try again later.';
+
 /** The caller is over a limit of the application's. @param retryAfterSeconds until the window ends */
 export function tooManyRequests(retryAfterSeconds: number): RetryLater {
-  const message = 'Maximum number of requests reached. Please try again later.';
-  return new RetryLater('too_many_requests', message, retryAfterSeconds);
+  return new RetryLater('too_many_requests', TOO_MANY_REQUESTS, retryAfterSeconds);
 }
 
 /** What the service needs is busy, or not there yet. */

@@ -11,6 +11,7 @@ import {
   serviceUnavailable,
 } from '#api/errors.ts';
 import { toErrorReply } from './envelopes.ts';
+import { sendErrorPage, wantsErrorPage } from './error-page.ts';
 import { type FindReplyRules, matchedPath, setReplyHeaders } from './reply-headers.ts';
 
 declare module 'fastify' {
@@ -29,6 +30,10 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
       request.log.error({ err: error.cause, requestId: request.id }, 'a request failed');
     }
     const rules = findRules(matchedPath(request));
+    // An error may come before any hook ran, and after a route allowed its reply to be cached.
+    setReplyHeaders(request, reply, rules);
+    if (error instanceof RetryLater) reply.header('retry-after', error.retryAfterSeconds);
+    if (wantsErrorPage(request)) return sendErrorPage(reply, error);
     const { status, contentType, body } = toErrorReply(error, {
       errorShape: rules.errorShape,
       requestId: request.id,
@@ -37,11 +42,8 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
       showsParserText: rules.isCrossOrigin,
       part: partOf(cause),
     });
-    // An error may come before any hook ran, and after a route allowed its reply to be cached.
-    setReplyHeaders(request, reply, rules);
     const allowed = error.details.allowed_methods;
     if (Array.isArray(allowed)) reply.header('allow', allowed.join(', '));
-    if (error instanceof RetryLater) reply.header('retry-after', error.retryAfterSeconds);
     // The body is text already: the route's response schema describes successes.
     return reply
       .code(status)
@@ -62,7 +64,7 @@ function identity(payload: unknown): string {
 }
 
 /** Fastify's own errors carry a code and a status; anything else is our fault. */
-function asApiError(error: unknown): ApiError {
+export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof DatabaseBusy) {
     return serviceUnavailable('The database is busy. Please try again in a few seconds.', error);

@@ -11,14 +11,23 @@ import { validatorCompiler } from './validation.ts';
 /** Bodies of these mean nothing; they are read within the limit and dropped (n8n sends one with DELETE). */
 const METHODS_WITHOUT_BODY: ReadonlySet<string> = new Set(['DELETE', 'OPTIONS', 'GET', 'HEAD']);
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** What stands before every path of ours where people see it: that of PUBLIC_URL, without a slash at the end. */
+    basePath: string;
+  }
+}
+
 export interface HttpOptions {
+  readonly publicUrl: string;
   readonly findRules: FindReplyRules;
   readonly errorHandler: ErrorHandler;
   readonly isReady: () => boolean;
 }
 
 export const httpPlugin = fastifyPlugin<HttpOptions>(
-  async (app, { findRules, errorHandler, isReady }) => {
+  async (app, { publicUrl, findRules, errorHandler, isReady }) => {
+    app.decorate('basePath', new URL(publicUrl).pathname.replace(/\/+$/, ''));
     app.setValidatorCompiler(validatorCompiler);
     app.setErrorHandler(errorHandler);
     app.setNotFoundHandler(async () => {

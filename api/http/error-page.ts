@@ -1,0 +1,38 @@
+/** Errors for people: whoever opens a page in a browser and meets an error gets a page, and a way on. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiError } from '#api/errors.ts';
+import { escapeHtml, sendPage } from './page.ts';
+import { links } from './page-form.ts';
+
+/** What is below these is for programs and scripts, which read errors as data. Forms are sent to `/api/auth`. */
+const PROGRAM_PATHS = /^\/+(?:api(?!\/auth\/)|storage|js|health)(?:[/?#]|$)/;
+
+/** Browsers ask for HTML by name when somebody opens an address or sends a form; programs and scripts do not. */
+export function prefersHtml(request: FastifyRequest): boolean {
+  return request.headers.accept?.includes('text/html') === true;
+}
+
+export function wantsErrorPage(request: FastifyRequest): boolean {
+  return prefersHtml(request) && !PROGRAM_PATHS.test(request.url);
+}
+
+const titles: Readonly<Record<number, string>> = {
+  401: 'Please log in',
+  403: 'This is not allowed',
+  404: 'There is no such page',
+  405: 'There is no such page',
+  429: 'Too many requests',
+  503: 'Please wait a moment',
+};
+
+export function sendErrorPage(reply: FastifyReply, { statusCode, code, message }: ApiError): FastifyReply {
+  const { basePath } = reply.server;
+  const isLost = code === 'not_found' || code === 'method_not_allowed';
+  return sendPage(reply, statusCode, titles[statusCode] ?? 'This did not work', [
+    `<p>${isLost ? 'Check the address, or begin at the first page.' : escapeHtml(message)}</p>`,
+    links([
+      [`${basePath}/`, 'First page'],
+      [`${basePath}/auth/login`, 'Log in'],
+    ]),
+  ]);
+}

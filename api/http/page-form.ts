@@ -1,0 +1,72 @@
+/** Forms on pages: fields with their labels, hints and errors, tied together for those who do not see them. Pure. */
+import { escapeHtml } from './page.ts';
+
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  readonly type: 'text' | 'email' | 'password';
+  readonly autocomplete: string;
+  readonly hint?: string;
+  /** What was typed before; never that of a password. */
+  readonly value?: string | undefined;
+  /** What is wrong with it; unset: nothing. */
+  readonly error?: string | undefined;
+}
+
+/** A field in its paragraph. Ids are made of the name, so a name is used once a page. */
+export function field({ name, label, type, autocomplete, hint, value, error }: Field): string {
+  const described = [
+    ...(hint === undefined ? [] : [`${name}-hint`]),
+    ...(error === undefined ? [] : [`${name}-error`]),
+  ];
+  const attributes = [
+    `id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" required`,
+    ...(value === undefined ? [] : [`value="${escapeHtml(value)}"`]),
+    ...(error === undefined ? [] : ['aria-invalid="true"']),
+    ...(described.length === 0 ? [] : [`aria-describedby="${described.join(' ')}"`]),
+  ];
+  return [
+    `<div class="field"><label for="${name}">${escapeHtml(label)}</label>`,
+    `<input ${attributes.join(' ')}>`,
+    ...(hint === undefined ? [] : [`<p class="hint" id="${name}-hint">${escapeHtml(hint)}</p>`]),
+    ...(error === undefined ? [] : [`<p class="error" id="${name}-error">${escapeHtml(error)}</p>`]),
+    '</div>',
+  ].join('\n');
+}
+
+/**
+ * @param inputs HTML
+ * @param submit the text of the button
+ * @param look plain: one thing among others on the page; danger: it cannot be undone
+ */
+export function form(
+  action: string,
+  inputs: readonly string[],
+  submit: string,
+  look?: 'plain' | 'danger',
+): string {
+  const button = `<button${look === undefined ? '' : ` class="${look}"`}>${escapeHtml(submit)}</button>`;
+  return `<form method="post" action="${escapeHtml(action)}">\n${inputs.join('\n')}\n${button}\n</form>`;
+}
+
+export function hidden(name: string, value: string): string {
+  return `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`;
+}
+
+/** A message that is read out at once. @param text HTML */
+export function alert(text: string): string {
+  return `<p class="bad" role="alert">${text}</p>`;
+}
+
+/** A message that something worked. @param text HTML */
+export function notice(text: string): string {
+  return `<p class="good" role="status">${text}</p>`;
+}
+
+/** Where to go from here: address and text of each link. */
+export function links(entries: readonly (readonly [href: string, text: string])[]): string {
+  const items = entries.map(
+    ([href, text]) => `<li><a href="${escapeHtml(href)}">${escapeHtml(text)}</a></li>`,
+  );
+  return `<ul class="links">${items.join('')}</ul>`;
+}
