@@ -4,17 +4,14 @@
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
 import { sessionOf } from '#api/auth/plugin.ts';
-import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
+import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
-import { badRequest, invalidFields, notFound, unauthorized } from '#api/errors.ts';
-import { newId } from '#api/ids.ts';
+import { badRequest, notFound, unauthorized } from '#api/errors.ts';
 import { Id, OneOf } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
-import { type ApiKey, deleteApiKey, findApiKey, insertApiKey, listApiKeys } from './store.ts';
+import { createApiKey, managed } from './create.ts';
+import { type ApiKey, deleteApiKey, findApiKey, listApiKeys } from './store.ts';
 
-const KEYS_PER_ORGANIZATION_MAX = 200;
 const PERMISSIONS_MAX = 500;
 
 const WorkspacePermission = Type.Object({
@@ -53,7 +50,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
   app,
   { context },
 ) => {
-  const { db, clock, random } = context;
+  const { db } = context;
 
   app.get(
     '/api/v1/api-keys',
@@ -67,35 +64,11 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     async (request) => {
       const principal = sessionOf(request);
       const { label, organizationAccess, workspacePermissions } = request.body;
-      const organizationId = organizationOf(principal, request.body.organizationId);
-      const apiKey = newApiKey(random);
-      const key = await db.transaction().execute(async (trx) => {
-        const keys = await listApiKeys(trx, [organizationId]);
-        if (keys.length >= KEYS_PER_ORGANIZATION_MAX) {
-          throw badRequest(
-            `An organization has at most ${KEYS_PER_ORGANIZATION_MAX} keys; delete one that nobody uses`,
-          );
-        }
-        const workspaces = await trx
-          .selectFrom('workspaces')
-          .select('id')
-          .where('organizationId', '=', organizationId)
-          .orderBy('id')
-          .execute();
-        const ids = workspaces.map(({ id }) => id);
-        const made: ApiKey = {
-          id: newId(random),
-          organizationId,
-          label: label.trim(),
-          createdAt: toTimestamp(clock()),
-          createdBy: principal.userId,
-          lastUsedAt: null,
-          organizationAccess: organizationAccess ?? { accessControl: { read: true, write: true } },
-          workspacePermissions: permissionsFrom(workspacePermissions, ids),
-        };
-        if (made.label === '') throw invalidFields({ label: 'must have more than spaces' });
-        await insertApiKey(trx, made, hashApiKey(apiKey));
-        return made;
+      const { key, apiKey } = await createApiKey(context, principal, {
+        organizationId: organizationOf(principal, request.body.organizationId),
+        label,
+        organizationAccess,
+        workspacePermissions,
       });
       return { data: { ...toReply(key), apiKey } };
     },
@@ -120,13 +93,6 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
   );
 };
 
-/** The organizations whose keys the user may see, make and revoke. @throws ApiError unauthorized when there are none */
-function managed({ roles }: SessionPrincipal): readonly string[] {
-  const ids = [...roles].filter(([, role]) => role !== 'member').map(([id]) => id);
-  if (ids.length === 0) throw unauthorized();
-  return ids;
-}
-
 function organizationOf(principal: SessionPrincipal, given: string | undefined): string {
   const ids = managed(principal);
   if (given !== undefined) {
@@ -138,24 +104,6 @@ function organizationOf(principal: SessionPrincipal, given: string | undefined):
     throw badRequest('organizationId must be provided by members of several organizations');
   }
   return only;
-}
-
-/** @param workspaceIds all of the organization */
-function permissionsFrom(
-  given: readonly { readonly workspaceId: string; readonly permission: Permission }[] | undefined,
-  workspaceIds: readonly string[],
-): readonly { readonly workspaceId: string; readonly permission: Permission }[] {
-  if (given === undefined) return workspaceIds.map((workspaceId) => ({ workspaceId, permission: 'manage' }));
-  const seen = new Set<string>();
-  given.forEach(({ workspaceId }, i) => {
-    const path = `workspacePermissions.${i}.workspaceId`;
-    if (!workspaceIds.includes(workspaceId)) {
-      throw invalidFields({ [path]: 'is no workspace of the organization' });
-    }
-    if (seen.has(workspaceId)) throw invalidFields({ [path]: 'is there twice' });
-    seen.add(workspaceId);
-  });
-  return given;
 }
 
 function toReply(key: ApiKey) {
