@@ -4,6 +4,7 @@
  * Everything is parsed once, at start, into readonly objects. All mistakes are reported together, each with its
  * variable and what would be right. Secrets are kept in an object of their own, so that the rest can be logged.
  */
+import { resolve } from 'node:path';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
@@ -16,6 +17,7 @@ import {
   type StorageLocation,
   storageVariables,
 } from '#api/storage/location.ts';
+import { parseSurveyUrl, type SurveyUrl } from '#api/survey-url.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
 import type { Seconds } from '#shared/clock.ts';
 import { type Environment, readSettings, type Variable } from '#shared/configuration.ts';
@@ -72,6 +74,18 @@ export const variables = [
     meaning: 'where clients reach the service; absolute addresses in replies start with it',
   },
   {
+    name: 'SURVEY_URL',
+    default: '',
+    meaning:
+      'where people answer link surveys: an address with `{surveyId}` in it, such as `https://surveys.example.com/{surveyId}`; unset: no links are mailed',
+  },
+  {
+    name: 'SDK_PATH',
+    default: '',
+    meaning:
+      'folder with SDK scripts, such as `formbricks.umd.cjs`, which are served at `/js/`; read once, at start',
+  },
+  {
     name: 'WEBHOOK_ALLOWED_TARGETS',
     default: '',
     meaning:
@@ -115,6 +129,10 @@ export interface Config {
   readonly database: DatabaseLocation;
   /** Without a slash at the end. */
   readonly publicUrl: string;
+  /** null: nowhere, as far as we know. */
+  readonly surveyUrl: SurveyUrl | null;
+  /** Absolute. null: there are no scripts. */
+  readonly sdkPath: string | null;
   readonly logLevel: LogLevel;
   readonly isRateLimitingDisabled: boolean;
   readonly isAuditLogEnabled: boolean;
@@ -167,6 +185,8 @@ export function readConfig(
         parseDatabaseUrl(value, cwd),
       ),
       publicUrl: read.parse('PUBLIC_URL', '', parsePublicUrl),
+      surveyUrl: read.parse('SURVEY_URL', null, parseSurveyUrl),
+      sdkPath: read.parse('SDK_PATH', null, (value) => (value === '' ? null : resolve(cwd, value))),
       logLevel: read.choice('LOG_LEVEL', logLevels),
       isRateLimitingDisabled: read.flag('RATE_LIMITING_DISABLED'),
       isAuditLogEnabled: read.flag('AUDIT_LOG_ENABLED'),

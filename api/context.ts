@@ -12,6 +12,7 @@ import type { Random } from '#api/ids.ts';
 import type { Limiter } from '#api/limits/limiter.ts';
 import type { Mailer } from '#api/mail/mailer.ts';
 import type { Recaptcha } from '#api/recaptcha.ts';
+import type { SdkScripts } from '#api/sdk-scripts.ts';
 import type { Storage } from '#api/storage/storage.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { StateCache } from './state-cache.ts';
@@ -26,6 +27,8 @@ export interface Context {
   readonly states: StateCache;
   /** Where uploaded files live. */
   readonly storage: Storage;
+  /** What is served at `/js/`. */
+  readonly sdkScripts: SdkScripts;
   readonly passwords: Passwords;
   /** The application's limits. Routes are limited by their surface and their options; what is no route asks here. */
   readonly limits: Limiter;

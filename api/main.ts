@@ -30,6 +30,7 @@ import { createLimiter, openCounters } from './limits/limiter.ts';
 import { createMailer } from './mail/mailer.ts';
 import { createSmtpTransport } from './mail/smtp.ts';
 import { createRecaptcha } from './recaptcha.ts';
+import { loadSdkScripts } from './sdk-scripts.ts';
 import { createStateCache } from './state-cache.ts';
 import { createStorage } from './storage/open.ts';
 import { StorageUnavailable } from './storage/storage.ts';
@@ -42,6 +43,7 @@ const isSupervised = process.argv.includes('--supervised');
 async function start(): Promise<void> {
   const { config, secrets } = readConfig(process.env, process.cwd());
   const log = pino({ level: config.logLevel, serializers: { req: () => undefined } }, pino.destination(2));
+  const sdkScripts = await loadSdkScripts(config.sdkPath);
   const db = openDatabase(config.database);
   await migrate(db);
 
@@ -77,6 +79,7 @@ async function start(): Promise<void> {
     signer,
     states: createStateCache({ clock: Date.now }),
     storage,
+    sdkScripts,
     passwords: createPasswords(randomBytes),
     limits,
     mailer,

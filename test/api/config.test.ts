@@ -20,6 +20,8 @@ t.test('an empty environment gives every default, and no secret', async (t) => {
     trustedProxies: config.trustedProxies,
     database: { kind: 'file', path: '/srv/data/floodgate.sqlite' },
     publicUrl: 'http://localhost:8080',
+    surveyUrl: null,
+    sdkPath: null,
     logLevel: 'info',
     isRateLimitingDisabled: false,
     isAuditLogEnabled: false,
@@ -153,4 +155,26 @@ t.test('a refusal repeats no secret', async (t) => {
 t.test('the table names each variable once, and says what it means', async (t) => {
   t.equal(new Set(variables.map(({ name }) => name)).size, variables.length);
   for (const { name, meaning } of variables) t.ok(meaning.length > 10, name);
+});
+
+t.test('SURVEY_URL has a place for the id, once, where no id can choose the site', async (t) => {
+  for (const good of ['https://s.example.com/{surveyId}', 'http://localhost:4000/answer?id={surveyId}&x=1']) {
+    t.equal(readConfig({ SURVEY_URL: good }, '/srv').config.surveyUrl, good);
+  }
+  for (const bad of [
+    'https://s.example.com/',
+    's.example.com/{surveyId}',
+    'ftp://s.example.com/{surveyId}',
+    'https://{surveyId}.example.com/',
+    'https://s.example.com/{surveyId}/{surveyId}',
+    'https://user:secret@s.example.com/{surveyId}',
+    'https://s.example.com/#{surveyId}',
+    'javascript:alert("{surveyId}")',
+  ]) {
+    t.match(problemsOf({ SURVEY_URL: bad }), [/^SURVEY_URL: .* such as https:\/\//], bad);
+  }
+});
+
+t.test('SDK_PATH is relative to where the program was started', async (t) => {
+  t.equal(readConfig({ SDK_PATH: 'sdk' }, '/srv').config.sdkPath, '/srv/sdk');
 });

@@ -22,6 +22,7 @@ import { createMailer } from '#api/mail/mailer.ts';
 import { createSmtpTransport } from '#api/mail/smtp.ts';
 import { createRecaptcha } from '#api/recaptcha.ts';
 import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
+import { loadSdkScripts } from '#api/sdk-scripts.ts';
 import { createStateCache } from '#api/state-cache.ts';
 import { createStorage } from '#api/storage/open.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -131,6 +132,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       clock,
       random,
     }),
+    sdkScripts: await loadSdkScripts(config.sdkPath),
     passwords: createPasswords(random),
     limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled }),
     mailer: createMailer({ db, transport, clock, random, log }),

@@ -11,6 +11,7 @@ import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { newSingleUseLink } from '#api/resources/surveys/single-use.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { addressOf, type SurveyUrl, withQuery } from '#api/survey-url.ts';
 
 const SUBJECT_LENGTH_MAX = 200;
 
@@ -44,27 +45,33 @@ export const linkEmailRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
       if (email === null) {
         throw invalidFields({ email: 'must be an e-mail address of at most 255 characters' });
       }
+      if (config.surveyUrl === null) {
+        throw badRequest(
+          'There is no page to link to yet: whoever runs this service has to set SURVEY_URL to the address where surveys are answered',
+        );
+      }
+      const link = linkFor(config.surveyUrl, survey, email);
       await db.transaction().execute((trx) =>
         mailer.accept(trx, {
           kind: 'surveyLink',
           to: email,
           subject: `Your link to ${oneLine(survey.content.name)}`,
-          body: `Open this link to take part in "${oneLine(survey.content.name)}":\n\n${linkFor(survey, email)}\n`,
+          body: `Open this link to take part in "${oneLine(survey.content.name)}":\n\n${link}\n`,
         }),
       );
       return { data: { success: 'The mail with the link is on its way' } };
     },
   );
 
-  function linkFor(survey: Survey, email: string): string {
+  function linkFor(surveyUrl: SurveyUrl, survey: Survey, email: string): string {
     const { singleUse } = survey.content;
-    const link = new URL(
+    const address = addressOf(surveyUrl, survey.id);
+    return withQuery(
       singleUse?.enabled === true
-        ? newSingleUseLink(config.publicUrl, survey.id, singleUse.isEncrypted, signer, random)
-        : `${config.publicUrl}/s/${survey.id}`,
+        ? newSingleUseLink(address, survey.id, singleUse.isEncrypted, signer, random)
+        : address,
+      { verify: verifiedEmailToken(survey.id, email, signer) },
     );
-    link.searchParams.set('verify', verifiedEmailToken(survey.id, email, signer));
-    return link.href;
   }
 };
 

@@ -1,29 +1,77 @@
 /**
- * Where the original product serves its SDK scripts. They are not part of this service, and a page that looks for
- * them here learns where they are.
+ * The SDK scripts, where pages that use the original product look for them. They are not part of this service: an
+ * operator puts them into the folder SDK_PATH. Until then a script is answered that tells the owner of the page on the
+ * browser's console; an error would be hidden there.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { ApiError } from '#api/errors.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import { notFound } from '#api/errors.ts';
+import { matchesEtag } from '#api/http/conditional.ts';
 
-const packageOf: Readonly<Record<string, string>> = {
-  '/js/formbricks.umd.cjs': '@formbricks/js',
-  '/js/surveys.umd.cjs': '@formbricks/surveys',
-  '/api/packages/js': '@formbricks/js',
-  '/api/packages/app': '@formbricks/js',
-  '/api/packages/website': '@formbricks/js',
-  '/api/packages/surveys': '@formbricks/surveys',
+/** The two that pages ask for, with the npm package that brings each. */
+const packages: ReadonlyMap<string, string> = new Map([
+  ['formbricks.umd.cjs', '@formbricks/js'],
+  ['surveys.umd.cjs', '@formbricks/surveys'],
+]);
+
+/** Addresses of older clients. */
+const aliases: Readonly<Record<string, string>> = {
+  '/api/packages/js': 'formbricks.umd.cjs',
+  '/api/packages/app': 'formbricks.umd.cjs',
+  '/api/packages/website': 'formbricks.umd.cjs',
+  '/api/packages/surveys': 'surveys.umd.cjs',
 };
 
-export const scriptRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  for (const [url, name] of Object.entries(packageOf)) {
-    app.get(url, async (_request, reply) => {
-      // Scripts are asked for by pages of other origins, which may see why there is none.
-      reply.header('access-control-allow-origin', '*');
-      throw new ApiError(
-        'not_found',
-        `This service does not bundle SDK scripts; serve the one of the npm package ${name} yourself, and let it call this address`,
-        { resource_id: url, resource_type: 'file' },
-      );
-    });
+const CACHEABLE = 'public, max-age=3600, s-maxage=2592000, stale-while-revalidate=3600, stale-if-error=86400';
+
+export const scriptRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { sdkScripts } = context;
+
+  app.get(
+    '/js/:script',
+    { schema: { params: Type.Object({ script: Type.String() }) } },
+    async (request, reply) => send(request, reply, request.params.script),
+  );
+  for (const [url, name] of Object.entries(aliases)) {
+    app.get(url, async (request, reply) => send(request, reply, name));
+  }
+
+  function send(request: FastifyRequest, reply: FastifyReply, name: string): FastifyReply {
+    // Scripts are asked for by pages of other origins, which may also see why there is none.
+    reply.header('access-control-allow-origin', '*');
+    const script = sdkScripts?.get(name);
+    if (script === undefined) {
+      if (!packages.has(name)) throw notFound('file', name);
+      return reply.header('content-type', 'text/javascript; charset=utf-8').send(explanation(name));
+    }
+    reply
+      .header('cache-control', CACHEABLE)
+      // Weak: plain and compressed are two forms of one script.
+      .header('etag', `W/${script.etag}`)
+      .header('vary', 'accept-encoding')
+      .header('content-type', 'text/javascript; charset=utf-8');
+    if (matchesEtag(request.headers['if-none-match'], script.etag)) return reply.code(304).send();
+    if (!takesGzip(request.headers['accept-encoding'])) return reply.send(script.text);
+    return reply.header('content-encoding', 'gzip').send(script.gzipped);
+  }
+
+  function explanation(name: string): string {
+    const what =
+      sdkScripts === null
+        ? `This service does not bundle the SDK. Whoever runs it has to put ${name} of the npm package ${packages.get(name)} into a folder, set SDK_PATH to the folder, and restart the API`
+        : `The folder SDK_PATH of the API has no ${name}. Put the one of the npm package ${packages.get(name)} there, and restart the API`;
+    return `console.error(${JSON.stringify(`Surveys cannot be shown on this page. ${what}.`)});\n`;
   }
 };
+
+function takesGzip(header: string | string[] | undefined): boolean {
+  return String(header ?? '')
+    .split(',')
+    .map((coding) => coding.trim().split(/\s*;\s*/))
+    .some(([name, weight = '']) => name === 'gzip' && !/^q=0(?:\.0*)?$/.test(weight));
+}

@@ -21,6 +21,7 @@ import {
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { isRecord } from '#api/schemas.ts';
 import { removeFilesOf } from '#api/storage/removal.ts';
+import { addressOf } from '#api/survey-url.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { readContent } from './content.ts';
 import { deleteSurveyWithContent } from './deletion.ts';
@@ -180,14 +181,11 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         if (singleUse?.enabled !== true) {
           throw badRequest('Single use links are not enabled for this survey');
         }
+        const { surveyUrl, publicUrl } = context.config;
+        // Programs read the ids from the links, so there are some even before we know where surveys are answered.
+        const address = addressOf(surveyUrl ?? `${publicUrl}/s/{surveyId}`, survey.id);
         const links = Array.from({ length: limit }, () =>
-          newSingleUseLink(
-            context.config.publicUrl,
-            survey.id,
-            singleUse.isEncrypted,
-            context.signer,
-            random,
-          ),
+          newSingleUseLink(address, survey.id, singleUse.isEncrypted, context.signer, random),
         );
         return { data: links };
       },

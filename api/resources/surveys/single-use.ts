@@ -4,20 +4,28 @@
  */
 import type { Signer } from '#api/auth/signer.ts';
 import { newId, type Random } from '#api/ids.ts';
+import { withQuery } from '#api/survey-url.ts';
 
 const purpose = 'formbricks.single-use.v1';
 
-/** A fresh link for a survey; `isSigned` is the survey's `singleUse.isEncrypted`. */
+/**
+ * A fresh link for a survey.
+ *
+ * @param surveyUrl where the survey is answered
+ * @param isSigned the survey's `singleUse.isEncrypted`
+ */
 export function newSingleUseLink(
-  publicUrl: string,
+  surveyUrl: string,
   surveyId: string,
   isSigned: boolean,
   signer: Signer,
   random: Random,
 ): string {
   const suId = newId(random);
-  const token = isSigned ? `&suToken=${signer.sign(signedText(surveyId, suId))}` : '';
-  return `${publicUrl}/s/${surveyId}?suId=${suId}${token}`;
+  return withQuery(surveyUrl, {
+    suId,
+    ...(isSigned ? { suToken: signer.sign(signedText(surveyId, suId)) } : {}),
+  });
 }
 
 export function isSingleUseTokenValid(

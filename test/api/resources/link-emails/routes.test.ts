@@ -1,8 +1,10 @@
 /** POST /api/v1/management/surveys/{surveyId}/link-emails */
 import t from 'tap';
-import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
+import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
+const surveyUrl = 'https://surveys.example.com/answer?id={surveyId}';
+const addressOf = (id: string): string => surveyUrl.replace('{surveyId}', id);
+const api = await startApi({ env: { SURVEY_URL: surveyUrl } });
 t.teardown(() => api.close());
 const send = (id: string, body: unknown = { email: 'a@b.example' }) =>
   api.manage('POST', `/api/v1/management/surveys/${id}/link-emails`, body);
@@ -25,7 +27,7 @@ t.test('200: the link in the mail is the proof that a survey asks for', async (t
   const mail = await lastMail();
   t.match(mail, { kind: 'surveyLink', recipient: 'a@b.example', subject: 'Your link to Hello Bcc: x@y.z' });
   const url = /https:\S+/.exec(mail.body)?.[0] ?? '';
-  t.match(url, `${publicUrl}/s/${survey.id}?verify=`);
+  t.match(url, `${addressOf(survey.id)}&verify=`);
   const answer = (link: string) =>
     api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
       surveyId: survey.id,
@@ -33,7 +35,7 @@ t.test('200: the link in the mail is the proof that a survey asks for', async (t
       data: { q1: 'x' },
       meta: { url: link },
     });
-  t.equal((await answer(`${publicUrl}/s/${survey.id}`)).status, 403);
+  t.equal((await answer(addressOf(survey.id))).status, 403);
   t.equal((await answer(url)).status, 200);
 });
 
@@ -42,6 +44,17 @@ t.test('200: a survey with single-use links gets one', async (t) => {
   const survey = await addSurvey(api, { type: 'link', singleUse: { enabled: true, isEncrypted: true } });
   t.equal((await send(survey.id)).status, 200);
   t.match((await lastMail()).body, /suId=c[a-z0-9]{24}&suToken=[0-9a-f]{64}&verify=/);
+});
+
+t.test('400: nobody has said where surveys are answered', async (t) => {
+  const bare = await startApi();
+  t.teardown(() => bare.close());
+  const survey = await addSurvey(bare, { type: 'link' });
+  const path = `/api/v1/management/surveys/${survey.id}/link-emails`;
+  const reply = await bare.manage('POST', path, { email: 'a@b.example' });
+  t.equal(reply.status, 400);
+  t.match(reply.json, { code: 'bad_request', message: /SURVEY_URL/ });
+  t.strictSame(await bare.context.db.selectFrom('mailOutbox').select('id').execute(), [], 'no mail');
 });
 
 t.test('400, 401, 404', async (t) => {

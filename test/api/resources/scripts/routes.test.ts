@@ -1,22 +1,112 @@
+/** GET /js/{script}: the scripts of SDKs. */
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import vm from 'node:vm';
+import { gunzipSync } from 'node:zlib';
 import t from 'tap';
+import { loadSdkScripts } from '#api/sdk-scripts.ts';
 import { startApi } from '#test/support/api-app.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const bare = await startApi();
+t.teardown(() => bare.close());
 
-t.test('404: SDK scripts are elsewhere, and the reply says where', async (t) => {
-  for (const [path, name] of [
-    ['/js/formbricks.umd.cjs', '@formbricks/js'],
-    ['/js/surveys.umd.cjs', '@formbricks/surveys'],
-    ['/api/packages/js', '@formbricks/js'],
-    ['/api/packages/app', '@formbricks/js'],
-    ['/api/packages/website', '@formbricks/js'],
-    ['/api/packages/surveys', '@formbricks/surveys'],
+t.test('200 without a folder: a script that tells the owner of the page what to do', async (t) => {
+  for (const [path, file, name] of [
+    ['/js/formbricks.umd.cjs', 'formbricks.umd.cjs', '@formbricks/js'],
+    ['/js/surveys.umd.cjs', 'surveys.umd.cjs', '@formbricks/surveys'],
+    ['/api/packages/js', 'formbricks.umd.cjs', '@formbricks/js'],
+    ['/api/packages/app', 'formbricks.umd.cjs', '@formbricks/js'],
+    ['/api/packages/website', 'formbricks.umd.cjs', '@formbricks/js'],
+    ['/api/packages/surveys', 'surveys.umd.cjs', '@formbricks/surveys'],
   ] as const) {
-    const reply = await api.client('GET', path);
-    t.equal(reply.status, 404, path);
-    t.match(reply.json, { code: 'not_found', details: { resource_id: path, resource_type: 'file' } });
-    t.match(reply.json.message, name);
-    t.equal(reply.headers['access-control-allow-origin'], '*');
+    const reply = await bare.client('GET', path);
+    t.equal(reply.status, 200, path);
+    t.match(reply.headers, {
+      'content-type': 'text/javascript; charset=utf-8',
+      'access-control-allow-origin': '*',
+      'cache-control': 'private, no-store',
+    });
+    const said: string[] = [];
+    vm.runInNewContext(reply.text, { console: { error: (text: string) => said.push(text) } });
+    t.match(said, [new RegExp(`${file} of the npm package ${name}.*SDK_PATH`)]);
   }
+});
+
+t.test('404: other files', async (t) => {
+  for (const name of ['other.js', 'package.json', '..%2f..%2fpackage.json', 'x'.repeat(300)]) {
+    const reply = await bare.client('GET', `/js/${name}`);
+    t.equal(reply.status, 404, name);
+    t.equal(reply.json.code, 'not_found');
+  }
+});
+
+t.test('a folder of scripts', async (t) => {
+  const folder = temporaryFolder(t);
+  const sdk = join(folder, 'sdk');
+  mkdirSync(join(sdk, 'folder.js'), { recursive: true });
+  const text = `/* ${'x'.repeat(5000)} */`;
+  writeFileSync(join(folder, 'outside.js'), 'secret');
+  writeFileSync(join(sdk, 'formbricks.umd.cjs'), text);
+  writeFileSync(join(sdk, 'notes.txt'), 'secret');
+  writeFileSync(join(sdk, '.hidden.js'), 'secret');
+  writeFileSync(join(folder, 'mounted'), 'mounted');
+  symlinkSync(join(folder, 'mounted'), join(sdk, 'mounted.js'));
+  const api = await startApi({ env: { SDK_PATH: sdk } });
+  t.teardown(() => api.close());
+  const get = (name: string, headers: Record<string, string> = {}) =>
+    api.client('GET', `/js/${name}`, undefined, headers);
+
+  const whole = await get('formbricks.umd.cjs');
+  t.equal(whole.status, 200);
+  t.equal(whole.text, text);
+  t.match(whole.headers, {
+    'content-type': 'text/javascript; charset=utf-8',
+    'content-length': String(text.length),
+    'access-control-allow-origin': '*',
+    'cache-control': /^public, max-age=3600, s-maxage=2592000/,
+    'x-content-type-options': 'nosniff',
+    vary: 'accept-encoding',
+    etag: /^W\/"[\w-]{43}"$/,
+  });
+  t.equal((await api.client('GET', '/api/packages/js')).text, text);
+  const head = await api.client('HEAD', '/js/formbricks.umd.cjs');
+  t.match(head, { status: 200, text: '', headers: { etag: whole.headers.etag } });
+
+  const unchanged = await get('formbricks.umd.cjs', { 'if-none-match': String(whole.headers.etag) });
+  t.match(unchanged, { status: 304, text: '', headers: { etag: whole.headers.etag } });
+  t.equal((await get('formbricks.umd.cjs', { 'if-none-match': '"other"' })).status, 200);
+
+  const small = await api.app.inject({
+    url: '/js/formbricks.umd.cjs',
+    headers: { 'accept-encoding': 'br, gzip;q=0.8' },
+  });
+  t.equal(small.headers['content-encoding'], 'gzip');
+  t.equal(gunzipSync(small.rawPayload).toString(), text);
+  for (const accepted of ['gzip;q=0', 'gzip;q=0.00', 'identity', 'xgzip']) {
+    const plain = await get('formbricks.umd.cjs', { 'accept-encoding': accepted });
+    t.equal(plain.headers['content-encoding'], undefined, accepted);
+  }
+
+  t.equal((await get('mounted.js')).text, 'mounted', 'as mounted folders have them');
+  for (const name of ['notes.txt', '.hidden.js', 'folder.js', '..%2foutside.js', '%2e%2e%2foutside.js', '']) {
+    t.equal((await get(name)).status, 404, name);
+  }
+  const missing = await get('surveys.umd.cjs');
+  t.equal(missing.status, 200);
+  t.match(missing.text, /console\.error\(".*SDK_PATH of the API has no surveys\.umd\.cjs/);
+});
+
+t.test('a folder that cannot be served ends the start with a sentence', async (t) => {
+  const folder = temporaryFolder(t);
+  const refused = (path: string, problem: RegExp) =>
+    t.rejects(loadSdkScripts(path), { name: 'ConfigError', problems: [problem] });
+  await refused(join(folder, 'nowhere'), /^SDK_PATH: .*nowhere cannot be read/);
+  await refused(folder, /^SDK_PATH: .* has no script in it; put formbricks\.umd\.cjs there/);
+  writeFileSync(join(folder, 'large.js'), Buffer.alloc(5 * 1024 * 1024 + 1));
+  await refused(folder, /^SDK_PATH: .*large\.js is larger than 5242880 bytes/);
+  const many = temporaryFolder(t);
+  for (let i = 0; i < 51; i++) writeFileSync(join(many, `${i}.js`), '');
+  await refused(many, /^SDK_PATH: .* has more than 50 scripts/);
+  t.equal(await loadSdkScripts(null), null);
 });

@@ -353,6 +353,19 @@ t.test('single-use links', async (t) => {
   );
 });
 
+t.test('single-use links lead to where surveys are answered, once that is known', async (t) => {
+  const known = await startApi({ env: { SURVEY_URL: 'https://surveys.example.com/a/{surveyId}?lang=de' } });
+  t.teardown(() => known.close());
+  const survey = await addSurvey(known, { singleUse: { enabled: true, isEncrypted: true } });
+  const reply = await known.manage('GET', `${path}/${survey.id}/singleUseIds?limit=1`);
+  t.match(
+    reply.json.data[0],
+    new RegExp(
+      `^https://surveys\\.example\\.com/a/${survey.id}\\?lang=de&suId=c[0-9a-z]{24}&suToken=[0-9a-f]{64}$`,
+    ),
+  );
+});
+
 t.test('legacy environment ids: accepted as scope, and returned', async (t) => {
   const key = await api.addKey({ ws2: 'manage' });
   const reply = await api.client(

@@ -1,0 +1,40 @@
+/**
+ * Where the original product shows link surveys. This service shows none: whoever opens such a link is sent to where
+ * they are shown, or told that nobody has said where that is. The answer is the same for every id, so it tells nobody
+ * which surveys there are.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import { sendPage } from '#api/http/page.ts';
+import { isId } from '#api/ids.ts';
+import { addressOf } from '#api/survey-url.ts';
+
+export const surveyLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { surveyUrl, publicUrl } = context.config;
+  // A proxy in front may show surveys at this very path; a redirect from here to here would never end.
+  const isElsewhere = surveyUrl !== null && !surveyUrl.startsWith(`${publicUrl}/s/`);
+
+  app.get(
+    '/s/:surveyId',
+    { schema: { params: Type.Object({ surveyId: Type.String() }) } },
+    async (request, reply) => {
+      const { surveyId } = request.params;
+      if (isElsewhere && isId(surveyId)) {
+        const url = new URL(addressOf(surveyUrl, surveyId));
+        // The link's own query: the id and the proofs in it are what makes it work.
+        const { searchParams } = new URL(request.url, 'http://localhost');
+        for (const [name, value] of searchParams) url.searchParams.append(name, value);
+        return reply.redirect(url.href);
+      }
+      return sendPage(reply, 404, 'This survey cannot be shown here', [
+        '<p>The link is complete, but this service only keeps surveys and answers; it has no page to answer them on.</p>',
+        '<p>Did somebody send you this link? Please tell them that it does not work yet.</p>',
+        '<p class="hint">Do you run this service? Set <code>SURVEY_URL</code> to the address where surveys are answered.</p>',
+      ]);
+    },
+  );
+};

@@ -1,0 +1,66 @@
+/**
+ * The SDK scripts that an operator put into a folder. They are read once, at start, and kept: a request names an entry
+ * of this list and never a path, and no request costs a read of the disk.
+ */
+import { createHash } from 'node:crypto';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { ConfigError } from '#shared/configuration.ts';
+
+const FILES_MAX = 50;
+const FILE_BYTES_MAX = 5 * 1024 * 1024;
+const TOTAL_BYTES_MAX = 20 * 1024 * 1024;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.(?:c?js|mjs)$/;
+
+export interface SdkScript {
+  readonly text: Buffer;
+  readonly gzipped: Buffer;
+  /** In quotes. */
+  readonly etag: string;
+}
+
+/** By file name. null: there is no folder. */
+export type SdkScripts = ReadonlyMap<string, SdkScript> | null;
+
+/**
+ * @param folder null: none is set
+ * @throws ConfigError when the folder cannot be read, has no script in it, or is too large
+ */
+export async function loadSdkScripts(folder: string | null): Promise<SdkScripts> {
+  if (folder === null) return null;
+  const names = (await attempt(folder, () => readdir(folder))).filter((name) => NAME.test(name)).sort();
+  if (names.length === 0) refuse(`${folder} has no script in it; put formbricks.umd.cjs there`);
+  if (names.length > FILES_MAX)
+    refuse(`${folder} has more than ${FILES_MAX} scripts; keep only those of the SDK`);
+  const scripts = new Map<string, SdkScript>();
+  let total = 0;
+  for (const name of names) {
+    const file = join(folder, name);
+    const found = await attempt(file, () => stat(file));
+    if (!found.isFile()) continue;
+    total += found.size;
+    if (found.size > FILE_BYTES_MAX) refuse(`${file} is larger than ${FILE_BYTES_MAX} bytes`);
+    if (total > TOTAL_BYTES_MAX) refuse(`the scripts in ${folder} are larger than ${TOTAL_BYTES_MAX} bytes`);
+    const text = await attempt(file, () => readFile(file));
+    scripts.set(name, {
+      text,
+      gzipped: await promisify(gzip)(text),
+      etag: `"${createHash('sha256').update(text).digest('base64url')}"`,
+    });
+  }
+  return scripts;
+}
+
+async function attempt<T>(path: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    return refuse(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function refuse(problem: string): never {
+  throw new ConfigError([`SDK_PATH: ${problem}`]);
+}
