@@ -30,6 +30,15 @@ const login: RawOperation = {
     401: { description: 'With `json: true`: refused; the address says why.' },
   },
 };
+const script: RawOperation = {
+  responses: {
+    200: {
+      description: 'The script; where there is none, one that says so on the console.',
+      content: { 'text/javascript': { schema: { type: 'string' } } },
+    },
+    304: { description: 'Not changed since the reply whose `etag` came as `if-none-match`.' },
+  },
+};
 const state: RawOperation = {
   responses: {
     200: {
@@ -83,7 +92,28 @@ export const rawOperations: Readonly<Record<string, RawOperation>> = {
   'POST /api/auth/callback/token': login,
   'POST /api/auth/signout': login,
   'GET /auth/login': page,
+  'GET /auth/signup': page,
   'GET /auth/verify': page,
+  'GET /auth/verification-requested': page,
+  'GET /auth/forgot-password': page,
+  'GET /auth/forgot-password/email-sent': page,
   'GET /auth/forgot-password/reset': page,
   'GET /verify-email-change': page,
+  'GET /account': page,
+  'GET /account/api-keys': redirect,
+  'POST /account/api-keys': page,
+  'POST /account/api-keys/{id}/revoke': redirect,
+  'GET /s/{surveyId}': {
+    responses: {
+      302: { description: 'To the address of SURVEY_URL.' },
+      404: { description: 'A page that says that there is none.', content: html },
+    },
+    isAlone: true,
+  },
+  'GET /': { responses: { 200: { description: 'A page for browsers, else JSON.', content: html } } },
+  'GET /js/{script}': script,
+  'GET /api/packages/js': script,
+  'GET /api/packages/app': script,
+  'GET /api/packages/website': script,
+  'GET /api/packages/surveys': script,
 };

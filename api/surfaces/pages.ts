@@ -1,11 +1,15 @@
-/** Everything else: login and accounts, stored files, the scripts of SDKs, health. Routes name their own limits. */
+/** Everything else: login and accounts, the pages for people, stored files, the scripts of SDKs, health. Routes name their own limits. */
+import { loginPage } from '#api/resources/accounts/login-page.ts';
 import { loginRoutes } from '#api/resources/accounts/login-routes.ts';
 import { accountPages } from '#api/resources/accounts/pages.ts';
 import { accountRoutes } from '#api/resources/accounts/routes.ts';
 import { healthRoutes } from '#api/resources/health/routes.ts';
+import { accountHomeRoutes } from '#api/resources/home/account-routes.ts';
+import { homeRoutes } from '#api/resources/home/routes.ts';
 import { emailChangePages } from '#api/resources/profile/pages.ts';
 import { scriptRoutes } from '#api/resources/scripts/routes.ts';
 import { fileRoutes } from '#api/resources/storage/file-routes.ts';
+import { surveyLinkRoutes } from '#api/resources/survey-links/routes.ts';
 import type { Surface } from './surface.ts';
 
 export const pages: Surface = {
@@ -21,8 +25,12 @@ export const pages: Surface = {
     loginRoutes,
     accountRoutes,
     accountPages,
+    loginPage,
     emailChangePages,
     fileRoutes,
     scriptRoutes,
+    surveyLinkRoutes,
+    homeRoutes,
+    accountHomeRoutes,
   ],
 };

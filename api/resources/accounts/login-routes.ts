@@ -2,13 +2,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
-import { csrfToken, isCsrfTokenValid } from '#api/auth/csrf.ts';
+import { csrfToken } from '#api/auth/csrf.ts';
 import { endSession, findSession, startSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import { countedAddress } from '#api/http/client-address.ts';
+import { asApiError } from '#api/http/error-handler.ts';
+import { prefersHtml } from '#api/http/error-page.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { acceptForms, callbackUrl, fieldOf, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
+import { isFormOurs } from './protection.ts';
 import { findUser, noteLogin } from './store.ts';
 
 export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -18,6 +21,13 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
   const { db, clock, random, config, signer } = context;
   const { publicUrl } = config;
   acceptForms(app);
+  // Somebody who sends the login form gets a page, whatever happens: with too many at once, say.
+  app.setErrorHandler((cause, request, reply) => {
+    const error = asApiError(cause);
+    if (!prefersHtml(request) || wantsJson(request.body) || error.code === 'internal_server_error')
+      throw cause;
+    return redirect(request, reply, `${publicUrl}/auth/login?error=${encodeURIComponent(error.message)}`);
+  });
 
   app.get('/api/auth/csrf', async (request, reply) => {
     const { token, cookie } = csrfToken(request.cookies, signer, random);
@@ -51,43 +61,36 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     return { user: { id, name, email }, expires: session.expiresAt };
   });
 
-  app.get('/api/auth/signin', async (_request, reply) => redirect(reply, `${publicUrl}/auth/login`));
+  app.get('/api/auth/signin', async (request, reply) => {
+    const isOld = fieldOf(request.query, 'csrf') === 'true';
+    return redirect(request, reply, `${publicUrl}/auth/login${isOld ? '?csrf=true' : ''}`);
+  });
 
   app.get('/api/auth/error', async (request, reply) => {
     const text = fieldOf(request.query, 'error');
-    return redirect(reply, `${publicUrl}/auth/login?error=${encodeURIComponent(text)}`);
+    return redirect(request, reply, `${publicUrl}/auth/login?error=${encodeURIComponent(text)}`);
   });
 
   app.post('/api/auth/callback/credentials', async (request, reply) => {
-    if (!isFormOurs(request)) return askForForm(request, reply);
+    if (!isFormOurs(request, signer)) return askForForm(request, reply);
     const email = fieldOf(request.body, 'email');
     const result = await checkPassword(context, email, fieldOf(request.body, 'password'));
     return answer(request, reply, 'credentials', result, email);
   });
 
   app.post('/api/auth/callback/token', async (request, reply) => {
-    if (!isFormOurs(request)) return askForForm(request, reply);
+    if (!isFormOurs(request, signer)) return askForForm(request, reply);
     const result = await redeemVerification(context, fieldOf(request.body, 'token'));
     return answer(request, reply, 'token', result, null);
   });
 
   app.post('/api/auth/signout', async (request, reply) => {
-    if (!isFormOurs(request)) return askForForm(request, reply);
+    if (!isFormOurs(request, signer)) return askForForm(request, reply);
     const token = sessionCookie(request.cookies);
     if (token !== null) await endSession(db, token);
     setSessionCookie(reply, '', 0, publicUrl);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   });
-
-  /**
-   * A neighbour's subdomain can plant a pair of cookie and token that we once gave it, and log somebody in as itself.
-   * Browsers say so; they send no useful Origin here, because our pages keep their address from everybody.
-   */
-  function isFormOurs(request: FastifyRequest): boolean {
-    const site = request.headers['sec-fetch-site'];
-    if (site === 'same-site' || site === 'cross-site') return false;
-    return isCsrfTokenValid(request.cookies, fieldOf(request.body, 'csrfToken'), signer);
-  }
 
   function askForForm(request: FastifyRequest, reply: FastifyReply) {
     return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true`);
@@ -122,9 +125,17 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
 
 /** `{url}` for programs, a redirect for pages. */
 function go(request: FastifyRequest, reply: FastifyReply, url: string) {
-  return wantsJson(request.body) ? { url } : redirect(reply, url);
+  return wantsJson(request.body) ? { url } : redirect(request, reply, url);
 }
 
-function redirect(reply: FastifyReply, url: string) {
-  return reply.code(302).header('location', url).send();
+/** Browsers stay on the host that they came to, which has their cookies and need not be that of PUBLIC_URL. */
+function redirect(request: FastifyRequest, reply: FastifyReply, url: string) {
+  const { pathname, search, hash } = new URL(url);
+  // Two slashes at the beginning would name another host.
+  const path = pathname.replace(/^\/+/, '/');
+  const isPage = prefersHtml(request) && !wantsJson(request.body);
+  return reply
+    .code(302)
+    .header('location', isPage ? `${path}${search}${hash}` : url)
+    .send();
 }

@@ -1,94 +1,65 @@
 /**
- * The pages that links in mails lead to. Each is one form without a script: the forms are those of `/api/auth`, and whoever
- * has a front end of their own serves these paths there instead.
+ * The pages of an account, and those that links in mails lead to. They need no script: their forms are those of
+ * `/api/auth`, and whoever has a front end of their own serves these paths there instead.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyReply } from 'fastify';
-import { type Cookies, setCsrfCookie } from '#api/auth/cookies.ts';
-import { csrfToken } from '#api/auth/csrf.ts';
 import type { Context } from '#api/context.ts';
+import { sendPage } from '#api/http/page.ts';
+import { form, hidden, links, notice } from '#api/http/page-form.ts';
+import { accountForms, sendForm } from './account-forms.ts';
 import { fieldOf } from './form.ts';
+import { ACCOUNT_PATH } from './login-page.ts';
+import { protect } from './protection.ts';
 
-/** No script, no frame, and forms only to ourselves. */
-const POLICY = "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
-const TEXT_LENGTH_MAX = 500;
+export { escapeHtml, sendPage } from '#api/http/page.ts';
+
+const TOKEN_LENGTH_MAX = 500;
 
 export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
   { context },
 ) => {
-  const { signer, random, config } = context;
-  const { publicUrl } = config;
-  /** '' unless PUBLIC_URL has a path: forms stay on the host that the page came from, so that cookies reach them. */
-  const base = new URL(publicUrl).pathname.replace(/\/$/, '');
+  const { publicUrl } = context.config;
+  const { basePath } = app;
 
-  /** The hidden fields of a form, and the cookie that belongs to them. */
-  const protect = (cookies: Cookies, reply: FastifyReply): string => {
-    const { token, cookie } = csrfToken(cookies, signer, random);
-    setCsrfCookie(reply, cookie, publicUrl);
-    return `${hidden('csrfToken', token)}${hidden('callbackUrl', `${publicUrl}/auth/login`)}`;
-  };
+  for (const shown of accountForms) {
+    app.get(shown.path, async (request, reply) => {
+      const news = notices.get(fieldOf(request.query, 'notice'));
+      const message = news === undefined ? '' : notice(news);
+      return sendForm(context, request, reply, shown, request.query, { message });
+    });
+  }
 
-  app.get('/auth/login', async (request, reply) => {
-    const error = fieldOf(request.query, 'error').slice(0, TEXT_LENGTH_MAX);
-    return sendPage(reply, 200, 'Log in', [
-      ...(error === '' ? [] : [`<p role="alert">${escapeHtml(error)}</p>`]),
-      form(
-        `${base}/api/auth/callback/credentials`,
-        protect(request.cookies, reply),
-        `<p><label>E-mail <input name="email" type="email" autocomplete="username" required></label></p>
-<p><label>Password <input name="password" type="password" autocomplete="current-password" required></label></p>`,
-        'Log in',
-      ),
-    ]);
-  });
-
-  app.get('/auth/verify', async (request, reply) =>
-    sendPage(reply, 200, 'Confirm your e-mail address', [
-      form(
-        `${base}/api/auth/callback/token`,
-        protect(request.cookies, reply),
-        hidden('token', fieldOf(request.query, 'token').slice(0, TEXT_LENGTH_MAX)),
-        'Confirm and log in',
-      ),
+  app.get('/auth/forgot-password/email-sent', async (_request, reply) =>
+    sendPage(reply, 200, 'Look into your mailbox', [
+      '<p>If this address has an account, a mail is on its way. Its link serves for an hour. If none arrives, look among the spam, and check the address that you gave.</p>',
+      links([
+        [`${basePath}/auth/forgot-password`, 'Ask again'],
+        [`${basePath}/auth/login`, 'Log in'],
+      ]),
     ]),
   );
 
-  app.get('/auth/forgot-password/reset', async (request, reply) =>
-    sendPage(reply, 200, 'Choose a new password', [
+  // A button, because programs that merely look at links must not open them.
+  app.get('/auth/verify', async (request, reply) =>
+    sendPage(reply, 200, 'Confirm your e-mail address', [
+      '<p>One step more: this confirms that the address is yours, and logs you in.</p>',
       form(
-        `${base}/api/auth/reset-password`,
-        hidden('token', fieldOf(request.query, 'token').slice(0, TEXT_LENGTH_MAX)),
-        '<p><label>New password <input name="password" type="password" autocomplete="new-password" required></label></p>',
-        'Change the password',
+        `${basePath}/api/auth/callback/token`,
+        [
+          protect(context, request, reply),
+          hidden('callbackUrl', `${publicUrl}${ACCOUNT_PATH}`),
+          hidden('token', fieldOf(request.query, 'token').slice(0, TOKEN_LENGTH_MAX)),
+        ],
+        'Confirm and log in',
       ),
+      links([[`${basePath}/auth/verification-requested`, 'Ask for another mail']]),
     ]),
   );
 };
 
-/** @param parts HTML */
-export function sendPage(reply: FastifyReply, status: number, title: string, parts: readonly string[]) {
-  return (
-    reply
-      .code(status)
-      .header('content-type', 'text/html; charset=utf-8')
-      .header('content-security-policy', POLICY)
-      // The address of these pages carries the token of a link.
-      .header('referrer-policy', 'no-referrer')
-      .send(
-        `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><h1>${title}</h1>\n${parts.join('\n')}\n</html>\n`,
-      )
-  );
-}
-
-function form(action: string, fields: string, inputs: string, submit: string): string {
-  return `<form method="post" action="${action}">${fields}\n${inputs}\n<p><button>${submit}</button></p></form>`;
-}
-
-function hidden(name: string, value: string): string {
-  return `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`;
-}
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-}
+/** What brought somebody here, by the `notice` of the address. */
+const notices: ReadonlyMap<string, string> = new Map([
+  ['signed-up', 'Almost done: a mail is on its way to you.'],
+  ['sent', 'If this address waits for its confirmation, another mail is on its way.'],
+]);

@@ -12,6 +12,7 @@ import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import { answerForms } from './account-forms.ts';
 import { acceptForms } from './form.ts';
 import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
 import { deleteTokens, findToken, findUserByEmail, insertToken, insertUser, updateUser } from './store.ts';
@@ -28,6 +29,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 ) => {
   const { db, clock, random, passwords, config } = context;
   acceptForms(app);
+  answerForms(app, context);
 
   app.post(
     '/api/auth/signup',
@@ -165,7 +167,7 @@ function emailIn(text: string): string {
 }
 
 function linkEnded() {
-  return badRequest('This link has ended or was used; ask for a new one at /api/auth/forgot-password');
+  return badRequest('This link has ended or was used; ask for a new one at /auth/forgot-password');
 }
 
 function success(text: string) {

@@ -3,9 +3,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { endSessionsOf } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
+import { sendPage } from '#api/http/page.ts';
+import { links } from '#api/http/page-form.ts';
 import { fieldOf } from '#api/resources/accounts/form.ts';
 import { emailChangedMail, mailAccount } from '#api/resources/accounts/mails.ts';
-import { escapeHtml, sendPage } from '#api/resources/accounts/pages.ts';
 import { deleteTokens, findToken, updateUser } from '#api/resources/accounts/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 
@@ -13,17 +14,19 @@ export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Con
   app,
   { context },
 ) => {
-  const { db, clock, config } = context;
+  const { db, clock } = context;
 
   // Without HEAD: programs that merely look at links must not open them.
   app.get('/verify-email-change', { exposeHeadRoute: false }, async (request, reply) => {
     const isChanged = await changeEmail(fieldOf(request.query, 'token'));
     return isChanged
       ? sendPage(reply, 200, 'Your e-mail address is changed', [
-          `<p>You were logged out everywhere. <a href="${escapeHtml(config.publicUrl)}/auth/login">Log in with the new address</a>.</p>`,
+          '<p>You were logged out everywhere.</p>',
+          links([[`${app.basePath}/auth/login`, 'Log in with the new address']]),
         ])
       : sendPage(reply, 400, 'This link does not serve', [
-          '<p>It has ended or was used, or the address is taken. Ask for a new one in your profile.</p>',
+          '<p>It has ended or was used, or the address is taken.</p>',
+          links([[`${app.basePath}/account`, 'Your account']]),
         ]);
   });
 

@@ -173,7 +173,7 @@ t.test('redirects to the pages', async (t) => {
   t.equal(error.headers.location, `${publicUrl}/auth/login?error=Invalid%20credentials`);
   t.equal(
     (await api.client('GET', '/api/auth/signin?csrf=true')).headers.location,
-    `${publicUrl}/auth/login`,
+    `${publicUrl}/auth/login?csrf=true`,
   );
 });
 

@@ -1,0 +1,183 @@
+/**
+ * The forms of an account, each a page of its own that sends to a route of `/api/auth`. Those routes answer programs with
+ * data; somebody who sent the form gets the next page instead, or the form again with what is wrong beside its field.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '#api/context.ts';
+import { type ApiError, forbidden, RetryLater } from '#api/errors.ts';
+import { asApiError } from '#api/http/error-handler.ts';
+import { prefersHtml } from '#api/http/error-page.ts';
+import { escapeHtml, sendPage } from '#api/http/page.ts';
+import { alert, type Field, field, form, hidden, links } from '#api/http/page-form.ts';
+import { fieldOf } from './form.ts';
+import { isFormOurs, protect } from './protection.ts';
+
+const TEXT_LENGTH_MAX = 500;
+
+export interface AccountForm {
+  /** Where the form is. */
+  readonly path: string;
+  /** Where it is sent. */
+  readonly action: string;
+  readonly title: string;
+  /** HTML above the form. */
+  readonly lead: string;
+  readonly fields: readonly Field[];
+  /** Carried along from the address of the page, such as the token of a link. */
+  readonly hidden: readonly string[];
+  readonly submit: string;
+  /** Where somebody goes when it worked. */
+  readonly next: string;
+  readonly links: readonly (readonly [path: string, text: string])[];
+}
+
+const email: Field = { name: 'email', label: 'E-mail', type: 'email', autocomplete: 'email' };
+const newPassword: Field = {
+  name: 'password',
+  label: 'Password',
+  type: 'password',
+  autocomplete: 'new-password',
+  hint: '8 to 128 characters, with an upper-case letter and a digit',
+};
+const logIn = ['/auth/login', 'Log in'] as const;
+
+export const signUpForm: AccountForm = {
+  path: '/auth/signup',
+  action: '/api/auth/signup',
+  title: 'Create an account',
+  lead: '<p>We send a mail to your address. Its link confirms that the address is yours.</p>',
+  fields: [{ name: 'name', label: 'Name', type: 'text', autocomplete: 'name' }, email, newPassword],
+  hidden: [],
+  submit: 'Create the account',
+  next: '/auth/verification-requested?notice=signed-up',
+  links: [logIn],
+};
+
+export const verificationForm: AccountForm = {
+  path: '/auth/verification-requested',
+  action: '/api/auth/resend-verification',
+  title: 'Confirm your e-mail address',
+  lead: '<p>Open the link in our mail; it serves for a day. Is there no mail? Look among the spam, or let us send another one.</p>',
+  fields: [email],
+  hidden: [],
+  submit: 'Send another mail',
+  next: '/auth/verification-requested?notice=sent',
+  links: [logIn],
+};
+
+export const forgotForm: AccountForm = {
+  path: '/auth/forgot-password',
+  action: '/api/auth/forgot-password',
+  title: 'Forgot your password?',
+  lead: '<p>We send you a mail with a link to choose a new one.</p>',
+  fields: [email],
+  hidden: [],
+  submit: 'Send the mail',
+  next: '/auth/forgot-password/email-sent',
+  links: [logIn],
+};
+
+export const resetForm: AccountForm = {
+  path: '/auth/forgot-password/reset',
+  action: '/api/auth/reset-password',
+  title: 'Choose a new password',
+  lead: '<p>You are logged out everywhere when it is changed.</p>',
+  fields: [{ ...newPassword, label: 'New password' }],
+  hidden: ['token'],
+  submit: 'Change the password',
+  next: '/auth/login?notice=password-changed',
+  links: [['/auth/forgot-password', 'Ask for another link'], logIn],
+};
+
+export const accountForms = [signUpForm, verificationForm, forgotForm, resetForm] as const;
+
+interface Shown {
+  readonly status: number;
+  /** HTML above the form. */
+  readonly message: string;
+  /** By the names of fields. */
+  readonly errors: Readonly<Record<string, string>>;
+}
+
+/** @param given what was typed, or the query of the address */
+export function sendForm(
+  context: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  shown: AccountForm,
+  given: unknown,
+  { status = 200, message = '', errors = {} }: Partial<Shown> = {},
+): FastifyReply {
+  const { basePath } = reply.server;
+  return sendPage(reply, status, shown.title, [
+    ...(message === '' ? [] : [message]),
+    shown.lead,
+    form(
+      basePath + shown.action,
+      [
+        protect(context, request, reply),
+        ...shown.hidden.map((name) => hidden(name, fieldOf(given, name).slice(0, TEXT_LENGTH_MAX))),
+        ...shown.fields.map((one) =>
+          field({
+            ...one,
+            value: one.type === 'password' ? undefined : fieldOf(given, one.name).slice(0, TEXT_LENGTH_MAX),
+            error: errors[one.name],
+          }),
+        ),
+      ],
+      shown.submit,
+    ),
+    links(shown.links.map(([path, text]) => [basePath + path, text])),
+  ]);
+}
+
+/** For the scope of the routes that the forms are sent to. Programs notice nothing of it. */
+export function answerForms(app: FastifyInstance, context: Context): void {
+  const formOf = (request: FastifyRequest): AccountForm | undefined =>
+    prefersHtml(request) ? accountForms.find(({ action }) => action === request.routeOptions.url) : undefined;
+
+  app.addHook('preValidation', async (request) => {
+    if (formOf(request) === undefined || isFormOurs(request, context.signer)) return;
+    throw forbidden('The form was too old. Please send it again.');
+  });
+
+  app.addHook('onSend', async (request, reply, payload) => {
+    const sent = formOf(request);
+    if (sent === undefined || reply.statusCode !== 200) return payload;
+    reply
+      .code(303)
+      .removeHeader('content-type')
+      .header('location', app.basePath + sent.next);
+    return '';
+  });
+
+  app.setErrorHandler((cause, request, reply) => {
+    const sent = formOf(request);
+    const error = asApiError(cause);
+    if (sent === undefined || error.code === 'internal_server_error') throw cause;
+    if (error instanceof RetryLater) reply.header('retry-after', error.retryAfterSeconds);
+    const errors = error.code === 'invalid_fields' ? fieldErrors(sent, error) : {};
+    const message = Object.keys(errors).length > 0 ? 'Please check what is marked below.' : error.message;
+    return sendForm(context, request, reply, sent, request.body, {
+      status: error.statusCode,
+      message: alert(escapeHtml(message)),
+      errors,
+    });
+  });
+}
+
+/** As sentences: `Name must have …` out of `must have …`. */
+function fieldErrors({ fields }: AccountForm, { details }: ApiError): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    fields.flatMap(({ name, label }) => {
+      const text = details[name];
+      if (typeof text !== 'string') return [];
+      if (text === 'Required') return [[name, `${label} is required`]];
+      return [[name, text.startsWith('must ') ? `${label} ${text}` : capitalized(text)]];
+    }),
+  );
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,99 @@
+/** The login page, and what it says to those who are sent back to it. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { sessionCookie } from '#api/auth/cookies.ts';
+import { findSession } from '#api/auth/session.ts';
+import type { Context } from '#api/context.ts';
+import { TOO_MANY_REQUESTS } from '#api/errors.ts';
+import { escapeHtml, sendPage } from '#api/http/page.ts';
+import { alert, field, form, hidden, links, notice } from '#api/http/page-form.ts';
+import { callbackUrl, fieldOf } from './form.ts';
+import { texts } from './login.ts';
+import { protect } from './protection.ts';
+
+/** Where a login leads when nobody says otherwise. */
+export const ACCOUNT_PATH = '/account';
+
+export const loginPage: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { publicUrl } = context.config;
+  const { basePath } = app;
+
+  app.get('/auth/login', async (request, reply) => {
+    const error = fieldOf(request.query, 'error');
+    const isOld = fieldOf(request.query, 'csrf') === 'true';
+    const news = notices.get(fieldOf(request.query, 'notice'));
+    const target = callbackUrl(
+      fieldOf(request.query, 'callbackUrl') || `${publicUrl}${ACCOUNT_PATH}`,
+      publicUrl,
+    );
+    const isPlain = error === '' && !isOld && news === undefined;
+    if (isPlain && (await isLoggedIn(sessionCookie(request.cookies)))) {
+      return reply.redirect(`${basePath}${ACCOUNT_PATH}`);
+    }
+    const problem = isOld ? 'The form was too old. Please try again.' : error === '' ? '' : saidOf(error);
+    return sendPage(reply, 200, 'Log in', [
+      ...(problem === '' ? [] : [alert(problem)]),
+      ...(news === undefined ? [] : [notice(escapeHtml(news))]),
+      form(
+        `${basePath}/api/auth/callback/credentials`,
+        [
+          protect(context, request, reply),
+          hidden('callbackUrl', target),
+          field({
+            name: 'email',
+            label: 'E-mail',
+            type: 'email',
+            autocomplete: 'username',
+            error: error === texts.invalid ? 'Is this the address of your account?' : undefined,
+          }),
+          field({
+            name: 'password',
+            label: 'Password',
+            type: 'password',
+            autocomplete: 'current-password',
+            error: error === texts.invalid ? 'Is this its password?' : undefined,
+          }),
+        ],
+        'Log in',
+      ),
+      links([
+        [`${basePath}/auth/forgot-password`, 'Forgot your password?'],
+        [`${basePath}/auth/signup`, 'Create an account'],
+      ]),
+    ]);
+  });
+
+  async function isLoggedIn(token: string | null): Promise<boolean> {
+    return token !== null && (await findSession(context.db, token, context.clock)) !== null;
+  }
+
+  /** Only what we say ourselves: whoever makes a link must not put words on this page. @returns HTML */
+  function saidOf(error: string): string {
+    switch (error) {
+      case texts.unverified:
+        return `Your e-mail address is not confirmed yet. Open the link in the mail that we sent, or <a href="${basePath}/auth/verification-requested">ask for another mail</a>.`;
+      case texts.invalidToken:
+        return `This link has ended, or a newer one was sent. <a href="${basePath}/auth/verification-requested">Ask for another mail</a>.`;
+      case texts.alreadyVerified:
+        return 'Your e-mail address is confirmed already. You can log in.';
+      case texts.invalid:
+        return 'The e-mail address or the password is wrong.';
+      case texts.inactive:
+      case TOO_MANY_REQUESTS:
+        return escapeHtml(error);
+      default:
+        return 'This did not work. Please try again.';
+    }
+  }
+};
+
+/** What brought somebody here, by the `notice` of the address. */
+const notices: ReadonlyMap<string, string> = new Map([
+  [
+    'password-changed',
+    'Your password is changed, and you were logged out everywhere. Log in with the new one.',
+  ],
+  ['signed-out', 'You are logged out.'],
+]);

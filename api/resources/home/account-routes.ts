@@ -1,0 +1,124 @@
+/**
+ * The page after the login, and what its forms do. A session and a form of ours are needed for everything, and the limit
+ * is that of the management API for sessions.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { sessionCookie } from '#api/auth/cookies.ts';
+import type { SessionPrincipal } from '#api/auth/principal.ts';
+import { authenticateSession } from '#api/auth/session.ts';
+import type { Context } from '#api/context.ts';
+import { ApiError, forbidden, notAuthenticated, tooManyRequests } from '#api/errors.ts';
+import { escapeHtml, sendPage } from '#api/http/page.ts';
+import { alert, links, notice } from '#api/http/page-form.ts';
+import { acceptForms, fieldOf } from '#api/resources/accounts/form.ts';
+import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
+import { isFormOurs, protect } from '#api/resources/accounts/protection.ts';
+import { createApiKey, managed } from '#api/resources/api-keys/create.ts';
+import { deleteApiKey, findApiKey } from '#api/resources/api-keys/store.ts';
+import { accountParts, readAccount } from './account-view.ts';
+import { newKeyFrom } from './new-key.ts';
+
+const NO_FORM = { label: '', error: undefined };
+
+export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, signer, limits } = context;
+  const { basePath } = app;
+  acceptForms(app);
+
+  app.get(ACCOUNT_PATH, async (request, reply) => {
+    const principal = await sessionIn(request);
+    if (principal === null) return reply.redirect(`${basePath}/auth/login`);
+    const isRevoked = fieldOf(request.query, 'notice') === 'revoked';
+    return sendAccount(request, reply, principal, isRevoked ? notice('The key is revoked.') : '');
+  });
+
+  app.post(`${ACCOUNT_PATH}/api-keys`, async (request, reply) => {
+    const principal = await sessionOfForm(request);
+    try {
+      const wanted = await newKeyFrom(db, request.body, managed(principal));
+      const { key, apiKey } = await createApiKey(context, principal, wanted);
+      return sendPage(reply, 200, 'Your new API key', [
+        notice(`The key “${escapeHtml(key.label)}” is made. It is shown only this once: copy it now.`),
+        `<pre><code>${escapeHtml(apiKey)}</code></pre>`,
+        '<p>To see that it works:</p>',
+        `<pre><code>curl -H 'x-api-key: ${escapeHtml(apiKey)}' ${escapeHtml(context.config.publicUrl)}/api/v1/management/me</code></pre>`,
+        links([[`${basePath}${ACCOUNT_PATH}`, 'Back to your account']]),
+      ]);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.statusCode !== 400) throw error;
+      const { label } = error.details;
+      const isAboutLabel = typeof label === 'string';
+      const message = isAboutLabel ? 'Please check what is marked below.' : error.message;
+      return sendAccount(
+        request,
+        reply,
+        principal,
+        alert(escapeHtml(message)),
+        { label: fieldOf(request.body, 'label'), error: isAboutLabel ? `The name ${label}` : undefined },
+        400,
+      );
+    }
+  });
+
+  app.post(
+    `${ACCOUNT_PATH}/api-keys/:id/revoke`,
+    { schema: { params: Type.Object({ id: Type.String() }) } },
+    async (request, reply) => {
+      const principal = await sessionOfForm(request);
+      const { id } = request.params;
+      const key = await findApiKey(db, managed(principal), id);
+      // Gone already: the page shows that.
+      if (key !== null) await deleteApiKey(db, id);
+      return reply.redirect(`${basePath}${ACCOUNT_PATH}?notice=revoked`, 303);
+    },
+  );
+
+  /** Who reloads one of the pages above asks for the address that its form was sent to. */
+  app.get(`${ACCOUNT_PATH}/api-keys`, async (_request, reply) =>
+    reply.redirect(`${basePath}${ACCOUNT_PATH}`),
+  );
+
+  async function sessionIn(request: FastifyRequest): Promise<SessionPrincipal | null> {
+    const token = sessionCookie(request.cookies);
+    const principal = token === null ? null : await authenticateSession(db, token, clock);
+    if (principal === null) return null;
+    const outcome = await limits.consume('api.v1', `user:${principal.userId}`);
+    if (!outcome.isAllowed) throw tooManyRequests(outcome.retryAfterSeconds);
+    return principal;
+  }
+
+  /** @throws ApiError not_authenticated; forbidden when the form is not ours */
+  async function sessionOfForm(request: FastifyRequest): Promise<SessionPrincipal> {
+    if (!isFormOurs(request, signer)) {
+      throw forbidden('The form was too old. Go back to your account and try again.');
+    }
+    const principal = await sessionIn(request);
+    if (principal === null) throw notAuthenticated();
+    return principal;
+  }
+
+  async function sendAccount(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    principal: SessionPrincipal,
+    message: string,
+    state: { readonly label: string; readonly error: string | undefined } = NO_FORM,
+    status = 200,
+  ): Promise<FastifyReply> {
+    const view = await readAccount(context, principal);
+    if (view === null) throw notAuthenticated();
+    const protection = protect(context, request, reply);
+    return sendPage(
+      reply,
+      status,
+      'Your account',
+      [message, ...accountParts(view, protection, basePath, state)],
+      { isWide: true },
+    );
+  }
+};

@@ -1,0 +1,50 @@
+/** What the form for a new API key says. */
+import type { Kysely } from 'kysely';
+import type { Permission } from '#api/auth/principal.ts';
+import type { Database } from '#api/db/schema.ts';
+import { invalidFields, unauthorized } from '#api/errors.ts';
+import { fieldOf } from '#api/resources/accounts/form.ts';
+import type { NewApiKey } from '#api/resources/api-keys/create.ts';
+
+const LABEL_LENGTH_MAX = 255;
+const permissions: ReadonlySet<string> = new Set<Permission>(['read', 'write', 'manage']);
+
+/**
+ * @param reach `organization:ID` for all of its workspaces, or `workspace:ID`
+ * @param managed the organizations for which the user may make keys
+ * @throws ApiError invalid_fields; unauthorized when the reach is beyond the user's
+ */
+export async function newKeyFrom(
+  db: Kysely<Database>,
+  body: unknown,
+  managed: readonly string[],
+): Promise<NewApiKey> {
+  const label = fieldOf(body, 'label');
+  if (label.length > LABEL_LENGTH_MAX)
+    throw invalidFields({ label: `must have at most ${LABEL_LENGTH_MAX} characters` });
+  const permission = permissionIn(fieldOf(body, 'permission'));
+  const [kind, id = ''] = fieldOf(body, 'reach').split(':');
+  const found = await db
+    .selectFrom('workspaces')
+    .select(['id', 'organizationId'])
+    .where(kind === 'organization' ? 'organizationId' : 'id', '=', id)
+    .where('organizationId', 'in', managed)
+    .orderBy('id')
+    .execute();
+  const [first] = found;
+  if (first === undefined) throw unauthorized();
+  return {
+    organizationId: first.organizationId,
+    label,
+    // Who may only read or write surveys has no business with the organization's people.
+    organizationAccess: {
+      accessControl: { read: true, write: permission === 'manage' && kind === 'organization' },
+    },
+    workspacePermissions: found.map((workspace) => ({ workspaceId: workspace.id, permission })),
+  };
+}
+
+function permissionIn(text: string): Permission {
+  if (!permissions.has(text)) throw invalidFields({ permission: 'must be read, write or manage' });
+  return text as Permission;
+}

@@ -1,0 +1,234 @@
+/** The pages of accounts: what their forms do, where they lead, and what they refuse. */
+import t from 'tap';
+import { publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';
+import { type Browser, openBrowser } from '#test/support/login.ts';
+
+const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-site': 'same-origin' };
+
+async function begin(t: { teardown(clean: () => unknown): unknown }): Promise<TestApi> {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  return api;
+}
+
+/** Sends the only form to `action` that a page has, as a browser without scripts does. */
+async function submit(
+  browser: Browser,
+  page: Reply,
+  action: string,
+  typed: Record<string, string>,
+): Promise<Reply> {
+  const form = page.text.split('<form ').find((part) => part.includes(`action="${action}"`)) ?? '';
+  const carried = [...form.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(
+    ([, name = '', value = '']): [string, string] => [name, value],
+  );
+  const body = new URLSearchParams([...carried, ...Object.entries(typed)]).toString();
+  return browser.call('POST', action, body, html);
+}
+
+const open = (browser: Browser, path: string): Promise<Reply> => browser.call('GET', path, undefined, html);
+
+const lastMail = async (api: TestApi): Promise<string> => {
+  const { body } = await api.context.db
+    .selectFrom('mailOutbox')
+    .select('body')
+    .orderBy('createdAt', 'desc')
+    .executeTakeFirstOrThrow();
+  return body;
+};
+const linkIn = (text: string): string => /https:\S+/.exec(text)?.[0].slice(publicUrl.length) ?? '';
+
+t.test('sign up, confirm, account, log out, log in: each page leads to the next', async (t) => {
+  const api = await begin(t);
+  const browser = openBrowser(api);
+  const signUp = await open(browser, '/auth/signup');
+  t.equal(signUp.status, 200);
+  const sent = await submit(browser, signUp, '/api/auth/signup', {
+    name: 'Zoë',
+    email: 'zoe@example.com',
+    password: 'Password1',
+  });
+  t.equal(sent.status, 303);
+  t.equal(sent.headers.location, '/auth/verification-requested?notice=signed-up');
+  t.match((await open(browser, String(sent.headers.location))).text, 'a mail is on its way');
+
+  const confirm = await open(browser, linkIn(await lastMail(api)));
+  t.match(confirm.text, 'Confirm and log in');
+  const confirmed = await submit(browser, confirm, '/api/auth/callback/token', {});
+  t.equal(confirmed.status, 302);
+  t.equal(confirmed.headers.location, '/account', 'on the host that the page came from');
+  const account = await open(browser, '/account');
+  t.equal(account.status, 200);
+  t.match(account.text, 'Zoë');
+  t.match(account.text, 'zoe@example.com');
+
+  const out = await submit(browser, account, '/api/auth/signout', {});
+  t.equal(out.headers.location, '/auth/login?notice=signed-out');
+  const login = await open(browser, '/auth/login?notice=signed-out');
+  t.match(login.text, 'You are logged out');
+  const back = await submit(browser, login, '/api/auth/callback/credentials', {
+    email: 'zoe@example.com',
+    password: 'Password1',
+  });
+  t.equal(back.headers.location, '/account');
+  t.equal((await open(browser, '/auth/login')).headers.location, '/account', 'nobody logs in twice');
+});
+
+t.test('a form with mistakes comes back with what was typed, and each mistake at its field', async (t) => {
+  const browser = openBrowser(await begin(t));
+  const page = await open(browser, '/auth/signup');
+  const typed = { name: '<b>', email: 'nobody', password: 'short' };
+  const first = await submit(browser, page, '/api/auth/signup', { ...typed, email: 'a@b.example' });
+  t.equal(first.status, 400);
+  t.match(first.text, /id="name"[^>]* value="&#60;b&#62;" aria-invalid="true" aria-describedby="name-error"/);
+  t.match(first.text, /id="name-error">Name must have 1 to 250 letters/);
+  t.notMatch(first.text, 'short', 'a password is not repeated');
+  const second = await submit(browser, first, '/api/auth/signup', { ...typed, name: 'Zoë' });
+  t.match(second.text, /id="email-error">E-mail must be an e-mail address/);
+  const third = await submit(browser, first, '/api/auth/signup', {
+    name: 'Zoë',
+    email: 'a@b.example',
+    password: 'x',
+  });
+  t.match(third.text, /id="password-error">A password has 8 to 128 characters/);
+  t.match(third.text, 'aria-describedby="password-hint password-error"');
+  t.match(third.headers['content-security-policy'], "default-src 'none'");
+  const fourth = await submit(browser, third, '/api/auth/signup', {});
+  t.match(fourth.text, /id="email-error">E-mail is required/);
+});
+
+t.test('forgot and reset', async (t) => {
+  const api = await begin(t);
+  const browser = openBrowser(api);
+  const forgot = await submit(
+    browser,
+    await open(browser, '/auth/forgot-password'),
+    '/api/auth/forgot-password',
+    {
+      email: 'owner@example.com',
+    },
+  );
+  t.equal(forgot.headers.location, '/auth/forgot-password/email-sent');
+  t.equal((await open(browser, String(forgot.headers.location))).status, 200);
+  const reset = await open(browser, linkIn(await lastMail(api)));
+  const weak = await submit(browser, reset, '/api/auth/reset-password', { password: 'weak' });
+  t.equal(weak.status, 400);
+  const changed = await submit(browser, weak, '/api/auth/reset-password', { password: 'Password2' });
+  t.equal(changed.headers.location, '/auth/login?notice=password-changed', 'the token survives a mistake');
+  const again = await submit(browser, weak, '/api/auth/reset-password', { password: 'Password3' });
+  t.match(again.text, /This link has ended or was used.*\n[\s\S]*href="\/auth\/forgot-password"/);
+});
+
+t.test('resend the verification mail', async (t) => {
+  const browser = openBrowser(await begin(t));
+  const page = await open(browser, '/auth/verification-requested');
+  const sent = await submit(browser, page, '/api/auth/resend-verification', { email: 'owner@example.com' });
+  t.equal(sent.headers.location, '/auth/verification-requested?notice=sent');
+});
+
+t.test('a login that is refused says why, beside the fields, in our own words only', async (t) => {
+  const api = await begin(t);
+  const browser = openBrowser(api);
+  const refused = await submit(
+    browser,
+    await open(browser, '/auth/login'),
+    '/api/auth/callback/credentials',
+    {
+      email: 'owner@example.com',
+      password: 'wrong',
+    },
+  );
+  t.equal(refused.headers.location, '/api/auth/error?error=Invalid%20credentials');
+  const error = await open(browser, String(refused.headers.location));
+  t.equal(error.headers.location, '/auth/login?error=Invalid%20credentials');
+  const page = await open(browser, String(error.headers.location));
+  t.match(page.text, /role="alert">The e-mail address or the password is wrong/);
+  t.match(page.text, /id="password"[^>]* aria-invalid="true"/);
+
+  const unverified = await open(browser, '/auth/login?error=Email%20Verification%20is%20Pending');
+  t.match(unverified.text, 'href="/auth/verification-requested"');
+  const planted = await open(browser, '/auth/login?error=Call%20555-1234%20now');
+  t.notMatch(planted.text, '555');
+  t.match(planted.text, 'This did not work');
+});
+
+t.test('a form that is not ours, or too old, is shown again and does nothing', async (t) => {
+  const api = await begin(t);
+  const fields = { name: 'Zoë', email: 'zoe@example.com', password: 'Password1' };
+  const body = new URLSearchParams(fields).toString();
+  const bare = await openBrowser(api).call('POST', '/api/auth/signup', body, html);
+  t.equal(bare.status, 403);
+  t.match(bare.text, /The form was too old.*\n[\s\S]*value="zoe@example.com"/);
+  const browser = openBrowser(api);
+  const page = await open(browser, '/auth/signup');
+  for (const site of ['cross-site', 'same-site']) {
+    const token = /name="csrfToken" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
+    const stolen = new URLSearchParams({ ...fields, csrfToken: token }).toString();
+    const reply = await browser.call('POST', '/api/auth/signup', stolen, { ...html, 'sec-fetch-site': site });
+    t.equal(reply.status, 403, site);
+  }
+  t.strictSame(await api.context.db.selectFrom('mailOutbox').select('id').execute(), []);
+  const login = await openBrowser(api).call('POST', '/api/auth/callback/credentials', 'email=x', html);
+  t.equal(login.headers.location, '/api/auth/signin?csrf=true');
+  const signin = await openBrowser(api).call('GET', '/api/auth/signin?csrf=true', undefined, html);
+  t.match((await open(browser, String(signin.headers.location))).text, 'The form was too old');
+});
+
+t.test('a login leads to where it was asked for, on our own site only', async (t) => {
+  const api = await begin(t);
+  for (const [asked, leads] of [
+    ['/api/docs', '/api/docs'],
+    [`${publicUrl}/account?x=1`, '/account?x=1'],
+    ['https://evil.example/', '/'],
+    ['//evil.example', '/'],
+    ['/\\evil.example', '/'],
+    [`${publicUrl}//evil.example/x`, '/evil.example/x'],
+    [`${publicUrl}/\\/evil.example/x`, '/evil.example/x'],
+    ['javascript:alert(1)', '/'],
+  ] as const) {
+    const browser = openBrowser(api);
+    const page = await open(browser, `/auth/login?callbackUrl=${encodeURIComponent(asked)}`);
+    const reply = await submit(browser, page, '/api/auth/callback/credentials', {
+      email: 'owner@example.com',
+      password: 'Password1',
+    });
+    t.equal(reply.status, 302);
+    t.equal(reply.headers.location, leads, asked);
+  }
+});
+
+t.test('429: too many forms are answered with the page, and when to come back', async (t) => {
+  const api = await startApi({ env: { RATE_LIMITING_DISABLED: '0' } });
+  t.teardown(() => api.close());
+  const browser = openBrowser(api);
+  let page = await open(browser, '/auth/forgot-password');
+  for (let i = 0; i < 5; i++) {
+    t.equal((await submit(browser, page, '/api/auth/forgot-password', { email: 'a@b.example' })).status, 303);
+  }
+  page = await submit(browser, page, '/api/auth/forgot-password', { email: 'a@b.example' });
+  t.equal(page.status, 429);
+  t.match(page.headers['retry-after'], /^\d+$/);
+  t.match(page.text, 'Maximum number of requests reached');
+});
+
+t.test('programs notice nothing of it', async (t) => {
+  const api = await begin(t);
+  const reply = await api.client('POST', '/api/auth/signup', { name: '' }, { accept: '*/*' });
+  t.equal(reply.status, 400);
+  t.match(reply.json, { code: 'bad_request', details: { email: 'Required' } });
+  t.equal((await api.client('GET', '/nothing')).json.code, 'not_found');
+});
+
+t.test('PUBLIC_URL with a path: pages and forms stay below it', async (t) => {
+  const api = await startApi({ env: { PUBLIC_URL: 'https://example.com/feedback/' } });
+  t.teardown(() => api.close());
+  const browser = openBrowser(api);
+  for (const path of ['/', '/auth/login', '/auth/signup', '/auth/verify', '/nothing']) {
+    const { text } = await open(browser, path);
+    for (const [, address = ''] of text.matchAll(/(?:href|action)="(\/[^"]*)"/g)) {
+      t.ok(address.startsWith('/feedback/'), `${path}: ${address}`);
+    }
+  }
+  const login = await open(browser, '/auth/login');
+  t.match(login.text, 'value="https://example.com/feedback/account"');
+});

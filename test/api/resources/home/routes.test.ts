@@ -1,0 +1,164 @@
+/** The first page, the page of the account, and errors that people meet. */
+import t from 'tap';
+import { apiKey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
+import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const html = { accept: 'text/html', 'sec-fetch-site': 'same-origin' };
+const open = (browser: Browser, path: string) => browser.call('GET', path, undefined, html);
+
+async function send(browser: Browser, path: string, fields: Record<string, string>) {
+  const { csrfToken } = (await browser.call('GET', '/api/auth/csrf')).json;
+  return browser.call('POST', path, new URLSearchParams({ csrfToken, ...fields }).toString(), html);
+}
+
+t.test('GET /: a page for people, data for programs', async (t) => {
+  const page = await open(openBrowser(api), '/');
+  t.match(page, { status: 200, headers: { 'content-type': 'text/html; charset=utf-8', vary: 'accept' } });
+  t.match(page.text, 'This service is ready');
+  for (const path of ['/auth/login', '/auth/signup', '/api/docs']) t.match(page.text, `href="${path}"`);
+  t.match((await open(await logInOwner(api), '/')).text, 'href="/account"');
+
+  const data = await api.client('GET', '/', undefined, { accept: '*/*' });
+  t.match(data.headers['content-type'], 'application/json');
+  t.strictSame(data.json, { status: 'ok', documentation: `${publicUrl}/api/docs` });
+});
+
+t.test('503: a database that does not answer is said, to people and to programs', async (t) => {
+  const away = await startApi();
+  await away.context.db.destroy();
+  t.teardown(() => away.app.close());
+  const page = await away.client('GET', '/', undefined, html);
+  t.equal(page.status, 503);
+  t.match(page.text, 'This service is not ready');
+  t.equal((await away.client('GET', '/')).json.code, 'service_unavailable');
+});
+
+t.test('errors that people meet are pages; programs get data', async (t) => {
+  for (const [path, status] of [
+    ['/nothing', 404],
+    ['/auth/nothing', 404],
+    ['/account/api-keys', 405],
+    ['/api/auth/signup', 405],
+    ['/%zz', 400],
+  ] as const) {
+    const browser = openBrowser(api);
+    const page =
+      status === 405 ? await browser.call('PUT', path, undefined, html) : await open(browser, path);
+    t.equal(page.status, status, path);
+    t.match(page.headers['content-type'], 'text/html', path);
+    t.match(page.text, 'href="/"', path);
+  }
+  for (const path of ['/api/nothing', '/storage/nothing', '/api/v1/me', '/js/nothing.js']) {
+    const reply = await open(openBrowser(api), path);
+    t.match(reply.headers['content-type'], 'application/json', path);
+  }
+});
+
+t.test('the account: who, what, and a key that is made, works, is shown once and revoked', async (t) => {
+  const browser = await logInOwner(api);
+  const page = await open(browser, '/account');
+  t.equal(page.status, 200);
+  for (const text of ['Owner', 'owner@example.com', 'My workspace', workspaceId, 'First key'])
+    t.match(page.text, text);
+  t.notMatch(page.text, apiKey);
+
+  const made = await send(browser, '/account/api-keys', {
+    label: 'n8n <1>',
+    reach: `workspace:${workspaceId}`,
+    permission: 'read',
+  });
+  t.equal(made.status, 200);
+  t.match(made.headers['cache-control'], 'no-store');
+  t.match(made.text, 'n8n &#60;1&#62;');
+  const key = /<pre><code>(fbk_[\w-]{43})<\/code>/.exec(made.text)?.[1] ?? '';
+  t.match((await api.client('GET', '/api/v1/management/me', undefined, { 'x-api-key': key })).json, {
+    workspace: { id: workspaceId },
+  });
+  const write = await api.client(
+    'POST',
+    '/api/v1/management/action-classes',
+    { workspaceId },
+    { 'x-api-key': key },
+  );
+  t.equal(write.status, 401, 'it may only read');
+  const after = await open(browser, '/account');
+  t.notMatch(after.text, key, 'shown once');
+  const path =
+    /action="(\/account\/api-keys\/\w+\/revoke)">[\s\S]{0,200}Revoke n8n/.exec(after.text)?.[1] ?? '';
+  const revoked = await send(browser, path, {});
+  t.match(revoked, { status: 303, headers: { location: '/account?notice=revoked' } });
+  t.equal((await api.client('GET', '/api/v1/management/me', undefined, { 'x-api-key': key })).status, 401);
+  t.equal((await send(browser, path, {})).status, 303, 'revoked twice is revoked');
+
+  const whole = await send(browser, '/account/api-keys', {
+    label: 'all',
+    reach: /value="(organization:\w+)"/.exec(page.text)?.[1] ?? '',
+    permission: 'manage',
+  });
+  t.equal(whole.status, 200);
+});
+
+t.test('a key that cannot be made: what is wrong, at its field', async (t) => {
+  const browser = await logInOwner(api);
+  const reach = `workspace:${workspaceId}`;
+  for (const [fields, text] of [
+    [{ label: ' ', reach, permission: 'read' }, /id="label-error">The name must have more than spaces/],
+    [
+      { label: 'x'.repeat(256), reach, permission: 'read' },
+      /id="label-error">The name must have at most 255/,
+    ],
+    [{ label: 'x', reach, permission: 'own' }, /role="alert">/],
+  ] as const) {
+    const reply = await send(browser, '/account/api-keys', fields);
+    t.equal(reply.status, 400);
+    t.match(reply.text, text);
+  }
+  const foreign = await send(browser, '/account/api-keys', {
+    label: 'x',
+    reach: 'workspace:other',
+    permission: 'read',
+  });
+  t.equal(foreign.status, 401);
+});
+
+t.test('without a session, or with a form that is not ours, nothing happens', async (t) => {
+  const stranger = openBrowser(api);
+  t.match(await open(stranger, '/account'), { status: 302, headers: { location: '/auth/login' } });
+  t.equal((await send(stranger, '/account/api-keys', { label: 'x' })).status, 401);
+  const browser = await logInOwner(api);
+  const form = new URLSearchParams({
+    label: 'stolen',
+    reach: `workspace:${workspaceId}`,
+    permission: 'manage',
+  });
+  t.equal((await browser.call('POST', '/account/api-keys', form.toString(), html)).status, 403);
+  const { id } = await api.context.db
+    .selectFrom('apiKeys')
+    .select('id')
+    .where('label', '=', 'First key')
+    .executeTakeFirstOrThrow();
+  t.equal((await browser.call('POST', `/account/api-keys/${id}/revoke`, '', html)).status, 403);
+  const { csrfToken } = (await browser.call('GET', '/api/auth/csrf')).json;
+  for (const site of ['cross-site', 'same-site']) {
+    form.set('csrfToken', csrfToken);
+    const reply = await browser.call('POST', '/account/api-keys', form.toString(), {
+      ...html,
+      'sec-fetch-site': site,
+    });
+    t.equal(reply.status, 403, site);
+  }
+  t.notMatch((await open(browser, '/account')).text, 'stolen');
+});
+
+t.test('a member sees workspaces and no keys', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  const browser = await logInOwner(fresh);
+  await fresh.context.db.updateTable('memberships').set({ role: 'member' }).execute();
+  const page = await open(browser, '/account');
+  t.equal(page.status, 200);
+  t.notMatch(page.text, 'First key');
+  t.match(page.text, 'Owners and managers');
+});

@@ -1,0 +1,201 @@
+/**
+ * The pages for people in a real browser, through the gateway, without any script: from the first page over sign-up and
+ * login to an API key and out again. Each page is checked by axe in light and dark, wide and narrow.
+ *
+ * SCREENSHOTS=FOLDER keeps a picture of each.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import t, { type Test } from 'tap';
+import { startBrowser } from '#test/support/browser.ts';
+import { projectRoot } from '#test/support/process.ts';
+import { startMailServer } from '#test/support/smtp.ts';
+import { startStack } from '#test/support/stack.ts';
+
+const mails = await startMailServer();
+t.teardown(() => mails.close());
+const stack = await startStack(t, { apiEnv: { SMTP_URL: mails.url, SIGNUP_ENABLED: '1' } });
+const { origin } = stack;
+const browser = await startBrowser(t);
+const page = await browser.newPage();
+const complaints: string[] = [];
+page.on('console', (message) => {
+  // A form that is refused has that status; what counts is what the page itself does.
+  if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+    complaints.push(message.text());
+});
+page.on('pageerror', (error) => complaints.push(error.message));
+page.on('request', (request) => {
+  if (!request.url().startsWith(origin) && !request.url().startsWith('data:')) complaints.push(request.url());
+});
+
+const axe = readFileSync(join(projectRoot, 'node_modules/axe-core/axe.min.js'), 'utf8');
+const views = [
+  { width: 1280, height: 800, colorScheme: 'light' },
+  { width: 1280, height: 800, colorScheme: 'dark' },
+  { width: 390, height: 844, colorScheme: 'light' },
+  { width: 390, height: 844, colorScheme: 'dark' },
+] as const;
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+/** Nothing that axe objects to, and nothing wider than the screen. */
+async function check(t: Test, name: string, opened: Page = page): Promise<void> {
+  for (const { width, height, colorScheme } of views) {
+    await opened.setViewportSize({ width, height });
+    await opened.emulateMedia({ colorScheme });
+    await opened.evaluate(axe);
+    const violations = await opened.evaluate<readonly Violation[]>(
+      'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',
+    );
+    const where = `${name}, ${width} ${colorScheme}`;
+    t.strictSame(
+      violations.flatMap(({ id, nodes }) =>
+        nodes.map(({ html, failureSummary }) => ({ id, html, failureSummary })),
+      ),
+      [],
+      where,
+    );
+    const overflow = await opened.evaluate(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    t.equal(overflow, 0, `${where}: nothing to scroll sideways`);
+    const { SCREENSHOTS } = process.env;
+    if (SCREENSHOTS !== undefined) {
+      await opened.screenshot({
+        path: join(SCREENSHOTS, `${name}-${width}-${colorScheme}.png`),
+        fullPage: true,
+      });
+    }
+  }
+}
+
+const link = (name: string) => page.getByRole('link', { name, exact: true });
+const button = (name: string) => page.getByRole('button', { name, exact: true });
+const heading = (name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+
+t.test('sign up, with a mistake first', async (t) => {
+  await page.goto(origin);
+  await heading('Surveys and feedback');
+  await check(t, 'first');
+  await link('Create an account').click();
+  await heading('Create an account');
+  await check(t, 'sign-up');
+  await page.getByLabel('Name').fill('Zoë');
+  await page.getByLabel('E-mail').fill('zoe@example.com');
+  await page.getByLabel('Password').fill('short');
+  await button('Create the account').click();
+  await page.getByText('A password has 8 to 128 characters').waitFor();
+  t.equal(await page.getByLabel('E-mail').inputValue(), 'zoe@example.com', 'what was typed is still there');
+  await check(t, 'sign-up-mistake');
+  await page.getByLabel('Password').fill('Password1');
+  await button('Create the account').click();
+  await heading('Confirm your e-mail address');
+  await check(t, 'sign-up-done');
+});
+
+t.test('log in too early, then open the link of the mail', async (t) => {
+  await link('Log in').click();
+  await page.getByLabel('E-mail').fill('zoe@example.com');
+  await page.getByLabel('Password').fill('Password1');
+  await button('Log in').click();
+  await page.getByText('Your e-mail address is not confirmed yet').waitFor();
+  await check(t, 'login-unconfirmed');
+  const mail = await mails.mail(1);
+  await page.goto(/http:\S+/.exec(mail.text)?.[0] ?? '');
+  await heading('Confirm your e-mail address');
+  await check(t, 'confirm');
+  await button('Confirm and log in').click();
+  await heading('Your account');
+  t.equal(page.url(), `${origin}/account`);
+  await page.getByText('zoe@example.com').waitFor();
+  await check(t, 'account-empty');
+});
+
+t.test('make a key, use it, revoke it', async (t) => {
+  await page.getByLabel('Name of the key').fill('n8n');
+  await button('Make the key').click();
+  await heading('Your new API key');
+  await check(t, 'new-key');
+  const key = ((await page.locator('pre').first().textContent()) ?? '').trim();
+  const me = await fetch(`${origin}/api/v1/management/me`, { headers: { 'x-api-key': key } });
+  t.equal(me.status, 200);
+  await link('Back to your account').click();
+  await page.getByText('Revoke', { exact: false }).first().click();
+  await check(t, 'account');
+  await button('Revoke n8n').click();
+  await page.getByText('The key is revoked.').waitFor();
+  const after = await fetch(`${origin}/api/v1/management/me`, { headers: { 'x-api-key': key } });
+  t.equal(after.status, 401);
+});
+
+t.test('log out, forget the password, choose another, log in', async (t) => {
+  await button('Log out').click();
+  await page.getByText('You are logged out.').waitFor();
+  await check(t, 'logged-out');
+  await page.getByLabel('E-mail').fill('zoe@example.com');
+  await page.getByLabel('Password').fill('forgotten');
+  await button('Log in').click();
+  await page.getByText('The e-mail address or the password is wrong.').waitFor();
+  await check(t, 'login-refused');
+  await link('Forgot your password?').click();
+  await check(t, 'forgot');
+  await page.getByLabel('E-mail').fill('zoe@example.com');
+  await button('Send the mail').click();
+  await heading('Look into your mailbox');
+  await check(t, 'forgot-done');
+  const mail = await mails.mail(2);
+  await page.goto(/http:\S+/.exec(mail.text)?.[0] ?? '');
+  await heading('Choose a new password');
+  await check(t, 'reset');
+  await page.getByLabel('New password').fill('Password2');
+  await button('Change the password').click();
+  await page.getByText('Your password is changed').waitFor();
+  await page.getByLabel('E-mail').fill('zoe@example.com');
+  await page.getByLabel('Password').fill('Password2');
+  await button('Log in').click();
+  await heading('Your account');
+});
+
+t.test('with the keyboard alone, and by the name of another host', async (t) => {
+  await button('Log out').click();
+  const { port } = new URL(origin);
+  await page.goto(`http://localhost:${port}/auth/login`);
+  await page.getByLabel('E-mail').focus();
+  await page.keyboard.type('zoe@example.com');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('Password2');
+  await page.keyboard.press('Enter');
+  await heading('Your account');
+  t.equal(page.url(), `http://localhost:${port}/account`, 'the cookies are of this host');
+});
+
+t.test('what leads nowhere: a page too', async (t) => {
+  for (const [path, name, title] of [
+    ['/nothing', 'error', 'There is no such page'],
+    ['/s/csomesurvey', 'survey', 'This survey cannot be shown here'],
+    ['/verify-email-change?token=x', 'email-change', 'This link does not serve'],
+  ] as const) {
+    await page.goto(origin + path);
+    await heading(title);
+    await check(t, name);
+  }
+});
+
+t.test('a site that waits for the SDK is told on its console', async (t) => {
+  const site = await browser.newPage();
+  const said = site.waitForEvent('console', (message) => message.type() === 'error');
+  await site.setContent(`<script src="${origin}/js/formbricks.umd.cjs"></script>`);
+  t.match((await said).text(), /SDK_PATH/);
+});
+
+t.test('no page ran into its own rules, and none loaded anything from elsewhere', async (t) => {
+  t.strictSame(
+    complaints.filter((text) => !text.startsWith('http://localhost:')),
+    [],
+  );
+});
