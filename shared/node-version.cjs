@@ -1,0 +1,12 @@
+/**
+ * Loaded before a program, in syntax that every Node.js understands: one that is too old cannot read TypeScript and would
+ * say something else. 24.7 is the first with argon2.
+ */
+'use strict';
+const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < 24 || (major === 24 && minor < 7)) {
+  console.error(
+    `Floodgate needs Node.js 24.7 or later, and this is ${process.versions.node}: install a newer one, or run "npm ci" without --omit=dev, which brings its own.`,
+  );
+  process.exit(1);
+}
