@@ -5,14 +5,26 @@
  */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+/** Installed for development, next to us or above; null where it is not. */
+function bundledNode() {
+  try {
+    const file = join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin/node');
+    return existsSync(file) ? file : null;
+  } catch {
+    return null;
+  }
+}
 
 const main = fileURLToPath(new URL('./main.ts', import.meta.url));
 
 if (process.features.typescript) await import('./main.ts');
 else {
-  const node = fileURLToPath(import.meta.resolve('node/bin/node'));
-  if (existsSync(node)) {
+  const node = bundledNode();
+  if (node !== null) {
     const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
     child.on('exit', (code, signal) => {

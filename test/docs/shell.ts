@@ -1,6 +1,7 @@
 /** A shell for the blocks of the pages: one process, so that variables of one block are there in the next. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import type { Owner } from '#test/support/gateway.ts';
 
 export interface Shell {
@@ -12,7 +13,13 @@ export interface Shell {
 export function startShell(owner: Owner, cwd: string, env: Readonly<Record<string, string>> = {}): Shell {
   const child = spawn('bash', ['--noprofile', '--norc', '-u'], {
     cwd,
-    env: { PATH: process.env.PATH ?? '', HOME: cwd, ...env },
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: cwd,
+      // npx keeps what it links here; in the folder itself it would be left behind.
+      npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm'),
+      ...env,
+    },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   let out = '';
