@@ -15,12 +15,45 @@ export type Code =
   | 'method_not_allowed'
   | 'conflict'
   | 'payload_too_large'
+  | 'unprocessable_content'
   | 'too_many_requests'
   | 'service_unavailable'
   | 'internal_server_error';
 
 export type DetailValue = string | number | boolean | null | readonly string[];
 export type Details = Readonly<Record<string, DetailValue>>;
+
+export type IssueCode =
+  | 'dangling_reference'
+  | 'duplicate_identifier'
+  | 'duplicate_locale'
+  | 'forbidden_identifier'
+  | 'immutable_identifier'
+  | 'invalid_locale'
+  | 'invalid_reference'
+  | 'missing_required_field'
+  | 'missing_translation'
+  | 'unsupported_field'
+  | 'unsupported_locale';
+
+/** What is wrong with one field. v3 sends all of it, the other surfaces the reason. */
+export interface Issue {
+  /** For people. */
+  readonly reason: string;
+  readonly code: IssueCode;
+  /** The id, name or locale that is wrong. */
+  readonly identifier?: string;
+  /** What the missing thing would be, e.g. `block`. */
+  readonly referenceType?: string;
+  readonly missingId?: string;
+  /** Path of the same identifier, further up. */
+  readonly firstUsedAt?: string;
+  /** Path of another field that does not go together with this one. */
+  readonly conflictsWith?: string;
+}
+
+/** Dotted path -> what is wrong there. */
+export type Issues = Readonly<Record<string, string | Issue>>;
 
 /** Types that a 404 names. */
 export type ResourceType =
@@ -53,6 +86,7 @@ const statuses: Readonly<Record<Code, number>> = {
   method_not_allowed: 405,
   conflict: 409,
   payload_too_large: 413,
+  unprocessable_content: 422,
   too_many_requests: 429,
   service_unavailable: 503,
   internal_server_error: 500,
@@ -85,9 +119,35 @@ export function badRequest(message: string, details?: Details): ApiError {
 /** What is said of a field that a shape does not have, where such fields are refused. */
 export const UNSUPPORTED_FIELD = 'is not a field of this request';
 
-/** @param fields dotted path -> what is wrong there, e.g. `questions.0.headline` -> `Required` */
-export function invalidFields(fields: Details): ApiError {
-  return new ApiError('invalid_fields', 'Fields are missing or incorrectly formatted', fields);
+/** Fields are wrong; `details` has the reasons. */
+export class FieldError extends ApiError {
+  readonly issues: Issues;
+
+  constructor(code: 'invalid_fields' | 'unprocessable_content', message: string, issues: Issues) {
+    const reasons = Object.entries(issues).map(([path, issue]) => [path, reasonOf(issue)] as const);
+    super(code, message, Object.fromEntries(reasons));
+    this.name = 'FieldError';
+    this.issues = issues;
+  }
+}
+
+function reasonOf(issue: string | Issue): string {
+  return typeof issue === 'string' ? issue : issue.reason;
+}
+
+/** @param issues dotted path -> what is wrong there, e.g. `questions.0.headline` -> `Required` */
+export function invalidFields(issues: Issues): FieldError {
+  return new FieldError('invalid_fields', 'Fields are missing or incorrectly formatted', issues);
+}
+
+/** The document has the right shape, but its parts do not go together. v3 only. */
+export function invalidDocument(issues: Issues): FieldError {
+  return new FieldError('unprocessable_content', 'Survey document failed validation', issues);
+}
+
+/** A value of the right shape that is taken. v3 only; elsewhere that is a conflict. */
+export function unprocessable(issues: Issues): FieldError {
+  return new FieldError('unprocessable_content', 'The request cannot be carried out as it is', issues);
 }
 
 export function notAuthenticated(): ApiError {

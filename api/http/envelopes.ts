@@ -2,7 +2,7 @@
  * An ApiError as the body that its surface sends: `{code, message, details}` on v1, `{error: {code, message, details}}` on
  * v2, and problem details (RFC 9457) on v3. Pure.
  */
-import { type ApiError, type Code, type Details, UNSUPPORTED_FIELD } from '#api/errors.ts';
+import { type ApiError, type Code, FieldError, type Issue, UNSUPPORTED_FIELD } from '#api/errors.ts';
 
 export type ErrorShape = 'v1' | 'v2' | 'v3';
 
@@ -21,6 +21,8 @@ export interface ErrorContext {
   readonly malformedJsonMessage?: string | undefined;
   /** Which part of the request did not have the shape of the route's schema; unset: the body. */
   readonly part?: string | undefined;
+  /** Replaces the text of a body that does not have the shape of the route, on v3. */
+  readonly invalidBodyMessage?: string | undefined;
   /** Client routes say what the JSON parser found; the others do not. */
   readonly showsParserText: boolean;
 }
@@ -135,8 +137,14 @@ function v3Body(error: ApiError, context: ErrorContext): unknown {
     requestId: context.requestId,
     code,
     instance: context.path,
-    ...(params === null ? { details: error.details } : { invalid_params: params }),
+    ...detailsOf(error, params),
   };
+}
+
+/** A 401 says nothing of key headers: v3 takes sessions too. */
+function detailsOf(error: ApiError, params: readonly InvalidParam[] | null): object {
+  if (params !== null) return { invalid_params: params };
+  return error.code === 'not_authenticated' ? {} : { details: error.details };
 }
 
 const nameOfPart: Readonly<Record<string, string>> = {
@@ -147,8 +155,11 @@ const nameOfPart: Readonly<Record<string, string>> = {
 
 function v3Detail(error: ApiError, context: ErrorContext): string {
   switch (error.code) {
-    case 'invalid_fields':
-      return `Invalid ${nameOfPart[context.part ?? 'body'] ?? 'request body'}`;
+    case 'invalid_fields': {
+      const part = context.part ?? 'body';
+      if (part === 'body' && context.invalidBodyMessage !== undefined) return context.invalidBodyMessage;
+      return `Invalid ${nameOfPart[part] ?? 'request body'}`;
+    }
     case 'malformed_json':
       return 'Invalid request body';
     case 'payload_too_large':
@@ -160,19 +171,17 @@ function v3Detail(error: ApiError, context: ErrorContext): string {
   }
 }
 
-function invalidParams(error: ApiError): readonly { name: string; reason: string }[] | null {
-  const toParams = (details: Details): readonly { name: string; reason: string; code?: string }[] =>
-    Object.entries(details).map(([name, reason]) => ({
-      name,
-      reason: String(reason),
-      ...(reason === UNSUPPORTED_FIELD ? { code: 'unsupported_field' } : {}),
-    }));
-  switch (error.code) {
-    case 'invalid_fields':
-      return toParams(error.details);
-    case 'malformed_json':
-      return [{ name: 'body', reason: error.message }];
-    default:
-      return null;
-  }
+type InvalidParam = { readonly name: string; readonly reason: string } & Partial<Issue>;
+
+function invalidParams(error: ApiError): readonly InvalidParam[] | null {
+  if (error instanceof FieldError) return paramsOf(error);
+  return error.code === 'malformed_json' ? [{ name: 'body', reason: error.message }] : null;
+}
+
+/** The fields of an error as v3 lists them. */
+export function paramsOf({ issues }: FieldError): readonly InvalidParam[] {
+  return Object.entries(issues).map(([name, issue]): InvalidParam => {
+    if (typeof issue !== 'string') return { name, ...issue };
+    return { name, reason: issue, ...(issue === UNSUPPORTED_FIELD ? { code: 'unsupported_field' } : {}) };
+  });
 }

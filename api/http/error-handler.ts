@@ -18,6 +18,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The text for a body that is not JSON, where clients of this route know another one. */
     readonly malformedJsonMessage?: string;
+    /** Likewise on v3 for a body that does not have the shape it should have. */
+    readonly invalidBodyMessage?: string;
   }
 }
 
@@ -39,6 +41,7 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
       requestId: request.id,
       path: request.url.split('?', 1)[0] ?? '',
       malformedJsonMessage: request.routeOptions.config?.malformedJsonMessage,
+      invalidBodyMessage: request.routeOptions.config?.invalidBodyMessage,
       showsParserText: rules.isCrossOrigin,
       part: partOf(cause),
     });

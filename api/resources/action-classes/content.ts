@@ -1,5 +1,5 @@
 /** Reads what a caller wrote into an action class: what its type needs must be there, and nothing else is kept. Pure. */
-import { type Details, invalidFields } from '#api/errors.ts';
+import { type Issues, invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
 import { reshape } from '#api/schemas.ts';
 import { type ActionClassBody, type NoCodeConfig, type NoCodeType, noCodeShapes } from './schema.ts';
@@ -50,7 +50,7 @@ function isNoCodeType(type: unknown): type is NoCodeType {
 }
 
 /** What shapes cannot say. */
-function crossIssues(config: NoCodeConfig): Details {
+function crossIssues(config: NoCodeConfig): Issues {
   const issues: Record<string, string> = {};
   if ('elementSelector' in config) {
     const { cssSelector, innerHtml } = config.elementSelector;

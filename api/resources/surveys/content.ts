@@ -2,7 +2,7 @@
  * Reads what a caller wrote into a survey's content: older spellings become ours, texts become localized, defaults fill
  * what is missing, and then everything is checked. A partial update is laid over what is stored and checked as a whole.
  */
-import { badRequest, type Details, invalidFields } from '#api/errors.ts';
+import { badRequest, type Issue, invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
 import { isRecord, localize, reshape } from '#api/schemas.ts';
 import { readTimestamp } from '#api/timestamps.ts';
@@ -13,7 +13,7 @@ import { type Block, SurveyContent, surveyDefaults } from './schema.ts';
 import { ruleIssues } from './validation-rules.ts';
 
 type Fields = Record<string, unknown>;
-type Issues = Record<string, string>;
+type Issues = Record<string, string | Issue>;
 
 /** A caller fixes a list of this length at once; a longer one helps nobody. */
 const ISSUES_MAX = 50;
@@ -51,12 +51,12 @@ export function readContent(body: unknown, stored: SurveyContent | null, newId: 
 }
 
 /** Paths name what the caller wrote: a question is the only element of the block that was made of it. */
-function refuse(issues: Details, source: 'questions' | 'blocks' | 'stored'): void {
+function refuse(issues: Issues, source: 'questions' | 'blocks' | 'stored'): void {
   const written = (path: string): string => {
     const asSource = source === 'questions' ? path.replace(ONLY_ELEMENT, 'questions.$1') : path;
     return asSource.replace(/^overwrites\b/, 'workspaceOverwrites');
   };
-  const entries = Object.entries(issues).map(([path, text]) => [written(path), text]);
+  const entries = Object.entries(issues).map(([path, issue]) => [written(path), issue] as const);
   if (entries.length > 0) throw invalidFields(Object.fromEntries(entries.slice(0, ISSUES_MAX)));
 }
 

@@ -1,8 +1,9 @@
 /** What one part of a survey's content demands of another. */
+import type { Issue } from '#api/errors.ts';
 import { type Element, reservedIds } from './question-types.ts';
 import type { SurveyContent } from './schema.ts';
 
-type Issues = Record<string, string>;
+type Issues = Record<string, string | Issue>;
 
 /** Addresses that are programs. Surveys run on other people's pages, where following one would run it. */
 const PROGRAM = /^(javascript|vbscript|data):/i;
@@ -10,7 +11,7 @@ const PROGRAM = /^(javascript|vbscript|data):/i;
 const SCHEME_LOOKED_AT_MAX = 2_048;
 const PROGRAM_REFUSED = 'Give the address of a page';
 
-/** @returns dotted path -> text */
+/** @returns dotted path -> what is wrong */
 export function crossIssues(content: SurveyContent): Issues {
   const issues: Issues = {};
   checkIds(content, issues);
@@ -24,7 +25,7 @@ export function crossIssues(content: SurveyContent): Issues {
   });
   if (isProgram(content.redirectUrl)) issues.redirectUrl = PROGRAM_REFUSED;
   if (content.welcomeCard.enabled && content.welcomeCard.headline === undefined) {
-    issues['welcomeCard.headline'] = 'Required';
+    issues['welcomeCard.headline'] = { reason: 'Required', code: 'missing_required_field' };
   }
   content.variables.forEach((variable, i) => {
     const isOfType = typeof variable.value === (variable.type === 'number' ? 'number' : 'string');
@@ -34,11 +35,14 @@ export function crossIssues(content: SurveyContent): Issues {
 }
 
 function checkIds(content: SurveyContent, issues: Issues): void {
-  const seen = new Set<string>();
+  const seen = new Map<string, string>();
   const claim = (id: string, path: string): void => {
-    if (reservedIds.has(id.toLowerCase())) issues[path] = `"${id}" is reserved; choose another id`;
-    else if (seen.has(id)) issues[path] = `"${id}" is used twice; ids are unique in a survey`;
-    seen.add(id);
+    const firstUsedAt = seen.get(id);
+    if (reservedIds.has(id.toLowerCase())) {
+      const reason = `"${id}" is reserved; choose another id`;
+      issues[path] = { reason, code: 'forbidden_identifier', identifier: id };
+    } else if (firstUsedAt !== undefined) issues[path] = usedTwice(id, firstUsedAt);
+    else seen.set(id, path);
   };
   content.blocks.forEach((block, b) => {
     block.elements.forEach((element, e) => {
@@ -54,11 +58,17 @@ function checkIds(content: SurveyContent, issues: Issues): void {
 }
 
 function checkUnique(items: readonly { readonly id: string }[], path: string, issues: Issues): void {
-  const seen = new Set<string>();
+  const seen = new Map<string, string>();
   items.forEach(({ id }, i) => {
-    if (seen.has(id)) issues[`${path}.${i}.id`] = `"${id}" is used twice; ids are unique in a survey`;
-    seen.add(id);
+    const firstUsedAt = seen.get(id);
+    if (firstUsedAt !== undefined) issues[`${path}.${i}.id`] = usedTwice(id, firstUsedAt);
+    else seen.set(id, `${path}.${i}.id`);
   });
+}
+
+function usedTwice(identifier: string, firstUsedAt: string): Issue {
+  const reason = `"${identifier}" is used twice; ids are unique in a survey`;
+  return { reason, code: 'duplicate_identifier', identifier, firstUsedAt };
 }
 
 function checkElements(content: SurveyContent, issues: Issues): void {

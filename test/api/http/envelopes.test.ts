@@ -5,6 +5,7 @@ import {
   conflict,
   forbidden,
   internalError,
+  invalidDocument,
   invalidFields,
   malformedJson,
   methodNotAllowed,
@@ -12,6 +13,7 @@ import {
   notFound,
   payloadTooLarge,
   routeNotFound,
+  UNSUPPORTED_FIELD,
   unauthorized,
 } from '#api/errors.ts';
 import { type ErrorContext, toErrorReply } from '#api/http/envelopes.ts';
@@ -104,4 +106,52 @@ t.test('C: what is wrong with fields is a list', async (t) => {
     detail: 'Invalid request body',
     invalid_params: [{ name: 'a.b', reason: 'Required' }],
   });
+});
+
+t.test('C: fields carry codes where they are known; A and B say the reason', async (t) => {
+  const error = invalidDocument({
+    'blocks.1.id': {
+      reason: 'used twice',
+      code: 'duplicate_identifier',
+      identifier: 'b',
+      firstUsedAt: 'blocks.0.id',
+    },
+    name: 'Required',
+    extra: UNSUPPORTED_FIELD,
+  });
+  const c = reply(error, 'v3');
+  t.equal(c.status, 422);
+  t.match(c.body, {
+    title: 'Unprocessable Content',
+    code: 'unprocessable_content',
+    detail: 'Survey document failed validation',
+  });
+  t.strictSame(Reflect.get(Object(c.body), 'invalid_params'), [
+    {
+      name: 'blocks.1.id',
+      reason: 'used twice',
+      code: 'duplicate_identifier',
+      identifier: 'b',
+      firstUsedAt: 'blocks.0.id',
+    },
+    { name: 'name', reason: 'Required' },
+    { name: 'extra', reason: UNSUPPORTED_FIELD, code: 'unsupported_field' },
+  ]);
+  t.strictSame(error.details, { 'blocks.1.id': 'used twice', name: 'Required', extra: UNSUPPORTED_FIELD });
+});
+
+t.test('C: a route may say what its body is called', async (t) => {
+  const at = (error: ApiError, more: Partial<ErrorContext> = {}) =>
+    toErrorReply(error, {
+      ...context,
+      errorShape: 'v3',
+      invalidBodyMessage: 'Invalid survey document',
+      ...more,
+    }).body;
+  t.match(at(invalidFields({ a: 'b' })), { detail: 'Invalid survey document' });
+  t.match(at(invalidFields({ a: 'b' }), { part: 'querystring' }), { detail: 'Invalid query parameters' });
+});
+
+t.test('C: a 401 says nothing of key headers', async (t) => {
+  t.notOk('details' in Object(reply(notAuthenticated(), 'v3').body));
 });
