@@ -3,22 +3,20 @@
  * and nothing else could make them. Needs a key; rights go by method.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
-import type { Database } from '#api/db/schema.ts';
-import { badRequest, conflict, forbidden, invalidFields, notFound } from '#api/errors.ts';
+import { badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { compileFilters } from './filters.ts';
-import { hasReferenceCycle, referencesOf } from './reference-cycles.ts';
+import { referencesOf } from './reference-cycles.ts';
+import { ALL, checkReferences, referencesIn } from './references.ts';
 import { NewSegment, SegmentChange, SegmentReply } from './schema.ts';
 import {
   countSharedSegments,
@@ -35,8 +33,6 @@ import {
 const LIST_MAX = 500;
 /** Of one workspace, those that surveys share. */
 const SHARED_MAX = 500;
-/** All of a workspace, those of surveys included, when references are followed. */
-const ALL = { limit: 10_000, skip: 0 };
 /** Shown of one segment. */
 const SURVEYS_MAX = 500;
 
@@ -180,36 +176,11 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
   );
 };
 
-/** The segments that filters refer to. @throws ApiError invalid_fields when the filters make no sense */
-function referencesIn(filters: readonly unknown[]): readonly string[] {
-  const compiled = compileFilters(filters);
-  if ('issues' in compiled) throw invalidFields(compiled.issues);
-  return compiled.references;
-}
-
 async function unlessTitleTaken<T>(title: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write();
   } catch (error) {
     if (!isUniqueViolation(error, 'segments.workspaceId', 'segments.title')) throw error;
     throw conflict(`Segment with title ${title} already exists`);
-  }
-}
-
-/** @throws ApiError invalid_fields unless all are of the workspace, and none leads back to the segment */
-async function checkReferences(
-  trx: Kysely<Database>,
-  segment: Segment,
-  references: readonly string[],
-): Promise<void> {
-  if (references.length === 0) return;
-  const others = (await listSegments(trx, [segment.workspaceId], ALL)).filter(({ id }) => id !== segment.id);
-  const known = new Set([segment.id, ...others.map(({ id }) => id)]);
-  const unknown = references.find((id) => !known.has(id));
-  if (unknown !== undefined) {
-    throw invalidFields({ filters: `The segment ${unknown.slice(0, 64)} does not exist in the workspace` });
-  }
-  if (hasReferenceCycle(segment.id, [...others, segment])) {
-    throw invalidFields({ filters: 'These filters refer to a segment that refers back to this one' });
   }
 }

@@ -1,23 +1,14 @@
 /** Surveys on the management API. Needs a key; rights go by method. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
-import { isUniqueViolation } from '#api/db/database.ts';
-import type { Database } from '#api/db/schema.ts';
-import { badRequest, conflict, notFound } from '#api/errors.ts';
+import { badRequest, notFound } from '#api/errors.ts';
 import { readPage } from '#api/http/pagination.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { newId } from '#api/ids.ts';
-import {
-  findPrivateSegment,
-  findSegment,
-  insertSegment,
-  type Segment,
-} from '#api/resources/segments/store.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { isRecord } from '#api/schemas.ts';
 import { removeFilesOf } from '#api/storage/removal.ts';
@@ -25,12 +16,12 @@ import { addressOf } from '#api/survey-url.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { readContent } from './content.ts';
 import { deleteSurveyWithContent } from './deletion.ts';
-import { resolveLanguages, resolveSegmentId, resolveTriggers } from './references.ts';
 import { toSurveyReply } from './reply.ts';
 import { SurveyReply } from './schema.ts';
 import { newSingleUseLink } from './single-use.ts';
 import { checkSurveySize } from './size.ts';
-import { findSurvey, insertSurvey, listSurveys, type Survey, updateSurvey } from './store.ts';
+import { findSurvey, listSurveys, type Survey } from './store.ts';
+import { completed, insertNewSurvey, rewriteSurvey, saveSurvey } from './write.ts';
 
 /** Larger pages are cut to this size; the next page continues with `offset`. */
 const SURVEYS_MAX = 500;
@@ -85,26 +76,11 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         const workspace = workspaceOf(request);
         checkSurveySize(request.body);
         const content = readContent(request.body, null, () => newId(random));
-        const now = toTimestamp(clock());
-        const survey = await storing(() =>
-          db.transaction().execute(async (trx) => {
-            const complete = await completed(trx, request.body, {
-              id: newId(random),
-              workspaceId: workspace.id,
-              environmentId: workspace.environmentId,
-              createdAt: now,
-              updatedAt: now,
-              archivedAt: null,
-              content,
-              segment: null,
-              triggers: [],
-              languages: [],
-            });
-            await insertSurvey(trx, complete);
-            return complete;
-          }),
+        const survey = await saveSurvey(context, (trx) =>
+          insertNewSurvey(trx, context, workspace, content, (inside, made) =>
+            completed(inside, context, request.body, made),
+          ),
         );
-        states.purge(survey);
         return { data: toSurveyReply(survey) };
       },
     );
@@ -121,25 +97,13 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
       async (request) => {
         const { id } = surveys.get(request);
         checkSurveySize(request.body);
-        const survey = await storing(() =>
-          db.transaction().execute(async (trx) => {
-            // Read again: another update may have come first while this one's body was on its way.
-            const stored = await findSurvey(trx, id);
-            if (stored === null) throw notFound('Survey', id);
-            if (stored.archivedAt !== null) {
-              throw badRequest('The survey is archived; restore it before changing it');
-            }
+        const survey = await saveSurvey(context, (trx) =>
+          rewriteSurvey(trx, context, id, (inside, stored) => {
             const content = readContent(request.body, stored.content, () => newId(random));
-            const complete = await completed(trx, request.body, {
-              ...stored,
-              updatedAt: toTimestamp(clock()),
-              content,
-            });
-            await updateSurvey(trx, complete);
-            return complete;
+            return completed(inside, context, request.body, { ...stored, content });
           }),
         );
-        states.purge(survey);
+        if (survey === null) throw notFound('Survey', id);
         return { data: toSurveyReply(survey) };
       },
     );
@@ -191,60 +155,4 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
       },
     );
   }
-
-  /** Adds what the body says, or the survey had, about languages, triggers and the segment. */
-  async function completed(trx: Kysely<Database>, body: unknown, survey: Survey): Promise<Survey> {
-    const given = isRecord(body) ? body : {};
-    const { workspaceId } = survey;
-    const isLink = survey.content.type === 'link';
-    const languages =
-      given.languages === undefined
-        ? survey.languages
-        : await resolveLanguages(trx, workspaceId, given.languages);
-    const triggers =
-      given.triggers === undefined
-        ? survey.triggers
-        : await resolveTriggers(trx, workspaceId, given.triggers);
-    const segmentId =
-      given.segmentId === undefined
-        ? (survey.segment?.id ?? null)
-        : await resolveSegmentId(trx, workspaceId, given.segmentId);
-    const chosen = segmentId === null ? null : await findSegment(trx, segmentId);
-    const segment = chosen ?? (isLink ? null : await privateSegment(trx, survey));
-    return { ...survey, languages, triggers: isLink ? [] : triggers, segment };
-  }
-
-  /** SDKs show a survey only to members of its segment, so one that is for everybody needs a segment too. */
-  async function privateSegment(trx: Kysely<Database>, survey: Survey): Promise<Segment> {
-    const known = await findPrivateSegment(trx, survey.workspaceId, survey.id);
-    if (known !== null) return known;
-    const now = toTimestamp(clock());
-    const segment: Segment = {
-      id: newId(random),
-      workspaceId: survey.workspaceId,
-      title: survey.id,
-      description: null,
-      isPrivate: true,
-      filters: [],
-      createdAt: now,
-      updatedAt: now,
-    };
-    await insertSegment(trx, segment);
-    return segment;
-  }
 };
-
-/** Runs a write; says so when the slug, or the title that the survey's own segment needs, is taken. */
-async function storing<T>(write: () => Promise<T>): Promise<T> {
-  try {
-    return await write();
-  } catch (error) {
-    if (isUniqueViolation(error, 'surveys.slug')) {
-      throw conflict('Another survey has this slug; choose another one');
-    }
-    if (isUniqueViolation(error, 'segments.workspaceId', 'segments.title')) {
-      throw conflict('A segment has the id of this survey as its title; rename that first');
-    }
-    throw error;
-  }
-}

@@ -1,0 +1,49 @@
+/**
+ * The segment that belongs to one survey, titled with its id. SDKs show a survey only to members of its segment, so one
+ * that is for everybody needs a segment too.
+ */
+import type { Kysely } from 'kysely';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { newId } from '#api/ids.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { checkReferences, referencesIn } from './references.ts';
+import { findPrivateSegment, insertSegment, type Segment, updateSegment } from './store.ts';
+
+interface OfSurvey {
+  readonly id: string;
+  readonly workspaceId: string;
+}
+
+/**
+ * Finds or makes the segment of a survey.
+ *
+ * @param filters who belongs to it; null: as it is, and everybody when it is new
+ * @throws ApiError invalid_fields under `filters`; the driver's unique violation when a shared segment has the title
+ */
+export async function privateSegment(
+  trx: Kysely<Database>,
+  { clock, random }: Pick<Context, 'clock' | 'random'>,
+  survey: OfSurvey,
+  filters: readonly unknown[] | null,
+): Promise<Segment> {
+  const now = toTimestamp(clock());
+  const known = await findPrivateSegment(trx, survey.workspaceId, survey.id);
+  if (known !== null && filters === null) return known;
+  const segment: Segment = {
+    ...(known ?? {
+      id: newId(random),
+      workspaceId: survey.workspaceId,
+      title: survey.id,
+      description: null,
+      isPrivate: true,
+      createdAt: now,
+    }),
+    filters: filters ?? [],
+    updatedAt: now,
+  };
+  await checkReferences(trx, segment, referencesIn(segment.filters));
+  if (known === null) await insertSegment(trx, segment);
+  else await updateSegment(trx, segment);
+  return segment;
+}

@@ -1,0 +1,149 @@
+/**
+ * Creating and changing a survey, the part that all versions of the API share: each reads its own spelling of a survey,
+ * and what becomes of it is decided here, in one transaction.
+ */
+import type { Kysely } from 'kysely';
+import type { Context } from '#api/context.ts';
+import { isUniqueViolation } from '#api/db/database.ts';
+import type { Database } from '#api/db/schema.ts';
+import { badRequest, conflict } from '#api/errors.ts';
+import { newId } from '#api/ids.ts';
+import { privateSegment } from '#api/resources/segments/private-segment.ts';
+import { findSegment } from '#api/resources/segments/store.ts';
+import type { Workspace } from '#api/resources/workspaces/store.ts';
+import { isRecord } from '#api/schemas.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { resolveLanguages, resolveSegmentId, resolveTriggers } from './references.ts';
+import type { SurveyContent } from './schema.ts';
+import { findSurvey, insertSurvey, type Survey, updateSurvey } from './store.ts';
+
+/** What a write needs besides the request. */
+export type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'states'>;
+
+/** Adds to a survey the other rows that its author refers to. */
+export type Complete = (trx: Kysely<Database>, survey: Survey) => Promise<Survey>;
+
+/** A survey that refers to nothing yet, with an id of its own. */
+export async function insertNewSurvey(
+  trx: Kysely<Database>,
+  { clock, random }: WriteParts,
+  workspace: Workspace,
+  content: SurveyContent,
+  complete: Complete,
+): Promise<Survey> {
+  const now = toTimestamp(clock());
+  const survey = await complete(trx, {
+    id: newId(random),
+    workspaceId: workspace.id,
+    environmentId: workspace.environmentId,
+    createdAt: now,
+    updatedAt: now,
+    archivedAt: null,
+    content,
+    segment: null,
+    triggers: [],
+    languages: [],
+  });
+  await insertSurvey(trx, survey);
+  return survey;
+}
+
+/**
+ * @param change called with the survey as it is inside the transaction: another update may have come first while this
+ *   one's body was on its way
+ * @returns null when there is no such survey any more
+ * @throws ApiError bad_request when it is archived
+ */
+export async function rewriteSurvey(
+  trx: Kysely<Database>,
+  { clock }: WriteParts,
+  id: string,
+  change: (trx: Kysely<Database>, stored: Survey) => Promise<Survey>,
+): Promise<Survey | null> {
+  const stored = await findSurvey(trx, id);
+  if (stored === null) return null;
+  if (stored.archivedAt !== null) {
+    throw badRequest('The survey is archived; restore it before changing it');
+  }
+  const survey = await change(trx, { ...stored, updatedAt: toTimestamp(clock()) });
+  await updateSurvey(trx, survey);
+  return survey;
+}
+
+/**
+ * Runs a write in a transaction, and lets SDKs see what it did.
+ *
+ * @throws ApiError conflict when the slug, or the title that the survey's own segment needs, is taken
+ */
+export async function saveSurvey<S extends Survey | null>(
+  { db, states }: WriteParts,
+  write: (trx: Kysely<Database>) => Promise<S>,
+): Promise<S> {
+  try {
+    const survey = await db.transaction().execute(write);
+    if (survey !== null) states.purge(survey);
+    return survey;
+  } catch (error) {
+    throw asConflict(error);
+  }
+}
+
+/** Runs a write as `saveSurvey` does, and takes it back: what would come of it, with every check of the real one. */
+export async function trySurvey<S extends Survey | null>(
+  { db }: WriteParts,
+  write: (trx: Kysely<Database>) => Promise<S>,
+): Promise<S> {
+  try {
+    return await db.transaction().execute(async (trx) => {
+      throw new TakenBack(await write(trx));
+    });
+  } catch (error) {
+    if (error instanceof TakenBack) return error.result;
+    throw asConflict(error);
+  }
+}
+
+/** Thrown to end a transaction without a trace. */
+class TakenBack<S> extends Error {
+  readonly result: S;
+
+  constructor(result: S) {
+    super('This write was made to be taken back');
+    this.result = result;
+  }
+}
+
+function asConflict(error: unknown): unknown {
+  if (isUniqueViolation(error, 'surveys.slug')) {
+    return conflict('Another survey has this slug; choose another one');
+  }
+  if (isUniqueViolation(error, 'segments.workspaceId', 'segments.title')) {
+    return conflict('A segment has the id of this survey as its title; rename that first');
+  }
+  return error;
+}
+
+/** Adds what a body of v1 says, or the survey had, about languages, triggers and the segment. */
+export async function completed(
+  trx: Kysely<Database>,
+  parts: WriteParts,
+  body: unknown,
+  survey: Survey,
+): Promise<Survey> {
+  const given = isRecord(body) ? body : {};
+  const { workspaceId } = survey;
+  const isLink = survey.content.type === 'link';
+  const languages =
+    given.languages === undefined
+      ? survey.languages
+      : await resolveLanguages(trx, workspaceId, given.languages);
+  const triggers =
+    given.triggers === undefined ? survey.triggers : await resolveTriggers(trx, workspaceId, given.triggers);
+  const segmentId =
+    given.segmentId === undefined
+      ? (survey.segment?.id ?? null)
+      : await resolveSegmentId(trx, workspaceId, given.segmentId);
+  const chosen = segmentId === null ? null : await findSegment(trx, segmentId);
+  const segment = chosen ?? (isLink ? null : await privateSegment(trx, parts, survey, null));
+  return { ...survey, languages, triggers: isLink ? [] : triggers, segment };
+}
