@@ -40,26 +40,30 @@ interface SchemaPart {
  * Copies a value, keeping of every object only the keys that its shape names. What the shape leaves open is copied as
  * it is, and what does not fit is left for the check that follows.
  *
- * @param onLocalized what to put in place of a value where the shape has a localized text
+ * @param onLocalized what to put in place of a value where the shape has a localized text; told its dotted path
+ * @param path that of the value itself
  */
-export function reshape(schema: TSchema, value: unknown, onLocalized: (value: unknown) => unknown): unknown {
-  return reshapePart(schema, value, onLocalized);
+export function reshape(schema: TSchema, value: unknown, onLocalized: OnLocalized, path = ''): unknown {
+  return reshapePart(schema, value, onLocalized, path);
 }
 
-function reshapePart(schema: SchemaPart, value: unknown, onLocalized: (value: unknown) => unknown): unknown {
+type OnLocalized = (value: unknown, path: string) => unknown;
+
+function reshapePart(schema: SchemaPart, value: unknown, onLocalized: OnLocalized, path: string): unknown {
   if (value === null || value === undefined) return value;
   const part =
     schema.anyOf?.find((option) => option.properties || option.items || option.isLocalized) ?? schema;
-  if (part.isLocalized === true) return onLocalized(value);
+  if (part.isLocalized === true) return onLocalized(value, path);
   const { items, properties } = part;
+  const at = path === '' ? '' : `${path}.`;
   if (items !== undefined && Array.isArray(value)) {
-    return value.map((item) => reshapePart(items, item, onLocalized));
+    return value.map((item, i) => reshapePart(items, item, onLocalized, at + i));
   }
   if (properties !== undefined && typeof value === 'object' && !Array.isArray(value)) {
     return Object.fromEntries(
       Object.entries(value)
         .filter(([name, child]) => child !== undefined && Object.hasOwn(properties, name))
-        .map(([name, child]) => [name, reshapePart(properties[name] ?? {}, child, onLocalized)]),
+        .map(([name, child]) => [name, reshapePart(properties[name] ?? {}, child, onLocalized, at + name)]),
     );
   }
   return value;

@@ -7,7 +7,7 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 import { notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { findContact, findOrCreateContact } from '#api/resources/contacts/store.ts';
-import { findSurvey, findSurveyStatus, surveyClosed } from '#api/resources/surveys/store.ts';
+import { findSurvey, isSurveyOpen, surveyClosed } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { Id, Nullable } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -75,7 +75,7 @@ export const clientDisplayRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     const now = toTimestamp(clock());
     const display = await db.transaction().execute(async (trx): Promise<Display> => {
       // Inside, where nobody else can end or delete the survey any more.
-      if ((await findSurveyStatus(trx, surveyId)) !== 'inProgress') throw surveyClosed(surveyId);
+      if ((await isSurveyOpen(trx, surveyId)) !== true) throw surveyClosed(surveyId);
       const contactId = await contactIdIn(trx, now);
       const made = { id: newId(random), surveyId, workspaceId, contactId, createdAt: now, updatedAt: now };
       await insertDisplay(trx, made);

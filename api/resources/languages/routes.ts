@@ -8,18 +8,16 @@ import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
-import { conflict, forbidden } from '#api/errors.ts';
+import { conflict } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { insertLanguage, type Language, withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { type Language, withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { Nullable } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { countLanguages, deleteLanguage, findLanguage, isLanguageUsed, listLanguagesOf } from './store.ts';
-
-/** Of one workspace; there are some 180 codes of two letters. */
-const LANGUAGES_MAX = 200;
+import { addLanguage } from './add.ts';
+import { deleteLanguage, findLanguage, isLanguageUsed, listLanguagesOf } from './store.ts';
 
 const LIST_MAX = 5_000;
 
@@ -74,12 +72,7 @@ export const languageRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
       const now = toTimestamp(clock());
       const made: Language = { id: newId(random), workspaceId, code, alias, createdAt: now, updatedAt: now };
       try {
-        await db.transaction().execute(async (trx) => {
-          if ((await countLanguages(trx, workspaceId)) >= LANGUAGES_MAX) {
-            throw forbidden(`A workspace can have ${LANGUAGES_MAX} languages; delete one that is not used`);
-          }
-          await insertLanguage(trx, made);
-        });
+        await db.transaction().execute((trx) => addLanguage(trx, made));
       } catch (error) {
         if (isUniqueViolation(error, 'languages.workspaceId', 'languages.code'))
           throw conflict(`Language with code ${code} already exists`);

@@ -10,7 +10,7 @@ import type { Context } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { newSingleUseLink } from '#api/resources/surveys/single-use.ts';
-import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { findSurvey, isOpen, type Survey } from '#api/resources/surveys/store.ts';
 import { addressOf, type SurveyUrl, withQuery } from '#api/survey-url.ts';
 
 const SUBJECT_LENGTH_MAX = 200;
@@ -38,8 +38,9 @@ export const linkEmailRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
       requireRight(request, survey.workspaceId);
       if (survey.content.type !== 'link')
         throw badRequest('Only link surveys have a link; this one is shown in apps');
-      if (survey.content.status !== 'inProgress') {
-        throw badRequest('The survey takes no responses; set its status to inProgress first');
+      if (!isOpen(survey)) {
+        const remedy = survey.archivedAt === null ? 'set its status to inProgress' : 'restore it';
+        throw badRequest(`The survey takes no responses; ${remedy} first`);
       }
       const email = normalizeEmail(request.body.email);
       if (email === null) {

@@ -6,7 +6,7 @@ import type { Context } from '#api/context.ts';
 import { type ApiError, badRequest, notFound } from '#api/errors.ts';
 import { wholeAddress } from '#api/http/client-address.ts';
 import { findContact, findContactByUserId } from '#api/resources/contacts/store.ts';
-import { findSurvey, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
+import { findSurvey, isOpen, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { fieldIdsOf, fileError, otherLengthError, ruleError } from './answers.ts';
@@ -178,8 +178,8 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
   }
 };
 
-function closedError({ id, content }: Survey): ApiError | null {
-  return content.status === 'inProgress' ? null : surveyClosed(id);
+function closedError(survey: Survey): ApiError | null {
+  return isOpen(survey) ? null : surveyClosed(survey.id);
 }
 
 /** Asks one after the other; the first error ends the request. */

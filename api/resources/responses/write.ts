@@ -10,7 +10,7 @@ import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
 import { findDisplay } from '#api/resources/displays/store.ts';
-import { completeSurvey, findSurveyStatus, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
+import { completeSurvey, isSurveyOpen, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
 import { claimFiles } from '#api/storage/files.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { mergeTimes, type Times } from './merge.ts';
@@ -146,9 +146,9 @@ export async function changeResponse(
 }
 
 async function checkSurvey(trx: Kysely<Database>, id: string, mustBeOpen: boolean): Promise<void> {
-  const status = await findSurveyStatus(trx, id);
-  if (status === null) throw notFound('Survey', id);
-  if (mustBeOpen && status !== 'inProgress') throw surveyClosed(id);
+  const isOpen = await isSurveyOpen(trx, id);
+  if (isOpen === null) throw notFound('Survey', id);
+  if (mustBeOpen && !isOpen) throw surveyClosed(id);
 }
 
 function alreadySubmitted() {

@@ -3,10 +3,24 @@
  * comes, and its responses and displays go in slices. Whoever is interrupted finds it closed, and deletes it again.
  */
 import type { Kysely } from 'kysely';
+import type { Context } from '#api/context.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { inSlices, SLICE_ROWS } from '#api/db/slices.ts';
 import { deletePrivateSegment } from '#api/resources/segments/store.ts';
+import { type RemovalLog, removeFilesOf } from '#api/storage/removal.ts';
+import { toTimestamp } from '#api/timestamps.ts';
 import { deleteSurvey, type Survey } from './store.ts';
+
+/** The survey with everything, as a caller asks for it: SDKs see that it is gone, and its files go with it. */
+export async function removeSurvey(
+  context: Pick<Context, 'db' | 'clock' | 'states' | 'storage'>,
+  survey: Survey,
+  log: RemovalLog,
+): Promise<void> {
+  await deleteSurveyWithContent(context.db, survey, toTimestamp(context.clock()));
+  context.states.purge(survey);
+  await removeFilesOf(context, { surveyId: survey.id }, log);
+}
 
 export async function deleteSurveyWithContent(
   db: Kysely<Database>,

@@ -11,11 +11,9 @@ import { requestValue } from '#api/http/request-value.ts';
 import { newId } from '#api/ids.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { isRecord } from '#api/schemas.ts';
-import { removeFilesOf } from '#api/storage/removal.ts';
 import { addressOf } from '#api/survey-url.ts';
-import { toTimestamp } from '#api/timestamps.ts';
 import { readContent } from './content.ts';
-import { deleteSurveyWithContent } from './deletion.ts';
+import { removeSurvey } from './deletion.ts';
 import { toSurveyReply } from './reply.ts';
 import { SurveyReply } from './schema.ts';
 import { newSingleUseLink } from './single-use.ts';
@@ -40,7 +38,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
   app,
   { context },
 ) => {
-  const { db, clock, random, states } = context;
+  const { db, random } = context;
   const surveys = requestValue<Survey>('survey');
 
   /** Before the body is read: 404 without the survey, 401 without the right. */
@@ -113,9 +111,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
       { schema: { params: Params, response: one }, onRequest: loadSurvey },
       async (request) => {
         const survey = surveys.get(request);
-        await deleteSurveyWithContent(db, survey, toTimestamp(clock()));
-        states.purge(survey);
-        await removeFilesOf(context, { surveyId: survey.id }, request.log);
+        await removeSurvey(context, survey, request.log);
         return { data: toSurveyReply(survey) };
       },
     );

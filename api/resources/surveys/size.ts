@@ -19,6 +19,9 @@ export function checkSurveySize(body: unknown): void {
     checkLength(body[name], name, name === 'questions' ? QUESTIONS_MAX : LISTS_MAX);
   if (isRecord(body.hiddenFields))
     checkLength(body.hiddenFields.fieldIds, 'hiddenFields.fieldIds', LISTS_MAX);
+  // What v3 groups there stands on the top of v1.
+  if (isRecord(body.distribution))
+    checkLength(body.distribution.triggers, 'distribution.triggers', LISTS_MAX);
   const questions = questionsOf(body);
   if (questions.length > QUESTIONS_MAX) {
     throw invalidFields({ blocks: `must not have more than ${QUESTIONS_MAX} questions` });

@@ -31,16 +31,22 @@ export async function findSurvey(db: Kysely<Database>, id: string): Promise<Surv
   return survey ?? null;
 }
 
-/** null: there is no such survey. */
-export async function findSurveyStatus(
-  db: Kysely<Database>,
-  id: string,
-): Promise<SurveyContent['status'] | null> {
-  const row = await db.selectFrom('surveys').select('status').where('id', '=', id).executeTakeFirst();
-  return row?.status ?? null;
+/** Does it take responses? Those that are archived do not, whatever their status. */
+export function isOpen({ archivedAt, content }: Pick<Survey, 'archivedAt' | 'content'>): boolean {
+  return content.status === 'inProgress' && archivedAt === null;
 }
 
-/** What respondents read when a survey is not in progress. */
+/** Likewise as it is stored now. null: there is no such survey. */
+export async function isSurveyOpen(db: Kysely<Database>, id: string): Promise<boolean | null> {
+  const row = await db
+    .selectFrom('surveys')
+    .select(['status', 'archivedAt'])
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row === undefined ? null : row.status === 'inProgress' && row.archivedAt === null;
+}
+
+/** What respondents read when a survey takes no responses. */
 export function surveyClosed(surveyId: string): ApiError {
   return forbidden('Survey is not accepting submissions', { surveyId });
 }
@@ -105,6 +111,16 @@ export async function updateSurvey(db: Kysely<Database>, survey: Survey): Promis
 /** Responses, displays, triggers and languages go with it; its private segment is the caller's to delete. */
 export async function deleteSurvey(db: Kysely<Database>, id: string): Promise<void> {
   await db.deleteFrom('surveys').where('id', '=', id).execute();
+}
+
+/** Nothing else about the survey changes. @param archivedAt null: it is back */
+export async function setArchivedAt(
+  db: Kysely<Database>,
+  id: string,
+  archivedAt: Timestamp | null,
+  now: Timestamp,
+): Promise<void> {
+  await db.updateTable('surveys').set({ archivedAt, updatedAt: now }).where('id', '=', id).execute();
 }
 
 /** Ends a survey that is in progress. @returns false when it was not */

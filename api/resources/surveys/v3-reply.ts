@@ -1,21 +1,27 @@
 /** A survey as v3 shows it. Pure. */
 
 import { isRecord } from '#api/schemas.ts';
+import { withElements } from './logic.ts';
+import type { Block } from './schema.ts';
 import type { Survey } from './store.ts';
 
-const LANGUAGE_DEFAULT = 'en-US';
+export const LANGUAGE_DEFAULT = 'en-US';
 
-/** The codes in which this survey has, or may have, texts; the default first. */
+/** The codes of the languages of a survey; the default first. */
 export function languagesOf(survey: Survey): readonly string[] {
   const fallback = survey.languages.find((item) => item.default)?.language.code ?? LANGUAGE_DEFAULT;
   return [...new Set([fallback, ...survey.languages.map(({ language }) => language.code)])];
 }
 
-/** @param codes languages to show; null: all there are */
-export function toSurveyResource(survey: Survey, codes: readonly string[] | null) {
+/** @param chosen languages to show, all with texts; null: those of the survey, with the texts there are */
+export function toSurveyResource(survey: Survey, chosen: readonly string[] | null) {
   const { content } = survey;
-  const [defaultLanguage = LANGUAGE_DEFAULT] = languagesOf(survey);
-  const translate = (value: unknown): unknown => toLocales(value, defaultLanguage, codes);
+  const codes = languagesOf(survey);
+  const [defaultLanguage = LANGUAGE_DEFAULT] = codes;
+  const translate = (value: unknown): unknown =>
+    toLocales(value, { defaultLanguage, codes: chosen ?? codes, isComplete: chosen !== null });
+  // Its `html` is the name of `subheader` in older versions.
+  const { html: _, ...welcomeCard } = content.welcomeCard;
   return {
     id: survey.id,
     workspaceId: survey.workspaceId,
@@ -33,8 +39,8 @@ export function toSurveyResource(survey: Survey, codes: readonly string[] | null
       enabled: item.enabled,
       ...(item.language.alias === null ? {} : { alias: item.language.alias }),
     })),
-    welcomeCard: translate(content.welcomeCard),
-    blocks: translate(content.blocks),
+    welcomeCard: translate(welcomeCard),
+    blocks: translate(content.blocks.map(toBlock)),
     endings: translate(content.endings),
     hiddenFields: content.hiddenFields,
     variables: content.variables,
@@ -56,17 +62,30 @@ export function toSurveyResource(survey: Survey, codes: readonly string[] | null
   };
 }
 
-/** `{ default, de }` -> `{ 'en-US', de }`, wherever there is a localized text; what is not translated shows the default. */
-function toLocales(value: unknown, defaultLanguage: string, codes: readonly string[] | null): unknown {
-  if (Array.isArray(value)) return value.map((item) => toLocales(item, defaultLanguage, codes));
+function toBlock(block: Block): object {
+  return block.logic === undefined ? block : { ...block, logic: withElements(block.logic) };
+}
+
+interface Shown {
+  readonly defaultLanguage: string;
+  readonly codes: readonly string[];
+  /** What is not translated shows the default. */
+  readonly isComplete: boolean;
+}
+
+/** `{ default, de }` -> `{ 'en-US', de }`, wherever there is a localized text. */
+function toLocales(value: unknown, shown: Shown): unknown {
+  if (Array.isArray(value)) return value.map((item) => toLocales(item, shown));
   if (!isRecord(value)) return value;
   const { default: text, ...others } = value;
   if (typeof text !== 'string' || !Object.values(others).every((other) => typeof other === 'string')) {
-    return Object.fromEntries(
-      Object.entries(value).map(([key, child]) => [key, toLocales(child, defaultLanguage, codes)]),
-    );
+    return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, toLocales(child, shown)]));
   }
-  const all: Record<string, unknown> = { [defaultLanguage]: text, ...others };
-  if (codes === null) return all;
-  return Object.fromEntries(codes.map((code) => [code, Object.hasOwn(all, code) ? all[code] : text]));
+  const { codes, defaultLanguage, isComplete } = shown;
+  return Object.fromEntries(
+    codes.flatMap((code) => {
+      if (code !== defaultLanguage && Object.hasOwn(others, code)) return [[code, others[code]]];
+      return isComplete || code === defaultLanguage ? [[code, text]] : [];
+    }),
+  );
 }

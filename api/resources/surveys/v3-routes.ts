@@ -11,6 +11,7 @@ import { Id, OneOf } from '#api/schemas.ts';
 import { findSurvey } from './store.ts';
 import { countSurveys, hasArchivedSurveys, listSurveyItems, surveyStatuses } from './v3-list.ts';
 import { languagesOf, toSurveyResource } from './v3-reply.ts';
+import { SurveyDocument } from './v3-shapes.ts';
 
 const LIMIT_DEFAULT = 20;
 const LIST_ITEMS_MAX = 50;
@@ -101,6 +102,7 @@ export const v3SurveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
       schema: {
         params: Type.Object({ surveyId: Id }),
         querystring: Type.Object({ lang: Type.Optional(List) }, { additionalProperties: false }),
+        response: { 200: Type.Object({ data: SurveyDocument }) },
       },
     },
     async (request) => {

@@ -15,7 +15,7 @@ import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { resolveLanguages, resolveSegmentId, resolveTriggers } from './references.ts';
 import type { SurveyContent } from './schema.ts';
-import { findSurvey, insertSurvey, type Survey, updateSurvey } from './store.ts';
+import { findSurvey, insertSurvey, type Survey, setArchivedAt, updateSurvey } from './store.ts';
 
 /** What a write needs besides the request. */
 export type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'states'>;
@@ -68,6 +68,26 @@ export async function rewriteSurvey(
   const survey = await change(trx, { ...stored, updatedAt: toTimestamp(clock()) });
   await updateSurvey(trx, survey);
   return survey;
+}
+
+/**
+ * Takes a survey out of the way, or brings it back with the status that it had; doing so twice changes nothing more.
+ * Archived it takes no responses, is shown to nobody, starts and ends not by itself, and cannot be changed.
+ *
+ * @returns null when there is no such survey any more
+ */
+export async function archiveSurvey(
+  trx: Kysely<Database>,
+  { clock }: WriteParts,
+  id: string,
+  action: 'archive' | 'restore',
+): Promise<Survey | null> {
+  const stored = await findSurvey(trx, id);
+  if (stored === null || (stored.archivedAt !== null) === (action === 'archive')) return stored;
+  const now = toTimestamp(clock());
+  const archivedAt = action === 'archive' ? now : null;
+  await setArchivedAt(trx, id, archivedAt, now);
+  return { ...stored, archivedAt, updatedAt: now };
 }
 
 /**

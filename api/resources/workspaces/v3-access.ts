@@ -1,7 +1,7 @@
 /** v3 does not tell what exists from what is out of reach: both are 403. */
 import type { FastifyRequest } from 'fastify';
 import { principalOf } from '#api/auth/plugin.ts';
-import { may } from '#api/auth/principal.ts';
+import { may, type Right } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { type ApiError, forbidden } from '#api/errors.ts';
 import { findWorkspace, type Workspace } from './store.ts';
@@ -11,12 +11,30 @@ export function outOfReach(): ApiError {
 }
 
 /** @param id of a workspace or of a legacy environment @throws ApiError forbidden */
-export async function readableWorkspace(
-  { db }: Pick<Context, 'db'>,
+export function readableWorkspace(
+  context: Pick<Context, 'db'>,
   request: FastifyRequest,
   id: string,
 ): Promise<Workspace> {
+  return workspaceWith(context, request, id, 'read');
+}
+
+/** @param id of a workspace or of a legacy environment @throws ApiError forbidden */
+export function writableWorkspace(
+  context: Pick<Context, 'db'>,
+  request: FastifyRequest,
+  id: string,
+): Promise<Workspace> {
+  return workspaceWith(context, request, id, 'write');
+}
+
+async function workspaceWith(
+  { db }: Pick<Context, 'db'>,
+  request: FastifyRequest,
+  id: string,
+  right: Right,
+): Promise<Workspace> {
   const workspace = await findWorkspace(db, id);
-  if (workspace === null || !may(principalOf(request), workspace.id, 'read')) throw outOfReach();
+  if (workspace === null || !may(principalOf(request), workspace.id, right)) throw outOfReach();
   return workspace;
 }

@@ -1,0 +1,117 @@
+/**
+ * From a document of v3 to what v1 calls a survey: texts in the default language become `default`, what is grouped in
+ * `distribution` stands by itself, and blocks and variables get the ids they were not given. Pure.
+ */
+import type { Issue } from '#api/errors.ts';
+import { isRecord, reshape } from '#api/schemas.ts';
+import { isQuestionType, questionShapes } from './question-types.ts';
+import { SurveyContent, surveyDefaults } from './schema.ts';
+
+type Fields = Record<string, unknown>;
+export type DocumentIssues = Record<string, Issue>;
+
+/** The languages of a survey, as far as its texts are concerned. */
+export interface Locales {
+  readonly defaultLanguage: string;
+  /** The default among them. */
+  readonly codes: ReadonlySet<string>;
+}
+
+const distributionFields = [
+  'displayOption',
+  'displayPercentage',
+  'displayLimit',
+  'recontactDays',
+  'autoClose',
+  'autoComplete',
+  'delay',
+] as const;
+
+/** The action classes that a distribution names. */
+export function triggersIn(
+  distribution: unknown,
+): readonly { readonly actionClass: { readonly id: unknown } }[] {
+  const triggers =
+    isRecord(distribution) && Array.isArray(distribution.triggers) ? distribution.triggers : [];
+  return triggers.map((trigger: unknown) => ({
+    actionClass: { id: isRecord(trigger) ? trigger.actionClassId : undefined },
+  }));
+}
+
+/**
+ * @param document of the shape that v3 takes
+ * @param issues gets what is wrong with translations
+ * @returns the fields that the document has, in the spelling of v1
+ */
+export function toContentFields(
+  document: Fields,
+  { defaultLanguage, codes }: Locales,
+  newId: () => string,
+  issues: DocumentIssues,
+): Fields {
+  const localized = (text: unknown, path: string): unknown => {
+    if (!isRecord(text)) return text;
+    const { [defaultLanguage]: given, ...others } = text;
+    for (const code of Object.keys(others)) {
+      if (codes.has(code)) continue;
+      const reason = `"${code.slice(0, 64)}" is not a language of this survey; list it in languages`;
+      issues[`${path}.${code}`] = { reason, code: 'unsupported_locale', identifier: code };
+    }
+    if (given === undefined) {
+      const reason = `The text in ${defaultLanguage}, the default language, is missing`;
+      issues[path] = { reason, code: 'missing_translation', identifier: defaultLanguage };
+    }
+    return { default: given, ...others };
+  };
+  const { properties } = SurveyContent;
+  const { metadata, welcomeCard, blocks, endings, variables, distribution } = document;
+  const fields: Fields = {
+    ...picked(document, ['name', 'type', 'status', 'hiddenFields']),
+    metadata: reshape(properties.metadata, metadata, localized, 'metadata'),
+    welcomeCard: reshape(properties.welcomeCard, welcomeCard, localized, 'welcomeCard'),
+    endings: reshape(properties.endings, endings, localized, 'endings'),
+    blocks: Array.isArray(blocks)
+      ? blocks.map((block: unknown, b) => toBlock(block, `blocks.${b}`))
+      : undefined,
+    variables: Array.isArray(variables) ? variables.map(withId) : undefined,
+    ...(isRecord(distribution)
+      ? { ...picked(surveyDefaults, distributionFields), ...picked(distribution, distributionFields) }
+      : {}),
+  };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+
+  function toBlock(block: unknown, path: string): unknown {
+    const { elements, ...own } = isRecord(block) ? block : {};
+    const shaped = reshape(properties.blocks.items, own, localized, path);
+    return {
+      ...withId(shaped),
+      elements: Array.isArray(elements)
+        ? elements.map((element: unknown, e) => toElement(element, `${path}.elements.${e}`))
+        : elements,
+    };
+  }
+
+  function toElement(element: unknown, path: string): unknown {
+    const type = isRecord(element) ? element.type : undefined;
+    return isQuestionType(type) ? reshape(questionShapes[type], element, localized, path) : element;
+  }
+
+  function withId(item: unknown): Fields {
+    const fields = isRecord(item) ? item : {};
+    return { ...fields, id: fields.id ?? newId() };
+  }
+}
+
+function picked(from: object, names: readonly string[]): Fields {
+  return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
+}
+
+/** A path of v1 as the caller of v3 wrote it. */
+export function documentPath(path: string): string {
+  const [first = ''] = path.split('.');
+  if (distributionFields.some((name) => name === first)) return `distribution.${path}`;
+  return path
+    .replace(/^triggers\.(\d+)\.actionClass$/, 'distribution.triggers.$1.actionClassId')
+    .replace(/^triggers\b/, 'distribution.triggers')
+    .replace(/^filters\b/, 'targeting.filters');
+}

@@ -1,0 +1,153 @@
+/**
+ * The languages of a survey on v3. The texts of a survey are written in its default language first, which never changes:
+ * otherwise the same text would suddenly be in another one. A language that the workspace does not have yet is added to
+ * it, as there is no other way on v3 to do so.
+ */
+import type { Kysely } from 'kysely';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { type Issue, invalidFields } from '#api/errors.ts';
+import { newId } from '#api/ids.ts';
+import { addLanguage } from '#api/resources/languages/add.ts';
+import { type Language, listLanguages } from '#api/resources/workspaces/store.ts';
+import { isRecord } from '#api/schemas.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { SurveyLanguage } from './references.ts';
+import type { Survey } from './store.ts';
+import type { DocumentIssues, Locales } from './v3-document.ts';
+import { LANGUAGE_DEFAULT, languagesOf } from './v3-reply.ts';
+
+const LOCALE = /^[a-z]{2}(-[A-Z][a-z]{3})?-[A-Z]{2}$/;
+
+interface WantedLanguage {
+  readonly code: string;
+  readonly default: boolean;
+  readonly enabled: boolean;
+  /** Where the caller wrote it. */
+  readonly path: string;
+}
+
+export interface LanguagePlan {
+  readonly locales: Locales;
+  /** null: they stay as they are. */
+  readonly languages: readonly WantedLanguage[] | null;
+}
+
+/**
+ * @param document of the shape that v3 takes
+ * @param stored what a change is laid over; null for a new survey
+ * @param issues gets what is wrong with the languages
+ */
+export function planLanguages(
+  document: Readonly<Record<string, unknown>>,
+  stored: Survey | null,
+  issues: DocumentIssues,
+): LanguagePlan {
+  const listed = listedIn(document.languages);
+  const [storedDefault] = stored === null ? [] : languagesOf(stored);
+  if (stored !== null && document.languages === undefined) {
+    return {
+      locales: { defaultLanguage: storedDefault ?? LANGUAGE_DEFAULT, codes: new Set(languagesOf(stored)) },
+      languages: null,
+    };
+  }
+  const named = typeof document.defaultLanguage === 'string' ? document.defaultLanguage : undefined;
+  const flagged = listed.find((language) => language.default);
+  const defaultLanguage = storedDefault ?? named ?? flagged?.code ?? LANGUAGE_DEFAULT;
+  checkListed(listed, defaultLanguage, stored === null, issues);
+  const isListed = listed.some(({ code }) => code === defaultLanguage);
+  const isImplied = listed.length === 0 && defaultLanguage === LANGUAGE_DEFAULT;
+  const first = { code: defaultLanguage, default: true, enabled: true, path: 'defaultLanguage' };
+  const languages = listed.map((language) => ({ ...language, default: language.code === defaultLanguage }));
+  return {
+    locales: { defaultLanguage, codes: new Set([defaultLanguage, ...listed.map(({ code }) => code)]) },
+    languages: isListed || isImplied ? languages : [first, ...languages],
+  };
+}
+
+function listedIn(languages: unknown): readonly WantedLanguage[] {
+  if (!Array.isArray(languages)) return [];
+  return languages.filter(isRecord).map((language, i) => ({
+    code: String(language.code),
+    default: language.default === true,
+    enabled: language.enabled === true,
+    path: `languages.${i}.code`,
+  }));
+}
+
+function checkListed(
+  listed: readonly WantedLanguage[],
+  defaultLanguage: string,
+  isNew: boolean,
+  issues: DocumentIssues,
+): void {
+  const seen = new Map<string, string>();
+  listed.forEach((language, i) => {
+    const { code, path } = language;
+    const firstUsedAt = seen.get(code);
+    if (firstUsedAt !== undefined) {
+      issues[path] = {
+        reason: `"${code}" is listed twice`,
+        code: 'duplicate_locale',
+        identifier: code,
+        firstUsedAt,
+      };
+    }
+    seen.set(code, firstUsedAt ?? path);
+    if (language.default && code !== defaultLanguage) {
+      issues[`languages.${i}.default`] = notTheDefault(code, defaultLanguage, isNew);
+    }
+  });
+}
+
+function notTheDefault(identifier: string, defaultLanguage: string, isNew: boolean): Issue {
+  return isNew
+    ? {
+        reason: `The default language is ${defaultLanguage}; a survey has one`,
+        code: 'invalid_locale',
+        identifier,
+        conflictsWith: 'defaultLanguage',
+      }
+    : {
+        reason: `The default language of this survey is ${defaultLanguage}, and stays so`,
+        code: 'immutable_identifier',
+        identifier,
+      };
+}
+
+/** @throws ApiError invalid_fields for a code that is no locale, forbidden when the workspace has too many languages */
+export async function languageRows(
+  trx: Kysely<Database>,
+  { clock, random }: Pick<Context, 'clock' | 'random'>,
+  workspaceId: string,
+  wanted: readonly WantedLanguage[],
+): Promise<readonly SurveyLanguage[]> {
+  if (wanted.length === 0) return [];
+  const known = new Map((await listLanguages(trx, workspaceId)).map((language) => [language.code, language]));
+  const now = toTimestamp(clock());
+  const rows: SurveyLanguage[] = [];
+  for (const { code, default: isDefault, enabled, path } of wanted) {
+    let language = known.get(code);
+    if (language === undefined) {
+      // Codes of another form come from older versions, and only those that are there.
+      if (!LOCALE.test(code)) throw invalidFields({ [path]: noLocale(code) });
+      const made: Language = {
+        id: newId(random),
+        workspaceId,
+        code,
+        alias: null,
+        createdAt: now,
+        updatedAt: now,
+      };
+      await addLanguage(trx, made);
+      language = made;
+    }
+    rows.push({ language, default: isDefault, enabled });
+  }
+  return rows;
+}
+
+function noLocale(identifier: string): Issue {
+  const reason = `"${identifier}" is neither a locale such as de-DE or zh-Hans-CN nor a language of the workspace`;
+  return { reason, code: 'invalid_locale', identifier };
+}

@@ -1,0 +1,188 @@
+/**
+ * The shapes of a survey on v3, made of those that v1 has: texts are maps of locales without `default`, unknown fields
+ * are refused, and what only apps know stands in `distribution` and `targeting`.
+ */
+import { type TSchema, Type } from 'typebox';
+import { Id, isRecord, MapOf, OneOf } from '#api/schemas.ts';
+import { isQuestionType, questionDefaults, questionShapes } from './question-types.ts';
+import { SurveyContent } from './schema.ts';
+
+const { properties } = SurveyContent;
+
+const LocaleText = {
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  description: 'Locale -> text. The default language of the survey must be there.',
+  text: 'Give an object of locales and texts, such as {"en-US": "Hello"}',
+};
+
+interface Differences {
+  /** Fields that have a default on v3. */
+  readonly optional?: readonly string[];
+  /** Fields that have none on v3. */
+  readonly required?: readonly string[];
+}
+
+/** A shape of v1 as v3 takes it. */
+function closed(schema: TSchema, { optional = [], required = [] }: Differences = {}): TSchema {
+  const shape = closedPart(schema);
+  const before: readonly unknown[] = Array.isArray(shape.required) ? shape.required : [];
+  const kept = before.filter((name) => !optional.some((one) => one === name));
+  return { ...shape, required: [...kept, ...required] };
+}
+
+function closedPart(schema: unknown): Record<string, unknown> {
+  if (!isRecord(schema)) return {};
+  if (schema.isLocalized === true) return LocaleText;
+  const part = { ...schema };
+  if (Array.isArray(part.anyOf)) part.anyOf = part.anyOf.map(closedPart);
+  if (isRecord(part.items)) part.items = closedPart(part.items);
+  if (isRecord(part.properties)) {
+    const entries = Object.entries(part.properties).map(([name, child]) => [name, closedPart(child)]);
+    part.properties = Object.fromEntries(entries);
+    part.additionalProperties = false;
+  }
+  return part;
+}
+
+/** By type: each is checked separately, so that findings speak of that type only. */
+export const elementShapes: ReadonlyMap<string, TSchema> = new Map(
+  Object.entries(questionShapes).map(([type, shape]) => {
+    const defaults = isQuestionType(type) ? questionDefaults[type] : undefined;
+    return [type, closed(shape, { optional: ['required', ...Object.keys(defaults ?? {})] })];
+  }),
+);
+
+const ending = properties.endings.items;
+/** Likewise. */
+export const endingShapes: ReadonlyMap<string, TSchema> = new Map([
+  ['endScreen', closed(Type.Omit(ending, ['url', 'label']))],
+  ['redirectToUrl', closed(Type.Pick(ending, ['id', 'type', 'url', 'label']), { required: ['url'] })],
+]);
+
+const Languages = Type.Array(
+  Type.Object({
+    code: Type.String({
+      pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$',
+      text: 'Give a locale such as de-DE',
+    }),
+    default: Type.Optional(Type.Boolean()),
+    enabled: Type.Boolean(),
+    alias: Type.Optional(
+      Type.String({ description: 'As replies have it; what is sent here changes nothing.' }),
+    ),
+  }),
+);
+
+const Distribution = Type.Partial(
+  Type.Object({
+    displayOption: properties.displayOption,
+    displayPercentage: properties.displayPercentage,
+    displayLimit: properties.displayLimit,
+    recontactDays: properties.recontactDays,
+    autoClose: properties.autoClose,
+    autoComplete: properties.autoComplete,
+    delay: properties.delay,
+    triggers: Type.Array(Type.Object({ actionClassId: Id })),
+  }),
+);
+
+/** What create and patch share. @param element @param end of any type */
+function written(element: TSchema, end: TSchema) {
+  const block = Type.Object({
+    ...properties.blocks.items.properties,
+    elements: Type.Array(element, { minItems: 1 }),
+  });
+  const { html: _, ...card } = properties.welcomeCard.properties;
+  const variable = properties.variables.items;
+  return {
+    name: properties.name,
+    status: OneOf(['draft', 'inProgress', 'paused', 'completed']),
+    metadata: closed(properties.metadata),
+    languages: closed(Languages),
+    welcomeCard: closed(Type.Object(card), { optional: ['timeToFinish', 'showResponseCount'] }),
+    blocks: Type.Array(closed(block, { optional: ['id'] }), { minItems: 1 }),
+    endings: Type.Array(end),
+    hiddenFields: closed(properties.hiddenFields),
+    variables: Type.Array(closed(variable, { optional: ['id'] })),
+    distribution: closed(Distribution),
+    targeting: closed(Type.Object({ filters: Type.Array(Type.Unknown()) })),
+  };
+}
+
+function newDocument(element: TSchema, end: TSchema) {
+  const { name, blocks, ...others } = written(element, end);
+  return Type.Object(
+    {
+      workspaceId: Id,
+      name,
+      blocks,
+      type: Type.Optional(OneOf(['link', 'app'])),
+      defaultLanguage: Type.Optional(Languages.items.properties.code),
+      ...Type.Partial(Type.Object(others)).properties,
+    },
+    { additionalProperties: false },
+  );
+}
+
+function documentChange(element: TSchema, end: TSchema) {
+  return Type.Partial(Type.Object(written(element, end)), { additionalProperties: false });
+}
+
+const anyElement = Type.Union([...elementShapes.values()]);
+const anyEnding = Type.Union([...endingShapes.values()]);
+
+/** As the description shows them. */
+export const NewDocument = newDocument(anyElement, anyEnding);
+export const DocumentChange = documentChange(anyElement, anyEnding);
+
+const open = MapOf(Type.Unknown());
+
+/** The same but for elements and endings, whose type says what else is in them. */
+export const OpenNewDocument = newDocument(open, open);
+export const OpenDocumentChange = documentChange(open, open);
+
+const identity = {
+  id: Type.String(),
+  workspaceId: Type.String(),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+  name: Type.String(),
+  type: properties.type,
+  status: properties.status,
+  archivedAt: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+  defaultLanguage: Type.String(),
+  languages: Type.Array(
+    Type.Object({
+      code: Type.String(),
+      default: Type.Boolean(),
+      enabled: Type.Boolean(),
+      alias: Type.Optional(Type.String()),
+    }),
+  ),
+};
+
+/** What a reply is serialised by: its parts were checked when they were written. */
+export const SurveyDocument = Type.Object({
+  ...identity,
+  metadata: Type.Unknown(),
+  welcomeCard: Type.Unknown(),
+  blocks: Type.Unknown(),
+  endings: Type.Unknown(),
+  hiddenFields: Type.Unknown(),
+  variables: Type.Unknown(),
+  distribution: Type.Optional(Type.Unknown()),
+  targeting: Type.Optional(Type.Unknown()),
+});
+
+/** What is in those parts. A link survey has neither of the last two. */
+export function describedDocument() {
+  // Surveys of older versions may have endings with fields of both types.
+  const { distribution, targeting, name: _, status: __, ...parts } = written(anyElement, closed(ending));
+  return Type.Object({
+    ...identity,
+    ...parts,
+    distribution: Type.Optional(distribution),
+    targeting: Type.Optional(targeting),
+  });
+}

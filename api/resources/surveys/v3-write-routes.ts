@@ -1,0 +1,186 @@
+/** Writing surveys on v3. Needs a key or a session with write on the workspace, also to delete. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest, FastifySchemaCompiler } from 'fastify';
+import type { Kysely } from 'kysely';
+import { type TSchema, Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { may } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { FieldError, invalidFields, UNSUPPORTED_FIELD } from '#api/errors.ts';
+import { paramsOf } from '#api/http/envelopes.ts';
+import { validatorCompiler } from '#api/http/validation.ts';
+import { outOfReach, writableWorkspace } from '#api/resources/workspaces/v3-access.ts';
+import { Id, MapOf, Nullable, OneOf } from '#api/schemas.ts';
+import { removeSurvey } from './deletion.ts';
+import { findSurvey, type Survey } from './store.ts';
+import { type Operation, shapeIssues } from './v3-check.ts';
+import { toSurveyResource } from './v3-reply.ts';
+import { DocumentChange, NewDocument, SurveyDocument } from './v3-shapes.ts';
+import { asDocument, readDraft } from './v3-write.ts';
+import { archiveSurvey, insertNewSurvey, rewriteSurvey, saveSurvey, trySurvey } from './write.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const url = '/api/v3/surveys';
+const Params = Type.Object({ surveyId: Id });
+const one = Type.Object({ data: SurveyDocument });
+
+const Archived = Type.Object({
+  data: Type.Object({ id: Type.String(), status: Type.String(), archivedAt: Nullable(Type.String()) }),
+});
+
+const Validation = Type.Object(
+  {
+    operation: OneOf(['create', 'patch']),
+    surveyId: Type.Optional(Id),
+    data: MapOf(Type.Unknown()),
+  },
+  {
+    additionalProperties: false,
+    description: '`surveyId` with `patch`. `data` is the body of that request.',
+  },
+);
+const Verdict = Type.Object({
+  data: Type.Object({
+    valid: Type.Boolean(),
+    operation: Type.String(),
+    invalid_params: Type.Array(
+      Type.Unsafe<object>(
+        Type.Object({ name: Type.String(), reason: Type.String() }, { additionalProperties: true }),
+      ),
+    ),
+    languages: Type.Optional(
+      Type.Array(Type.Object({ code: Type.String(), default: Type.Boolean(), enabled: Type.Boolean() })),
+    ),
+  }),
+});
+
+/** Holds a body to the shape of its elements' types; the route's schema describes the same in one piece. */
+function documentCompiler(operation: Operation): FastifySchemaCompiler<TSchema> {
+  return (part) => {
+    if (part.httpPart !== 'body') return validatorCompiler(part);
+    return (value: unknown) => {
+      const issues = shapeIssues(operation, value);
+      return Object.keys(issues).length === 0 ? { value } : { error: invalidFields(issues) };
+    };
+  };
+}
+
+export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db } = context;
+
+  app.post(
+    url,
+    {
+      schema: { body: NewDocument, response: { 201: one } },
+      validatorCompiler: documentCompiler('create'),
+      config: { invalidBodyMessage: 'Invalid survey document' },
+    },
+    async (request, reply) => {
+      const survey = await asDocument(async () =>
+        saveSurvey(context, await insertion(request, request.body)),
+      );
+      return reply
+        .code(201)
+        .header('location', `${url}/${survey.id}`)
+        .send({ data: toSurveyResource(survey, null) });
+    },
+  );
+
+  app.patch(
+    `${url}/:surveyId`,
+    {
+      schema: { params: Params, body: DocumentChange, response: { 200: one } },
+      validatorCompiler: documentCompiler('patch'),
+      config: { invalidBodyMessage: 'Invalid survey document' },
+    },
+    async (request) => {
+      const { id } = await writableSurvey(request, request.params.surveyId);
+      const survey = await asDocument(() => saveSurvey(context, rewriting(id, request.body)));
+      return { data: toSurveyResource(found(survey), null) };
+    },
+  );
+
+  app.delete(
+    `${url}/:surveyId`,
+    { schema: { params: Params, response: { 204: Type.Unsafe<undefined>({ type: 'null', description: 'Deleted.' }) } } },
+    async (request, reply) => {
+      await removeSurvey(context, await writableSurvey(request, request.params.surveyId), request.log);
+      return reply.code(204).send(undefined);
+    },
+  );
+
+  for (const action of ['archive', 'restore'] as const) {
+    app.post(
+      `${url}/:surveyId/${action}`,
+      { schema: { params: Params, response: { 200: Archived } } },
+      async (request) => {
+        const { id } = await writableSurvey(request, request.params.surveyId);
+        const survey = found(await saveSurvey(context, (trx) => archiveSurvey(trx, context, id, action)));
+        return { data: { id, status: survey.content.status, archivedAt: survey.archivedAt } };
+      },
+    );
+  }
+
+  app.post(
+    `${url}/validate`,
+    { schema: { body: Validation, response: { 200: Verdict } } },
+    async (request) => {
+      const { data, operation, surveyId } = request.body;
+      if (operation === 'patch' && surveyId === undefined) throw invalidFields({ surveyId: 'Required' });
+      if (operation === 'create' && surveyId !== undefined) {
+        throw invalidFields({ surveyId: UNSUPPORTED_FIELD });
+      }
+      const stored = surveyId === undefined ? null : await writableSurvey(request, surveyId);
+      try {
+        const issues = shapeIssues(operation, data);
+        if (Object.keys(issues).length > 0) throw invalidFields(issues);
+        const survey = await asDocument(async () =>
+          stored === null
+            ? trySurvey(context, await insertion(request, data))
+            : found(await trySurvey(context, rewriting(stored.id, data))),
+        );
+        const { languages } = toSurveyResource(survey, null);
+        return { data: { valid: true, operation, invalid_params: [], languages } };
+      } catch (error) {
+        if (!(error instanceof FieldError)) throw error;
+        return { data: { valid: false, operation, invalid_params: [...paramsOf(error)] } };
+      }
+    },
+  );
+
+  async function writableSurvey(request: FastifyRequest, id: string): Promise<Survey> {
+    const survey = await findSurvey(db, id);
+    if (survey === null || !may(principalOf(request), survey.workspaceId, 'write')) throw outOfReach();
+    return survey;
+  }
+
+  async function insertion(
+    request: FastifyRequest,
+    document: Fields,
+  ): Promise<(trx: Kysely<Database>) => Promise<Survey>> {
+    const workspace = await writableWorkspace(context, request, String(document.workspaceId));
+    const principal = principalOf(request);
+    const createdBy = principal.kind === 'session' ? principal.userId : null;
+    const { complete, content } = readDraft(context, document, null, createdBy);
+    return (trx) => insertNewSurvey(trx, context, workspace, content, complete);
+  }
+
+  function rewriting(id: string, document: Fields): (trx: Kysely<Database>) => Promise<Survey | null> {
+    return (trx) =>
+      rewriteSurvey(trx, context, id, (inside, stored) => {
+        const { complete, content } = readDraft(context, document, stored);
+        return complete(inside, { ...stored, content });
+      });
+  }
+};
+
+/** @throws ApiError forbidden when it was deleted meanwhile */
+function found(survey: Survey | null): Survey {
+  if (survey === null) throw outOfReach();
+  return survey;
+}

@@ -1,0 +1,93 @@
+/** Reads a document of v3 into what the shared part of writing surveys takes. */
+import { FieldError, type Issues, invalidDocument } from '#api/errors.ts';
+import { newId } from '#api/ids.ts';
+import { privateSegment } from '#api/resources/segments/private-segment.ts';
+import { isRecord } from '#api/schemas.ts';
+import { readContent } from './content.ts';
+import { logicReferenceIssues } from './logic.ts';
+import type { SurveyContent } from './schema.ts';
+import type { Survey } from './store.ts';
+import { ISSUES_MAX } from './v3-check.ts';
+import { type DocumentIssues, documentPath, toContentFields, triggersIn } from './v3-document.ts';
+import { languageRows, planLanguages } from './v3-languages.ts';
+import { type Complete, completed, type WriteParts } from './write.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What logic may refer to: a change to one of these can leave a reference behind. */
+const referredTo = ['blocks', 'endings', 'hiddenFields', 'variables'];
+
+export interface Draft {
+  readonly content: SurveyContent;
+  readonly complete: Complete;
+}
+
+/**
+ * @param document of the shape that v3 takes
+ * @param stored what a change is laid over; null for a new survey
+ * @param createdBy the user who creates it; null: a program does
+ * @throws ApiError invalid_fields, unprocessable_content
+ */
+export function readDraft(
+  parts: WriteParts,
+  document: Fields,
+  stored: Survey | null,
+  createdBy: string | null = null,
+): Draft {
+  const { distribution, targeting } = document;
+  const idOf = (): string => newId(parts.random);
+  const issues: DocumentIssues = {};
+  const plan = planLanguages(document, stored, issues);
+  const fields = toContentFields(document, plan.locales, idOf, issues);
+  const isLink = (stored?.content.type ?? fields.type ?? 'link') === 'link';
+  for (const name of isLink ? ['distribution', 'targeting'] : []) {
+    if (document[name] === undefined) continue;
+    issues[name] = { reason: 'Only app surveys have this', code: 'unsupported_field' };
+  }
+  const filters = isRecord(targeting) && Array.isArray(targeting.filters) ? targeting.filters : null;
+  checkFilters(filters, 'targeting.filters', issues);
+  refuse(issues);
+  const authored = stored === null ? { createdBy } : {};
+  const content = readContent({ ...fields, ...authored }, stored?.content ?? null, idOf);
+  if (referredTo.some((name) => document[name] !== undefined)) refuse(logicReferenceIssues(content));
+  const complete: Complete = async (trx, survey) => {
+    const languages =
+      plan.languages === null
+        ? survey.languages
+        : await languageRows(trx, parts, survey.workspaceId, plan.languages);
+    const body = distribution === undefined ? {} : { triggers: triggersIn(distribution) };
+    const made = await completed(trx, parts, body, { ...survey, languages });
+    // A segment that surveys share stays as it is: this one gets its own.
+    return filters === null ? made : { ...made, segment: await privateSegment(trx, parts, survey, filters) };
+  };
+  return { content, complete };
+}
+
+/** What a survey was to its contacts before is asked of shared segments only. */
+function checkFilters(nodes: unknown, path: string, issues: DocumentIssues): void {
+  if (!Array.isArray(nodes)) return;
+  nodes.forEach((node: unknown, i) => {
+    const resource = isRecord(node) ? node.resource : undefined;
+    const at = `${path}.${i}.resource`;
+    checkFilters(resource, at, issues);
+    if (!isRecord(resource) || !isRecord(resource.root) || resource.root.type !== 'surveyInteraction') return;
+    const reason = 'Filters on surveys are not supported here; use a segment of the management API';
+    issues[`${at}.root.type`] = { reason, code: 'unsupported_field' };
+  });
+}
+
+function refuse(issues: Issues): void {
+  const first = Object.entries(issues).slice(0, ISSUES_MAX);
+  if (first.length > 0) throw invalidDocument(Object.fromEntries(first));
+}
+
+/** Runs a write of a document; fields that are refused get the names that v3 has for them. */
+export async function asDocument<T>(write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (error) {
+    if (!(error instanceof FieldError) || error.code !== 'invalid_fields') throw error;
+    const issues = Object.entries(error.issues).map(([path, issue]) => [documentPath(path), issue]);
+    throw invalidDocument(Object.fromEntries(issues));
+  }
+}
