@@ -14,6 +14,13 @@ export const RESPONSE_BYTES_MAX = 524_288;
 /** Ids and codes that come with a response. */
 export const RESPONSE_ID_LENGTH_MAX = 1_024;
 
+/** Tags of one workspace: the list of v3 has no pages. */
+export const TAGS_MAX = 1_000;
+export const RESPONSE_TAGS_MAX = 50;
+export const RESPONSE_NOTES_MAX = 50;
+/** Characters of one note: lists of responses show all notes. */
+export const NOTE_LENGTH_MAX = 2_000;
+
 /** A whole survey, as JSON. */
 export const SURVEY_BYTES_MAX = 1_048_576;
 export const QUESTIONS_MAX = 1_000;

@@ -70,6 +70,8 @@ export type ResourceType =
   | 'Segment'
   | 'Language'
   | 'Delivery'
+  | 'Tag'
+  | 'Note'
   | 'Organization'
   | 'API Key'
   | 'file'

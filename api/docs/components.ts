@@ -16,6 +16,12 @@ import {
 } from '#api/resources/responses/schema.ts';
 import { questionShapes } from '#api/resources/surveys/question-types.ts';
 import { SurveyContent, SurveyReply } from '#api/resources/surveys/schema.ts';
+import {
+  DocumentChange,
+  describedDocument,
+  NewDocument,
+  SurveyDocument,
+} from '#api/resources/surveys/v3-shapes.ts';
 import { NewWebhook, NewWebhookReply, WebhookReply } from '#api/resources/webhooks/schema.ts';
 import { Localized, MapOf, Nullable } from '#api/schemas.ts';
 import { envelopeSchemas } from './error-responses.ts';
@@ -122,6 +128,9 @@ export const namedShapes: readonly NamedShape[] = [
   { name: 'Survey', used: SurveyReply, shown: Survey },
   { name: 'NewSurvey', used: null, shown: NewSurvey },
   { name: 'SurveyChange', used: null, shown: SurveyChange },
+  { name: 'SurveyDocument', used: SurveyDocument, shown: describedDocument() },
+  { name: 'NewSurveyDocument', used: NewDocument, shown: NewDocument },
+  { name: 'SurveyDocumentChange', used: DocumentChange, shown: DocumentChange },
   { name: 'Question', used: null, shown: Question },
   { name: 'LocalizedText', used: Localized, shown: Localized },
   {

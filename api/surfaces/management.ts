@@ -13,11 +13,13 @@ import { languageRoutes } from '#api/resources/languages/routes.ts';
 import { licenseRoutes } from '#api/resources/license/routes.ts';
 import { linkEmailRoutes } from '#api/resources/link-emails/routes.ts';
 import { meRoutes } from '#api/resources/me/routes.ts';
+import { noteRoutes } from '#api/resources/notes/routes.ts';
 import { profileRoutes } from '#api/resources/profile/routes.ts';
 import { managementResponseRoutes } from '#api/resources/responses/management-routes.ts';
 import { segmentRoutes } from '#api/resources/segments/routes.ts';
 import { managementGrantRoutes } from '#api/resources/storage/management-grant-routes.ts';
 import { surveyRoutes } from '#api/resources/surveys/routes.ts';
+import { responseTagRoutes } from '#api/resources/tags/response-routes.ts';
 import { webhookRoutes } from '#api/resources/webhooks/routes.ts';
 import type { Surface } from './surface.ts';
 
@@ -53,6 +55,8 @@ export const management: Surface = {
     surveyRoutes,
     linkEmailRoutes,
     managementResponseRoutes,
+    responseTagRoutes,
+    noteRoutes,
     actionClassRoutes,
     segmentRoutes,
     languageRoutes,

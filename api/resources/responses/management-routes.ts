@@ -81,13 +81,16 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
         const workspaceIds = workspacesWith(principalOf(request), 'read');
         const survey = surveyId === undefined ? null : await reachableSurvey(request, surveyId);
         const options = { limitMax: LIMIT_MAX, limitDefault: survey === null ? LIMIT_MAX : LIMIT_DEFAULT };
-        const found = await readPage({ request, reply }, request.query, options, (page) =>
-          survey === null
-            ? listResponsesOfWorkspaces(db, workspaceIds, page)
-            : listResponses(db, { column: 'surveyId', id: survey.id }, page),
+        // With all that is shown of them, so that it counts for the size of the page.
+        const found = await readPage({ request, reply }, request.query, options, async (page) =>
+          withRelations(
+            db,
+            survey === null
+              ? await listResponsesOfWorkspaces(db, workspaceIds, page)
+              : await listResponses(db, { column: 'surveyId', id: survey.id }, page),
+          ),
         );
-        const complete = await withRelations(db, found);
-        return { data: complete.map((response) => toResponseReplyWithNotes(response, config.publicUrl)) };
+        return { data: found.map((response) => toResponseReplyWithNotes(response, config.publicUrl)) };
       },
     );
 

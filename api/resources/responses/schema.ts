@@ -95,7 +95,7 @@ export type ResponseChange = Static<typeof ResponseChange>;
 
 const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
 
-const Tag = Type.Object({
+export const TagReply = Type.Object({
   id: Type.String(),
   createdAt: Type.String(),
   updatedAt: Type.String(),
@@ -104,12 +104,12 @@ const Tag = Type.Object({
   environmentId: Type.String(),
 });
 
-const Note = Type.Object({
+export const NoteReply = Type.Object({
   id: Type.String(),
   createdAt: Type.String(),
   updatedAt: Type.String(),
   text: Type.String(),
-  user: Type.Unknown(),
+  user: Nullable(Type.Object({ id: Type.String(), name: Type.String() })),
   isResolved: Type.Boolean(),
   isEdited: Type.Boolean(),
 });
@@ -133,11 +133,11 @@ const reply = {
   contactAttributes: Type.Unknown(),
   singleUseId: TextOrNull,
   language: TextOrNull,
-  tags: Type.Array(Tag),
+  tags: Type.Array(TagReply),
 };
 /** Of updates and deletions: notes are absent there. */
 export const ResponseReply = Type.Object(reply);
-export const ResponseReplyWithNotes = Type.Object({ ...reply, notes: Type.Array(Note) });
+export const ResponseReplyWithNotes = Type.Object({ ...reply, notes: Type.Array(NoteReply) });
 
 /** `quotaFull` is always false: there are no quotas here, and SDKs read the field. */
 export const ClientResponseReply = Type.Object({

@@ -155,33 +155,45 @@ export async function withRelations(
       .execute(),
     ({ responseId }) => responseId,
   );
-  const notes = Map.groupBy(
-    await db
-      .selectFrom('responseNotes')
-      .leftJoin('users', 'users.id', 'responseNotes.userId')
-      .selectAll('responseNotes')
-      .select('users.name as userName')
-      .where('responseNotes.responseId', 'in', ids)
-      .orderBy('responseNotes.createdAt')
-      .orderBy('responseNotes.id')
-      .execute(),
-    ({ responseId }) => responseId,
-  );
+  const notes = await listNotesOf(db, ids);
   return responses.map((response) => ({
     ...response,
     environmentId: environmentOf.get(response.workspaceId) ?? response.workspaceId,
     contact: response.contactId === null ? null : (contactOf.get(response.contactId) ?? null),
     tags: (tags.get(response.id) ?? []).map(({ responseId: _, ...tag }) => tag),
-    notes: (notes.get(response.id) ?? []).map((note) => ({
-      id: note.id,
-      createdAt: note.createdAt,
-      updatedAt: note.updatedAt,
-      text: note.text,
-      user: note.userId === null || note.userName === null ? null : { id: note.userId, name: note.userName },
-      isResolved: note.isResolved === 1,
-      isEdited: note.isEdited === 1,
-    })),
+    notes: notes.get(response.id) ?? [],
   }));
+}
+
+/** Response id -> its notes, the oldest first. */
+export async function listNotesOf(
+  db: Kysely<Database>,
+  responseIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly Note[]>> {
+  const rows = await db
+    .selectFrom('responseNotes')
+    .leftJoin('users', 'users.id', 'responseNotes.userId')
+    .selectAll('responseNotes')
+    .select('users.name as userName')
+    .where('responseNotes.responseId', 'in', responseIds)
+    .orderBy('responseNotes.createdAt')
+    .orderBy('responseNotes.id')
+    .execute();
+  const notes = new Map<string, Note[]>();
+  for (const row of rows) {
+    const ofResponse = notes.get(row.responseId) ?? [];
+    notes.set(row.responseId, ofResponse);
+    ofResponse.push({
+      id: row.id,
+      createdAt: row.createdAt,
+      updatedAt: row.updatedAt,
+      text: row.text,
+      user: row.userId === null || row.userName === null ? null : { id: row.userId, name: row.userName },
+      isResolved: row.isResolved === 1,
+      isEdited: row.isEdited === 1,
+    });
+  }
+  return notes;
 }
 
 /** @throws the driver's unique violation when the single-use id was used, or the display has its response */

@@ -107,7 +107,12 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
 
   app.delete(
     `${url}/:surveyId`,
-    { schema: { params: Params, response: { 204: Type.Unsafe<undefined>({ type: 'null', description: 'Deleted.' }) } } },
+    {
+      schema: {
+        params: Params,
+        response: { 204: Type.Unsafe<undefined>({ type: 'null', description: 'Deleted.' }) },
+      },
+    },
     async (request, reply) => {
       await removeSurvey(context, await writableSurvey(request, request.params.surveyId), request.log);
       return reply.code(204).send(undefined);

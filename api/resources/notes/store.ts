@@ -1,0 +1,51 @@
+/** Notes on responses. Writes go to `responseNotes` only; responses/store.ts reads them along with responses. */
+import type { Kysely } from 'kysely';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Note } from '#api/resources/responses/store.ts';
+import { listNotesOf } from '#api/resources/responses/store.ts';
+
+export interface NewNote {
+  readonly id: string;
+  readonly responseId: string;
+  /** null: nobody we know. */
+  readonly userId: string | null;
+  readonly text: string;
+  readonly createdAt: Timestamp;
+}
+
+export async function countNotes(db: Kysely<Database>, responseId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('responseNotes')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('responseId', '=', responseId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** @returns null when the response has no such note */
+export async function findNote(db: Kysely<Database>, responseId: string, id: string): Promise<Note | null> {
+  const notes = await listNotesOf(db, [responseId]);
+  return notes.get(responseId)?.find((note) => note.id === id) ?? null;
+}
+
+export async function insertNote(db: Kysely<Database>, note: NewNote): Promise<void> {
+  await db
+    .insertInto('responseNotes')
+    .values({ ...note, updatedAt: note.createdAt, isResolved: 0, isEdited: 0 })
+    .execute();
+}
+
+export async function updateNote(
+  db: Kysely<Database>,
+  { id, isEdited, isResolved, text, updatedAt }: Note,
+): Promise<void> {
+  await db
+    .updateTable('responseNotes')
+    .set({ text, isResolved: isResolved ? 1 : 0, isEdited: isEdited ? 1 : 0, updatedAt })
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function deleteNote(db: Kysely<Database>, id: string): Promise<void> {
+  await db.deleteFrom('responseNotes').where('id', '=', id).execute();
+}

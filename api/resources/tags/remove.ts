@@ -1,0 +1,96 @@
+/**
+ * Takes a tag away, or makes one of two. Each is a single transaction, unless many responses have the tag: those are
+ * moved, or lose it, a few at a time before, so that other writers need not wait. Whoever is interrupted finds the tag on
+ * fewer responses, and asks again; no response is ever without both.
+ */
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+import { inSlices, SLICE_ROWS } from '#api/db/slices.ts';
+
+/** What becomes of a few responses with the tag. @returns how many there were */
+type Slice = (trx: Kysely<Database>, rowsMax: number) => Promise<number>;
+
+/** @returns false when the tag was gone */
+export function deleteTag(db: Kysely<Database>, id: string): Promise<boolean> {
+  const drop: Slice = async (trx, rowsMax) => {
+    const responseIds = await responsesWith(trx, id, rowsMax);
+    await take(trx, id, responseIds);
+    return responseIds.length;
+  };
+  return removeTag(db, id, drop, async () => true);
+}
+
+/**
+ * Every response that has the one tag gets the other, and the one is deleted.
+ *
+ * @returns false when either is gone, or they are of two workspaces
+ */
+export function mergeTag(db: Kysely<Database>, id: string, intoId: string): Promise<boolean> {
+  const isPossible = async (trx: Kysely<Database>): Promise<boolean> => {
+    const tags = await trx.selectFrom('tags').select('workspaceId').where('id', 'in', [id, intoId]).execute();
+    const [one, other] = tags;
+    return other !== undefined && one?.workspaceId === other.workspaceId;
+  };
+  const move: Slice = async (trx, rowsMax) => {
+    if (!(await isPossible(trx))) return 0;
+    const responseIds = await responsesWith(trx, id, rowsMax);
+    if (responseIds.length > 0) {
+      await trx
+        .insertInto('responseTags')
+        .values(responseIds.map((responseId) => ({ responseId, tagId: intoId })))
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+    }
+    await take(trx, id, responseIds);
+    return responseIds.length;
+  };
+  return removeTag(db, id, move, isPossible);
+}
+
+async function removeTag(
+  db: Kysely<Database>,
+  id: string,
+  slice: Slice,
+  isPossible: (trx: Kysely<Database>) => Promise<boolean>,
+): Promise<boolean> {
+  const [beyond] = await db
+    .selectFrom('responseTags')
+    .select('responseId')
+    .where('tagId', '=', id)
+    .limit(1)
+    .offset(SLICE_ROWS)
+    .execute();
+  if (beyond !== undefined) {
+    await inSlices((rowsMax) => db.transaction().execute((trx) => slice(trx, rowsMax)));
+  }
+  return db.transaction().execute(async (trx) => {
+    if (!(await isPossible(trx))) return false;
+    // Those that got the tag meanwhile.
+    while ((await slice(trx, SLICE_ROWS)) === SLICE_ROWS);
+    const { numDeletedRows } = await trx.deleteFrom('tags').where('id', '=', id).executeTakeFirst();
+    return numDeletedRows > 0n;
+  });
+}
+
+async function responsesWith(
+  trx: Kysely<Database>,
+  tagId: string,
+  rowsMax: number,
+): Promise<readonly string[]> {
+  const rows = await trx
+    .selectFrom('responseTags')
+    .select('responseId')
+    .where('tagId', '=', tagId)
+    .limit(rowsMax)
+    .execute();
+  return rows.map(({ responseId }) => responseId);
+}
+
+async function take(trx: Kysely<Database>, tagId: string, responseIds: readonly string[]): Promise<void> {
+  if (responseIds.length === 0) return;
+  await trx
+    .deleteFrom('responseTags')
+    .where('tagId', '=', tagId)
+    .where('responseId', 'in', responseIds)
+    .execute();
+}

@@ -1,0 +1,142 @@
+/**
+ * The tags of a response on the management API: routes of ours, as the original has none. A tag that the workspace does
+ * not have comes into being when a response is given it. Needs a key or a session; rights go by method.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Kysely } from 'kysely';
+import { Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { workspacesWith } from '#api/auth/principal.ts';
+import { RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { badRequest, forbidden, invalidFields, notFound } from '#api/errors.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
+import { newId } from '#api/ids.ts';
+import { TagReply } from '#api/resources/responses/schema.ts';
+import { findResponse, type Tag } from '#api/resources/responses/store.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
+import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { NAME_REFUSED, readTagName } from './name.ts';
+import {
+  countTags,
+  findTag,
+  findTagByName,
+  insertTag,
+  listTags,
+  listTagsOfResponse,
+  tagResponse,
+  untagResponse,
+} from './store.ts';
+
+const LIST_MAX = 1_000;
+
+const Params = Type.Object({ responseId: Type.String() });
+const NewTag = Type.Object(
+  { name: Type.Optional(Type.String()), tagId: Type.Optional(Type.String()) },
+  { description: 'Either `name`, of a tag that need not exist yet, or `tagId`.' },
+);
+const many = { 200: Type.Object({ data: Type.Array(TagReply) }) };
+const one = { 200: Type.Object({ data: TagReply }) };
+
+export const responseTagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random } = context;
+  const responses = workspaceRow({ db, type: 'Response', param: 'responseId', find: findResponse });
+
+  app.get(
+    '/api/v1/management/tags',
+    {
+      schema: {
+        querystring: ListQuery,
+        response: {
+          200: Type.Object({
+            data: Type.Array(Type.Object({ ...TagReply.properties, count: Type.Integer() })),
+          }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
+        listTags(db, workspaceIds, page),
+      );
+      return { data: [...(await withEnvironmentIds(db, found))] };
+    },
+  );
+
+  for (const prefix of ['/api/v1/management/responses', '/api/v1/responses']) {
+    const url = `${prefix}/:responseId/tags`;
+
+    app.get(
+      url,
+      { schema: { params: Params, response: many }, onRequest: responses.load },
+      async (request) => {
+        const { environmentId, id } = responses.of(request);
+        return { data: (await listTagsOfResponse(db, id)).map((tag) => ({ ...tag, environmentId })) };
+      },
+    );
+
+    app.post(
+      url,
+      { schema: { params: Params, body: NewTag, response: one }, onRequest: responses.load },
+      async (request) => {
+        const { environmentId, id, workspaceId } = responses.of(request);
+        const { name, tagId } = request.body;
+        if ((name === undefined) === (tagId === undefined)) {
+          throw badRequest('Give either the name of a tag, or the tagId of one that exists');
+        }
+        const read = name === undefined ? null : readTagName(name);
+        if (name !== undefined && read === null) throw invalidFields({ name: NAME_REFUSED });
+        const tag = await db.transaction().execute(async (trx) => {
+          if ((await findResponse(trx, id)) === null) throw notFound('Response', id);
+          const wanted =
+            read === null
+              ? await findOf(trx, workspaceId, tagId ?? '')
+              : await findOrCreate(trx, workspaceId, read);
+          await tagResponse(trx, id, wanted.id);
+          if ((await listTagsOfResponse(trx, id)).length > RESPONSE_TAGS_MAX) {
+            throw forbidden(`A response can have ${RESPONSE_TAGS_MAX} tags; remove one first`);
+          }
+          return wanted;
+        });
+        return { data: { ...tag, environmentId } };
+      },
+    );
+
+    app.delete(
+      `${url}/:tagId`,
+      {
+        schema: { params: Type.Object({ responseId: Type.String(), tagId: Type.String() }), response: one },
+        onRequest: responses.load,
+      },
+      async (request) => {
+        const { environmentId, id, workspaceId } = responses.of(request);
+        const tag = await findOf(db, workspaceId, request.params.tagId);
+        if (!(await untagResponse(db, id, tag.id))) throw notFound('Tag', tag.id);
+        return { data: { ...tag, environmentId } };
+      },
+    );
+  }
+
+  async function findOrCreate(trx: Kysely<Database>, workspaceId: string, name: string): Promise<Tag> {
+    const known = await findTagByName(trx, workspaceId, name);
+    if (known !== null) return known;
+    if ((await countTags(trx, workspaceId)) >= TAGS_MAX) {
+      throw forbidden(`A workspace can have ${TAGS_MAX} tags; merge or delete some that are not used`);
+    }
+    const now = toTimestamp(clock());
+    const made: Tag = { id: newId(random), workspaceId, name, createdAt: now, updatedAt: now };
+    await insertTag(trx, made);
+    return made;
+  }
+
+  async function findOf(trx: Kysely<Database>, workspaceId: string, id: string): Promise<Tag> {
+    const tag = await findTag(trx, id);
+    if (tag?.workspaceId !== workspaceId) throw notFound('Tag', id);
+    return tag;
+  }
+};

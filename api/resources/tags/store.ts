@@ -1,0 +1,130 @@
+/** Tags of a workspace, and which responses have them. Writes go to `tags` and `responseTags` only. */
+import type { Kysely } from 'kysely';
+import { isUniqueViolation } from '#api/db/database.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { isId } from '#api/ids.ts';
+import type { Tag } from '#api/resources/responses/store.ts';
+
+export interface CountedTag extends Tag {
+  /** Of responses. */
+  readonly count: number;
+}
+
+export async function findTag(db: Kysely<Database>, id: string): Promise<Tag | null> {
+  if (!isId(id)) return null;
+  return (await db.selectFrom('tags').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
+}
+
+/** Of the workspaces by id, of each by name: the order of the index. */
+export async function listTags(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+  page: { readonly limit: number; readonly skip: number },
+): Promise<readonly CountedTag[]> {
+  if (workspaceIds.length === 0) return [];
+  const tags = await db
+    .selectFrom('tags')
+    .selectAll()
+    .where('workspaceId', 'in', workspaceIds)
+    .orderBy('workspaceId')
+    .orderBy('name')
+    .limit(page.limit)
+    .offset(page.skip)
+    .execute();
+  return withCounts(db, tags);
+}
+
+/** Counts in the index on the tags of responses. */
+export async function withCounts(db: Kysely<Database>, tags: readonly Tag[]): Promise<readonly CountedTag[]> {
+  if (tags.length === 0) return [];
+  const rows = await db
+    .selectFrom('responseTags')
+    .select((select) => ['tagId', select.fn.countAll().as('count')])
+    .where(
+      'tagId',
+      'in',
+      tags.map(({ id }) => id),
+    )
+    .groupBy('tagId')
+    .execute();
+  const counts = new Map(rows.map(({ count, tagId }) => [tagId, Number(count)]));
+  return tags.map((tag) => ({ ...tag, count: counts.get(tag.id) ?? 0 }));
+}
+
+export async function countTags(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('tags')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('workspaceId', '=', workspaceId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Names differ in upper and lower case. */
+export async function findTagByName(
+  db: Kysely<Database>,
+  workspaceId: string,
+  name: string,
+): Promise<Tag | null> {
+  const row = await db
+    .selectFrom('tags')
+    .selectAll()
+    .where('workspaceId', '=', workspaceId)
+    .where('name', '=', name)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** @throws the driver's unique violation when the name is taken */
+export async function insertTag(db: Kysely<Database>, tag: Tag): Promise<void> {
+  await db.insertInto('tags').values(tag).execute();
+}
+
+/** @returns false when the name is taken in the workspace */
+export async function renameTag(
+  db: Kysely<Database>,
+  id: string,
+  name: string,
+  now: Timestamp,
+): Promise<boolean> {
+  try {
+    await db.updateTable('tags').set({ name, updatedAt: now }).where('id', '=', id).execute();
+    return true;
+  } catch (error) {
+    if (isUniqueViolation(error, 'tags.workspaceId', 'tags.name')) return false;
+    throw error;
+  }
+}
+
+export async function listTagsOfResponse(db: Kysely<Database>, responseId: string): Promise<readonly Tag[]> {
+  return db
+    .selectFrom('responseTags')
+    .innerJoin('tags', 'tags.id', 'responseTags.tagId')
+    .selectAll('tags')
+    .where('responseTags.responseId', '=', responseId)
+    .orderBy('tags.name')
+    .execute();
+}
+
+/** A response that has the tag keeps it. */
+export async function tagResponse(db: Kysely<Database>, responseId: string, tagId: string): Promise<void> {
+  await db
+    .insertInto('responseTags')
+    .values({ responseId, tagId })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** @returns false when the response did not have it */
+export async function untagResponse(
+  db: Kysely<Database>,
+  responseId: string,
+  tagId: string,
+): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('responseTags')
+    .where('responseId', '=', responseId)
+    .where('tagId', '=', tagId)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
+}

@@ -1,0 +1,117 @@
+/**
+ * Tags on v3, for people who are logged in: a list, and what keeps it tidy. New tags come into being where a response is
+ * given one, see response-routes.ts. Needs read on the workspace for the list, write for the rest.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { may } from '#api/auth/principal.ts';
+import { TAGS_MAX } from '#api/content-limits.ts';
+import type { Context } from '#api/context.ts';
+import { invalidFields, unprocessable } from '#api/errors.ts';
+import type { Tag } from '#api/resources/responses/store.ts';
+import { outOfReach, readableWorkspace } from '#api/resources/workspaces/v3-access.ts';
+import { Id } from '#api/schemas.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { NAME_REFUSED, readTagName } from './name.ts';
+import { deleteTag, mergeTag } from './remove.ts';
+import { findTag, listTags, renameTag, withCounts } from './store.ts';
+
+const url = '/api/v3/tags';
+const Params = Type.Object({ tagId: Id });
+const Item = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  workspaceId: Type.String(),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+  count: Type.Integer({ description: 'Responses that have it.' }),
+});
+const IdReply = Type.Object({ data: Type.Object({ id: Type.String() }) });
+const closed = { additionalProperties: false };
+const config = { credentials: 'session' } as const;
+
+export const v3TagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock } = context;
+
+  app.get(
+    url,
+    {
+      schema: {
+        querystring: Type.Object({ workspaceId: Id }, closed),
+        response: { 200: Type.Object({ data: Type.Array(Item) }) },
+      },
+      config,
+    },
+    async (request) => {
+      const workspace = await readableWorkspace(context, request, request.query.workspaceId);
+      return { data: [...(await listTags(db, [workspace.id], { limit: TAGS_MAX, skip: 0 }))] };
+    },
+  );
+
+  app.patch(
+    `${url}/:tagId`,
+    {
+      schema: {
+        params: Params,
+        body: Type.Object({ name: Type.String() }, closed),
+        response: { 200: Type.Object({ data: Item }) },
+      },
+      config,
+    },
+    async (request) => {
+      const name = readTagName(request.body.name);
+      if (name === null) throw invalidFields({ name: NAME_REFUSED });
+      const { id } = await writableTag(request, request.params.tagId);
+      if (!(await renameTag(db, id, name, toTimestamp(clock())))) {
+        throw unprocessable({ name: 'Another tag of the workspace has this name; merge the two instead' });
+      }
+      const renamed = await findTag(db, id);
+      const [item] = renamed === null ? [] : await withCounts(db, [renamed]);
+      if (item === undefined) throw outOfReach();
+      return { data: item };
+    },
+  );
+
+  app.delete(
+    `${url}/:tagId`,
+    { schema: { params: Params, response: { 200: IdReply } }, config },
+    async (request) => {
+      const { id } = await writableTag(request, request.params.tagId);
+      if (!(await deleteTag(db, id))) throw outOfReach();
+      return { data: { id } };
+    },
+  );
+
+  app.post(
+    `${url}/:tagId/merge`,
+    {
+      schema: {
+        params: Params,
+        body: Type.Object({ newTagId: Id }, closed),
+        response: { 200: IdReply },
+      },
+      config,
+    },
+    async (request) => {
+      const { newTagId } = request.body;
+      if (newTagId === request.params.tagId) {
+        throw invalidFields({ newTagId: 'must be another tag than the one that is merged' });
+      }
+      const { id } = await writableTag(request, request.params.tagId);
+      await writableTag(request, newTagId);
+      if (!(await mergeTag(db, id, newTagId))) throw outOfReach();
+      return { data: { id: newTagId } };
+    },
+  );
+
+  async function writableTag(request: FastifyRequest, id: string): Promise<Tag> {
+    const tag = await findTag(db, id);
+    if (tag === null || !may(principalOf(request), tag.workspaceId, 'write')) throw outOfReach();
+    return tag;
+  }
+};
