@@ -17,8 +17,11 @@ import {
 import { questionShapes } from '#api/resources/surveys/question-types.ts';
 import { SurveyContent, SurveyReply } from '#api/resources/surveys/schema.ts';
 import {
+  anyElement,
+  anyEnding,
   DocumentChange,
   describedDocument,
+  LocaleText,
   NewDocument,
   SurveyDocument,
 } from '#api/resources/surveys/v3-shapes.ts';
@@ -128,6 +131,9 @@ export const namedShapes: readonly NamedShape[] = [
   { name: 'Survey', used: SurveyReply, shown: Survey },
   { name: 'NewSurvey', used: null, shown: NewSurvey },
   { name: 'SurveyChange', used: null, shown: SurveyChange },
+  { name: 'LocaleTexts', used: null, shown: LocaleText },
+  { name: 'Element', used: null, shown: anyElement },
+  { name: 'Ending', used: null, shown: anyEnding },
   { name: 'SurveyDocument', used: SurveyDocument, shown: describedDocument() },
   { name: 'NewSurveyDocument', used: NewDocument, shown: NewDocument },
   { name: 'SurveyDocumentChange', used: DocumentChange, shown: DocumentChange },

@@ -58,12 +58,17 @@ export function completed(built: object, findSurface: FindSurface): Part {
       }),
     ),
   ]);
-  return {
+  return withoutSharing({
     ...document,
     tags: [...tags].sort().map((name) => ({ name })),
     paths: Object.fromEntries(finished),
     components: { ...recordAt(document, 'components'), schemas: namer.components() },
-  };
+  });
+}
+
+/** YAML writes what occurs twice as an alias, and readers refuse a document with hundreds of them. */
+function withoutSharing(document: Part): Part {
+  return JSON.parse(JSON.stringify(document));
 }
 
 /** What answers HEAD is what answers GET, and OPTIONS are preflights: neither is an operation of its own. */

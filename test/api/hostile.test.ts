@@ -32,8 +32,15 @@ const segmentId = await idOf(`${management}/segments`, { title: 'Hostile' });
 const classId = await idOf(`${management}/attribute-classes`, { name: 'Hostile', type: 'code' });
 await api.client('POST', `/api/v1/client/${workspaceId}/user`, { userId: 'known' });
 
+const note = await api.manage('POST', `${management}/responses/${responseId}/notes`, { text: 'x' });
+/** As v3 writes it. */
+const blocks = [{ name: 'B', elements: [{ id: 'q1', type: 'openText', headline: { 'en-US': 'What?' } }] }];
+const newDocument = { ...ofWorkspace, name: 'x', blocks };
+
+type Method = 'POST' | 'PUT' | 'PATCH';
+
 /** Every route that takes a body, with a body that it accepts. */
-const writes: readonly (readonly ['POST' | 'PUT', string, Record<string, unknown>])[] = [
+const writes: readonly (readonly [Method, string, Record<string, unknown>])[] = [
   ['POST', '/api/v1/management/surveys', { workspaceId, name: 'x', questions: survey.questions }],
   ['PUT', `/api/v1/management/surveys/${changing.id}`, { name: 'x' }],
   ['POST', '/api/v1/management/responses', { surveyId: survey.id, data: {}, finished: true }],
@@ -59,6 +66,12 @@ const writes: readonly (readonly ['POST' | 'PUT', string, Record<string, unknown
   ['PUT', `${management}/segments/${segmentId}`, { filters: [] }],
   ['POST', `${management}/languages`, { ...ofWorkspace, code: 'de' }],
   ['POST', '/api/v1/webhooks', { url: 'https://hooks.example/x', triggers: ['responseCreated'] }],
+  ['POST', `${management}/responses/${responseId}/tags`, { name: 'x' }],
+  ['POST', `${management}/responses/${responseId}/notes`, { text: 'x' }],
+  ['PUT', `${management}/responses/${responseId}/notes/${note.json.data.id}`, { isResolved: true }],
+  ['POST', '/api/v3/surveys', newDocument],
+  ['PATCH', `/api/v3/surveys/${changing.id}`, { name: 'x' }],
+  ['POST', '/api/v3/surveys/validate', { operation: 'create', data: newDocument }],
 ];
 
 /** Names the routes know, so that arbitrary values land where they are looked at. */
@@ -171,7 +184,41 @@ const withParts = fc.record(
   },
   { requiredKeys: [] },
 );
+const logic = fc.record(
+  {
+    id: fc.oneof(fc.string(), anything),
+    conditions: fc.oneof(
+      fc.record({ connector: fc.constant('and'), conditions: fc.array(anything) }),
+      anything,
+    ),
+    actions: fc.oneof(
+      fc.array(fc.record({ objective: fc.constantFrom('jumpToBlock', 'calculate', 'x'), target: anything })),
+      anything,
+    ),
+  },
+  { requiredKeys: [] },
+);
+const document = fc.record(
+  {
+    blocks: fc.oneof(
+      fc.array(fc.record({ name: fc.string(), elements: fc.array(question), logic: fc.array(logic) })),
+      anything,
+    ),
+    languages: fc.oneof(
+      fc.array(fc.record({ code: fc.constantFrom('de-DE', 'de', '__proto__'), enabled: fc.boolean() })),
+      anything,
+    ),
+    defaultLanguage: fc.oneof(fc.constantFrom('de-DE', 'constructor'), anything),
+    type: fc.constantFrom('app', 'link'),
+    distribution: anything,
+    targeting: fc.oneof(fc.record({ filters: fc.array(filter) }), anything),
+    operation: fc.constantFrom('create', 'patch'),
+    data: anything,
+  },
+  { requiredKeys: [] },
+);
 const hostileBody = fc.oneof(
+  document,
   withParts,
   anything,
   withKnownNames,
@@ -192,6 +239,17 @@ function isEnvelopeA(text: string): boolean {
     details !== null &&
     !Array.isArray(details)
   );
+}
+
+function isProblem(text: string): boolean {
+  const body: unknown = JSON.parse(text);
+  if (typeof body !== 'object' || body === null) return false;
+  const { code, detail, status, title } = Object.fromEntries(Object.entries(body));
+  return [code, detail, title].every((part) => typeof part === 'string') && typeof status === 'number';
+}
+
+function isEnvelopeOf(url: string, text: string): boolean {
+  return url.startsWith('/api/v3/') ? isProblem(text) : isEnvelopeA(text);
 }
 
 const { components, paths: documented } = (await api.client('GET', '/api/docs/openapi.json')).json;
@@ -216,11 +274,11 @@ async function reopen(): Promise<void> {
   await api.context.db.updateTable('responses').set({ finished: 0 }).where('id', '=', responseId).execute();
 }
 
-/** Taken, or refused in the envelope of v1. */
-async function isBorne(method: 'POST' | 'PUT', url: string, body: unknown): Promise<boolean> {
+/** Taken, or refused in the envelope of its version. */
+async function isBorne(method: Method, url: string, body: unknown): Promise<boolean> {
   const reply = await api.manage(method, url, body);
-  if (reply.status === 200) return typeof reply.json.data === 'object';
-  return reply.status >= 400 && reply.status < 500 && isEnvelopeA(reply.text);
+  if (reply.status === 200 || reply.status === 201) return typeof reply.json.data === 'object';
+  return reply.status >= 400 && reply.status < 500 && isEnvelopeOf(url, reply.text);
 }
 
 for (const [method, url, valid] of writes) {
@@ -262,7 +320,7 @@ for (const [method, url, valid] of writes) {
           headers: { 'x-api-key': apiKey },
           payload: Buffer.from(bytes),
         });
-        return reply.statusCode >= 400 && reply.statusCode < 500 && isEnvelopeA(reply.body);
+        return reply.statusCode >= 400 && reply.statusCode < 500 && isEnvelopeOf(url, reply.body);
       }),
       { numRuns: BYTES_RUNS },
     );

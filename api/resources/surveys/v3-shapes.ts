@@ -9,7 +9,8 @@ import { SurveyContent } from './schema.ts';
 
 const { properties } = SurveyContent;
 
-const LocaleText = {
+/** A text in the languages of its survey. */
+export const LocaleText = {
   type: 'object',
   additionalProperties: { type: 'string' },
   description: 'Locale -> text. The default language of the survey must be there.',
@@ -25,16 +26,20 @@ interface Differences {
 
 /** A shape of v1 as v3 takes it. */
 function closed(schema: TSchema, { optional = [], required = [] }: Differences = {}): TSchema {
-  const shape = closedPart(schema);
-  const before: readonly unknown[] = Array.isArray(shape.required) ? shape.required : [];
-  const kept = before.filter((name) => !optional.some((one) => one === name));
-  return { ...shape, required: [...kept, ...required] };
+  const { required: before, ...shape } = closedPart(schema);
+  const kept = (Array.isArray(before) ? before : []).filter((name: unknown) =>
+    optional.every((one) => one !== name),
+  );
+  const names = [...kept, ...required];
+  return names.length === 0 ? shape : { ...shape, required: names };
 }
 
 function closedPart(schema: unknown): Record<string, unknown> {
   if (!isRecord(schema)) return {};
   if (schema.isLocalized === true) return LocaleText;
-  const part = { ...schema };
+  // Written as the description writes it, so that it finds the shape again.
+  const { const: only, ...rest } = schema;
+  const part: Record<string, unknown> = only === undefined ? rest : { ...rest, enum: [only] };
   if (Array.isArray(part.anyOf)) part.anyOf = part.anyOf.map(closedPart);
   if (isRecord(part.items)) part.items = closedPart(part.items);
   if (isRecord(part.properties)) {
@@ -129,8 +134,9 @@ function documentChange(element: TSchema, end: TSchema) {
   return Type.Partial(Type.Object(written(element, end)), { additionalProperties: false });
 }
 
-const anyElement = Type.Union([...elementShapes.values()]);
-const anyEnding = Type.Union([...endingShapes.values()]);
+/** Which fields there are depends on `type`. */
+export const anyElement = Type.Union([...elementShapes.values()]);
+export const anyEnding = Type.Union([...endingShapes.values()]);
 
 /** As the description shows them. */
 export const NewDocument = newDocument(anyElement, anyEnding);

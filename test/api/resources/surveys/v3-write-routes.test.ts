@@ -1,5 +1,7 @@
 /** v3 surveys: create, patch, delete, archive, restore. */
 import t from 'tap';
+import { checker } from '#api/http/validation.ts';
+import { describedDocument } from '#api/resources/surveys/v3-shapes.ts';
 import { addSurvey, publicUrl, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 import type { Json } from '#test/support/json.ts';
 import { logInOwner } from '#test/support/login.ts';
@@ -10,6 +12,7 @@ await api.addWorkspace('ws2', 'env2');
 const url = '/api/v3/surveys';
 const { db } = api.context;
 
+const described = checker(describedDocument());
 const en = (text: string) => ({ 'en-US': text });
 const element = (id: string, more: object = {}) => ({ id, type: 'openText', headline: en('What?'), ...more });
 const document = (more: object = {}) => ({
@@ -171,6 +174,7 @@ t.test('201: everything a link survey can have', async (t) => {
   const data = await created(given);
   t.match(data, given);
   t.match(data.languages, languages);
+  t.strictSame(described.issues(data), {}, 'as the description has it');
   const again = await patch(data.id, {
     metadata: data.metadata,
     languages: data.languages,
@@ -350,6 +354,7 @@ t.test(
       endings: [{ id: 'cend', type: 'endScreen', headline: 'Bye' }],
     });
     const { data } = (await api.manage('GET', `${url}/${survey.id}`)).json;
+    t.strictSame(described.issues(data), {});
     t.strictSame(data.blocks[0].elements[0].headline, { en: 'What?', de: 'Was?' });
     t.strictSame(data.welcomeCard.subheader, { en: 'Text' });
     t.notOk('html' in data.welcomeCard);
