@@ -3,9 +3,9 @@
  * it; here it is held to its form, and to what it refers to. Pure.
  */
 import { Type } from 'typebox';
-import type { Issue } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
 import { isRecord, MapOf, OneOf } from '#api/schemas.ts';
+import type { Findings } from './findings.ts';
 import type { SurveyContent } from './schema.ts';
 
 const Operand = Type.Object({
@@ -60,27 +60,33 @@ const conditionChecker = checker(Condition);
 const calculationChecker = checker(Calculation);
 const targetChecker = checker(Target);
 
-/** @returns dotted path -> what does not have the form that v3 takes */
-export function logicShapeIssues(logic: unknown, path: string): Record<string, string> {
-  const issues: Record<string, string> = {};
-  if (!Array.isArray(logic)) return issues;
+/** @param findings gets what does not have the form that v3 takes */
+export function checkLogicShape(logic: unknown, path: string, findings: Findings): void {
+  if (!Array.isArray(logic)) return;
   logic.forEach((rule: unknown, i) => {
+    if (findings.isFull()) return;
     const at = `${path}.${i}`;
-    Object.assign(issues, ruleChecker.issues(rule, at));
-    if (!ruleChecker.is(rule)) return;
+    if (!ruleChecker.is(rule)) {
+      findings.addAll(ruleChecker.issues(rule, at));
+      return;
+    }
     eachCondition(rule.conditions, `${at}.conditions`, (node, where) => {
+      if (findings.isFull()) return;
       const isGroup = 'connector' in node || 'conditions' in node;
-      Object.assign(issues, (isGroup ? groupChecker : conditionChecker).issues(node, where));
+      findings.addAll((isGroup ? groupChecker : conditionChecker).issues(node, where));
     });
     rule.actions.forEach((action, a) => {
-      const where = `${at}.actions.${a}`;
-      if (action.objective === 'calculate') Object.assign(issues, calculationChecker.issues(action, where));
-      else if (action.objective === 'requireAnswer' || action.objective === 'jumpToBlock') {
-        Object.assign(issues, targetChecker.issues(action, where));
-      } else issues[`${where}.objective`] = `must be one of ${objectives.join(', ')}`;
+      if (!findings.isFull()) checkAction(action, `${at}.actions.${a}`, findings);
     });
   });
-  return issues;
+}
+
+function checkAction(action: Readonly<Record<string, unknown>>, path: string, findings: Findings): void {
+  const { objective } = action;
+  if (objective === 'calculate') findings.addAll(calculationChecker.issues(action, path));
+  else if (objective === 'requireAnswer' || objective === 'jumpToBlock') {
+    findings.addAll(targetChecker.issues(action, path));
+  } else findings.add(`${path}.objective`, `must be one of ${objectives.join(', ')}`);
 }
 
 interface Known {
@@ -90,9 +96,8 @@ interface Known {
   readonly block: ReadonlySet<string>;
 }
 
-/** @returns dotted path -> what leads nowhere; what does not have the form of logic is passed over */
-export function logicReferenceIssues(content: SurveyContent): Record<string, Issue> {
-  const issues: Record<string, Issue> = {};
+/** @param findings gets what leads nowhere; what does not have the form of logic is passed over */
+export function checkLogicReferences(content: SurveyContent, findings: Findings): void {
   const known: Known = {
     element: new Set(content.blocks.flatMap(({ elements }) => elements.map(({ id }) => id))),
     variable: new Set(content.variables.map(({ id }) => id)),
@@ -104,7 +109,7 @@ export function logicReferenceIssues(content: SurveyContent): Record<string, Iss
     if (known[referenceType].has(missingId)) return;
     const name = referenceType === 'block' ? 'block or ending' : referenceType;
     const reason = `There is no ${name} "${missingId.slice(0, 255)}" in this survey`;
-    issues[path] = { reason, code: 'dangling_reference', referenceType, missingId };
+    findings.add(path, { reason, code: 'dangling_reference', referenceType, missingId });
   };
   const lookAt = (operand: unknown, path: string): void => {
     if (!isRecord(operand) || typeof operand.value !== 'string') return;
@@ -133,7 +138,6 @@ export function logicReferenceIssues(content: SurveyContent): Record<string, Iss
       });
     });
   });
-  return issues;
 }
 
 /** The group itself, and everything in it. Bodies are nested to a bounded depth. */

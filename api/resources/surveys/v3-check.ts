@@ -3,12 +3,10 @@ import type { TSchema } from 'typebox';
 import { FieldError, type Issues } from '#api/errors.ts';
 import { type Checker, checker } from '#api/http/validation.ts';
 import { isRecord } from '#api/schemas.ts';
-import { logicShapeIssues } from './logic.ts';
+import { createFindings, type Findings } from './findings.ts';
+import { checkLogicShape } from './logic.ts';
 import { checkSurveySize } from './size.ts';
 import { elementShapes, endingShapes, OpenDocumentChange, OpenNewDocument } from './v3-shapes.ts';
-
-/** A caller fixes a list of this length at once; a longer one helps nobody. */
-export const ISSUES_MAX = 50;
 
 export type Operation = 'create' | 'patch';
 
@@ -24,12 +22,11 @@ export function shapeIssues(operation: Operation, document: unknown): Issues {
   if (!isRecord(document)) return { body: 'must be object' };
   const tooLarge = sizeIssues(document);
   if (tooLarge !== null) return tooLarge;
-  const issues = {
-    ...documentCheckers[operation].issues(document),
-    ...blockIssues(document.blocks),
-    ...typedIssues(document.endings, 'endings', endingCheckers),
-  };
-  return Object.fromEntries(Object.entries(issues).slice(0, ISSUES_MAX));
+  const findings = createFindings();
+  findings.addAll(documentCheckers[operation].issues(document));
+  checkBlocks(document.blocks, findings);
+  checkTypes(document.endings, 'endings', endingCheckers, findings);
+  return findings.issues;
 }
 
 function sizeIssues(document: unknown): Issues | null {
@@ -42,35 +39,29 @@ function sizeIssues(document: unknown): Issues | null {
   }
 }
 
-function blockIssues(blocks: unknown): Issues {
-  const issues: Record<string, string> = {};
-  if (!Array.isArray(blocks)) return issues;
+function checkBlocks(blocks: unknown, findings: Findings): void {
+  if (!Array.isArray(blocks)) return;
   blocks.forEach((block: unknown, b) => {
     if (!isRecord(block)) return;
-    Object.assign(
-      issues,
-      typedIssues(block.elements, `blocks.${b}.elements`, elementCheckers),
-      logicShapeIssues(block.logic, `blocks.${b}.logic`),
-    );
+    checkTypes(block.elements, `blocks.${b}.elements`, elementCheckers, findings);
+    checkLogicShape(block.logic, `blocks.${b}.logic`, findings);
   });
-  return issues;
 }
 
-function typedIssues(
+function checkTypes(
   items: unknown,
   path: string,
   checkers: ReadonlyMap<string, Checker<unknown>>,
-): Record<string, string> {
-  const issues: Record<string, string> = {};
-  if (!Array.isArray(items)) return issues;
+  findings: Findings,
+): void {
+  if (!Array.isArray(items)) return;
   items.forEach((item: unknown, i) => {
-    if (!isRecord(item)) return;
+    if (!isRecord(item) || findings.isFull()) return;
     const known = typeof item.type === 'string' ? checkers.get(item.type) : undefined;
-    if (known === undefined)
-      issues[`${path}.${i}.type`] = `must be one of ${[...checkers.keys()].join(', ')}`;
-    else Object.assign(issues, known.issues(item, `${path}.${i}`));
+    if (known === undefined) {
+      findings.add(`${path}.${i}.type`, `must be one of ${[...checkers.keys()].join(', ')}`);
+    } else findings.addAll(known.issues(item, `${path}.${i}`));
   });
-  return issues;
 }
 
 function checkersOf(shapes: ReadonlyMap<string, TSchema>): ReadonlyMap<string, Checker<unknown>> {

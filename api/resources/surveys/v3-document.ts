@@ -2,13 +2,12 @@
  * From a document of v3 to what v1 calls a survey: texts in the default language become `default`, what is grouped in
  * `distribution` stands by itself, and blocks and variables get the ids they were not given. Pure.
  */
-import type { Issue } from '#api/errors.ts';
 import { isRecord, reshape } from '#api/schemas.ts';
+import type { Findings } from './findings.ts';
 import { isQuestionType, questionShapes } from './question-types.ts';
 import { SurveyContent, surveyDefaults } from './schema.ts';
 
 type Fields = Record<string, unknown>;
-export type DocumentIssues = Record<string, Issue>;
 
 /** The languages of a survey, as far as its texts are concerned. */
 export interface Locales {
@@ -40,26 +39,27 @@ export function triggersIn(
 
 /**
  * @param document of the shape that v3 takes
- * @param issues gets what is wrong with translations
+ * @param findings gets what is wrong with translations
  * @returns the fields that the document has, in the spelling of v1
  */
 export function toContentFields(
   document: Fields,
   { defaultLanguage, codes }: Locales,
   newId: () => string,
-  issues: DocumentIssues,
+  findings: Findings,
 ): Fields {
   const localized = (text: unknown, path: string): unknown => {
     if (!isRecord(text)) return text;
     const { [defaultLanguage]: given, ...others } = text;
     for (const code of Object.keys(others)) {
+      if (findings.isFull()) break;
       if (codes.has(code)) continue;
       const reason = `"${code.slice(0, 64)}" is not a language of this survey; list it in languages`;
-      issues[`${path}.${code}`] = { reason, code: 'unsupported_locale', identifier: code };
+      findings.add(`${path}.${code}`, { reason, code: 'unsupported_locale', identifier: code });
     }
     if (given === undefined) {
       const reason = `The text in ${defaultLanguage}, the default language, is missing`;
-      issues[path] = { reason, code: 'missing_translation', identifier: defaultLanguage };
+      findings.add(path, { reason, code: 'missing_translation', identifier: defaultLanguage });
     }
     return { default: given, ...others };
   };

@@ -12,9 +12,10 @@ import { addLanguage } from '#api/resources/languages/add.ts';
 import { type Language, listLanguages } from '#api/resources/workspaces/store.ts';
 import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import type { Findings } from './findings.ts';
 import type { SurveyLanguage } from './references.ts';
 import type { Survey } from './store.ts';
-import type { DocumentIssues, Locales } from './v3-document.ts';
+import type { Locales } from './v3-document.ts';
 import { LANGUAGE_DEFAULT, languagesOf } from './v3-reply.ts';
 
 const LOCALE = /^[a-z]{2}(-[A-Z][a-z]{3})?-[A-Z]{2}$/;
@@ -36,12 +37,12 @@ export interface LanguagePlan {
 /**
  * @param document of the shape that v3 takes
  * @param stored what a change is laid over; null for a new survey
- * @param issues gets what is wrong with the languages
+ * @param findings gets what is wrong with the languages
  */
 export function planLanguages(
   document: Readonly<Record<string, unknown>>,
   stored: Survey | null,
-  issues: DocumentIssues,
+  findings: Findings,
 ): LanguagePlan {
   const listed = listedIn(document.languages);
   const [storedDefault] = stored === null ? [] : languagesOf(stored);
@@ -54,7 +55,7 @@ export function planLanguages(
   const named = typeof document.defaultLanguage === 'string' ? document.defaultLanguage : undefined;
   const flagged = listed.find((language) => language.default);
   const defaultLanguage = storedDefault ?? named ?? flagged?.code ?? LANGUAGE_DEFAULT;
-  checkListed(listed, defaultLanguage, stored === null, issues);
+  checkListed(listed, defaultLanguage, stored === null, findings);
   const isListed = listed.some(({ code }) => code === defaultLanguage);
   const isImplied = listed.length === 0 && defaultLanguage === LANGUAGE_DEFAULT;
   const first = { code: defaultLanguage, default: true, enabled: true, path: 'defaultLanguage' };
@@ -79,23 +80,23 @@ function checkListed(
   listed: readonly WantedLanguage[],
   defaultLanguage: string,
   isNew: boolean,
-  issues: DocumentIssues,
+  findings: Findings,
 ): void {
   const seen = new Map<string, string>();
   listed.forEach((language, i) => {
     const { code, path } = language;
     const firstUsedAt = seen.get(code);
     if (firstUsedAt !== undefined) {
-      issues[path] = {
+      findings.add(path, {
         reason: `"${code}" is listed twice`,
         code: 'duplicate_locale',
         identifier: code,
         firstUsedAt,
-      };
+      });
     }
     seen.set(code, firstUsedAt ?? path);
     if (language.default && code !== defaultLanguage) {
-      issues[`languages.${i}.default`] = notTheDefault(code, defaultLanguage, isNew);
+      findings.add(`languages.${i}.default`, notTheDefault(code, defaultLanguage, isNew));
     }
   });
 }

@@ -1,14 +1,14 @@
 /** Reads a document of v3 into what the shared part of writing surveys takes. */
-import { FieldError, type Issues, invalidDocument } from '#api/errors.ts';
+import { FieldError, invalidDocument } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { privateSegment } from '#api/resources/segments/private-segment.ts';
 import { isRecord } from '#api/schemas.ts';
 import { readContent } from './content.ts';
-import { logicReferenceIssues } from './logic.ts';
+import { createFindings, type Findings } from './findings.ts';
+import { checkLogicReferences } from './logic.ts';
 import type { SurveyContent } from './schema.ts';
 import type { Survey } from './store.ts';
-import { ISSUES_MAX } from './v3-check.ts';
-import { type DocumentIssues, documentPath, toContentFields, triggersIn } from './v3-document.ts';
+import { documentPath, toContentFields, triggersIn } from './v3-document.ts';
 import { languageRows, planLanguages } from './v3-languages.ts';
 import { type Complete, completed, type WriteParts } from './write.ts';
 
@@ -36,20 +36,21 @@ export function readDraft(
 ): Draft {
   const { distribution, targeting } = document;
   const idOf = (): string => newId(parts.random);
-  const issues: DocumentIssues = {};
-  const plan = planLanguages(document, stored, issues);
-  const fields = toContentFields(document, plan.locales, idOf, issues);
+  const findings = createFindings();
+  const plan = planLanguages(document, stored, findings);
+  const fields = toContentFields(document, plan.locales, idOf, findings);
   const isLink = (stored?.content.type ?? fields.type ?? 'link') === 'link';
   for (const name of isLink ? ['distribution', 'targeting'] : []) {
     if (document[name] === undefined) continue;
-    issues[name] = { reason: 'Only app surveys have this', code: 'unsupported_field' };
+    findings.add(name, { reason: 'Only app surveys have this', code: 'unsupported_field' });
   }
   const filters = isRecord(targeting) && Array.isArray(targeting.filters) ? targeting.filters : null;
-  checkFilters(filters, 'targeting.filters', issues);
-  refuse(issues);
+  checkFilters(filters, 'targeting.filters', findings);
+  refuse(findings);
   const authored = stored === null ? { createdBy } : {};
   const content = readContent({ ...fields, ...authored }, stored?.content ?? null, idOf);
-  if (referredTo.some((name) => document[name] !== undefined)) refuse(logicReferenceIssues(content));
+  if (referredTo.some((name) => document[name] !== undefined)) checkLogicReferences(content, findings);
+  refuse(findings);
   const complete: Complete = async (trx, survey) => {
     const languages =
       plan.languages === null
@@ -64,21 +65,20 @@ export function readDraft(
 }
 
 /** What a survey was to its contacts before is asked of shared segments only. */
-function checkFilters(nodes: unknown, path: string, issues: DocumentIssues): void {
+function checkFilters(nodes: unknown, path: string, findings: Findings): void {
   if (!Array.isArray(nodes)) return;
   nodes.forEach((node: unknown, i) => {
     const resource = isRecord(node) ? node.resource : undefined;
     const at = `${path}.${i}.resource`;
-    checkFilters(resource, at, issues);
+    checkFilters(resource, at, findings);
     if (!isRecord(resource) || !isRecord(resource.root) || resource.root.type !== 'surveyInteraction') return;
     const reason = 'Filters on surveys are not supported here; use a segment of the management API';
-    issues[`${at}.root.type`] = { reason, code: 'unsupported_field' };
+    findings.add(`${at}.root.type`, { reason, code: 'unsupported_field' });
   });
 }
 
-function refuse(issues: Issues): void {
-  const first = Object.entries(issues).slice(0, ISSUES_MAX);
-  if (first.length > 0) throw invalidDocument(Object.fromEntries(first));
+function refuse({ issues }: Findings): void {
+  if (Object.keys(issues).length > 0) throw invalidDocument(issues);
 }
 
 /** Runs a write of a document; fields that are refused get the names that v3 has for them. */

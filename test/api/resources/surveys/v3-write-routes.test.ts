@@ -919,6 +919,28 @@ t.test('400: a survey as large as none may be, and a deep one, are refused at on
   ]);
 });
 
+t.test('however much is wrong, no more is told than a caller can fix at once', async (t) => {
+  const many = <T>(item: (i: number) => T) => Array.from({ length: 5_000 }, (_, i) => item(i));
+  const block = (more: object) => ({ blocks: [{ id: 'b', name: 'B', elements: [element('q1')], ...more }] });
+  const rule = (conditions: unknown[]) => ({
+    id: 'l',
+    conditions: { connector: 'and', conditions },
+    actions: [],
+  });
+  const operand = { type: 'element', value: 'gone' };
+  for (const [status, change] of [
+    [400, block({ logic: [rule(many(() => ({})))] })],
+    [400, { endings: many(() => ({ type: 'x' })).slice(0, 1_000) }],
+    [400, block({ elements: many(() => ({ type: 'nps' })).slice(0, 1_000) })],
+    [422, block({ logic: [rule(many(() => ({ leftOperand: operand, operator: 'isSet' })))] })],
+    [422, { metadata: { title: Object.fromEntries(many((i) => [`x${i}`, ''])) } }],
+  ] as const) {
+    const reply = await create(change);
+    t.equal(reply.status, status, reply.text.slice(0, 300));
+    t.equal(reply.json.invalid_params.length, 50);
+  }
+});
+
 t.test('a survey of v1 is one of v3 and the other way round', async (t) => {
   const survey = await addSurvey(api, surveyBody({ name: 'Older' }));
   t.equal((await patch(survey.id, { name: 'Newer' })).status, 200);

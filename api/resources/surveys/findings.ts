@@ -1,0 +1,35 @@
+/**
+ * What is wrong with a document, as far as it is told: a caller fixes a short list at once, and a long one would cost
+ * those who are served meanwhile.
+ */
+import type { Issue, Issues } from '#api/errors.ts';
+
+const FINDINGS_MAX = 50;
+
+export interface Findings {
+  /** Dotted path -> what is wrong there. */
+  readonly issues: Issues;
+  /** Nothing more is taken; whoever has more to look at stops. */
+  isFull(): boolean;
+  add(path: string, issue: string | Issue): void;
+  addAll(issues: Issues): void;
+}
+
+export function createFindings(): Findings {
+  const issues: Record<string, string | Issue> = {};
+  let count = 0;
+  const isFull = (): boolean => count >= FINDINGS_MAX;
+  const add = (path: string, issue: string | Issue): void => {
+    if (isFull() || Object.hasOwn(issues, path)) return;
+    issues[path] = issue;
+    count += 1;
+  };
+  return {
+    issues,
+    isFull,
+    add,
+    addAll: (more) => {
+      for (const [path, issue] of Object.entries(more)) add(path, issue);
+    },
+  };
+}
