@@ -216,7 +216,7 @@ t.test('401: an API key is not enough; nor is one beside a session that is none'
   }
 });
 
-t.test('403: foreign and unknown tags are told alike, and members only read', async (t) => {
+t.test('403: foreign and unknown tags are told alike', async (t) => {
   const { api, browser, tag, responses } = await start(t);
   const { db } = api.context;
   const id = await tag('Bug', ...responses);
@@ -260,4 +260,19 @@ t.test('403: foreign and unknown tags are told alike, and members only read', as
   );
   t.equal(foreignPage.status, 403);
   t.equal((await browser.call('PATCH', `${url}/${id}`, { name: 'x' }, { origin: publicUrl })).status, 200);
+});
+
+t.test('403: members of the organization only read', async (t) => {
+  const { api, browser, tag, responses } = await start(t);
+  const id = await tag('Bug', ...responses);
+  await api.context.db.updateTable('memberships').set({ role: 'member' }).execute();
+  t.equal((await browser.call('PATCH', `${url}/${id}`, { name: 'x' })).status, 403);
+  t.equal((await browser.call('DELETE', `${url}/${id}`)).status, 403);
+  const survey = {
+    workspaceId,
+    name: 'x',
+    blocks: [{ name: 'B', elements: [{ id: 'q', type: 'nps', headline: {} }] }],
+  };
+  t.equal((await browser.call('POST', '/api/v3/surveys', survey)).status, 403);
+  for (const response of responses) t.strictSame(await tagsOf(api, response), ['Bug']);
 });
