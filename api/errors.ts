@@ -158,8 +158,11 @@ export function notAuthenticated(): ApiError {
   });
 }
 
+/** Said of whoever lacks the right: as 401, or as 403 where v2 and v3 do so. */
+export const NO_ACCESS = 'You are not authorized to access this resource';
+
 export function unauthorized(): ApiError {
-  return new ApiError('unauthorized', 'You are not authorized to access this resource');
+  return new ApiError('unauthorized', NO_ACCESS);
 }
 
 export function forbidden(message: string, details?: Details): ApiError {

@@ -2,7 +2,15 @@
  * An ApiError as the body that its surface sends: `{code, message, details}` on v1, `{error: {code, message, details}}` on
  * v2, and problem details (RFC 9457) on v3. Pure.
  */
-import { type ApiError, type Code, FieldError, type Issue, UNSUPPORTED_FIELD } from '#api/errors.ts';
+import {
+  type ApiError,
+  type Code,
+  type Details,
+  FieldError,
+  type Issue,
+  NO_ACCESS,
+  UNSUPPORTED_FIELD,
+} from '#api/errors.ts';
 
 export type ErrorShape = 'v1' | 'v2' | 'v3';
 
@@ -81,8 +89,8 @@ const v2Messages: Readonly<Record<number, string>> = {
 function v2Body(error: ApiError): unknown {
   const code = v2Status(error.code, error.statusCode);
   const message = v2Messages[code] ?? error.message;
-  // 401 and 403 say nothing beyond their status.
-  if (code === 401 || code === 403) return { error: { code, message } };
+  // Who lacks a right is told no more than that; who reached a maximum is told which.
+  if (code === 401 || error.message === NO_ACCESS) return { error: { code, message } };
   return { error: { code, message, details: v2Details(error) } };
 }
 
@@ -101,9 +109,8 @@ function v2Details(error: ApiError): readonly { field: string; issue: string }[]
       ];
     case 'not_found': {
       const type = error.details.resource_type;
-      return typeof type === 'string'
-        ? [{ field: camelCase(type), issue: 'not found' }]
-        : [{ field: 'route', issue: error.message }];
+      if (typeof type !== 'string') return [{ field: 'route', issue: error.message }];
+      return [notFoundDetails[type] ?? { field: camelCase(type), issue: 'not found' }];
     }
     case 'invalid_fields':
       return Object.entries(error.details).map(([field, issue]) => ({ field, issue: String(issue) }));
@@ -116,7 +123,13 @@ function v2Details(error: ApiError): readonly { field: string; issue: string }[]
   }
 }
 
-/** `Attribute Key` -> `attributeKey` */
+/** Types that v2 calls something else. */
+const notFoundDetails: Readonly<Record<string, { readonly field: string; readonly issue: string }>> = {
+  Workspace: { field: 'workspaceId', issue: 'workspace not found' },
+  'Attribute Key': { field: 'contactAttributeKey', issue: 'not found' },
+};
+
+/** `Action Class` -> `actionClass` */
 function camelCase(type: string): string {
   return type.charAt(0).toLowerCase() + type.slice(1).replaceAll(' ', '');
 }

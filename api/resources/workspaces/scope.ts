@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Database } from '#api/db/schema.ts';
-import { badRequest, notFound } from '#api/errors.ts';
+import { type ApiError, badRequest, notFound } from '#api/errors.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isRecord } from '#api/schemas.ts';
 import { findWorkspace, type Workspace } from './store.ts';
@@ -28,7 +28,7 @@ export function loadPathWorkspace({ db }: WithDatabase): (request: FastifyReques
 export function loadBodyWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
   return async (request) => {
     const scope = scopeIn(request.body);
-    if (scope === null) throw badRequest('workspaceId must be provided');
+    if (scope === null) throw scopeMissing();
     slot.set(request, await reachableWorkspace({ db }, request, scope));
   };
 }
@@ -46,8 +46,16 @@ export function workspaceOf(request: FastifyRequest): Workspace {
  */
 export function scopeIn(body: unknown): string | null {
   const scope = isRecord(body) ? (body.workspaceId ?? body.environmentId ?? null) : null;
-  if (scope !== null && typeof scope !== 'string') throw badRequest('workspaceId must be a string');
+  if (scope !== null && typeof scope !== 'string') throw scopeProblem('workspaceId must be a string');
   return scope;
+}
+
+export function scopeMissing(): ApiError {
+  return scopeProblem('workspaceId must be provided');
+}
+
+function scopeProblem(problem: string): ApiError {
+  return badRequest(problem, { workspaceId: problem });
 }
 
 /** @throws ApiError not_found for an unknown id, unauthorized without the right that the method needs */

@@ -3,11 +3,11 @@ import type { FastifyRequest } from 'fastify';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may, type Right } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
-import { type ApiError, forbidden } from '#api/errors.ts';
+import { type ApiError, forbidden, NO_ACCESS } from '#api/errors.ts';
 import { findWorkspace, type Workspace } from './store.ts';
 
 export function outOfReach(): ApiError {
-  return forbidden('You are not authorized to access this resource');
+  return forbidden(NO_ACCESS);
 }
 
 /** @param id of a workspace or of a legacy environment @throws ApiError forbidden */
