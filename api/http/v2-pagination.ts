@@ -1,9 +1,12 @@
-/** What every v2 list takes and tells. */
+/** What every v2 list takes and tells, and how its pages are read. */
+import { type SelectQueryBuilder, sql } from 'kysely';
 import { type Static, Type } from 'typebox';
-import type { Timestamp } from '#api/db/schema.ts';
+import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
 import { OneOf } from '#api/schemas.ts';
 import { readTimestamp } from '#api/timestamps.ts';
+import { pageTooLarge } from './pagination.ts';
 
 /** How far into a list a page may reach; dates narrow it down further. */
 const SKIP_MAX = 1_000_000;
@@ -54,6 +57,57 @@ export function pageFrom(query: Static<typeof ListQuery>): ListPage {
     startDate,
     endDate,
   };
+}
+
+/** Rows read at once: the largest have half a megabyte. */
+const CHUNK_ROWS = 25;
+
+export interface FoundPage<Row> {
+  readonly data: Row[];
+  readonly meta: Static<typeof ListMeta>;
+}
+
+/**
+ * Reads one page of the rows that match, in the order that the page asks for, ties by id. With one workspace and
+ * `createdAt` this reads an index in its order.
+ *
+ * @param matching rows of one table that has `id`, `createdAt` and `updatedAt`
+ * @param read finds rows by their ids, in any order; who is gone meanwhile is left out
+ * @throws ApiError bad_request when the rows are too large for one reply
+ */
+export async function readV2Page<Table extends keyof Database, Row extends { readonly id: string }>(
+  matching: SelectQueryBuilder<Database, Table, unknown>,
+  page: ListPage,
+  read: (ids: readonly string[]) => Promise<readonly Row[]>,
+): Promise<FoundPage<Row>> {
+  const field = sql.ref<Timestamp>(page.filterDateField);
+  let inRange = matching;
+  if (page.startDate !== null) inRange = inRange.where(sql<boolean>`${field} >= ${page.startDate}`);
+  if (page.endDate !== null) inRange = inRange.where(sql<boolean>`${field} <= ${page.endDate}`);
+  const { total } = await inRange
+    .clearSelect()
+    .select(({ fn }) => fn.countAll().as('total'))
+    .executeTakeFirstOrThrow();
+  const found = await inRange
+    .clearSelect()
+    .select(sql.ref<string>('id').as('id'))
+    .orderBy(sql.ref(page.sortBy), page.order)
+    .orderBy(sql.ref('id'), page.order)
+    .limit(page.limit)
+    .offset(page.skip)
+    .execute();
+  const data: Row[] = [];
+  let bytes = 0;
+  for (let from = 0; from < found.length; from += CHUNK_ROWS) {
+    const ids = found.slice(from, from + CHUNK_ROWS).map(({ id }) => id);
+    const byId = new Map((await read(ids)).map((row) => [row.id, row]));
+    for (const row of ids.flatMap((id) => byId.get(id) ?? [])) {
+      bytes += Buffer.byteLength(JSON.stringify(row));
+      if (bytes > LIST_PAGE_BYTES_MAX && data.length > 0) throw pageTooLarge(data.length);
+      data.push(row);
+    }
+  }
+  return { data, meta: { total: Number(total), limit: page.limit, offset: page.skip } };
 }
 
 function dateAt(name: string, text: string | undefined): Timestamp | null {

@@ -25,19 +25,30 @@ function elementsOf(survey: Survey): readonly Element[] {
   return survey.content.blocks.flatMap(({ elements }) => elements);
 }
 
-/** Files that are not ours, or another survey's. */
 export function fileError(survey: Survey, data: Answers, publicUrl: string): ApiError | null {
-  const isForeign = elementsOf(survey)
+  return foreignFileQuestion(survey, data, publicUrl) === null
+    ? null
+    : badRequest('Invalid file upload response');
+}
+
+/** The question that is answered with files that are not ours, or another survey's; null: none is. */
+export function foreignFileQuestion(survey: Survey, data: Answers, publicUrl: string): string | null {
+  const found = elementsOf(survey)
     .filter(({ type }) => type === 'fileUpload')
-    .some(({ id }) => {
+    .find(({ id }) => {
       const answer = answerIn(data, id);
       return answer !== undefined && !isFileOf(survey, id, answer, publicUrl);
     });
-  return isForeign ? badRequest('Invalid file upload response') : null;
+  return found?.id ?? null;
 }
 
-/** Free text in place of a choice is short. */
 export function otherLengthError(survey: Survey, data: Answers): ApiError | null {
+  const questionId = longOtherQuestion(survey, data);
+  return questionId === null ? null : badRequest('Response exceeds character limit', { questionId });
+}
+
+/** The question with more free text in place of a choice than it takes; null: there is none. */
+export function longOtherQuestion(survey: Survey, data: Answers): string | null {
   const tooLong = elementsOf(survey).find((element) => {
     if (element.type !== 'multipleChoiceSingle' && element.type !== 'multipleChoiceMulti') return false;
     const labels = new Set(element.choices.flatMap(({ label }) => Object.values(label)));
@@ -45,9 +56,7 @@ export function otherLengthError(survey: Survey, data: Answers): ApiError | null
     const texts = typeof answer === 'string' ? [answer] : Array.isArray(answer) ? answer : [];
     return texts.some((text) => text.length > OTHER_LENGTH_MAX && !labels.has(text));
   });
-  return tooLong === undefined
-    ? null
-    : badRequest('Response exceeds character limit', { questionId: tooLong.id });
+  return tooLong?.id ?? null;
 }
 
 /** Every broken rule of every answered question, at once. */

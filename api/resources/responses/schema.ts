@@ -12,11 +12,11 @@ export const Answer = Type.Union([
 export type Answer = Static<typeof Answer>;
 export type Answers = Readonly<Record<string, Answer>>;
 
-const Data = MapOf(Answer);
-const Variables = MapOf(Type.Union([Type.String(), Type.Number()]));
+export const Data = MapOf(Answer);
+export const Variables = MapOf(Type.Union([Type.String(), Type.Number()]));
 /** Milliseconds by question id. */
-const Ttc = MapOf(Type.Number());
-const OptionalText = Type.Optional(Nullable(Type.String()));
+export const Ttc = MapOf(Type.Number());
+export const OptionalText = Type.Optional(Nullable(Type.String()));
 
 const UserAgent = Type.Object({
   browser: OptionalText,
@@ -25,7 +25,7 @@ const UserAgent = Type.Object({
 });
 
 const ClientMeta = Type.Object({ source: OptionalText, url: OptionalText, action: OptionalText });
-const FullMeta = Type.Object({
+export const FullMeta = Type.Object({
   source: OptionalText,
   url: OptionalText,
   action: OptionalText,
@@ -93,7 +93,7 @@ export const ResponseChange = Type.Object({
 });
 export type ResponseChange = Static<typeof ResponseChange>;
 
-const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
+export const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
 
 export const TagReply = Type.Object({
   id: Type.String(),

@@ -64,6 +64,15 @@ export async function findResponse(db: Kysely<Database>, id: string): Promise<Re
   return row === undefined ? null : toResponse(row);
 }
 
+/** In any order; who is not there is left out. */
+export async function findResponses(
+  db: Kysely<Database>,
+  ids: readonly string[],
+): Promise<readonly Response[]> {
+  const rows = await db.selectFrom('responses').selectAll().where('id', 'in', ids).execute();
+  return rows.map(toResponse);
+}
+
 /** The newest first, ties by id. Reads as many index entries as the page reaches into the list, and no more. */
 export async function listResponses(
   db: Kysely<Database>,
@@ -112,8 +121,7 @@ export async function listResponsesOfWorkspaces(
   }
   const ids = newest.slice(page.skip).map(({ id }) => id);
   if (ids.length === 0) return [];
-  const rows = await db.selectFrom('responses').selectAll().where('id', 'in', ids).execute();
-  const byId = new Map(rows.map((row) => [row.id, toResponse(row)]));
+  const byId = new Map((await findResponses(db, ids)).map((response) => [response.id, response]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
@@ -206,10 +214,10 @@ export async function insertResponse(db: Kysely<Database>, response: Response): 
  * column is written, also to the same value, and with a million responses each move is a page somewhere else.
  */
 export async function updateResponse(db: Kysely<Database>, response: Response): Promise<void> {
-  const { data, endingId, finished, id, language, ttc, updatedAt, variables } = toRow(response);
+  const { data, endingId, finished, id, language, meta, ttc, updatedAt, variables } = toRow(response);
   await db
     .updateTable('responses')
-    .set({ data, endingId, finished, language, ttc, updatedAt, variables })
+    .set({ data, endingId, finished, language, meta, ttc, updatedAt, variables })
     .where('id', '=', id)
     .execute();
 }

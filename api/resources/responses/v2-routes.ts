@@ -1,42 +1,31 @@
-/** Responses on v2, for reading. Needs a key with read on the workspace. */
+/** Responses on v2. Needs a key; rights go by method. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { type Static, Type } from 'typebox';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
 import type { Context } from '#api/context.ts';
-import { notFound } from '#api/errors.ts';
-import { pageTooLarge } from '#api/http/pagination.ts';
-import { ListMeta, type ListPage, listQuery, pageFrom } from '#api/http/v2-pagination.ts';
+import { type ApiError, badRequest, notFound } from '#api/errors.ts';
+import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
+import type { Survey } from '#api/resources/surveys/store.ts';
 import { Id } from '#api/schemas.ts';
+import { foreignFileQuestion, longOtherQuestion, ruleError } from './answers.ts';
 import { withAbsoluteFiles } from './file-answers.ts';
-import { findResponse, type Response } from './store.ts';
+import {
+  changeManagedResponse,
+  createManagedResponse,
+  deleteManagedResponse,
+  reachableSurvey,
+  withoutNull,
+} from './management-write.ts';
+import type { Answers } from './schema.ts';
+import { findResponse, findResponses, type Response } from './store.ts';
+import { NewV2Response, V2ResponseChange, V2ResponseReply } from './v2-schema.ts';
 
-const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
-
-const ResponseReply = Type.Object({
-  id: Type.String(),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
-  finished: Type.Boolean(),
-  surveyId: Type.String(),
-  contactId: TextOrNull,
-  endingId: TextOrNull,
-  data: Type.Unknown(),
-  variables: Type.Unknown(),
-  ttc: Type.Unknown(),
-  meta: Type.Unknown(),
-  contactAttributes: Type.Unknown(),
-  singleUseId: TextOrNull,
-  language: TextOrNull,
-  displayId: TextOrNull,
-});
-
-interface Filter {
-  readonly workspaceIds: readonly string[];
-  readonly surveyId: string | undefined;
-  readonly contactId: string | undefined;
-}
+const url = '/api/v2/management/responses';
+const oneUrl = `${url}/:id`;
+const params = Type.Object({ id: Id });
+const One = Type.Object({ data: V2ResponseReply });
 
 export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
@@ -45,7 +34,7 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
   const { db, config } = context;
 
   app.get(
-    '/api/v2/management/responses',
+    url,
     {
       schema: {
         querystring: Type.Object({
@@ -53,71 +42,88 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
           surveyId: Type.Optional(Id),
           contactId: Type.Optional(Id),
         }),
-        response: { 200: Type.Object({ data: Type.Array(ResponseReply), meta: ListMeta }) },
+        response: { 200: Type.Object({ data: Type.Array(V2ResponseReply), meta: ListMeta }) },
       },
     },
     async (request) => {
       const page = pageFrom(request.query);
       const { surveyId, contactId } = request.query;
       const workspaceIds = workspacesWith(principalOf(request), 'read');
-      const { total, responses } = await listResponses({ workspaceIds, surveyId, contactId }, page);
-      return {
-        data: responses.map((response) => toReply(response, config.publicUrl)),
-        meta: { total, limit: page.limit, offset: page.skip },
-      };
+      let matching = db.selectFrom('responses').where('workspaceId', 'in', workspaceIds);
+      if (surveyId !== undefined) matching = matching.where('surveyId', '=', surveyId);
+      if (contactId !== undefined) matching = matching.where('contactId', '=', contactId);
+      const { data, meta } = await readV2Page(matching, page, (ids) => findResponses(db, ids));
+      return { data: data.map(toReply), meta };
     },
   );
 
-  app.get(
-    '/api/v2/management/responses/:id',
-    {
-      schema: {
-        params: Type.Object({ id: Id }),
-        response: { 200: Type.Object({ data: ResponseReply }) },
+  app.post(url, { schema: { body: NewV2Response, response: { 201: One } } }, async (request, reply) => {
+    const { body } = request;
+    const survey = await reachableSurvey(context, request, body.surveyId);
+    const made = await createManagedResponse(
+      context,
+      request,
+      survey,
+      body,
+      { data: body.data, language: body.language ?? undefined, ttc: body.ttc ?? undefined },
+      () => answerError(survey, body.data, body.data),
+    );
+    return reply.code(201).send({ data: toReply(made) });
+  });
+
+  app.get(oneUrl, { schema: { params, response: { 200: One } } }, async (request) => ({
+    data: toReply(await reachableResponse(request, request.params.id)),
+  }));
+
+  app.put(oneUrl, { schema: { params, body: V2ResponseChange, response: { 200: One } } }, async (request) => {
+    const stored = await reachableResponse(request, request.params.id);
+    const { data, endingId, finished, language, meta, ttc, variables } = request.body;
+    const changed = await changeManagedResponse(context, stored, request.body, (survey) => ({
+      change: {
+        data,
+        endingId,
+        finished,
+        language,
+        meta: meta === undefined ? undefined : withoutNull(meta ?? {}),
+        ttc: ttc ?? undefined,
+        variables: variables ?? undefined,
+        maps: 'replace',
       },
-    },
-    async (request) => {
-      const response = await findResponse(db, request.params.id);
-      if (response === null) throw notFound('Response', request.params.id);
-      requireRight(request, response.workspaceId);
-      return { data: toReply(response, config.publicUrl) };
-    },
-  );
+      check: (whole) => answerError(survey, data ?? {}, whole),
+    }));
+    return { data: toReply(changed) };
+  });
 
-  /** In the order that the page asks for, ties by id. With one workspace and createdAt this reads an index in its order. */
-  async function listResponses({ workspaceIds, surveyId, contactId }: Filter, page: ListPage) {
-    const field = page.filterDateField;
-    let matching = db.selectFrom('responses').where('workspaceId', 'in', workspaceIds);
-    if (surveyId !== undefined) matching = matching.where('surveyId', '=', surveyId);
-    if (contactId !== undefined) matching = matching.where('contactId', '=', contactId);
-    if (page.startDate !== null) matching = matching.where(field, '>=', page.startDate);
-    if (page.endDate !== null) matching = matching.where(field, '<=', page.endDate);
-    const { total } = await matching
-      .select((select) => select.fn.countAll().as('total'))
-      .executeTakeFirstOrThrow();
-    const ids = await matching
-      .select('id')
-      .orderBy(page.sortBy, page.order)
-      .orderBy('id', page.order)
-      .limit(page.limit)
-      .offset(page.skip)
-      .execute();
-    // At most 250, each by its primary key.
-    const responses: Response[] = [];
-    let bytes = 0;
-    for (const { id } of ids) {
-      const response = await findResponse(db, id);
-      if (response === null) continue;
-      bytes += Buffer.byteLength(JSON.stringify(response));
-      if (bytes > LIST_PAGE_BYTES_MAX && responses.length > 0) throw pageTooLarge(responses.length);
-      responses.push(response);
-    }
-    return { total: Number(total), responses };
+  app.delete(oneUrl, { schema: { params, response: { 200: One } } }, async (request) => {
+    const stored = await reachableResponse(request, request.params.id);
+    await deleteManagedResponse(context, stored, request.log);
+    return { data: toReply(stored) };
+  });
+
+  async function reachableResponse(request: FastifyRequest, id: string): Promise<Response> {
+    const response = await findResponse(db, id);
+    if (response === null) throw notFound('Response', id);
+    requireRight(request, response.workspaceId);
+    return response;
+  }
+
+  /** @param sent by this request @param whole what the response then says */
+  function answerError(survey: Survey, sent: Answers, whole: Answers): ApiError | null {
+    const fileQuestion = foreignFileQuestion(survey, sent, config.publicUrl);
+    if (fileQuestion !== null) return answerRefused(fileQuestion, 'Invalid file upload response');
+    const otherQuestion = longOtherQuestion(survey, sent);
+    if (otherQuestion !== null) return answerRefused(otherQuestion, 'Response exceeds character limit');
+    return ruleError(survey, whole);
+  }
+
+  /** Not the v1 shape: the contact is an id, and there are no tags. */
+  function toReply(response: Response) {
+    const { workspaceId: _, ...shown } = response;
+    return { ...shown, data: withAbsoluteFiles(response.data, config.publicUrl) };
   }
 };
 
-/** Not the v1 shape: the contact is an id, and there are no tags. */
-function toReply(response: Response, publicUrl: string): Static<typeof ResponseReply> {
-  const { workspaceId: _, ...shown } = response;
-  return { ...shown, data: withAbsoluteFiles(response.data, publicUrl) };
+/** v2 names the question of every problem with an answer. */
+function answerRefused(questionId: string, issue: string): ApiError {
+  return badRequest(issue, { [`response.data.${questionId}`]: issue });
 }

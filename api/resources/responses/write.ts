@@ -44,14 +44,17 @@ export interface NewResponse {
 /** What a write needs besides the request. */
 export type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
 
-/** What is undefined stays; maps are laid over the stored ones. */
+/** What is undefined stays. */
 export interface Change {
   readonly finished?: boolean | undefined;
   readonly data?: Answers | undefined;
   readonly variables?: Readonly<Record<string, string | number>> | undefined;
   readonly ttc?: Times | undefined;
+  readonly meta?: ResponseMeta | undefined;
   readonly endingId?: string | null | undefined;
-  readonly language?: string | undefined;
+  readonly language?: string | null | undefined;
+  /** Answers, variables and times that are sent are laid over the stored ones, or take their place. By default: merge. */
+  readonly maps?: 'merge' | 'replace';
 }
 
 /** Asked inside the transaction, where nobody else can end or delete the survey any more. */
@@ -119,7 +122,7 @@ export async function changeResponse(
     await checkSurvey(trx, survey.id, mustBeOpen);
     const stored = await findResponse(trx, responseId);
     if (stored === null) throw notFound('Response', responseId);
-    const data = { ...stored.data, ...change.data };
+    const data = { ...base(change, stored.data, change.data), ...change.data };
     mayChange(stored, data);
     const finished = change.finished ?? stored.finished;
     const changed: Response = {
@@ -127,10 +130,11 @@ export async function changeResponse(
       updatedAt: toTimestamp(parts.clock()),
       finished,
       data,
-      variables: { ...stored.variables, ...change.variables },
-      ttc: mergeTimes(stored.ttc, change.ttc ?? {}, finished),
+      variables: { ...base(change, stored.variables, change.variables), ...change.variables },
+      ttc: mergeTimes(base(change, stored.ttc, change.ttc), change.ttc ?? {}, finished),
+      meta: change.meta ?? stored.meta,
       endingId: change.endingId === undefined ? stored.endingId : change.endingId,
-      language: change.language ?? stored.language,
+      language: change.language === undefined ? stored.language : change.language,
     };
     checkResponseSize(changed);
     await updateResponse(trx, changed);
@@ -143,6 +147,15 @@ export async function changeResponse(
   parts.outbox.notify();
   if (isCompleted) parts.states.purge(survey);
   return response;
+}
+
+/** What a sent map is laid over. One that is not sent stays either way. */
+function base<V>(
+  { maps }: Change,
+  stored: Readonly<Record<string, V>>,
+  sent: Readonly<Record<string, V>> | undefined,
+): Readonly<Record<string, V>> {
+  return maps === 'replace' && sent !== undefined ? {} : stored;
 }
 
 async function checkSurvey(trx: Kysely<Database>, id: string, mustBeOpen: boolean): Promise<void> {

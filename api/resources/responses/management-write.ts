@@ -1,0 +1,141 @@
+/**
+ * What managers do to a response, on v1 and v2 alike. The two differ in the shapes of bodies and replies, in what sent
+ * maps do to stored ones, and in how broken answers are reported; that is what they hand over here.
+ */
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
+import { requireRight } from '#api/auth/plugin.ts';
+import type { Context } from '#api/context.ts';
+import type { Timestamp } from '#api/db/schema.ts';
+import { type ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { findContactByUserId } from '#api/resources/contacts/store.ts';
+import { deleteDisplay } from '#api/resources/displays/store.ts';
+import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
+import { removeFilesOf } from '#api/storage/removal.ts';
+import { readTimestamp, toTimestamp } from '#api/timestamps.ts';
+import type { ReadAnswers } from './body.ts';
+import type { Answers, NewManagementResponse, ResponseMeta } from './schema.ts';
+import { checkIdLengths, checkResponseSize, idsIn, type Sized } from './size.ts';
+import { deleteResponse, type Response } from './store.ts';
+import { type Change, changeResponse, createResponse } from './write.ts';
+
+/** @throws ApiError not_found, or unauthorized without the right that the method needs */
+export async function reachableSurvey(
+  { db }: Pick<Context, 'db'>,
+  request: FastifyRequest,
+  surveyId: string,
+): Promise<Survey> {
+  const survey = await findSurvey(db, surveyId);
+  if (survey === null) throw notFound('Survey', surveyId);
+  requireRight(request, survey.workspaceId);
+  return survey;
+}
+
+/**
+ * @param body what is not an answer
+ * @param check whether the survey takes the answers
+ */
+export async function createManagedResponse(
+  context: Context,
+  request: FastifyRequest,
+  survey: Survey,
+  body: Omit<NewManagementResponse, 'data'> & Sized,
+  answers: ReadAnswers,
+  check: () => ApiError | null,
+): Promise<Response> {
+  checkResponseSize(body);
+  checkIdLengths(idsIn(body));
+  const scope = scopeIn(body);
+  if (scope !== null && (await reachableWorkspace(context, request, scope)).id !== survey.workspaceId) {
+    throw badRequest('Survey is part of another workspace', { workspaceId: scope });
+  }
+  const error = check();
+  if (error !== null) throw error;
+  const now = toTimestamp(context.clock());
+  const createdAt = timestampAt('createdAt', body.createdAt);
+  const { userId } = body;
+  return createResponse(
+    context,
+    survey,
+    {
+      finished: body.finished ?? false,
+      data: answers.data,
+      language: answers.language ?? null,
+      ttc: answers.ttc ?? {},
+      variables: body.variables ?? {},
+      meta: withoutNull(body.meta ?? {}),
+      displayId: body.displayId ?? null,
+      singleUseId: body.singleUseId ?? null,
+      endingId: body.endingId ?? null,
+      createdAt: createdAt ?? now,
+      updatedAt: timestampAt('updatedAt', body.updatedAt) ?? createdAt ?? now,
+    },
+    async (trx) => (userId ? findContactByUserId(trx, survey.workspaceId, userId) : null),
+    { mustBeOpen: false },
+  );
+}
+
+export interface ManagedChange {
+  readonly change: Change;
+  /** @param whole all answers, as they are after the change */
+  readonly check: (whole: Answers) => ApiError | null;
+}
+
+/** @param body for its size @param changeFor reads the change, knowing the survey's questions */
+export async function changeManagedResponse(
+  context: Context,
+  { id, surveyId }: Response,
+  body: Sized & Parameters<typeof idsIn>[0],
+  changeFor: (survey: Survey) => ManagedChange,
+): Promise<Response> {
+  checkResponseSize(body);
+  checkIdLengths(idsIn(body));
+  const survey = await findSurvey(context.db, surveyId);
+  if (survey === null) throw notFound('Survey', surveyId);
+  const { change, check } = changeFor(survey);
+  return changeResponse(
+    context,
+    survey,
+    id,
+    change,
+    (_stored, whole) => {
+      const error = check(whole);
+      if (error !== null) throw error;
+    },
+    { mustBeOpen: false },
+  );
+}
+
+/** With its display, and then its files. */
+export async function deleteManagedResponse(
+  context: Context,
+  response: Response,
+  log: FastifyBaseLogger,
+): Promise<void> {
+  await context.db.transaction().execute(async (trx) => {
+    await deleteResponse(trx, response.id);
+    if (response.displayId !== null) await deleteDisplay(trx, response.displayId);
+  });
+  await removeFilesOf(context, { responseId: response.id }, log);
+}
+
+/** @throws ApiError invalid_fields when the text is no date */
+function timestampAt(path: string, text: string | null | undefined): Timestamp | null {
+  if (text === null || text === undefined) return null;
+  const timestamp = readTimestamp(text);
+  if (timestamp === null) throw invalidFields({ [path]: 'must be an ISO 8601 date' });
+  return timestamp;
+}
+
+/** Meta is kept as sent, but for fields that say nothing. */
+export function withoutNull({
+  userAgent,
+  ...texts
+}: NonNullable<NewManagementResponse['meta']>): ResponseMeta {
+  const filled = (fields: Readonly<Record<string, unknown>>): Record<string, string> =>
+    Object.fromEntries(
+      Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    );
+  const agent = filled(userAgent ?? {});
+  return { ...filled(texts), ...(Object.keys(agent).length > 0 ? { userAgent: agent } : {}) };
+}
