@@ -2,6 +2,7 @@
 import { v2HealthRoutes } from '#api/resources/health/v2-routes.ts';
 import { v2MeRoutes } from '#api/resources/me/v2-routes.ts';
 import { v2ResponseRoutes } from '#api/resources/responses/v2-routes.ts';
+import { v2WebhookRoutes } from '#api/resources/webhooks/v2-routes.ts';
 import type { Surface } from './surface.ts';
 
 export const v2: Surface = {
@@ -12,5 +13,5 @@ export const v2: Surface = {
   isCrossOrigin: false,
   showsRequestId: false,
   limit: { name: 'api.v2', isCountedByGateway: () => false },
-  routes: [v2HealthRoutes, v2MeRoutes, v2ResponseRoutes],
+  routes: [v2HealthRoutes, v2MeRoutes, v2ResponseRoutes, v2WebhookRoutes],
 };

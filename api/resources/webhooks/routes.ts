@@ -1,31 +1,18 @@
-/** Webhooks on v1. Needs a key; rights go by method. Changing one is a matter of v2. */
+/** Webhooks on v1. Needs a key; rights go by method. v2 has the same ones in v2-routes.ts. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { principalOf, requireRight } from '#api/auth/plugin.ts';
+import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
-import { badRequest, forbidden, invalidFields, notFound } from '#api/errors.ts';
-import { assertTarget } from '#api/events/targets.ts';
+import { invalidFields } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
-import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
-import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
-import { findWorkspace, type Workspace, withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { toTimestamp } from '#api/timestamps.ts';
-import { NewWebhook, NewWebhookReply, WebhookReply } from './schema.ts';
-import {
-  countWebhooks,
-  deleteWebhook,
-  findWebhook,
-  insertWebhook,
-  listWebhooks,
-  newWebhookSecret,
-  type Webhook,
-} from './store.ts';
-
-/** Of one workspace: every response is told to each of them. */
-const WEBHOOKS_MAX = 100;
+import { onlyWorkspace, reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
+import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { toWebhookReply } from './reply.ts';
+import { NewWebhook, NewWebhookReply, WebhookChange, WebhookReply } from './schema.ts';
+import { deleteWebhook, findWebhook, listWebhooks } from './store.ts';
+import { anySurveys, changeWebhook, createWebhook } from './write.ts';
 
 const LIST_MAX = 5_000;
 
@@ -36,7 +23,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
   app,
   { context },
 ) => {
-  const { db, clock, random, targets } = context;
+  const { db } = context;
   const url = '/api/v1/webhooks';
   const oneUrl = `${url}/:webhookId`;
   const webhooks = workspaceRow({ db, type: 'Webhook', param: 'webhookId', find: findWebhook });
@@ -51,7 +38,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
         listWebhooks(db, workspaceIds, page),
       );
-      return { data: (await withEnvironmentIds(db, found)).map(toReply) };
+      return { data: (await withEnvironmentIds(db, found)).map(toWebhookReply) };
     },
   );
 
@@ -59,39 +46,47 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     url,
     { schema: { body: NewWebhook, response: { 200: Type.Object({ data: NewWebhookReply }) } } },
     async (request) => {
-      const { body } = request;
-      if (!URL.canParse(body.url)) throw invalidFields({ url: 'Invalid url' });
-      const workspace = await workspaceFor(request);
-      // Last, because it asks a name server.
-      await assertTarget(body.url, targets);
-      const now = toTimestamp(clock());
-      const secret = newWebhookSecret(random);
-      const made: Webhook = {
-        id: newId(random),
-        workspaceId: workspace.id,
-        name: body.name ?? null,
-        url: body.url,
-        source: body.source ?? 'user',
-        triggers: [...new Set(body.triggers)],
-        surveyIds: [...new Set(body.surveyIds)],
-        secret,
-        createdAt: now,
-        updatedAt: now,
+      const { name, source, surveyIds, triggers, url } = request.body;
+      if (!URL.canParse(url)) throw invalidFields({ url: 'Invalid url' });
+      const scope = scopeIn(request.body);
+      const workspace =
+        scope === null
+          ? await onlyWorkspace(context, request)
+          : await reachableWorkspace(context, request, scope);
+      const fields = {
+        url,
+        triggers,
+        name: name ?? null,
+        source: source ?? 'user',
+        surveyIds: surveyIds ?? [],
       };
-      await db.transaction().execute(async (trx) => {
-        if ((await countWebhooks(trx, workspace.id)) >= WEBHOOKS_MAX) {
-          throw forbidden(`A workspace can have ${WEBHOOKS_MAX} webhooks; delete one that is not used`);
-        }
-        await insertWebhook(trx, made);
-      });
-      return { data: { ...toReply({ ...made, environmentId: workspace.environmentId }), secret } };
+      const made = await createWebhook(context, workspace, fields, anySurveys);
+      const shown = toWebhookReply({ ...made, environmentId: workspace.environmentId });
+      return { data: { ...shown, secret: made.secret } };
     },
   );
 
   app.get(
     oneUrl,
     { schema: { params: Params, response: one }, onRequest: webhooks.load },
-    async (request) => ({ data: toReply(webhooks.of(request)) }),
+    async (request) => ({ data: toWebhookReply(webhooks.of(request)) }),
+  );
+
+  app.put(
+    oneUrl,
+    { schema: { params: Params, body: WebhookChange, response: one }, onRequest: webhooks.load },
+    async (request) => {
+      const { id, environmentId } = webhooks.of(request);
+      const { surveyIds, ...change } = request.body;
+      if (change.url !== undefined && !URL.canParse(change.url)) throw invalidFields({ url: 'Invalid url' });
+      const changed = await changeWebhook(
+        context,
+        id,
+        { ...change, surveyIds: surveyIds === null ? [] : surveyIds },
+        anySurveys,
+      );
+      return { data: toWebhookReply({ ...changed, environmentId }) };
+    },
   );
 
   app.delete(
@@ -100,23 +95,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     async (request) => {
       const stored = webhooks.of(request);
       await deleteWebhook(db, stored.id);
-      return { data: toReply(stored) };
+      return { data: toWebhookReply(stored) };
     },
   );
-
-  /** Several integrations name no workspace, which is no question for a key that reaches one. */
-  async function workspaceFor(request: FastifyRequest): Promise<Workspace> {
-    const scope = scopeIn(request.body);
-    if (scope !== null) return reachableWorkspace(context, request, scope);
-    const [workspaceId, ...others] = principalOf(request).permissions.keys();
-    if (workspaceId === undefined || others.length > 0) throw badRequest('workspaceId must be provided');
-    requireRight(request, workspaceId);
-    const workspace = await findWorkspace(db, workspaceId);
-    if (workspace === null) throw notFound('Workspace', workspaceId);
-    return workspace;
-  }
 };
-
-function toReply({ triggers, surveyIds, ...webhook }: Webhook & { readonly environmentId: string }) {
-  return { ...webhook, triggers: [...triggers], surveyIds: [...surveyIds] };
-}

@@ -7,13 +7,25 @@ export const sources = ['user', 'zapier', 'make', 'n8n', 'activepieces'] as cons
 
 const SURVEYS_MAX = 500;
 
+const url = Type.String({ minLength: 1 });
+const triggerList = Type.Array(OneOf(triggers), { minItems: 1, maxItems: 100 });
+const name = Nullable(Type.String({ maxLength: 255 }));
+const source = OneOf(sources);
+const surveyIds = Type.Array(Id, { maxItems: SURVEYS_MAX });
+
 export const NewWebhook = Type.Object({
-  url: Type.String({ minLength: 1 }),
-  triggers: Type.Array(OneOf(triggers), { minItems: 1, maxItems: 100 }),
-  name: Type.Optional(Nullable(Type.String({ maxLength: 255 }))),
-  source: Type.Optional(OneOf(sources)),
-  surveyIds: Type.Optional(Nullable(Type.Array(Id, { maxItems: SURVEYS_MAX }))),
+  url,
+  triggers: triggerList,
+  name: Type.Optional(name),
+  source: Type.Optional(source),
+  surveyIds: Type.Optional(Nullable(surveyIds)),
 });
+/** What is absent stays. */
+export const WebhookChange = Type.Partial(NewWebhook);
+
+export const NewV2Webhook = Type.Object({ name, url, source, triggers: triggerList, surveyIds });
+/** What is absent stays; the workspace cannot change. */
+export const V2WebhookChange = Type.Partial(NewV2Webhook);
 
 const shown = {
   id: Type.String(),

@@ -1,5 +1,5 @@
 /** Webhooks: who is told about responses. Their deliveries are in events/. */
-import type { Kysely, Selectable } from 'kysely';
+import { type Expression, expressionBuilder, type Kysely, type Selectable, type SqlBool } from 'kysely';
 import type { Database, Timestamp, WebhookTable } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import type { ListPage } from '#api/http/pagination.ts';
@@ -52,6 +52,23 @@ export async function findWebhook(db: Kysely<Database>, id: string): Promise<Web
   return row === undefined ? null : toWebhook(row);
 }
 
+/** In any order; who is not there is left out. */
+export async function findWebhooks(
+  db: Kysely<Database>,
+  ids: readonly string[],
+): Promise<readonly Webhook[]> {
+  const rows = await db.selectFrom('webhooks').selectAll().where('id', 'in', ids).execute();
+  return rows.map(toWebhook);
+}
+
+/** Does a webhook name one of these surveys? The column is a JSON list, and ids have no wildcards. */
+export function namesOneOf(surveyIds: readonly string[]): Expression<SqlBool> {
+  const { lit, or } = expressionBuilder<Database, 'webhooks'>();
+  return surveyIds.length === 0
+    ? lit(false)
+    : or(surveyIds.map((id) => expressionBuilder<Database, 'webhooks'>()('surveyIds', 'like', `%"${id}"%`)));
+}
+
 export async function countWebhooks(db: Kysely<Database>, workspaceId: string): Promise<number> {
   const { count } = await db
     .selectFrom('webhooks')
@@ -62,13 +79,16 @@ export async function countWebhooks(db: Kysely<Database>, workspaceId: string): 
 }
 
 export async function insertWebhook(db: Kysely<Database>, webhook: Webhook): Promise<void> {
+  await db.insertInto('webhooks').values(toRow(webhook)).execute();
+}
+
+/** Everything but the secret, the workspace and when it was made. */
+export async function updateWebhook(db: Kysely<Database>, webhook: Webhook): Promise<void> {
+  const { id, name, source, surveyIds, triggers, updatedAt, url } = toRow(webhook);
   await db
-    .insertInto('webhooks')
-    .values({
-      ...webhook,
-      triggers: JSON.stringify(webhook.triggers),
-      surveyIds: JSON.stringify(webhook.surveyIds),
-    })
+    .updateTable('webhooks')
+    .set({ name, source, surveyIds, triggers, updatedAt, url })
+    .where('id', '=', id)
     .execute();
 }
 
@@ -84,6 +104,14 @@ export async function deleteWebhook(db: Kysely<Database>, id: string): Promise<v
     return Number(numDeletedRows);
   });
   await db.deleteFrom('webhooks').where('id', '=', id).execute();
+}
+
+function toRow(webhook: Webhook): Selectable<WebhookTable> {
+  return {
+    ...webhook,
+    triggers: JSON.stringify(webhook.triggers),
+    surveyIds: JSON.stringify(webhook.surveyIds),
+  };
 }
 
 export function toWebhook(row: Selectable<WebhookTable>): Webhook {

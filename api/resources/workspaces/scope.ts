@@ -1,7 +1,7 @@
 /** Which workspace a request is about: the id in a client path, or in a management body. */
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
-import { requireRight } from '#api/auth/plugin.ts';
+import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type ApiError, badRequest, notFound } from '#api/errors.ts';
 import { requestValue } from '#api/http/request-value.ts';
@@ -48,6 +48,18 @@ export function scopeIn(body: unknown): string | null {
   const scope = isRecord(body) ? (body.workspaceId ?? body.environmentId ?? null) : null;
   if (scope !== null && typeof scope !== 'string') throw scopeProblem('workspaceId must be a string');
   return scope;
+}
+
+/**
+ * The workspace of a body that names none: several integrations name none, which is no question for a key that reaches
+ * one.
+ *
+ * @throws ApiError bad_request when the key reaches several, unauthorized without the right that the method needs
+ */
+export async function onlyWorkspace({ db }: WithDatabase, request: FastifyRequest): Promise<Workspace> {
+  const [workspaceId, ...others] = principalOf(request).permissions.keys();
+  if (workspaceId === undefined || others.length > 0) throw scopeMissing();
+  return reachableWorkspace({ db }, request, workspaceId);
 }
 
 export function scopeMissing(): ApiError {

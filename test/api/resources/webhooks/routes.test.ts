@@ -107,11 +107,42 @@ t.test('POST 400: targets that are not for webhooks', async (t) => {
   t.equal((await api.manage('GET', path)).json.data.length, before);
 });
 
+t.test('PUT 200: what is absent stays, and the secret does', async (t) => {
+  const { secret, ...made } = (await send({ name: 'First', surveyIds: ['csurvey'] })).json.data;
+  const one = `${path}/${made.id}`;
+  api.advance(1);
+  const reply = await api.manage('PUT', one, { name: 'Second', secret: 'mine', workspaceId: 'ws2' });
+  t.equal(reply.status, 200);
+  t.strictSame(reply.json, { data: { ...made, name: 'Second', updatedAt: now() } });
+  const change = { url: 'https://b.example/', source: 'make', triggers: ['responseUpdated'], surveyIds: [] };
+  t.match((await api.manage('PUT', one, change)).json.data, { ...change, name: 'Second' });
+  t.strictSame((await api.manage('PUT', one, { surveyIds: null })).json.data.surveyIds, []);
+  const row = await db.selectFrom('webhooks').select('secret').where('id', '=', made.id).executeTakeFirst();
+  t.equal(row?.secret, secret);
+});
+
+t.test('PUT 400: the checks of a new one', async (t) => {
+  const made = (await send()).json.data;
+  const one = `${path}/${made.id}`;
+  for (const [field, change] of [
+    ['triggers', { triggers: [] }],
+    ['source', { source: 'x' }],
+    ['url', { url: 'no url' }],
+    ['url', { url: 'http://inside.example/' }],
+    ['url', { url: 'http://localhost/' }],
+  ] as const) {
+    const reply = await api.manage('PUT', one, change);
+    t.equal(reply.status, 400, JSON.stringify(change));
+    t.match(reply.json.details, { [field]: String });
+  }
+  t.equal((await api.manage('GET', one)).json.data.url, url, 'nothing was changed');
+});
+
 t.test('401 and 404', async (t) => {
   const writer = await api.addKey({ [workspaceId]: 'write' });
   const reader = await api.addKey({ [workspaceId]: 'read' });
   const { id } = (await send()).json.data;
-  const as = (key: string, method: 'POST' | 'DELETE', to: string, body?: unknown) =>
+  const as = (key: string, method: 'POST' | 'PUT' | 'DELETE', to: string, body?: unknown) =>
     api.client(method, to, body, { 'x-api-key': key });
   t.equal((await as(reader, 'POST', path, { url, triggers: ['responseCreated'] })).status, 401);
   t.equal((await as(writer, 'DELETE', `${path}/${id}`)).status, 401);
@@ -120,7 +151,8 @@ t.test('401 and 404', async (t) => {
     t.equal(reply.status, 404);
     t.strictSame(reply.json.details, { resource_id: 'cnothing', resource_type: 'Webhook' });
   }
-  t.equal((await api.manage('PUT', `${path}/${id}`, {})).status, 405, 'v1 cannot change a webhook');
+  t.equal((await as(reader, 'PUT', `${path}/${id}`, { name: 'x' })).status, 401);
+  t.equal((await api.manage('PUT', `${path}/cnothing`, { name: 'x' })).status, 404);
 });
 
 t.test('GET list 200: of every workspace that the key reaches, the oldest first', async (t) => {

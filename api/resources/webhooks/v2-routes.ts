@@ -1,0 +1,97 @@
+/** Webhooks on v2. Needs a key; rights go by method. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { principalOf, requireRight } from '#api/auth/plugin.ts';
+import { workspacesWith } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import { notFound } from '#api/errors.ts';
+import { IdList, idsFrom } from '#api/http/id-list.ts';
+import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
+import { onlyWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
+import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { v2Workspace } from '#api/resources/workspaces/v2-scope.ts';
+import { Id } from '#api/schemas.ts';
+import { toWebhookReply } from './reply.ts';
+import { NewV2Webhook, NewWebhookReply, V2WebhookChange, WebhookReply } from './schema.ts';
+import { deleteWebhook, findWebhook, findWebhooks, namesOneOf, type Webhook } from './store.ts';
+import { changeWebhook, createWebhook, surveysOf } from './write.ts';
+
+/** Surveys that a list may be about. */
+const FILTER_SURVEYS_MAX = 100;
+
+const url = '/api/v2/management/webhooks';
+const oneUrl = `${url}/:id`;
+const params = Type.Object({ id: Id });
+const One = Type.Object({ data: WebhookReply });
+
+export const v2WebhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db } = context;
+
+  app.get(
+    url,
+    {
+      schema: {
+        querystring: Type.Object({ ...listQuery, surveyIds: Type.Optional(IdList) }),
+        response: { 200: Type.Object({ data: Type.Array(WebhookReply), meta: ListMeta }) },
+      },
+    },
+    async (request) => {
+      const page = pageFrom(request.query);
+      const surveyIds = idsFrom(request.query.surveyIds, 'surveyIds', FILTER_SURVEYS_MAX);
+      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      let matching = db.selectFrom('webhooks').where('workspaceId', 'in', workspaceIds);
+      if (surveyIds !== null) matching = matching.where(namesOneOf(surveyIds));
+      const { data, meta } = await readV2Page(matching, page, (ids) => findWebhooks(db, ids));
+      return { data: (await withEnvironmentIds(db, data)).map(toWebhookReply), meta };
+    },
+  );
+
+  app.post(
+    url,
+    { schema: { body: NewV2Webhook, response: { 201: Type.Object({ data: NewWebhookReply }) } } },
+    async (request, reply) => {
+      const scope = scopeIn(request.body);
+      const workspace =
+        scope === null ? await onlyWorkspace(context, request) : await v2Workspace(db, request, scope);
+      const made = await createWebhook(context, workspace, request.body, surveysReadBy(request));
+      const shown = toWebhookReply({ ...made, environmentId: workspace.environmentId });
+      return reply.code(201).send({ data: { ...shown, secret: made.secret } });
+    },
+  );
+
+  app.get(oneUrl, { schema: { params, response: { 200: One } } }, async (request) => ({
+    data: await shown(await reachable(request, request.params.id)),
+  }));
+
+  app.put(oneUrl, { schema: { params, body: V2WebhookChange, response: { 200: One } } }, async (request) => {
+    const { id } = await reachable(request, request.params.id);
+    return { data: await shown(await changeWebhook(context, id, request.body, surveysReadBy(request))) };
+  });
+
+  app.delete(oneUrl, { schema: { params, response: { 200: One } } }, async (request) => {
+    const stored = await shown(await reachable(request, request.params.id));
+    await deleteWebhook(db, stored.id);
+    return { data: stored };
+  });
+
+  async function reachable(request: FastifyRequest, id: string): Promise<Webhook> {
+    const webhook = await findWebhook(db, id);
+    if (webhook === null) throw notFound('Webhook', id);
+    requireRight(request, webhook.workspaceId);
+    return webhook;
+  }
+
+  async function shown(webhook: Webhook) {
+    const [complete] = await withEnvironmentIds(db, [webhook]);
+    if (complete === undefined) throw new Error('A webhook came back without itself');
+    return toWebhookReply(complete);
+  }
+};
+
+function surveysReadBy(request: FastifyRequest) {
+  return surveysOf(workspacesWith(principalOf(request), 'read'));
+}

@@ -1,0 +1,130 @@
+/** Making and changing webhooks: the rules that v1 and v2 share. */
+import type { Kysely } from 'kysely';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { badRequest, forbidden, notFound } from '#api/errors.ts';
+import { assertTarget } from '#api/events/targets.ts';
+import { newId } from '#api/ids.ts';
+import type { Workspace } from '#api/resources/workspaces/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import {
+  countWebhooks,
+  findWebhook,
+  insertWebhook,
+  newWebhookSecret,
+  updateWebhook,
+  type Webhook,
+} from './store.ts';
+
+/** Of one workspace: every response is told to each of them. */
+const WEBHOOKS_MAX = 100;
+
+export type WebhookFields = Pick<Webhook, 'name' | 'url' | 'source' | 'triggers' | 'surveyIds'>;
+
+/** What is undefined stays. */
+export type WebhookChange = { readonly [Name in keyof WebhookFields]?: WebhookFields[Name] | undefined };
+
+/**
+ * Looks at the surveys that a webhook is about to name, inside the transaction.
+ *
+ * @throws ApiError
+ */
+export type CheckSurveys = (
+  trx: Kysely<Database>,
+  surveyIds: readonly string[],
+  workspaceId: string,
+) => Promise<void>;
+
+type Parts = Pick<Context, 'db' | 'clock' | 'random' | 'targets'>;
+
+/** Any ids: a webhook may name a survey that is still to come. */
+export const anySurveys: CheckSurveys = async () => {};
+
+/** @throws ApiError bad_request for a target that is not for webhooks, forbidden when the workspace has its maximum */
+export async function createWebhook(
+  { db, clock, random, targets }: Parts,
+  workspace: Workspace,
+  fields: WebhookFields,
+  checkSurveys: CheckSurveys,
+): Promise<Webhook & { readonly secret: string }> {
+  // Outside of the transaction, because it asks a name server.
+  await assertTarget(fields.url, targets);
+  const now = toTimestamp(clock());
+  const made = {
+    ...onlyFields(fields),
+    id: newId(random),
+    workspaceId: workspace.id,
+    secret: newWebhookSecret(random),
+    createdAt: now,
+    updatedAt: now,
+  };
+  await db.transaction().execute(async (trx) => {
+    if ((await countWebhooks(trx, workspace.id)) >= WEBHOOKS_MAX) {
+      throw forbidden(`A workspace can have ${WEBHOOKS_MAX} webhooks; delete one that is not used`);
+    }
+    await checkSurveys(trx, made.surveyIds, workspace.id);
+    await insertWebhook(trx, made);
+  });
+  return made;
+}
+
+/** @throws ApiError as createWebhook does; not_found when it was deleted meanwhile */
+export async function changeWebhook(
+  { db, clock, targets }: Parts,
+  id: string,
+  change: WebhookChange,
+  checkSurveys: CheckSurveys,
+): Promise<Webhook> {
+  if (change.url !== undefined) await assertTarget(change.url, targets);
+  return db.transaction().execute(async (trx) => {
+    const stored = await findWebhook(trx, id);
+    if (stored === null) throw notFound('Webhook', id);
+    const changed: Webhook = {
+      ...stored,
+      ...onlyFields({
+        name: change.name === undefined ? stored.name : change.name,
+        url: change.url ?? stored.url,
+        source: change.source ?? stored.source,
+        triggers: change.triggers ?? stored.triggers,
+        surveyIds: change.surveyIds ?? stored.surveyIds,
+      }),
+      updatedAt: toTimestamp(clock()),
+    };
+    const known = new Set(stored.surveyIds);
+    // A survey that was deleted since must not stand in the way of another change.
+    const added = changed.surveyIds.filter((surveyId) => !known.has(surveyId));
+    await checkSurveys(trx, added, stored.workspaceId);
+    await updateWebhook(trx, changed);
+    return changed;
+  });
+}
+
+/**
+ * Surveys that the caller can read, all of the webhook's workspace.
+ *
+ * @param readable the workspaces that the caller can read: whether others have a survey is not told
+ */
+export function surveysOf(readable: readonly string[]): CheckSurveys {
+  return async (trx, surveyIds, workspaceId) => {
+    if (surveyIds.length === 0) return;
+    const found = await trx
+      .selectFrom('surveys')
+      .select(['id', 'workspaceId'])
+      .where('id', 'in', surveyIds)
+      .where('workspaceId', 'in', readable)
+      .execute();
+    const workspaceOf = new Map(found.map((survey) => [survey.id, survey.workspaceId]));
+    const unknown = surveyIds.find((id) => !workspaceOf.has(id));
+    if (unknown !== undefined) throw notFound('Survey', unknown);
+    const foreign = surveyIds.find((id) => workspaceOf.get(id) !== workspaceId);
+    if (foreign !== undefined) {
+      const problem = `The survey ${foreign} is of another workspace`;
+      throw badRequest(problem, { surveyIds: problem });
+    }
+  };
+}
+
+/** What a caller may say, without repetition; a body may bring along anything else. */
+function onlyFields({ name, source, surveyIds, triggers, url }: WebhookFields): WebhookFields {
+  return { name, source, url, triggers: [...new Set(triggers)], surveyIds: [...new Set(surveyIds)] };
+}
