@@ -39,6 +39,9 @@ export const PATTERN_SIZE_MAX = 500;
  */
 export const PATTERN_STEPS_MAX = 1_000_000;
 
+/** Characters of what an app calls its user. */
+export const USER_ID_LENGTH_MAX = 255;
+
 /** Values in one JSON body. */
 export const BODY_VALUES_MAX = 100_000;
 

@@ -1,4 +1,6 @@
 /** The management API v2: programs with an API key; a session is not looked at. */
+import { v2AttributeKeyRoutes } from '#api/resources/contacts/v2-attribute-key-routes.ts';
+import { v2ContactRoutes } from '#api/resources/contacts/v2-routes.ts';
 import { v2HealthRoutes } from '#api/resources/health/v2-routes.ts';
 import { v2MeRoutes } from '#api/resources/me/v2-routes.ts';
 import { v2ResponseRoutes } from '#api/resources/responses/v2-routes.ts';
@@ -13,5 +15,12 @@ export const v2: Surface = {
   isCrossOrigin: false,
   showsRequestId: false,
   limit: { name: 'api.v2', isCountedByGateway: () => false },
-  routes: [v2HealthRoutes, v2MeRoutes, v2ResponseRoutes, v2WebhookRoutes],
+  routes: [
+    v2HealthRoutes,
+    v2MeRoutes,
+    v2ResponseRoutes,
+    v2WebhookRoutes,
+    v2AttributeKeyRoutes,
+    v2ContactRoutes,
+  ],
 };

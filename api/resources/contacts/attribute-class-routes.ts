@@ -9,20 +9,19 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
-import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { Nullable, OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { reservedProblem, titleOf } from './attribute-key-rules.ts';
+import { reservedProblem } from './attribute-key-rules.ts';
 import {
   type AttributeKey,
   deleteAttributeKey,
   findAttributeKey,
   listAttributeKeys,
 } from './attribute-key-store.ts';
-import { changeAttributeKey, createAttributeKey } from './attribute-key-write.ts';
+import { changeAttributeKey, createAttributeKey, customKey } from './attribute-key-write.ts';
 
 const ALREADY_EXISTS = 'Attribute class already exists';
 /** Default keys that the older view knows as built in; its other two default keys were once made by code. */
@@ -90,21 +89,9 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
       const { name, description } = request.body;
-      const now = toTimestamp(clock());
-      const made: AttributeKey = {
-        id: newId(random),
-        workspaceId,
-        key: checkedName(name),
-        name: titleOf(name) || name,
-        description: description ?? '',
-        isUnique: false,
-        type: 'custom',
-        dataType: 'string',
-        isArchived: false,
-        createdAt: now,
-        updatedAt: now,
-      };
-      await createAttributeKey(db, made, ALREADY_EXISTS);
+      const fields = { workspaceId, key: checkedName(name), description: description ?? '' };
+      const made = customKey(fields, toTimestamp(clock()), random);
+      await createAttributeKey(db, made, badRequest(ALREADY_EXISTS));
       return { data: toAttributeClass({ ...made, environmentId }) };
     },
   );
@@ -137,7 +124,7 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
             updatedAt: toTimestamp(clock()),
           };
         },
-        { alreadyExists: ALREADY_EXISTS, gone: notFound('Attribute Class', id) },
+        { alreadyExists: badRequest(ALREADY_EXISTS), gone: notFound('Attribute Class', id) },
       );
       return { data: toAttributeClass({ ...changed, environmentId }) };
     },

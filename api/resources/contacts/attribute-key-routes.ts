@@ -6,20 +6,14 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
-import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { Nullable, OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { keyProblem, titleOf } from './attribute-key-rules.ts';
-import {
-  type AttributeKey,
-  deleteAttributeKey,
-  findAttributeKey,
-  listAttributeKeys,
-} from './attribute-key-store.ts';
-import { changeAttributeKey, createAttributeKey } from './attribute-key-write.ts';
+import { deleteAttributeKey, findAttributeKey, listAttributeKeys } from './attribute-key-store.ts';
+import { changeAttributeKey, createAttributeKey, customKey } from './attribute-key-write.ts';
 
 const ALREADY_EXISTS = 'Attribute key already exists';
 
@@ -86,21 +80,15 @@ export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly con
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
       const { key, name, description, dataType = 'string' } = request.body;
-      const now = toTimestamp(clock());
-      const made: AttributeKey = {
-        id: newId(random),
+      const fields = {
         workspaceId,
         key: checkedKey(key),
         name: name ?? titleOf(key),
         description: description ?? '',
-        isUnique: false,
-        type: 'custom',
         dataType,
-        isArchived: false,
-        createdAt: now,
-        updatedAt: now,
       };
-      await createAttributeKey(db, made, ALREADY_EXISTS);
+      const made = customKey(fields, toTimestamp(clock()), random);
+      await createAttributeKey(db, made, badRequest(ALREADY_EXISTS));
       return { data: { ...made, environmentId } };
     },
   );
@@ -130,7 +118,7 @@ export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly con
             updatedAt: toTimestamp(clock()),
           };
         },
-        { alreadyExists: ALREADY_EXISTS, gone: notFound('Attribute Key', id) },
+        { alreadyExists: badRequest(ALREADY_EXISTS), gone: notFound('Attribute Key', id) },
       );
       return { data: { ...changed, environmentId } };
     },

@@ -3,6 +3,7 @@ import type { Kysely, Selectable } from 'kysely';
 import type { ContactAttributeKeyTable, Database, Timestamp } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import type { ListPage } from '#api/http/pagination.ts';
+import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
 
 export interface AttributeKey {
   readonly id: string;
@@ -36,6 +37,22 @@ export async function listAttributeKeys(
     .limit(page.limit)
     .offset(page.skip)
     .execute();
+  return rows.map(toAttributeKey);
+}
+
+/** A workspace has no more. */
+const ALL_KEYS = { limit: 10 * ATTRIBUTE_KEYS_MAX, skip: 0 };
+
+export function listKeysOf(db: Kysely<Database>, workspaceId: string): Promise<readonly AttributeKey[]> {
+  return listAttributeKeys(db, [workspaceId], ALL_KEYS);
+}
+
+/** In any order; what is not there is left out. */
+export async function findAttributeKeys(
+  db: Kysely<Database>,
+  ids: readonly string[],
+): Promise<readonly AttributeKey[]> {
+  const rows = await db.selectFrom('contactAttributeKeys').selectAll().where('id', 'in', ids).execute();
   return rows.map(toAttributeKey);
 }
 

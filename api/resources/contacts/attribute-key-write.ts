@@ -1,9 +1,10 @@
 /** Making and changing attribute keys: the part that keys and attribute classes share. Each is one transaction. */
 import type { Kysely } from 'kysely';
 import { isUniqueViolation } from '#api/db/database.ts';
-import type { Database } from '#api/db/schema.ts';
-import { type ApiError, badRequest, forbidden } from '#api/errors.ts';
-import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { type ApiError, forbidden } from '#api/errors.ts';
+import { newId, type Random } from '#api/ids.ts';
+import { ATTRIBUTE_KEYS_MAX, titleOf } from './attribute-key-rules.ts';
 import {
   type AttributeKey,
   countAttributeKeys,
@@ -12,39 +13,65 @@ import {
   updateAttributeKey,
 } from './attribute-key-store.ts';
 
+/** A key that somebody made, by asking for it or by using it. */
+export function customKey(
+  given: Pick<AttributeKey, 'workspaceId' | 'key'> &
+    Partial<Pick<AttributeKey, 'name' | 'description' | 'dataType'>>,
+  now: Timestamp,
+  random: Random,
+): AttributeKey {
+  const { workspaceId, key, name, description = '', dataType = 'string' } = given;
+  return {
+    id: newId(random),
+    workspaceId,
+    key,
+    name: name ?? (titleOf(key) || key),
+    description,
+    isUnique: false,
+    type: 'custom',
+    dataType,
+    isArchived: false,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
 /**
- * @param alreadyExists what the caller reads when the workspace has the key
- * @throws ApiError bad_request when the key exists, forbidden when the workspace has as many as it can
+ * @param alreadyExists thrown when the workspace has the key
+ * @throws ApiError forbidden when the workspace has as many as it can
  */
 export async function createAttributeKey(
   db: Kysely<Database>,
   key: AttributeKey,
-  alreadyExists: string,
+  alreadyExists: ApiError,
 ): Promise<void> {
   await unlessTaken(alreadyExists, () =>
     db.transaction().execute(async (trx) => {
-      if ((await countAttributeKeys(trx, key.workspaceId)) >= ATTRIBUTE_KEYS_MAX) {
-        throw forbidden(
-          `A workspace can have ${ATTRIBUTE_KEYS_MAX} attribute keys; delete one that is not used`,
-        );
-      }
+      checkCount((await countAttributeKeys(trx, key.workspaceId)) + 1);
       await insertAttributeKeys(trx, [key]);
     }),
   );
+}
+
+/** @param count of a workspace, with those that are about to be made @throws ApiError forbidden */
+export function checkCount(count: number): void {
+  if (count > ATTRIBUTE_KEYS_MAX) {
+    throw forbidden(`A workspace can have ${ATTRIBUTE_KEYS_MAX} attribute keys; delete one that is not used`);
+  }
 }
 
 /**
  * Lays a change over the key as it is, in one transaction.
  *
  * @param change throws to refuse
- * @param gone what the caller reads when it was deleted meanwhile
- * @throws ApiError bad_request when another key of the workspace is called the same
+ * @param gone thrown when it was deleted meanwhile
+ * @param alreadyExists thrown when another key of the workspace is called the same
  */
 export async function changeAttributeKey(
   db: Kysely<Database>,
   id: string,
   change: (stored: AttributeKey) => AttributeKey,
-  { alreadyExists, gone }: { readonly alreadyExists: string; readonly gone: ApiError },
+  { alreadyExists, gone }: { readonly alreadyExists: ApiError; readonly gone: ApiError },
 ): Promise<AttributeKey> {
   return unlessTaken(alreadyExists, () =>
     db.transaction().execute(async (trx) => {
@@ -57,12 +84,12 @@ export async function changeAttributeKey(
   );
 }
 
-async function unlessTaken<T>(alreadyExists: string, write: () => Promise<T>): Promise<T> {
+async function unlessTaken<T>(alreadyExists: ApiError, write: () => Promise<T>): Promise<T> {
   try {
     return await write();
   } catch (error) {
     if (!isUniqueViolation(error, 'contactAttributeKeys.workspaceId', 'contactAttributeKeys.key'))
       throw error;
-    throw badRequest(alreadyExists);
+    throw alreadyExists;
   }
 }

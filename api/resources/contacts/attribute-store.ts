@@ -58,7 +58,22 @@ export function findTakenValues(
     .execute();
 }
 
-/** Sets values of a contact, new ones and known ones; `rows` are not empty. */
+/** Value -> the contact that has it under this key, of those that there are. */
+export async function findOwnersOf(
+  db: Kysely<Database>,
+  attributeKeyId: string,
+  values: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await db
+    .selectFrom('contactAttributes')
+    .select(['contactId', 'value'])
+    .where('attributeKeyId', '=', attributeKeyId)
+    .where('value', 'in', values)
+    .execute();
+  return new Map(rows.map(({ contactId, value }) => [value, contactId]));
+}
+
+/** Sets values of contacts, new ones and known ones; `rows` are not empty. */
 export async function upsertContactAttributes(
   db: Kysely<Database>,
   rows: readonly ContactAttribute[],

@@ -64,7 +64,7 @@ function newKeyProblem(name: string, count: number): string | null {
 }
 
 /** Keys made by clients take any text; one made for numbers or dates takes these only. */
-function valueProblem(text: string, key: AttributeKey | undefined): string | null {
+export function valueProblem(text: string, key: AttributeKey | undefined): string | null {
   if (text.length > VALUE_LENGTH_MAX) return `its value is longer than ${VALUE_LENGTH_MAX} characters`;
   if (key?.dataType === 'number' && (text.trim() === '' || !Number.isFinite(Number(text)))) {
     return 'its value must be a number';
@@ -73,7 +73,7 @@ function valueProblem(text: string, key: AttributeKey | undefined): string | nul
   return null;
 }
 
-function shown(name: string): string {
+export function shown(name: string): string {
   return name.length > SHOWN_LENGTH_MAX ? `${name.slice(0, SHOWN_LENGTH_MAX).toWellFormed()}…` : name;
 }
 

@@ -2,14 +2,11 @@
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
-import { ATTRIBUTE_KEYS_MAX, titleOf } from './attribute-key-rules.ts';
-import { type AttributeKey, insertAttributeKeys, listAttributeKeys } from './attribute-key-store.ts';
+import { insertAttributeKeys, listKeysOf } from './attribute-key-store.ts';
+import { customKey } from './attribute-key-write.ts';
 import { findTakenValues, upsertContactAttributes } from './attribute-store.ts';
 import { type GivenAttributes, planAttributes } from './given-attributes.ts';
-import { type Attributes, attributesOf, type Contact, touchContact } from './store.ts';
-
-/** A workspace has no more. */
-const ALL_KEYS = { limit: 10 * ATTRIBUTE_KEYS_MAX, skip: 0 };
+import { type Attributes, attributesOf, type Contact, touchContacts } from './store.ts';
 
 export interface SetAttributes {
   /** All attributes of the contact, as they are now. */
@@ -31,9 +28,9 @@ export async function setAttributes(
   random: Random,
 ): Promise<SetAttributes> {
   const stored = (await attributesOf(trx, [contact.id])).get(contact.id) ?? {};
-  const known = await listAttributeKeys(trx, [contact.workspaceId], ALL_KEYS);
+  const known = await listKeysOf(trx, contact.workspaceId);
   const { values, newKeys, errors } = planAttributes(given, known);
-  const made = newKeys.map((key) => clientKey(key, contact.workspaceId, now, random));
+  const made = newKeys.map((key) => customKey({ workspaceId: contact.workspaceId, key }, now, random));
   const keys = new Map([...known, ...made].map((key) => [key.key, key]));
   const changes = [...values].flatMap(([name, value]) => {
     const key = keys.get(name);
@@ -58,25 +55,7 @@ export async function setAttributes(
       updatedAt: now,
     })),
   );
-  await touchContact(trx, contact.id, now);
+  await touchContacts(trx, [contact.id], now);
   const changed = Object.fromEntries(kept.map(({ key, value }) => [key.key, value]));
   return { attributes: { ...stored, ...changed }, isChanged: true, errors };
-}
-
-/** A key that a client made by using it. */
-function clientKey(key: string, workspaceId: string, now: Timestamp, random: Random): AttributeKey {
-  return {
-    id: newId(random),
-    workspaceId,
-    key,
-    name: titleOf(key),
-    description: '',
-    isUnique: false,
-    type: 'custom',
-    // What the next client sends under this key is not known yet.
-    dataType: 'string',
-    isArchived: false,
-    createdAt: now,
-    updatedAt: now,
-  };
 }

@@ -96,9 +96,48 @@ function selectContacts(db: Kysely<Database>, workspaceIds: readonly string[], p
     .offset(page.skip);
 }
 
-/** Something about the contact changed, for example an attribute. */
-export async function touchContact(db: Kysely<Database>, id: string, now: Timestamp): Promise<void> {
-  await db.updateTable('contacts').set({ updatedAt: now }).where('id', '=', id).execute();
+/** @throws the driver's unique violation when another contact of the workspace has the user id */
+export async function insertContacts(db: Kysely<Database>, contacts: readonly Contact[]): Promise<void> {
+  if (contacts.length > 0) await db.insertInto('contacts').values(contacts).execute();
+}
+
+/** A contact that was known says who it is. @throws the driver's unique violation as above */
+export async function setContactUserId(db: Kysely<Database>, id: string, userId: string): Promise<void> {
+  await db.updateTable('contacts').set({ userId }).where('id', '=', id).execute();
+}
+
+/** In any order; who is not there is left out. */
+export async function findContacts(
+  db: Kysely<Database>,
+  ids: readonly string[],
+): Promise<readonly Contact[]> {
+  return ids.length === 0 ? [] : db.selectFrom('contacts').selectAll().where('id', 'in', ids).execute();
+}
+
+/** User id -> contact id, of those that there are. */
+export async function findContactIdsByUserId(
+  db: Kysely<Database>,
+  workspaceId: string,
+  userIds: readonly string[],
+): Promise<ReadonlyMap<string | null, string>> {
+  if (userIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('contacts')
+    .select(['id', 'userId'])
+    .where('workspaceId', '=', workspaceId)
+    .where('userId', 'in', userIds)
+    .execute();
+  return new Map(rows.map(({ id, userId }) => [userId, id]));
+}
+
+/** Something about contacts changed, for example an attribute. */
+export async function touchContacts(
+  db: Kysely<Database>,
+  ids: readonly string[],
+  now: Timestamp,
+): Promise<void> {
+  if (ids.length === 0) return;
+  await db.updateTable('contacts').set({ updatedAt: now }).where('id', 'in', ids).execute();
 }
 
 /** Attributes and displays go with it; responses stay, without their contact. */

@@ -1,13 +1,13 @@
 /** Responses on v2. Needs a key; rights go by method. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { principalOf, requireRight } from '#api/auth/plugin.ts';
+import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
-import { type ApiError, badRequest, notFound } from '#api/errors.ts';
+import { type ApiError, badRequest } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import type { Survey } from '#api/resources/surveys/store.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { Id } from '#api/schemas.ts';
 import { foreignFileQuestion, longOtherQuestion, ruleError } from './answers.ts';
 import { withAbsoluteFiles } from './file-answers.ts';
@@ -32,6 +32,8 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
   { context },
 ) => {
   const { db, config } = context;
+  // After the shape of the path was checked, which v2 answers with 422.
+  const responses = workspaceRow({ db, type: 'Response', param: 'id', find: findResponse });
 
   app.get(
     url,
@@ -71,41 +73,46 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
     return reply.code(201).send({ data: toReply(made) });
   });
 
-  app.get(oneUrl, { schema: { params, response: { 200: One } } }, async (request) => ({
-    data: toReply(await reachableResponse(request, request.params.id)),
-  }));
+  app.get(
+    oneUrl,
+    { schema: { params, response: { 200: One } }, preHandler: responses.load },
+    async (request) => ({
+      data: toReply(responses.of(request)),
+    }),
+  );
 
-  app.put(oneUrl, { schema: { params, body: V2ResponseChange, response: { 200: One } } }, async (request) => {
-    const stored = await reachableResponse(request, request.params.id);
-    const { data, endingId, finished, language, meta, ttc, variables } = request.body;
-    const changed = await changeManagedResponse(context, stored, request.body, (survey) => ({
-      change: {
-        data,
-        endingId,
-        finished,
-        language,
-        meta: meta === undefined ? undefined : withoutNull(meta ?? {}),
-        ttc: ttc ?? undefined,
-        variables: variables ?? undefined,
-        maps: 'replace',
-      },
-      check: (whole) => answerError(survey, data ?? {}, whole),
-    }));
-    return { data: toReply(changed) };
-  });
+  app.put(
+    oneUrl,
+    { schema: { params, body: V2ResponseChange, response: { 200: One } }, preHandler: responses.load },
+    async (request) => {
+      const stored = responses.of(request);
+      const { data, endingId, finished, language, meta, ttc, variables } = request.body;
+      const changed = await changeManagedResponse(context, stored, request.body, (survey) => ({
+        change: {
+          data,
+          endingId,
+          finished,
+          language,
+          meta: meta === undefined ? undefined : withoutNull(meta ?? {}),
+          ttc: ttc ?? undefined,
+          variables: variables ?? undefined,
+          maps: 'replace',
+        },
+        check: (whole) => answerError(survey, data ?? {}, whole),
+      }));
+      return { data: toReply(changed) };
+    },
+  );
 
-  app.delete(oneUrl, { schema: { params, response: { 200: One } } }, async (request) => {
-    const stored = await reachableResponse(request, request.params.id);
-    await deleteManagedResponse(context, stored, request.log);
-    return { data: toReply(stored) };
-  });
-
-  async function reachableResponse(request: FastifyRequest, id: string): Promise<Response> {
-    const response = await findResponse(db, id);
-    if (response === null) throw notFound('Response', id);
-    requireRight(request, response.workspaceId);
-    return response;
-  }
+  app.delete(
+    oneUrl,
+    { schema: { params, response: { 200: One } }, preHandler: responses.load },
+    async (request) => {
+      const stored = responses.of(request);
+      await deleteManagedResponse(context, stored, request.log);
+      return { data: toReply(stored) };
+    },
+  );
 
   /** @param sent by this request @param whole what the response then says */
   function answerError(survey: Survey, sent: Answers, whole: Answers): ApiError | null {

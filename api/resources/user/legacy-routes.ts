@@ -3,6 +3,7 @@
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
 import type { Context } from '#api/context.ts';
 import { invalidFields, notFound } from '#api/errors.ts';
 import { setAttributes } from '#api/resources/contacts/set-attributes.ts';
@@ -11,7 +12,7 @@ import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.
 import { toTimestamp } from '#api/timestamps.ts';
 import { deviceOf } from './device.ts';
 import { checkEmail, identify } from './identify.ts';
-import { AttributesBody, AttributesReply, IdentifiedReply, USER_ID_LENGTH_MAX } from './schema.ts';
+import { AttributesBody, AttributesReply, IdentifiedReply } from './schema.ts';
 import { readUserState } from './state.ts';
 
 const Params = Type.Object({ workspaceId: Type.String(), userId: Type.String() });

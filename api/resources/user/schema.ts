@@ -1,8 +1,7 @@
 /** What clients send and get about their user. */
 import { type Static, Type } from 'typebox';
+import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
 import { MapOf, Nullable } from '#api/schemas.ts';
-
-export const USER_ID_LENGTH_MAX = 255;
 
 const GivenAttributes = MapOf(Type.Union([Type.String(), Type.Number(), Type.Boolean()]));
 

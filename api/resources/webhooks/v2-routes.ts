@@ -2,19 +2,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { principalOf, requireRight } from '#api/auth/plugin.ts';
+import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
-import { notFound } from '#api/errors.ts';
 import { IdList, idsFrom } from '#api/http/id-list.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { onlyWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { v2Workspace } from '#api/resources/workspaces/v2-scope.ts';
 import { Id } from '#api/schemas.ts';
 import { toWebhookReply } from './reply.ts';
 import { NewV2Webhook, NewWebhookReply, V2WebhookChange, WebhookReply } from './schema.ts';
-import { deleteWebhook, findWebhook, findWebhooks, namesOneOf, type Webhook } from './store.ts';
+import { deleteWebhook, findWebhook, findWebhooks, namesOneOf } from './store.ts';
 import { changeWebhook, createWebhook, surveysOf } from './write.ts';
 
 /** Surveys that a list may be about. */
@@ -30,6 +30,8 @@ export const v2WebhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
   { context },
 ) => {
   const { db } = context;
+  // After the shape of the path was checked, which v2 answers with 422.
+  const webhooks = workspaceRow({ db, type: 'Webhook', param: 'id', find: findWebhook });
 
   app.get(
     url,
@@ -63,33 +65,33 @@ export const v2WebhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
     },
   );
 
-  app.get(oneUrl, { schema: { params, response: { 200: One } } }, async (request) => ({
-    data: await shown(await reachable(request, request.params.id)),
-  }));
+  app.get(
+    oneUrl,
+    { schema: { params, response: { 200: One } }, preHandler: webhooks.load },
+    async (request) => ({
+      data: toWebhookReply(webhooks.of(request)),
+    }),
+  );
 
-  app.put(oneUrl, { schema: { params, body: V2WebhookChange, response: { 200: One } } }, async (request) => {
-    const { id } = await reachable(request, request.params.id);
-    return { data: await shown(await changeWebhook(context, id, request.body, surveysReadBy(request))) };
-  });
+  app.put(
+    oneUrl,
+    { schema: { params, body: V2WebhookChange, response: { 200: One } }, preHandler: webhooks.load },
+    async (request) => {
+      const { id, environmentId } = webhooks.of(request);
+      const changed = await changeWebhook(context, id, request.body, surveysReadBy(request));
+      return { data: toWebhookReply({ ...changed, environmentId }) };
+    },
+  );
 
-  app.delete(oneUrl, { schema: { params, response: { 200: One } } }, async (request) => {
-    const stored = await shown(await reachable(request, request.params.id));
-    await deleteWebhook(db, stored.id);
-    return { data: stored };
-  });
-
-  async function reachable(request: FastifyRequest, id: string): Promise<Webhook> {
-    const webhook = await findWebhook(db, id);
-    if (webhook === null) throw notFound('Webhook', id);
-    requireRight(request, webhook.workspaceId);
-    return webhook;
-  }
-
-  async function shown(webhook: Webhook) {
-    const [complete] = await withEnvironmentIds(db, [webhook]);
-    if (complete === undefined) throw new Error('A webhook came back without itself');
-    return toWebhookReply(complete);
-  }
+  app.delete(
+    oneUrl,
+    { schema: { params, response: { 200: One } }, preHandler: webhooks.load },
+    async (request) => {
+      const stored = webhooks.of(request);
+      await deleteWebhook(db, stored.id);
+      return { data: toWebhookReply(stored) };
+    },
+  );
 };
 
 function surveysReadBy(request: FastifyRequest) {

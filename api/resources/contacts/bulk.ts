@@ -1,0 +1,217 @@
+/**
+ * Many contacts at once, known by their e-mail address: who is there is changed, who is not is made.
+ *
+ * First everything is checked that can be, then keys that do not exist are made, then contacts are written in slices,
+ * each a transaction of its own, so that other writers wait for a slice and not for a batch. A batch that ends halfway
+ * (the process dies, the database is busy) is sent again: what is there already stays the same.
+ */
+import { setImmediate } from 'node:timers/promises';
+import type { Kysely } from 'kysely';
+import type { Context } from '#api/context.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { badRequest, invalidFields } from '#api/errors.ts';
+import { newId, type Random } from '#api/ids.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { keyProblem } from './attribute-key-rules.ts';
+import { type AttributeKey, insertAttributeKeys, listKeysOf } from './attribute-key-store.ts';
+import { checkCount, customKey } from './attribute-key-write.ts';
+import { findOwnersOf, upsertContactAttributes } from './attribute-store.ts';
+import { valueProblem } from './given-attributes.ts';
+import { identityProblem } from './identity.ts';
+import {
+  attributesOf,
+  type Contact,
+  findContactIdsByUserId,
+  findContacts,
+  insertContacts,
+  setContactUserId,
+  touchContacts,
+} from './store.ts';
+
+/** Attributes of one transaction, or one contact: some 5 ms. */
+const SLICE_ATTRIBUTES = 500;
+/** What is wrong with a batch is said up to here. */
+const PROBLEMS_MAX = 50;
+
+export interface GivenContact {
+  readonly attributes: readonly {
+    readonly attributeKey: { readonly key: string; readonly name?: string | null | undefined };
+    readonly value: string | number | boolean;
+  }[];
+}
+
+interface BatchAttribute {
+  readonly key: string;
+  readonly name: string | null;
+  readonly value: string;
+  /** Where the batch says so, for errors. */
+  readonly path: string;
+}
+
+export interface BatchContact {
+  readonly index: number;
+  readonly email: string;
+  readonly userId: string | null;
+  readonly attributes: readonly BatchAttribute[];
+}
+
+/**
+ * Pure.
+ *
+ * @throws ApiError invalid_fields for a contact without an address, for values that cannot be, and for keys, addresses and
+ * user ids that occur twice where they must not
+ */
+export function readBatch(contacts: readonly GivenContact[]): readonly BatchContact[] {
+  const problems = new Map<string, string>();
+  const seen = { email: new Set<string>(), userId: new Set<string>() };
+  const batch = contacts.map((contact, index): BatchContact => {
+    const attributes = contact.attributes.map(({ attributeKey: { key, name }, value }, i) => ({
+      key,
+      name: name ?? null,
+      value: String(value),
+      path: `contacts.${index}.attributes.${i}`,
+    }));
+    const byKey = new Map<string, string>();
+    for (const { key, path, value } of attributes) {
+      if (byKey.has(key)) problems.set(`${path}.attributeKey.key`, 'occurs twice in this contact');
+      byKey.set(key, value);
+      const problem = identityProblem(key, value);
+      if (problem !== null) problems.set(`${path}.value`, problem);
+      if (key !== 'email' && key !== 'userId') continue;
+      if (seen[key].has(value)) problems.set(`${path}.value`, 'occurs twice in this batch');
+      seen[key].add(value);
+    }
+    const email = byKey.get('email');
+    if (email === undefined) problems.set(`contacts.${index}.attributes`, 'must have one with the key email');
+    return { index, email: email ?? '', userId: byKey.get('userId') ?? null, attributes };
+  });
+  if (problems.size > 0) throw invalidFields(Object.fromEntries([...problems].slice(0, PROBLEMS_MAX)));
+  return batch;
+}
+
+type Parts = Pick<Context, 'db' | 'clock' | 'random'>;
+
+/**
+ * @returns who was left out: their user id is another contact's, or the contact with their address has another one
+ * @throws ApiError bad_request for a key that cannot be made, invalid_fields for a value that its key does not take,
+ * forbidden when the workspace would have too many keys; nothing is written then
+ */
+export async function writeBatch(
+  { db, clock, random }: Parts,
+  workspaceId: string,
+  batch: readonly BatchContact[],
+): Promise<readonly BatchContact[]> {
+  const now = toTimestamp(clock());
+  const keys = await db.transaction().execute((trx) => keysFor(trx, workspaceId, batch, now, random));
+  const left: BatchContact[] = [];
+  for (const slice of slicesOf(batch)) {
+    const skipped = await db
+      .transaction()
+      .execute((trx) => writeSlice(trx, { workspaceId, keys, now, random }, slice));
+    left.push(...skipped);
+    await setImmediate();
+  }
+  return left;
+}
+
+/** All keys of the workspace, with those that the batch makes. */
+async function keysFor(
+  trx: Kysely<Database>,
+  workspaceId: string,
+  batch: readonly BatchContact[],
+  now: Timestamp,
+  random: Random,
+): Promise<ReadonlyMap<string, AttributeKey>> {
+  const keys = new Map((await listKeysOf(trx, workspaceId)).map((key) => [key.key, key]));
+  const made: AttributeKey[] = [];
+  for (const { key, name, path, value } of batch.flatMap(({ attributes }) => attributes)) {
+    const known = keys.get(key);
+    const problem = valueProblem(value, known);
+    if (problem !== null) throw invalidFields({ [`${path}.value`]: problem });
+    if (known !== undefined) continue;
+    const unsafe = keyProblem(key);
+    if (unsafe !== null) {
+      throw badRequest(`The key ${unsafe}`, { [`${path}.attributeKey.key`]: `The key ${unsafe}` });
+    }
+    const fields = { workspaceId, key, ...(name === null ? {} : { name }) };
+    const fresh = customKey(fields, now, random);
+    keys.set(key, fresh);
+    made.push(fresh);
+  }
+  if (made.length > 0) checkCount(keys.size);
+  await insertAttributeKeys(trx, made);
+  return keys;
+}
+
+function* slicesOf(batch: readonly BatchContact[]): Iterable<readonly BatchContact[]> {
+  let slice: BatchContact[] = [];
+  let count = 0;
+  for (const contact of batch) {
+    if (slice.length > 0 && count + contact.attributes.length > SLICE_ATTRIBUTES) {
+      yield slice;
+      slice = [];
+      count = 0;
+    }
+    slice.push(contact);
+    count += contact.attributes.length;
+  }
+  yield slice;
+}
+
+interface Target {
+  readonly workspaceId: string;
+  readonly keys: ReadonlyMap<string, AttributeKey>;
+  readonly now: Timestamp;
+  readonly random: Random;
+}
+
+/** Who has which address and user id is asked in the transaction that writes. @returns who was left out */
+async function writeSlice(
+  trx: Kysely<Database>,
+  { workspaceId, keys, now, random }: Target,
+  slice: readonly BatchContact[],
+): Promise<readonly BatchContact[]> {
+  const emailKey = keys.get('email');
+  if (emailKey === undefined) throw new Error('A workspace has no key for e-mail addresses');
+  const emails = slice.map(({ email }) => email);
+  const owners = await findOwnersOf(trx, emailKey.id, emails);
+  const stored = await attributesOf(trx, [...owners.values()]);
+  const known = new Map(
+    (await findContacts(trx, [...owners.values()])).map((contact) => [contact.id, contact]),
+  );
+  const userIds = slice.flatMap(({ userId }) => userId ?? []);
+  const users = await findContactIdsByUserId(trx, workspaceId, userIds);
+
+  const made: Contact[] = [];
+  const identified: { readonly id: string; readonly userId: string }[] = [];
+  const changes: { readonly contactId: string; readonly attributeKeyId: string; readonly value: string }[] =
+    [];
+  const left: BatchContact[] = [];
+  for (const given of slice) {
+    const { attributes, email, userId } = given;
+    const contact = known.get(owners.get(email) ?? '');
+    const isOthers = users.has(userId) && users.get(userId) !== contact?.id;
+    const isAnother = userId !== null && (contact?.userId ?? userId) !== userId;
+    if (isOthers || isAnother) {
+      left.push(given);
+      continue;
+    }
+    const id = contact?.id ?? newId(random);
+    if (contact === undefined) made.push({ id, workspaceId, userId, createdAt: now, updatedAt: now });
+    else if (userId !== null && contact.userId === null) identified.push({ id, userId });
+    const has = new Map(Object.entries(stored.get(id) ?? {}));
+    for (const { key, value } of attributes) {
+      const attributeKeyId = keys.get(key)?.id;
+      if (attributeKeyId === undefined || has.get(key) === value) continue;
+      changes.push({ contactId: id, attributeKeyId, value });
+    }
+  }
+  await insertContacts(trx, made);
+  for (const { id, userId } of identified) await setContactUserId(trx, id, userId);
+  if (changes.length > 0) {
+    const rows = changes.map((row) => ({ ...row, id: newId(random), createdAt: now, updatedAt: now }));
+    await upsertContactAttributes(trx, rows);
+    await touchContacts(trx, [...new Set(changes.map(({ contactId }) => contactId))], now);
+  }
+  return left;
+}

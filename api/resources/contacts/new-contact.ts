@@ -1,0 +1,92 @@
+/** Making a contact as a manager says who it is. One transaction. */
+import type { Context } from '#api/context.ts';
+import { isUniqueViolation } from '#api/db/database.ts';
+import { type ApiError, badRequest, conflict, invalidFields } from '#api/errors.ts';
+import { newId } from '#api/ids.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { listKeysOf } from './attribute-key-store.ts';
+import { findTakenValues, upsertContactAttributes } from './attribute-store.ts';
+import { type GivenAttributes, shown, valueProblem } from './given-attributes.ts';
+import { identityProblem } from './identity.ts';
+import { type Attributes, type Contact, findContactByUserId, insertContacts } from './store.ts';
+
+/** Unknown keys that an error names. */
+const NAMED_MAX = 20;
+
+export interface NewContact {
+  readonly contact: Contact;
+  readonly attributes: Attributes;
+}
+
+/**
+ * @param given with an `email`; `userId` is who the contact is to clients
+ * @throws ApiError invalid_fields for a value that cannot be, bad_request for keys that the workspace does not have,
+ * conflict when another contact has the address or the user id
+ */
+export async function createContact(
+  { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
+  workspaceId: string,
+  given: GivenAttributes,
+): Promise<NewContact> {
+  const texts = new Map(Object.entries(given).map(([key, value]) => [key, String(value)]));
+  if (!texts.has('email')) throw invalidFields({ 'attributes.email': 'Required' });
+  const now = toTimestamp(clock());
+  const contact: Contact = {
+    id: newId(random),
+    workspaceId,
+    userId: texts.get('userId') ?? null,
+    createdAt: now,
+    updatedAt: now,
+  };
+  return db.transaction().execute(async (trx) => {
+    const keys = new Map((await listKeysOf(trx, workspaceId)).map((key) => [key.key, key]));
+    const unknown = [...texts.keys()].filter((key) => !keys.has(key));
+    if (unknown.length > 0) throw keysNotFound(unknown);
+    const values = [...texts].flatMap(([name, value]) => {
+      const key = keys.get(name);
+      const problem = identityProblem(name, value) ?? valueProblem(value, key);
+      if (problem !== null) throw invalidFields({ [`attributes.${name}`]: problem });
+      return key === undefined ? [] : [{ key, attributeKeyId: key.id, value }];
+    });
+    if (contact.userId !== null && (await findContactByUserId(trx, workspaceId, contact.userId)) !== null) {
+      throw alreadyExists('userId');
+    }
+    const unique = values.filter(({ key }) => key.isUnique);
+    const [taken] = await findTakenValues(trx, contact.id, unique);
+    if (taken !== undefined) {
+      throw alreadyExists(
+        unique.find(({ attributeKeyId }) => attributeKeyId === taken.attributeKeyId)?.key.key ?? '',
+      );
+    }
+    try {
+      await insertContacts(trx, [contact]);
+    } catch (error) {
+      if (isUniqueViolation(error, 'contacts.workspaceId', 'contacts.userId')) throw alreadyExists('userId');
+      throw error;
+    }
+    await upsertContactAttributes(
+      trx,
+      values.map(({ attributeKeyId, value }) => ({
+        id: newId(random),
+        contactId: contact.id,
+        attributeKeyId,
+        value,
+        createdAt: now,
+        updatedAt: now,
+      })),
+    );
+    return { contact, attributes: Object.fromEntries(texts) };
+  });
+}
+
+function keysNotFound(unknown: readonly string[]): ApiError {
+  const named = unknown.slice(0, NAMED_MAX).map(shown).join(', ');
+  const more = unknown.length > NAMED_MAX ? ` and ${unknown.length - NAMED_MAX} more` : '';
+  const problem = `attribute keys not found: ${named}${more}; create them first`;
+  return badRequest(problem, { attributes: problem });
+}
+
+function alreadyExists(key: string): ApiError {
+  const problem = `A contact with this ${key} already exists`;
+  return conflict(problem, { [key]: problem });
+}

@@ -1,0 +1,95 @@
+/** Contacts on v2: made one at a time, or many. Needs a key with write. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { limitConcurrency } from '#api/concurrency.ts';
+import type { Context } from '#api/context.ts';
+import { v2BodyWorkspace } from '#api/resources/workspaces/v2-scope.ts';
+import { MapOf, Nullable } from '#api/schemas.ts';
+import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
+import { readBatch, writeBatch } from './bulk.ts';
+import { createContact } from './new-contact.ts';
+
+const CONTACTS_MAX = 250;
+
+/** A batch is up to a third of a second of work in slices; more of them at once would only keep each other waiting. */
+const BATCHES = { runningMax: 2, waitingMax: 20, retryAfterSeconds: 2 } as const;
+
+const Value = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
+
+const NewContact = Type.Object({ attributes: MapOf(Value) });
+const ContactReply = Type.Object({
+  id: Type.String(),
+  createdAt: Type.String(),
+  workspaceId: Type.String(),
+  environmentId: Type.String(),
+  attributes: MapOf(Type.String()),
+});
+
+const AttributeKey = Type.Object({
+  key: Type.String({ minLength: 1, maxLength: 255 }),
+  /** Of a key that is made. */
+  name: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
+});
+const Batch = Type.Object({
+  contacts: Type.Array(
+    Type.Object({
+      attributes: Type.Array(Type.Object({ attributeKey: AttributeKey, value: Value }), {
+        maxItems: ATTRIBUTE_KEYS_MAX,
+      }),
+    }),
+    { minItems: 1, maxItems: CONTACTS_MAX },
+  ),
+});
+const Skipped = Type.Array(Type.Object({ index: Type.Integer(), userId: Nullable(Type.String()) }));
+const said = { status: Type.String(), message: Type.String() };
+const AllWritten = Type.Object({ data: Type.Object(said) });
+/** Readers look for those who were left out in either of two places. */
+const SomeWritten = Type.Object({
+  data: Type.Object({
+    ...said,
+    skippedContacts: Skipped,
+    meta: Type.Object({ skippedContacts: Skipped }),
+  }),
+});
+
+export const v2ContactRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db } = context;
+  const writeWhenItsTurn = limitConcurrency(writeBatch, BATCHES);
+
+  app.post(
+    '/api/v2/management/contacts',
+    { schema: { body: NewContact, response: { 201: Type.Object({ data: ContactReply }) } } },
+    async (request, reply) => {
+      const { id: workspaceId, environmentId } = await v2BodyWorkspace(db, request);
+      const { contact, attributes } = await createContact(context, workspaceId, request.body.attributes);
+      const { id, createdAt } = contact;
+      return reply.code(201).send({ data: { id, createdAt, workspaceId, environmentId, attributes } });
+    },
+  );
+
+  app.put(
+    '/api/v2/management/contacts/bulk',
+    { schema: { body: Batch, response: { 200: AllWritten, 207: SomeWritten } } },
+    async (request, reply) => {
+      const { contacts } = request.body;
+      const batch = readBatch(contacts);
+      const { id: workspaceId } = await v2BodyWorkspace(db, request);
+      const left = await writeWhenItsTurn(context, workspaceId, batch);
+      if (left.length === 0) {
+        return { data: { status: 'success', message: 'Contacts bulk upload successful' } };
+      }
+      const skippedContacts = left.map(({ index, userId }) => ({ index, userId }));
+      const message = [
+        'Contacts bulk upload partially successful:',
+        `${left.length} of ${contacts.length} were left out, because their user id is that of another contact,`,
+        'or the contact with their address has another user id',
+      ].join(' ');
+      return reply
+        .code(207)
+        .send({ data: { status: 'success', message, skippedContacts, meta: { skippedContacts } } });
+    },
+  );
+};
