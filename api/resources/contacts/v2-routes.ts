@@ -11,7 +11,7 @@ import { createContact } from './new-contact.ts';
 
 const CONTACTS_MAX = 250;
 
-/** A batch is up to a third of a second of work in slices; more of them at once would only keep each other waiting. */
+/** The largest batch is half a second of work in slices (2 cores, busy); more of them at once would only keep each other waiting. */
 const BATCHES = { runningMax: 2, waitingMax: 20, retryAfterSeconds: 2 } as const;
 
 const Value = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);

@@ -2,11 +2,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
-import { isAfter, pageOf, readCursor } from '#api/http/cursor-pagination.ts';
 import {
   CursorMeta,
-  LIMIT_DEFAULT,
-  SORTED_BY,
+  cursorPageFrom,
+  readCursorPage,
   TextOrNull,
   WorkspaceListQuery,
 } from '#api/http/workspace-list.ts';
@@ -36,21 +35,13 @@ export const v3AttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context:
       },
     },
     async (request) => {
-      const { limit = LIMIT_DEFAULT } = request.query;
-      const cursor = readCursor(request.query.cursor, SORTED_BY);
+      const page = cursorPageFrom(request.query);
       const workspace = await readableWorkspace(context, request, request.query.workspaceId);
-      let query = db
+      const matching = db
         .selectFrom('contactAttributeKeys')
         .select(['id', 'key', 'name', 'description', 'type', 'dataType', 'createdAt'])
         .where('workspaceId', '=', workspace.id);
-      if (cursor !== null) query = query.where(isAfter(cursor));
-      const found = await query
-        .orderBy('createdAt')
-        .orderBy('id')
-        .limit(limit + 1)
-        .execute();
-      const { rows, nextCursor } = pageOf(found, limit, SORTED_BY, (row) => row.createdAt);
-      return { data: [...rows], meta: { limit, nextCursor } };
+      return readCursorPage(matching, page);
     },
   );
 };
