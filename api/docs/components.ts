@@ -14,6 +14,7 @@ import {
   ResponseReply,
   ResponseReplyWithNotes,
 } from '#api/resources/responses/schema.ts';
+import { NewV2Response, V2ResponseChange, V2ResponseReply } from '#api/resources/responses/v2-schema.ts';
 import { questionShapes } from '#api/resources/surveys/question-types.ts';
 import { SurveyContent, SurveyReply } from '#api/resources/surveys/schema.ts';
 import {
@@ -25,7 +26,14 @@ import {
   NewDocument,
   SurveyDocument,
 } from '#api/resources/surveys/v3-shapes.ts';
-import { NewWebhook, NewWebhookReply, WebhookReply } from '#api/resources/webhooks/schema.ts';
+import {
+  NewV2Webhook,
+  NewWebhook,
+  NewWebhookReply,
+  V2WebhookChange,
+  WebhookChange,
+  WebhookReply,
+} from '#api/resources/webhooks/schema.ts';
 import { Localized, MapOf, Nullable } from '#api/schemas.ts';
 import { envelopeSchemas } from './error-responses.ts';
 
@@ -116,15 +124,19 @@ const ResponseMeta = Type.Object({
   ipAddress: Type.Optional(Type.String()),
 });
 
-const responseParts = {
+const v2ResponseParts = {
   data: MapOf(Answer),
   variables: MapOf(Type.Union([Type.String(), Type.Number()])),
   ttc: MapOf(Type.Number()),
   meta: ResponseMeta,
+  contactAttributes: Nullable(MapOf(Type.String())),
+};
+
+const responseParts = {
+  ...v2ResponseParts,
   person: Nullable(PersonReply),
   personAttributes: Nullable(MapOf(Type.String())),
   contact: Nullable(Type.Object({ id: Type.String(), userId: Type.Optional(Type.String()) })),
-  contactAttributes: Nullable(MapOf(Type.String())),
 };
 
 export const namedShapes: readonly NamedShape[] = [
@@ -149,6 +161,13 @@ export const namedShapes: readonly NamedShape[] = [
     used: ResponseReply,
     shown: Type.Object({ ...ResponseReply.properties, ...responseParts }),
   },
+  {
+    name: 'V2Response',
+    used: V2ResponseReply,
+    shown: Type.Object({ ...V2ResponseReply.properties, ...v2ResponseParts }),
+  },
+  { name: 'NewV2Response', used: NewV2Response, shown: NewV2Response },
+  { name: 'V2ResponseChange', used: V2ResponseChange, shown: V2ResponseChange },
   { name: 'NewClientResponse', used: NewClientResponse, shown: NewClientResponse },
   { name: 'NewResponse', used: NewManagementResponse, shown: NewManagementResponse },
   { name: 'ResponseChange', used: ResponseChange, shown: ResponseChange },
@@ -158,5 +177,8 @@ export const namedShapes: readonly NamedShape[] = [
   { name: 'Webhook', used: WebhookReply, shown: WebhookReply },
   { name: 'WebhookWithSecret', used: NewWebhookReply, shown: NewWebhookReply },
   { name: 'NewWebhook', used: NewWebhook, shown: NewWebhook },
+  { name: 'WebhookChange', used: WebhookChange, shown: WebhookChange },
+  { name: 'NewV2Webhook', used: NewV2Webhook, shown: NewV2Webhook },
+  { name: 'V2WebhookChange', used: V2WebhookChange, shown: V2WebhookChange },
   ...Object.entries(envelopeSchemas).map(([name, shown]) => ({ name, used: shown, shown })),
 ];

@@ -144,11 +144,15 @@ function bodyOf(operation: string, built: unknown, namer: Namer, example: unknow
 }
 
 function successesOf(built: Part, namer: Namer, example: unknown): Part {
+  // A second success says that something is missing, so its body is another one.
+  const shownWith = Object.keys(built)
+    .sort()
+    .find((status) => status.startsWith('2'));
   return Object.fromEntries(
     Object.entries(built).map(([status, response]) => {
       const part = isRecord(response) ? response : {};
       const content = isRecord(part.content)
-        ? { content: contentOf(part.content, namer, status.startsWith('2') ? example : undefined) }
+        ? { content: contentOf(part.content, namer, status === shownWith ? example : undefined) }
         : {};
       const described = part.description === 'Default Response' ? 'Done.' : part.description;
       return [status, { ...part, description: described, ...content }];

@@ -19,6 +19,7 @@ const display = await api.client('POST', `/api/v1/client/${workspaceId}/displays
 const responseId = made.json.data.id;
 
 const management = '/api/v1/management';
+const v2 = '/api/v2/management';
 const ofWorkspace = { workspaceId };
 const idOf = async (url: string, body: Record<string, unknown>): Promise<string> => {
   const reply = await api.manage('POST', url, { ...ofWorkspace, ...body });
@@ -30,6 +31,8 @@ const actionId = await idOf(`${management}/action-classes`, action);
 const keyId = await idOf(`${management}/contact-attribute-keys`, { key: 'hostile', type: 'custom' });
 const segmentId = await idOf(`${management}/segments`, { title: 'Hostile' });
 const classId = await idOf(`${management}/attribute-classes`, { name: 'Hostile', type: 'code' });
+const hook = { url: 'https://hooks.example/x', triggers: ['responseCreated'] };
+const webhookId = await idOf('/api/v1/webhooks', hook);
 await api.client('POST', `/api/v1/client/${workspaceId}/user`, { userId: 'known' });
 
 const note = await api.manage('POST', `${management}/responses/${responseId}/notes`, { text: 'x' });
@@ -65,13 +68,29 @@ const writes: readonly (readonly [Method, string, Record<string, unknown>])[] = 
   ['POST', `${management}/segments`, { ...ofWorkspace, title: 'Hostile 2', filters: [] }],
   ['PUT', `${management}/segments/${segmentId}`, { filters: [] }],
   ['POST', `${management}/languages`, { ...ofWorkspace, code: 'de' }],
-  ['POST', '/api/v1/webhooks', { url: 'https://hooks.example/x', triggers: ['responseCreated'] }],
   ['POST', `${management}/responses/${responseId}/tags`, { name: 'x' }],
   ['POST', `${management}/responses/${responseId}/notes`, { text: 'x' }],
   ['PUT', `${management}/responses/${responseId}/notes/${note.json.data.id}`, { isResolved: true }],
   ['POST', '/api/v3/surveys', newDocument],
   ['PATCH', `/api/v3/surveys/${changing.id}`, { name: 'x' }],
   ['POST', '/api/v3/surveys/validate', { operation: 'create', data: newDocument }],
+  ['POST', '/api/v1/webhooks', hook],
+  ['PUT', `/api/v1/webhooks/${webhookId}`, hook],
+  ['POST', `${v2}/responses`, { surveyId: survey.id, data: {}, finished: true }],
+  ['PUT', `${v2}/responses/${responseId}`, { data: { q1: 'y' } }],
+  ['POST', `${v2}/webhooks`, { ...ofWorkspace, ...hook, name: null, source: 'user', surveyIds: [] }],
+  ['PUT', `${v2}/webhooks/${webhookId}`, hook],
+  ['POST', `${v2}/contact-attribute-keys`, { ...ofWorkspace, key: 'hostile_3' }],
+  ['PUT', `${v2}/contact-attribute-keys/${keyId}`, { name: 'Hostile' }],
+  ['POST', `${v2}/contacts`, { ...ofWorkspace, attributes: { email: 'a@example.com' } }],
+  [
+    'PUT',
+    `${v2}/contacts/bulk`,
+    {
+      ...ofWorkspace,
+      contacts: [{ attributes: [{ attributeKey: { key: 'email' }, value: 'b@example.com' }] }],
+    },
+  ],
 ];
 
 /** Names the routes know, so that arbitrary values land where they are looked at. */
@@ -228,6 +247,17 @@ const hostileBody = fc.oneof(
   }),
 );
 
+function isEnvelopeB(text: string): boolean {
+  const { error } = JSON.parse(text);
+  const details = error.details ?? [];
+  return (
+    typeof error.code === 'number' &&
+    typeof error.message === 'string' &&
+    Array.isArray(details) &&
+    details.every(({ field, issue }) => typeof field === 'string' && typeof issue === 'string')
+  );
+}
+
 function isEnvelopeA(text: string): boolean {
   const body: unknown = JSON.parse(text);
   if (typeof body !== 'object' || body === null) return false;
@@ -249,7 +279,8 @@ function isProblem(text: string): boolean {
 }
 
 function isEnvelopeOf(url: string, text: string): boolean {
-  return url.startsWith('/api/v3/') ? isProblem(text) : isEnvelopeA(text);
+  if (url.startsWith('/api/v3/')) return isProblem(text);
+  return url.startsWith(v2) ? isEnvelopeB(text) : isEnvelopeA(text);
 }
 
 const { components, paths: documented } = (await api.client('GET', '/api/docs/openapi.json')).json;
@@ -274,10 +305,10 @@ async function reopen(): Promise<void> {
   await api.context.db.updateTable('responses').set({ finished: 0 }).where('id', '=', responseId).execute();
 }
 
-/** Taken, or refused in the envelope of its version. */
+/** Taken, or refused in the envelope of its surface. */
 async function isBorne(method: Method, url: string, body: unknown): Promise<boolean> {
   const reply = await api.manage(method, url, body);
-  if (reply.status === 200 || reply.status === 201) return typeof reply.json.data === 'object';
+  if (reply.status < 300) return typeof reply.json.data === 'object';
   return reply.status >= 400 && reply.status < 500 && isEnvelopeOf(url, reply.text);
 }
 
@@ -368,6 +399,13 @@ const paths: readonly ((part: string) => readonly ['GET' | 'PUT' | 'DELETE' | 'P
     (part: string) => ['DELETE', `${management}/${name}/${part}`] as const,
     (part: string) => ['GET', `${management}/${name}?limit=${part}&skip=${part}`] as const,
   ]),
+  ...['responses', 'webhooks', 'contact-attribute-keys'].flatMap((name) => [
+    (part: string) => ['GET', `${v2}/${name}/${part}`] as const,
+    (part: string) => ['PUT', `${v2}/${name}/${part}`] as const,
+    (part: string) => ['DELETE', `${v2}/${name}/${part}`] as const,
+    (part: string) =>
+      ['GET', `${v2}/${name}?limit=1&surveyIds=${part}&workspaceId=${part}&startDate=${part}`] as const,
+  ]),
   (part) => ['GET', `/api/v1/webhooks/${part}`],
   (part) => ['DELETE', `/api/v1/webhooks/${part}`],
   (part) => ['POST', `/api/v1/client/${part}/user`],
@@ -380,8 +418,8 @@ t.test('any path is found, or refused', async (t) => {
     fc.asyncProperty(fc.constantFrom(...paths), pathPart, async (toPath, part) => {
       const [method, url] = toPath(part);
       const reply = await api.manage(method, url.replaceAll(' ', '%20'), method === 'GET' ? undefined : {});
-      if (reply.status === 200) return true;
-      return reply.status >= 400 && reply.status < 500 && isEnvelopeA(reply.text);
+      if (reply.status < 300) return true;
+      return reply.status >= 400 && reply.status < 500 && isEnvelopeOf(url, reply.text);
     }),
     { numRuns: RUNS * 6 },
   );

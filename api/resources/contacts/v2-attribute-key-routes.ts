@@ -8,7 +8,7 @@ import { badRequest, conflict, invalidFields, notFound } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/v2-scope.ts';
+import { scopeFields, v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/v2-scope.ts';
 import { Id, Nullable, OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { keyProblem, titleOf } from './attribute-key-rules.ts';
@@ -29,6 +29,7 @@ const described = {
   description: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
 };
 const NewKey = Type.Object({
+  ...scopeFields,
   key: Type.String(),
   ...described,
   dataType: Type.Optional(OneOf(['string', 'number', 'date'])),

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { limitConcurrency } from '#api/concurrency.ts';
 import type { Context } from '#api/context.ts';
-import { v2BodyWorkspace } from '#api/resources/workspaces/v2-scope.ts';
+import { scopeFields, v2BodyWorkspace } from '#api/resources/workspaces/v2-scope.ts';
 import { MapOf, Nullable } from '#api/schemas.ts';
 import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
 import { readBatch, writeBatch } from './bulk.ts';
@@ -16,7 +16,7 @@ const BATCHES = { runningMax: 2, waitingMax: 20, retryAfterSeconds: 2 } as const
 
 const Value = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
 
-const NewContact = Type.Object({ attributes: MapOf(Value) });
+const NewContact = Type.Object({ ...scopeFields, attributes: MapOf(Value) });
 const ContactReply = Type.Object({
   id: Type.String(),
   createdAt: Type.String(),
@@ -31,6 +31,7 @@ const AttributeKey = Type.Object({
   name: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
 });
 const Batch = Type.Object({
+  ...scopeFields,
   contacts: Type.Array(
     Type.Object({
       attributes: Type.Array(Type.Object({ attributeKey: AttributeKey, value: Value }), {

@@ -1,5 +1,6 @@
 /** What a webhook is made of. */
 import { Type } from 'typebox';
+import { scopeFields } from '#api/resources/workspaces/v2-scope.ts';
 import { Id, Nullable, OneOf } from '#api/schemas.ts';
 
 export const triggers = ['responseCreated', 'responseUpdated', 'responseFinished'] as const;
@@ -23,9 +24,10 @@ export const NewWebhook = Type.Object({
 /** What is absent stays. */
 export const WebhookChange = Type.Partial(NewWebhook);
 
-export const NewV2Webhook = Type.Object({ name, url, source, triggers: triggerList, surveyIds });
+const v2Fields = { name, url, source, triggers: triggerList, surveyIds };
+export const NewV2Webhook = Type.Object({ ...scopeFields, ...v2Fields });
 /** What is absent stays; the workspace cannot change. */
-export const V2WebhookChange = Type.Partial(NewV2Webhook);
+export const V2WebhookChange = Type.Partial(Type.Object(v2Fields));
 
 const shown = {
   id: Type.String(),

@@ -21,7 +21,8 @@ export async function walk(api: TestApi): Promise<Examples> {
     const { json, status, text } = path.includes('/client/')
       ? await api.client(method, url, request, { 'user-agent': USER_AGENT })
       : await api.manage(method, url, request);
-    if (status !== 200) throw new Error(`${method} ${url} was answered with ${status}: ${text}`);
+    if (status < 200 || status > 299)
+      throw new Error(`${method} ${url} was answered with ${status}: ${text}`);
     const reply: unknown = json;
     examples[`${method} ${path}`] = { ...(request === undefined ? {} : { request }), reply };
     const data = isRecord(reply) ? reply.data : null;
@@ -134,11 +135,11 @@ export async function walk(api: TestApi): Promise<Examples> {
   await call('DELETE', `${responses}/{responseId}`, { responseId });
 
   const webhooks = '/api/v1/webhooks';
-  const target = { name: 'To our desk', url: 'https://93.184.216.34/hooks', triggers: ['responseFinished'] };
-  const webhook = await call('POST', webhooks, {}, { workspaceId, ...target, surveyIds: [surveyId] });
+  const webhook = await call('POST', webhooks, {}, { workspaceId, ...toOurDesk, surveyIds: [surveyId] });
   const webhookIds = { webhookId: String(webhook.id) };
   await call('GET', `${webhooks}/{webhookId}`, webhookIds);
   await call('GET', `${webhooks}/{webhookId}/deliveries`, webhookIds);
+  await call('PUT', `${webhooks}/{webhookId}`, webhookIds, { name: 'To our other desk' });
   await call('GET', webhooks);
   await call('DELETE', `${webhooks}/{webhookId}`, webhookIds);
 
@@ -160,6 +161,8 @@ export async function walk(api: TestApi): Promise<Examples> {
   });
   await call('GET', classes);
   await call('DELETE', `${classes}/{attributeClassId}`, classIds);
+
+  await callV2(surveyId);
 
   const upload = { workspaceId, fileName: 'logo.png', fileType: 'image/png' };
   await call('POST', '/api/v1/management/storage', {}, upload);
@@ -184,7 +187,49 @@ export async function walk(api: TestApi): Promise<Examples> {
     }
   }
   return examples;
+
+  async function callV2(surveyId: string): Promise<void> {
+    const v2 = '/api/v2/management';
+    await call('GET', '/api/v2/me');
+    await call('GET', '/api/v2/roles');
+
+    const answered = { surveyId, finished: true, data: { why: 'Heard of you', score: 7 } };
+    const id = String((await call('POST', `${v2}/responses`, {}, answered)).id);
+    await call('GET', `${v2}/responses`);
+    await call('GET', `${v2}/responses/{id}`, { id });
+    await call('PUT', `${v2}/responses/{id}`, { id }, { data: { why: 'Heard of you from a friend' } });
+    await call('DELETE', `${v2}/responses/{id}`, { id });
+
+    const target = { ...toOurDesk, source: 'user', surveyIds: [surveyId] };
+    const hook = { id: String((await call('POST', `${v2}/webhooks`, {}, { workspaceId, ...target })).id) };
+    await call('GET', `${v2}/webhooks`);
+    await call('GET', `${v2}/webhooks/{id}`, hook);
+    await call('PUT', `${v2}/webhooks/{id}`, hook, { name: 'To our other desk' });
+    await call('DELETE', `${v2}/webhooks/{id}`, hook);
+
+    const keys = `${v2}/contact-attribute-keys`;
+    const seats = { workspaceId, key: 'seats', name: 'Seats', description: 'Bought', dataType: 'number' };
+    const key = { id: String((await call('POST', keys, {}, seats)).id) };
+    await call('GET', keys);
+    await call('GET', `${keys}/{id}`, key);
+    await call('PUT', `${keys}/{id}`, key, { description: 'Bought this year' });
+    await call('DELETE', `${keys}/{id}`, key);
+
+    const contact = { workspaceId, attributes: { email: 'ada@example.com', firstName: 'Ada' } };
+    await call('POST', `${v2}/contacts`, {}, contact);
+    const attributes = [
+      { attributeKey: { key: 'email', name: 'Email' }, value: 'grace@example.com' },
+      { attributeKey: { key: 'rank', name: 'Rank' }, value: 'Rear admiral' },
+    ];
+    await call('PUT', `${v2}/contacts/bulk`, {}, { workspaceId, contacts: [{ attributes }] });
+  }
 }
+
+const toOurDesk = {
+  name: 'To our desk',
+  url: 'https://93.184.216.34/hooks',
+  triggers: ['responseFinished'],
+};
 
 const USER_AGENT =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';
