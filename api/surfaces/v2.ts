@@ -1,4 +1,5 @@
 /** The management API v2: programs with an API key; a session is not looked at. */
+import { v2ContactLinkRoutes } from '#api/resources/contact-links/v2-routes.ts';
 import { v2AttributeKeyRoutes } from '#api/resources/contacts/v2-attribute-key-routes.ts';
 import { v2ContactRoutes } from '#api/resources/contacts/v2-routes.ts';
 import { v2HealthRoutes } from '#api/resources/health/v2-routes.ts';
@@ -22,5 +23,6 @@ export const v2: Surface = {
     v2WebhookRoutes,
     v2AttributeKeyRoutes,
     v2ContactRoutes,
+    v2ContactLinkRoutes,
   ],
 };

@@ -6,6 +6,7 @@ import type { Context } from '#api/context.ts';
 import { type ApiError, badRequest, notFound } from '#api/errors.ts';
 import { wholeAddress } from '#api/http/client-address.ts';
 import { findContact, findContactByUserId } from '#api/resources/contacts/store.ts';
+import { contactIn } from '#api/resources/surveys/contact-link.ts';
 import { findSurvey, isOpen, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -14,7 +15,13 @@ import { answersIn } from './body.ts';
 import { ClientResponseReply, NewClientResponse, ResponseChange, type ResponseMeta } from './schema.ts';
 import { checkIdLengths, checkResponseSize, idsIn } from './size.ts';
 import { findResponse } from './store.ts';
-import { emailError, pinError, recaptchaError, singleUseError } from './submission-checks.ts';
+import {
+  contactLinkError,
+  emailError,
+  pinError,
+  recaptchaError,
+  singleUseError,
+} from './submission-checks.ts';
 import { readUserAgent } from './user-agent.ts';
 import { changeResponse, createResponse } from './write.ts';
 
@@ -82,6 +89,11 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
             updatedAt: now,
           },
           async (trx) => {
+            // Whose link it was is signed; what a client says about itself is not.
+            const linked = contactIn(survey.id, body.meta?.url, signer, clock());
+            if (linked !== null && survey.content.type === 'link') {
+              return findContact(trx, workspace.id, linked);
+            }
             if (version === 'v1') {
               return body.userId ? findContactByUserId(trx, workspace.id, body.userId) : null;
             }
@@ -155,7 +167,8 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
     const email = () => emailError(survey, url, signer);
     const person = () => recaptchaError(survey, recaptchaToken, recaptcha);
     const singleUse = () => singleUseError(survey, { singleUseId, url }, signer);
-    return version === 'v1' ? [pin, email, person, singleUse] : [pin, singleUse, email, person];
+    const link = () => contactLinkError(survey, url, signer, clock());
+    return version === 'v1' ? [pin, email, link, person, singleUse] : [pin, singleUse, email, link, person];
   }
 
   /** Of the client's own words only these three count; the rest is what we see ourselves. */

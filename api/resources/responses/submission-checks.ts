@@ -6,8 +6,10 @@
 import type { Signer } from '#api/auth/signer.ts';
 import { type ApiError, badRequest, forbidden } from '#api/errors.ts';
 import type { Recaptcha } from '#api/recaptcha.ts';
+import { contactIn } from '#api/resources/surveys/contact-link.ts';
 import { isSingleUseTokenValid } from '#api/resources/surveys/single-use.ts';
 import type { Survey } from '#api/resources/surveys/store.ts';
+import type { Millis } from '#shared/clock.ts';
 
 /** What whoever entered the PIN of a survey sends with the response. A new PIN makes the old proofs worthless. */
 export function pinAuthToken(surveyId: string, pin: string, signer: Signer): string {
@@ -46,6 +48,19 @@ export function emailError(
   const [address = '', signature = ''] = token.split('.');
   const isProven = address !== '' && signer.verify(verifiedEmailText(id, address), signature);
   return isProven ? null : forbidden('Survey requires email verification', { surveyId: id });
+}
+
+/** A personal link that is not ours, not for this survey, or has ended, names nobody. */
+export function contactLinkError(
+  { id: surveyId, content }: Survey,
+  url: string | null | undefined,
+  signer: Signer,
+  now: Millis,
+): ApiError | null {
+  const isRefused = content.type === 'link' && contactIn(surveyId, url, signer, now) === 'invalid';
+  return isRefused
+    ? badRequest('This personal link is not valid, or has ended; ask for a new one', { surveyId })
+    : null;
 }
 
 export async function recaptchaError(

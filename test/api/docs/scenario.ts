@@ -216,7 +216,13 @@ export async function walk(api: TestApi): Promise<Examples> {
     await call('DELETE', `${keys}/{id}`, key);
 
     const contact = { workspaceId, attributes: { email: 'ada@example.com', firstName: 'Ada' } };
-    await call('POST', `${v2}/contacts`, {}, contact);
+    const { id: contactId } = await call('POST', `${v2}/contacts`, {}, contact);
+    const link = { workspaceId, name: 'For Ada', type: 'link', questions: [plainQuestion] };
+    const forAda = await api.manage('POST', '/api/v1/management/surveys', link);
+    await call('GET', `${v2}/surveys/{surveyId}/contact-links/contacts/{contactId}`, {
+      surveyId: forAda.json.data.id,
+      contactId: String(contactId),
+    });
     const attributes = [
       { attributeKey: { key: 'email', name: 'Email' }, value: 'grace@example.com' },
       { attributeKey: { key: 'rank', name: 'Rank' }, value: 'Rear admiral' },
@@ -224,6 +230,8 @@ export async function walk(api: TestApi): Promise<Examples> {
     await call('PUT', `${v2}/contacts/bulk`, {}, { workspaceId, contacts: [{ attributes }] });
   }
 }
+
+const plainQuestion = { id: 'q1', type: 'openText', headline: { default: 'What?' } };
 
 const toOurDesk = {
   name: 'To our desk',

@@ -1,0 +1,62 @@
+/** Personal links to a survey, on v2. Needs a key with read: what comes by the link is the contact's response. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { requireRight } from '#api/auth/plugin.ts';
+import type { Context } from '#api/context.ts';
+import { badRequest, notFound } from '#api/errors.ts';
+import { findContact } from '#api/resources/contacts/store.ts';
+import { newContactLink } from '#api/resources/surveys/contact-link.ts';
+import { findSurvey } from '#api/resources/surveys/store.ts';
+import { Id, Nullable } from '#api/schemas.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { Millis } from '#shared/clock.ts';
+
+const DAY: Millis = 24 * 60 * 60 * 1000;
+
+export const v2ContactLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, config, random, signer } = context;
+
+  app.get(
+    '/api/v2/management/surveys/:surveyId/contact-links/contacts/:contactId',
+    {
+      schema: {
+        params: Type.Object({ surveyId: Id, contactId: Id }),
+        querystring: Type.Object({
+          expirationDays: Type.Optional(Type.Integer({ minimum: 1, maximum: 365 })),
+        }),
+        response: {
+          200: Type.Object({
+            data: Type.Object({ surveyUrl: Type.String(), expiresAt: Nullable(Type.String()) }),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const { surveyId, contactId } = request.params;
+      const { expirationDays } = request.query;
+      const survey = await findSurvey(db, surveyId);
+      if (survey === null) throw notFound('Survey', surveyId);
+      requireRight(request, survey.workspaceId);
+      if (survey.content.type !== 'link') {
+        const problem = 'Only link surveys have links; this one is shown in apps';
+        throw badRequest(problem, { surveyId: problem });
+      }
+      if ((await findContact(db, survey.workspaceId, contactId)) === null) {
+        throw notFound('Contact', contactId);
+      }
+      // Of a full second, which is what the link says.
+      const expiresAt =
+        expirationDays === undefined ? null : Math.ceil((clock() + expirationDays * DAY) / 1_000) * 1_000;
+      const { publicUrl } = config;
+      return {
+        data: {
+          surveyUrl: newContactLink({ publicUrl, signer, random }, survey, { contactId, expiresAt }),
+          expiresAt: expiresAt === null ? null : toTimestamp(expiresAt),
+        },
+      };
+    },
+  );
+};

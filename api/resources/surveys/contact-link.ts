@@ -1,0 +1,63 @@
+/**
+ * Links to a survey that say whose they are: `contactToken` is the contact, when the link ends in Unix seconds (empty:
+ * never), and the hex HMAC-SHA-256 over both and the survey.
+ */
+import type { Signer } from '#api/auth/signer.ts';
+import type { Random } from '#api/ids.ts';
+import type { Millis } from '#shared/clock.ts';
+import { newSingleUseLink } from './single-use.ts';
+import type { Survey } from './store.ts';
+
+const PARAMETER = 'contactToken';
+
+export interface ContactLink {
+  readonly contactId: string;
+  /** A full second; null: it never ends. */
+  readonly expiresAt: Millis | null;
+}
+
+export function newContactLink(
+  {
+    publicUrl,
+    signer,
+    random,
+  }: { readonly publicUrl: string; readonly signer: Signer; readonly random: Random },
+  { id, content }: Survey,
+  link: ContactLink,
+): string {
+  const { singleUse } = content;
+  const url = new URL(
+    singleUse?.enabled === true
+      ? newSingleUseLink(publicUrl, id, singleUse.isEncrypted, signer, random)
+      : `${publicUrl}/s/${id}`,
+  );
+  const end = link.expiresAt === null ? '' : String(link.expiresAt / 1_000);
+  url.searchParams.set(
+    PARAMETER,
+    `${link.contactId}.${end}.${signer.sign(signedText(id, link.contactId, end))}`,
+  );
+  return url.href;
+}
+
+/**
+ * @param url the address the survey was opened at
+ * @returns whose link it was; null when it was nobody's; `invalid` when the token is not ours, or has ended
+ */
+export function contactIn(
+  surveyId: string,
+  url: string | null | undefined,
+  signer: Signer,
+  now: Millis,
+): string | null | 'invalid' {
+  const token =
+    typeof url === 'string' && URL.canParse(url) ? new URL(url).searchParams.get(PARAMETER) : null;
+  if (token === null) return null;
+  const [contactId = '', end = '', signature = ''] = token.split('.');
+  const isOurs = contactId !== '' && signer.verify(signedText(surveyId, contactId, end), signature);
+  const hasEnded = end !== '' && Number(end) * 1_000 <= now;
+  return isOurs && !hasEnded ? contactId : 'invalid';
+}
+
+function signedText(surveyId: string, contactId: string, end: string): string {
+  return `floodgate.contact-link.v1:${surveyId}:${contactId}:${end}`;
+}
