@@ -29,6 +29,16 @@ export function addressOf(surveyUrl: SurveyUrl, surveyId: string): string {
   return surveyUrl.replace(PLACE, surveyId);
 }
 
+/**
+ * The same for links whose signed parts programs read: there are some even before we know where surveys are answered.
+ */
+export function linkAddressOf(
+  { surveyUrl, publicUrl }: { readonly surveyUrl: SurveyUrl | null; readonly publicUrl: string },
+  surveyId: string,
+): string {
+  return addressOf(surveyUrl ?? `${publicUrl}/s/${PLACE}`, surveyId);
+}
+
 /** Adds to the query of an address, behind what is there. */
 export function withQuery(address: string, added: Readonly<Record<string, string>>): string {
   const url = new URL(address);

@@ -5,7 +5,6 @@
 import {
   type ApiError,
   type Code,
-  type Details,
   FieldError,
   type Issue,
   NO_ACCESS,

@@ -1,4 +1,7 @@
-/** What published clients of v2 send, word by word, through the gateway: an n8n workflow, and a load rig. */
+/**
+ * Sequences of published clients through the gateway: an n8n workflow, and a load rig. Written after what is known of their
+ * requests, not recorded from them.
+ */
 import { createHmac } from 'node:crypto';
 import t from 'tap';
 import { startReceiver } from '#test/api/events/support.ts';

@@ -6,6 +6,7 @@ import type { Context } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { findContact } from '#api/resources/contacts/store.ts';
 import { newContactLink } from '#api/resources/surveys/contact-link.ts';
+import { linkAddressOf } from '#api/survey-url.ts';
 import { findSurvey } from '#api/resources/surveys/store.ts';
 import { Id, Nullable } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -50,10 +51,10 @@ export const v2ContactLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
       // Of a full second, which is what the link says.
       const expiresAt =
         expirationDays === undefined ? null : Math.ceil((clock() + expirationDays * DAY) / 1_000) * 1_000;
-      const { publicUrl } = config;
+      const address = linkAddressOf(config, survey.id);
       return {
         data: {
-          surveyUrl: newContactLink({ publicUrl, signer, random }, survey, { contactId, expiresAt }),
+          surveyUrl: newContactLink({ signer, random }, address, survey, { contactId, expiresAt }),
           expiresAt: expiresAt === null ? null : toTimestamp(expiresAt),
         },
       };

@@ -28,7 +28,7 @@ import {
   touchContacts,
 } from './store.ts';
 
-/** Attributes of one transaction, or one contact: some 5 ms. */
+/** Attributes of one transaction; at least one contact. */
 const SLICE_ATTRIBUTES = 500;
 /** What is wrong with a batch is said up to here. */
 const PROBLEMS_MAX = 50;

@@ -11,7 +11,7 @@ import { createContact } from './new-contact.ts';
 
 const CONTACTS_MAX = 250;
 
-/** The largest batch is half a second of work in slices (2 cores, busy); more of them at once would only keep each other waiting. */
+/** 250 contacts of 79 attributes took 0.1 to 0.65 s in slices (one run, 2 busy cores); more of them at once would only keep each other waiting. */
 const BATCHES = { runningMax: 2, waitingMax: 20, retryAfterSeconds: 2 } as const;
 
 const Value = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);

@@ -4,6 +4,7 @@
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Random } from '#api/ids.ts';
+import { withQuery } from '#api/survey-url.ts';
 import type { Millis } from '#shared/clock.ts';
 import { newSingleUseLink } from './single-use.ts';
 import type { Survey } from './store.ts';
@@ -16,27 +17,21 @@ export interface ContactLink {
   readonly expiresAt: Millis | null;
 }
 
+/** @param address where the survey is answered */
 export function newContactLink(
-  {
-    publicUrl,
-    signer,
-    random,
-  }: { readonly publicUrl: string; readonly signer: Signer; readonly random: Random },
+  { signer, random }: { readonly signer: Signer; readonly random: Random },
+  address: string,
   { id, content }: Survey,
   link: ContactLink,
 ): string {
   const { singleUse } = content;
-  const url = new URL(
-    singleUse?.enabled === true
-      ? newSingleUseLink(publicUrl, id, singleUse.isEncrypted, signer, random)
-      : `${publicUrl}/s/${id}`,
-  );
   const end = link.expiresAt === null ? '' : String(link.expiresAt / 1_000);
-  url.searchParams.set(
-    PARAMETER,
-    `${link.contactId}.${end}.${signer.sign(signedText(id, link.contactId, end))}`,
+  return withQuery(
+    singleUse?.enabled === true
+      ? newSingleUseLink(address, id, singleUse.isEncrypted, signer, random)
+      : address,
+    { [PARAMETER]: `${link.contactId}.${end}.${signer.sign(signedText(id, link.contactId, end))}` },
   );
-  return url.href;
 }
 
 /**

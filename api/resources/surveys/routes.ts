@@ -11,7 +11,7 @@ import { requestValue } from '#api/http/request-value.ts';
 import { newId } from '#api/ids.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { isRecord } from '#api/schemas.ts';
-import { addressOf } from '#api/survey-url.ts';
+import { linkAddressOf } from '#api/survey-url.ts';
 import { readContent } from './content.ts';
 import { removeSurvey } from './deletion.ts';
 import { toSurveyReply } from './reply.ts';
@@ -141,9 +141,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         if (singleUse?.enabled !== true) {
           throw badRequest('Single use links are not enabled for this survey');
         }
-        const { surveyUrl, publicUrl } = context.config;
-        // Programs read the ids from the links, so there are some even before we know where surveys are answered.
-        const address = addressOf(surveyUrl ?? `${publicUrl}/s/{surveyId}`, survey.id);
+        const address = linkAddressOf(context.config, survey.id);
         const links = Array.from({ length: limit }, () =>
           newSingleUseLink(address, survey.id, singleUse.isEncrypted, context.signer, random),
         );
