@@ -6,9 +6,9 @@ import type { Context } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { findContact } from '#api/resources/contacts/store.ts';
 import { newContactLink } from '#api/resources/surveys/contact-link.ts';
-import { linkAddressOf } from '#api/survey-url.ts';
 import { findSurvey } from '#api/resources/surveys/store.ts';
 import { Id, Nullable } from '#api/schemas.ts';
+import { linkAddressOf } from '#api/survey-url.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
