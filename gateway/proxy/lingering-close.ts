@@ -19,17 +19,24 @@ export function discardBody(req: IncomingMessage): void {
   // still be winding up that reading in this very turn.
   setImmediate(() => {
     if (req.complete || req.destroyed) return;
+    const { socket } = req;
     let left = DRAIN_BYTES_MAX;
     const stop = (): void => {
-      req.socket.destroy();
+      socket.destroy();
     };
     const timer = setTimeout(stop, DRAIN_MS_MAX);
+    const forget = (): void => {
+      clearTimeout(timer);
+      socket.off('close', forget);
+    };
     req.removeAllListeners('readable');
     req.on('data', (chunk: Buffer) => {
       left -= chunk.length;
       if (left < 0) stop();
     });
-    req.once('close', () => clearTimeout(timer));
+    req.once('close', forget);
+    // Once a request has been answered, node:http no longer tells it that its connection is gone.
+    socket.once('close', forget);
     req.resume();
   });
 }
