@@ -16,6 +16,8 @@ const HEAD = [
   'p50 ms',
   'p99 ms',
   'alone p99',
+  'direct p99',
+  'machine p99',
   'RSS MB',
   'keys',
   'admitted',
@@ -25,13 +27,15 @@ const HEAD = [
 
 export function scenarioLines({ scenario, results, leftOut }: ScenarioReport): string {
   const rows = results.map((result) => {
-    const { attacked, undisturbed, attack } = result;
+    const { attacked, undisturbed, controls, attack } = result;
     return [
       result.target,
       `${rounded(attacked.success * 100, 1)} %`,
       rounded(attacked.p50Ms, 1),
       rounded(attacked.p99Ms, 1),
       rounded(undisturbed.p99Ms, 1),
+      rounded(controls.upstreamP99Ms, 1),
+      rounded(controls.machineP99Ms, 1),
       rounded(result.rssPeakMb, 0),
       result.redisKeys === null ? '-' : rounded(result.redisKeys, 0),
       rounded(result.admitted, 0),

@@ -9,6 +9,7 @@ import { BENCH, NODE } from '../tools.ts';
 import { VICTIM_ADDRESS } from './addresses.ts';
 import { ANSWER_MS_MAX } from './ask.ts';
 import type { AttackCounts } from './attacks/attacker.ts';
+import { type ControlFigures, visitControls } from './controls.ts';
 import type { AbuseScenario } from './scenario.ts';
 import { type AbuseStore, startStore } from './store.ts';
 import type { AbuseTarget } from './targets/target.ts';
@@ -38,6 +39,8 @@ export interface AbuseResult {
   readonly target: string;
   readonly undisturbed: VictimFigures;
   readonly attacked: VictimFigures;
+  /** Beside the attack as well. */
+  readonly controls: ControlFigures;
   readonly rssPeakMb: number;
   /** null where there is no Redis. */
   readonly redisKeys: number | null;
@@ -66,6 +69,15 @@ export async function runOn(
       { port: upstreamPort },
     );
     stops.push(() => upstream.stop('SIGKILL'));
+    const bystanderPort = await freePort();
+    const bystander = await processes.start(
+      'a server that nobody attacks',
+      NODE,
+      [join(BENCH, 'abuse', 'upstream.ts'), String(bystanderPort)],
+      { port: bystanderPort },
+    );
+    stops.push(() => bystander.stop('SIGKILL'));
+    const controlPorts = { upstream: upstreamPort, bystander: bystanderPort };
     const store = target.usesRedis ? await startStore(processes, scenario.store ?? null) : null;
     if (store !== null) stops.push(store.stop);
     const port = await freePort();
@@ -78,7 +90,11 @@ export async function runOn(
     const victim = victimOf(kind, 'fbk_valid_victim');
     const before: Victim = kind === 'newcomer' ? { ...victim, address: VICTIM_ADDRESS } : victim;
     const after: Victim = kind === 'newcomer' ? { ...victim, key: 'fbk_valid_newcomer' } : victim;
-    const undisturbed = figuresOf(await visit(before, port, durations.undisturbedSeconds));
+    const [alone] = await Promise.all([
+      visit(before, port, durations.undisturbedSeconds),
+      visitControls(controlPorts, durations.undisturbedSeconds),
+    ]);
+    const undisturbed = figuresOf(alone);
 
     const keysBefore = (await store?.keys()) ?? 0;
     const seen = watch(server.pid, store);
@@ -93,7 +109,11 @@ export async function runOn(
     );
     stops.push(() => attacker.stop('SIGKILL'));
     await sleep(HEAD_START_MS);
-    const [visited] = await Promise.all([visit(after, port, durations.attackSeconds), store?.trouble()]);
+    const [visited, controls] = await Promise.all([
+      visit(after, port, durations.attackSeconds),
+      visitControls(controlPorts, durations.attackSeconds),
+      store?.trouble(),
+    ]);
     await attacker.stop();
     // Its last words may arrive after its end.
     for (let i = 0; i < 50 && lastWords(attacker.output()) === undefined; i++) await sleep(20);
@@ -103,6 +123,7 @@ export async function runOn(
       target: target.name,
       undisturbed,
       attacked: figuresOf(visited),
+      controls,
       rssPeakMb: Math.max(peak.rssBytes, peakRssBytesOf([server.pid])) / 1_048_576,
       redisKeys: store === null ? null : Math.max(0, peak.keys - keysBefore),
       ...stats,

@@ -63,15 +63,15 @@ function download(req: IncomingMessage, res: ServerResponse): void {
     return;
   }
   let left = bytes;
+  // One piece a turn of the loop: otherwise one download holds up all others here, and a target would get the blame.
   const more = (): void => {
-    while (left > 0 && !res.destroyed) {
-      const piece = PIECE.subarray(0, left);
-      left -= piece.length;
-      if (!res.write(piece)) return;
-    }
-    res.end();
+    if (res.destroyed) return;
+    const piece = PIECE.subarray(0, left);
+    left -= piece.length;
+    if (left === 0) res.end(piece);
+    else if (res.write(piece)) setImmediate(more);
+    else res.once('drain', more);
   };
-  res.on('drain', more);
   more();
 }
 

@@ -21,10 +21,11 @@ t.test('on the gateway', async (t) => {
   const run = (name: string): Promise<AbuseResult> => runOn(FLOODGATE, scenario(name), SHORT, processes);
 
   await t.test('without an attack the victim gets every answer', async (t) => {
-    const { undisturbed, attacked, attack, rssPeakMb, died } = await run('calm');
+    const { undisturbed, attacked, controls, attack, rssPeakMb, died } = await run('calm');
     t.equal(undisturbed.success, 1);
     t.equal(attacked.success, 1, 'with the same answers in the second phase');
     t.equal(attacked.sent, 20);
+    t.ok(controls.upstreamP99Ms > 0 && controls.machineP99Ms > 0, 'the machine is measured beside it');
     t.equal(attack.connected, 0);
     t.ok(rssPeakMb > 10, 'memory is read');
     t.equal(died, null);
@@ -53,6 +54,7 @@ t.test('the verdict', async (t) => {
     target: 'floodgate',
     undisturbed: figures,
     attacked: { ...figures, p99Ms: 16 },
+    controls: { upstreamP99Ms: 2, machineP99Ms: 1 },
     rssPeakMb: 180,
     redisKeys: 0,
     admitted: 100,
