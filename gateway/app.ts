@@ -4,6 +4,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { createBounds } from './bounds/bounds.ts';
 import { Clients } from './bounds/clients.ts';
 import { boundSamples } from './bounds/samples.ts';
+import { youngCollector } from './collect-young.ts';
 import type { GatewayConfig, GatewaySecrets } from './config.ts';
 import { Enforcement } from './enforce.ts';
 import { KnownCounters } from './limiter/known-counters.ts';
@@ -96,6 +97,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     replyBufferBytes: config.replyBufferBytes,
     clock,
     bounds: createBounds(config.bounds, { clock, log }),
+    collectYoung: youngCollector(),
   });
   let untrustedToldAt = Number.NEGATIVE_INFINITY;
   const enforcement = new Enforcement(policies, salt, {

@@ -15,6 +15,7 @@ import { watchDrain } from './client-connection.ts';
 import type { DeadlineEntry } from './deadlines.ts';
 import { discardBody } from './lingering-close.ts';
 import type { ProxyCallOptions, ProxyFailure } from './proxy-call-options.ts';
+import { ReplyFlow } from './reply-flow.ts';
 import { AWAITED_BYTES_MAX, whenArrived } from './request-body.ts';
 import { type ClientHeaders, clientHeaders } from './response-headers.ts';
 import { joinSockets } from './upgrade.ts';
@@ -22,9 +23,8 @@ import { isStaleConnection, isTimeout } from './upstream.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 import { upstreamRequest } from './upstream-request.ts';
+import { ONE_WRITE_BYTES, writeWhole } from './whole-reply.ts';
 
-/** Up to this size head and body go out as one string; beyond it copying costs more than a second write. */
-const ONE_WRITE_BYTES = 16_384;
 /** While others wait for a connection, a client that has read nothing for so long loses its own. */
 const UNREAD_MS_MAX_UNDER_PRESSURE: Millis = 2000;
 const ABORTED = new Error('the call is closed');
@@ -67,7 +67,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   #begunAt: Millis = 0;
   /** What came of the body before anything was written. */
   #part: Buffer | null = null;
-  #isPaused = false;
+  #flow: ReplyFlow | null = null;
 
   constructor(options: ProxyCallOptions) {
     this.#options = options;
@@ -146,7 +146,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     if (statusCode < 200) return;
     const { upstream, owner, added, cors } = this.#options;
     upstream.deadlines.delete(this);
-    const head = clientHeaders((controller.rawHeaders ?? []) as Buffer[], added, cors);
+    const head = clientHeaders((controller.rawHeaders ?? []) as Buffer[], added, statusCode, cors);
     if (head.isEventStream) {
       const refusal = this.#becomeStream();
       if (refusal !== null) {
@@ -176,30 +176,29 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     return null;
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#state === 'closed') return;
     if (this.#state === 'begun') {
       const part = this.#part;
       if (part === null || part.length + chunk.length <= ONE_WRITE_BYTES) {
         this.#part = part === null ? chunk : Buffer.concat([part, chunk]);
+        if (chunk.length > ONE_WRITE_BYTES) this.#flowOf(controller).count(chunk.length);
         return;
       }
-      this.#startStreaming();
+      this.#startStreaming(controller);
     }
-    this.#write(chunk);
+    const flow = this.#flowOf(controller);
+    flow.write(chunk);
+    flow.count(chunk.length);
   }
 
-  #write(chunk: Buffer): void {
-    const { res, upstream } = this.#options;
-    if (res.write(chunk) || res.writableLength < upstream.options.replyBufferBytes) return;
-    this.#isPaused = true;
-    this.#controller?.pause();
+  #flowOf(controller: Dispatcher.DispatchController): ReplyFlow {
+    this.#flow ??= new ReplyFlow(this.client, this.#options.res, this.#options.upstream, controller);
+    return this.#flow;
   }
 
   onDrain(): void {
-    if (!this.#isPaused) return;
-    this.#isPaused = false;
-    this.#controller?.resume();
+    this.#flow?.onDrain();
   }
 
   onResponseEnd(): void {
@@ -258,27 +257,23 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
 
   /** What is there of the reply goes out: whole, or as the first piece of many. */
   writeReply(): void {
-    if (this.#state === 'begun') this.#startStreaming();
+    if (this.#state === 'begun' && this.#controller !== null) this.#startStreaming(this.#controller);
     else if (this.#state === 'whole') this.#writeWhole();
   }
 
   #writeWhole(): void {
     const head = this.#head;
     if (head === null) return;
-    const { req, res } = this.#options;
-    const status = this.#status;
-    const part = this.#part;
-    const hasBody = req.method !== 'HEAD' && status !== 204 && status !== 304;
-    if (!head.hasContentLength && hasBody) head.headers.push('Content-Length', String(part?.length ?? 0));
     this.close();
-    res.writeHead(status, this.#statusText, head.headers);
-    if (part === null || !hasBody) res.end();
-    else if (part.length <= ONE_WRITE_BYTES) res.end(part.toString('latin1'), 'latin1');
-    else res.end(part);
-    discardBody(req);
+    writeWhole(this.#options.req, this.#options.res, {
+      status: this.#status,
+      statusText: this.#statusText,
+      head,
+      body: this.#part,
+    });
   }
 
-  #startStreaming(): void {
+  #startStreaming(controller: Dispatcher.DispatchController): void {
     const head = this.#head;
     if (head === null) return;
     const { res, upstream } = this.#options;
@@ -289,7 +284,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     const part = this.#part;
     this.#part = null;
     if (part === null) res.flushHeaders();
-    else this.#write(part);
+    else this.#flowOf(controller).write(part);
   }
 
   /** A reply that takes long, or that is not read, must not keep the connection from a request that waits. */
@@ -340,7 +335,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     const client = clients.hold(this.client);
     this.close();
     res.detachSocket(req.socket);
-    joinSockets(upgrade, socket, controller, added, () => {
+    joinSockets(upgrade, socket, controller, added, upstream.bulk, client, () => {
       upstream.bounds.upgrades.give(client);
       clients.leave(client);
     });
@@ -351,6 +346,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     if (this.#state === 'closed') return;
     this.#state = 'closed';
     this.#options.upstream.deadlines.delete(this);
+    this.#flow?.end();
     this.#pool?.leave(this);
     if (this.#connection !== null) this.#controller?.abort(ABORTED);
     this.#settle();

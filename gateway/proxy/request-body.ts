@@ -3,6 +3,8 @@
  * intent or not, would hold one for as long as it likes. So a small body is awaited before one is taken.
  */
 import type { IncomingMessage } from 'node:http';
+import type { Client } from '#gateway/bounds/clients.ts';
+import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
 
 /** Bodies up to this size are awaited: well below what node:http holds for a reader that has not come yet. */
 export const AWAITED_BYTES_MAX = 16_384;
@@ -15,4 +17,23 @@ export function whenArrived(req: IncomingMessage, then: () => void): void {
     then();
   };
   req.on('readable', look);
+}
+
+/** A body that is streamed while it comes in, in portions. Its connection is left alone when nobody reads on. */
+export async function* inTurns(
+  req: IncomingMessage,
+  turns: BulkTurns,
+  client: Client,
+): AsyncGenerator<Buffer> {
+  let goOn = (): void => undefined;
+  const transfer: BulkTransfer = { client, onTurn: () => goOn() };
+  for await (const chunk of req.iterator({ destroyOnReturn: false })) {
+    const { length } = chunk as Buffer;
+    if (!turns.pass(transfer, length)) {
+      await new Promise<void>((resolve) => {
+        goOn = resolve;
+      });
+    }
+    yield chunk as Buffer;
+  }
 }

@@ -28,11 +28,13 @@ const LIMITS: ReadonlySet<string> = new Set(LIMIT_HEADERS);
 /**
  * @param raw names and values in turn, as undici read them
  * @param added the gateway's own headers, which replace the upstream's limit headers when there are any
+ * @param status of the reply
  * @param onClientRoute browsers on other origins read this reply: it must carry CORS headers
  */
 export function clientHeaders(
   raw: readonly Buffer[],
   added: readonly string[],
+  status: number,
   onClientRoute: boolean,
 ): ClientHeaders {
   const headers: string[] = [];
@@ -47,6 +49,8 @@ export function clientHeaders(
     const value = raw[i + 1]?.toString('latin1') ?? '';
     const special = SPECIAL.find(name);
     if (special !== null) {
+      // RFC 9110 8.6 forbids it, and whoever believes it waits for a body.
+      if (special === 'content-length' && (status < 200 || status === 204)) continue;
       if (special === 'content-length') hasContentLength = true;
       else if (special === 'date') hasDate = true;
       else if (special === 'content-type') isEventStream = EVENT_STREAM.test(value);

@@ -5,6 +5,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import type { Client } from '#gateway/bounds/clients.ts';
+import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
 import { type ClientConnection, ClientResponse } from './client-connection.ts';
 import { lingeringClose } from './lingering-close.ts';
 import { clientHeaders } from './response-headers.ts';
@@ -70,6 +72,7 @@ function stopWatching(socket: Duplex): void {
 /**
  * Joins the client's and the upstream's socket after a 101.
  *
+ * @param owner whose tunnel it is
  * @param onClosed called once, when both are closed
  */
 export function joinSockets(
@@ -77,6 +80,8 @@ export function joinSockets(
   upstream: Duplex,
   controller: Dispatcher.DispatchController,
   added: readonly string[],
+  turns: BulkTurns,
+  owner: Client,
   onClosed: () => void,
 ): void {
   let open = 2;
@@ -88,7 +93,7 @@ export function joinSockets(
     else side.once('close', onClose);
   }
   const raw = (controller.rawHeaders ?? []) as Buffer[];
-  const { headers } = clientHeaders(raw, added, false);
+  const { headers } = clientHeaders(raw, added, 101, false);
   let head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n';
   for (let i = 0; i < raw.length; i += 2) {
     // Hop-by-hop, but the very point of this reply.
@@ -108,6 +113,34 @@ export function joinSockets(
     // What one side said last still reaches the other.
     side.on('end', () => lingeringClose(other));
     side.on('close', () => lingeringClose(other));
-    side.pipe(other);
+    passOn(side, other, turns, owner);
   }
+}
+
+/** What `pipe` does, in portions. */
+function passOn(from: Duplex, to: Duplex, turns: BulkTurns, client: Client): void {
+  let awaitsDrain = false;
+  let awaitsTurn = false;
+  const goOn = (): void => {
+    if (!awaitsDrain && !awaitsTurn) from.resume();
+  };
+  const transfer: BulkTransfer = {
+    client,
+    onTurn() {
+      awaitsTurn = false;
+      goOn();
+    },
+  };
+  from.on('data', (chunk: Buffer) => {
+    // The other side has gone: what comes is read and thrown away until this one has gone as well.
+    if (!to.writable) return;
+    awaitsDrain = !to.write(chunk);
+    awaitsTurn = !turns.pass(transfer, chunk.length);
+    if (awaitsDrain || awaitsTurn) from.pause();
+  });
+  to.on('drain', () => {
+    awaitsDrain = false;
+    goOn();
+  });
+  from.once('close', () => turns.leave(transfer));
 }

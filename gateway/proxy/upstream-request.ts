@@ -1,7 +1,7 @@
 /** A request as undici sends it. */
-import type { IncomingMessage } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { ProxyCallOptions } from './proxy-call-options.ts';
+import { inTurns } from './request-body.ts';
 
 type Body = NonNullable<Dispatcher.DispatchOptions['body']>;
 
@@ -11,7 +11,7 @@ export function upstreamRequest(options: ProxyCallOptions): Dispatcher.DispatchO
     path: target,
     method: (req.method ?? 'GET') as Dispatcher.HttpMethod,
     headers,
-    body: head.hasBody ? bodyOf(req, head.contentLength) : null,
+    body: head.hasBody ? bodyOf(options) : null,
     // Otherwise undici closes the connection after every HEAD.
     reset: false,
     servername: upstream.servername,
@@ -21,11 +21,11 @@ export function upstreamRequest(options: ProxyCallOptions): Dispatcher.DispatchO
 }
 
 /** A small body that has arrived needs no stream: one write instead of an iterator's machinery. */
-function bodyOf(req: IncomingMessage, contentLength: number | null): Body {
+function bodyOf({ req, head: { contentLength }, upstream, client }: ProxyCallOptions): Body {
   if (req.complete && contentLength !== null && contentLength === req.readableLength) {
     // Without a size it gives the first piece only.
     return req.read(contentLength) as Buffer;
   }
   // Not the request itself: undici destroys a body that it stops reading, and with it the client's socket.
-  return req.iterator({ destroyOnReturn: false }) as unknown as Body;
+  return inTurns(req, upstream.bulk, client) as unknown as Body;
 }

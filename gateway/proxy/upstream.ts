@@ -7,6 +7,7 @@ import { isIP } from 'node:net';
 import { Client, errors } from 'undici';
 import type { Bounds } from '#gateway/bounds/bounds.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { BulkTurns } from './bulk-turns.ts';
 import { Deadlines } from './deadlines.ts';
 import { type OpenClient, UpstreamConnection } from './upstream-connection.ts';
 import { UpstreamPool } from './upstream-pool.ts';
@@ -27,6 +28,8 @@ export interface UpstreamOptions {
   readonly unreadTimeoutMs: Millis;
   /** Of a reply that its client does not take, so much is read ahead. */
   readonly replyBufferBytes: number;
+  /** Frees the buffers of bodies that have been passed on. */
+  readonly collectYoung: () => void;
 }
 
 /** A reply that has begun in this turn of the event loop. */
@@ -58,6 +61,8 @@ export class Upstream {
   readonly uploads: UpstreamPool;
   /** Of the calls whose reply has not begun. */
   readonly deadlines: Deadlines;
+  /** Of bodies that are too large to be passed on at once. */
+  readonly bulk: BulkTurns;
   /** Name in the certificate. undici would take it from the Host header, which is the client's to choose. */
   readonly servername: string;
   unavailable = 0;
@@ -72,6 +77,7 @@ export class Upstream {
     const { bounds, clock, timeoutMs } = options;
     this.bounds = bounds;
     this.deadlines = new Deadlines(timeoutMs, clock);
+    this.bulk = new BulkTurns(options.collectYoung);
     const { hostname, protocol } = new URL(options.origin);
     this.servername = hostname.replace(/^\[|\]$/g, '');
     const open = clientOpener(options, this.servername, protocol === 'https:');

@@ -46,6 +46,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     streamAfterMs: config.streamAfterMs,
     unreadTimeoutMs: config.unreadTimeoutMs,
     replyBufferBytes: config.replyBufferBytes,
+    collectYoung: () => undefined,
     ...upstreamOptions,
     clock,
     bounds: createBounds(settings, { clock, log }),

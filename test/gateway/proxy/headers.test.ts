@@ -216,3 +216,14 @@ t.test('client routes: CORS on whatever the gateway says, and on replies that la
   t.equal(unavailable.headers['access-control-allow-origin'], '*');
   t.equal(unavailable.headers['x-ratelimit-remaining'], '1', 'it was charged, and says so');
 });
+
+t.test('to the client: a 204 has no Content-Length, whatever the upstream says', async (t) => {
+  const upstream = await startRawUpstream(t, (socket) => {
+    socket.write('HTTP/1.1 204 No Content\r\nContent-Length: 0\r\nX-Kept: 1\r\n\r\n');
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const { status, rawHeaders } = await send(port, '/');
+  t.equal(status, 204);
+  t.same(values(rawHeaders, 'content-length'), []);
+  t.same(values(rawHeaders, 'x-kept'), ['1']);
+});

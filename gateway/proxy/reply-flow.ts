@@ -1,0 +1,64 @@
+/** The body of a reply on its way: no faster than the client reads, and than others are served beside it. */
+import type { Dispatcher } from 'undici';
+import type { Client } from '#gateway/bounds/clients.ts';
+import type { BulkTransfer } from './bulk-turns.ts';
+import type { ClientResponse } from './client-connection.ts';
+import type { Upstream } from './upstream.ts';
+
+export class ReplyFlow implements BulkTransfer {
+  readonly client: Client;
+  readonly #res: ClientResponse;
+  readonly #upstream: Upstream;
+  readonly #controller: Dispatcher.DispatchController;
+  /** The client has to read first. */
+  #awaitsDrain = false;
+  /** Others have to be served first. */
+  #awaitsTurn = false;
+
+  /** @param controller pauses and resumes what comes from the upstream */
+  constructor(
+    client: Client,
+    res: ClientResponse,
+    upstream: Upstream,
+    controller: Dispatcher.DispatchController,
+  ) {
+    this.client = client;
+    this.#res = res;
+    this.#upstream = upstream;
+    this.#controller = controller;
+  }
+
+  write(chunk: Buffer): void {
+    const res = this.#res;
+    if (res.write(chunk) || res.writableLength < this.#upstream.options.replyBufferBytes) return;
+    this.#awaitsDrain = true;
+    this.#controller.pause();
+  }
+
+  /** So much has come from the upstream. */
+  count(bytes: number): void {
+    if (this.#upstream.bulk.pass(this, bytes)) return;
+    this.#awaitsTurn = true;
+    this.#controller.pause();
+  }
+
+  onDrain(): void {
+    if (!this.#awaitsDrain) return;
+    this.#awaitsDrain = false;
+    this.#goOn();
+  }
+
+  onTurn(): void {
+    this.#awaitsTurn = false;
+    this.#goOn();
+  }
+
+  /** Nothing more comes of it. */
+  end(): void {
+    if (this.#awaitsTurn) this.#upstream.bulk.leave(this);
+  }
+
+  #goOn(): void {
+    if (!this.#awaitsDrain && !this.#awaitsTurn) this.#controller.resume();
+  }
+}

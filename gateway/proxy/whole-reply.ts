@@ -1,0 +1,30 @@
+/** A reply that is there as a whole before anything of it was written: the usual API reply, in one write. */
+import type { IncomingMessage } from 'node:http';
+import type { ClientResponse } from './client-connection.ts';
+import { discardBody } from './lingering-close.ts';
+import type { ClientHeaders } from './response-headers.ts';
+
+/** Up to this size head and body go out as one string; beyond it copying costs more than a second write. */
+export const ONE_WRITE_BYTES = 16_384;
+
+export interface WholeReply {
+  readonly status: number;
+  readonly statusText: string;
+  readonly head: ClientHeaders;
+  /** null: it has none. */
+  readonly body: Buffer | null;
+}
+
+export function writeWhole(
+  req: IncomingMessage,
+  res: ClientResponse,
+  { status, statusText, head, body }: WholeReply,
+): void {
+  const hasBody = req.method !== 'HEAD' && status !== 204 && status !== 304;
+  if (!head.hasContentLength && hasBody) head.headers.push('Content-Length', String(body?.length ?? 0));
+  res.writeHead(status, statusText, head.headers);
+  if (body === null || !hasBody) res.end();
+  else if (body.length <= ONE_WRITE_BYTES) res.end(body.toString('latin1'), 'latin1');
+  else res.end(body);
+  discardBody(req);
+}

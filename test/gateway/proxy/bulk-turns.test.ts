@@ -1,0 +1,162 @@
+/** Large bodies take turns: so much in one turn of the event loop, client after client, and nothing is lost by it. */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import t from 'tap';
+import { Client } from '#gateway/bounds/clients.ts';
+import { type BulkTransfer, BulkTurns } from '#gateway/proxy/bulk-turns.ts';
+import { startUpstream } from '#test/support/gateway.ts';
+import { startBareServer } from './bare-server.ts';
+import { send, until } from './exchange.ts';
+
+const PIECE_BYTES = 65_536;
+const PORTION_BYTES = 262_144;
+
+interface Recorded extends BulkTransfer {
+  readonly name: string;
+}
+
+/** Transfers that always have more: each turn's pieces, in order. */
+function start(): {
+  turns: BulkTurns;
+  collections: () => number;
+  add(name: string, client: Client): Recorded;
+  readonly order: string[];
+} {
+  let collections = 0;
+  const turns = new BulkTurns(() => {
+    collections++;
+  });
+  const order: string[] = [];
+  const add = (name: string, client: Client): Recorded => {
+    const transfer: Recorded = {
+      name,
+      client,
+      onTurn() {
+        do order.push(name);
+        while (turns.pass(transfer, PIECE_BYTES));
+      },
+    };
+    return transfer;
+  };
+  return { turns, collections: () => collections, add, order };
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+t.test('what fits into a portion passes; the rest waits for a later turn', async (t) => {
+  const { turns, add, order } = start();
+  const [a, b] = [add('a', new Client('192.0.2.1')), add('b', new Client('192.0.2.2'))];
+  t.ok(turns.pass(a, PORTION_BYTES - 1));
+  t.notOk(turns.pass(b, 1), 'the portion is used up');
+  t.same(order, [], 'nothing goes on in the same turn');
+  await nextTurn();
+  t.equal(order[0], 'b');
+  t.notOk(order.includes('a'), 'which was never told to wait');
+  turns.leave(b);
+});
+
+t.test('clients take turns, however many bodies one of them has', async (t) => {
+  const { turns, add, order } = start();
+  const [many, one] = [new Client('192.0.2.1'), new Client('192.0.2.2')];
+  const transfers = [...Array.from({ length: 64 }, (_, i) => add(`many-${i}`, many)), add('one', one)];
+  for (const transfer of transfers) turns.pass(transfer, PORTION_BYTES);
+  for (let turn = 1; turn <= 8; turn++) {
+    await nextTurn();
+    t.equal(order.length, (turn * PORTION_BYTES) / PIECE_BYTES, 'one portion a turn');
+  }
+  t.equal(order.filter((name) => name === 'one').length, order.length / 2, 'half for each client');
+  t.equal(new Set(order).size, 5, 'and of the many another one each time');
+  for (const transfer of transfers) turns.leave(transfer);
+});
+
+t.test('who leaves is not called, and its client neither', async (t) => {
+  const { turns, add, order } = start();
+  const client = new Client('192.0.2.1');
+  const [a, b] = [add('a', client), add('b', client)];
+  for (const transfer of [a, b]) turns.pass(transfer, PORTION_BYTES);
+  turns.leave(a);
+  turns.leave(a);
+  turns.leave(b);
+  turns.leave(add('unknown', client));
+  await nextTurn();
+  t.same(order, []);
+});
+
+t.test('buffers are collected after every 8 MB that were passed on', async (t) => {
+  const { turns, collections, add } = start();
+  const a = add('a', new Client('192.0.2.1'));
+  turns.pass(a, 8 * 1024 * 1024 - 1);
+  turns.leave(a);
+  await nextTurn();
+  t.equal(collections(), 0);
+  turns.pass(a, 1);
+  await nextTurn();
+  t.equal(collections(), 1);
+});
+
+const BODY = Buffer.alloc(3 * 1024 * 1024 + 7, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
+const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+t.test('downloads, uploads and tunnels of several clients at once arrive whole', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    if (req.method === 'GET') {
+      res.end(BODY);
+      return;
+    }
+    const hash = createHash('sha256');
+    req.on('data', (chunk: Buffer) => hash.update(chunk));
+    req.on('end', () => res.end(hash.digest('hex')));
+  });
+  upstream.server.on('upgrade', (_req, socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    socket.pipe(socket);
+  });
+  const { port, bounds } = await startBareServer(t, { origin: upstream.origin });
+  const addresses = ['127.0.0.1', '127.0.0.7', '127.0.0.8'];
+  const download = async (localAddress: string): Promise<void> => {
+    const { body } = await send(port, '/', { localAddress });
+    t.equal(digest(body), digest(BODY), 'download');
+  };
+  const upload = async (localAddress: string): Promise<void> => {
+    const { body } = await send(port, '/', { localAddress, method: 'POST', body: BODY });
+    t.equal(body.toString(), digest(BODY), 'upload');
+  };
+  const tunnel = async (localAddress: string): Promise<void> => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    const chunks: Buffer[] = [];
+    let bytes = -1;
+    socket.on('data', (chunk: Buffer) => {
+      if (bytes < 0) {
+        bytes = 0;
+        socket.end(BODY);
+        const rest = chunk.subarray(chunk.indexOf('\r\n\r\n') + 4);
+        chunks.push(rest);
+      } else chunks.push(chunk);
+    });
+    await once(socket, 'close');
+    t.equal(digest(Buffer.concat(chunks)), digest(BODY), 'tunnel, both ways and to the last byte');
+  };
+  await Promise.all(addresses.flatMap((address) => [download, upload, tunnel].map((way) => way(address))));
+  await until(
+    () => bounds.upgrades.held + bounds.uploads.held + bounds.upstream_connections.held === 0,
+    'all is given back',
+  );
+});
+
+t.test('a client that leaves while its download waits for a turn gives everything back', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => void res.end(BODY));
+  const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin });
+  const sockets = Array.from({ length: 20 }, () => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    return socket;
+  });
+  await Promise.all(sockets.map((socket) => once(socket, 'data')));
+  for (const socket of sockets) socket.destroy();
+  await until(() => bounds.upstream_connections.held === 0 && clients.size === 0, 'all is given back');
+  t.equal((await send(port, '/')).body.length, BODY.length, 'and the next one gets its reply');
+});
