@@ -49,7 +49,11 @@ const MEANINGS: readonly (readonly [RegExp, string])[] = [
   [/ENOTFOUND|EAI_AGAIN/, 'its name cannot be resolved'],
   [/ETIMEDOUT/, 'it does not answer in time; if the address begins with rediss, does it speak TLS?'],
   [/EHOSTUNREACH|ENETUNREACH/, 'it cannot be reached'],
-  [/EPIPE|ECONNRESET|closed/, 'the connection was closed; has the server reached its maxclients?'],
+  [
+    /closed before the first answer/,
+    'the server closes new connections before it has answered; has it reached its maxclients?',
+  ],
+  [/EPIPE|ECONNRESET|closed/, 'the server is gone, or has closed the connection'],
   [/Socket timeout/, 'it has stopped answering'],
   [/CERT_HAS_EXPIRED/, 'its certificate has expired'],
   [/ERR_TLS_CERT_ALTNAME_INVALID/, 'its certificate was issued for another name'],

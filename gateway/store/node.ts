@@ -34,6 +34,7 @@ interface Waiter {
   readonly reject: (why: StoreFault) => void;
 }
 
+const CLOSED = /EPIPE|ECONNRESET|closed/;
 const RECONNECT_MS_MAX: Millis = 1000;
 /** For what is still in flight when we leave a server. */
 const DISCONNECT_TIMEOUT_MS: Millis = 200;
@@ -48,6 +49,8 @@ export class RedisNode {
   #failuresInRow = 0;
   #where = 'the store';
   #lastError: Error | null = null;
+  /** A connection is open, and the server has not shown yet that it does its work. */
+  #isUntried = false;
   /** The library calls itself ready also where the server refused the database, and then uses another. */
   #databaseRefused: Error | null = null;
   /** Scripts that this connection has sent. */
@@ -75,6 +78,9 @@ export class RedisNode {
     this.#redis.on('error', (error: Error) => {
       this.#lastError = error;
       if (commandOf(error) === 'select') this.#databaseRefused = error;
+    });
+    this.#redis.on('connect', () => {
+      this.#isUntried = true;
     });
     this.#redis.on('ready', () => this.#onReady());
     this.#redis.on('close', () => this.#onDown());
@@ -197,6 +203,9 @@ export class RedisNode {
 
   #onDown(): void {
     this.#session++;
+    if (this.#isUntried && (this.#lastError === null || CLOSED.test(reasonIn(this.#lastError))))
+      this.#lastError = new Error('the connection was closed before the first answer');
+    this.#isUntried = false;
     this.#sent.clear();
     this.#databaseRefused = null;
     this.#change(false);
@@ -215,6 +224,7 @@ export class RedisNode {
   #change(ready: boolean): void {
     if (this.#ready === ready) return;
     this.#ready = ready;
+    this.#isUntried = false;
     if (ready) {
       this.#failuresInRow = 0;
       this.#lastError = null;
@@ -257,6 +267,10 @@ export class RedisNode {
       }
     };
   }
+}
+
+function reasonIn(error: Error): string {
+  return `${(error as NodeJS.ErrnoException).code ?? ''} ${error.message}`;
 }
 
 function commandOf(error: Error): string | null {

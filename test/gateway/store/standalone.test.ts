@@ -1,4 +1,6 @@
 /** One real server: what a call costs and promises, and what an operator is told when there is no connection. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { Redis } from 'ioredis';
 import t from 'tap';
 import { storeScript } from '#gateway/store/connection.ts';
@@ -177,6 +179,31 @@ t.test('why there is no connection', async (t) => {
   t.teardown(() => full.close());
   await full.client.ping();
   await told(full.url, /maxclients/);
+
+  const closing = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+  await once(closing, 'listening');
+  t.teardown(() => closing.close());
+  const { port } = closing.address() as AddressInfo;
+  await told(
+    `redis://127.0.0.1:${port}`,
+    /closes new connections before it has answered; has it reached its maxclients\?/,
+  );
+});
+
+t.test('a server that is killed is told to be gone, with no word of maxclients', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const reasons: string[] = [];
+  const store = storeAt(t, redis.url, {
+    onChange: (ready) => {
+      if (!ready) reasons.push(store.whyDown().message);
+    },
+  });
+  await store.connect();
+  await redis.kill();
+  await until(() => reasons.length > 0);
+  t.match(reasons[0], /the server is gone, or has closed the connection/);
+  t.notMatch(reasons[0], /maxclients/);
 });
 
 t.test('out of memory is an answer, of its own kind', async (t) => {
