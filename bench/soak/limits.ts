@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COUNT_HEADER, COUNTS_PATH } from '../abuse/upstream-paths.ts';
+import { admittedMax, unexplainedDenials } from './alone.ts';
 import type { Answer, Client } from './request.ts';
 import type { LimitedRoute } from './routes.ts';
 import type { Tally } from './tally.ts';
@@ -12,6 +13,8 @@ import type { Tally } from './tally.ts';
 const MINUTE_MS = 60_000;
 /** Before the turn of a minute: whatever is on its way arrives. */
 const QUIET_MS = 4000;
+/** Processes tell the supervisor once a second what they have counted. */
+const TOLD_MS = 1500;
 const AFTER_TURN_MS = 200;
 /** Beyond the limit. */
 const EXCESS = 1.2;
@@ -34,12 +37,19 @@ export interface MinuteContext {
   readonly tally: Tally;
   readonly routes: readonly LimitedRoute[];
   readonly identitiesPerRoute: number;
-  /** Redis is, or was in this minute, in trouble. */
-  readonly troubled: () => boolean;
+  /** Processes of the gateway. */
+  readonly workers: number;
+  /** Requests that the gateway has decided without Redis so far. */
+  readonly degraded: () => Promise<number>;
 }
 
 let minutes = 0;
 let addresses = 0;
+
+interface RunningMinute extends MinuteContext {
+  /** Denials before a limit was reached. */
+  readonly early: string[];
+}
 
 /** From now to the end of this minute of the clock; returns when the next one has begun. */
 export async function driveMinute(context: MinuteContext): Promise<void> {
@@ -48,11 +58,16 @@ export async function driveMinute(context: MinuteContext): Promise<void> {
   const roomMs = turnMs - QUIET_MS - now;
   minutes++;
   if (roomMs > QUIET_MS) {
+    const degradedBefore = await context.degraded();
+    const early: string[] = [];
     const identities = context.routes.flatMap((route) => identitiesOf(route, context.identitiesPerRoute));
     await Promise.all(
-      identities.map((identity, i) => drive(identity, roomMs, i % BURST_EVERY === 0, context)),
+      identities.map((identity, i) => drive(identity, roomMs, i % BURST_EVERY === 0, { ...context, early })),
     );
-    await compare(identities, context);
+    await sleep(TOLD_MS);
+    const degraded = (await context.degraded()) - degradedBefore;
+    judgeEarly(early, degraded, context);
+    await compare(identities, degraded, context);
   }
   await sleep(Math.max(0, turnMs - Date.now()) + AFTER_TURN_MS);
 }
@@ -70,7 +85,7 @@ async function drive(
   identity: Identity,
   roomMs: number,
   isBurst: boolean,
-  context: MinuteContext,
+  context: RunningMinute,
 ): Promise<void> {
   const count = Math.ceil(identity.route.limit * EXCESS) + 2;
   const startMs = Math.random() * roomMs * 0.5;
@@ -83,7 +98,7 @@ async function drive(
   );
 }
 
-async function sendOne(identity: Identity, i: number, context: MinuteContext): Promise<void> {
+async function sendOne(identity: Identity, i: number, context: RunningMinute): Promise<void> {
   const { client, tally } = context;
   const { route, name } = identity;
   const headers: Record<string, string> = {
@@ -99,15 +114,21 @@ async function sendOne(identity: Identity, i: number, context: MinuteContext): P
   try {
     const answer = await client.send(route.method, route.path, headers, body);
     tally.answered(answer.status === 429 ? 'denied' : 'limited route', answer.latencyMs);
-    const fault = judge(identity, answer, context);
-    if (fault !== null) tally.fault(fault, `${where}: ${answer.status} ${answer.text.slice(0, 200)}`);
+    const said = `${where}: ${answer.status} ${answer.text.slice(0, 200)}`;
+    const fault = judge(identity, answer, context, said);
+    if (fault !== null) tally.fault(fault, said);
   } catch (error) {
     tally.fault(`no answer: ${(error as Error).message}`, where);
   }
 }
 
 /** @returns what is wrong with it */
-function judge(identity: Identity, answer: Answer, { tally, troubled }: MinuteContext): string | null {
+function judge(
+  identity: Identity,
+  answer: Answer,
+  { tally, early }: RunningMinute,
+  said: string,
+): string | null {
   const { route, credential, sent } = identity;
   const { status, headers, text } = answer;
   if (status === 429) {
@@ -116,9 +137,7 @@ function judge(identity: Identity, answer: Answer, { tally, troubled }: MinuteCo
     if (headers['x-gateway-ratelimited'] !== 'true') return '429 without x-gateway-ratelimited';
     if (!(seconds >= 1 && seconds <= 3600)) return '429 without a Retry-After within the window';
     if (!hasMessage(text)) return '429 without message and details';
-    if (sent > route.limit || credential === 'invented') return null;
-    if (!troubled()) return 'denied before the limit was reached';
-    tally.deniedEarlyInTrouble++;
+    if (sent <= route.limit && credential !== 'invented') early.push(said);
     return null;
   }
   const expected = credential === 'invented' ? 401 : 200;
@@ -141,10 +160,17 @@ function hasMessage(text: string): boolean {
   }
 }
 
+function judgeEarly(early: readonly string[], degraded: number, { tally, workers }: MinuteContext): void {
+  const unexplained = unexplainedDenials(early.length, { workers, degraded });
+  tally.deniedAlone += early.length - unexplained;
+  for (const said of early.slice(0, unexplained)) tally.fault('denied before the limit was reached', said);
+}
+
 /** What the upstream saw against what the limits allow. */
 async function compare(
   identities: readonly Identity[],
-  { tally, upstreamPort }: MinuteContext,
+  degraded: number,
+  { tally, upstreamPort, workers }: MinuteContext,
 ): Promise<void> {
   const response = await fetch(`http://127.0.0.1:${upstreamPort}${COUNTS_PATH}`, {
     signal: AbortSignal.timeout(5000),
@@ -152,8 +178,10 @@ async function compare(
   const seen = (await response.json()) as Readonly<Record<string, number>>;
   for (const { name, route } of identities) {
     const count = seen[`${route.policy}|${name}`] ?? 0;
-    if (count <= route.limit) continue;
-    tally.overAdmitted += count - route.limit;
-    tally.fault('admitted beyond the limit', `${name}: ${count} of ${route.limit}`);
+    const max = admittedMax(route.limit, { workers, degraded });
+    tally.admittedAlone += Math.max(0, Math.min(count, max) - route.limit);
+    if (count <= max) continue;
+    tally.overAdmitted += count - max;
+    tally.fault('admitted beyond the limit', `${name}: ${count} of ${max}`);
   }
 }

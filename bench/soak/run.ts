@@ -41,9 +41,14 @@ async function soak(workers: number, minutes: number, processes: Processes): Pro
   const policies = join(processes.directory, `soak-policies-${workers}.yaml`);
   writePolicies(policies, 0);
   const port = await freePort();
+  const adminPort = await freePort();
   const gateway = await launchGateway(processes, {
     ...{ root: ROOT, port, upstreamPort, redisPort: store.port, policies, workers },
-    env: { GATEWAY_TRUSTED_PROXIES: '127.0.0.1/32', LOG_LEVEL: 'error' },
+    env: {
+      GATEWAY_TRUSTED_PROXIES: '127.0.0.1/32',
+      GATEWAY_ADMIN_PORT: String(adminPort),
+      LOG_LEVEL: 'error',
+    },
   });
   const tally = new Tally();
   const client = new Client(port);
@@ -52,7 +57,8 @@ async function soak(workers: number, minutes: number, processes: Processes): Pro
   const endMixed = startMixed({ client, port, tally });
   const context = {
     ...{ client, upstreamPort, tally, routes: limitedRoutes(), identitiesPerRoute: IDENTITIES_PER_ROUTE },
-    troubled: () => troubles.troubled,
+    workers,
+    degraded: () => degradedRequests(adminPort),
   };
   const untilMs = Date.now() + minutes * 60_000;
   const say = (what: string): void =>
@@ -78,6 +84,16 @@ async function soak(workers: number, minutes: number, processes: Processes): Pro
   return { workers, tally, memory };
 }
 
+/** Requests that the gateway has decided without Redis, in all of its processes. */
+async function degradedRequests(adminPort: number): Promise<number> {
+  const response = await fetch(`http://127.0.0.1:${adminPort}/metrics`, {
+    signal: AbortSignal.timeout(2000),
+  });
+  const line = /^floodgate_store_degraded_total (\d+)$/m.exec(await response.text());
+  if (line === null) throw new Error('the gateway does not say how often it decided without Redis');
+  return Number(line[1]);
+}
+
 function report({ workers, tally, memory }: Soaked): string {
   const kinds = [...tally.done].map(([kind, count]) => `${count} × ${kind}`).join(', ');
   const wrong = [...tally.wrong].flatMap(([kind, { count, examples }]) => [
@@ -87,7 +103,8 @@ function report({ workers, tally, memory }: Soaked): string {
   return [
     `${workers} worker${workers === 1 ? '' : 's'}`,
     `  answers            ${tally.answers}: ${kinds}`,
-    `  limits             ${tally.admitted} admitted, ${tally.denied} denied, ${tally.deniedEarlyInTrouble} of them early while Redis was in trouble`,
+    `  limits             ${tally.admitted} admitted, ${tally.denied} denied`,
+    `  counting alone     ${tally.deniedAlone} denied before the limit, ${tally.admittedAlone} admitted beyond it, as it may happen`,
     `  wrong answers      ${tally.wrongAnswers}`,
     `  over-admission     ${tally.overAdmitted}`,
     `  p50, p99           ${rounded(quantile(tally.latenciesMs, 0.5), 1)} ms, ${rounded(quantile(tally.latenciesMs, 0.99), 1)} ms`,

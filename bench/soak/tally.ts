@@ -7,8 +7,9 @@ export class Tally {
   admitted = 0;
   denied = 0;
   overAdmitted = 0;
-  /** Denied before the limit was reached while Redis was in trouble: it may have counted what it could not tell. */
-  deniedEarlyInTrouble = 0;
+  /** Denied before the limit was reached, and admitted beyond it, as counting alone explains. */
+  deniedAlone = 0;
+  admittedAlone = 0;
   readonly wrong = new Map<string, { count: number; readonly examples: string[] }>();
   readonly done = new Map<string, number>();
   readonly latenciesMs: number[] = [];

@@ -86,7 +86,6 @@ export class Troubles {
   readonly #store: SoakStore;
   readonly #policyFile: string;
   #turn = 0;
-  #troubled = false;
   #edition = 0;
 
   constructor(store: SoakStore, policyFile: string) {
@@ -94,17 +93,10 @@ export class Troubles {
     this.#policyFile = policyFile;
   }
 
-  /** Redis is, or was in this minute, in trouble. */
-  get troubled(): boolean {
-    return this.#troubled;
-  }
-
   /** What this minute brings. */
   async minute(): Promise<string> {
     const turn = this.#turn++ % 4;
-    this.#troubled = false;
     await sleep(FIRST_MS);
-    this.#troubled = turn < 3;
     switch (turn) {
       case 0:
         await this.#store.freeze();
