@@ -11,6 +11,7 @@ import { originOf } from './identify.ts';
 import { ClientConnection, ClientResponse } from './proxy/client-connection.ts';
 import { ConnectionWatch } from './proxy/connection-watch.ts';
 import { discardBody, lingeringClose } from './proxy/lingering-close.ts';
+import { Pipelining } from './proxy/pipelining.ts';
 import { mayUpgrade, responseFor } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
 import type { ErrorCode } from './reply/errors.ts';
@@ -39,6 +40,8 @@ export interface PublicServerOptions {
   readonly clock: Clock;
   /** Between two looks at bodies and replies on their way. */
   readonly checkMs?: Millis;
+  /** For how long a client is not accepted after too many pipelined requests. */
+  readonly penaltyMs?: Millis;
 }
 
 export interface ListenOptions {
@@ -57,9 +60,16 @@ export class PublicServer {
   readonly #connections = new Map<Socket, ClientConnection>();
   /** Connections that were refused, and are told so. */
   readonly #refused = new Set<Socket>();
+  readonly #pipelining: Pipelining;
 
   constructor(options: PublicServerOptions) {
     this.#options = options;
+    this.#pipelining = new Pipelining({
+      bound: options.upstream.bounds.pipelined,
+      clients: options.clients,
+      connections: this.#connections,
+      penaltyMs: options.penaltyMs,
+    });
     this.watch = new ConnectionWatch({
       connections: this.#connections,
       clients: options.clients,
@@ -115,10 +125,11 @@ export class PublicServer {
     // A trusted proxy's connections carry everybody's requests, so no share of one client holds for them.
     const client = origin.trusted ? null : clients.enter(clientAddress(origin.peer, '', trust));
     const bound = upstream.bounds.connections;
-    const refusal = bound.take(client);
+    const pipelining = this.#pipelining.refusalFor(client);
+    const refusal = pipelining ?? bound.take(client);
     if (refusal !== null) {
       if (client !== null) clients.leave(client);
-      this.#refuseConnection(socket, bound, refusal);
+      this.#refuseConnection(socket, pipelining === null ? bound : this.#pipelining.bound, refusal);
       return;
     }
     const connection = new ClientConnection(socket, origin, client);
@@ -126,7 +137,7 @@ export class PublicServer {
     socket.once('close', () => {
       this.#connections.delete(socket);
       this.watch.forget(connection);
-      upstream.bounds.pipelined.give(client, connection.pipelined);
+      this.#pipelining.forget(connection);
       bound.give(client);
       if (client !== null) clients.leave(client);
     });
@@ -173,20 +184,13 @@ export class PublicServer {
    * become 9 MB of objects.
    */
   #holdBack(connection: ClientConnection, res: ClientResponse, handle: () => void): void {
-    const { pipelined } = this.#options.upstream.bounds;
-    const refusal = pipelined.take(connection.client);
-    if (refusal !== null) {
-      pipelined.refused(refusal);
-      connection.socket.destroy();
-      return;
-    }
-    connection.pipelined++;
+    if (!this.#pipelining.take(connection)) return;
     connection.socket.pause();
     res.once('socket', () => {
       // Given back with its connection.
       if (connection.socket.destroyed) return;
-      pipelined.give(connection.client);
-      if (--connection.pipelined === 0) connection.socket.resume();
+      this.#pipelining.give(connection);
+      if (connection.pipelined === 0) connection.socket.resume();
       handle();
     });
   }

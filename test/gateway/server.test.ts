@@ -5,6 +5,8 @@ import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot, start } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { sendFrom } from './bounds/from.ts';
+import { startBareServer } from './proxy/bare-server.ts';
 import { read, send, startRawUpstream, until } from './proxy/exchange.ts';
 
 /** Status and problem of a reply that the gateway wrote itself. */
@@ -207,6 +209,29 @@ t.test('of pipelined requests one client holds no more than its share', async (t
   polite.socket.destroy();
   await until(() => held() === 0, 'nor does one that left');
 });
+
+t.test(
+  'a client that goes beyond its share of pipelined requests has to wait before it connects anew',
+  async (t) => {
+    const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+    const get = 'GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+    const pipelined = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2000);
+    const bounds = { pipelined: { perClient: 50 } };
+    const strict = await startBareServer(t, { origin: upstream.origin, bounds, penaltyMs: 60_000 });
+    await sendRaw(strict.port, pipelined).ended();
+    const refused = await sendRaw(strict.port, get).ended();
+    t.match(refused, /^HTTP\/1\.1 429 /);
+    t.match(refused, /"details":\{"bound":"pipelined","scope":"client"\}/);
+    t.match(refused, /\r\nRetry-After: 1\r\n/);
+    t.equal((await sendFrom('127.0.0.9', strict.port, '/a')).status, 200, 'another client is served');
+
+    const lenient = await startBareServer(t, { origin: upstream.origin, bounds, penaltyMs: 1 });
+    await sendRaw(lenient.port, pipelined).ended();
+    await until(() => lenient.bounds.pipelined.held === 0, 'its share is given back');
+    t.match(await sendRaw(lenient.port, get).ended(), /^HTTP\/1\.1 200 /);
+    await until(() => lenient.clients.size === 0, 'and it is forgotten');
+  },
+);
 
 t.test('a client that leaves with pipelined requests in line holds nothing at the upstream', async (t) => {
   const upstream = await startRawUpstream(t, () => undefined);

@@ -27,10 +27,11 @@ export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds
   readonly bounds?: Readonly<Partial<Record<BoundName, Partial<BoundLimits>>>>;
   readonly trustedProxies?: string;
   readonly checkMs?: number;
+  readonly penaltyMs?: number;
 }
 
 export async function startBareServer(owner: Owner, options: BareServerOptions): Promise<BareServer> {
-  const { bounds: changes = {}, trustedProxies = 'none', checkMs, ...upstreamOptions } = options;
+  const { bounds: changes = {}, trustedProxies = 'none', checkMs, penaltyMs, ...upstreamOptions } = options;
   const clock = (): number => performance.now();
   const { config } = readConfig({});
   const settings = { ...config.bounds };
@@ -67,6 +68,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     clients,
     clock,
     ...(checkMs === undefined ? {} : { checkMs }),
+    ...(penaltyMs === undefined ? {} : { penaltyMs }),
   });
   owner.teardown(async () => {
     await server.drain(0);
