@@ -8,11 +8,11 @@
  */
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Millis } from '#shared/clock.ts';
 import { watchDrain } from './client-connection.ts';
 import type { DeadlineEntry } from './deadlines.ts';
+import { Holdings } from './holdings.ts';
 import { discardBody } from './lingering-close.ts';
 import type { ProxyCallOptions, ProxyFailure } from './proxy-call-options.ts';
 import { ReplyFlow } from './reply-flow.ts';
@@ -51,15 +51,10 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   later: DeadlineEntry | null = null;
 
   readonly #options: ProxyCallOptions;
+  readonly #held: Holdings;
   #state: State = 'waiting';
   #request: Dispatcher.DispatchOptions | null = null;
-  #pool: UpstreamPool | null = null;
-  #connection: UpstreamConnection | null = null;
   #controller: Dispatcher.DispatchController | null = null;
-  /** The connection counts as a stream, no longer in its pool. */
-  #isStream = false;
-  #holdsUpgrade = false;
-  #isSettled = false;
 
   #status = 0;
   #statusText = '';
@@ -72,6 +67,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   constructor(options: ProxyCallOptions) {
     this.#options = options;
     this.client = options.client;
+    this.#held = new Holdings(options.client, options.upstream, options.clients);
   }
 
   get isClosed(): boolean {
@@ -84,35 +80,27 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   }
 
   get isUploading(): boolean {
-    return this.#connection !== null && this.#pool === this.#options.upstream.uploads;
+    return this.#held.connection !== null && this.#held.pool === this.#options.upstream.uploads;
   }
 
   /** Sends the request on, once its body need not be waited for at the upstream. */
   start(): void {
     const { req, upstream, head, upgrade, expectsContinue } = this.#options;
     this.retryable = !head.hasBody && RETRIED_METHODS.has(req.method ?? '');
-    if (upgrade !== null && !this.#takeUpgrade()) return;
+    const refusal = upgrade === null ? null : this.#held.takeUpgrade();
+    if (refusal !== null) {
+      this.#fail({ kind: 'bound', bound: 'upgrades', refusal });
+      return;
+    }
     const bodyBytes = req.complete || !head.hasBody ? 0 : (head.contentLength ?? Number.POSITIVE_INFINITY);
     if (bodyBytes === 0) this.#enter(upstream.requests);
     else if (bodyBytes > AWAITED_BYTES_MAX || expectsContinue) this.#enter(upstream.uploads);
     else whenArrived(req, () => this.#enter(upstream.requests));
   }
 
-  #takeUpgrade(): boolean {
-    const { upgrades } = this.#options.upstream.bounds;
-    const refusal = upgrades.take(this.client);
-    if (refusal !== null) {
-      upgrades.refused(refusal);
-      this.#fail({ kind: 'bound', bound: 'upgrades', refusal });
-      return false;
-    }
-    this.#holdsUpgrade = true;
-    return true;
-  }
-
   #enter(pool: UpstreamPool): void {
     if (this.#state === 'closed') return;
-    this.#pool = pool;
+    this.#held.pool = pool;
     // undici's own timers are up to a second late, and begin with the connection.
     this.#options.upstream.deadlines.add(this);
     const refusal = pool.enter(this);
@@ -120,7 +108,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   }
 
   onConnection(connection: UpstreamConnection): void {
-    this.#connection = connection;
+    this.#held.connection = connection;
     if (this.#options.expectsContinue) this.#options.res.writeContinue();
     const request = upstreamRequest(this.#options);
     this.#request = request;
@@ -148,7 +136,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     upstream.deadlines.delete(this);
     const head = clientHeaders((controller.rawHeaders ?? []) as Buffer[], added, statusCode, cors);
     if (head.isEventStream) {
-      const refusal = this.#becomeStream();
+      const refusal = this.#held.becomeStream();
       if (refusal !== null) {
         this.#fail({ kind: 'bound', bound: 'streams', refusal });
         return;
@@ -161,19 +149,6 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     this.#statusText = statusText !== undefined && REASON_PHRASE.test(statusText) ? statusText : '';
     this.#state = 'begun';
     upstream.begin(this);
-  }
-
-  /** @returns why it has to stay what it is */
-  #becomeStream(): Refusal | null {
-    const { streams } = this.#options.upstream.bounds;
-    const refusal = streams.take(this.client);
-    if (refusal !== null) {
-      streams.refused(refusal);
-      return refusal;
-    }
-    this.#isStream = true;
-    this.#pool?.detach(this.client);
-    return null;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -216,11 +191,11 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     const request = this.#request;
     // Not even begun: no connection could be opened. undici is in the middle of failing this one's requests, and stops
     // the process when another one is added to them.
-    if (this.#controller === null && error !== ABORTED) this.#connection?.renew();
+    if (this.#controller === null && error !== ABORTED) this.#held.connection?.renew();
     if (this.#state === 'waiting' && this.retryable && isStaleConnection(error) && request !== null) {
       this.retryable = false;
       this.#controller = null;
-      this.#connection?.dispatch(request, this);
+      this.#held.connection?.dispatch(request, this);
       return;
     }
     this.#leaveUpstream();
@@ -235,9 +210,9 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   }
 
   onDeadline(): void {
-    const pool = this.#pool;
+    const pool = this.#held.pool;
     const refusal = pool?.inUse.refusalFor(this.client) ?? null;
-    const isWaiting = this.#connection === null && pool !== null;
+    const isWaiting = this.#held.connection === null && pool !== null;
     // Whoever waited for its own client's requests, or for uploads, did not wait for the upstream.
     if (isWaiting && refusal !== null && (refusal === 'client' || pool === this.#options.upstream.uploads)) {
       pool.inUse.refused(refusal);
@@ -289,8 +264,9 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
 
   /** A reply that takes long, or that is not read, must not keep the connection from a request that waits. */
   onTick(unreadMs: Millis): void {
-    const pool = this.#pool;
-    if (this.#state !== 'streaming' || this.#connection === null || this.#isStream || pool === null) return;
+    const pool = this.#held.pool;
+    if (this.#state !== 'streaming' || this.#held.connection === null || this.#held.isStream || pool === null)
+      return;
     const { clock, streamAfterMs } = this.#options.upstream.options;
     const { streams } = this.#options.upstream.bounds;
     const isNeeded = pool.pressure > 0;
@@ -299,7 +275,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
       this.#cut();
     } else if (clock() - this.#begunAt >= streamAfterMs) {
       const refusal = streams.refusalFor(this.client);
-      if (refusal === null) this.#becomeStream();
+      if (refusal === null) this.#held.becomeStream();
       else if (isNeeded) {
         streams.refused(refusal);
         this.#cut();
@@ -321,8 +297,8 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     _headers: unknown,
     socket: Duplex,
   ): void {
-    const { req, res, upgrade, added, clients, upstream } = this.#options;
-    this.#connection?.handOver();
+    const { req, res, upgrade, added, upstream } = this.#options;
+    this.#held.connection?.handOver();
     this.#leaveUpstream();
     if (this.#state === 'closed' || upgrade === null) {
       // Not asked for: nothing is upgraded behind the client's back.
@@ -331,14 +307,10 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
         this.#fail({ kind: 'unavailable', reason: 'the upstream switched protocols unasked' });
       return;
     }
-    this.#holdsUpgrade = false;
-    const client = clients.hold(this.client);
+    const giveBack = this.#held.handOverUpgrade();
     this.close();
     res.detachSocket(req.socket);
-    joinSockets(upgrade, socket, controller, added, upstream.bulk, client, () => {
-      upstream.bounds.upgrades.give(client);
-      clients.leave(client);
-    });
+    joinSockets(upgrade, socket, controller, added, upstream.bulk, this.client, giveBack);
   }
 
   /** Nothing more is written, and everything is given back: at once, or for the connection when undici has let go of it. */
@@ -347,30 +319,13 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     this.#state = 'closed';
     this.#options.upstream.deadlines.delete(this);
     this.#flow?.end();
-    this.#pool?.leave(this);
-    if (this.#connection !== null) this.#controller?.abort(ABORTED);
-    this.#settle();
+    if (this.#held.connection !== null) this.#controller?.abort(ABORTED);
+    this.#held.close(this);
   }
 
   /** undici has let go of the connection. */
   #leaveUpstream(): void {
-    const connection = this.#connection;
-    const pool = this.#pool;
-    if (connection === null || pool === null) return;
-    this.#connection = null;
     this.#options.upstream.deadlines.delete(this);
-    if (this.#isStream) {
-      this.#options.upstream.bounds.streams.give(this.client);
-      pool.put(connection);
-    } else pool.release(connection, this.client);
-    this.#settle();
-  }
-
-  #settle(): void {
-    if (this.#state !== 'closed' || this.#connection !== null || this.#isSettled) return;
-    this.#isSettled = true;
-    const { upstream, clients } = this.#options;
-    if (this.#holdsUpgrade) upstream.bounds.upgrades.give(this.client);
-    clients.leave(this.client);
+    this.#held.giveConnection();
   }
 }

@@ -1,0 +1,89 @@
+/**
+ * What one call holds of the gateway besides its request: a connection to the upstream or a place among those who wait
+ * for one, a stream, an upgrade, its client. Closed once, it gives back whatever is left; only the connection is kept
+ * until undici has let go of it.
+ */
+import type { Refusal } from '#gateway/bounds/bounds.ts';
+import type { Client, Clients } from '#gateway/bounds/clients.ts';
+import type { Upstream } from './upstream.ts';
+import type { UpstreamConnection } from './upstream-connection.ts';
+import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
+
+export class Holdings {
+  readonly client: Client;
+  connection: UpstreamConnection | null = null;
+  /** Where it waits or has its connection from; null before. */
+  pool: UpstreamPool | null = null;
+  /** The connection counts as a stream, no longer in its pool. */
+  isStream = false;
+  readonly #upstream: Upstream;
+  readonly #clients: Clients;
+  #holdsUpgrade = false;
+  #isClosed = false;
+  #isSettled = false;
+
+  /** @param client held by the caller until now */
+  constructor(client: Client, upstream: Upstream, clients: Clients) {
+    this.client = client;
+    this.#upstream = upstream;
+    this.#clients = clients;
+  }
+
+  /** @returns why there is none for this client */
+  takeUpgrade(): Refusal | null {
+    const { upgrades } = this.#upstream.bounds;
+    const refusal = upgrades.take(this.client);
+    if (refusal === null) this.#holdsUpgrade = true;
+    else upgrades.refused(refusal);
+    return refusal;
+  }
+
+  /** The upgrade outlives the call. @returns what gives it back */
+  handOverUpgrade(): () => void {
+    this.#holdsUpgrade = false;
+    const client = this.#clients.hold(this.client);
+    return () => {
+      this.#upstream.bounds.upgrades.give(client);
+      this.#clients.leave(client);
+    };
+  }
+
+  /** @returns why it has to stay what it is */
+  becomeStream(): Refusal | null {
+    const { streams } = this.#upstream.bounds;
+    const refusal = streams.take(this.client);
+    if (refusal !== null) {
+      streams.refused(refusal);
+      return refusal;
+    }
+    this.isStream = true;
+    this.pool?.detach(this.client);
+    return null;
+  }
+
+  /** undici has let go of the connection. */
+  giveConnection(): void {
+    const { connection, pool } = this;
+    if (connection === null || pool === null) return;
+    this.connection = null;
+    if (this.isStream) {
+      this.#upstream.bounds.streams.give(this.client);
+      pool.put(connection);
+    } else pool.release(connection, this.client);
+    this.#settle();
+  }
+
+  /** @param call whose they are */
+  close(call: PoolCall): void {
+    this.#isClosed = true;
+    this.pool?.leave(call);
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (!this.#isClosed || this.connection !== null || this.#isSettled) return;
+    this.#isSettled = true;
+    if (this.#holdsUpgrade) this.#upstream.bounds.upgrades.give(this.client);
+    this.#clients.leave(this.client);
+  }
+}
