@@ -1,17 +1,19 @@
 /**
- * Holds answers to the rules of their questions. Only rules that a survey sets are enforced, and only on questions that
- * were answered: which questions a respondent gets to see is decided by logic that runs in the client, so the server
- * cannot tell a skipped question from a forgotten one.
+ * Holds answers to their questions: to the type of the question, and to the rules that its author set. Answers of a
+ * response that goes on are held to that as far as they are there; a finished one must have the required answers too.
  */
 import { type ApiError, badRequest, type Details } from '#api/errors.ts';
 import { type Element, formParts } from '#api/resources/surveys/question-types.ts';
 import type { Survey } from '#api/resources/surveys/store.ts';
 import type { Rule } from '#api/resources/surveys/validation-rules.ts';
+import { shapeProblem } from './answer-shapes.ts';
 import { isFileOf } from './file-answers.ts';
+import { isBlank, isSatisfied, unavoidable } from './required.ts';
 import { brokenRule, newPatternBudget, type PatternBudget } from './rules.ts';
 import type { Answer, Answers } from './schema.ts';
 
 const OTHER_LENGTH_MAX = 250;
+const ANSWER_MISSING = 'This question needs an answer';
 
 /** Ids that answers may have: the survey's questions and hidden fields. */
 export function fieldIdsOf(survey: Survey): ReadonlySet<string> {
@@ -59,17 +61,47 @@ export function longOtherQuestion(survey: Survey, data: Answers): string | null 
   return tooLong?.id ?? null;
 }
 
-/** Every broken rule of every answered question, at once. */
-export function ruleError(survey: Survey, data: Answers): ApiError | null {
+/** A response as it is about to be written. */
+export interface Submission {
+  /** What this request says. */
+  readonly given: Answers;
+  /** What the response then has. */
+  readonly all: Answers;
+  readonly finished: boolean;
+  /** It was not finished before, and every required question was there from the beginning. */
+  readonly mustBeComplete: boolean;
+}
+
+/** Everything that is wrong with the answers, at once. Hidden fields and unknown ids are free. */
+export function answerError(survey: Survey, submission: Submission): ApiError | null {
   const budget = newPatternBudget();
+  const problems = new Map<string, string>();
+  for (const element of submission.mustBeComplete ? unavoidable(survey.content.blocks) : []) {
+    if (element.required && !isSatisfied(element, answerIn(submission.all, element.id))) {
+      problems.set(element.id, ANSWER_MISSING);
+    }
+  }
+  for (const element of elementsOf(survey)) {
+    const answer = answerIn(submission.given, element.id);
+    if (answer === undefined || problems.has(element.id)) continue;
+    const problem = problemOf(element, answer, submission.finished, budget);
+    if (problem !== null) problems.set(element.id, problem);
+  }
   const details: Details = Object.fromEntries(
-    elementsOf(survey).flatMap((element) => {
-      const answer = answerIn(data, element.id);
-      const texts = answer === undefined || isBlank(answer) ? [] : brokenRules(element, answer, budget);
-      return texts.length === 0 ? [] : [[`response.data.${element.id}`, texts.join('; ')]];
-    }),
+    [...problems].map(([id, problem]) => [`response.data.${id}`, problem]),
   );
-  return Object.keys(details).length === 0 ? null : badRequest('Validation failed', details);
+  return problems.size === 0 ? null : badRequest('Validation failed', details);
+}
+
+function problemOf(
+  element: Element,
+  answer: Answer,
+  finished: boolean,
+  budget: PatternBudget,
+): string | null {
+  if (finished && element.required && !isSatisfied(element, answer)) return ANSWER_MISSING;
+  if (isBlank(answer)) return null;
+  return shapeProblem(element, answer) ?? (brokenRules(element, answer, budget).join('; ') || null);
 }
 
 /** With `or`, one rule that holds is enough. */
@@ -89,12 +121,6 @@ function partOf(element: Element, rule: Rule, answer: Answer): Answer | null {
   if (element.type !== 'address' && element.type !== 'contactInfo') return answer;
   const parts: readonly string[] = formParts[element.type];
   return Array.isArray(answer) ? (answer[parts.indexOf(rule.field)] ?? null) : null;
-}
-
-function isBlank(answer: Answer): boolean {
-  if (typeof answer === 'string') return answer === '';
-  if (Array.isArray(answer)) return answer.every((item) => item === '');
-  return typeof answer === 'object' && Object.keys(answer).length === 0;
 }
 
 function answerIn(data: Answers, id: string): Answer | undefined {

@@ -10,7 +10,7 @@ import { contactIn } from '#api/resources/surveys/contact-link.ts';
 import { findSurvey, isOpen, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { fieldIdsOf, fileError, otherLengthError, ruleError } from './answers.ts';
+import { fieldIdsOf, fileError, otherLengthError } from './answers.ts';
 import { answersIn } from './body.ts';
 import { ClientResponseReply, NewClientResponse, ResponseChange, type ResponseMeta } from './schema.ts';
 import { checkIdLengths, checkResponseSize, idsIn } from './size.ts';
@@ -60,7 +60,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
         if (survey.workspaceId !== workspace.id) {
           throw badRequest('Survey is part of another workspace', { workspaceId: workspace.id });
         }
-        const data = body.data ?? {};
+        const { data, finished } = body;
         throwFirst(() => closedError(survey));
         for (const check of checksOf(version, survey, body)) {
           const error = await check();
@@ -69,14 +69,13 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
         throwFirst(
           () => fileError(survey, data, config.publicUrl),
           () => (version === 'v2' ? otherLengthError(survey, data) : null),
-          () => ruleError(survey, data),
         );
         const now = toTimestamp(clock());
         const response = await createResponse(
           context,
           survey,
           {
-            finished: body.finished ?? false,
+            finished,
             data,
             variables: body.variables ?? {},
             ttc: body.ttc ?? {},
@@ -139,14 +138,13 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
           survey,
           responseId,
           change,
-          (stored, data) => {
+          (stored) => {
             if (stored.finished) {
               throw badRequest('Response is already finished', { code: 'response_already_finished' });
             }
             throwFirst(
               () => fileError(survey, answers.data, config.publicUrl),
               () => otherLengthError(survey, answers.data),
-              () => ruleError(survey, data),
             );
           },
           { mustBeOpen: true },

@@ -4,7 +4,7 @@ import { isRecord } from '#api/schemas.ts';
 import type { Answer } from './schema.ts';
 
 /** What renderers send for a file question that was passed over. */
-const SKIPPED = 'skipped';
+export const SKIPPED = 'skipped';
 
 /** Is every address in the answer one of a file uploaded for this question, or for this workspace as old clients do? */
 export function isFileOf(survey: Survey, questionId: string, answer: Answer, publicUrl: string): boolean {

@@ -9,7 +9,7 @@ import { notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isRecord } from '#api/schemas.ts';
-import { fieldIdsOf, fileError, ruleError } from './answers.ts';
+import { fieldIdsOf, fileError } from './answers.ts';
 import { answersIn } from './body.ts';
 import {
   changeManagedResponse,
@@ -96,13 +96,8 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
         const { body } = request;
         const survey = await reachableSurvey(context, request, body.surveyId);
         const answers = answersIn(body, fieldIdsOf(survey));
-        const response = await createManagedResponse(
-          context,
-          request,
-          survey,
-          body,
-          answers,
-          () => fileError(survey, answers.data, config.publicUrl) ?? ruleError(survey, answers.data),
+        const response = await createManagedResponse(context, request, survey, body, answers, () =>
+          fileError(survey, answers.data, config.publicUrl),
         );
         return { data: toResponseReplyWithNotes(await related(response), config.publicUrl) };
       },
@@ -140,7 +135,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
               variables: body.variables ?? undefined,
               endingId: body.endingId,
             },
-            check: (whole) => fileError(survey, answers.data, config.publicUrl) ?? ruleError(survey, whole),
+            check: () => fileError(survey, answers.data, config.publicUrl),
           };
         });
         return { data: toResponseReply(await related(response), config.publicUrl) };

@@ -14,7 +14,7 @@ import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts'
 import { removeFilesOf } from '#api/storage/removal.ts';
 import { readTimestamp, toTimestamp } from '#api/timestamps.ts';
 import type { ReadAnswers } from './body.ts';
-import type { Answers, NewManagementResponse, ResponseMeta } from './schema.ts';
+import type { NewManagementResponse, ResponseMeta } from './schema.ts';
 import { checkIdLengths, checkResponseSize, idsIn, type Sized } from './size.ts';
 import { deleteResponse, type Response } from './store.ts';
 import { type Change, changeResponse, createResponse } from './write.ts';
@@ -33,7 +33,7 @@ export async function reachableSurvey(
 
 /**
  * @param body what is not an answer
- * @param check whether the survey takes the answers
+ * @param check what is checked of the answers before `createResponse` does
  */
 export async function createManagedResponse(
   context: Context,
@@ -58,7 +58,7 @@ export async function createManagedResponse(
     context,
     survey,
     {
-      finished: body.finished ?? false,
+      finished: body.finished,
       data: answers.data,
       language: answers.language ?? null,
       ttc: answers.ttc ?? {},
@@ -77,8 +77,8 @@ export async function createManagedResponse(
 
 export interface ManagedChange {
   readonly change: Change;
-  /** @param whole all answers, as they are after the change */
-  readonly check: (whole: Answers) => ApiError | null;
+  /** What is checked of the answers before `changeResponse` does. */
+  readonly check: () => ApiError | null;
 }
 
 /** @param body for its size @param changeFor reads the change, knowing the survey's questions */
@@ -98,8 +98,8 @@ export async function changeManagedResponse(
     survey,
     id,
     change,
-    (_stored, whole) => {
-      const error = check(whole);
+    () => {
+      const error = check();
       if (error !== null) throw error;
     },
     { mustBeOpen: false },

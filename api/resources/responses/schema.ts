@@ -46,8 +46,8 @@ export interface ResponseMeta {
 
 const created = {
   surveyId: Id,
-  finished: Type.Optional(Type.Boolean()),
-  data: Type.Optional(Data),
+  finished: Type.Boolean(),
+  data: Data,
   displayId: OptionalText,
   singleUseId: OptionalText,
   endingId: OptionalText,
@@ -74,7 +74,7 @@ const OpenData = MapOf(Type.Unknown());
 
 export const NewManagementResponse = Type.Object({
   ...created,
-  data: Type.Optional(OpenData),
+  data: OpenData,
   userId: OptionalText,
   meta: Type.Optional(Nullable(FullMeta)),
   createdAt: OptionalText,

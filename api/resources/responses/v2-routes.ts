@@ -9,7 +9,7 @@ import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-paginati
 import type { Survey } from '#api/resources/surveys/store.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { Id } from '#api/schemas.ts';
-import { foreignFileQuestion, longOtherQuestion, ruleError } from './answers.ts';
+import { foreignFileQuestion, longOtherQuestion } from './answers.ts';
 import { withAbsoluteFiles } from './file-answers.ts';
 import {
   changeManagedResponse,
@@ -68,7 +68,7 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
       survey,
       body,
       { data: body.data, language: body.language ?? undefined, ttc: body.ttc ?? undefined },
-      () => answerError(survey, body.data, body.data),
+      () => answerProblem(survey, body.data),
     );
     return reply.code(201).send({ data: toReply(made) });
   });
@@ -98,7 +98,7 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
           variables: variables ?? undefined,
           maps: 'replace',
         },
-        check: (whole) => answerError(survey, data ?? {}, whole),
+        check: () => answerProblem(survey, data ?? {}),
       }));
       return { data: toReply(changed) };
     },
@@ -114,13 +114,12 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
     },
   );
 
-  /** @param sent by this request @param whole what the response then says */
-  function answerError(survey: Survey, sent: Answers, whole: Answers): ApiError | null {
+  /** What v1 says in other words. */
+  function answerProblem(survey: Survey, sent: Answers): ApiError | null {
     const fileQuestion = foreignFileQuestion(survey, sent, config.publicUrl);
     if (fileQuestion !== null) return answerRefused(fileQuestion, 'Invalid file upload response');
     const otherQuestion = longOtherQuestion(survey, sent);
-    if (otherQuestion !== null) return answerRefused(otherQuestion, 'Response exceeds character limit');
-    return ruleError(survey, whole);
+    return otherQuestion === null ? null : answerRefused(otherQuestion, 'Response exceeds character limit');
   }
 
   /** Not the v1 shape: the contact is an id, and there are no tags. */

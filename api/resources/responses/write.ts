@@ -13,6 +13,7 @@ import { findDisplay } from '#api/resources/displays/store.ts';
 import { completeSurvey, isSurveyOpen, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
 import { claimFiles } from '#api/storage/files.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import { answerError } from './answers.ts';
 import { mergeTimes, type Times } from './merge.ts';
 import { recordEvents } from './record-events.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
@@ -65,7 +66,7 @@ export interface SurveyCheck {
 
 /**
  * @param contactIn finds whom the response is from, inside the transaction
- * @throws ApiError bad_request when the display does not fit, conflict when the single-use link was used
+ * @throws ApiError bad_request when an answer or the display does not fit, conflict when the single-use link was used
  */
 export async function createResponse(
   parts: WriteParts,
@@ -74,6 +75,10 @@ export async function createResponse(
   contactIn: (trx: Kysely<Database>) => Promise<Contact | null>,
   { mustBeOpen }: SurveyCheck,
 ): Promise<Response> {
+  const { data, finished } = given;
+  const mustBeComplete = finished && !beginsInTheMiddle(given.meta);
+  const error = answerError(survey, { given: data, all: data, finished, mustBeComplete });
+  if (error !== null) throw error;
   const { isCompleted, response } = await parts.db.transaction().execute(async (trx) => {
     await checkSurvey(trx, survey.id, mustBeOpen);
     const contact = await contactIn(trx);
@@ -108,23 +113,31 @@ export async function createResponse(
 
 /**
  * @param mayChange called with the response as it is inside the transaction; throws to refuse
- * @throws ApiError not_found when it was deleted meanwhile
+ * @throws ApiError not_found when it was deleted meanwhile, bad_request when an answer does not fit
  */
 export async function changeResponse(
   parts: WriteParts,
   survey: Survey,
   responseId: string,
   change: Change,
-  mayChange: (stored: Response, data: Answers) => void,
+  mayChange: (stored: Response) => void,
   { mustBeOpen }: SurveyCheck,
 ): Promise<Response> {
   const { isCompleted, response } = await parts.db.transaction().execute(async (trx) => {
     await checkSurvey(trx, survey.id, mustBeOpen);
     const stored = await findResponse(trx, responseId);
     if (stored === null) throw notFound('Response', responseId);
+    mayChange(stored);
     const data = { ...base(change, stored.data, change.data), ...change.data };
-    mayChange(stored, data);
     const finished = change.finished ?? stored.finished;
+    const takesAnswersBack = change.maps === 'replace' && change.data !== undefined;
+    const error = answerError(survey, {
+      given: change.data ?? {},
+      all: data,
+      finished,
+      mustBeComplete: finished && (!stored.finished || takesAnswersBack) && wereAllAsked(survey, stored),
+    });
+    if (error !== null) throw error;
     const changed: Response = {
       ...stored,
       updatedAt: toTimestamp(parts.clock()),
@@ -156,6 +169,16 @@ function base<V>(
   sent: Readonly<Record<string, V>> | undefined,
 ): Readonly<Record<string, V>> {
   return maps === 'replace' && sent !== undefined ? {} : stored;
+}
+
+/** What was added to the survey after somebody began to answer it, they may never have seen. */
+function wereAllAsked(survey: Survey, { createdAt, meta }: Response): boolean {
+  return survey.updatedAt <= createdAt && !beginsInTheMiddle(meta);
+}
+
+/** A link may name the question to start at. */
+function beginsInTheMiddle({ url }: ResponseMeta): boolean {
+  return url !== undefined && URL.canParse(url) && new URL(url).searchParams.has('startAt');
 }
 
 async function checkSurvey(trx: Kysely<Database>, id: string, mustBeOpen: boolean): Promise<void> {

@@ -1,0 +1,199 @@
+/**
+ * Is this an answer to that question? One sentence for the respondent when it is not. Blank answers and rules that an
+ * author sets are the business of answers.ts. The time grows with the answer and the choices, never with their product.
+ * Pure.
+ */
+import { type Element, formParts } from '#api/resources/surveys/question-types.ts';
+import type { LocalizedText } from '#api/schemas.ts';
+import { SKIPPED } from './file-answers.ts';
+import { isDate, isNumber, isPhoneNumber } from './formats.ts';
+import { isEmailAddress } from './rules.ts';
+import type { Answer } from './schema.ts';
+
+const NPS_MAX = 10;
+/** The id of the choice that asks for a text of one's own. */
+const OTHER = 'other';
+/** What a renderer replaces by an earlier answer, so that the label it sends is not the label we know. */
+const RECALL = '#recall:';
+
+const UNKNOWN_CHOICE = 'Give the label of a choice of this question';
+
+/** @returns null when it is one */
+export function shapeProblem(element: Element, answer: Answer): string | null {
+  switch (element.type) {
+    case 'openText':
+      return textProblem(element, textsOf(answer));
+    case 'multipleChoiceSingle': {
+      const one = single(answer);
+      return one === null ? 'Give one choice' : choiceProblem(element.choices, [one]);
+    }
+    case 'multipleChoiceMulti': {
+      const texts = textsOf(answer);
+      return texts === null ? 'Give a list of choices' : choiceProblem(element.choices, texts);
+    }
+    case 'nps':
+      return scaleProblem(answer, 0, NPS_MAX);
+    case 'rating':
+    case 'csat':
+    case 'ces':
+      return scaleProblem(answer, 1, element.range);
+    case 'cta':
+      return wordProblem(answer, ['clicked', 'dismissed']);
+    case 'consent':
+      return wordProblem(answer, ['accepted', 'dismissed']);
+    case 'cal':
+      return wordProblem(answer, ['booked', 'dismissed']);
+    case 'pictureSelection':
+      return pictureProblem(element, textsOf(answer));
+    case 'date': {
+      const text = single(answer);
+      return text !== null && isDate(text) ? null : 'Give a date as YYYY-MM-DD';
+    }
+    case 'fileUpload': {
+      const files = filledIn(textsOf(answer) ?? []).filter((file) => file !== SKIPPED);
+      return files.length > 1 && !element.allowMultipleFiles ? 'Give one file' : null;
+    }
+    case 'matrix':
+      return matrixProblem(element, answer);
+    case 'address':
+    case 'contactInfo':
+      return formProblem(element.type, answer);
+    case 'ranking':
+      return rankingProblem(element.choices, textsOf(answer));
+    default:
+      return element satisfies never;
+  }
+}
+
+/** A list of texts is taken as well: that is how older documents show an answer. */
+function textProblem(
+  { inputType, charLimit }: Extract<Element, { readonly type: 'openText' }>,
+  texts: readonly string[] | null,
+): string | null {
+  if (texts === null) return 'Give a text';
+  const filled = filledIn(texts);
+  switch (inputType) {
+    case 'email':
+      return filled.every(isEmailAddress) ? null : 'Give an email address';
+    case 'url':
+      return filled.every((text) => URL.canParse(text))
+        ? null
+        : 'Give an address such as https://example.com';
+    case 'number':
+      return filled.every(isNumber) ? null : 'Give a number';
+    case 'phone':
+      return filled.every(isPhoneNumber) ? null : 'Give a phone number';
+    case 'text': {
+      if (charLimit.enabled !== true) return null;
+      const { min = 0, max = Number.POSITIVE_INFINITY } = charLimit;
+      if (filled.some(({ length }) => length < min)) return `Give at least ${min} characters`;
+      return filled.some(({ length }) => length > max) ? `Give at most ${max} characters` : null;
+    }
+    default:
+      return inputType satisfies never;
+  }
+}
+
+interface Choice {
+  readonly id: string;
+  readonly label: LocalizedText;
+}
+
+function choiceProblem(choices: readonly Choice[], given: readonly string[]): string | null {
+  if (choices.some(({ id }) => id === OTHER)) return null;
+  const names = namesOf(choices);
+  return names === null || filledIn(given).every((text) => names.has(text.trim())) ? null : UNKNOWN_CHOICE;
+}
+
+/** Labels in every language, with how many choices have each; null: some are known to the renderer only. */
+function namesOf(choices: readonly Choice[]): ReadonlyMap<string, number> | null {
+  const names = new Map<string, number>();
+  for (const { label } of choices) {
+    for (const text of new Set(Object.values(label))) {
+      if (text.includes(RECALL)) return null;
+      const name = text.trim();
+      names.set(name, (names.get(name) ?? 0) + 1);
+    }
+  }
+  return names;
+}
+
+/** Ranked are labels or ids, each once. */
+function rankingProblem(choices: readonly Choice[], given: readonly string[] | null): string | null {
+  if (given === null) return 'Give a list of choices';
+  const labels = namesOf(choices);
+  const ids = new Set(choices.map(({ id }) => id));
+  const isOpen = labels === null || ids.has(OTHER);
+  const counts = new Map<string, number>();
+  for (const text of filledIn(given)) {
+    const name = text.trim();
+    if (!isOpen && !labels.has(name) && !ids.has(name)) return UNKNOWN_CHOICE;
+    const count = (counts.get(name) ?? 0) + 1;
+    counts.set(name, count);
+    if (count > (labels?.get(name) ?? 1)) return 'Give every choice once';
+  }
+  return null;
+}
+
+function pictureProblem(
+  { allowMulti, choices }: Extract<Element, { readonly type: 'pictureSelection' }>,
+  given: readonly string[] | null,
+): string | null {
+  if (given === null) return 'Give a list of ids of choices';
+  const ids = new Set(choices.map(({ id }) => id));
+  const filled = filledIn(given);
+  if (!filled.every((id) => ids.has(id))) return 'Give the id of a choice of this question';
+  return filled.length > 1 && !allowMulti ? 'Give one choice' : null;
+}
+
+function matrixProblem(
+  { rows, columns }: Extract<Element, { readonly type: 'matrix' }>,
+  answer: Answer,
+): string | null {
+  if (typeof answer !== 'object' || Array.isArray(answer)) return 'Give a column for each row';
+  const rowNames = namesOf(rows);
+  const columnNames = namesOf(columns);
+  for (const [row, column] of Object.entries(answer)) {
+    if (rowNames !== null && !rowNames.has(row.trim())) return 'Give labels of rows of this question';
+    if (columnNames !== null && column !== '' && !columnNames.has(column.trim())) {
+      return 'Give labels of columns of this question';
+    }
+  }
+  return null;
+}
+
+function formProblem(type: keyof typeof formParts, answer: Answer): string | null {
+  const parts: readonly string[] = formParts[type];
+  if (!Array.isArray(answer) || answer.length > parts.length) {
+    return `Give a list of ${parts.join(', ')}`;
+  }
+  const email = answer[parts.indexOf('email')] ?? '';
+  return email === '' || isEmailAddress(email) ? null : 'Give an email address';
+}
+
+function scaleProblem(answer: Answer, min: number, max: number): string | null {
+  const text = single(answer);
+  const isOnScale = text !== null && /^\d{1,2}$/.test(text) && Number(text) >= min && Number(text) <= max;
+  return isOnScale ? null : `Give a whole number from ${min} to ${max}`;
+}
+
+function wordProblem(answer: Answer, words: readonly string[]): string | null {
+  const text = single(answer);
+  return text !== null && words.includes(text) ? null : `Give one of ${words.join(', ')}`;
+}
+
+/** null: a map. */
+function textsOf(answer: Answer): readonly string[] | null {
+  if (Array.isArray(answer)) return answer;
+  return typeof answer === 'object' ? null : [String(answer)];
+}
+
+/** Of answers that are one text or number; a list of one is taken for it. */
+function single(answer: Answer): string | null {
+  const [only, ...others] = textsOf(answer) ?? [];
+  return only === undefined || others.length > 0 ? null : only;
+}
+
+function filledIn(texts: readonly string[]): readonly string[] {
+  return texts.filter((text) => text !== '');
+}
