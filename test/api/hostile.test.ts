@@ -14,7 +14,11 @@ const survey = await addSurvey(api);
 /** Another one, so that the first stays open for responses. */
 const changing = await addSurvey(api);
 const responsesPath = `/api/v1/client/${workspaceId}/responses`;
-const made = await api.client('POST', responsesPath, { surveyId: survey.id, data: { q1: 'x' } });
+const made = await api.client('POST', responsesPath, {
+  surveyId: survey.id,
+  finished: false,
+  data: { q1: 'x' },
+});
 const display = await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: survey.id });
 const responseId = made.json.data.id;
 
@@ -46,11 +50,11 @@ type Method = 'POST' | 'PUT' | 'PATCH';
 const writes: readonly (readonly [Method, string, Record<string, unknown>])[] = [
   ['POST', '/api/v1/management/surveys', { workspaceId, name: 'x', questions: survey.questions }],
   ['PUT', `/api/v1/management/surveys/${changing.id}`, { name: 'x' }],
-  ['POST', '/api/v1/management/responses', { surveyId: survey.id, data: {}, finished: true }],
+  ['POST', '/api/v1/management/responses', { surveyId: survey.id, data: { q1: 'x' }, finished: true }],
   ['PUT', `/api/v1/management/responses/${responseId}`, { data: { q1: 'y' } }],
   ['POST', responsesPath, { surveyId: survey.id, data: {}, finished: false }],
   ['PUT', `${responsesPath}/${responseId}`, { data: { q1: 'z' } }],
-  ['POST', `/api/v2/client/${workspaceId}/responses`, { surveyId: survey.id, data: {} }],
+  ['POST', `/api/v2/client/${workspaceId}/responses`, { surveyId: survey.id, data: {}, finished: false }],
   ['PUT', `/api/v2/client/${workspaceId}/responses/${responseId}`, { ttc: { q1: 1 } }],
   ['POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: survey.id }],
   ['POST', `/api/v2/client/${workspaceId}/displays`, { surveyId: survey.id }],

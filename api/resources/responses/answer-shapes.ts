@@ -71,7 +71,8 @@ function textProblem(
   texts: readonly string[] | null,
 ): string | null {
   if (texts === null) return 'Give a text';
-  const filled = filledIn(texts);
+  // Blanks around an address or a number are a slip of whoever pasted it.
+  const filled = filledIn(inputType === 'text' ? texts : texts.map((text) => text.trim()));
   switch (inputType) {
     case 'email':
       return filled.every(isEmailAddress) ? null : 'Give an email address';

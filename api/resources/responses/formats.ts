@@ -9,8 +9,7 @@ const PHONE_DIGITS_MIN = 2;
 const DATE = /^(\d{4})-(\d{2})-(\d{2})(T[\d:.]+(Z|[+-]\d{2}:?\d{2})?)?$/;
 
 export function isNumber(text: string): boolean {
-  const trimmed = text.trim();
-  return trimmed.length <= LENGTH_MAX && NUMBER.test(trimmed) && Number.isFinite(Number(trimmed));
+  return text.length <= LENGTH_MAX && NUMBER.test(text) && Number.isFinite(Number(text));
 }
 
 export function isPhoneNumber(text: string): boolean {

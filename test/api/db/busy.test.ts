@@ -20,7 +20,7 @@ const submit = () =>
   api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
     surveyId: survey.id,
     finished: true,
-    data: {},
+    data: { q1: 'x' },
   });
 
 t.test('a write is answered 503 with Retry-After, in the error shape of its surface', async (t) => {

@@ -40,7 +40,7 @@ t.test('a change that is undone leaves no event', async (t) => {
   const now = '2026-01-01T00:00:00.000Z';
   const given = {
     finished: true,
-    data: {},
+    data: { q1: 'x' },
     variables: {},
     ttc: {},
     meta: {},
@@ -74,7 +74,11 @@ t.test('where nobody could take notice, nothing is written', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const survey = await addSurvey(api);
-  await api.client('POST', '/api/v1/client/ws1/responses', { surveyId: survey.id, data: {}, finished: true });
+  await api.client('POST', '/api/v1/client/ws1/responses', {
+    surveyId: survey.id,
+    data: { q1: 'x' },
+    finished: true,
+  });
   t.same(await api.context.db.selectFrom('events').selectAll().execute(), []);
 });
 
@@ -84,7 +88,11 @@ t.test('an event that no webhook wants leaves the outbox', async (t) => {
   const { context } = api;
   const survey = await addSurvey(api);
   await addWebhook(api, ['responseFinished']);
-  await api.client('POST', '/api/v1/client/ws1/responses', { surveyId: survey.id, data: {}, finished: true });
+  await api.client('POST', '/api/v1/client/ws1/responses', {
+    surveyId: survey.id,
+    data: { q1: 'x' },
+    finished: true,
+  });
   t.equal(await fanOut(context, log), 2);
   t.same(await context.db.selectFrom('events').select(['type', 'snapshot']).execute(), [
     { type: 'responseFinished', snapshot: null },

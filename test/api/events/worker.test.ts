@@ -71,11 +71,15 @@ t.test('each change is told in full, to those who asked for it', async (t) => {
     'the pipeline runs again for a finished response',
   );
   t.same(
-    await told(() => api.manage('POST', management, { surveyId: survey.id, data: {}, finished: true })),
+    await told(() =>
+      api.manage('POST', management, { surveyId: survey.id, data: { q1: 'x' }, finished: true }),
+    ),
     ['responseCreated', 'responseFinished'],
   );
   t.same(
-    await told(() => api.client('POST', '/api/v2/client/ws1/responses', { surveyId: survey.id, data: {} })),
+    await told(() =>
+      api.client('POST', '/api/v2/client/ws1/responses', { surveyId: survey.id, data: {}, finished: false }),
+    ),
     ['responseCreated'],
   );
   t.same(await told(() => api.manage('DELETE', `${management}/${id}`)), []);

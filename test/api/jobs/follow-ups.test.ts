@@ -35,11 +35,12 @@ async function eventApi(t: Test, options: ApiOptions = {}): Promise<EventApi> {
 }
 
 const questions = [
-  { id: 'mail', type: 'openText', inputType: 'email', headline: 'Your <b>address</b>?' },
+  { id: 'mail', type: 'openText', inputType: 'email', headline: 'Your <b>address</b>?', required: false },
   {
     id: 'who',
     type: 'contactInfo',
     headline: 'Who are you?',
+    required: false,
     ...Object.fromEntries(
       ['firstName', 'lastName', 'email', 'phone', 'company'].map((part) => [
         part,
@@ -47,11 +48,11 @@ const questions = [
       ]),
     ),
   },
-  { id: 'q1', type: 'openText', headline: 'What?' },
+  { id: 'q1', type: 'openText', headline: 'What?', required: false },
 ];
 
 async function finish(api: EventApi, surveyId: string, fields: Record<string, unknown> = {}): Promise<void> {
-  const body = { surveyId, finished: true, data: {}, ...fields };
+  const body = { surveyId, finished: true, data: { q1: 'x' }, ...fields };
   const reply = await api.manage('POST', '/api/v1/management/responses', body);
   if (reply.status !== 200) throw new Error(reply.text);
   await api.worker.idle();

@@ -8,6 +8,8 @@ t.teardown(() => api.close());
 const { db, signer } = api.context;
 const v1 = `/api/v1/client/${workspaceId}/responses`;
 const v2 = `/api/v2/client/${workspaceId}/responses`;
+/** A response that says nothing yet. */
+const empty = { finished: false, data: {} };
 const survey = await addSurvey(api, {
   questions: [
     {
@@ -25,12 +27,13 @@ const survey = await addSurvey(api, {
       id: 'q2',
       type: 'multipleChoiceSingle',
       headline: 'Pick',
+      required: false,
       choices: [
         { id: 'a', label: 'A' },
         { id: 'other', label: 'Other' },
       ],
     },
-    { id: 'q3', type: 'fileUpload', headline: 'File', allowMultipleFiles: true },
+    { id: 'q3', type: 'fileUpload', headline: 'File', required: false, allowMultipleFiles: true },
   ],
   hiddenFields: { enabled: true, fieldIds: ['campaign'] },
 });
@@ -111,6 +114,7 @@ for (const path of [v1, v2]) {
 
 t.test('200: nothing but the survey is needed, and null is unset', async (t) => {
   const reply = await api.client('POST', v1, {
+    ...empty,
     surveyId: survey.id,
     userId: null,
     displayId: null,
@@ -124,7 +128,7 @@ t.test('200: nothing but the survey is needed, and null is unset', async (t) => 
 
 t.test('200: v1 links a known user, v2 a known contact, and strangers stay unknown', async (t) => {
   const create = async (path: string, fields: Record<string, unknown>) =>
-    stored((await api.client('POST', path, { surveyId: survey.id, ...fields })).json.data.id);
+    stored((await api.client('POST', path, { ...empty, surveyId: survey.id, ...fields })).json.data.id);
   t.match(await create(v1, { userId: 'user-1' }), {
     contact: { id: contact.id, userId: 'user-1' },
     person: {
@@ -145,7 +149,12 @@ t.test('200: v1 links a known user, v2 a known contact, and strangers stay unkno
 t.test('200: the address only where the survey asks for it, and only from a trusted proxy', async (t) => {
   const capturing = await addSurvey(api, { isCaptureIpEnabled: true });
   const create = async (surveyId: string) => {
-    const reply = await api.client('POST', v1, { surveyId }, { 'x-forwarded-for': '8.8.8.8, 203.0.113.9' });
+    const reply = await api.client(
+      'POST',
+      v1,
+      { ...empty, surveyId },
+      { 'x-forwarded-for': '8.8.8.8, 203.0.113.9' },
+    );
     return (await stored(reply.json.data.id)).meta.ipAddress;
   };
   t.equal(await create(capturing.id), '203.0.113.9', 'what the trusted proxy on loopback saw');
@@ -153,7 +162,7 @@ t.test('200: the address only where the survey asks for it, and only from a trus
   const unreadable = await api.client(
     'POST',
     v1,
-    { surveyId: capturing.id },
+    { ...empty, surveyId: capturing.id },
     { 'x-forwarded-for': 'nonsense' },
   );
   t.equal((await stored(unreadable.json.data.id)).meta.ipAddress, undefined, 'a guess is no address');
@@ -161,7 +170,8 @@ t.test('200: the address only where the survey asks for it, and only from a trus
 
 t.test('200: the survey ends itself when enough responses are finished', async (t) => {
   const short = await addSurvey(api, { type: 'app', autoComplete: 2 });
-  const send = (finished: boolean) => api.client('POST', v1, { surveyId: short.id, finished });
+  const send = (finished: boolean) =>
+    api.client('POST', v1, { surveyId: short.id, finished, data: { q1: 'x' } });
   const live = async (): Promise<boolean> =>
     (await api.client('GET', `/api/v1/client/${workspaceId}/environment`)).text.includes(short.id);
   t.equal((await send(true)).status, 200);
@@ -173,14 +183,17 @@ t.test('200: the survey ends itself when enough responses are finished', async (
 });
 
 t.test('404: workspace and survey', async (t) => {
-  const workspace = await api.client('POST', '/api/v1/client/nope/responses', { surveyId: survey.id });
+  const workspace = await api.client('POST', '/api/v1/client/nope/responses', {
+    ...empty,
+    surveyId: survey.id,
+  });
   t.equal(workspace.status, 404);
   t.strictSame(workspace.json, {
     code: 'not_found',
     message: 'Workspace not found',
     details: { resource_id: 'nope', resource_type: 'Workspace' },
   });
-  const unknown = await api.client('POST', v1, { surveyId: 'cnothing' });
+  const unknown = await api.client('POST', v1, { ...empty, surveyId: 'cnothing' });
   t.equal(unknown.status, 404);
   t.strictSame(unknown.json.details, { resource_id: 'cnothing', resource_type: 'Survey' });
 });
@@ -213,7 +226,7 @@ t.test('400: fields', async (t) => {
 });
 
 t.test('400: another workspace’s survey', async (t) => {
-  const reply = await api.client('POST', '/api/v1/client/env2/responses', { surveyId: survey.id });
+  const reply = await api.client('POST', '/api/v1/client/env2/responses', { ...empty, surveyId: survey.id });
   t.equal(reply.status, 400);
   t.strictSame(reply.json, {
     code: 'bad_request',
@@ -225,7 +238,7 @@ t.test('400: another workspace’s survey', async (t) => {
 t.test('403: a survey that is not in progress', async (t) => {
   for (const status of ['draft', 'paused', 'completed']) {
     const closed = await addSurvey(api, { status });
-    const reply = await api.client('POST', v1, { surveyId: closed.id });
+    const reply = await api.client('POST', v1, { ...empty, surveyId: closed.id });
     t.equal(reply.status, 403);
     t.strictSame(reply.json, {
       code: 'forbidden',
@@ -239,11 +252,11 @@ t.test('403: a PIN, until its token comes along; on updates too', async (t) => {
   const locked = await addSurvey(api, { pin: '1234' });
   const token = pinAuthToken(locked.id, '1234', signer);
   for (const wrong of [undefined, null, '', 'x', pinAuthToken(locked.id, '4321', signer)]) {
-    const reply = await api.client('POST', v1, { surveyId: locked.id, pinAuthToken: wrong });
+    const reply = await api.client('POST', v1, { ...empty, surveyId: locked.id, pinAuthToken: wrong });
     t.equal(reply.status, 403);
     t.equal(reply.json.message, 'Survey is protected by a PIN');
   }
-  const made = await api.client('POST', v1, { surveyId: locked.id, pinAuthToken: token });
+  const made = await api.client('POST', v1, { ...empty, surveyId: locked.id, pinAuthToken: token });
   t.equal(made.status, 200);
   const one = `${v1}/${made.json.data.id}`;
   t.equal((await api.client('PUT', one, { data: { q1: 'a' } })).status, 403);
@@ -253,7 +266,7 @@ t.test('403: a PIN, until its token comes along; on updates too', async (t) => {
 t.test('403: a verified address, until the link proves it', async (t) => {
   const gated = await addSurvey(api, { isVerifyEmailEnabled: true });
   const send = (url: string | undefined) =>
-    api.client('POST', v1, { surveyId: gated.id, meta: { ...(url === undefined ? {} : { url }) } });
+    api.client('POST', v1, { ...empty, surveyId: gated.id, meta: { ...(url === undefined ? {} : { url }) } });
   const link = (token: string): string => `https://x.example/s/${gated.id}?verify=${token}`;
   const token = verifiedEmailToken(gated.id, 'me@example.com', signer);
   for (const url of [
@@ -276,7 +289,7 @@ t.test('single-use links: each refusal, one response, and no more', async (t) =>
   const url: string = links.json.data[0];
   const suId = new URL(url).searchParams.get('suId');
   const send = (singleUseId: string | null, metaUrl: string | null) =>
-    api.client('POST', v1, { surveyId: once.id, singleUseId, meta: { url: metaUrl } });
+    api.client('POST', v1, { ...empty, surveyId: once.id, singleUseId, meta: { url: metaUrl } });
   const refusals: readonly (readonly [string | null, string | null, string])[] = [
     [null, url, 'Missing single use id'],
     [suId, null, 'Missing or invalid URL in response metadata'],
@@ -304,6 +317,7 @@ t.test('single-use links: each refusal, one response, and no more', async (t) =>
   });
   const open = await addSurvey(api, { singleUse: { enabled: true, isEncrypted: false } });
   const any = await api.client('POST', v1, {
+    ...empty,
     surveyId: open.id,
     singleUseId: 'mine',
     meta: { url: 'https://x.example/?suId=mine' },
@@ -316,13 +330,16 @@ t.test('v1 asks for the address before the single-use id, v2 after it', async (t
     isVerifyEmailEnabled: true,
     singleUse: { enabled: true, isEncrypted: true },
   });
-  t.equal((await api.client('POST', v1, { surveyId: both.id })).status, 403);
-  t.equal((await api.client('POST', v2, { surveyId: both.id })).json.message, 'Missing single use id');
+  t.equal((await api.client('POST', v1, { ...empty, surveyId: both.id })).status, 403);
+  t.equal(
+    (await api.client('POST', v2, { ...empty, surveyId: both.id })).json.message,
+    'Missing single use id',
+  );
 });
 
 t.test('400: files that are not ours', async (t) => {
   const send = async (files: unknown) =>
-    (await api.client('POST', v1, { surveyId: survey.id, data: { q3: files } })).status;
+    (await api.client('POST', v1, { ...empty, surveyId: survey.id, data: { q3: files } })).status;
   const own = `/storage/${workspaceId}/private/surveys/${survey.id}/elements/q3/x.pdf`;
   t.equal(await send([own, `https://feedback.example.com${own}`]), 200);
   t.equal(await send([`/storage/${workspaceId}/private/x.pdf`]), 200);
@@ -335,14 +352,14 @@ t.test('400: files that are not ours', async (t) => {
     `/storage/${workspaceId}/private/..`,
     `/storage/${workspaceId}/private/surveys/${survey.id}/elements/q3/%2e%2E`,
   ]) {
-    const reply = await api.client('POST', v1, { surveyId: survey.id, data: { q3: [file] } });
+    const reply = await api.client('POST', v1, { ...empty, surveyId: survey.id, data: { q3: [file] } });
     t.equal(reply.status, 400, file);
     t.strictSame(reply.json, { code: 'bad_request', message: 'Invalid file upload response', details: {} });
   }
 });
 
 t.test('400: long free text in place of a choice, on v2', async (t) => {
-  const body = { surveyId: survey.id, data: { q2: 'x'.repeat(251) } };
+  const body = { surveyId: survey.id, finished: false, data: { q2: 'x'.repeat(251) } };
   const reply = await api.client('POST', v2, body);
   t.equal(reply.status, 400);
   t.strictSame(reply.json, {
@@ -354,7 +371,7 @@ t.test('400: long free text in place of a choice, on v2', async (t) => {
 });
 
 t.test('400: broken rules, all of a question together', async (t) => {
-  const reply = await api.client('POST', v1, { surveyId: survey.id, data: { q1: 'ab' } });
+  const reply = await api.client('POST', v1, { ...empty, surveyId: survey.id, data: { q1: 'ab' } });
   t.equal(reply.status, 400);
   t.strictSame(reply.json, {
     code: 'bad_request',
@@ -368,7 +385,7 @@ t.test('400: displays that do not fit', async (t) => {
     (await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId, userId })).json.data.id;
   const other = await addSurvey(api);
   const send = (displayId: string, userId?: string) =>
-    api.client('POST', v1, { surveyId: survey.id, displayId, userId });
+    api.client('POST', v1, { ...empty, surveyId: survey.id, displayId, userId });
   const fits = await display(survey.id);
   t.equal((await send(fits)).status, 200);
   const cases: readonly (readonly [string, string])[] = [
@@ -387,6 +404,7 @@ t.test('400: displays that do not fit', async (t) => {
 
 t.test('PUT 200: answers, times and variables are merged; _total comes with the end', async (t) => {
   const made = await api.client('POST', v1, {
+    ...empty,
     surveyId: survey.id,
     data: { q1: 'xyz', campaign: 'a' },
     ttc: { q1: 100 },
@@ -420,7 +438,7 @@ t.test('PUT 200: answers, times and variables are merged; _total comes with the 
 });
 
 t.test('PUT: refusals', async (t) => {
-  const { id } = (await api.client('POST', v1, { surveyId: survey.id })).json.data;
+  const { id } = (await api.client('POST', v1, { ...empty, surveyId: survey.id })).json.data;
   t.equal((await api.client('PUT', `${v1}/${id}`, { data: { q1: 'a' } })).json.message, 'Validation failed');
   t.equal((await api.client('PUT', `${v1}/${id}`, { data: { q1: true } })).status, 400);
   t.equal(

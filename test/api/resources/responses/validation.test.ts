@@ -41,7 +41,7 @@ const cases: readonly {
   {
     name: 'email',
     question: { type: 'openText', inputType: 'email' },
-    good: ['me@example.com', ''],
+    good: ['me@example.com', ' me@example.com ', ''],
     bad: ['me', 'me@', 'a b@example.com', 7],
   },
   {

@@ -167,7 +167,12 @@ t.test('200: displays and responses, the newest first', async (t) => {
   const lastAt = new Date(clock()).toISOString();
   for (const surveyId of [survey.id, survey.id, other.id]) {
     api.advance(1_000);
-    await api.client('POST', `${client}/responses`, { surveyId, userId: 'viewer' });
+    await api.client('POST', `${client}/responses`, {
+      surveyId,
+      userId: 'viewer',
+      finished: false,
+      data: {},
+    });
   }
   const state = await stateOf({ userId: 'viewer' });
   t.strictSame(state.displays.slice(0, 2), [
