@@ -10,12 +10,14 @@ const TOTAL = '_total';
 /**
  * Lays new times over stored ones.
  *
- * @returns milliseconds by question id, each within 0 and a day; `_total` is their sum, and there when finished
+ * @returns milliseconds by question id, each within 0 and a day; when finished and there are any, `_total` is their sum,
+ *   which is never part of a later sum
  */
 export function mergeTimes(stored: Times, given: Times, finished: boolean): Times {
   const merged = Object.entries({ ...stored, ...given })
     .filter(([name]) => name !== TOTAL)
     .map(([name, ms]) => [name, Math.min(Math.max(ms, 0), TTC_MS_MAX)] as const);
+  if (merged.length === 0) return {};
   const total = merged.reduce((sum, [, ms]) => sum + ms, 0);
   return { ...Object.fromEntries(merged), ...(finished ? { [TOTAL]: total } : {}) };
 }

@@ -9,7 +9,8 @@ t.test('times are laid over each other, bounded by a day, and summed at the end'
     c: 86_400_000,
     _total: 86_400_005,
   });
-  t.strictSame(mergeTimes({}, {}, true), { _total: 0 });
+  t.strictSame(mergeTimes({}, {}, true), {}, 'without times there is nothing to sum');
+  t.strictSame(mergeTimes({ a: 1, b: 2, _total: 3 }, { b: 5, _total: 6 }, true), { a: 1, b: 5, _total: 6 });
 });
 
 const none = new Set<string>();
