@@ -65,8 +65,9 @@ export async function findTaken(
     .where((where) => where.or([where('name', '=', name), ...(key === null ? [] : [where('key', '=', key)])]))
     .where('id', '!=', id)
     .execute();
-  if (others.some((other) => other.name === name)) return 'name';
-  return others.length > 0 ? 'key' : null;
+  // The key first, where both are taken: it is what calls to `track` name.
+  if (others.some((other) => other.key !== null && other.key === key)) return 'key';
+  return others.length > 0 ? 'name' : null;
 }
 
 export async function countActionClasses(db: Kysely<Database>, workspaceId: string): Promise<number> {

@@ -131,6 +131,7 @@ t.test('POST and PUT 409: a name or a key that is taken', async (t) => {
   const taken: readonly (readonly [Record<string, unknown>, string])[] = [
     [{ name: 'Taken', key: 'new' }, 'Action with name Taken already exists'],
     [{ name: 'New', key: 'taken' }, 'Action with key taken already exists'],
+    [{ name: 'Taken', key: 'taken' }, 'Action with key taken already exists'],
   ];
   for (const [fields, message] of taken) {
     for (const reply of [
