@@ -118,6 +118,10 @@ t.test('A: the words of the parser, and of the route, for malformed JSON', async
   });
 });
 
+t.test('C: a 401 has no details', async (t) => {
+  t.notOk('details' in Object(reply(notAuthenticated(), 'v3').body));
+});
+
 t.test('C: what is wrong with fields is a list', async (t) => {
   t.match(reply(invalidFields({ 'a.b': 'Required' }), 'v3').body, {
     detail: 'Invalid request body',
