@@ -6,6 +6,7 @@ import { badRequest, notFound } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
 import { isId } from '#api/ids.ts';
 import { listActionClasses } from '#api/resources/action-classes/store.ts';
+import { interactionsOf } from '#api/resources/segments/interactions.ts';
 import { listLiveSurveys } from '#api/resources/surveys/store.ts';
 import { findWorkspace, markAppSetUp } from '#api/resources/workspaces/store.ts';
 import { type State, toCachedState } from '#api/state-cache.ts';
@@ -36,10 +37,15 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     // Under its other id it is the same state, held once.
     if (workspace.id !== scopeId) return states.get(workspace.id, () => build(workspace.id));
     if (!workspace.appSetupCompleted) await markAppSetUp(db, workspace.id);
+    const surveys = await listLiveSurveys(db, workspace.id, SURVEYS_MAX);
     const state = toState({
       workspace,
       actionClasses: await listActionClasses(db, workspace.id),
-      surveys: await listLiveSurveys(db, workspace.id, SURVEYS_MAX),
+      surveys,
+      interactions: await interactionsOf(
+        db,
+        surveys.flatMap(({ segment }) => segment ?? []),
+      ),
       expiresAt: toTimestamp(clock() + STATE_LIFETIME_MS),
       recaptchaSiteKey: recaptcha.siteKey,
       publicUrl: config.publicUrl,

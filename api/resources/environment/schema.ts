@@ -48,6 +48,12 @@ const InnerSurvey = Type.Object(
     ...common,
     blocks: Type.Array(Type.Unknown()),
     triggers: Type.Array(Type.Object({ actionClass: Type.Object({ name: Type.String() }) })),
+    interactionRefresh: Type.Optional(
+      Type.Object(
+        { onDisplay: Type.Boolean(), onResponse: Type.Boolean(), onFinished: Type.Boolean() },
+        { description: 'When to ask for the state of the user again.' },
+      ),
+    ),
   },
   { description: 'What SDKs read: localized texts are maps from language codes to texts.' },
 );

@@ -2,11 +2,12 @@
  * The workspace state in both of its forms at once: the older one with plain texts, and nested in it the one that SDKs
  * read. Pure.
  *
- * Everybody on the internet may read this, so the forms list what they show; PIN, follow-ups, the author and the
- * conditions of a segment stay here.
+ * Everybody on the internet may read this, so the forms list what they show; PIN, follow-ups, the author, the conditions
+ * of a segment, and what the team calls its surveys and segments stay here.
  */
 import type { Timestamp } from '#api/db/schema.ts';
 import type { ActionClass } from '#api/resources/action-classes/store.ts';
+import type { Interactions } from '#api/resources/segments/interactions.ts';
 import type { Segment } from '#api/resources/segments/store.ts';
 import { toQuestions } from '#api/resources/surveys/blocks.ts';
 import { questionShapes } from '#api/resources/surveys/question-types.ts';
@@ -15,10 +16,16 @@ import type { Survey } from '#api/resources/surveys/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';
 import { isRecord, plainText, reshape } from '#api/schemas.ts';
 
+/** In place of names, which clients want to be there and do not show. */
+const NOT_TOLD = 'Deprecated: left out of the public API';
+const LONG_AGO = '1970-01-01T00:00:00.000Z';
+
 export interface StateParts {
   readonly workspace: Workspace;
   readonly actionClasses: readonly ActionClass[];
   readonly surveys: readonly Survey[];
+  /** After which the segments of a user may be others. */
+  readonly interactions: Interactions;
   readonly expiresAt: Timestamp;
   /** null: reCAPTCHA is not configured. */
   readonly recaptchaSiteKey: string | null;
@@ -30,6 +37,7 @@ export function toState({
   workspace,
   actionClasses,
   surveys,
+  interactions,
   expiresAt,
   recaptchaSiteKey,
   publicUrl,
@@ -50,7 +58,10 @@ export function toState({
       data: {
         // Automatic ones are older than the SDKs that read this form.
         actionClasses: actions.filter(({ type }) => type !== 'automatic'),
-        surveys: surveys.map(toInnerSurvey),
+        surveys: surveys.map((survey) => ({
+          ...toInnerSurvey(survey),
+          ...interactionRefresh(survey, interactions),
+        })),
         workspace: settings,
         project: settings,
         settings,
@@ -65,7 +76,7 @@ export function toState({
 function common({ id, content }: Survey) {
   return {
     id,
-    name: content.name,
+    name: NOT_TOLD,
     status: content.status,
     displayOption: content.displayOption,
     displayLimit: content.displayLimit,
@@ -143,16 +154,27 @@ function plainQuestion(question: Record<string, unknown>): Record<string, unknow
     : fields;
 }
 
-function toOuterSegment({ id, title, description, isPrivate, filters, createdAt, updatedAt }: Segment) {
+function toOuterSegment({ id, isPrivate, filters }: Segment) {
   return {
     id,
-    title,
-    description,
+    title: NOT_TOLD,
+    description: NOT_TOLD,
     isPrivate,
     filters: concealed(id, filters),
-    createdAt,
-    updatedAt,
+    createdAt: LONG_AGO,
+    updatedAt: LONG_AGO,
   };
+}
+
+/** Absent where nothing that somebody does to the survey matters to a segment. */
+function interactionRefresh({ id }: Survey, interactions: Interactions) {
+  const matters = (kind: keyof Interactions): boolean => interactions[kind]?.has(id) ?? true;
+  const refresh = {
+    onDisplay: matters('display'),
+    onResponse: matters('response'),
+    onFinished: matters('finish'),
+  };
+  return Object.values(refresh).includes(true) ? { interactionRefresh: refresh } : {};
 }
 
 function toInnerSegment(segment: Segment, survey: Survey) {

@@ -20,6 +20,15 @@ export interface Compiled {
   readonly condition: Condition;
   /** Segments that the condition asks about. */
   readonly references: readonly string[];
+  /** What may make it hold, or hold no more, while a contact uses an app. */
+  readonly interactions: readonly Interaction[];
+}
+
+/** Something that a contact does to surveys. */
+export interface Interaction {
+  readonly kind: 'display' | 'response' | 'finish';
+  /** null: to any survey. */
+  readonly surveyIds: readonly string[] | null;
 }
 
 /** Path within the filter -> what is wrong there. */
@@ -79,7 +88,7 @@ function compileSegment(operator: string, value: unknown): Compiled | InvalidFil
   }
   if (typeof value !== 'string') return invalid('value', 'must be the id of a segment');
   const expected = operator === 'userIsIn';
-  return { condition: (_profile, isIn) => isIn(value) === expected, references: [value] };
+  return { condition: (_profile, isIn) => isIn(value) === expected, references: [value], interactions: [] };
 }
 
 function compileDevice(operator: string, value: unknown): Compiled | InvalidFilter {
@@ -88,10 +97,18 @@ function compileDevice(operator: string, value: unknown): Compiled | InvalidFilt
   return plain(({ device }) => (device === value) === (operator === 'equals'));
 }
 
-const interactions: Readonly<Record<string, (profile: ContactProfile) => readonly SeenSurvey[]>> = {
-  haveSeen: ({ displays }) => displays,
-  haveStartedRespondingTo: ({ responses }) => responses,
-  haveCompleted: ({ responses }) => responses.filter(({ finished }) => finished).map(atItsEnd),
+interface AskedInteraction {
+  readonly kind: Interaction['kind'];
+  of(profile: ContactProfile): readonly SeenSurvey[];
+}
+
+const interactions: Readonly<Record<string, AskedInteraction>> = {
+  haveSeen: { kind: 'display', of: ({ displays }) => displays },
+  haveStartedRespondingTo: { kind: 'response', of: ({ responses }) => responses },
+  haveCompleted: {
+    kind: 'finish',
+    of: ({ responses }) => responses.filter(({ finished }) => finished).map(atItsEnd),
+  },
 };
 const opposites: Readonly<Record<string, string>> = {
   haveNotSeen: 'haveSeen',
@@ -123,14 +140,18 @@ function compileInteraction(operator: string, value: unknown): Compiled | Invali
     return invalid('value.within', 'must be {amount: 1 to 999, unit: days, weeks, months}');
   }
   const chosen = new Set(surveyIds);
-  return plain((profile) => {
+  const condition: Condition = (profile) => {
     const from = span === null ? Number.NEGATIVE_INFINITY : before(profile.now, span);
-    const happened = interaction(profile).some(
-      ({ surveyId, createdAt }) =>
-        (surveyScope === 'any' || chosen.has(surveyId)) && Date.parse(createdAt) >= from,
-    );
+    const happened = interaction
+      .of(profile)
+      .some(
+        ({ surveyId, createdAt }) =>
+          (surveyScope === 'any' || chosen.has(surveyId)) && Date.parse(createdAt) >= from,
+      );
     return happened !== isOpposite;
-  });
+  };
+  const asked = { kind: interaction.kind, surveyIds: surveyScope === 'any' ? null : surveyIds };
+  return { condition, references: [], interactions: [asked] };
 }
 
 function isIdList(value: unknown): value is readonly string[] {
@@ -138,7 +159,7 @@ function isIdList(value: unknown): value is readonly string[] {
 }
 
 function plain(condition: Condition): Compiled {
-  return { condition, references: [] };
+  return { condition, references: [], interactions: [] };
 }
 
 function invalid(path: string, text: string): InvalidFilter {

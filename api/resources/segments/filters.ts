@@ -5,7 +5,13 @@
  * bounded: depth, number, and how many mistakes are reported.
  */
 import { isRecord } from '#api/schemas.ts';
-import { type Compiled, type Condition, compileFilter, type InvalidFilter } from './conditions.ts';
+import {
+  type Compiled,
+  type Condition,
+  compileFilter,
+  type Interaction,
+  type InvalidFilter,
+} from './conditions.ts';
 
 const DEPTH_MAX = 10;
 const FILTERS_MAX = 500;
@@ -26,6 +32,7 @@ interface Term {
 export function compileFilters(filters: unknown, path = 'filters'): Compiled | InvalidFilter {
   const issues: Record<string, string> = {};
   const references = new Set<string>();
+  const interactions: Interaction[] = [];
   let count = 0;
 
   const refuse = (at: string, text: string): void => {
@@ -64,6 +71,7 @@ export function compileFilters(filters: unknown, path = 'filters'): Compiled | I
       return nobody;
     }
     for (const reference of compiled.references) references.add(reference);
+    interactions.push(...compiled.interactions);
     return compiled.condition;
   };
 
@@ -73,7 +81,8 @@ export function compileFilters(filters: unknown, path = 'filters'): Compiled | I
   }
 
   const condition = group(filters, path, 1);
-  return Object.keys(issues).length > 0 ? { issues } : { condition, references: [...references] };
+  if (Object.keys(issues).length > 0) return { issues };
+  return { condition, references: [...references], interactions };
 }
 
 function nobody(): boolean {

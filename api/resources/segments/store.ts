@@ -20,6 +20,15 @@ export async function findSegment(db: Kysely<Database>, id: string): Promise<Seg
   return row === undefined ? null : toSegment(row);
 }
 
+export async function findSegments(
+  db: Kysely<Database>,
+  ids: readonly string[],
+): Promise<readonly Segment[]> {
+  if (ids.length === 0) return [];
+  const rows = await db.selectFrom('segments').selectAll().where('id', 'in', ids).execute();
+  return rows.map(toSegment);
+}
+
 /** @throws the driver's unique violation when the title is taken */
 export async function insertSegment(db: Kysely<Database>, segment: Segment): Promise<void> {
   await db

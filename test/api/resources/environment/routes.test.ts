@@ -176,7 +176,7 @@ t.test('200: every write of a survey is visible at once, whichever id asks', asy
   const made = await write('POST', '', {
     workspaceId: 'ws2',
     name: 'x',
-    type: 'app',
+    type: 'website',
     status: 'inProgress',
     questions: [{ id: 'q', type: 'nps', headline: 'x' }],
   });
@@ -252,4 +252,87 @@ t.test('304: a state that has not changed is not sent again', async (t) => {
   const changed = await api.client('GET', url, undefined, { 'if-none-match': String(etag) });
   t.equal(changed.status, 200);
   t.not(changed.headers.etag, etag);
+});
+
+t.test('200: what the team calls its surveys and segments is nobody’s business', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const url = `/api/v1/client/${workspaceId}/environment`;
+  const segment = await api.manage('POST', '/api/v1/management/segments', {
+    workspaceId,
+    title: 'Churn risk',
+    description: 'Those who complained',
+  });
+  const { id: segmentId } = segment.json.data;
+  const survey = await addSurvey(api, { type: 'app', name: 'Win them back', segmentId });
+  const { text, json } = await api.client('GET', url);
+  t.notMatch(text, /Churn|complained|Win them/);
+  const { surveys, data } = json.data;
+  for (const shown of [surveys[0], data.surveys[0]]) {
+    const fixed = 'Deprecated: left out of the public API';
+    const longAgo = '1970-01-01T00:00:00.000Z';
+    t.match(shown, {
+      id: survey.id,
+      name: fixed,
+      segment: { id: segmentId, title: fixed, description: fixed, createdAt: longAgo, updatedAt: longAgo },
+    });
+  }
+});
+
+t.test('200: SDKs are told after what to ask for the segments again', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const url = `/api/v1/client/${workspaceId}/environment`;
+  const addSegment = async (title: string, root: object, operator: string, value: unknown) => {
+    const resource = { id: 'r', root, qualifier: { operator }, value };
+    const reply = await api.manage('POST', '/api/v1/management/segments', {
+      workspaceId,
+      title,
+      filters: [{ id: 'f', connector: null, resource }],
+    });
+    return reply.json.data.id as string;
+  };
+  const doing = { type: 'surveyInteraction' };
+  const refreshes = async () => {
+    const { surveys } = (await api.client('GET', url)).json.data.data;
+    const entries = surveys.map((one: { id: string; interactionRefresh: unknown }) => [
+      one.id,
+      one.interactionRefresh,
+    ]);
+    return new Map<string, unknown>(entries);
+  };
+
+  const first = await addSurvey(api, { type: 'app' });
+  const second = await addSurvey(api, { type: 'app' });
+  t.strictSame([...(await refreshes()).values()], [undefined, undefined], 'absent without a reason');
+
+  const completed = await addSegment('Completed', doing, 'haveCompleted', {
+    surveyScope: 'specific',
+    surveyIds: [first.id],
+  });
+  await addSegment('Of no survey', doing, 'haveSeen', { surveyScope: 'any' });
+  t.equal((await refreshes()).get(first.id), undefined, 'a segment that shows nothing to anybody');
+
+  const nested = await addSegment('Nested', { type: 'segment', segmentId: completed }, 'userIsIn', completed);
+  const follower = await addSurvey(api, { type: 'app', segmentId: nested });
+  const afterFinish = { onDisplay: false, onResponse: false, onFinished: true };
+  t.strictSame(
+    await refreshes(),
+    new Map([
+      [follower.id, undefined],
+      [second.id, undefined],
+      [first.id, afterFinish],
+    ]),
+  );
+
+  const seen = await addSegment('Not seen any', doing, 'haveNotSeen', { surveyScope: 'any' });
+  const started = await addSegment('Started', doing, 'haveStartedRespondingTo', {
+    surveyScope: 'specific',
+    surveyIds: [second.id],
+  });
+  for (const segmentId of [seen, started]) await addSurvey(api, { type: 'app', segmentId });
+  const found = await refreshes();
+  t.strictSame(found.get(first.id), { ...afterFinish, onDisplay: true });
+  t.strictSame(found.get(second.id), { onDisplay: true, onResponse: true, onFinished: false });
+  t.strictSame(found.get(follower.id), { onDisplay: true, onResponse: false, onFinished: false });
 });

@@ -1,0 +1,51 @@
+/**
+ * After which of their doings may contacts be in other segments than before? SDKs ask for the segments of their user
+ * every half hour; where this says so, they ask at once, so that "has completed survey X" shows the next survey in the
+ * same visit.
+ */
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+import type { Interaction } from './conditions.ts';
+import { compileFilters } from './filters.ts';
+import { findSegments, type Segment } from './store.ts';
+
+/** By what is done: the surveys that it is done to; null: any. */
+export type Interactions = Readonly<Record<Interaction['kind'], ReadonlySet<string> | null>>;
+
+/** @param segments those that decide who is shown something; segments that they refer to are read along */
+export async function interactionsOf(
+  db: Kysely<Database>,
+  segments: readonly Segment[],
+): Promise<Interactions> {
+  const found: Interaction[] = [];
+  const seen = new Set(segments.map(({ id }) => id));
+  for (let next: readonly Segment[] = segments; next.length > 0; ) {
+    const referred = new Set<string>();
+    for (const { filters } of next) {
+      const compiled = compileFilters(filters);
+      // A segment that cannot be asked has no members, whatever somebody does.
+      if ('issues' in compiled) continue;
+      found.push(...compiled.interactions);
+      for (const id of compiled.references) {
+        if (!seen.has(id)) referred.add(id);
+        seen.add(id);
+      }
+    }
+    next = await findSegments(db, [...referred]);
+  }
+  return {
+    display: surveysIn(found, 'display'),
+    response: surveysIn(found, 'response'),
+    finish: surveysIn(found, 'finish'),
+  };
+}
+
+function surveysIn(found: readonly Interaction[], kind: Interaction['kind']): ReadonlySet<string> | null {
+  const surveyIds = new Set<string>();
+  for (const interaction of found) {
+    if (interaction.kind !== kind) continue;
+    if (interaction.surveyIds === null) return null;
+    for (const id of interaction.surveyIds) surveyIds.add(id);
+  }
+  return surveyIds;
+}
