@@ -34,8 +34,8 @@ async function useSurvey(api: TestApi, workspace: string, surveyId: string, user
   const display = await api.client('POST', `${client}/displays`, { surveyId, userId });
   const displayId = display.json.data.id;
   for (const body of [
-    { surveyId, userId, displayId, finished: true },
-    { surveyId, userId },
+    { surveyId, userId, displayId, finished: true, data: { q1: 'x' } },
+    { surveyId, userId, finished: false, data: {} },
   ]) {
     const reply = await api.client('POST', `${client}/responses`, body);
     if (reply.status !== 200) throw new Error(reply.text);

@@ -1,11 +1,12 @@
 /** The other rows a survey refers to: languages, action classes and a segment, all of the same workspace. */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
-import { invalidFields } from '#api/errors.ts';
+import { badRequest, invalidFields } from '#api/errors.ts';
 import { type ActionClass, listActionClasses } from '#api/resources/action-classes/store.ts';
 import { findSegment } from '#api/resources/segments/store.ts';
 import { type Language, listLanguages } from '#api/resources/workspaces/store.ts';
 import { isRecord } from '#api/schemas.ts';
+import type { SurveyContent } from './schema.ts';
 
 export interface SurveyLanguage {
   readonly language: Language;
@@ -81,6 +82,34 @@ export async function resolveTriggers(
     return actionClass;
   });
   return [...new Set(found)];
+}
+
+/** What decides whether a survey may leave its draft. */
+export interface Launched {
+  readonly content: Pick<SurveyContent, 'type' | 'status'>;
+  readonly triggers: readonly unknown[];
+}
+
+/**
+ * Without a trigger an app survey is shown to nobody, so none leaves its draft. One that lost its triggers afterwards,
+ * because their action class was deleted, can still be edited and ended.
+ *
+ * @param before as it is stored; null for a new survey
+ * @throws ApiError bad_request
+ */
+export function checkTriggers(before: Launched | null, after: Launched): void {
+  if (!lacksTrigger(after)) return;
+  const { status } = after.content;
+  const wasLacking = before !== null && lacksTrigger(before);
+  const isLaunched = status !== before?.content.status && (status === 'inProgress' || status === 'scheduled');
+  if (wasLacking && !isLaunched) return;
+  throw badRequest('An app survey must have at least one trigger to be set to a non-draft status.', {
+    triggers: 'Give at least one trigger, or leave the status at draft',
+  });
+}
+
+function lacksTrigger({ content, triggers }: Launched): boolean {
+  return content.type === 'app' && content.status !== 'draft' && triggers.length === 0;
 }
 
 /** @throws ApiError invalid_fields unless the segment is one of the workspace; null stays null */

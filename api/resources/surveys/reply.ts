@@ -30,6 +30,19 @@ export function toSurveyReply(survey: Survey) {
   };
 }
 
+/** What a deletion tells: what belongs to the survey alone, without a second view of its blocks. */
+export function toDeletedSurveyReply(survey: Survey) {
+  const {
+    languages: _languages,
+    followUps: _followUps,
+    workspaceOverwrites: _workspace,
+    projectOverwrites: _project,
+    productOverwrites: _product,
+    ...reply
+  } = toSurveyReply(survey);
+  return { ...reply, questions: [] };
+}
+
 function toActionClassReply(actionClass: ActionClass, environmentId: string) {
   return { ...actionClass, environmentId };
 }

@@ -14,8 +14,8 @@ import { isRecord } from '#api/schemas.ts';
 import { linkAddressOf } from '#api/survey-url.ts';
 import { readContent } from './content.ts';
 import { removeSurvey } from './deletion.ts';
-import { toSurveyReply } from './reply.ts';
-import { SurveyReply } from './schema.ts';
+import { toDeletedSurveyReply, toSurveyReply } from './reply.ts';
+import { DeletedSurveyReply, SurveyReply } from './schema.ts';
 import { newSingleUseLink } from './single-use.ts';
 import { checkSurveySize } from './size.ts';
 import { findSurvey, listSurveys, type Survey } from './store.ts';
@@ -108,11 +108,14 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
 
     app.delete(
       `${prefix}/:surveyId`,
-      { schema: { params: Params, response: one }, onRequest: loadSurvey },
+      {
+        schema: { params: Params, response: { 200: Type.Object({ data: DeletedSurveyReply }) } },
+        onRequest: loadSurvey,
+      },
       async (request) => {
         const survey = surveys.get(request);
         await removeSurvey(context, survey, request.log);
-        return { data: toSurveyReply(survey) };
+        return { data: toDeletedSurveyReply(survey) };
       },
     );
 

@@ -56,15 +56,29 @@ export function dueToClose(db: Kysely<Database>, now: Timestamp) {
 }
 
 export function dueToPublish(db: Kysely<Database>, now: Timestamp) {
-  return db
-    .selectFrom('surveys')
-    .select('id')
-    .where('status', 'in', ['scheduled', 'draft'])
-    .where('publishOn', '<=', now)
-    .where('archivedAt', 'is', null)
-    .where((where) => where.or([where('closeOn', 'is', null), where('closeOn', '>', now)]))
-    .where((where) =>
-      where.or([where('status', '=', 'scheduled'), where('publishOn', '>', where.ref('updatedAt'))]),
-    )
-    .limit(SURVEYS_MAX);
+  return (
+    db
+      .selectFrom('surveys')
+      .select('id')
+      .where('status', 'in', ['scheduled', 'draft'])
+      .where('publishOn', '<=', now)
+      .where('archivedAt', 'is', null)
+      // An app survey without a trigger stays what it is, see references.ts.
+      .where((where) =>
+        where.or([
+          where('type', '!=', 'app'),
+          where.exists(
+            where
+              .selectFrom('surveyTriggers')
+              .select('actionClassId')
+              .whereRef('surveyTriggers.surveyId', '=', 'surveys.id'),
+          ),
+        ]),
+      )
+      .where((where) => where.or([where('closeOn', 'is', null), where('closeOn', '>', now)]))
+      .where((where) =>
+        where.or([where('status', '=', 'scheduled'), where('publishOn', '>', where.ref('updatedAt'))]),
+      )
+      .limit(SURVEYS_MAX)
+  );
 }

@@ -211,3 +211,10 @@ export const SurveyReply = Type.Object({
   projectOverwrites: Type.Unknown(),
   productOverwrites: Type.Unknown(),
 });
+
+const notTold = ['followUps', 'languages', 'workspaceOverwrites', 'projectOverwrites', 'productOverwrites'];
+
+/** What a deletion answers. */
+export const DeletedSurveyReply = Type.Object(
+  Object.fromEntries(Object.entries(SurveyReply.properties).filter(([name]) => !notTold.includes(name))),
+);

@@ -13,7 +13,7 @@ import { findSegment } from '#api/resources/segments/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';
 import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { resolveLanguages, resolveSegmentId, resolveTriggers } from './references.ts';
+import { checkTriggers, resolveLanguages, resolveSegmentId, resolveTriggers } from './references.ts';
 import type { SurveyContent } from './schema.ts';
 import { findSurvey, insertSurvey, type Survey, setArchivedAt, updateSurvey } from './store.ts';
 
@@ -44,6 +44,7 @@ export async function insertNewSurvey(
     triggers: [],
     languages: [],
   });
+  checkTriggers(null, survey);
   await insertSurvey(trx, survey);
   return survey;
 }
@@ -52,7 +53,7 @@ export async function insertNewSurvey(
  * @param change called with the survey as it is inside the transaction: another update may have come first while this
  *   one's body was on its way
  * @returns null when there is no such survey any more
- * @throws ApiError bad_request when it is archived
+ * @throws ApiError bad_request when it is archived, or would leave its draft without a trigger
  */
 export async function rewriteSurvey(
   trx: Kysely<Database>,
@@ -66,6 +67,7 @@ export async function rewriteSurvey(
     throw badRequest('The survey is archived; restore it before changing it');
   }
   const survey = await change(trx, { ...stored, updatedAt: toTimestamp(clock()) });
+  checkTriggers(stored, survey);
   await updateSurvey(trx, survey);
   return survey;
 }

@@ -52,8 +52,8 @@ t.test('what SDKs see changes with it', async (t) => {
   const key = await api.addKey({ ws9: 'manage' });
   const survey = {
     workspaceId: 'ws9',
-    name: 'App',
-    type: 'app',
+    name: 'Website',
+    type: 'website',
     status: 'inProgress',
     closeOn: toTimestamp(api.context.clock() + 1_000),
     questions: [{ id: 'q1', type: 'openText', headline: 'What?' }],

@@ -204,6 +204,7 @@ t.test('200: one survey, texts by language', async (t) => {
 
 t.test('200: action classes and attribute keys, in pages', async (t) => {
   const now = new Date(api.context.clock()).toISOString();
+  await db.deleteFrom('actionClasses').execute();
   const row = { createdAt: now, updatedAt: now, workspaceId, description: null, noCodeConfig: null };
   for (const [id, type] of [
     ['a1', 'code'],
