@@ -1,21 +1,33 @@
-/** Names of browser, system and device in a User-Agent header: enough to sort responses by, no more. Pure. */
+/**
+ * Names of browser, system and device in a User-Agent header: enough to sort responses by, no more. They are those that
+ * the original gives, so that its responses and ours fall into the same groups. Pure.
+ */
 
 /** The first that matches wins: those that claim to be others stand before them. */
 const browsers: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(e|A|iOS)?\//, 'Edge'],
   [/\b(OPR|Opera)\//, 'Opera'],
   [/\bSamsungBrowser\//, 'Samsung Internet'],
-  [/\b(Firefox|FxiOS)\//, 'Firefox'],
-  [/\b(Chrome|CriOS|Chromium)\//, 'Chrome'],
+  [/\bFxiOS\/|\b(Mobile|Tablet);.*\bFirefox\//, 'Mobile Firefox'],
+  [/\bFirefox\//, 'Firefox'],
+  [/\bHeadlessChrome\//, 'Chrome Headless'],
+  [/; wv\).*\bChrome\//, 'Chrome WebView'],
+  [/\bCriOS\/|\bChrome\/\S+ Mobile\b/, 'Mobile Chrome'],
+  [/\bChromium\//, 'Chromium'],
+  [/\bChrome\//, 'Chrome'],
+  [/\bMobile(\/\S+)? Safari\//, 'Mobile Safari'],
   [/\bSafari\//, 'Safari'],
+  [/\bMSIE |\bTrident\//, 'IE'],
 ];
 
 const systems: readonly (readonly [RegExp, string])[] = [
-  [/\b(iPhone|iPad|iPod)\b/, 'iOS'],
+  // CFNetwork is what apps on iPhones say by themselves.
+  [/\b(iPhone|iPad|iPod)\b|\bCFNetwork\//, 'iOS'],
   [/\bAndroid\b/, 'Android'],
   [/\bWindows\b/, 'Windows'],
   [/\bCrOS\b/, 'Chrome OS'],
-  [/\bMac OS X\b|\bMacintosh\b/, 'Mac OS'],
+  [/\bMac OS X\b|\bMacintosh\b/, 'macOS'],
+  [/\bUbuntu\b/, 'Ubuntu'],
   [/\bLinux\b/, 'Linux'],
 ];
 
