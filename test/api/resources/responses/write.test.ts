@@ -1,0 +1,63 @@
+/** What was read before a transaction may be old inside of it. */
+import t from 'tap';
+import { changeResponse, createResponse, type NewResponse } from '#api/resources/responses/write.ts';
+import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { addSurvey, startApi } from '#test/support/api-app.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const { context } = api;
+const now = new Date(context.clock()).toISOString();
+const given: NewResponse = {
+  finished: true,
+  data: { q1: 'x' },
+  variables: {},
+  ttc: {},
+  meta: {},
+  displayId: null,
+  singleUseId: null,
+  endingId: null,
+  language: null,
+  createdAt: now,
+  updatedAt: now,
+};
+
+async function surveyEndingAfter(autoComplete: number): Promise<Survey> {
+  const { id } = await addSurvey(api, { autoComplete });
+  const survey = await findSurvey(context.db, id);
+  if (survey === null) throw new Error('The survey is not there');
+  return survey;
+}
+
+const create = (survey: Survey, fields: Partial<NewResponse> = {}) =>
+  createResponse(context, survey, { ...given, ...fields }, async () => null, { mustBeOpen: true });
+
+/** How many got through; the others must have been told that the survey is closed. */
+async function accepted(attempts: readonly Promise<unknown>[]): Promise<number> {
+  const results = await Promise.allSettled(attempts);
+  for (const result of results) {
+    if (result.status === 'rejected') t.match(result.reason, { code: 'forbidden' });
+  }
+  return results.filter(({ status }) => status === 'fulfilled').length;
+}
+
+t.test('autoComplete: all saw the survey open, and only so many responses get in', async (t) => {
+  const survey = await surveyEndingAfter(3);
+  t.equal(await accepted(Array.from({ length: 8 }, () => create(survey))), 3);
+});
+
+t.test('autoComplete: the same of responses that are finished by an update', async (t) => {
+  const survey = await surveyEndingAfter(2);
+  const ids: string[] = [];
+  for (let i = 0; i < 6; i += 1) ids.push((await create(survey, { finished: false })).id);
+  const finish = (id: string) =>
+    changeResponse(context, survey, id, { finished: true }, () => {}, { mustBeOpen: true });
+  t.equal(await accepted(ids.map(finish)), 2);
+});
+
+t.test('autoComplete: some new, some finished by an update', async (t) => {
+  const survey = await surveyEndingAfter(2);
+  const { id } = await create(survey, { finished: false });
+  const finish = changeResponse(context, survey, id, { finished: true }, () => {}, { mustBeOpen: true });
+  t.equal(await accepted([create(survey), finish, create(survey), create(survey)]), 2);
+});
