@@ -17,6 +17,8 @@ export interface Counters {
    * @throws CountersUnavailable, at once or within a bound
    */
   use(name: string, key: string, windowSeconds: Seconds): Promise<Count>;
+  /** Does the store answer? Never rejects, and says so within the bound of a use. */
+  isUp(): Promise<boolean>;
   close(): Promise<void>;
 }
 

@@ -32,6 +32,8 @@ export interface Limiter {
    */
   consume(name: LimitName, identity: string): Promise<LimitResult>;
   stats(): LimiterStats;
+  /** Does the store of the counters answer? The memory of the process always does. */
+  isStoreUp(): Promise<boolean>;
 }
 
 export interface LimiterLog {
@@ -74,6 +76,7 @@ export function createLimiter({ counters, signer, isDisabled }: LimiterOptions):
       }
     },
     stats: () => ({ ...stats }),
+    isStoreUp: () => counters.isUp(),
   };
 }
 

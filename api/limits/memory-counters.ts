@@ -28,6 +28,7 @@ export function createMemoryCounters(clock: Clock, size = WINDOWS_MAX): Counters
       window.used += 1;
       return { used: window.used, resetMs: window.endsAt - now };
     },
+    isUp: async () => true,
     close: async () => windows.clear(),
   };
 }

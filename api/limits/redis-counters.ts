@@ -98,6 +98,13 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
         throw new CountersUnavailable(cause);
       }
     },
+    async isUp() {
+      if (probe !== undefined) return false;
+      return redis.ping().then(
+        () => true,
+        () => false,
+      );
+    },
     async close() {
       isClosed = true;
       clearInterval(probe);

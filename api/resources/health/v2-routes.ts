@@ -29,8 +29,8 @@ export const v2HealthRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
           return false;
         },
       );
-      // The state cache lives in this process: it is there as long as we are.
-      return { data: { main_database: isDatabaseUp, cache_database: true } };
+      // Without a REDIS_URL the counters live in this process, and are there as long as we are.
+      return { data: { main_database: isDatabaseUp, cache_database: await context.limits.isStoreUp() } };
     },
   );
 };

@@ -28,12 +28,16 @@ t.test('Redis killed in the middle, and back', async (t) => {
   const entries = async (): Promise<number> =>
     (await db.selectFrom('auditEvents').select('id').execute()).length;
 
+  const isCacheUp = async (): Promise<boolean> =>
+    (await api.client('GET', '/api/v2/health')).json.data.cache_database;
+  t.equal(await isCacheUp(), true);
   for (let i = 0; i < 100; i++) t.equal((await ask()).status, 200);
   t.equal((await ask()).status, 429);
   t.equal((await fail()).status, 401);
   t.equal(await entries(), 1);
 
   await redis.kill();
+  t.equal(await isCacheUp(), false, 'health tells it');
   const failedOpenBefore = limits.stats().failedOpen;
   const before = performance.now();
   for (let i = 0; i < 300; i++) {
