@@ -165,6 +165,8 @@ export interface ResponseTable extends Row {
   contactAttributes: Json | null;
   singleUseId: string | null;
   language: string | null;
+  /** Who wrote it, where a survey takes one finished response of each verified address. */
+  emailDigest: string | null;
 }
 
 export interface TagTable extends Row {

@@ -23,6 +23,7 @@ const summaries: Readonly<Record<string, string>> = {
   'GET /og': 'Draw the preview image of a survey, 800 by 400',
   'GET /me': 'Read whose key or session this is',
   'GET /health': 'Is the service there?',
+  'POST /surveys/{surveyId}/pin': 'Enter the PIN of a survey',
   'GET /surveys/{surveyId}/singleUseIds': 'Make links to a survey that work once',
   'POST /surveys/{surveyId}/archive': 'Archive a survey: it takes no responses until it is restored',
   'POST /surveys/{surveyId}/restore': 'Restore an archived survey',

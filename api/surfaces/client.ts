@@ -5,6 +5,7 @@ import { environmentRoutes } from '#api/resources/environment/routes.ts';
 import { ogRoutes } from '#api/resources/og/routes.ts';
 import { clientResponseRoutes } from '#api/resources/responses/client-routes.ts';
 import { displayLinkRoutes } from '#api/resources/responses/display-routes.ts';
+import { pinRoutes } from '#api/resources/responses/pin-routes.ts';
 import { clientGrantRoutes } from '#api/resources/storage/client-grant-routes.ts';
 import { uploadRoutes } from '#api/resources/storage/upload-routes.ts';
 import { legacyUserRoutes } from '#api/resources/user/legacy-routes.ts';
@@ -49,6 +50,7 @@ export const client: Surface = {
     clientDisplayRoutes,
     displayLinkRoutes,
     clientResponseRoutes,
+    pinRoutes,
     clientGrantRoutes,
     uploadRoutes,
     ogRoutes,

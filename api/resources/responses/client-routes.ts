@@ -20,6 +20,7 @@ import {
   emailError,
   pinError,
   recaptchaError,
+  respondentDigest,
   singleUseError,
 } from './submission-checks.ts';
 import { readUserAgent } from './user-agent.ts';
@@ -98,7 +99,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
             }
             return body.contactId ? findContact(trx, workspace.id, body.contactId) : null;
           },
-          { mustBeOpen: true },
+          { mustBeOpen: true, emailDigest: respondentDigest(survey, body.meta?.url, signer) },
         );
         return { data: { id: response.id, quotaFull: false } };
       },

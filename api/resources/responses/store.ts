@@ -204,20 +204,41 @@ export async function listNotesOf(
   return notes;
 }
 
-/** @throws the driver's unique violation when the single-use id was used, or the display has its response */
-export async function insertResponse(db: Kysely<Database>, response: Response): Promise<void> {
-  await db.insertInto('responses').values(toRow(response)).execute();
+/**
+ * @param emailDigest see `respondentDigest`
+ * @throws the driver's unique violation when the single-use id was used, the display has its response, or the respondent
+ *   finished another one
+ */
+export async function insertResponse(
+  db: Kysely<Database>,
+  response: Response,
+  emailDigest: string | null,
+): Promise<void> {
+  await db
+    .insertInto('responses')
+    .values({ ...toRow(response), emailDigest })
+    .execute();
 }
 
 /**
  * Writes what a change can be about. The other columns are not named: SQLite moves the entry of every index whose
  * column is written, also to the same value, and with a million responses each move is a page somewhere else.
+ *
+ * @param isOnePerEmail false: the survey does not ask any more whose response it is, so that is forgotten
+ * @throws the driver's unique violation when the respondent finished another one
  */
-export async function updateResponse(db: Kysely<Database>, response: Response): Promise<void> {
+export async function updateResponse(
+  db: Kysely<Database>,
+  response: Response,
+  isOnePerEmail: boolean,
+): Promise<void> {
   const { data, endingId, finished, id, language, meta, ttc, updatedAt, variables } = toRow(response);
   await db
     .updateTable('responses')
-    .set({ data, endingId, finished, language, meta, ttc, updatedAt, variables })
+    .set({
+      ...{ data, endingId, finished, language, meta, ttc, updatedAt, variables },
+      ...(isOnePerEmail ? {} : { emailDigest: null }),
+    })
     .where('id', '=', id)
     .execute();
 }
@@ -262,6 +283,22 @@ export async function isSingleUseIdUsed(
   return row !== undefined;
 }
 
+/** Has this respondent finished a response? */
+export async function hasFinished(
+  db: Kysely<Database>,
+  surveyId: string,
+  emailDigest: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('responses')
+    .select('id')
+    .where('surveyId', '=', surveyId)
+    .where('emailDigest', '=', emailDigest)
+    .where('finished', '=', 1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Counts in the index `responses_finished`. */
 export async function countFinished(db: Kysely<Database>, surveyId: string): Promise<number> {
   const { count } = await db
@@ -273,7 +310,7 @@ export async function countFinished(db: Kysely<Database>, surveyId: string): Pro
   return Number(count);
 }
 
-function toRow(response: Response): Selectable<ResponseTable> {
+function toRow(response: Response): Omit<Selectable<ResponseTable>, 'emailDigest'> {
   const { contactAttributes } = response;
   return {
     ...response,
@@ -286,7 +323,7 @@ function toRow(response: Response): Selectable<ResponseTable> {
   };
 }
 
-function toResponse(row: Selectable<ResponseTable>): Response {
+function toResponse({ emailDigest: _, ...row }: Selectable<ResponseTable>): Response {
   return {
     ...row,
     finished: row.finished === 1,

@@ -13,7 +13,16 @@ import type { Millis } from '#shared/clock.ts';
 
 /** What whoever entered the PIN of a survey sends with the response. A new PIN makes the old proofs worthless. */
 export function pinAuthToken(surveyId: string, pin: string, signer: Signer): string {
-  return signer.sign(`floodgate.pin.v1:${surveyId}:${pin}`);
+  return signer.sign(pinText(surveyId, pin));
+}
+
+/** Constant in time, whatever was entered. */
+export function isPin(surveyId: string, pin: string, entered: string, signer: Signer): boolean {
+  return signer.verify(pinText(surveyId, pin), pinAuthToken(surveyId, entered, signer));
+}
+
+function pinText(surveyId: string, pin: string): string {
+  return `floodgate.pin.v1:${surveyId}:${pin}`;
 }
 
 /** What the link in a verification mail carries as `verify`: the address and the proof that it was written to. */
@@ -33,7 +42,7 @@ export function pinError(
   signer: Signer,
 ): ApiError | null {
   if (content.pin === null) return null;
-  const isProven = typeof token === 'string' && signer.verify(`floodgate.pin.v1:${id}:${content.pin}`, token);
+  const isProven = typeof token === 'string' && signer.verify(pinText(id, content.pin), token);
   return isProven ? null : forbidden('Survey is protected by a PIN', { surveyId: id });
 }
 
@@ -43,11 +52,43 @@ export function emailError(
   url: string | null | undefined,
   signer: Signer,
 ): ApiError | null {
-  if (content.type !== 'link' || !content.isVerifyEmailEnabled) return null;
+  if (!asksForEmail(content)) return null;
+  const isProven = provenAddress(id, url, signer) !== null;
+  return isProven ? null : forbidden('Survey requires email verification', { surveyId: id });
+}
+
+/**
+ * What stands for the address of a respondent who may finish one response only: a digest, so that the answers do not say
+ * whose they are.
+ *
+ * @returns null where a survey does not ask for that
+ */
+export function respondentDigest(
+  survey: Survey,
+  url: string | null | undefined,
+  signer: Signer,
+): string | null {
+  if (!isOneResponsePerEmail(survey)) return null;
+  const address = provenAddress(survey.id, url, signer);
+  if (address === null) return null;
+  const email = Buffer.from(address, 'base64url').toString().trim().toLowerCase();
+  return signer.sign(`floodgate.one-response.v1:${survey.id}:${email}`);
+}
+
+/** Only an address that was verified says who somebody is. */
+export function isOneResponsePerEmail({ content }: Survey): boolean {
+  return asksForEmail(content) && content.isSingleResponsePerEmailEnabled;
+}
+
+function asksForEmail({ type, isVerifyEmailEnabled }: Survey['content']): boolean {
+  return type === 'link' && isVerifyEmailEnabled;
+}
+
+/** As the link carries it, in base64url; null: nobody has shown that the address is theirs. */
+function provenAddress(surveyId: string, url: string | null | undefined, signer: Signer): string | null {
   const token = parseUrl(url)?.searchParams.get('verify') ?? '';
   const [address = '', signature = ''] = token.split('.');
-  const isProven = address !== '' && signer.verify(verifiedEmailText(id, address), signature);
-  return isProven ? null : forbidden('Survey requires email verification', { surveyId: id });
+  return address !== '' && signer.verify(verifiedEmailText(surveyId, address), signature) ? address : null;
 }
 
 /** A personal link that is not ours, not for this survey, or has ended, names nobody. */

@@ -22,11 +22,13 @@ import {
   countFinished,
   findResponse,
   findResponseIdOfDisplay,
+  hasFinished,
   insertResponse,
   isSingleUseIdUsed,
   type Response,
   updateResponse,
 } from './store.ts';
+import { isOneResponsePerEmail } from './submission-checks.ts';
 
 export interface NewResponse {
   readonly finished: boolean;
@@ -64,16 +66,22 @@ export interface SurveyCheck {
   readonly mustBeOpen: boolean;
 }
 
+export interface CreationCheck extends SurveyCheck {
+  /** Who must not have finished another response; absent or null: anybody may. See `respondentDigest`. */
+  readonly emailDigest?: string | null;
+}
+
 /**
  * @param contactIn finds whom the response is from, inside the transaction
- * @throws ApiError bad_request when an answer or the display does not fit, conflict when the single-use link was used
+ * @throws ApiError bad_request when an answer or the display does not fit, conflict when the single-use link was used or the
+ *   respondent finished another response
  */
 export async function createResponse(
   parts: WriteParts,
   survey: Survey,
   given: NewResponse,
   contactIn: (trx: Kysely<Database>) => Promise<Contact | null>,
-  { mustBeOpen }: SurveyCheck,
+  { mustBeOpen, emailDigest = null }: CreationCheck,
 ): Promise<Response> {
   const { data, finished } = given;
   const mustBeComplete = finished && !beginsInTheMiddle(given.meta);
@@ -86,6 +94,7 @@ export async function createResponse(
     if (given.singleUseId !== null && (await isSingleUseIdUsed(trx, survey.id, given.singleUseId))) {
       throw alreadySubmitted();
     }
+    if (emailDigest !== null && (await hasFinished(trx, survey.id, emailDigest))) throw alreadyFinished();
     const attributes = contact === null ? null : await attributesOf(trx, [contact.id]);
     const made: Response = {
       ...given,
@@ -97,7 +106,7 @@ export async function createResponse(
       ttc: mergeTimes({}, given.ttc, given.finished),
     };
     try {
-      await insertResponse(trx, made);
+      await insertResponse(trx, made, emailDigest);
     } catch (error) {
       if (isUniqueViolation(error, 'responses.displayId')) throw displayTaken();
       if (isUniqueViolation(error, 'responses.surveyId', 'responses.singleUseId')) throw alreadySubmitted();
@@ -150,7 +159,12 @@ export async function changeResponse(
       language: change.language === undefined ? stored.language : change.language,
     };
     checkResponseSize(changed);
-    await updateResponse(trx, changed);
+    try {
+      await updateResponse(trx, changed, isOneResponsePerEmail(survey));
+    } catch (error) {
+      if (isUniqueViolation(error, 'responses.surveyId', 'responses.emailDigest')) throw alreadyFinished();
+      throw error;
+    }
     await claimFiles(trx, changed);
     return {
       response: changed,
@@ -189,6 +203,10 @@ async function checkSurvey(trx: Kysely<Database>, id: string, mustBeOpen: boolea
 
 function alreadySubmitted() {
   return conflict('Response already submitted for this single-use link');
+}
+
+function alreadyFinished() {
+  return conflict('A response from this email address was already submitted');
 }
 
 function displayTaken() {

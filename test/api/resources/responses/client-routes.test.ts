@@ -97,7 +97,7 @@ for (const path of [v1, v2]) {
         source: 'mail',
         url: 'https://shop.example/',
         action: 'click',
-        userAgent: { browser: 'Safari', os: 'iOS', device: 'mobile' },
+        userAgent: { browser: 'Mobile Safari', os: 'iOS', device: 'mobile' },
         country: 'CH',
       },
       person: null,
@@ -281,6 +281,57 @@ t.test('403: a verified address, until the link proves it', async (t) => {
     t.equal(reply.json.message, 'Survey requires email verification');
   }
   t.equal((await send(link(token))).status, 200);
+});
+
+t.test('409: one finished response of each verified address', async (t) => {
+  const gated = await addSurvey(api, { isVerifyEmailEnabled: true, isSingleResponsePerEmailEnabled: true });
+  const bodyOf = (email: string, fields: object) => ({
+    surveyId: gated.id,
+    data: { q1: 'x' },
+    meta: { url: `https://x.example/s/${gated.id}?verify=${verifiedEmailToken(gated.id, email, signer)}` },
+    ...fields,
+  });
+  const send = (path: string, email: string, fields: object = { finished: true }) =>
+    api.client('POST', path, bodyOf(email, fields));
+  const conflict = {
+    code: 'conflict',
+    message: 'A response from this email address was already submitted',
+    details: {},
+  };
+
+  const atOnce = await Promise.all([v1, v2, v1, v2].map((path) => send(path, 'a@example.com')));
+  t.strictSame(atOnce.map(({ status }) => status).sort(), [200, 409, 409, 409], 'four at once');
+  t.strictSame(atOnce.find(({ status }) => status === 409)?.json, conflict);
+  t.equal((await send(v1, 'A@Example.com')).status, 409, 'it is the same address');
+  t.equal((await send(v1, 'a@example.com', { finished: false })).status, 409, 'before anything is typed');
+
+  const begun: string[] = [];
+  for (let i = 0; i < 3; i += 1) {
+    const reply = await send(v1, 'b@example.com', { finished: false });
+    t.equal(reply.status, 200, 'whoever was interrupted begins again');
+    begun.push(reply.json.data.id);
+  }
+  const ends = await Promise.all(begun.map((id) => api.client('PUT', `${v1}/${id}`, { finished: true })));
+  t.strictSame(ends.map(({ status }) => status).sort(), [200, 409, 409], 'and ends once');
+  const loser = begun[ends.findIndex(({ status }) => status === 409)] ?? '';
+  t.equal((await stored(loser)).finished, false);
+  t.notMatch(JSON.stringify(await stored(loser)), /emailDigest/);
+
+  const url = `/api/v1/management/surveys/${gated.id}`;
+  await api.manage('PUT', url, { isSingleResponsePerEmailEnabled: false });
+  t.equal((await api.client('PUT', `${v1}/${loser}`, { finished: true })).status, 200, 'not asked any more');
+  t.equal((await send(v1, 'b@example.com')).status, 200);
+});
+
+t.test('many responses of an address where nobody asks for one only', async (t) => {
+  const gated = await addSurvey(api, { isVerifyEmailEnabled: true });
+  const meta = {
+    url: `https://x.example/s/${gated.id}?verify=${verifiedEmailToken(gated.id, 'a@example.com', signer)}`,
+  };
+  for (let i = 0; i < 2; i += 1) {
+    const body = { surveyId: gated.id, finished: true, data: { q1: 'x' }, meta };
+    t.equal((await api.client('POST', v1, body)).status, 200);
+  }
 });
 
 t.test('single-use links: each refusal, one response, and no more', async (t) => {

@@ -1,0 +1,54 @@
+/**
+ * Entering the PIN of a survey: whoever knows it gets the token that responses have to carry as `pinAuthToken`. A route
+ * of our own, because the original does this inside its own pages. No key.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import { badRequest, forbidden, notFound, tooManyRequests } from '#api/errors.ts';
+import { countedAddress } from '#api/http/client-address.ts';
+import { findSurvey, surveyClosed } from '#api/resources/surveys/store.ts';
+import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { createPinAttempts } from './pin-attempts.ts';
+import { isPin, pinAuthToken } from './submission-checks.ts';
+
+const Params = Type.Object({ workspaceId: Type.String(), surveyId: Type.String() });
+const Entered = Type.Object({ pin: Type.String({ maxLength: 64 }) });
+const Token = Type.Object({ data: Type.Object({ pinAuthToken: Type.String() }) });
+
+export const pinRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { clock, config, db, signer } = context;
+  const attempts = createPinAttempts(clock);
+
+  for (const version of ['v1', 'v2'] as const) {
+    app.post(
+      `/api/${version}/client/:workspaceId/surveys/:surveyId/pin`,
+      {
+        schema: { params: Params, body: Entered, response: { 200: Token } },
+        onRequest: loadPathWorkspace(context),
+      },
+      async (request) => {
+        const { surveyId } = request.params;
+        const survey = await findSurvey(db, surveyId);
+        if (survey === null || survey.workspaceId !== workspaceOf(request).id) {
+          throw notFound('Survey', surveyId);
+        }
+        const { pin, status } = survey.content;
+        if (status !== 'inProgress') throw surveyClosed(surveyId);
+        if (pin === null) throw badRequest('Survey is not protected by a PIN', { surveyId });
+        const address = countedAddress(request, config.trustedProxies);
+        const key = `${survey.id} ${address}`;
+        const seconds = attempts.secondsToWait(key);
+        if (seconds !== null) throw tooManyRequests(seconds);
+        if (!isPin(survey.id, pin, request.body.pin, signer)) {
+          attempts.noteWrong(key);
+          throw forbidden('The PIN is wrong', { surveyId });
+        }
+        return { data: { pinAuthToken: pinAuthToken(survey.id, pin, signer) } };
+      },
+    );
+  }
+};
