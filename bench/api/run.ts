@@ -66,7 +66,7 @@ async function prepareDatabase(path: string): Promise<readonly string[]> {
       body: {
         workspaceId,
         name: `Survey ${i}`,
-        type: i === 0 ? 'app' : 'link',
+        type: i === 0 ? 'website' : 'link',
         status: 'inProgress',
         autoComplete: i === SURVEYS ? 1_000_000 : null,
         questions: [

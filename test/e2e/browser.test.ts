@@ -11,7 +11,7 @@ const { workspaceId } = stack;
 const survey = await stack.manage(
   'POST',
   '/api/v1/management/surveys',
-  surveyBody({ workspaceId, type: 'app' }),
+  surveyBody({ workspaceId, type: 'website' }),
 );
 const surveyId = (survey as { id: string }).id;
 
@@ -88,7 +88,7 @@ t.test('another origin: environment, user, display, response, completion', async
 });
 
 t.test('refusals of the API can be read too', async (t) => {
-  const refused = await once('POST', '/responses', { surveyId: 'cnosuchsurvey000000000000', data: {} });
+  const refused = await once('POST', '/responses', { surveyId: 'cnosuchsurvey000000000000', finished: true, data: {} });
   t.match(refused, { status: 404, json: { code: 'not_found', details: { resource_type: 'Survey' } } });
 });
 

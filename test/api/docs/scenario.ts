@@ -59,11 +59,17 @@ export async function walk(api: TestApi): Promise<Examples> {
       workspaceId,
       name: 'Once',
       type: 'link',
+      status: 'inProgress',
+      pin: '1234',
       singleUse: { enabled: true, isEncrypted: false },
       questions: [{ id: 'q1', type: 'openText', headline: { default: 'What?' } }],
     },
   );
   await call('GET', `${surveys}/{surveyId}/singleUseIds`, { surveyId: String(link.id) });
+  for (const version of ['v1', 'v2']) {
+    const pin = `/api/${version}/client/{workspaceId}/surveys/{surveyId}/pin`;
+    await call('POST', pin, { surveyId: String(link.id) }, { pin: '1234' });
+  }
   await call('DELETE', `${surveys}/{surveyId}`, { surveyId: String(link.id) });
   examples[`POST ${surveys}`] = { request: newSurvey(String(actionClassId)), reply: { data: survey } };
 
