@@ -88,7 +88,11 @@ t.test('another origin: environment, user, display, response, completion', async
 });
 
 t.test('refusals of the API can be read too', async (t) => {
-  const refused = await once('POST', '/responses', { surveyId: 'cnosuchsurvey000000000000', finished: true, data: {} });
+  const refused = await once('POST', '/responses', {
+    surveyId: 'cnosuchsurvey000000000000',
+    finished: true,
+    data: {},
+  });
   t.match(refused, { status: 404, json: { code: 'not_found', details: { resource_type: 'Survey' } } });
 });
 
