@@ -102,31 +102,44 @@ interface Choice {
 
 function choiceProblem(choices: readonly Choice[], given: readonly string[]): string | null {
   if (choices.some(({ id }) => id === OTHER)) return null;
-  const names = namesOf(choices);
-  return names === null || filledIn(given).every((text) => names.has(text.trim())) ? null : UNKNOWN_CHOICE;
+  return areLabels(choices, filledIn(given)) ? null : UNKNOWN_CHOICE;
 }
 
-/** Labels in every language, with how many choices have each; null: some are known to the renderer only. */
-function namesOf(choices: readonly Choice[]): ReadonlyMap<string, number> | null {
-  const names = new Map<string, number>();
+function namesIn(given: readonly string[]): ReadonlySet<string> {
+  return new Set(given.map((text) => text.trim()));
+}
+
+/**
+ * The names that are labels, in whatever language, with how many choices have each; null: some labels are known to the
+ * renderer only. Walks the labels once and keeps those that are asked for: there may be thousands.
+ */
+function labelsAmong(
+  choices: readonly Choice[],
+  names: ReadonlySet<string>,
+): ReadonlyMap<string, number> | null {
+  const counts = new Map<string, number>();
   for (const { label } of choices) {
-    for (const text of new Set(Object.values(label))) {
+    const found = new Set<string>();
+    for (const text of Object.values(label)) {
       if (text.includes(RECALL)) return null;
       const name = text.trim();
-      names.set(name, (names.get(name) ?? 0) + 1);
+      if (names.has(name)) found.add(name);
     }
+    for (const name of found) counts.set(name, (counts.get(name) ?? 0) + 1);
   }
-  return names;
+  return counts;
 }
 
 /** Ranked are labels or ids, each once. */
 function rankingProblem(choices: readonly Choice[], given: readonly string[] | null): string | null {
   if (given === null) return 'Give a list of choices';
-  const labels = namesOf(choices);
+  const filled = filledIn(given);
+  const names = namesIn(filled);
+  const labels = labelsAmong(choices, names);
   const ids = new Set(choices.map(({ id }) => id));
   const isOpen = labels === null || ids.has(OTHER);
   const counts = new Map<string, number>();
-  for (const text of filledIn(given)) {
+  for (const text of filled) {
     const name = text.trim();
     if (!isOpen && !labels.has(name) && !ids.has(name)) return UNKNOWN_CHOICE;
     const count = (counts.get(name) ?? 0) + 1;
@@ -152,15 +165,16 @@ function matrixProblem(
   answer: Answer,
 ): string | null {
   if (typeof answer !== 'object' || Array.isArray(answer)) return 'Give a column for each row';
-  const rowNames = namesOf(rows);
-  const columnNames = namesOf(columns);
-  for (const [row, column] of Object.entries(answer)) {
-    if (rowNames !== null && !rowNames.has(row.trim())) return 'Give labels of rows of this question';
-    if (columnNames !== null && column !== '' && !columnNames.has(column.trim())) {
-      return 'Give labels of columns of this question';
-    }
-  }
-  return null;
+  if (!areLabels(rows, Object.keys(answer))) return 'Give labels of rows of this question';
+  return areLabels(columns, filledIn(Object.values(answer)))
+    ? null
+    : 'Give labels of columns of this question';
+}
+
+function areLabels(choices: readonly Choice[], texts: readonly string[]): boolean {
+  const names = namesIn(texts);
+  const labels = labelsAmong(choices, names);
+  return labels === null || labels.size === names.size;
 }
 
 function formProblem(type: keyof typeof formParts, answer: Answer): string | null {
