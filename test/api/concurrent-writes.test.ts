@@ -90,7 +90,7 @@ t.test('a survey that is deleted meanwhile is a 404, not a fault', async (t) => 
     api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
       surveyId: survey.id,
       finished: true,
-      data: {},
+      data: { q1: 'x' },
     }),
     api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: survey.id }),
   ]);

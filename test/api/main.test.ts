@@ -71,7 +71,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const api = start(program, { ...memory, API_PORT: String(port), BOOTSTRAP_WORKSPACE_ID: 'ws1' });
       t.teardown(() => api.stop('SIGKILL'));
       await api.until(/environment\n/);
-      const body = '{"surveyId":"nothing"}';
+      const body = '{"surveyId":"nothing","finished":false,"data":{}}';
       const inFlight = httpRequest({
         port,
         host: '127.0.0.1',

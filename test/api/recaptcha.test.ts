@@ -64,7 +64,12 @@ for (const version of ['v1', 'v2']) {
     const api = await start(true);
     const survey = await addSurvey(api, enabled);
     const create = (surveyId: string, fields: object) =>
-      api.client('POST', `/api/${version}/client/${workspaceId}/responses`, { surveyId, ...fields });
+      api.client('POST', `/api/${version}/client/${workspaceId}/responses`, {
+        surveyId,
+        finished: false,
+        data: {},
+        ...fields,
+      });
     const missing = await create(survey.id, {});
     t.match(missing, { status: 400, json: { message: 'Missing recaptcha token', details: failed } });
     const wrong = await create(survey.id, { recaptchaToken: 'of a robot' });
@@ -83,7 +88,8 @@ t.test('v1 asks for the token before the single-use link, v2 after it', async (t
     ['v2', 'Missing single use id'],
   ]) {
     const url = `/api/${version}/client/${workspaceId}/responses`;
-    t.equal((await api.client('POST', url, { surveyId: survey.id })).json.message, message);
+    const body = { surveyId: survey.id, finished: false, data: {} };
+    t.equal((await api.client('POST', url, body)).json.message, message);
   }
 });
 
@@ -96,7 +102,8 @@ t.test('the state shows the site key when there is one; without keys no token is
   const plain = await start(false);
   t.notOk('recaptchaSiteKey' in (await plain.client('GET', `${url}/environment`)).json.data.data);
   const survey = await addSurvey(plain, enabled);
-  t.equal((await plain.client('POST', `${url}/responses`, { surveyId: survey.id })).status, 200);
+  const body = { surveyId: survey.id, finished: false, data: {} };
+  t.equal((await plain.client('POST', `${url}/responses`, body)).status, 200);
 });
 
 t.test('half a key pair is a mistake of the environment', async (t) => {

@@ -88,6 +88,8 @@ t.test(
       surveyId: survey.id,
       userId: 'leaver',
       displayId: display.json.data.id,
+      finished: false,
+      data: {},
     });
     const reply = await api.manage('DELETE', `${path}/${contact.id}`, { ignored: true });
     t.equal(reply.status, 200);

@@ -13,7 +13,8 @@ await api.addWorkspace('ws2', 'env2');
 const display = async (fields: Record<string, unknown> = {}): Promise<string> =>
   (await api.client('POST', v1, { surveyId: survey.id, ...fields })).json.data.id;
 const respond = async (fields: Record<string, unknown> = {}): Promise<string> =>
-  (await api.client('POST', responses, { surveyId: survey.id, ...fields })).json.data.id;
+  (await api.client('POST', responses, { surveyId: survey.id, finished: false, data: {}, ...fields })).json
+    .data.id;
 
 t.test('POST 200: v1 makes the contact it does not know, once', async (t) => {
   const first = await api.client('POST', v1, { surveyId: survey.id, userId: 'u1', responseId: 'ignored' });
