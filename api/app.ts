@@ -51,7 +51,7 @@ export async function buildApp(
   await app.register(httpPlugin, { publicUrl, findRules: surfaceOf, errorHandler, isReady });
   await app.register(authPlugin, { db, clock, publicUrl, findSurface: surfaceOf });
   await app.register(limitsPlugin, { limiter: limits, trustedProxies, findSurface: surfaceOf });
-  await app.register(docsPlugin, { publicUrl, random, findSurface: surfaceOf });
+  await app.register(docsPlugin, { publicUrl, random });
   await registerSurfaces(app, context);
   methods.refuseOtherMethods();
   await app.ready();

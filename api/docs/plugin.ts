@@ -10,7 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { Random } from '#api/ids.ts';
 import { completed, documentOf } from './document.ts';
-import { describeRoute, type FindSurface } from './route.ts';
+import { describeRoute } from './route.ts';
 
 export const DOCS_PATH = '/api/docs';
 /** The script is part of this program, so it changes with it: a day is short enough to forget an old one. */
@@ -19,17 +19,16 @@ const SCRIPT_CACHEABLE = 'public, max-age=86400';
 export interface DocsOptions {
   readonly publicUrl: string;
   readonly random: Random;
-  readonly findSurface: FindSurface;
 }
 
 export const docsPlugin = fastifyPlugin<DocsOptions>(
-  async (app, { publicUrl, random, findSurface }) => {
+  async (app, { publicUrl, random }) => {
     await app.register(fastifySwagger, {
       openapi: documentOf(publicUrl),
       stripBasePath: false,
-      transform: (route) => describeRoute(route, findSurface),
+      transform: describeRoute,
       transformObject: (built) =>
-        'openapiObject' in built ? completed(built.openapiObject, findSurface) : built.swaggerObject,
+        'openapiObject' in built ? completed(built.openapiObject) : built.swaggerObject,
     });
 
     for (const [format, contentType] of [

@@ -1,6 +1,7 @@
 /** Login and logout as NextAuth 4 offers them. Nobody needs credentials to come here. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
 import { endSession, findSession, startSession } from '#api/auth/session.ts';
@@ -8,11 +9,39 @@ import type { Context } from '#api/context.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
+import { redirectTo } from '#api/http/media.ts';
+import { MapOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { acceptForms, callbackUrl, fieldOf, wantsJson } from './form.ts';
+import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
 import { isFormOurs } from './protection.ts';
 import { findUser, noteLogin } from './store.ts';
+
+const Text = Type.String();
+const session = {
+  200: Type.Object(
+    {
+      user: Type.Optional(Type.Object({ id: Text, name: Type.Union([Text, Type.Null()]), email: Text })),
+      expires: Type.Optional(Text),
+    },
+    { description: 'Empty without a session.' },
+  ),
+};
+const toPage = { 302: redirectTo('a page') };
+const Url = Type.Object({ url: Text });
+const outcome = {
+  200: {
+    ...Url,
+    description: 'With `json: true` in the body: where to go next; the session comes as a cookie.',
+  },
+  302: redirectTo('a page, without `json: true`'),
+};
+const loginOutcome = {
+  ...outcome,
+  401: { ...Url, description: 'With `json: true`: refused; the address says why.' },
+};
+/** The gateway limits logins. */
+const loginRefuses = ['bad_request', 'too_many_requests'] as const;
 
 export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
@@ -29,13 +58,17 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     return redirect(request, reply, `${publicUrl}/auth/login?error=${encodeURIComponent(error.message)}`);
   });
 
-  app.get('/api/auth/csrf', async (request, reply) => {
-    const { token, cookie } = csrfToken(request.cookies, signer, random);
-    setCsrfCookie(reply, cookie, publicUrl);
-    return { csrfToken: token };
-  });
+  app.get(
+    '/api/auth/csrf',
+    { schema: { response: { 200: Type.Object({ csrfToken: Text }) } } },
+    async (request, reply) => {
+      const { token, cookie } = csrfToken(request.cookies, signer, random);
+      setCsrfCookie(reply, cookie, publicUrl);
+      return { csrfToken: token };
+    },
+  );
 
-  app.get('/api/auth/providers', async () =>
+  app.get('/api/auth/providers', { schema: { response: { 200: MapOf(MapOf(Text)) } } }, async () =>
     Object.fromEntries(
       [
         { id: 'credentials', name: 'Credentials' },
@@ -52,7 +85,7 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     ),
   );
 
-  app.get('/api/auth/session', async (request) => {
+  app.get('/api/auth/session', { schema: { response: session } }, async (request) => {
     const token = sessionCookie(request.cookies);
     const session = token === null ? null : await findSession(db, token, clock);
     const user = session === null ? null : await findUser(db, session.userId);
@@ -61,36 +94,51 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     return { user: { id, name, email }, expires: session.expiresAt };
   });
 
-  app.get('/api/auth/signin', async (request, reply) => {
+  app.get('/api/auth/signin', { schema: { response: toPage } }, async (request, reply) => {
     const isOld = fieldOf(request.query, 'csrf') === 'true';
     return redirect(request, reply, `${publicUrl}/auth/login${isOld ? '?csrf=true' : ''}`);
   });
 
-  app.get('/api/auth/error', async (request, reply) => {
+  app.get('/api/auth/error', { schema: { response: toPage } }, async (request, reply) => {
     const text = fieldOf(request.query, 'error');
     return redirect(request, reply, `${publicUrl}/auth/login?error=${encodeURIComponent(text)}`);
   });
 
-  app.post('/api/auth/callback/credentials', async (request, reply) => {
-    if (!isFormOurs(request, signer)) return askForForm(request, reply);
-    const email = fieldOf(request.body, 'email');
-    const result = await checkPassword(context, email, fieldOf(request.body, 'password'));
-    return answer(request, reply, 'credentials', result, email);
-  });
+  app.post(
+    '/api/auth/callback/credentials',
+    {
+      schema: { response: loginOutcome },
+      config: { refuses: loginRefuses, reads: formFields('email', 'password') },
+    },
+    async (request, reply) => {
+      if (!isFormOurs(request, signer)) return askForForm(request, reply);
+      const email = fieldOf(request.body, 'email');
+      const result = await checkPassword(context, email, fieldOf(request.body, 'password'));
+      return answer(request, reply, 'credentials', result, email);
+    },
+  );
 
-  app.post('/api/auth/callback/token', async (request, reply) => {
-    if (!isFormOurs(request, signer)) return askForForm(request, reply);
-    const result = await redeemVerification(context, fieldOf(request.body, 'token'));
-    return answer(request, reply, 'token', result, null);
-  });
+  app.post(
+    '/api/auth/callback/token',
+    { schema: { response: loginOutcome }, config: { refuses: loginRefuses, reads: formFields('token') } },
+    async (request, reply) => {
+      if (!isFormOurs(request, signer)) return askForForm(request, reply);
+      const result = await redeemVerification(context, fieldOf(request.body, 'token'));
+      return answer(request, reply, 'token', result, null);
+    },
+  );
 
-  app.post('/api/auth/signout', async (request, reply) => {
-    if (!isFormOurs(request, signer)) return askForForm(request, reply);
-    const token = sessionCookie(request.cookies);
-    if (token !== null) await endSession(db, token);
-    setSessionCookie(reply, '', 0, publicUrl);
-    return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
-  });
+  app.post(
+    '/api/auth/signout',
+    { schema: { response: outcome }, config: { refuses: ['bad_request'], reads: formFields() } },
+    async (request, reply) => {
+      if (!isFormOurs(request, signer)) return askForForm(request, reply);
+      const token = sessionCookie(request.cookies);
+      if (token !== null) await endSession(db, token);
+      setSessionCookie(reply, '', 0, publicUrl);
+      return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
+    },
+  );
 
   function askForForm(request: FastifyRequest, reply: FastifyReply) {
     return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true`);

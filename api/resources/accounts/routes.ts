@@ -11,6 +11,7 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
+import { redirectTo } from '#api/http/media.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { answerForms } from './account-forms.ts';
 import { acceptForms } from './form.ts';
@@ -20,7 +21,10 @@ import { deleteTokens, findToken, findUserByEmail, insertToken, insertUser, upda
 /** Letters, marks, digits, spaces and `' , . & ( ) -` of any script. */
 const namePattern = /^[\p{L}\p{M}\p{N} ',.&()-]{1,250}$/u;
 
-const done = { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) };
+const done = {
+  200: Type.Object({ data: Type.Object({ success: Type.String() }) }),
+  303: redirectTo('the next page, for who sent the form of a page'),
+};
 const Text = Type.String();
 
 export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -35,7 +39,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     '/api/auth/signup',
     {
       schema: { body: Type.Object({ name: Text, email: Text, password: Text }), response: done },
-      config: { limit: 'auth.signup' },
+      config: { limit: 'auth.signup', refuses: ['bad_request', 'forbidden'] },
     },
     async (request) => {
       const { password } = request.body;
@@ -60,7 +64,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
         body: Type.Object({ email: Type.Optional(Text), token: Type.Optional(Text) }),
         response: done,
       },
-      config: { limit: 'auth.verifyEmail' },
+      config: { limit: 'auth.verifyEmail', refuses: ['bad_request', 'forbidden'] },
     },
     async (request) => {
       const { email, token } = request.body;
@@ -81,7 +85,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     '/api/auth/forgot-password',
     {
       schema: { body: Type.Object({ email: Text }), response: done },
-      config: { limit: 'auth.forgotPassword' },
+      config: { limit: 'auth.forgotPassword', refuses: ['bad_request', 'forbidden'] },
     },
     async (request) => {
       const address = emailIn(request.body.email);
@@ -98,7 +102,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.post(
     '/api/auth/reset-password',
-    { schema: { body: Type.Object({ token: Text, password: Text }), response: done } },
+    {
+      schema: { body: Type.Object({ token: Text, password: Text }), response: done },
+      config: { refuses: ['bad_request', 'forbidden', 'too_many_requests'] },
+    },
     async (request) => {
       const { token, password } = request.body;
       const problem = passwordProblem(password);

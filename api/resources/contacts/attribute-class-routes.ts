@@ -85,7 +85,11 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 
   app.post(
     url,
-    { schema: { body: NewClass, response: one }, preValidation: loadBodyWorkspace(context) },
+    {
+      schema: { body: NewClass, response: one },
+      config: { refuses: ['forbidden'] },
+      preValidation: loadBodyWorkspace(context),
+    },
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
       const { name, description } = request.body;
@@ -104,7 +108,11 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 
   app.put(
     oneUrl,
-    { schema: { params: Params, body: ClassChange, response: one }, onRequest: classes.load },
+    {
+      schema: { params: Params, body: ClassChange, response: one },
+      config: { refuses: ['bad_request'] },
+      onRequest: classes.load,
+    },
     async (request) => {
       const { id, environmentId } = classes.of(request);
       const { name, description, archived } = request.body;
@@ -132,7 +140,11 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 
   app.delete(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: classes.load },
+    {
+      schema: { params: Params, response: one },
+      config: { refuses: ['bad_request'] },
+      onRequest: classes.load,
+    },
     async (request) => {
       const stored = classes.of(request);
       if (stored.type === 'default') throw badRequest('Automatic Attribute Classes cannot be deleted');

@@ -10,9 +10,10 @@ import type { SessionPrincipal } from '#api/auth/principal.ts';
 import { authenticateSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import { ApiError, forbidden, notAuthenticated, tooManyRequests } from '#api/errors.ts';
+import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
 import { alert, links, notice } from '#api/http/page-form.ts';
-import { acceptForms, fieldOf } from '#api/resources/accounts/form.ts';
+import { acceptForms, fieldOf, formFields } from '#api/resources/accounts/form.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
 import { isFormOurs, protect } from '#api/resources/accounts/protection.ts';
 import { createApiKey, managed } from '#api/resources/api-keys/create.ts';
@@ -20,6 +21,16 @@ import { deleteApiKey, findApiKey } from '#api/resources/api-keys/store.ts';
 import { accountParts, readAccount } from './account-view.ts';
 import { newKeyFrom } from './new-key.ts';
 
+/** Every page with a session counts for its limit; every form must be ours. */
+const ofSession = ['too_many_requests'] as const;
+const ofForm = [
+  'bad_request',
+  'not_authenticated',
+  'unauthorized',
+  'forbidden',
+  'too_many_requests',
+] as const;
+const toAccount = redirectTo('the page of the account');
 const NO_FORM = { label: '', error: undefined };
 
 export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -30,44 +41,66 @@ export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   const { basePath } = app;
   acceptForms(app);
 
-  app.get(ACCOUNT_PATH, async (request, reply) => {
-    const principal = await sessionIn(request);
-    if (principal === null) return reply.redirect(`${basePath}/auth/login`);
-    const isRevoked = fieldOf(request.query, 'notice') === 'revoked';
-    return sendAccount(request, reply, principal, isRevoked ? notice('The key is revoked.') : '');
-  });
+  app.get(
+    ACCOUNT_PATH,
+    {
+      schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the login page') } },
+      config: { refuses: ofSession },
+    },
+    async (request, reply) => {
+      const principal = await sessionIn(request);
+      if (principal === null) return reply.redirect(`${basePath}/auth/login`);
+      const isRevoked = fieldOf(request.query, 'notice') === 'revoked';
+      return sendAccount(request, reply, principal, isRevoked ? notice('The key is revoked.') : '');
+    },
+  );
 
-  app.post(`${ACCOUNT_PATH}/api-keys`, async (request, reply) => {
-    const principal = await sessionOfForm(request);
-    try {
-      const wanted = await newKeyFrom(db, request.body, managed(principal));
-      const { key, apiKey } = await createApiKey(context, principal, wanted);
-      return sendPage(reply, 200, 'Your new API key', [
-        notice(`The key “${escapeHtml(key.label)}” is made. It is shown only this once: copy it now.`),
-        `<pre><code>${escapeHtml(apiKey)}</code></pre>`,
-        '<p>To see that it works:</p>',
-        `<pre><code>curl -H 'x-api-key: ${escapeHtml(apiKey)}' ${escapeHtml(context.config.publicUrl)}/api/v1/management/me</code></pre>`,
-        links([[`${basePath}${ACCOUNT_PATH}`, 'Back to your account']]),
-      ]);
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.statusCode !== 400) throw error;
-      const { label } = error.details;
-      const isAboutLabel = typeof label === 'string';
-      const message = isAboutLabel ? 'Please check what is marked below.' : error.message;
-      return sendAccount(
-        request,
-        reply,
-        principal,
-        alert(escapeHtml(message)),
-        { label: fieldOf(request.body, 'label'), error: isAboutLabel ? `The name ${label}` : undefined },
-        400,
-      );
-    }
-  });
+  app.post(
+    `${ACCOUNT_PATH}/api-keys`,
+    {
+      schema: {
+        response: {
+          200: htmlPage('A page with the key.'),
+          400: htmlPage('The page of the account, with what is wrong.'),
+        },
+      },
+      config: { refuses: ofForm, reads: formFields('label', 'permission', 'reach') },
+    },
+    async (request, reply) => {
+      const principal = await sessionOfForm(request);
+      try {
+        const wanted = await newKeyFrom(db, request.body, managed(principal));
+        const { key, apiKey } = await createApiKey(context, principal, wanted);
+        return sendPage(reply, 200, 'Your new API key', [
+          notice(`The key “${escapeHtml(key.label)}” is made. It is shown only this once: copy it now.`),
+          `<pre><code>${escapeHtml(apiKey)}</code></pre>`,
+          '<p>To see that it works:</p>',
+          `<pre><code>curl -H 'x-api-key: ${escapeHtml(apiKey)}' ${escapeHtml(context.config.publicUrl)}/api/v1/management/me</code></pre>`,
+          links([[`${basePath}${ACCOUNT_PATH}`, 'Back to your account']]),
+        ]);
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.statusCode !== 400) throw error;
+        const { label } = error.details;
+        const isAboutLabel = typeof label === 'string';
+        const message = isAboutLabel ? 'Please check what is marked below.' : error.message;
+        return sendAccount(
+          request,
+          reply,
+          principal,
+          alert(escapeHtml(message)),
+          { label: fieldOf(request.body, 'label'), error: isAboutLabel ? `The name ${label}` : undefined },
+          400,
+        );
+      }
+    },
+  );
 
   app.post(
     `${ACCOUNT_PATH}/api-keys/:id/revoke`,
-    { schema: { params: Type.Object({ id: Type.String() }) } },
+    {
+      schema: { params: Type.Object({ id: Type.String() }), response: { 303: toAccount } },
+      config: { refuses: ofForm, reads: formFields() },
+    },
     async (request, reply) => {
       const principal = await sessionOfForm(request);
       const { id } = request.params;
@@ -79,7 +112,7 @@ export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   );
 
   /** Who reloads one of the pages above asks for the address that its form was sent to. */
-  app.get(`${ACCOUNT_PATH}/api-keys`, async (_request, reply) =>
+  app.get(`${ACCOUNT_PATH}/api-keys`, { schema: { response: { 302: toAccount } } }, async (_request, reply) =>
     reply.redirect(`${basePath}${ACCOUNT_PATH}`),
   );
 

@@ -65,7 +65,11 @@ export const languageRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
 
   app.post(
     url,
-    { schema: { body: NewLanguage, response: one }, preValidation: loadBodyWorkspace(context) },
+    {
+      schema: { body: NewLanguage, response: one },
+      config: { refuses: ['forbidden', 'conflict'] },
+      preValidation: loadBodyWorkspace(context),
+    },
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
       const { code, alias = null } = request.body;
@@ -90,7 +94,11 @@ export const languageRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
 
   app.delete(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: languages.load },
+    {
+      schema: { params: Params, response: one },
+      config: { refuses: ['conflict'] },
+      onRequest: languages.load,
+    },
     async (request) => {
       const stored = languages.of(request);
       await db.transaction().execute(async (trx) => {

@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { endSessionsOf } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
+import { htmlPage } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { links } from '#api/http/page-form.ts';
 import { fieldOf } from '#api/resources/accounts/form.ts';
@@ -17,18 +18,30 @@ export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Con
   const { db, clock } = context;
 
   // Without HEAD: programs that merely look at links must not open them.
-  app.get('/verify-email-change', { exposeHeadRoute: false }, async (request, reply) => {
-    const isChanged = await changeEmail(fieldOf(request.query, 'token'));
-    return isChanged
-      ? sendPage(reply, 200, 'Your e-mail address is changed', [
-          '<p>You were logged out everywhere.</p>',
-          links([[`${app.basePath}/auth/login`, 'Log in with the new address']]),
-        ])
-      : sendPage(reply, 400, 'This link does not serve', [
-          '<p>It has ended or was used, or the address is taken.</p>',
-          links([[`${app.basePath}/account`, 'Your account']]),
-        ]);
-  });
+  app.get(
+    '/verify-email-change',
+    {
+      exposeHeadRoute: false,
+      schema: {
+        response: {
+          200: htmlPage('A page: the address is changed.'),
+          400: htmlPage('A page: the link has ended, or was used.'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const isChanged = await changeEmail(fieldOf(request.query, 'token'));
+      return isChanged
+        ? sendPage(reply, 200, 'Your e-mail address is changed', [
+            '<p>You were logged out everywhere.</p>',
+            links([[`${app.basePath}/auth/login`, 'Log in with the new address']]),
+          ])
+        : sendPage(reply, 400, 'This link does not serve', [
+            '<p>It has ended or was used, or the address is taken.</p>',
+            links([[`${app.basePath}/account`, 'Your account']]),
+          ]);
+    },
+  );
 
   /** @returns false when the link has ended, or the address was taken meanwhile */
   async function changeEmail(token: string): Promise<boolean> {

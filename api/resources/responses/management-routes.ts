@@ -7,6 +7,7 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
+import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isRecord } from '#api/schemas.ts';
 import { fieldIdsOf, fileError } from './answers.ts';
@@ -50,6 +51,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
     requireRight(request, response.workspaceId);
     responses.set(request, response);
   };
+  refusing(loadResponse, 'not_found', 'unauthorized');
 
   const related = async (response: Response): Promise<ResponseWithRelations> => {
     const [found] = await withRelations(db, [response]);
@@ -65,6 +67,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           querystring: Query,
           response: { 200: Type.Object({ data: Type.Array(ResponseReplyWithNotes) }) },
         },
+        config: { refuses: ['bad_request', 'not_found'] },
       },
       async (request, reply) => {
         const { surveyId } = request.query;
@@ -91,6 +94,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           body: NewManagementResponse,
           response: { 200: Type.Object({ data: ResponseReplyWithNotes }) },
         },
+        config: { refuses: ['bad_request', 'not_found', 'conflict'] },
       },
       async (request) => {
         const { body } = request;

@@ -46,6 +46,7 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
         }),
         response: { 200: Type.Object({ data: Type.Array(V2ResponseReply), meta: ListMeta }) },
       },
+      config: { refuses: ['bad_request'] },
     },
     async (request) => {
       const page = pageFrom(request.query);

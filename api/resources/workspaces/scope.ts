@@ -4,6 +4,7 @@ import type { Kysely } from 'kysely';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type ApiError, badRequest, notFound } from '#api/errors.ts';
+import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isRecord } from '#api/schemas.ts';
 import { findWorkspace, type Workspace } from './store.ts';
@@ -16,21 +17,23 @@ const slot = requestValue<Workspace>('workspace');
 
 /** A hook for client routes, before or after the body is read: 404 unless the path's workspace exists. */
 export function loadPathWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
-  return async (request) => {
+  const load = async (request: FastifyRequest): Promise<void> => {
     const id = isRecord(request.params) ? String(request.params.workspaceId) : '';
     const workspace = await findWorkspace(db, id);
     if (workspace === null) throw notFound('Workspace', id);
     slot.set(request, workspace);
   };
+  return refusing(load, 'not_found');
 }
 
 /** A hook for creating management routes, after the body is read and before it is checked. */
 export function loadBodyWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
-  return async (request) => {
+  const load = async (request: FastifyRequest): Promise<void> => {
     const scope = scopeIn(request.body);
     if (scope === null) throw scopeMissing();
     slot.set(request, await reachableWorkspace({ db }, request, scope));
   };
+  return refusing(load, 'bad_request', 'not_found', 'unauthorized');
 }
 
 /** The workspace that one of the hooks above found. */
