@@ -26,6 +26,7 @@ import { loadSdkScripts } from '#api/sdk-scripts.ts';
 import { createStateCache } from '#api/state-cache.ts';
 import { createStorage } from '#api/storage/open.ts';
 import type { Clock } from '#shared/clock.ts';
+import { watchStatuses } from './declared-statuses.ts';
 import type { Json } from './json.ts';
 import { makeFolder, removeFolder } from './temporary-folder.ts';
 
@@ -153,10 +154,15 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   const context: Context = { ...standard, ...options.parts?.(standard) };
   if (config.storage.kind === 'disk') await context.storage.check();
   await bootstrap(context, secrets);
-  const app = await buildApp(context, log);
+  const { built: app, takeProblems } = await watchStatuses(() => buildApp(context, log));
+  const refuseProblems = (): void => {
+    const problems = takeProblems();
+    if (problems.length > 0) throw new Error(problems.join('\n'));
+  };
 
   const call = async (options: InjectOptions): Promise<Reply> => {
     const response = await app.inject(options);
+    refuseProblems();
     return {
       status: response.statusCode,
       headers: response.headers,
@@ -233,6 +239,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       await context.storage.close();
       removeFolder(folder);
       await db.destroy();
+      refuseProblems();
     },
   };
 }

@@ -12,7 +12,7 @@ import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { Nullable, OneOf } from '#api/schemas.ts';
+import { Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { reservedProblem } from './attribute-key-rules.ts';
 import {
@@ -32,7 +32,7 @@ const LIST_MAX = 5_000;
 const Params = Type.Object({ attributeClassId: Type.String() });
 const Name = Type.String({ minLength: 1, maxLength: 255 });
 const Description = Type.Optional(Nullable(Type.String({ maxLength: 2_048 })));
-const NewClass = Type.Object({ name: Name, type: OneOf(['code']), description: Description });
+const NewClass = Type.Object({ ...scopeFields, name: Name, type: OneOf(['code']), description: Description });
 const ClassChange = Type.Object({
   name: Type.Optional(Name),
   description: Description,

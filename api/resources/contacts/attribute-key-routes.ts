@@ -9,7 +9,7 @@ import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { Nullable, OneOf } from '#api/schemas.ts';
+import { Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { keyProblem, titleOf } from './attribute-key-rules.ts';
 import { deleteAttributeKey, findAttributeKey, listAttributeKeys } from './attribute-key-store.ts';
@@ -25,7 +25,7 @@ const described = {
   description: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
   dataType: Type.Optional(OneOf(['string', 'number', 'date'])),
 };
-const NewKey = Type.Object({ ...described, key: Type.String(), type: OneOf(['custom']) });
+const NewKey = Type.Object({ ...scopeFields, ...described, key: Type.String(), type: OneOf(['custom']) });
 const KeyChange = Type.Object({ ...described, key: Type.Optional(Type.String()) });
 
 const AttributeKeyReply = Type.Object({

@@ -14,7 +14,7 @@ import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { type Language, withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { Nullable } from '#api/schemas.ts';
+import { Nullable, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { addLanguage } from './add.ts';
 import { deleteLanguage, findLanguage, isLanguageUsed, listLanguagesOf } from './store.ts';
@@ -23,6 +23,7 @@ const LIST_MAX = 5_000;
 
 const Params = Type.Object({ languageId: Type.String() });
 const NewLanguage = Type.Object({
+  ...scopeFields,
   code: Type.String({
     pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$',
     text: 'Give a language code such as de or pt-BR',

@@ -44,7 +44,10 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.post(
     url,
-    { schema: { body: NewWebhook, response: { 200: Type.Object({ data: NewWebhookReply }) } } },
+    {
+      schema: { body: NewWebhook, response: { 200: Type.Object({ data: NewWebhookReply }) } },
+      config: { refuses: ['bad_request', 'not_found', 'forbidden'] },
+    },
     async (request) => {
       const { name, source, surveyIds, triggers, url } = request.body;
       if (!URL.canParse(url)) throw invalidFields({ url: 'Invalid url' });

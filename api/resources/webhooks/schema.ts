@@ -1,7 +1,7 @@
 /** What a webhook is made of. */
 import { Type } from 'typebox';
-import { scopeFields } from '#api/resources/workspaces/v2-scope.ts';
-import { Id, Nullable, OneOf } from '#api/schemas.ts';
+import { scopeFields as v2ScopeFields } from '#api/resources/workspaces/v2-scope.ts';
+import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 
 export const triggers = ['responseCreated', 'responseUpdated', 'responseFinished'] as const;
 export const sources = ['user', 'zapier', 'make', 'n8n', 'activepieces'] as const;
@@ -14,18 +14,19 @@ const name = Nullable(Type.String({ maxLength: 255 }));
 const source = OneOf(sources);
 const surveyIds = Type.Array(Id, { maxItems: SURVEYS_MAX });
 
-export const NewWebhook = Type.Object({
+const v1Fields = {
   url,
   triggers: triggerList,
   name: Type.Optional(name),
   source: Type.Optional(source),
   surveyIds: Type.Optional(Nullable(surveyIds)),
-});
+};
+export const NewWebhook = Type.Object({ ...scopeFields, ...v1Fields });
 /** What is absent stays. */
-export const WebhookChange = Type.Partial(NewWebhook);
+export const WebhookChange = Type.Partial(Type.Object(v1Fields));
 
 const v2Fields = { name, url, source, triggers: triggerList, surveyIds };
-export const NewV2Webhook = Type.Object({ ...scopeFields, ...v2Fields });
+export const NewV2Webhook = Type.Object({ ...v2ScopeFields, ...v2Fields });
 /** What is absent stays; the workspace cannot change. */
 export const V2WebhookChange = Type.Partial(Type.Object(v2Fields));
 
