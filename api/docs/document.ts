@@ -20,7 +20,8 @@ export function documentOf(publicUrl: string) {
         'Surveys and feedback: the client API for SDKs, which asks for no key, and the management API.',
         'Replies of v1 wrap their payload in `data`. Ids are opaque; timestamps are ISO 8601 in UTC.',
         'Wherever a workspace id is asked for, an environment id of older clients is understood too.',
-        'Limits: the gateway answers 429 with `x-gateway-ratelimited`; the application answers 429 as shown here.',
+        'Limits: the gateway answers 429 with `x-gateway-ratelimited` as `application/problem+json`, the application as `application/json`. The gateway also answers 400, 408, 429, 431, 502, 503 and 504 to any request, as GatewayProblem.',
+        'A method that a path does not have is answered 405, a path that leads nowhere 404, in the shape of the surface.',
       ].join('\n\n'),
     },
     servers: [{ url: publicUrl }],
@@ -73,7 +74,7 @@ function operationOf(method: string, path: string, built: Part, namer: Namer): P
   const parameters = parametersOf(built.parameters, namer);
   const codes = built[notes.refusals] as readonly Code[];
   const requestBody = bodyOf(built[notes.reads], built.requestBody, namer);
-  const own = ownResponses(recordAt(built, 'responses'), namer);
+  const errors = errorResponsesOf(codes, surfaceOf(path).errorShape, path);
   return {
     operationId,
     summary,
@@ -81,8 +82,7 @@ function operationOf(method: string, path: string, built: Part, namer: Namer): P
     security: Array.isArray(built.security) ? built.security : [],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(requestBody === null ? {} : { requestBody }),
-    // What a route says of an error itself replaces what its surface would say.
-    responses: { ...errorResponsesOf(codes, surfaceOf(path).errorShape, path), ...own },
+    responses: { ...errors, ...ownResponses(recordAt(built, 'responses'), errors, namer) },
   };
 }
 
@@ -103,11 +103,15 @@ function bodyOf(reads: unknown, built: unknown, namer: Namer): Part | null {
   return isRecord(built) ? { ...built, content: contentOf(recordAt(built, 'content'), namer) } : null;
 }
 
-function ownResponses(built: Part, namer: Namer): Part {
+/** Where a route has an error of its own under a status of its surface, both shapes of it are shown. */
+function ownResponses(built: Part, errors: Readonly<Record<string, { $ref: string }>>, namer: Namer): Part {
+  const components = errorComponents();
   return Object.fromEntries(
     Object.entries(built).map(([status, response]) => {
       const part = isRecord(response) ? response : {};
-      const content = isRecord(part.content) ? { content: contentOf(part.content, namer) } : {};
+      const shared = components[errors[status]?.$ref.split('/').at(-1) ?? ''] ?? {};
+      const all = { ...recordAt(shared, 'content'), ...recordAt(part, 'content') };
+      const content = Object.keys(all).length === 0 ? {} : { content: contentOf(all, namer) };
       const description = part.description === 'Default Response' ? 'Done.' : part.description;
       return [status, { ...part, description, ...content }];
     }),

@@ -62,6 +62,22 @@ export const envelopeSchemas: Readonly<Record<string, TSchema>> = {
     },
     { description: 'An error of v3: problem details (RFC 9457).' },
   ),
+  GatewayProblem: Type.Object(
+    {
+      type: Type.String(),
+      title: Type.String(),
+      status: Type.Integer(),
+      detail: Type.String(),
+      code: Type.String(),
+      message: Type.String(),
+      details: Type.Object({}),
+      error: Type.Optional(Type.Object({ code: Type.Integer(), message: Type.String() })),
+      'violated-policies': Type.Optional(Type.Array(Type.String())),
+    },
+    {
+      description: 'An error of the gateway: problem details (RFC 9457) that clients of every version read.',
+    },
+  ),
 };
 
 const schemaOf: Readonly<Record<ErrorShape, string>> = { v1: 'ErrorV1', v2: 'ErrorV2', v3: 'ProblemV3' };
@@ -150,11 +166,15 @@ function component(shape: ErrorShape, status: number, of: readonly (readonly [st
   const contentType = of[0] === undefined ? '' : replyTo(of[0][1], shape).contentType;
   const name = status === 429 && shape === 'v3' ? schemaOf.v2 : schemaOf[shape];
   const headers = headersOf[status];
+  const ofGateway = {
+    'application/problem+json': { schema: { $ref: '#/components/schemas/GatewayProblem' } },
+  };
   return {
     description: descriptions[status] ?? '',
     ...(headers === undefined ? {} : { headers }),
     content: {
       [contentType.split(';')[0] ?? '']: { schema: { $ref: `#/components/schemas/${name}` }, examples },
+      ...(status === 429 ? ofGateway : {}),
     },
   };
 }

@@ -85,6 +85,8 @@ export interface ApiOptions {
   readonly clock?: Clock;
   /** Log lines of the parts that log. */
   readonly log?: Logger;
+  /** Until it says so, the service is starting. */
+  readonly isReady?: () => boolean;
   /** The DNS. Without one, every name has the same public address. */
   readonly resolve?: Resolve;
 }
@@ -154,7 +156,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   const context: Context = { ...standard, ...options.parts?.(standard) };
   if (config.storage.kind === 'disk') await context.storage.check();
   await bootstrap(context, secrets);
-  const { built: app, takeProblems } = await watchStatuses(() => buildApp(context, log));
+  const { built: app, takeProblems } = await watchStatuses(() => buildApp(context, log, options.isReady));
   const refuseProblems = (): void => {
     const problems = takeProblems();
     if (problems.length > 0) throw new Error(problems.join('\n'));

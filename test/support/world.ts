@@ -26,6 +26,8 @@ export interface WorldOptions {
   readonly apiKey: string;
   /** The value of the `cookie` header of somebody who is logged in. */
   readonly session: string;
+  /** Values of fields, by their names, instead of invented ones. */
+  readonly known?: Readonly<Record<string, unknown>>;
   /** Bodies and ids that schemas do not tell, by the name of the operation or of the parameter. */
   readonly bodies?: Readonly<Record<string, BodyOf>>;
   readonly ids?: Readonly<Record<string, IdOf>>;
@@ -140,7 +142,8 @@ export function createWorld(options: WorldOptions): World {
       return { workspaceId, ...openSurvey };
     }
     if (operation.body === null) return undefined;
-    const known = { workspaceId, ...(ids.surveyId === undefined ? {} : { surveyId: ids.surveyId }) };
+    const survey = ids.surveyId === undefined ? {} : { surveyId: ids.surveyId };
+    const known = { workspaceId, ...options.known, ...survey };
     return sampleOf(operation.body, { schemas: description.schemas, known, unique: unique() });
   }
 

@@ -8,8 +8,8 @@ import { badRequest, conflict, invalidFields, notFound } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { scopeFields, v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/v2-scope.ts';
-import { Id, Nullable, OneOf } from '#api/schemas.ts';
+import { v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/v2-scope.ts';
+import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { keyProblem, titleOf } from './attribute-key-rules.ts';
 import {

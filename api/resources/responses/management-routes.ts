@@ -9,6 +9,7 @@ import { notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
+import { checkScope } from '#api/resources/workspaces/scope.ts';
 import { isRecord } from '#api/schemas.ts';
 import { fieldIdsOf, fileError } from './answers.ts';
 import { answersIn } from './body.ts';
@@ -95,6 +96,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           response: { 200: Type.Object({ data: ResponseReplyWithNotes }) },
         },
         config: { refuses: ['bad_request', 'not_found', 'conflict'] },
+        preValidation: checkScope,
       },
       async (request) => {
         const { body } = request;

@@ -1,6 +1,5 @@
 /** What a webhook is made of. */
 import { Type } from 'typebox';
-import { scopeFields as v2ScopeFields } from '#api/resources/workspaces/v2-scope.ts';
 import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 
 export const triggers = ['responseCreated', 'responseUpdated', 'responseFinished'] as const;
@@ -26,7 +25,7 @@ export const NewWebhook = Type.Object({ ...scopeFields, ...v1Fields });
 export const WebhookChange = Type.Partial(Type.Object(v1Fields));
 
 const v2Fields = { name, url, source, triggers: triggerList, surveyIds };
-export const NewV2Webhook = Type.Object({ ...v2ScopeFields, ...v2Fields });
+export const NewV2Webhook = Type.Object({ ...scopeFields, ...v2Fields });
 /** What is absent stays; the workspace cannot change. */
 export const V2WebhookChange = Type.Partial(Type.Object(v2Fields));
 

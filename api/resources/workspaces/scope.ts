@@ -36,6 +36,11 @@ export function loadBodyWorkspace({ db }: WithDatabase): (request: FastifyReques
   return refusing(load, 'bad_request', 'not_found', 'unauthorized');
 }
 
+/** For routes where a scope may be absent, before the schema has a look: a scope that is no text is told as elsewhere. */
+export const checkScope = refusing(async ({ body }: FastifyRequest): Promise<void> => {
+  scopeIn(body);
+}, 'bad_request');
+
 /** The workspace that one of the hooks above found. */
 export function workspaceOf(request: FastifyRequest): Workspace {
   return slot.get(request);

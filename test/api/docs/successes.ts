@@ -1,0 +1,139 @@
+/** Requests that succeed where one of the described shape alone would not, or where an operation succeeds in several ways. */
+import type { TestApi } from '#test/support/api-app.ts';
+import type { Sent } from '#test/support/description.ts';
+import { uploadForm } from '#test/support/requests.ts';
+import { cookiesOf, type Ids, type Request, type World } from '#test/support/world.ts';
+
+interface Place {
+  readonly api: TestApi;
+  readonly world: World;
+  readonly ids: Ids;
+  readonly request: Request;
+}
+
+/** @returns requests to send in turn */
+type Successes = (place: Place) => Promise<readonly Request[]>;
+
+const environment: Successes = async ({ request, world }) => {
+  const { headers } = await world.options.send(request);
+  return [request, { ...request, headers: { 'if-none-match': String(headers.etag) } }];
+};
+
+/** A form of ours, with the token that belongs to it. @param fields as pages send them */
+async function form(
+  world: World,
+  url: string,
+  fields: Readonly<Record<string, string>>,
+  cookie = '',
+): Promise<Request> {
+  const asked = await world.options.send({ method: 'GET', url: '/api/auth/csrf' });
+  const { csrfToken } = JSON.parse(asked.text);
+  return {
+    method: 'POST',
+    url,
+    headers: { cookie: [cookiesOf(asked), cookie].filter((one) => one !== '').join('; ') },
+    body: new URLSearchParams({ csrfToken, ...fields }).toString(),
+  };
+}
+
+/** The token in the link of the latest mail to an address. */
+async function mailedToken({ api }: Place, to: string): Promise<string> {
+  const { body } = await api.context.db
+    .selectFrom('mailOutbox')
+    .select('body')
+    .where('recipient', '=', to)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirstOrThrow();
+  return /[?&]token=([\w.~%-]+)/.exec(body)?.[1] ?? '';
+}
+
+const password = 'Password1';
+
+/** Somebody who signed up and has yet to open the link. */
+async function signUp({ api, world }: Place): Promise<string> {
+  const email = `${world.unique()}@example.com`;
+  await api.client('POST', '/api/auth/signup', { name: 'Walker', email, password });
+  return email;
+}
+
+/** Somebody who has an account. @returns the reply to the login */
+async function account(place: Place): Promise<{ readonly email: string; readonly loggedIn: Sent }> {
+  const email = await signUp(place);
+  const token = await mailedToken(place, email);
+  const { world } = place;
+  const loggedIn = await world.options.send(
+    await form(world, '/api/auth/callback/token', { token, json: 'true' }),
+  );
+  return { email, loggedIn };
+}
+
+export const successes: Readonly<Record<string, Successes>> = {
+  'GET /api/v1/client/{workspaceId}/environment': environment,
+  'GET /api/v2/client/{workspaceId}/environment': environment,
+  'GET /api/v1/client/{workspaceId}/app/environment': environment,
+  'GET /api/v1/client/{workspaceId}/website/environment': environment,
+
+  async 'POST /api/v1/client/{workspaceId}/storage/upload'({ world }) {
+    const whole = await uploadForm(world, 'walk');
+    const changed = await uploadForm(world, 'walk', { policy: 'e30=' });
+    const half = { ...whole, body: whole.body.subarray(0, 200) };
+    return [whole, changed, half, { ...whole, headers: {} }].map((one) => ({ method: 'POST', ...one }));
+  },
+
+  async 'GET /storage/{workspaceId}/{accessType}/{fileName}'({ request, world }) {
+    const { headers } = await world.options.send(request);
+    return [
+      request,
+      { ...request, headers: { range: 'bytes=1-2' } },
+      { ...request, headers: { 'if-none-match': String(headers.etag) } },
+      { ...request, headers: { range: 'bytes=9-' } },
+    ];
+  },
+
+  async 'POST /api/auth/callback/credentials'(place) {
+    const { email } = await account(place);
+    const { url } = place.request;
+    const all = [
+      { email, password, json: 'true' },
+      { email, password },
+      { email, password: 'x', json: 'true' },
+    ];
+    return Promise.all(all.map((fields) => form(place.world, url, fields)));
+  },
+
+  async 'POST /api/auth/callback/token'(place) {
+    const token = await mailedToken(place, await signUp(place));
+    const all = [{ token, json: 'true' }, { token }, { token: 'x', json: 'true' }];
+    return Promise.all(all.map((fields) => form(place.world, place.request.url, fields)));
+  },
+
+  async 'POST /api/auth/signout'({ request, world }) {
+    return [await form(world, request.url, { json: 'true' }), await form(world, request.url, {})];
+  },
+
+  async 'GET /api/auth/session'(place) {
+    const { loggedIn } = await account(place);
+    return [place.request, { ...place.request, headers: { cookie: cookiesOf(loggedIn) } }];
+  },
+
+  async 'POST /api/auth/reset-password'(place) {
+    const { email } = await account(place);
+    await place.api.client('POST', '/api/auth/forgot-password', { email });
+    const token = await mailedToken(place, email);
+    return [{ ...place.request, body: JSON.stringify({ token, password: 'Password2' }) }];
+  },
+
+  async 'GET /verify-email-change'(place) {
+    const { loggedIn } = await account(place);
+    const email = `${place.world.unique()}@example.com`;
+    await place.world.options.send({
+      method: 'PUT',
+      url: '/api/v1/profile/email',
+      headers: { cookie: cookiesOf(loggedIn) },
+      body: JSON.stringify({ email, password }),
+    });
+    return [{ ...place.request, url: `/verify-email-change?token=${await mailedToken(place, email)}` }];
+  },
+};

@@ -1,0 +1,66 @@
+/**
+ * Every operation of the description, asked with one thing wrong at a time: each status that comes back is one that the
+ * description has for it, with the body that it shows. Routes that are added later are walked too.
+ */
+import t from 'tap';
+import { BODY_BYTES_MAX } from '#api/errors.ts';
+import type { Request } from '#test/support/world.ts';
+import { startDescribedApi } from './described-api.ts';
+import { wrongBodies, wrongIds, wrongQueries } from './wrong.ts';
+
+const { ask, description, operations, tidy, world } = await startDescribedApi(t);
+t.beforeEach(tidy);
+
+const isClientError = (status: number): boolean => status >= 400 && status < 500;
+
+t.test('ids of nothing, and what is no id: refused', async (t) => {
+  for (const operation of operations.filter(({ path }) => path.includes('{'))) {
+    const ids = await world.idsFor(operation);
+    for (const wrong of wrongIds(operation, ids)) {
+      const request = await world.requestFor(operation, ids);
+      const url = world.urlOf(operation, wrong);
+      await ask(t, operation, { ...request, url }, `with ${JSON.stringify(wrong).slice(0, 80)}`);
+    }
+    const url = world.urlOf(
+      operation,
+      Object.fromEntries(Object.keys(ids).map((name) => [name, 'a'.repeat(600)])),
+    );
+    const { status } = await ask(
+      t,
+      operation,
+      { ...(await world.requestFor(operation, ids)), url },
+      'too long',
+    );
+    t.ok(isClientError(status), `${operation.name}: ${status}`);
+  }
+});
+
+t.test('bodies that are no JSON, of the wrong shape, too large: refused', async (t) => {
+  for (const operation of operations) {
+    const request = await world.requestFor(operation);
+    if (operation.method === 'GET') continue;
+    const large: Request = { ...request, body: Buffer.alloc(BODY_BYTES_MAX + 1, ' ') };
+    const { status } = await ask(t, operation, large, 'too large');
+    if ('413' in operation.responses) t.equal(status, 413, operation.name);
+    for (const body of wrongBodies(operation, description, request.body)) {
+      const reply = await ask(t, operation, { ...request, body }, `with the body ${body.slice(0, 120)}`);
+      if (body === '{' && operation.body !== null) t.ok(isClientError(reply.status), `${operation.name}: {`);
+    }
+    // Every body is JSON, whatever its label says.
+    for (const type of ['text/plain', 'application/xml; charset=utf-16', 'no type at all']) {
+      const headers = { ...request.headers, 'content-type': type };
+      await ask(t, operation, { ...request, headers }, `as ${type}`);
+    }
+  }
+});
+
+t.test('queries of the wrong shape: refused', async (t) => {
+  for (const operation of operations) {
+    const request = await world.requestFor(operation);
+    for (const query of wrongQueries(operation)) {
+      const url = `${request.url}${request.url.includes('?') ? '&' : '?'}${query}`;
+      await ask(t, operation, { ...request, url }, `with ${query.slice(0, 80)}`);
+    }
+  }
+  t.pass('as described');
+});
