@@ -47,39 +47,6 @@ t.test('asked as described, every operation answers with each of its successes',
   }
 });
 
-t.test('without credentials, with wrong ones, from a page of another origin: 401 or 403', async (t) => {
-  for (const operation of operations.filter(({ credentials }) => credentials.length > 0)) {
-    const request = await world.requestFor(operation);
-    const strangers: Record<string, string>[] = [
-      {},
-      { 'x-api-key': 'fbk_nobody' },
-      { authorization: 'Bearer fbk_nobody' },
-      { cookie: 'next-auth.session-token=nobody' },
-    ];
-    for (const headers of strangers) {
-      const { status } = await ask(t, operation, { ...request, headers }, 'as a stranger');
-      t.equal(status, 401, operation.name);
-    }
-    if (!operation.credentials.includes('session')) continue;
-    const headers = { cookie: world.options.session, origin: 'https://elsewhere.example' };
-    const { status } = await ask(t, operation, { ...request, headers }, 'from another origin');
-    if (operation.method !== 'GET') t.equal(status, 403, operation.name);
-  }
-});
-
-t.test('with a key of another workspace, or one that may only read: refused, or empty', async (t) => {
-  await api.addWorkspace('elsewhere');
-  const foreign = await api.addKey({ elsewhere: 'manage' });
-  const reader = await api.addKey({ [world.options.workspaceId]: 'read' });
-  for (const operation of operations.filter(({ credentials }) => credentials.includes('apiKey'))) {
-    const request = await world.requestFor(operation);
-    for (const key of [foreign, reader]) {
-      await ask(t, operation, { ...request, headers: { 'x-api-key': key } }, 'with a lesser key');
-    }
-  }
-  t.pass('as described');
-});
-
 t.test('a method that a path does not have: 405, in the shape of the surface', async (t) => {
   const byPath = Map.groupBy(operations, ({ path }) => path);
   const shapes = { v1: 'ErrorV1', v2: 'ErrorV2', v3: 'ProblemV3' };

@@ -4,7 +4,7 @@ import type { Sent } from '#test/support/description.ts';
 import { uploadForm } from '#test/support/requests.ts';
 import { cookiesOf, type Ids, type Request, type World } from '#test/support/world.ts';
 
-interface Place {
+export interface Place {
   readonly api: TestApi;
   readonly world: World;
   readonly ids: Ids;
@@ -12,7 +12,7 @@ interface Place {
 }
 
 /** @returns requests to send in turn */
-type Successes = (place: Place) => Promise<readonly Request[]>;
+export type Successes = (place: Place) => Promise<readonly Request[]>;
 
 const environment: Successes = async ({ request, world }) => {
   const { headers } = await world.options.send(request);
@@ -20,7 +20,7 @@ const environment: Successes = async ({ request, world }) => {
 };
 
 /** A form of ours, with the token that belongs to it. @param fields as pages send them */
-async function form(
+export async function form(
   world: World,
   url: string,
   fields: Readonly<Record<string, string>>,

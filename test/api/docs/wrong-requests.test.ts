@@ -6,34 +6,12 @@ import t from 'tap';
 import { BODY_BYTES_MAX } from '#api/errors.ts';
 import type { Request } from '#test/support/world.ts';
 import { startDescribedApi } from './described-api.ts';
-import { wrongBodies, wrongIds, wrongQueries } from './wrong.ts';
+import { wrongBodies, wrongQueries } from './wrong.ts';
 
 const { ask, description, operations, tidy, world } = await startDescribedApi(t);
 t.beforeEach(tidy);
 
 const isClientError = (status: number): boolean => status >= 400 && status < 500;
-
-t.test('ids of nothing, and what is no id: refused', async (t) => {
-  for (const operation of operations.filter(({ path }) => path.includes('{'))) {
-    const ids = await world.idsFor(operation);
-    for (const wrong of wrongIds(operation, ids)) {
-      const request = await world.requestFor(operation, ids);
-      const url = world.urlOf(operation, wrong);
-      await ask(t, operation, { ...request, url }, `with ${JSON.stringify(wrong).slice(0, 80)}`);
-    }
-    const url = world.urlOf(
-      operation,
-      Object.fromEntries(Object.keys(ids).map((name) => [name, 'a'.repeat(600)])),
-    );
-    const { status } = await ask(
-      t,
-      operation,
-      { ...(await world.requestFor(operation, ids)), url },
-      'too long',
-    );
-    t.ok(isClientError(status), `${operation.name}: ${status}`);
-  }
-});
 
 t.test('bodies that are no JSON, of the wrong shape, too large: refused', async (t) => {
   for (const operation of operations) {

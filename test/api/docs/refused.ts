@@ -1,0 +1,121 @@
+/** Requests that an operation refuses for a reason of its own: by operation and status, the last one of the list is refused. */
+import { addSurvey } from '#test/support/api-app.ts';
+import { uploadForm } from '#test/support/requests.ts';
+import { openSurvey, type Request } from '#test/support/world.ts';
+import { form, type Place, type Successes, successes } from './successes.ts';
+
+type Refused = Readonly<Record<number, Successes>>;
+
+const management = '/api/v1/management';
+
+/** The request with some members of its body replaced. */
+function changed(request: Request, members: Readonly<Record<string, unknown>>): Request {
+  return { ...request, body: JSON.stringify({ ...JSON.parse(String(request.body ?? '{}')), ...members }) };
+}
+
+async function make({ api, world }: Place, path: string, body: Record<string, unknown>): Promise<string> {
+  const { workspaceId } = world.options;
+  return (await api.manage('POST', `${management}${path}`, { workspaceId, ...body })).json.data.id;
+}
+
+const toClosed: Successes = async ({ api, request }) => {
+  const survey = await addSurvey(api, { ...openSurvey, status: 'paused' });
+  return [changed(request, { surveyId: survey.id })];
+};
+
+const usedLink: Successes = async ({ api, request }) => {
+  const survey = await addSurvey(api, { ...openSurvey, singleUse: { enabled: true, isEncrypted: false } });
+  const { json } = await api.manage('GET', `${management}/surveys/${survey.id}/singleUseIds?limit=1`);
+  const link = new URL(json.data[0]);
+  const singleUseId = link.searchParams.get('suId');
+  const once = changed(request, { surveyId: survey.id, singleUseId, meta: { url: link.href } });
+  return [once, once];
+};
+
+const ofClosed: Successes = async ({ api, ids, request, world }) => {
+  const { json } = await api.manage('GET', `${management}/responses/${ids.responseId}`);
+  await api.manage('PUT', `${management}/surveys/${json.data.surveyId}`, { status: 'paused' });
+  return [changed(request, { data: { q1: world.unique() }, finished: false })];
+};
+
+const takenSlug: Successes = async ({ api, request, world }) => {
+  const slug = world.unique();
+  await addSurvey(api, { slug });
+  return [changed(request, { slug })];
+};
+
+const scripts = ['/js/formbricks.umd.cjs', '/js/surveys.umd.cjs'];
+const packages = ['js', 'app', 'website', 'surveys'].map((name) => `/api/packages/${name}`);
+const asIs: Successes = async ({ request }) => [request];
+
+const client: Readonly<Record<string, Refused>> = Object.fromEntries(
+  ['v1', 'v2'].flatMap((version) => {
+    const base = `/api/${version}/client/{workspaceId}`;
+    return [
+      [`POST ${base}/displays`, { 403: toClosed }],
+      [`POST ${base}/responses`, { 403: toClosed, 409: usedLink }],
+      [`PUT ${base}/responses/{responseId}`, { 403: ofClosed }],
+    ];
+  }),
+);
+
+export const refused: Readonly<Record<string, Refused>> = {
+  ...client,
+  ...Object.fromEntries([...scripts, ...packages].map((path) => [`GET ${path}`, { 404: asIs }])),
+  'POST /api/v1/client/{workspaceId}/storage/upload': {
+    403: async ({ world }) => [
+      { method: 'POST', ...(await uploadForm(world, 'x', { Signature: '0'.repeat(64) })) },
+    ],
+    412: asIs,
+  },
+  'POST /api/auth/callback/credentials': {
+    401: async ({ request, world }) => [
+      await form(world, request.url, { email: 'nobody@example.com', password: 'x', json: 'true' }),
+    ],
+  },
+  'POST /api/auth/callback/token': {
+    401: async ({ request, world }) => [await form(world, request.url, { token: 'x', json: 'true' })],
+  },
+  'GET /storage/{workspaceId}/{accessType}/{fileName}': {
+    401: async ({ request }) => [{ ...request, url: request.url.replace('/public/', '/private/') }],
+    416: async (place) =>
+      (await successes['GET /storage/{workspaceId}/{accessType}/{fileName}']?.(place)) ?? [],
+  },
+  'POST /api/v1/management/surveys': { 409: takenSlug },
+  'PUT /api/v1/management/surveys/{surveyId}': { 409: takenSlug },
+  'POST /api/v1/surveys': { 409: takenSlug },
+  'PUT /api/v1/surveys/{surveyId}': { 409: takenSlug },
+  'POST /api/v1/management/responses': { 409: usedLink },
+  'POST /api/v1/responses': { 409: usedLink },
+  'POST /api/v1/management/action-classes': { 409: async ({ request }) => [request, request] },
+  'PUT /api/v1/management/action-classes/{actionClassId}': {
+    409: async (place) => {
+      const name = place.world.unique();
+      await make(place, '/action-classes', { name, type: 'code', key: name });
+      return [changed(place.request, { name })];
+    },
+  },
+  'POST /api/v1/management/segments': { 409: async ({ request }) => [request, request] },
+  'PUT /api/v1/management/segments/{segmentId}': {
+    409: async (place) => {
+      const title = place.world.unique();
+      await make(place, '/segments', { title });
+      return [changed(place.request, { title })];
+    },
+  },
+  'DELETE /api/v1/management/segments/{segmentId}': {
+    409: async ({ api, ids, request }) => {
+      await addSurvey(api, { type: 'app', segmentId: ids.segmentId });
+      return [request];
+    },
+  },
+  'POST /api/v1/management/languages': { 409: async ({ request }) => [request, request] },
+  'DELETE /api/v1/management/languages/{languageId}': {
+    409: async ({ api, ids, request }) => {
+      const { json } = await api.manage('GET', `${management}/languages/${ids.languageId}`);
+      const languages = [{ language: json.data.code, default: true, enabled: true }];
+      await addSurvey(api, { languages });
+      return [request];
+    },
+  },
+};
