@@ -42,7 +42,11 @@ function watch(app: FastifyInstance, problems: string[]): void {
 }
 
 function statusesOf(method: string, route: RouteOptions): ReadonlySet<string> {
-  const errors = errorResponsesOf(refusalsOf({ ...route, method }), surfaceOf(route.url).errorShape);
+  const errors = errorResponsesOf(
+    refusalsOf({ ...route, method }),
+    surfaceOf(route.url).errorShape,
+    route.url,
+  );
   const own = isRecord(route.schema?.response) ? Object.keys(route.schema.response) : [];
   return new Set([...Object.keys(errors), ...own]);
 }

@@ -36,6 +36,7 @@ export const ids: Readonly<Record<string, IdOf>> = {
   },
   contactId,
   personId: contactId,
+  script: async () => 'formbricks.umd.cjs',
   source: async () => 'user',
   accessType: async () => 'public',
   async fileName(_known, world) {

@@ -104,7 +104,8 @@ export function createWorld(options: WorldOptions): World {
     const collection = operation.path.slice(0, operation.path.indexOf(`/{${parameter}}`));
     const segment = `/${collection.split('/').at(-1)}`;
     const makers = description.operations.filter(
-      ({ method, path }) => method === 'POST' && (path === collection || path.endsWith(segment)),
+      ({ method, path }) =>
+        method === 'POST' && path.startsWith('/api/') && (path === collection || path.endsWith(segment)),
     );
     const maker = makers.find(({ path }) => path === collection) ?? makers[0];
     if (maker === undefined) throw new Error(`Nothing makes the ${parameter} of ${operation.path}`);

@@ -1,4 +1,6 @@
 /** An API on a socket, with its description and requests to all of its operations; the replies are held to the description. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import type { Test } from 'tap';
 import { fanOut } from '#api/jobs/fan-out.ts';
@@ -13,6 +15,7 @@ import {
 import { type Description, type Operation, readDescription, type Sent } from '#test/support/description.ts';
 import { openHttp } from '#test/support/http-send.ts';
 import { bodies, ids } from '#test/support/requests.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { createWorld, type IdOf, logIn, type Request, type World } from '#test/support/world.ts';
 import { startReceiver } from '../events/support.ts';
 
@@ -35,7 +38,12 @@ export async function startDescribedApi(t: Test, options: ApiOptions = {}): Prom
   t.teardown(() => hook.close());
   const api = await startApi({
     ...options,
-    env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1', ...options.env },
+    env: {
+      DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
+      SURVEY_URL: 'https://surveys.example/{surveyId}',
+      SDK_PATH: sdkFolder(t),
+      ...options.env,
+    },
   });
   t.teardown(() => api.close());
   const origin = await api.app.listen({ host: '127.0.0.1', port: 0 });
@@ -80,4 +88,12 @@ export function deliveryOf(api: TestApi): IdOf {
     const { json } = await manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
     return json.data[0].id;
   };
+}
+
+/** Stands for the scripts that an operator puts there. */
+function sdkFolder(t: Test): string {
+  const folder = temporaryFolder(t);
+  for (const name of ['formbricks.umd.cjs', 'surveys.umd.cjs'])
+    writeFileSync(join(folder, name), 'void 0;\n');
+  return folder;
 }

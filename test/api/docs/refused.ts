@@ -44,8 +44,6 @@ const takenSlug: Successes = async ({ api, request, world }) => {
   return [changed(request, { slug })];
 };
 
-const scripts = ['/js/formbricks.umd.cjs', '/js/surveys.umd.cjs'];
-const packages = ['js', 'app', 'website', 'surveys'].map((name) => `/api/packages/${name}`);
 const asIs: Successes = async ({ request }) => [request];
 
 const client: Readonly<Record<string, Refused>> = Object.fromEntries(
@@ -59,15 +57,29 @@ const client: Readonly<Record<string, Refused>> = Object.fromEntries(
   }),
 );
 
+/** A form that has no token, or an old one, as a browser sends it. */
+const oldForm: Successes = async ({ request }) => [
+  { ...request, headers: { accept: 'text/html' }, body: 'csrfToken=old' },
+];
+/** One of ours, but nobody is logged in. */
+const withoutSession: Successes = async ({ request, world }) => [await form(world, request.url, {})];
+
 export const refused: Readonly<Record<string, Refused>> = {
   ...client,
-  ...Object.fromEntries([...scripts, ...packages].map((path) => [`GET ${path}`, { 404: asIs }])),
   'POST /api/v1/client/{workspaceId}/storage/upload': {
     403: async ({ world }) => [
       { method: 'POST', ...(await uploadForm(world, 'x', { Signature: '0'.repeat(64) })) },
     ],
     412: asIs,
   },
+  'POST /api/auth/signup': { 403: oldForm },
+  'POST /api/auth/resend-verification': { 403: oldForm },
+  'POST /api/auth/forgot-password': { 403: oldForm },
+  'POST /api/auth/reset-password': { 403: oldForm },
+  'POST /account/api-keys': { 401: withoutSession, 403: oldForm },
+  'POST /account/api-keys/{id}/revoke': { 401: withoutSession, 403: oldForm },
+  'GET /s/{surveyId}': { 404: async ({ request }) => [{ ...request, url: '/s/No-Id' }] },
+  'GET /js/{script}': { 404: async ({ request }) => [{ ...request, url: '/js/other.js' }] },
   'POST /api/auth/callback/credentials': {
     401: async ({ request, world }) => [
       await form(world, request.url, { email: 'nobody@example.com', password: 'x', json: 'true' }),

@@ -36,18 +36,43 @@ export async function form(
   };
 }
 
-/** The token in the link of the latest mail to an address. */
-async function mailedToken({ api }: Place, to: string): Promise<string> {
+/** The token in the link of a mail to an address. */
+async function mailedToken(
+  { api }: Place,
+  to: string,
+  kind: 'verifyEmail' | 'resetPassword' | 'changeEmail',
+): Promise<string> {
   const { body } = await api.context.db
     .selectFrom('mailOutbox')
     .select('body')
     .where('recipient', '=', to)
-    .orderBy('createdAt', 'desc')
-    .orderBy('id', 'desc')
-    .limit(1)
+    .where('kind', '=', kind)
     .executeTakeFirstOrThrow();
   return /[?&]token=([\w.~%-]+)/.exec(body)?.[1] ?? '';
 }
+
+/** As a browser sends it: what comes back is for people. */
+function fromBrowser(request: Request): Request {
+  return { ...request, headers: { ...request.headers, accept: 'text/html' } };
+}
+
+/** To programs with data, and to who sent the form of a page with the next page. @param fields that are taken */
+const alsoAsForm =
+  (fields: Readonly<Record<string, string>>): Successes =>
+  async ({ request, world }) => {
+    const email = `${world.unique()}@example.com`;
+    return [request, fromBrowser(await form(world, request.url, { email, ...fields }))];
+  };
+
+const script: Successes = async ({ request, world }) => {
+  const { headers } = await world.options.send(request);
+  return [request, { ...request, headers: { 'if-none-match': String(headers.etag) } }];
+};
+
+/** A form of the account page, sent by the one who is logged in. */
+const accountForm =
+  (fields: Readonly<Record<string, string>>): Successes =>
+  async ({ request, world }) => [await form(world, request.url, fields, world.options.session)];
 
 const password = 'Password1';
 
@@ -61,12 +86,19 @@ async function signUp({ api, world }: Place): Promise<string> {
 /** Somebody who has an account. @returns the reply to the login */
 async function account(place: Place): Promise<{ readonly email: string; readonly loggedIn: Sent }> {
   const email = await signUp(place);
-  const token = await mailedToken(place, email);
+  const token = await mailedToken(place, email, 'verifyEmail');
   const { world } = place;
   const loggedIn = await world.options.send(
     await form(world, '/api/auth/callback/token', { token, json: 'true' }),
   );
   return { email, loggedIn };
+}
+
+/** Of somebody who forgot the password. */
+async function resetToken(place: Place): Promise<string> {
+  const { email } = await account(place);
+  await place.api.client('POST', '/api/auth/forgot-password', { email });
+  return mailedToken(place, email, 'resetPassword');
 }
 
 export const successes: Readonly<Record<string, Successes>> = {
@@ -104,7 +136,7 @@ export const successes: Readonly<Record<string, Successes>> = {
   },
 
   async 'POST /api/auth/callback/token'(place) {
-    const token = await mailedToken(place, await signUp(place));
+    const token = await mailedToken(place, await signUp(place), 'verifyEmail');
     const all = [{ token, json: 'true' }, { token }, { token: 'x', json: 'true' }];
     return Promise.all(all.map((fields) => form(place.world, place.request.url, fields)));
   },
@@ -113,16 +145,42 @@ export const successes: Readonly<Record<string, Successes>> = {
     return [await form(world, request.url, { json: 'true' }), await form(world, request.url, {})];
   },
 
+  'POST /api/auth/signup': alsoAsForm({ name: 'Walker', password }),
+  'POST /api/auth/resend-verification': alsoAsForm({}),
+  'POST /api/auth/forgot-password': alsoAsForm({}),
+  'GET /auth/login': async ({ request, world }) => [
+    request,
+    { ...request, headers: { cookie: world.options.session } },
+  ],
+  'GET /account': async ({ request, world }) => [
+    request,
+    { ...request, headers: { cookie: world.options.session } },
+  ],
+  async 'POST /account/api-keys'(place) {
+    const reach = `workspace:${place.world.options.workspaceId}`;
+    return accountForm({ label: 'Walk', permission: 'read', reach })(place);
+  },
+  'POST /account/api-keys/{id}/revoke': accountForm({}),
+  'GET /': async ({ request }) => [request, fromBrowser(request)],
+  'GET /js/{script}': script,
+  'GET /api/packages/js': script,
+  'GET /api/packages/app': script,
+  'GET /api/packages/website': script,
+  'GET /api/packages/surveys': script,
+
   async 'GET /api/auth/session'(place) {
     const { loggedIn } = await account(place);
     return [place.request, { ...place.request, headers: { cookie: cookiesOf(loggedIn) } }];
   },
 
   async 'POST /api/auth/reset-password'(place) {
-    const { email } = await account(place);
-    await place.api.client('POST', '/api/auth/forgot-password', { email });
-    const token = await mailedToken(place, email);
-    return [{ ...place.request, body: JSON.stringify({ token, password: 'Password2' }) }];
+    const { request, world } = place;
+    const token = await resetToken(place);
+    const other = await resetToken(place);
+    return [
+      { ...request, body: JSON.stringify({ token, password: 'Password2' }) },
+      fromBrowser(await form(world, request.url, { token: other, password: 'Password3' })),
+    ];
   },
 
   async 'GET /verify-email-change'(place) {
@@ -134,6 +192,11 @@ export const successes: Readonly<Record<string, Successes>> = {
       headers: { cookie: cookiesOf(loggedIn) },
       body: JSON.stringify({ email, password }),
     });
-    return [{ ...place.request, url: `/verify-email-change?token=${await mailedToken(place, email)}` }];
+    return [
+      {
+        ...place.request,
+        url: `/verify-email-change?token=${await mailedToken(place, email, 'changeEmail')}`,
+      },
+    ];
   },
 };
