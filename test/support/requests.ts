@@ -13,8 +13,48 @@ export const bodies: Readonly<Record<string, BodyOf>> = {
     workspaceId: world.options.workspaceId,
     code: `de-${world.unique()}`,
   }),
+  'POST /api/v1/client/{workspaceId}/surveys/{surveyId}/pin': () => ({ pin: '1234' }),
+  'POST /api/v2/client/{workspaceId}/surveys/{surveyId}/pin': () => ({ pin: '1234' }),
+  'POST /api/v1/management/responses/{responseId}/tags': (_ids, world) => ({ name: world.unique() }),
+  'POST /api/v1/responses/{responseId}/tags': (_ids, world) => ({ name: world.unique() }),
+  'POST /api/v2/management/contacts': (_ids, world) => ({
+    workspaceId: world.options.workspaceId,
+    attributes: { email: `${world.unique()}@example.com` },
+  }),
+  'PUT /api/v2/management/contacts/bulk': (_ids, world) => ({
+    workspaceId: world.options.workspaceId,
+    contacts: [contactRow(world, {})],
+  }),
+  'POST /api/v3/surveys': (_ids, world) => surveyDocument(world),
+  'POST /api/v3/surveys/validate': (_ids, world) => ({ operation: 'create', data: surveyDocument(world) }),
   'POST /api/auth/resend-verification': () => ({ email: 'nobody@example.com' }),
 };
+
+/** One of a batch of contacts, with an address of its own. */
+export function contactRow(world: World, more: Readonly<Record<string, string>>) {
+  const attributes = { email: `${world.unique()}@example.com`, ...more };
+  return {
+    attributes: Object.entries(attributes).map(([key, value]) => ({
+      attributeKey: { key, name: key },
+      value,
+    })),
+  };
+}
+
+function surveyDocument(world: World) {
+  const element = {
+    id: 'q1',
+    type: 'openText',
+    headline: { 'en-US': 'What?' },
+    required: false,
+    inputType: 'text',
+  };
+  return {
+    workspaceId: world.options.workspaceId,
+    name: world.unique(),
+    blocks: [{ id: 'cblock0000000000000000001', name: 'Block', elements: [element] }],
+  };
+}
 
 /** The id of the contact of a user of this name. */
 async function contactOf(userId: string, { options }: World): Promise<string> {

@@ -57,6 +57,7 @@ export const openSurvey = {
   questions: [question, { ...upload, allowMultipleFiles: true }],
 };
 const linkSurvey = { ...openSurvey, singleUse: { enabled: true, isEncrypted: false } };
+const pinned = { ...openSurvey, pin: '1234' };
 const SINGLE_USE = /singleUseIds$|link-emails$/;
 
 export function createWorld(options: WorldOptions): World {
@@ -88,12 +89,10 @@ export function createWorld(options: WorldOptions): World {
     return id;
   };
 
-  const surveyFor = (operation: Operation): Promise<string> =>
-    post(
-      '/api/v1/management/surveys',
-      { workspaceId, ...(SINGLE_USE.test(operation.path) ? linkSurvey : openSurvey) },
-      { 'x-api-key': options.apiKey },
-    );
+  const surveyFor = ({ path }: Operation): Promise<string> => {
+    const survey = SINGLE_USE.test(path) ? linkSurvey : path.endsWith('/pin') ? pinned : openSurvey;
+    return post('/api/v1/management/surveys', { workspaceId, ...survey }, { 'x-api-key': options.apiKey });
+  };
 
   /** The id of a row that the operation's path names: made by the operation that makes such rows. */
   const idOf = async (operation: Operation, parameter: string, known: Ids): Promise<string> => {

@@ -78,7 +78,11 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.put(
     oneUrl,
-    { schema: { params: Params, body: WebhookChange, response: one }, onRequest: webhooks.load },
+    {
+      schema: { params: Params, body: WebhookChange, response: one },
+      config: { refuses: ['bad_request'] },
+      onRequest: webhooks.load,
+    },
     async (request) => {
       const { id, environmentId } = webhooks.of(request);
       const { surveyIds, ...change } = request.body;

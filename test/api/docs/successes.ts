@@ -1,7 +1,7 @@
 /** Requests that succeed where one of the described shape alone would not, or where an operation succeeds in several ways. */
 import type { TestApi } from '#test/support/api-app.ts';
 import type { Sent } from '#test/support/description.ts';
-import { uploadForm } from '#test/support/requests.ts';
+import { contactRow, uploadForm } from '#test/support/requests.ts';
 import { cookiesOf, type Ids, type Request, type World } from '#test/support/world.ts';
 
 export interface Place {
@@ -106,6 +106,17 @@ export const successes: Readonly<Record<string, Successes>> = {
   'GET /api/v2/client/{workspaceId}/environment': environment,
   'GET /api/v1/client/{workspaceId}/app/environment': environment,
   'GET /api/v1/client/{workspaceId}/website/environment': environment,
+
+  // Somebody else has the user id: all but this one are written.
+  async 'PUT /api/v2/management/contacts/bulk'({ request, world }) {
+    const { workspaceId } = world.options;
+    const userId = world.unique();
+    const send = (): Request => ({
+      ...request,
+      body: JSON.stringify({ workspaceId, contacts: [contactRow(world, { userId }), contactRow(world, {})] }),
+    });
+    return [request, send(), send()];
+  },
 
   async 'POST /api/v1/client/{workspaceId}/storage/upload'({ world }) {
     const whole = await uploadForm(world, 'walk');
