@@ -37,9 +37,9 @@ export interface DeliveryTable {
   eventId: string;
   webhookId: string;
   status: 'pending' | 'delivered' | 'parked';
-  /** All attempts ever made. */
+  /** All attempts ever begun. */
   attemptCount: number;
-  /** Failures since it was made or asked for again. */
+  /** Failures since it was made or asked for again; an attempt counts from its lease on, and is taken off if it succeeds. */
   failureCount: number;
   /** When to try next or, while leased, when the lease runs out; null unless pending. */
   dueAt: Timestamp | null;

@@ -1,6 +1,8 @@
 /**
  * Takes due deliveries for this process, for a time. Who dies meanwhile leaves a lease that runs out, and then the
- * delivery is due again: `dueAt` is one column for both, so that one index serves and nobody has to sweep up.
+ * delivery is due again: `dueAt` is one column for both, so that one index serves and nobody has to sweep up. The attempt
+ * counts from here, as failed until it is settled: a delivery that takes the process down with it does so a bounded
+ * number of times.
  *
  * Fairness: the webhooks that have something due are visited one after the other, and each gives at most as many
  * deliveries as it may have attempts under way. A receiver that hangs takes up its own share and that of its workspace,
@@ -21,7 +23,9 @@ export interface Leased {
   readonly url: string;
   readonly secret: string | null;
   readonly payload: string;
+  /** This attempt included. */
   readonly attemptCount: number;
+  /** Likewise: an attempt counts as failed until it is settled. */
   readonly failureCount: number;
 }
 
@@ -29,6 +33,7 @@ export interface Leased {
 export interface Head {
   readonly webhookId: string;
   readonly workspaceId: string;
+  readonly url: string;
 }
 
 interface HeadRow extends Head {
@@ -53,7 +58,7 @@ export function headsQuery(after: string, limit: number): RawBuilder<HeadRow> {
       )
       from heads where heads."webhookId" is not null
     )
-    select w."id" as "webhookId", w."workspaceId" as "workspaceId", (
+    select w."id" as "webhookId", w."workspaceId" as "workspaceId", w."url" as "url", (
       select min("dueAt") from "deliveries"
       where "deliveries"."webhookId" = h."webhookId" and "deliveries"."dueAt" is not null
     ) as "dueAt"
@@ -96,7 +101,12 @@ export function leaseQuery(
   return (
     db
       .updateTable('deliveries')
-      .set({ dueAt: lease.until, lease: lease.name })
+      .set((row) => ({
+        dueAt: lease.until,
+        lease: lease.name,
+        attemptCount: row('attemptCount', '+', 1),
+        failureCount: row('failureCount', '+', 1),
+      }))
       .where('id', 'in', due)
       // Said again for databases that let two updates choose the same rows: the second one finds them taken.
       .where('dueAt', '<=', wanted.now)

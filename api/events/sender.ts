@@ -25,10 +25,12 @@ export interface SendResult {
   readonly reply: string | null;
   /** Why it failed, where the status alone does not say; fit for whoever owns the webhook. */
   readonly error: string | null;
+  /** It used up all its time without an answer. */
+  readonly isHung: boolean;
 }
 
 export interface Sender {
-  /** Never rejects: a receiver that fails is an result. */
+  /** Never rejects: a receiver that fails is a result. */
   send(message: Message): Promise<SendResult>;
   close(): Promise<void>;
 }
@@ -81,7 +83,9 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
         const reply = await firstBytes(answer.body);
         return resultOf(answer.statusCode, reply);
       } catch (error) {
-        return { isDelivered: false, statusCode: null, reply: null, error: explain(error, timeoutMs) };
+        const isHung = isTimeout(error);
+        const text = isHung ? `No answer within ${timeoutMs / 1_000} s` : explain(error);
+        return { isDelivered: false, statusCode: null, reply: null, error: text, isHung };
       }
     },
   };
@@ -95,6 +99,7 @@ function resultOf(statusCode: number, reply: string): SendResult {
     statusCode,
     reply,
     error: isRedirect ? 'Redirects are not followed; give the webhook the address that answers' : null,
+    isHung: false,
   };
 }
 
@@ -175,15 +180,20 @@ const sentences: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_OVERFLOW: 'The headers of the answer are too long',
 };
 
-/** OperationNames of ours: those of libraries name addresses, which are not everybody's business. */
-function explain(error: unknown, timeoutMs: Millis): string {
-  if (error instanceof TargetRefused) return error.message;
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+function isTimeout(error: unknown): boolean {
   const name = error instanceof Error ? error.name : '';
-  if (name === 'TimeoutError' || name === 'AbortError' || code === 'UND_ERR_CONNECT_TIMEOUT') {
-    return `No answer within ${timeoutMs / 1_000} s`;
-  }
-  if (name === 'HTTPParserError') return 'The answer is not HTTP';
+  return name === 'TimeoutError' || name === 'AbortError' || codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT';
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+/** Sentences of ours: those of libraries name addresses, which are not everybody's business. */
+function explain(error: unknown): string {
+  if (error instanceof TargetRefused) return error.message;
+  const code = codeOf(error);
+  if (error instanceof Error && error.name === 'HTTPParserError') return 'The answer is not HTTP';
   return (
     sentences[code] ?? (code === '' ? 'The request failed' : `The request failed (${code.slice(0, 64)})`)
   );

@@ -45,6 +45,7 @@ t.test('delivered: what is sent, and what is kept of the answer', async (t) => {
   const url = receiver.url.replace('//', '//me:p%40ss@');
   t.same(await sender.send({ ...message, url }), {
     isDelivered: true,
+    isHung: false,
     statusCode: 200,
     reply: 'thanks',
     error: null,
@@ -92,7 +93,13 @@ t.test('a receiver that hangs costs the time of an attempt, and no more', async 
   const url = await startRaw(t, () => {});
   const startedAt = performance.now();
   const outcome = await senderFor(t, { allowsInternal: true }).send({ ...message, url });
-  t.same(outcome, { isDelivered: false, statusCode: null, reply: null, error: 'No answer within 0.3 s' });
+  t.same(outcome, {
+    isDelivered: false,
+    statusCode: null,
+    reply: null,
+    error: 'No answer within 0.3 s',
+    isHung: true,
+  });
   t.ok(performance.now() - startedAt < TIMEOUT_MS * 4);
 });
 
