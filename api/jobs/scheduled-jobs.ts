@@ -1,7 +1,12 @@
 /** What has to be done now and then, in every process: surveys whose date has come, and removing what nobody needs. */
 import type { FastifyBaseLogger } from 'fastify';
 import type { Context } from '#api/context.ts';
-import { forgetOldEvents, forgetSurplusDeliveries, webhooksAfter } from '#api/events/retention.ts';
+import {
+  type Forgotten,
+  forgetOldEvents,
+  forgetSurplusDeliveries,
+  webhooksAfter,
+} from '#api/events/retention.ts';
 import { every } from '#api/every.ts';
 import { forgetOldMails } from '#api/mail/outbox.ts';
 import { closeDueSurveys, publishDueSurveys } from '#api/resources/surveys/schedule.ts';
@@ -23,6 +28,10 @@ export interface ScheduledJobs {
   stop(): Promise<void>;
 }
 
+export interface JobLog {
+  info(fields: object, message: string): void;
+}
+
 export type JobParts = Pick<Context, 'db' | 'clock' | 'states' | 'storage'>;
 
 /** Each also runs at once: dates may have come while no process was there. */
@@ -34,7 +43,7 @@ export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): Sch
     );
   const jobs = [
     every(MOVE_SURVEYS_MS, () => moveSurveys(parts), failed('moveSurveys')),
-    every(FORGET_EVENTS_MS, ({ isStopping }) => forgetEvents(parts, isStopping), failed('forgetEvents')),
+    every(FORGET_EVENTS_MS, ({ isStopping }) => forgetEvents(parts, isStopping, log), failed('forgetEvents')),
     every(
       FORGET_MAILS_MS,
       ({ isStopping }) => forgetOldMails(parts.db, parts.clock(), isStopping),
@@ -63,19 +72,36 @@ export async function moveSurveys({
   }
 }
 
+/** Says in the log what it dropped and how many, once a run. */
 export async function forgetEvents(
   { db, clock }: Pick<JobParts, 'db' | 'clock'>,
   isStopping: () => boolean,
+  log: JobLog,
 ): Promise<void> {
-  while (!isStopping() && (await forgetOldEvents(db, clock())));
-  let last = '';
-  let webhookIds = await webhooksAfter(db, last);
-  while (webhookIds.length > 0) {
-    for (const webhookId of webhookIds) {
-      while (!isStopping() && (await forgetSurplusDeliveries(db, webhookId)));
-      if (isStopping()) return;
-      last = webhookId;
+  const forgotten = { events: 0, delivered: 0, parked: 0 };
+  const repeat = async (step: () => Promise<Forgotten>): Promise<void> => {
+    let isPartial = true;
+    while (isPartial && !isStopping()) {
+      const one = await step();
+      forgotten.events += one.events;
+      forgotten.delivered += one.delivered;
+      forgotten.parked += one.parked;
+      isPartial = one.isPartial;
     }
-    webhookIds = await webhooksAfter(db, last);
+  };
+  try {
+    await repeat(() => forgetOldEvents(db, clock()));
+    let webhookIds = await webhooksAfter(db, '');
+    while (webhookIds.length > 0 && !isStopping()) {
+      for (const webhookId of webhookIds) await repeat(() => forgetSurplusDeliveries(db, webhookId));
+      webhookIds = await webhooksAfter(db, webhookIds.at(-1) ?? '');
+    }
+  } finally {
+    if (forgotten.events + forgotten.delivered + forgotten.parked > 0) {
+      log.info(
+        { job: 'forgetEvents', ...forgotten },
+        'old events and settled deliveries were dropped, see docs/events.md',
+      );
+    }
   }
 }
