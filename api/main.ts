@@ -16,8 +16,10 @@ import { bootstrap, firstStartNotice } from './bootstrap.ts';
 import { readConfig } from './config.ts';
 import type { Context } from './context.ts';
 import { DatabaseUnavailable, openDatabase } from './db/database.ts';
+import { DatabaseFault } from './db/faults.ts';
+import { createDatabaseHealth } from './db/health.ts';
 import { migrate, SchemaTooNew } from './db/migrate.ts';
-import { DatabaseBusy } from './db/sqlite-driver.ts';
+import { BUSY_TIMEOUT_MS, DatabaseBusy } from './db/sqlite-driver.ts';
 import { createResolve } from './events/resolve.ts';
 import { createSender } from './events/sender.ts';
 import { createSignal } from './events/signal.ts';
@@ -44,7 +46,8 @@ async function start(): Promise<void> {
   const { config, secrets } = readConfig(process.env, process.cwd());
   const log = pino({ level: config.logLevel, serializers: { req: () => undefined } }, pino.destination(2));
   const sdkScripts = await loadSdkScripts(config.sdkPath);
-  const db = openDatabase(config.database);
+  const health = createDatabaseHealth(Date.now, log);
+  const db = openDatabase(config.database, BUSY_TIMEOUT_MS, health.note);
   await migrate(db);
 
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
@@ -74,6 +77,7 @@ async function start(): Promise<void> {
   const context: Context = {
     config,
     db,
+    health,
     clock: Date.now,
     random: randomBytes,
     signer,
@@ -142,7 +146,11 @@ function stopOnSignals(app: FastifyInstance, closeRest: () => Promise<void>): vo
 /** One sentence for what an operator can fix; everything else is a fault of ours and comes with its stack. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return `The API cannot start. ${error.problems.join('; ')}`;
-  if (error instanceof DatabaseUnavailable || error instanceof SchemaTooNew) {
+  if (
+    error instanceof DatabaseUnavailable ||
+    error instanceof DatabaseFault ||
+    error instanceof SchemaTooNew
+  ) {
     return `The API cannot start. ${error.message}`;
   }
   if (error instanceof DatabaseBusy)
