@@ -54,6 +54,16 @@ export const variables = [
       '1 records failed logins and deletions of files in the table `auditEvents`, without passwords, tokens or addresses',
   },
   {
+    name: 'AUDIT_RETENTION_DAYS',
+    default: '90',
+    meaning: 'days until an entry of `auditEvents` is deleted, up to 36500; 0 keeps them',
+  },
+  {
+    name: 'UNVERIFIED_ACCOUNT_DAYS',
+    default: '30',
+    meaning: 'days until an account that was never verified nor used is deleted, up to 36500; 0 keeps them',
+  },
+  {
     name: 'SESSION_MAX_AGE',
     default: '86400',
     meaning: 'seconds until a login ends, 60 to 31536000',
@@ -136,6 +146,10 @@ export interface Config {
   readonly logLevel: LogLevel;
   readonly isRateLimitingDisabled: boolean;
   readonly isAuditLogEnabled: boolean;
+  /** 0: for ever. */
+  readonly auditRetentionDays: number;
+  /** 0: for ever. */
+  readonly unverifiedAccountDays: number;
   readonly sessionMaxAgeSeconds: Seconds;
   readonly mailFrom: MailAddress;
   readonly webhooks: {
@@ -190,6 +204,8 @@ export function readConfig(
       logLevel: read.choice('LOG_LEVEL', logLevels),
       isRateLimitingDisabled: read.flag('RATE_LIMITING_DISABLED'),
       isAuditLogEnabled: read.flag('AUDIT_LOG_ENABLED'),
+      auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, RETENTION_DAYS_MAX),
+      unverifiedAccountDays: read.integer('UNVERIFIED_ACCOUNT_DAYS', 0, RETENTION_DAYS_MAX),
       sessionMaxAgeSeconds: read.integer('SESSION_MAX_AGE', SESSION_SECONDS_MIN, SESSION_SECONDS_MAX),
       mailFrom: read.parse('MAIL_FROM', { name: '', address: '' }, parseMailFrom),
       webhooks: {
@@ -256,6 +272,7 @@ function parseMailFrom(value: string): MailAddress {
 }
 
 const WEBHOOK_ATTEMPTS_MAX = 20;
+const RETENTION_DAYS_MAX = 36_500;
 
 const SESSION_SECONDS_MIN: Seconds = 60;
 const SESSION_SECONDS_MAX: Seconds = 31_536_000;

@@ -1,5 +1,5 @@
 /**
- * The audit log of failed logins and of files that somebody deleted, or tried to: rows that are only ever added, in the
+ * The audit log of failed logins and of files that somebody deleted, or tried to: rows that are never changed, in the
  * table `auditEvents`, when AUDIT_LOG_ENABLED=1. No row has an e-mail address, a password, a token or a key in it.
  *
  * So that an attack does not fill the disk, failures are counted in windows of five minutes, per account or per

@@ -96,7 +96,7 @@ export interface MailOutboxTable {
   lastError: string | null;
 }
 
-/** Only ever inserted into. */
+/** Never changed; deleted when it is old. */
 export interface AuditEventTable {
   id: string;
   timestamp: Timestamp;

@@ -1,5 +1,6 @@
 /** What has to be done now and then, in every process: surveys whose date has come, and removing what nobody needs. */
 import type { FastifyBaseLogger } from 'fastify';
+import { forgetAuditEvents } from '#api/audit/retention.ts';
 import type { Context } from '#api/context.ts';
 import {
   type Forgotten,
@@ -9,6 +10,7 @@ import {
 } from '#api/events/retention.ts';
 import { every } from '#api/every.ts';
 import { forgetOldMails } from '#api/mail/outbox.ts';
+import { endUnverifiedAccounts } from '#api/resources/accounts/expiry.ts';
 import { closeDueSurveys, publishDueSurveys } from '#api/resources/surveys/schedule.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
 import { sweepAllFiles } from '#api/storage/removal.ts';
@@ -20,6 +22,9 @@ import type { Millis } from '#shared/clock.ts';
 const MOVE_SURVEYS_MS: Millis = 15_000;
 const FORGET_EVENTS_MS: Millis = 10 * 60 * 1000;
 const FORGET_MAILS_MS: Millis = 60 * 60 * 1000;
+const FORGET_AUDIT_EVENTS_MS: Millis = 60 * 60 * 1000;
+const END_ACCOUNTS_MS: Millis = 60 * 60 * 1000;
+const DAY_MS: Millis = 24 * 60 * 60 * 1000;
 /** Files whose owner has gone are usually removed with it; this is for those that were not. */
 const SWEEP_FILES_MS: Millis = 60 * 60 * 1000;
 
@@ -32,7 +37,7 @@ export interface JobLog {
   info(fields: object, message: string): void;
 }
 
-export type JobParts = Pick<Context, 'db' | 'clock' | 'states' | 'storage'>;
+export type JobParts = Pick<Context, 'config' | 'db' | 'clock' | 'states' | 'storage'>;
 
 /** Each also runs at once: dates may have come while no process was there. */
 export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): ScheduledJobs {
@@ -49,6 +54,12 @@ export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): Sch
       ({ isStopping }) => forgetOldMails(parts.db, parts.clock(), isStopping),
       failed('forgetMails'),
     ),
+    every(
+      FORGET_AUDIT_EVENTS_MS,
+      ({ isStopping }) => forgetAudit(parts, isStopping, log),
+      failed('forgetAuditEvents'),
+    ),
+    every(END_ACCOUNTS_MS, ({ isStopping }) => endAccounts(parts, isStopping, log), failed('endAccounts')),
     every(SWEEP_FILES_MS, ({ isStopping }) => sweepAllFiles(parts, isStopping), failed('sweepFiles')),
   ];
   return {
@@ -103,5 +114,31 @@ export async function forgetEvents(
         'old events and settled deliveries were dropped, see docs/events.md',
       );
     }
+  }
+}
+
+export async function forgetAudit(
+  { config, db, clock }: Pick<JobParts, 'config' | 'db' | 'clock'>,
+  isStopping: () => boolean,
+  log: JobLog,
+): Promise<void> {
+  const days = config.auditRetentionDays;
+  if (days === 0) return;
+  const entries = await forgetAuditEvents(db, toTimestamp(clock() - days * DAY_MS), isStopping);
+  if (entries > 0)
+    log.info({ job: 'forgetAuditEvents', entries }, 'old entries of the audit log were deleted');
+}
+
+export async function endAccounts(
+  { config, db, clock }: Pick<JobParts, 'config' | 'db' | 'clock'>,
+  isStopping: () => boolean,
+  log: JobLog,
+): Promise<void> {
+  const days = config.unverifiedAccountDays;
+  if (days === 0) return;
+  const times = { before: toTimestamp(clock() - days * DAY_MS), now: toTimestamp(clock()) };
+  const ended = await endUnverifiedAccounts(db, times, isStopping);
+  if (ended.accounts > 0) {
+    log.info({ job: 'endAccounts', ...ended }, 'accounts that were never verified were deleted');
   }
 }
