@@ -13,7 +13,8 @@ import { forgetOldMails } from '#api/mail/outbox.ts';
 import { endUnverifiedAccounts } from '#api/resources/accounts/expiry.ts';
 import { closeDueSurveys, publishDueSurveys } from '#api/resources/surveys/schedule.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
-import { sweepAllFiles } from '#api/storage/removal.ts';
+import { usedBytes } from '#api/storage/quota.ts';
+import { settleUploads, sweepAllFiles } from '#api/storage/removal.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -27,6 +28,10 @@ const END_ACCOUNTS_MS: Millis = 60 * 60 * 1000;
 const DAY_MS: Millis = 24 * 60 * 60 * 1000;
 /** Files whose owner has gone are usually removed with it; this is for those that were not. */
 const SWEEP_FILES_MS: Millis = 60 * 60 * 1000;
+/** How late a grant that was not used gives its room back. */
+const SETTLE_UPLOADS_MS: Millis = 60 * 1000;
+/** Of the quota of all files; from there on the log says so with each sweep. */
+const QUOTA_WARNING = 0.9;
 
 export interface ScheduledJobs {
   /** Waits for what is under way. */
@@ -35,6 +40,7 @@ export interface ScheduledJobs {
 
 export interface JobLog {
   info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
 }
 
 export type JobParts = Pick<Context, 'config' | 'db' | 'clock' | 'states' | 'storage'>;
@@ -60,7 +66,8 @@ export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): Sch
       failed('forgetAuditEvents'),
     ),
     every(END_ACCOUNTS_MS, ({ isStopping }) => endAccounts(parts, isStopping, log), failed('endAccounts')),
-    every(SWEEP_FILES_MS, ({ isStopping }) => sweepAllFiles(parts, isStopping), failed('sweepFiles')),
+    every(SWEEP_FILES_MS, ({ isStopping }) => sweep(parts, isStopping, log), failed('sweepFiles')),
+    every(SETTLE_UPLOADS_MS, async () => void (await settleUploads(parts)), failed('settleUploads')),
   ];
   return {
     async stop() {
@@ -140,5 +147,14 @@ export async function endAccounts(
   const ended = await endUnverifiedAccounts(db, times, isStopping);
   if (ended.accounts > 0) {
     log.info({ job: 'endAccounts', ...ended }, 'accounts that were never verified were deleted');
+  }
+}
+
+async function sweep(parts: JobParts, isStopping: () => boolean, log: JobLog): Promise<void> {
+  await sweepAllFiles(parts, isStopping);
+  const { totalBytesMax } = parts.config.storageQuota;
+  const bytes = await usedBytes(parts.db);
+  if (totalBytesMax !== null && bytes > totalBytesMax * QUOTA_WARNING) {
+    log.warn({ bytes, totalBytesMax }, 'uploaded files have nearly used up STORAGE_TOTAL_MIB');
   }
 }

@@ -7,11 +7,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { newUuid } from '#api/ids.ts';
-import { markStored } from '#api/storage/files.ts';
+import { isGranted, markStored } from '#api/storage/files.ts';
+import { removeFile } from '#api/storage/removal.ts';
 import { StorageUnavailable, UploadAborted, type UploadReceiver } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
-import { PRIVATE_BYTES_MAX } from './grant.ts';
+import { PRIVATE_BYTES_MAX, quotaTexts } from './grant.ts';
 import { createUploadLimits, type UploadLimits } from './upload-concurrency.ts';
 import { BadForm, readUpload } from './upload-form.ts';
 
@@ -32,6 +33,12 @@ const tooLarge: UploadError = [
   'EntityTooLarge',
   'Your proposed upload exceeds the maximum allowed size',
 ];
+const withdrawn: UploadError = [
+  403,
+  'AccessDenied',
+  'The file of this grant was deleted, or what it belongs to. Ask for a new grant',
+];
+const full: UploadError = [413, 'QuotaExceeded', quotaTexts.workspace];
 const busy: UploadError = [503, 'SlowDown', 'Too many uploads at the same time; try again in a few seconds'];
 const broken: UploadError = [
   503,
@@ -57,13 +64,19 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     if (announcedBytes > PRIVATE_BYTES_MAX + FORM_BYTES_MAX) return refuse(request, reply, tooLarge);
     raw.setTimeout(SILENCE_MS, () => raw.destroy());
     try {
+      const isOpen = (key: string) => isGranted(context.db, key);
       const result = await readUpload(raw, contentTypeOf(raw), (fields, file) =>
-        receive(receiver, limits, fields, file, announcedBytes),
+        receive({ receiver, limits, isOpen }, fields, file, announcedBytes),
       );
       if ('error' in result) return refuse(request, reply, result.error);
       const { key, size, etag } = result;
       drain(raw);
-      await markStored(context.db, key, size, toTimestamp(context.clock()));
+      const now = toTimestamp(context.clock());
+      const outcome = await markStored(context.db, context.config.storageQuota, key, size, now);
+      if (outcome !== 'stored') {
+        await removeFile(context, key);
+        return refuse(request, reply, outcome === 'gone' ? withdrawn : full);
+      }
       return reply
         .code(201)
         .header('content-type', 'application/xml')
@@ -95,8 +108,15 @@ type UploadResult =
   | { readonly error: UploadError };
 
 async function receive(
-  receiver: UploadReceiver,
-  limits: UploadLimits,
+  {
+    receiver,
+    limits,
+    isOpen,
+  }: {
+    readonly receiver: UploadReceiver;
+    readonly limits: UploadLimits;
+    readonly isOpen: (key: string) => Promise<boolean>;
+  },
   fields: ReadonlyMap<string, string>,
   file: AsyncIterable<Buffer>,
   announcedBytes: number,
@@ -105,6 +125,7 @@ async function receive(
   if (admission.kind === 'refused') return { error: [403, 'AccessDenied', admission.reason] };
   const { object } = admission;
   if (announcedBytes > object.bytesMax + FORM_BYTES_MAX) return { error: tooLarge };
+  if (!(await isOpen(object.key))) return { error: withdrawn };
   const release = limits.acquire(object.key);
   if (release === null) return { error: busy };
   try {

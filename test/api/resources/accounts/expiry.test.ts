@@ -33,7 +33,7 @@ async function begin(t: Test, env: Record<string, string> = {}) {
         .execute((trx) =>
           createOrganization(trx, { name: 'O', ownerId, workspaceId: null, createdAt: now() }, random),
         ),
-    run: () => endAccounts(api.context, () => false, { info: () => undefined }),
+    run: () => endAccounts(api.context, () => false, { info: () => undefined, warn: () => undefined }),
     async left(): Promise<readonly string[]> {
       const rows = await db.selectFrom('users').select('name').orderBy('name').execute();
       return rows.map(({ name }) => name).filter((name) => name !== 'Owner');
