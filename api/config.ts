@@ -6,6 +6,7 @@
  */
 import { resolve } from 'node:path';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
+import type { Synchronous } from '#api/db/database.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
@@ -37,6 +38,12 @@ export const variables = [
     name: 'DATABASE_URL',
     default: 'file:./data/floodgate.sqlite',
     meaning: 'SQLite file, or `file::memory:` for a database that ends with the process',
+  },
+  {
+    name: 'DATABASE_SYNCHRONOUS',
+    default: 'full',
+    meaning:
+      '`full`: what was acknowledged survives a power failure; `normal`: it survives the end of the process only, and writes do not wait for the disk',
   },
   {
     name: 'REDIS_URL',
@@ -148,6 +155,7 @@ export interface Config {
   readonly host: string;
   readonly trustedProxies: ProxyTrust;
   readonly database: DatabaseLocation;
+  readonly synchronous: Synchronous;
   /** Without a slash at the end. */
   readonly publicUrl: string;
   /** null: nowhere, as far as we know. */
@@ -210,6 +218,7 @@ export function readConfig(
       database: read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
         parseDatabaseUrl(value, cwd),
       ),
+      synchronous: read.choice('DATABASE_SYNCHRONOUS', ['full', 'normal']),
       publicUrl: read.parse('PUBLIC_URL', '', parsePublicUrl),
       surveyUrl: read.parse('SURVEY_URL', null, parseSurveyUrl),
       sdkPath: read.parse('SDK_PATH', null, (value) => (value === '' ? null : resolve(cwd, value))),

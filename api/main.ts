@@ -19,7 +19,7 @@ import { DatabaseUnavailable, openDatabase } from './db/database.ts';
 import { DatabaseFault } from './db/faults.ts';
 import { createDatabaseHealth } from './db/health.ts';
 import { migrate, SchemaTooNew } from './db/migrate.ts';
-import { BUSY_TIMEOUT_MS, DatabaseBusy } from './db/sqlite-driver.ts';
+import { DatabaseBusy } from './db/sqlite-driver.ts';
 import { createResolve } from './events/resolve.ts';
 import { createSender } from './events/sender.ts';
 import { createSignal } from './events/signal.ts';
@@ -50,7 +50,7 @@ async function start(): Promise<void> {
   const log = pino({ level: config.logLevel, serializers: { req: () => undefined } }, pino.destination(2));
   const sdkScripts = await loadSdkScripts(config.sdkPath);
   const health = createDatabaseHealth(Date.now, log);
-  const db = openDatabase(config.database, BUSY_TIMEOUT_MS, health.note);
+  const db = openDatabase(config.database, { synchronous: config.synchronous, onFault: health.note });
   await migrate(db);
 
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));

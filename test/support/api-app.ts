@@ -14,7 +14,6 @@ import type { Context } from '#api/context.ts';
 import { openDatabase } from '#api/db/database.ts';
 import { createDatabaseHealth } from '#api/db/health.ts';
 import { migrate } from '#api/db/migrate.ts';
-import { BUSY_TIMEOUT_MS } from '#api/db/sqlite-driver.ts';
 import { createSender } from '#api/events/sender.ts';
 import { createSignal } from '#api/events/signal.ts';
 import { createTargets, type Resolve } from '#api/events/targets.ts';
@@ -110,7 +109,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     '/',
   );
   const health = createDatabaseHealth(clock, log);
-  const db = openDatabase(config.database, BUSY_TIMEOUT_MS, health.note);
+  const db = openDatabase(config.database, { onFault: health.note });
   await migrate(db);
   const signer = createSigner(Buffer.from('a secret of the tests'));
   const counters = openCounters(secrets.redisUrl, clock, log, STORE_BUDGET_MS);

@@ -9,7 +9,6 @@ import { buildApp } from '#api/app.ts';
 import { openDatabase } from '#api/db/database.ts';
 import { createDatabaseHealth } from '#api/db/health.ts';
 import { migrate } from '#api/db/migrate.ts';
-import { BUSY_TIMEOUT_MS } from '#api/db/sqlite-driver.ts';
 import { type ApiOptions, addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -25,7 +24,7 @@ async function apiOn(t: Test, path: string | null, clock?: ApiOptions['clock']) 
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const health = createDatabaseHealth(clock ?? Date.now, log);
   const location = path === null ? ({ kind: 'memory' } as const) : ({ kind: 'file', path } as const);
-  const db = openDatabase(location, BUSY_TIMEOUT_MS, health.note);
+  const db = openDatabase(location, { onFault: health.note });
   await migrate(db);
   const api = await startApi({ parts: () => ({ db, health }), log, ...(clock ? { clock } : {}) });
   t.teardown(() => api.close());
@@ -141,7 +140,7 @@ t.test('a damaged file: 503 that says so, and never ready again', async (t) => {
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   let now = Date.now();
   const health = createDatabaseHealth(() => now, log);
-  const db = openDatabase({ kind: 'file', path }, BUSY_TIMEOUT_MS, health.note);
+  const db = openDatabase({ kind: 'file', path }, { onFault: health.note });
   t.teardown(() => db.destroy());
   const api = await startApi();
   t.teardown(() => api.close());
