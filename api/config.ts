@@ -18,7 +18,7 @@ import {
   type StorageLocation,
   storageVariables,
 } from '#api/storage/location.ts';
-import type { StorageQuota } from '#api/storage/quota.ts';
+import { quotaVariables, readStorageQuota, type StorageQuota } from '#api/storage/quota.ts';
 import { parseSurveyUrl, type SurveyUrl } from '#api/survey-url.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
 import type { Seconds } from '#shared/clock.ts';
@@ -121,16 +121,7 @@ export const variables = [
     meaning: '1 lets webhooks reach every address, also private ones; for tests against a local receiver',
   },
   ...storageVariables,
-  {
-    name: 'STORAGE_WORKSPACE_MIB',
-    default: '10240',
-    meaning: 'what the uploaded files of one workspace may add up to, in MiB, up to 999999999; 0: no bound',
-  },
-  {
-    name: 'STORAGE_TOTAL_MIB',
-    default: '102400',
-    meaning: 'what all uploaded files may add up to, likewise',
-  },
+  ...quotaVariables,
   ...recaptchaVariables,
   { name: 'BOOTSTRAP_WORKSPACE_ID', default: '', meaning: 'id of the first workspace; made up when unset' },
   { name: 'BOOTSTRAP_API_KEY', default: '', meaning: 'first API key; made up and printed once when unset' },
@@ -239,10 +230,7 @@ export function readConfig(
         allowsInternalTargets: read.flag('DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS'),
       },
       storage: readStorageLocation(read.parse, cwd),
-      storageQuota: {
-        workspaceBytesMax: bytesOf(read.integer('STORAGE_WORKSPACE_MIB', 0, QUOTA_MIB_MAX)),
-        totalBytesMax: bytesOf(read.integer('STORAGE_TOTAL_MIB', 0, QUOTA_MIB_MAX)),
-      },
+      storageQuota: readStorageQuota(read.integer),
       bootstrap: {
         workspaceId: read.parse('BOOTSTRAP_WORKSPACE_ID', null, parseWorkspaceId),
         email: read.parse('BOOTSTRAP_EMAIL', '', parseEmail),
@@ -298,12 +286,6 @@ function parseMailFrom(value: string): MailAddress {
 
 const WEBHOOK_ATTEMPTS_MAX = 20;
 const RETENTION_DAYS_MAX = 36_500;
-const QUOTA_MIB_MAX = 999_999_999;
-
-/** null: no bound. */
-function bytesOf(mebibytes: number): number | null {
-  return mebibytes === 0 ? null : mebibytes * 1_048_576;
-}
 
 const SESSION_SECONDS_MIN: Seconds = 60;
 const SESSION_SECONDS_MAX: Seconds = 31_536_000;

@@ -123,7 +123,7 @@ export function errorResponsesOf(
     (path.includes('{') || path.startsWith('/api/packages/') || (takesBody && !isPage)) && 'missing',
     takesBody && !isPage && 'conflict',
     takesBody && 'large',
-    !path.endsWith('/health') && 'limited',
+    !/\/(health|ready)$/.test(path) && 'limited',
     'fault',
     'unavailable',
   ];

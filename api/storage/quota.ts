@@ -6,6 +6,33 @@
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 
+export const quotaVariables = [
+  {
+    name: 'STORAGE_WORKSPACE_MIB',
+    default: '10240',
+    meaning: 'what the uploaded files of one workspace may add up to, in MiB, up to 999999999; 0: no bound',
+  },
+  {
+    name: 'STORAGE_TOTAL_MIB',
+    default: '102400',
+    meaning: 'what all uploaded files may add up to, likewise',
+  },
+] as const;
+
+const MIB_MAX = 999_999_999;
+const MEBIBYTE = 1_048_576;
+
+/** @param integer reads one variable as a whole number within bounds */
+export function readStorageQuota(
+  integer: (name: (typeof quotaVariables)[number]['name'], min: number, max: number) => number,
+): StorageQuota {
+  const bytesMax = (mebibytes: number): number | null => (mebibytes === 0 ? null : mebibytes * MEBIBYTE);
+  return {
+    workspaceBytesMax: bytesMax(integer('STORAGE_WORKSPACE_MIB', 0, MIB_MAX)),
+    totalBytesMax: bytesMax(integer('STORAGE_TOTAL_MIB', 0, MIB_MAX)),
+  };
+}
+
 export interface StorageQuota {
   /** Bytes; null: no bound. */
   readonly workspaceBytesMax: number | null;

@@ -192,6 +192,8 @@ export async function walk(api: TestApi): Promise<Examples> {
       if (name.includes(` ${path}`)) examples[name.replace(path, alias)] = example;
     }
   }
+  // Last, so that the ids before it stay as they are.
+  await call('GET', '/ready');
   return examples;
 
   async function callV2(surveyId: string): Promise<void> {
