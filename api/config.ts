@@ -72,6 +72,12 @@ export const variables = [
     meaning: 'days until an account that was never verified nor used is deleted, up to 36500; 0 keeps them',
   },
   {
+    name: 'SIGNUP_ENABLED',
+    default: '0',
+    meaning:
+      '1 lets anybody sign up and gives them an organization of their own; 0 admits only people who are invited',
+  },
+  {
     name: 'SESSION_MAX_AGE',
     default: '86400',
     meaning: 'seconds until a login ends, 60 to 31536000',
@@ -160,6 +166,8 @@ export interface Config {
   readonly auditRetentionDays: number;
   /** 0: for ever. */
   readonly unverifiedAccountDays: number;
+  /** false: only who is invited, and the first person of all. */
+  readonly isSignupEnabled: boolean;
   readonly sessionMaxAgeSeconds: Seconds;
   readonly mailFrom: MailAddress;
   readonly webhooks: {
@@ -218,6 +226,7 @@ export function readConfig(
       isAuditLogEnabled: read.flag('AUDIT_LOG_ENABLED'),
       auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, RETENTION_DAYS_MAX),
       unverifiedAccountDays: read.integer('UNVERIFIED_ACCOUNT_DAYS', 0, RETENTION_DAYS_MAX),
+      isSignupEnabled: read.flag('SIGNUP_ENABLED'),
       sessionMaxAgeSeconds: read.integer('SESSION_MAX_AGE', SESSION_SECONDS_MIN, SESSION_SECONDS_MAX),
       mailFrom: read.parse('MAIL_FROM', { name: '', address: '' }, parseMailFrom),
       webhooks: {

@@ -14,6 +14,8 @@ export interface SecretTable {
 
 export interface OrganizationTable extends Row {
   name: string;
+  /** The one of the first start: its webhooks may reach what WEBHOOK_ALLOWED_TARGETS lists. */
+  isOperators: Flag;
 }
 
 export interface UserTable extends Row {

@@ -1,5 +1,5 @@
 /** Webhooks, the outbox of events, and their deliveries (see events/outbox.ts for the words). */
-import type { Json, Row, Timestamp } from './columns.ts';
+import type { Flag, Json, Row, Timestamp } from './columns.ts';
 
 export interface WebhookTable extends Row {
   workspaceId: string;
@@ -58,4 +58,6 @@ export interface DeliveryAttemptTable {
   /** The first KiB of the answer. */
   reply: string | null;
   error: string | null;
+  /** The receiver is none of the public internet's: what it answered is not shown. */
+  isPrivate: Flag;
 }

@@ -11,6 +11,7 @@
  */
 import { type Kysely, type NotNull, type RawBuilder, sql } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Reach } from './targets.ts';
 
 /** Webhooks of one step of the walk. */
 const HEADS_MAX = 200;
@@ -24,6 +25,7 @@ export interface Leased {
   readonly secret: string | null;
   readonly payload: string;
   /** This attempt included. */
+  readonly reach: Reach;
   readonly attemptCount: number;
   /** Likewise: an attempt counts as failed until it is settled. */
   readonly failureCount: number;
@@ -126,6 +128,8 @@ export async function leaseDeliveries(
     .selectFrom('deliveries')
     .innerJoin('webhooks', 'webhooks.id', 'deliveries.webhookId')
     .innerJoin('events', 'events.id', 'deliveries.eventId')
+    .innerJoin('workspaces', 'workspaces.id', 'webhooks.workspaceId')
+    .innerJoin('organizations', 'organizations.id', 'workspaces.organizationId')
     .select([
       'deliveries.id',
       'deliveries.webhookId',
@@ -135,6 +139,7 @@ export async function leaseDeliveries(
       'webhooks.url',
       'webhooks.secret',
       'events.payload',
+      'organizations.isOperators',
     ])
     .where('deliveries.id', 'in', ids)
     // Fan-out writes it before the deliveries.
@@ -142,5 +147,9 @@ export async function leaseDeliveries(
     .$narrowType<{ payload: NotNull }>()
     .orderBy('deliveries.createdAt')
     .execute();
-  return rows.map((row) => ({ ...row, lease: lease.name }));
+  return rows.map(({ isOperators, ...row }) => ({
+    ...row,
+    lease: lease.name,
+    reach: isOperators === 1 ? 'operators' : 'public',
+  }));
 }

@@ -57,6 +57,7 @@ export async function settleDelivery(
         statusCode: attempt.statusCode,
         reply: attempt.reply,
         error: attempt.error,
+        isPrivate: attempt.isPrivate ? 1 : 0,
       })
       // A smaller WEBHOOK_ATTEMPTS gives up deliveries whose last attempt is on record.
       .onConflict((conflict) => conflict.doNothing())

@@ -28,6 +28,7 @@ t.test('an empty environment gives every default, and no secret', async (t) => {
     isAuditLogEnabled: false,
     auditRetentionDays: 90,
     unverifiedAccountDays: 30,
+    isSignupEnabled: false,
     sessionMaxAgeSeconds: 86_400,
     mailFrom: { name: 'Floodgate', address: 'noreply@localhost' },
     webhooks: { allowedTargets: { hosts: [], networks: [] }, allowsInternalTargets: false, attemptsMax: 8 },

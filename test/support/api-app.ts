@@ -77,7 +77,7 @@ export function countingRandom(): Random {
 const STORE_BUDGET_MS = 5_000;
 
 export interface ApiOptions {
-  /** More environment. The application's own limits are off unless this says otherwise. */
+  /** More environment. The application's own limits are off, and anybody may sign up, unless this says otherwise. */
   readonly env?: Readonly<Record<string, string>>;
   /** Parts of the context that the test replaces. */
   readonly parts?: (context: Context) => Partial<Context>;
@@ -103,6 +103,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       BOOTSTRAP_API_KEY: apiKey,
       BOOTSTRAP_PASSWORD: 'Password1',
       RATE_LIMITING_DISABLED: '1',
+      SIGNUP_ENABLED: '1',
       STORAGE_PATH: folder,
       ...options.env,
     },

@@ -15,6 +15,7 @@ import { toTimestamp } from '#api/timestamps.ts';
 import { answerForms } from './account-forms.ts';
 import { acceptForms } from './form.ts';
 import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
+import { refuseWhileClosed } from './signup.ts';
 import { deleteTokens, findToken, findUserByEmail, insertToken, insertUser, updateUser } from './store.ts';
 
 /** Letters, marks, digits, spaces and `' , . & ( ) -` of any script. */
@@ -36,6 +37,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     {
       schema: { body: Type.Object({ name: Text, email: Text, password: Text }), response: done },
       config: { limit: 'auth.signup' },
+      onRequest: refuseWhileClosed(context),
     },
     async (request) => {
       const { password } = request.body;
