@@ -82,7 +82,10 @@ export const authPlugin = fastifyPlugin<AuthOptions>(
       const principal = await authenticate(request, accepted);
       if (principal === null) throw notAuthenticated();
       const reachesNothing = principal.permissions.size === 0;
-      if (reachesNothing && config?.acceptsKeyWithoutWorkspace !== true) throw notAuthenticated();
+      if (reachesNothing && config?.acceptsKeyWithoutWorkspace !== true) {
+        // We know this person, whom no team has given anything yet.
+        throw principal.kind === 'session' ? unauthorized() : notAuthenticated();
+      }
       request.principal = principal;
     });
   },
