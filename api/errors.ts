@@ -73,6 +73,9 @@ export type ResourceType =
   | 'Tag'
   | 'Note'
   | 'Organization'
+  | 'Member'
+  | 'Invite'
+  | 'Team'
   | 'API Key'
   | 'file'
   | 'contact';

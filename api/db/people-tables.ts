@@ -5,7 +5,7 @@ import type { Json, Row, Timestamp } from './columns.ts';
 export type TeamRole = 'admin' | 'contributor';
 export type TeamPermission = 'read' | 'readWrite' | 'manage';
 
-/** At most one for an address in an organization. It goes when it is accepted or revoked. */
+/** At most one for an address in an organization. It goes when it is accepted. */
 export interface InviteTable {
   id: string;
   createdAt: Timestamp;
@@ -19,6 +19,8 @@ export interface InviteTable {
   hashedToken: string;
   invitedBy: string;
   expiresAt: Timestamp;
+  /** Kept for a day, so that the mails of a day can be counted. */
+  revokedAt: Timestamp | null;
 }
 
 export interface TeamTable extends Row {

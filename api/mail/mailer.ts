@@ -48,6 +48,8 @@ export interface MailerLog {
 }
 
 export interface Mailer {
+  /** false: mails stay in the table, so nobody gets a link unless we show it. */
+  readonly hasServer: boolean;
   /**
    * Takes responsibility for a mail. Call it inside the transaction of what the mail is about: either both happen or
    * none. It is sent right after, and `accept` does not wait for that.
@@ -128,6 +130,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
   };
 
   return {
+    hasServer: transport !== null,
     async accept(trx, mail) {
       const mailId = await insertMail(trx, mail, clock(), random);
       if (transport === null) {

@@ -18,10 +18,10 @@ export const people: readonly string[] = [
     "hashedToken" text not null unique,
     "invitedBy" text not null references "users" ("id") on delete cascade,
     "expiresAt" text not null,
+    "revokedAt" text,
     unique ("organizationId", "email")
   )`,
   `create index "invites_invitedBy" on "invites" ("invitedBy")`,
-  `create index "invites_expiresAt" on "invites" ("expiresAt")`,
 
   `create table "teams" (
     "id" text primary key,

@@ -5,6 +5,7 @@ import { sessionOf } from '#api/auth/plugin.ts';
 import { type Role, runsOrganization } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { notFound, unauthorized } from '#api/errors.ts';
+import { isRecord } from '#api/schemas.ts';
 import { lockPeople } from './store.ts';
 
 /** Who asks for a change, as they stand at its beginning. */
@@ -24,6 +25,16 @@ export function actorIn(request: FastifyRequest, organizationId: string): Actor 
 /** @throws ApiError not_found for strangers, unauthorized for members */
 export function managerIn(request: FastifyRequest, organizationId: string): Actor {
   return asManager(actorIn(request, organizationId));
+}
+
+/** A hook that runs before the body is read. @throws as `actorIn` */
+export async function requireMember(request: FastifyRequest): Promise<void> {
+  actorIn(request, organizationIn(request));
+}
+
+/** Likewise. @throws as `managerIn` */
+export async function requireManager(request: FastifyRequest): Promise<void> {
+  managerIn(request, organizationIn(request));
 }
 
 /**
@@ -60,4 +71,8 @@ export function mayGive(actor: Actor, role: Role): boolean {
 function asManager(actor: Actor): Actor {
   if (!runsOrganization(actor.role)) throw unauthorized();
   return actor;
+}
+
+function organizationIn({ params }: FastifyRequest): string {
+  return isRecord(params) ? String(params.organizationId) : '';
 }

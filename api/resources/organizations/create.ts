@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { insertDefaultAttributeKeys } from '#api/resources/contacts/store.ts';
-import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
+import { defaultSettings, insertWorkspace, type Workspace } from '#api/resources/workspaces/store.ts';
 import { hasMembers, insertMembership } from './store.ts';
 
 export interface NewOrganization {
@@ -30,18 +30,40 @@ export async function createOrganization(
     .values({ ...row, id: organizationId, name, isOperators: isOperators ? 1 : 0 })
     .execute();
   await insertMembership(trx, { organizationId, userId: ownerId, role: 'owner', createdAt });
-  await insertWorkspace(trx, {
-    ...row,
+  await createWorkspace(trx, { organizationId, id, name: 'My workspace', createdAt }, random);
+  return { organizationId, workspaceId: id };
+}
+
+/** With the attribute keys that every workspace begins with. Call it inside a transaction. */
+export async function createWorkspace(
+  trx: Kysely<Database>,
+  {
+    organizationId,
+    id,
+    name,
+    createdAt,
+  }: {
+    readonly organizationId: string;
+    readonly id: string;
+    readonly name: string;
+    readonly createdAt: Timestamp;
+  },
+  random: Random,
+): Promise<Workspace> {
+  const workspace: Workspace = {
     id,
     organizationId,
-    name: 'My workspace',
+    name,
     environmentId: id,
     appSetupCompleted: false,
     websiteSetupCompleted: false,
     settings: defaultSettings,
-  });
+    createdAt,
+    updatedAt: createdAt,
+  };
+  await insertWorkspace(trx, workspace);
   await insertDefaultAttributeKeys(trx, id, createdAt, random);
-  return { organizationId, workspaceId: id };
+  return workspace;
 }
 
 /**
