@@ -1,0 +1,131 @@
+/** The link of an invite: a page for people, and the route behind its form, which programs call as well. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
+import { csrfToken } from '#api/auth/csrf.ts';
+import { findSession, startSession } from '#api/auth/session.ts';
+import type { Context } from '#api/context.ts';
+import { ApiError, badRequest } from '#api/errors.ts';
+import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
+import { acceptForms, callbackUrl, fieldOf, wantsJson } from '#api/resources/accounts/form.ts';
+import { sendPage } from '#api/resources/accounts/pages.ts';
+import { isFormOurs } from '#api/resources/accounts/protection.ts';
+import { findUser, findUserByEmail, noteLogin, type User } from '#api/resources/accounts/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { acceptInvite, isAccount } from './accept.ts';
+import { type InvitePage, inviteParts } from './page.ts';
+import { findOpenInvite } from './store.ts';
+
+const TOKEN_LENGTH_MAX = 128;
+const NAME_LENGTH_MAX = 250;
+
+export const inviteAcceptRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random, config, signer } = context;
+  const { publicUrl } = config;
+  const base = new URL(publicUrl).pathname.replace(/\/$/, '');
+  acceptForms(app);
+
+  app.get('/invite', async (request, reply) => {
+    const token = fieldOf(request.query, 'token').slice(0, TOKEN_LENGTH_MAX);
+    return showPage(request, reply, { status: 200, token, problem: null, name: '' });
+  });
+
+  app.post('/api/auth/accept-invite', { config: { limit: 'auth.signup' } }, async (request, reply) => {
+    try {
+      const token = await accept(request);
+      setSessionCookie(reply, token, config.sessionMaxAgeSeconds, publicUrl);
+      const url = callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl);
+      return wantsJson(request.body) ? { url } : reply.code(302).header('location', url).send();
+    } catch (error) {
+      if (!(error instanceof ApiError) || !isFromPage(request)) throw error;
+      return showPage(request, reply, {
+        status: error.statusCode,
+        token: fieldOf(request.body, 'token').slice(0, TOKEN_LENGTH_MAX),
+        problem: {
+          text: error.message,
+          fields: Object.fromEntries(
+            Object.entries(error.details).map(([name, text]) => [name, String(text)]),
+          ),
+        },
+        name: fieldOf(request.body, 'name').slice(0, NAME_LENGTH_MAX),
+      });
+    }
+  });
+
+  /** @returns the token of a new session */
+  async function accept(request: FastifyRequest): Promise<string> {
+    const { body } = request;
+    if (!isFormOurs(request, signer)) {
+      throw badRequest('The form is too old or came from elsewhere; send it again', {
+        csrfToken: 'must be the one of GET /api/auth/csrf',
+      });
+    }
+    const user = await sessionUser(request);
+    const acceptance = {
+      token: fieldOf(body, 'token'),
+      sessionUserId: user?.id ?? null,
+      name: fieldOf(body, 'name'),
+      password: fieldOf(body, 'password'),
+    };
+    const { accepted, token } = await acceptInvite(context, acceptance, async (trx, accepted) => {
+      await noteLogin(trx, accepted.userId, toTimestamp(clock()));
+      const options = { clock, random, maxAgeSeconds: config.sessionMaxAgeSeconds };
+      return { accepted, token: await startSession(trx, accepted.userId, options) };
+    });
+    const { userId, organizationId, isNew } = accepted;
+    const changes = { by: 'invite' };
+    if (isNew)
+      await noteAccountEvent(context, request, { action: 'created', userId, changes, organizationId });
+    await noteAccountEvent(context, request, {
+      action: 'created',
+      userId,
+      changes,
+      organizationId,
+      target: { type: 'member', id: userId },
+    });
+    return token;
+  }
+
+  async function sessionUser(request: FastifyRequest): Promise<User | null> {
+    const token = sessionCookie(request.cookies);
+    const session = token === null ? null : await findSession(db, token, clock);
+    return session === null ? null : findUser(db, session.userId);
+  }
+
+  async function showPage(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    shown: Pick<InvitePage, 'token' | 'problem' | 'name'> & { readonly status: number },
+  ) {
+    const { status, ...rest } = shown;
+    const invite = await findOpenInvite(db, shown.token, clock());
+    if (invite === null) {
+      return sendPage(reply, 400, 'This invitation does not serve', [
+        '<p>It has ended, was used or was revoked. Ask whoever invited you for a new one.</p>',
+      ]);
+    }
+    const known = await findUserByEmail(db, invite.email);
+    const user = await sessionUser(request);
+    const isMine = isAccount(known) && known?.id === user?.id;
+    const { token, cookie } = csrfToken(request.cookies, signer, random);
+    setCsrfCookie(reply, cookie, publicUrl);
+    const parts = inviteParts({
+      ...rest,
+      invite,
+      csrfToken: token,
+      base,
+      publicUrl,
+      account: isMine ? 'mine' : isAccount(known) ? 'known' : 'new',
+      otherEmail: user === null || isMine ? null : user.email,
+    });
+    return sendPage(reply, status, 'Invitation', parts);
+  }
+};
+
+/** Browsers send forms, and say that they read HTML. */
+function isFromPage({ body, headers }: FastifyRequest): boolean {
+  return !wantsJson(body) && (headers.accept ?? '').includes('text/html');
+}
