@@ -37,7 +37,7 @@ export interface Context {
   readonly limits: Limiter;
   /** Mails are accepted inside the transaction of what they are about, and sent right after. */
   readonly mailer: Mailer;
-  /** Failed logins. */
+  /** Who did what. */
   readonly audit: AuditLog;
   /** Tells respondents that are persons from others. */
   readonly recaptcha: Recaptcha;

@@ -9,6 +9,7 @@ import { countedAddress } from '#api/http/client-address.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import { noteAccountEvent } from './account-event.ts';
 import { acceptForms, callbackUrl, fieldOf, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
 import { isFormOurs } from './protection.ts';
@@ -87,7 +88,12 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
   app.post('/api/auth/signout', async (request, reply) => {
     if (!isFormOurs(request, signer)) return askForForm(request, reply);
     const token = sessionCookie(request.cookies);
+    const session = token === null ? null : await findSession(db, token, clock);
     if (token !== null) await endSession(db, token);
+    if (session !== null) {
+      const { userId } = session;
+      await noteAccountEvent(context, request, { action: 'userSignedOut', userId, changes: {} });
+    }
     setSessionCookie(reply, '', 0, publicUrl);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   });
@@ -109,6 +115,10 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
         const ipAddress = countedAddress(request, config.trustedProxies);
         await context.audit.authFailed({ provider, reason, userId, email, ipAddress, requestId: request.id });
       }
+      if (text === texts.unverified && userId !== null) {
+        const changes = { provider, pending: 'email_verification' };
+        await noteAccountEvent(context, request, { action: 'passwordVerified', userId, changes });
+      }
       // Clients tell this case by the address, not by the status.
       if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
       return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
@@ -117,6 +127,15 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     const token = await db.transaction().execute(async (trx) => {
       await noteLogin(trx, result.user.id, toTimestamp(clock()));
       return startSession(trx, result.user.id, { clock, random, maxAgeSeconds });
+    });
+    const { id: userId } = result.user;
+    if (provider === 'token') {
+      await noteAccountEvent(context, request, { action: 'emailVerified', userId, changes: { provider } });
+    }
+    await noteAccountEvent(context, request, {
+      action: 'authenticationSucceeded',
+      userId,
+      changes: { provider, authMethod: provider === 'credentials' ? 'password' : 'email_verification' },
     });
     setSessionCookie(reply, token, maxAgeSeconds, publicUrl);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
