@@ -119,7 +119,7 @@ export function errorResponsesOf(
   const applicable: readonly (keyof typeof kinds | false)[] = [
     (takesBody || hasParameters) && 'invalid',
     isAuthenticated && 'anonymous',
-    isSubmission && 'forbidden',
+    (isSubmission || path === '/api/auth/signup') && 'forbidden',
     (path.includes('{') || path.startsWith('/api/packages/') || (takesBody && !isPage)) && 'missing',
     takesBody && !isPage && 'conflict',
     takesBody && 'large',

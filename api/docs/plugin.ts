@@ -28,8 +28,11 @@ export const docsPlugin = fastifyPlugin<DocsOptions>(
       openapi: documentOf(publicUrl),
       stripBasePath: false,
       transform: (route) => describeRoute(route, findSurface),
+      // Parts that are one object in memory become aliases in YAML, and parsers bound how many of them they follow.
       transformObject: (built) =>
-        'openapiObject' in built ? completed(built.openapiObject, findSurface) : built.swaggerObject,
+        'openapiObject' in built
+          ? JSON.parse(JSON.stringify(completed(built.openapiObject, findSurface)))
+          : built.swaggerObject,
     });
 
     for (const [format, contentType] of [

@@ -49,6 +49,34 @@ const state: RawOperation = {
   },
 };
 
+const accept: RawOperation = {
+  requestBody: {
+    required: true,
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          required: ['token', 'csrfToken'],
+          properties: {
+            token: { type: 'string', description: 'What follows `token=` in the link of the invite.' },
+            csrfToken: { type: 'string', description: 'That of `GET /api/auth/csrf`, with its cookie.' },
+            name: { type: 'string', description: 'Of a new account.' },
+            password: { type: 'string', description: 'Of a new account.' },
+            callbackUrl: { type: 'string' },
+            json: { type: 'boolean', description: 'Answer with JSON instead of a redirect.' },
+          },
+        },
+      },
+    },
+  },
+  responses: {
+    ...login.responses,
+    401: { description: 'The address has an account: its owner must be logged in.' },
+    403: { description: 'The account is switched off.' },
+    409: { description: 'The organization has as many members as it can have.' },
+  },
+};
+
 export const rawOperations: Readonly<Record<string, RawOperation>> = {
   'GET /api/v1/client/og': {
     responses: { 200: { description: 'The image.', content: { 'image/png': { schema: binary } } } },
@@ -91,6 +119,8 @@ export const rawOperations: Readonly<Record<string, RawOperation>> = {
   'POST /api/auth/callback/credentials': login,
   'POST /api/auth/callback/token': login,
   'POST /api/auth/signout': login,
+  'POST /api/auth/accept-invite': accept,
+  'GET /invite': page,
   'GET /auth/login': page,
   'GET /auth/signup': page,
   'GET /auth/verify': page,
