@@ -59,7 +59,7 @@ export const variables = [
     name: 'AUDIT_LOG_ENABLED',
     default: '0',
     meaning:
-      '1 records failed logins and deletions of files in the table `auditEvents`, without passwords, tokens or addresses',
+      '1 records logins, changes of accounts and everything that keys and people write in the table `auditEvents`, without passwords, tokens or e-mail addresses',
   },
   {
     name: 'AUDIT_RETENTION_DAYS',
@@ -113,7 +113,7 @@ export const variables = [
     name: 'WEBHOOK_ALLOWED_TARGETS',
     default: '',
     meaning:
-      'what webhooks may reach inside: host names, addresses and CIDRs, separated by commas; the public internet needs no entry',
+      "what webhooks of the operator's organization, that of the first start, may reach inside: host names, addresses and CIDRs, separated by commas; the public internet needs no entry",
   },
   {
     name: 'WEBHOOK_ATTEMPTS',
@@ -124,7 +124,8 @@ export const variables = [
   {
     name: 'DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS',
     default: '0',
-    meaning: '1 lets webhooks reach every address, also private ones; for tests against a local receiver',
+    meaning:
+      "1 lets webhooks of the operator's organization reach every address, also private ones; for tests against a local receiver",
   },
   ...storageVariables,
   ...quotaVariables,
