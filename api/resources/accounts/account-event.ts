@@ -10,7 +10,8 @@ export interface AccountEvent {
     | 'emailVerified'
     | 'userSignedOut'
     | 'created'
-    | 'updated';
+    | 'updated'
+    | 'deleted';
   readonly userId: string;
   /** Names and codes; nothing that a person typed. */
   readonly changes: Readonly<Record<string, unknown>>;

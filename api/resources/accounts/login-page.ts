@@ -9,6 +9,7 @@ import { alert, field, form, hidden, links, notice } from '#api/http/page-form.t
 import { callbackUrl, fieldOf } from './form.ts';
 import { texts } from './login.ts';
 import { protect } from './protection.ts';
+import { isSignupOpen } from './signup.ts';
 
 /** Where a login leads when nobody says otherwise. */
 export const ACCOUNT_PATH = '/account';
@@ -60,7 +61,7 @@ export const loginPage: FastifyPluginAsyncTypebox<{ readonly context: Context }>
       ),
       links([
         [`${basePath}/auth/forgot-password`, 'Forgot your password?'],
-        [`${basePath}/auth/signup`, 'Create an account'],
+        ...((await isSignupOpen(context)) ? [[`${basePath}/auth/signup`, 'Create an account'] as const] : []),
       ]),
     ]);
   });

@@ -2,8 +2,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { forbidden } from '#api/errors.ts';
+import { prefersHtml } from '#api/http/error-page.ts';
+import { sendPage } from '#api/http/page.ts';
+import { alert, links } from '#api/http/page-form.ts';
 import { hasMembers } from '#api/resources/organizations/store.ts';
-import { sendPage } from './pages.ts';
 
 const CLOSED =
   'Sign-up is closed on this server. Ask an owner or manager of your organization to invite you, and open the link of the invitation.';
@@ -17,7 +19,11 @@ export async function isSignupOpen({ db, config }: Pick<Context, 'db' | 'config'
 export function refuseWhileClosed(context: Pick<Context, 'db' | 'config'>) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (await isSignupOpen(context)) return;
-    if (!(request.headers.accept ?? '').includes('text/html')) throw forbidden(CLOSED);
-    await sendPage(reply, 403, 'Sign-up is closed', [`<p role="alert">${CLOSED}</p>`]);
+    if (!prefersHtml(request)) throw forbidden(CLOSED);
+    const { basePath } = reply.server;
+    await sendPage(reply, 403, 'Sign-up is closed', [
+      alert(CLOSED),
+      links([[`${basePath}/auth/login`, 'Log in']]),
+    ]);
   };
 }

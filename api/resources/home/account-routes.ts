@@ -12,11 +12,12 @@ import type { Context } from '#api/context.ts';
 import { ApiError, forbidden, notAuthenticated, tooManyRequests } from '#api/errors.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
 import { alert, links, notice } from '#api/http/page-form.ts';
+import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
 import { acceptForms, fieldOf } from '#api/resources/accounts/form.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
 import { isFormOurs, protect } from '#api/resources/accounts/protection.ts';
 import { createApiKey, managed } from '#api/resources/api-keys/create.ts';
-import { deleteApiKey, findApiKey } from '#api/resources/api-keys/store.ts';
+import { type ApiKey, deleteApiKey, findApiKey } from '#api/resources/api-keys/store.ts';
 import { accountParts, readAccount } from './account-view.ts';
 import { newKeyFrom } from './new-key.ts';
 
@@ -42,6 +43,7 @@ export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     try {
       const wanted = await newKeyFrom(db, request.body, managed(principal));
       const { key, apiKey } = await createApiKey(context, principal, wanted);
+      await noteKey(request, principal, 'created', key);
       return sendPage(reply, 200, 'Your new API key', [
         notice(`The key “${escapeHtml(key.label)}” is made. It is shown only this once: copy it now.`),
         `<pre><code>${escapeHtml(apiKey)}</code></pre>`,
@@ -73,7 +75,10 @@ export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
       const { id } = request.params;
       const key = await findApiKey(db, managed(principal), id);
       // Gone already: the page shows that.
-      if (key !== null) await deleteApiKey(db, id);
+      if (key !== null) {
+        await deleteApiKey(db, id);
+        await noteKey(request, principal, 'deleted', key);
+      }
       return reply.redirect(`${basePath}${ACCOUNT_PATH}?notice=revoked`, 303);
     },
   );
@@ -82,6 +87,17 @@ export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   app.get(`${ACCOUNT_PATH}/api-keys`, async (_request, reply) =>
     reply.redirect(`${basePath}${ACCOUNT_PATH}`),
   );
+
+  /** As the routes of programs are noted. */
+  function noteKey(
+    request: FastifyRequest,
+    { userId }: SessionPrincipal,
+    action: 'created' | 'deleted',
+    { id, organizationId }: ApiKey,
+  ): Promise<void> {
+    const target = { type: 'apiKey', id };
+    return noteAccountEvent(context, request, { action, userId, organizationId, target, changes: {} });
+  }
 
   async function sessionIn(request: FastifyRequest): Promise<SessionPrincipal | null> {
     const token = sessionCookie(request.cookies);

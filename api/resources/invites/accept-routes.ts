@@ -1,15 +1,16 @@
 /** The link of an invite: a page for people, and the route behind its form, which programs call as well. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
-import { csrfToken } from '#api/auth/csrf.ts';
+import { sessionCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { findSession, startSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import { ApiError, badRequest } from '#api/errors.ts';
+import { prefersHtml } from '#api/http/error-page.ts';
+import { sendPage } from '#api/http/page.ts';
 import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
 import { acceptForms, callbackUrl, fieldOf, wantsJson } from '#api/resources/accounts/form.ts';
-import { sendPage } from '#api/resources/accounts/pages.ts';
-import { isFormOurs } from '#api/resources/accounts/protection.ts';
+import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
+import { isFormOurs, protect } from '#api/resources/accounts/protection.ts';
 import { findUser, findUserByEmail, noteLogin, type User } from '#api/resources/accounts/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { acceptInvite, isAccount } from './accept.ts';
@@ -25,7 +26,7 @@ export const inviteAcceptRoutes: FastifyPluginAsyncTypebox<{ readonly context: C
 ) => {
   const { db, clock, random, config, signer } = context;
   const { publicUrl } = config;
-  const base = new URL(publicUrl).pathname.replace(/\/$/, '');
+  const { basePath } = app;
   acceptForms(app);
 
   app.get('/invite', async (request, reply) => {
@@ -38,7 +39,9 @@ export const inviteAcceptRoutes: FastifyPluginAsyncTypebox<{ readonly context: C
       const token = await accept(request);
       setSessionCookie(reply, token, config.sessionMaxAgeSeconds, publicUrl);
       const url = callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl);
-      return wantsJson(request.body) ? { url } : reply.code(302).header('location', url).send();
+      if (wantsJson(request.body)) return { url };
+      // On the host that the page came from, which has the cookie.
+      return reply.redirect(isFromPage(request) ? `${basePath}${ACCOUNT_PATH}` : url);
     } catch (error) {
       if (!(error instanceof ApiError) || !isFromPage(request)) throw error;
       return showPage(request, reply, {
@@ -110,14 +113,11 @@ export const inviteAcceptRoutes: FastifyPluginAsyncTypebox<{ readonly context: C
     const known = await findUserByEmail(db, invite.email);
     const user = await sessionUser(request);
     const isMine = isAccount(known) && known?.id === user?.id;
-    const { token, cookie } = csrfToken(request.cookies, signer, random);
-    setCsrfCookie(reply, cookie, publicUrl);
     const parts = inviteParts({
       ...rest,
       invite,
-      csrfToken: token,
-      base,
-      publicUrl,
+      protection: protect(context, request, reply),
+      basePath,
       account: isMine ? 'mine' : isAccount(known) ? 'known' : 'new',
       otherEmail: user === null || isMine ? null : user.email,
     });
@@ -126,6 +126,6 @@ export const inviteAcceptRoutes: FastifyPluginAsyncTypebox<{ readonly context: C
 };
 
 /** Browsers send forms, and say that they read HTML. */
-function isFromPage({ body, headers }: FastifyRequest): boolean {
-  return !wantsJson(body) && (headers.accept ?? '').includes('text/html');
+function isFromPage(request: FastifyRequest): boolean {
+  return !wantsJson(request.body) && prefersHtml(request);
 }

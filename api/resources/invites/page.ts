@@ -1,14 +1,14 @@
 /** The page that the link of an invite leads to: one form, which depends on whether the address has an account. */
-import { escapeHtml } from '#api/resources/accounts/pages.ts';
+import { escapeHtml } from '#api/http/page.ts';
+import { alert, field, form, hidden } from '#api/http/page-form.ts';
 import type { OpenInvite } from './store.ts';
 
 export interface InvitePage {
   readonly invite: OpenInvite;
   readonly token: string;
-  readonly csrfToken: string;
-  /** '' unless PUBLIC_URL has a path. */
-  readonly base: string;
-  readonly publicUrl: string;
+  /** The hidden field that proves a form to be ours. */
+  readonly protection: string;
+  readonly basePath: string;
   /** `new`: no account yet; `mine`: it is logged in; `known`: it is not, or somebody else is. */
   readonly account: 'new' | 'mine' | 'known';
   /** Who is logged in instead; null: nobody. */
@@ -21,61 +21,74 @@ export interface InvitePage {
 
 /** @returns the parts of the page, HTML */
 export function inviteParts(page: InvitePage): readonly string[] {
-  const { invite, account, problem, otherEmail } = page;
+  const { invite, problem, otherEmail } = page;
   return [
-    ...(problem === null ? [] : [`<p role="alert">${escapeHtml(problem.text)}</p>`]),
+    ...(problem === null ? [] : [alert(escapeHtml(problem.text))]),
     `<p>${escapeHtml(invite.inviterName)} invites ${escapeHtml(invite.email)} to ${escapeHtml(invite.organizationName)}, as ${invite.role}.</p>`,
     ...(otherEmail === null ? [] : [`<p>You are logged in as ${escapeHtml(otherEmail)}.</p>`]),
-    formOf(page, account),
+    ...formsOf(page),
   ];
 }
 
-function formOf(page: InvitePage, account: InvitePage['account']): string {
-  const { base, csrfToken, invite, token } = page;
-  const accept = `${base}/api/auth/accept-invite`;
-  const proof = hidden('csrfToken', csrfToken);
-  const mark = hidden('token', token);
+function formsOf({
+  account,
+  basePath,
+  invite,
+  name,
+  problem,
+  protection,
+  token,
+}: InvitePage): readonly string[] {
+  const accept = `${basePath}/api/auth/accept-invite`;
+  const carried = [protection, hidden('token', token)];
+  const error = (of: string): string | undefined => problem?.fields[of];
   switch (account) {
     case 'mine':
-      return form(accept, proof + mark, '', 'Accept the invitation');
+      return [form(accept, carried, 'Accept the invitation')];
     case 'new':
-      return form(
-        accept,
-        proof + mark,
-        field(page, 'name', 'Your name', 'text', 'name', page.name) +
-          field(page, 'password', 'Choose a password', 'password', 'new-password', ''),
-        'Create the account and accept',
-      );
+      return [
+        form(
+          accept,
+          [
+            ...carried,
+            field({
+              name: 'name',
+              label: 'Your name',
+              type: 'text',
+              autocomplete: 'name',
+              value: name,
+              error: error('name'),
+            }),
+            field({
+              name: 'password',
+              label: 'Choose a password',
+              type: 'password',
+              autocomplete: 'new-password',
+              hint: '8 to 128 characters, with an upper-case letter and a digit',
+              error: error('password'),
+            }),
+          ],
+          'Create the account and accept',
+        ),
+      ];
     case 'known':
-      return `<p>This address has an account. Log in with it to accept.</p>${form(
-        `${base}/api/auth/callback/credentials`,
-        proof +
-          hidden('email', invite.email) +
-          hidden('callbackUrl', `${page.publicUrl}/invite?token=${encodeURIComponent(token)}`),
-        field(page, 'password', 'Password', 'password', 'current-password', ''),
-        'Log in',
-      )}`;
+      return [
+        '<p>This address has an account. Log in with it to accept.</p>',
+        form(
+          `${basePath}/api/auth/callback/credentials`,
+          [
+            protection,
+            hidden('email', invite.email),
+            hidden('callbackUrl', `${basePath}/invite?token=${encodeURIComponent(token)}`),
+            field({
+              name: 'password',
+              label: 'Password',
+              type: 'password',
+              autocomplete: 'current-password',
+            }),
+          ],
+          'Log in',
+        ),
+      ];
   }
-}
-
-function field(
-  { problem }: InvitePage,
-  name: string,
-  label: string,
-  type: string,
-  autocomplete: string,
-  value: string,
-): string {
-  const wrong = problem?.fields[name];
-  const hint = wrong === undefined ? '' : `<span id="${name}-problem">${escapeHtml(wrong)}</span>`;
-  const described = wrong === undefined ? '' : ` aria-invalid="true" aria-describedby="${name}-problem"`;
-  return `<p><label>${label} <input name="${name}" type="${type}" autocomplete="${autocomplete}" value="${escapeHtml(value)}" required${described}></label> ${hint}</p>\n`;
-}
-
-function form(action: string, fields: string, inputs: string, submit: string): string {
-  return `<form method="post" action="${action}">${fields}\n${inputs}<p><button>${submit}</button></p></form>`;
-}
-
-function hidden(name: string, value: string): string {
-  return `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`;
 }

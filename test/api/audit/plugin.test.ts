@@ -147,6 +147,13 @@ t.test('what a person does: keys, members, invites', async (t) => {
   );
   t.notMatch(JSON.stringify(keys), made);
 
+  const reach = `organization:${organizationId}`;
+  await owner.form('/account/api-keys', { label: 'On the page', reach, permission: 'read' });
+  const [onPage] = await entriesOf(api);
+  t.match(onPage, { ...known, action: 'created', targetType: 'apiKey' });
+  await owner.form(`/account/api-keys/${onPage?.targetId}/revoke`, {});
+  t.match(await entriesOf(api), [{ ...known, action: 'deleted', targetId: onPage?.targetId }]);
+
   const organization = `/api/v1/organizations/${organizationId}`;
   await owner.call('PUT', `${organization}/members/${ada.id}`, { role: 'member' });
   await owner.call('DELETE', `${organization}/members/${ada.id}`);

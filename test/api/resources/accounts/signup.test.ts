@@ -34,8 +34,26 @@ t.test('403: closed by default; the answer says who can invite', async (t) => {
   t.equal(page.status, 403);
   t.match(page.headers['content-type'], 'text/html');
   t.match(page.text, /Sign-up is closed.*owner or manager/s);
+  const form = await api.client('GET', '/auth/signup', undefined, browser);
+  t.equal(form.status, 403);
+  t.notMatch(form.text, '<form');
+  for (const path of ['/', '/auth/login']) {
+    t.notMatch(
+      (await api.client('GET', path, undefined, browser)).text,
+      '/auth/signup',
+      `${path} leads elsewhere`,
+    );
+  }
   t.equal((await usersOf(api)).length, 1, 'only the owner of the first start');
   t.same(await api.context.db.selectFrom('mailOutbox').select('id').execute(), []);
+});
+
+t.test('open, the pages lead to the form', async (t) => {
+  const api = await begin(t, true);
+  for (const path of ['/', '/auth/login']) {
+    t.match((await api.client('GET', path, undefined, { accept: 'text/html' })).text, '/auth/signup', path);
+  }
+  t.equal((await api.client('GET', '/auth/signup', undefined, { accept: 'text/html' })).status, 200);
 });
 
 t.test('200: open, each gets an organization that is not the operator’s', async (t) => {
