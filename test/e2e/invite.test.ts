@@ -65,7 +65,7 @@ t.test('a new person: a mistake first, then the account', async (t) => {
   await page.getByLabel('Your name').fill('Ada');
   await page.getByLabel('Choose a password').fill('short');
   await page.getByRole('button').click();
-  await page.getByText('a password has 8 to 128 characters').waitFor();
+  await page.getByText('A password has 8 to 128 characters').waitFor();
   t.equal(await page.getByLabel('Your name').inputValue(), 'Ada');
   await check(t, page, 'invite-mistake');
   await page.getByLabel('Choose a password').fill('Password1');

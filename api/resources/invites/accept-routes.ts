@@ -8,13 +8,14 @@ import { ApiError, badRequest } from '#api/errors.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { sendPage } from '#api/http/page.ts';
 import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
+import { fieldErrors } from '#api/resources/accounts/account-forms.ts';
 import { acceptForms, callbackUrl, fieldOf, wantsJson } from '#api/resources/accounts/form.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
 import { isFormOurs, protect } from '#api/resources/accounts/protection.ts';
 import { findUser, findUserByEmail, noteLogin, type User } from '#api/resources/accounts/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { acceptInvite, isAccount } from './accept.ts';
-import { type InvitePage, inviteParts } from './page.ts';
+import { type InvitePage, inviteParts, newAccountFields } from './page.ts';
 import { findOpenInvite } from './store.ts';
 
 const TOKEN_LENGTH_MAX = 128;
@@ -47,12 +48,7 @@ export const inviteAcceptRoutes: FastifyPluginAsyncTypebox<{ readonly context: C
       return showPage(request, reply, {
         status: error.statusCode,
         token: fieldOf(request.body, 'token').slice(0, TOKEN_LENGTH_MAX),
-        problem: {
-          text: error.message,
-          fields: Object.fromEntries(
-            Object.entries(error.details).map(([name, text]) => [name, String(text)]),
-          ),
-        },
+        problem: problemOf(error),
         name: fieldOf(request.body, 'name').slice(0, NAME_LENGTH_MAX),
       });
     }
@@ -124,6 +120,13 @@ export const inviteAcceptRoutes: FastifyPluginAsyncTypebox<{ readonly context: C
     return sendPage(reply, status, 'Invitation', parts);
   }
 };
+
+function problemOf(error: ApiError): NonNullable<InvitePage['problem']> {
+  const fields = fieldErrors({ fields: newAccountFields }, error);
+  return Object.keys(fields).length > 0
+    ? { text: 'Please check what is marked below.', fields }
+    : { text: error.message, fields: {} };
+}
 
 /** Browsers send forms, and say that they read HTML. */
 function isFromPage(request: FastifyRequest): boolean {

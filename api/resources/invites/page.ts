@@ -1,6 +1,6 @@
 /** The page that the link of an invite leads to: one form, which depends on whether the address has an account. */
 import { escapeHtml } from '#api/http/page.ts';
-import { alert, field, form, hidden } from '#api/http/page-form.ts';
+import { alert, type Field, field, form, hidden } from '#api/http/page-form.ts';
 import type { OpenInvite } from './store.ts';
 
 export interface InvitePage {
@@ -18,6 +18,17 @@ export interface InvitePage {
   /** What was typed as a name. */
   readonly name: string;
 }
+
+export const newAccountFields: readonly Field[] = [
+  { name: 'name', label: 'Your name', type: 'text', autocomplete: 'name' },
+  {
+    name: 'password',
+    label: 'Choose a password',
+    type: 'password',
+    autocomplete: 'new-password',
+    hint: '8 to 128 characters, with an upper-case letter and a digit',
+  },
+];
 
 /** @returns the parts of the page, HTML */
 export function inviteParts(page: InvitePage): readonly string[] {
@@ -51,22 +62,9 @@ function formsOf({
           accept,
           [
             ...carried,
-            field({
-              name: 'name',
-              label: 'Your name',
-              type: 'text',
-              autocomplete: 'name',
-              value: name,
-              error: error('name'),
-            }),
-            field({
-              name: 'password',
-              label: 'Choose a password',
-              type: 'password',
-              autocomplete: 'new-password',
-              hint: '8 to 128 characters, with an upper-case letter and a digit',
-              error: error('password'),
-            }),
+            ...newAccountFields.map((one) =>
+              field({ ...one, value: one.type === 'text' ? name : undefined, error: error(one.name) }),
+            ),
           ],
           'Create the account and accept',
         ),

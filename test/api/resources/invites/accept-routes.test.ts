@@ -91,8 +91,8 @@ t.test('400: what is wrong stands on the page, beside its field, and the link go
   const { api, invite } = await begin(t);
   const token = await invite('ada@example.com');
   for (const [fields, text] of [
-    [{ ...ada, password: 'weak' }, /id="password-error">a password has 8 to 128 characters/],
-    [{ ...ada, name: '<b>' }, /id="name-error">must have 1 to 250 letters/],
+    [{ ...ada, password: 'weak' }, /id="password-error">A password has 8 to 128 characters/],
+    [{ ...ada, name: '<b>' }, /id="name-error">Your name must have 1 to 250 letters/],
     [{ name: 'Ada', password: '' }, /name="name"[^>]*value="Ada"/],
   ] as const) {
     const reply = await send(openBrowser(api), { token, ...fields });
