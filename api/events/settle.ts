@@ -151,6 +151,7 @@ export async function failDue(
           durationMs: 0,
           statusCode: null,
           reply: null,
+          isPrivate: 0,
           error: 'Not sent: the receiver did not answer another delivery at this time',
         })),
       )
@@ -178,5 +179,5 @@ function afterFailure(
 }
 
 function failedAt(now: Millis) {
-  return { isDelivered: false, statusCode: null, reply: null, startedAt: now, duration: 0 };
+  return { isDelivered: false, statusCode: null, reply: null, isPrivate: false, startedAt: now, duration: 0 };
 }

@@ -61,6 +61,7 @@ function manualSender() {
               reply: null,
               error: 'x',
               isHung: true,
+              isPrivate: false,
               ...result,
             });
           open.push({ url, end });
@@ -136,7 +137,14 @@ t.test(
           async send() {
             attempts += 1;
             return {
-              ...{ isDelivered: false, statusCode: null, reply: null, error: 'No answer', isHung: true },
+              ...{
+                isDelivered: false,
+                statusCode: null,
+                reply: null,
+                error: 'No answer',
+                isHung: true,
+                isPrivate: false,
+              },
               ...results.shift(),
             };
           },
@@ -182,7 +190,7 @@ t.test(
 
     api.advance(60_000);
     for (let i = 0; i < 10; i += 1)
-      results.push({ isDelivered: true, statusCode: 204, error: null, isHung: false });
+      results.push({ isDelivered: true, statusCode: 204, error: null, isHung: false, isPrivate: false });
     for (let i = 0; i < 10; i += 1) await respond();
     await worker.idle();
     t.same(await statuses(), { parked: 30, delivered: 10 }, 'one attempt found out, the rest followed');
@@ -196,8 +204,12 @@ t.test('a real socket that never answers counts as hung, one that refuses does n
   t.teardown(() => api.close());
   const sender = createSender(api.context.targets, ATTEMPT_TIMEOUT_MS);
   t.teardown(() => sender.close());
-  t.match(await sender.send({ url: hanging.url, headers: {}, body: '{}' }), { isHung: true });
-  t.match(await sender.send({ url: 'http://127.0.0.1:1/', headers: {}, body: '{}' }), { isHung: false });
+  t.match(await sender.send({ url: hanging.url, headers: {}, body: '{}', reach: 'operators' }), {
+    isHung: true,
+  });
+  t.match(await sender.send({ url: 'http://127.0.0.1:1/', headers: {}, body: '{}', reach: 'operators' }), {
+    isHung: false,
+  });
 });
 
 t.test('a delivery whose process dies in every attempt is parked, and says why', async (t) => {

@@ -31,7 +31,11 @@ async function begin(t: Test, env: Record<string, string> = {}) {
       db
         .transaction()
         .execute((trx) =>
-          createOrganization(trx, { name: 'O', ownerId, workspaceId: null, createdAt: now() }, random),
+          createOrganization(
+            trx,
+            { name: 'O', ownerId, workspaceId: null, isOperators: false, createdAt: now() },
+            random,
+          ),
         ),
     run: () => endAccounts(api.context, () => false, { info: () => undefined, warn: () => undefined }),
     async left(): Promise<readonly string[]> {
