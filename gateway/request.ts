@@ -7,9 +7,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Millis } from '#shared/clock.ts';
 import type { Client, Clients } from './bounds/clients.ts';
-import { decide, type Verdict } from './decision.ts';
+import { decide, type Violation } from './decision.ts';
+import type { Decisions, Refused, RefusedRequest } from './decisions/decisions.ts';
 import type { ChargedRequest, Enforcement } from './enforce.ts';
-import { isClientRoute } from './header-names.ts';
+import { DECISION_HEADER, isClientRoute } from './header-names.ts';
 import type { ChargedTo } from './identify.ts';
 import type { Spent } from './limiter/limiter.ts';
 import {
@@ -32,6 +33,7 @@ export interface RequestParts {
   readonly enforcement: Enforcement;
   readonly upstream: Upstream;
   readonly clients: Clients;
+  readonly decisions: Decisions;
 }
 
 export interface RequestOptions {
@@ -41,7 +43,10 @@ export interface RequestOptions {
   readonly upgrade: UpgradeSocket | null;
 }
 
-export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner {
+/** What is told to whom is refused because the store is away. */
+const UNAVAILABLE_RETRY_MS: Millis = 1000;
+
+export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner, Refused {
   readonly req: IncomingMessage;
   readonly res: ClientResponse;
   readonly connection: ClientConnection;
@@ -54,6 +59,8 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
   /** The gateway's headers on the reply, names and values in turn. */
   #added: readonly string[] = [];
   #call: ProxyCall | null = null;
+  /** The policies that refused. */
+  #violated: readonly Pick<Violation, 'policy'>[] = [];
   /** Answered in the gateway's own name, or given up. */
   #isDone = false;
   #arrivedAt: Millis = 0;
@@ -124,7 +131,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
         this.#forward();
         return;
       case 'deny':
-        this.deny(decision.violated);
+        this.#deny(decision.violated, spent.shares !== null, false);
         return;
       default:
         decision satisfies never;
@@ -134,22 +141,80 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
   onStoreUnavailable(): void {
     this.#parts.enforcement.metrics.count('unavailable');
     this.#decided();
-    this.#added = ['Retry-After', '1'];
-    this.#answer(
-      'gateway_store_unavailable',
-      'limits cannot be checked at the moment; try again in a second',
+    const decision = this.#refuseUnavailable();
+    this.#send(
+      ownReply('gateway_store_unavailable', 'limits cannot be checked at the moment; try again in a second', {
+        cors: this.#cors,
+        close: this.#closes,
+        headers: ['Retry-After', '1', ...(decision === null ? [] : [DECISION_HEADER, decision])],
+        extra: decision === null ? {} : { decision },
+      }),
     );
   }
 
-  /** @param violated the exhausted policies */
-  deny(violated: readonly Verdict[]): void {
+  /** @returns the decision's id; null where no policy says deny */
+  #refuseUnavailable(): string | null {
+    const part = this.#charged?.charge.parts.find(
+      ({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'deny',
+    );
+    if (part === undefined) return null;
+    this.#violated = [part];
+    return this.#parts.decisions.add(
+      {
+        decision: 'unavailable',
+        part,
+        limit: part.policy.limit,
+        used: null,
+        resetMs: UNAVAILABLE_RETRY_MS,
+        isLocal: true,
+        fromMemory: false,
+      },
+      this,
+    );
+  }
+
+  denyFromMemory(violated: readonly Violation[]): void {
+    this.#deny(violated, false, true);
+  }
+
+  #deny(violated: readonly Violation[], isLocal: boolean, fromMemory: boolean): void {
     const { metrics, denials } = this.#parts.enforcement;
     metrics.count('denied');
     this.#decided();
     for (const { policy } of violated) metrics.denied(policy);
     if (this.#isDone) return;
     this.#isDone = true;
-    denials.write(this.req, this.res, violated, { cors: this.#cors, close: this.#closes });
+    const [first] = violated;
+    // In a Cluster, what denied may have been given back a moment later.
+    const part = first?.part ?? this.#charged?.charge.parts[0];
+    if (part === undefined) throw new Error('only what was charged is denied');
+    this.#violated = violated;
+    const decision = this.#parts.decisions.add(
+      {
+        decision: 'deny',
+        part,
+        limit: first?.limit ?? part.policy.limit,
+        used: first?.used ?? null,
+        resetMs: first?.resetMs ?? 0,
+        isLocal,
+        fromMemory,
+      },
+      this,
+    );
+    denials.write(this.req, this.res, violated, { decision, cors: this.#cors, close: this.#closes });
+  }
+
+  describe(): RefusedRequest {
+    const { enforcement } = this.#parts;
+    const { file, version } = enforcement.policies;
+    return {
+      method: this.req.method ?? '',
+      target: this.#target,
+      violated: this.#violated.map(({ policy }) => policy.name),
+      addressFrom: enforcement.addressSource(this.#head, this.connection.origin),
+      file,
+      policyVersion: version,
+    };
   }
 
   #decided(): void {

@@ -6,6 +6,7 @@ import { clientAddress } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Bound, Refusal } from './bounds/bounds.ts';
 import type { Clients } from './bounds/clients.ts';
+import type { Decisions } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
 import { originOf } from './identify.ts';
 import { ClientConnection, ClientResponse } from './proxy/client-connection.ts';
@@ -37,6 +38,7 @@ export interface PublicServerOptions {
   readonly enforcement: Enforcement;
   readonly upstream: Upstream;
   readonly clients: Clients;
+  readonly decisions: Decisions;
   readonly clock: Clock;
   /** Between two looks at bodies and replies on their way. */
   readonly checkMs?: Millis;

@@ -2,6 +2,7 @@
  * Text of a policy file -> PolicySet, or every mistake in it with line, column and a fix. Nothing of a file with a
  * mistake is used: half a table of limits is worse than the old one.
  */
+import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
 import { buildTests } from './load-tests.ts';
 import type { Identifier, Policy, PolicySet } from './policy.ts';
@@ -14,6 +15,7 @@ import { offsetOf, plainValue, reportSyntax } from './yaml-text.ts';
 const WINDOW_UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 const WINDOW_SECONDS_MAX = 366 * 86_400;
 const FILE_BYTES_MAX = 1_048_576;
+const VERSION_LENGTH = 12;
 /** What reading another encoding as UTF-8 leaves behind. */
 const NOT_UTF8 = /[\0\ufffd]/;
 
@@ -53,10 +55,15 @@ export function loadPolicies(text: string, file: string): PolicySet {
   const lineOf = (path: Path): number => lines.linePos(offsetOf(contents, path, 'value')).line;
   const set = build(value as PolicyFile, file, report, lineOf);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
-  return set;
+  return { ...set, version: hash('sha256', text).slice(0, VERSION_LENGTH) };
 }
 /** What the schema cannot say: references, routes, windows, rows that nothing can reach. */
-function build(file: PolicyFile, name: string, report: Report, lineOf: (path: Path) => number): PolicySet {
+function build(
+  file: PolicyFile,
+  name: string,
+  report: Report,
+  lineOf: (path: Path) => number,
+): Omit<PolicySet, 'version'> {
   const routeAt = (path: Path, text: string): Route | null => {
     try {
       return parseRoute(text);
