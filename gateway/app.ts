@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { AccessLog } from './access-log/access-log.ts';
 import { createBounds } from './bounds/bounds.ts';
 import { Clients } from './bounds/clients.ts';
 import { boundSamples } from './bounds/samples.ts';
@@ -130,7 +131,18 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     random: createHash('sha256').update(parts.newSalt()).update(replica).digest(),
     replica,
   });
-  const server = new PublicServer({ enforcement, upstream, clients: new Clients(), decisions, clock });
+  const accessLog =
+    config.accessLog === null
+      ? null
+      : new AccessLog({ ...config.accessLog, clock, warn: (fields, message) => log.warn(fields, message) });
+  const server = new PublicServer({
+    enforcement,
+    upstream,
+    clients: new Clients(),
+    decisions,
+    accessLog,
+    clock,
+  });
   const watch = new PolicyWatch(text, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
@@ -150,7 +162,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const closeStores = async (): Promise<void> => {
     watch.stop();
     await upstream.close();
-    await Promise.all([limiter.close(), decisions.close()]);
+    await Promise.all([limiter.close(), decisions.close(), accessLog?.close()]);
   };
   const port = await server
     .listen({ host: config.host, port: config.port, reusePort: parts.reusePort })
@@ -166,10 +178,13 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     ready: () => !upstream.draining,
     storeAvailable: () => guarded?.stats().available ?? true,
     findDecision: (id) => decisions.find(id),
-    reload: () => watch.reload(),
+    reload() {
+      watch.reload();
+      accessLog?.reopen();
+    },
     samples: () => [
       ...metrics.samples(),
-      ...partSamples(server, upstream, guarded, decisions),
+      ...partSamples(server, upstream, guarded, decisions, accessLog),
       ...processSamples(),
     ],
     async close() {
@@ -187,6 +202,7 @@ function partSamples(
   upstream: Upstream,
   guarded: GuardedLimiter | null,
   decisions: Decisions,
+  accessLog: AccessLog | null,
 ): Sample[] {
   const { waiting, unavailable, timeouts } = upstream.stats();
   const failed = 'floodgate_upstream_failures_total';
@@ -201,6 +217,11 @@ function partSamples(
       'floodgate_decisions_unrecorded_total',
       'Refusals of which nothing is kept, because there were too many.',
       decisions.unrecorded,
+    ),
+    counter(
+      'floodgate_access_log_lost_total',
+      'Lines of the access log that could not be taken.',
+      accessLog?.lost ?? 0,
     ),
   ];
   if (guarded === null) return samples;

@@ -6,6 +6,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Millis } from '#shared/clock.ts';
+import type { AccessEntry, LoggedDecision } from './access-log/access-entry.ts';
 import type { Client, Clients } from './bounds/clients.ts';
 import { decide, type Violation } from './decision.ts';
 import type { Decisions, Refused, RefusedRequest } from './decisions/decisions.ts';
@@ -52,6 +53,8 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   readonly connection: ClientConnection;
   readonly #parts: RequestParts;
   readonly #options: RequestOptions;
+  /** null: no line in the access log. */
+  readonly #entry: AccessEntry | null;
   #charged: ChargedTo | null = null;
   #head = EMPTY_HEAD;
   #target = '';
@@ -74,12 +77,14 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     res: ClientResponse,
     parts: RequestParts,
     options: RequestOptions,
+    entry: AccessEntry | null,
   ) {
     this.connection = connection;
     this.req = req;
     this.res = res;
     this.#parts = parts;
     this.#options = options;
+    this.#entry = entry;
     assignExchange(res, this);
   }
 
@@ -102,6 +107,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     }
     this.#target = match.target;
     this.#cors = isClientRoute(match.path);
+    this.#entry?.matched(match.path, match.cover);
 
     const charged = match.cover === null ? null : enforcement.chargeOf(match.cover, req, head);
     if (charged === 'ambiguous') {
@@ -113,6 +119,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       enforcement.metrics.count('uncovered');
       this.#forward();
     } else {
+      this.#entry?.charged(charged);
       this.#askedAt = this.#now;
       enforcement.spend(charged, this);
     }
@@ -120,13 +127,21 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
 
   onSpent(spent: Spent, position: number): void {
     const { metrics } = this.#parts.enforcement;
-    if (spent.shares === null) metrics.storeTime.observe(this.#now - this.#askedAt);
+    if (spent.shares === null) {
+      const storeMs = this.#now - this.#askedAt;
+      metrics.storeTime.observe(storeMs);
+      if (this.#entry !== null) this.#entry.storeMs = storeMs;
+    }
     const decision = decide(spent, position);
     switch (decision.kind) {
       case 'allow':
         metrics.count('allowed');
         for (const { policy } of decision.verdicts) metrics.allowed(policy);
         for (const policy of decision.shadowDenials) metrics.shadowDenied(policy);
+        if (this.#entry !== null) {
+          this.#entry.decision = 'allow';
+          this.#entry.policy = decision.verdicts[0]?.policy.name ?? null;
+        }
         this.#added = limitHeaders(decision.verdicts);
         this.#forward();
         return;
@@ -142,6 +157,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     this.#parts.enforcement.metrics.count('unavailable');
     this.#decided();
     const decision = this.#refuseUnavailable();
+    this.#log('unavailable', decision);
     this.#send(
       ownReply('gateway_store_unavailable', 'limits cannot be checked at the moment; try again in a second', {
         cors: this.#cors,
@@ -201,7 +217,15 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       },
       this,
     );
+    this.#log('deny', decision);
     denials.write(this.req, this.res, violated, { decision, cors: this.#cors, close: this.#closes });
+  }
+
+  #log(decision: LoggedDecision, id: string | null): void {
+    if (this.#entry === null) return;
+    this.#entry.decision = decision;
+    this.#entry.id = id;
+    this.#entry.policy = this.#violated[0]?.policy.name ?? null;
   }
 
   describe(): RefusedRequest {
@@ -255,7 +279,12 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
 
   onReplyBegun(status: number): void {
     const { metrics } = this.#parts.enforcement;
-    metrics.upstreamTime.observe(this.#now - this.#forwardedAt);
+    const upstreamMs = this.#now - this.#forwardedAt;
+    metrics.upstreamTime.observe(upstreamMs);
+    if (this.#entry !== null) {
+      this.#entry.upstreamMs = upstreamMs;
+      if (status === 101) this.#entry.status = status;
+    }
     if (this.#charged !== null) this.#parts.enforcement.learn(this.#charged, status);
   }
 
@@ -265,6 +294,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
 
   #refuseMalformed(reason: string): void {
     this.#parts.enforcement.metrics.count('malformed');
+    this.#log('malformed', null);
     this.#answer('gateway_bad_request', reason, true);
   }
 

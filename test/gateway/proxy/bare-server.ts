@@ -76,6 +76,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     upstream,
     clients,
     decisions,
+    accessLog: null,
     clock,
     ...(checkMs === undefined ? {} : { checkMs }),
     ...(penaltyMs === undefined ? {} : { penaltyMs }),
