@@ -63,6 +63,11 @@ t.test('every command prints what is shown', async (t) => {
     .replace('/health', '/status');
   writeFileSync(join(cwd, 'edited.yaml'), edited);
   const { id, admin } = await refuse(t, limits);
+  // Blocks that say their own name.
+  for (const { text } of page.blocks) {
+    const [, name] = /^# ([\w-]+\.(?:yaml|conf))\n/.exec(text) ?? [];
+    if (name !== undefined) writeFileSync(join(cwd, name), text);
+  }
   const shown = page.blocks.filter(({ language }) => language === 'console');
   t.ok(shown.length >= 3);
   for (const { text } of shown) {
