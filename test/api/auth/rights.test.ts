@@ -96,6 +96,8 @@ const body = {
   email: 'somebody@example.com',
   url: 'https://hooks.example.com/',
   triggers: ['responseCreated'],
+  data: {},
+  finished: false,
 };
 const newV3Survey = {
   workspaceId,
