@@ -48,6 +48,7 @@ async function running(t: Test, env: Record<string, string> = {}): Promise<Runni
     BOOTSTRAP_WORKSPACE_ID: 'ws1',
     BOOTSTRAP_API_KEY: 'fbk_stop',
     BOOTSTRAP_PASSWORD: 'Password1',
+    SIGNUP_ENABLED: '1',
     DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
     ...env,
   });
@@ -80,11 +81,12 @@ async function hangReceiver(t: Test, { call }: Running): Promise<void> {
   const survey = await call('POST', '/api/v1/management/surveys', {
     workspaceId: 'ws1',
     name: 'Survey',
+    type: 'link',
     status: 'inProgress',
     questions: [{ id: 'q1', type: 'openText', headline: 'What?' }],
   });
   const { data } = (await survey.json()) as { data: { id: string } };
-  const answer = { surveyId: data.id, finished: true, data: {} };
+  const answer = { surveyId: data.id, finished: true, data: { q1: 'x' } };
   for (let i = 0; i < 5; i += 1) await call('POST', '/api/v1/client/ws1/responses', answer);
   await until(() => receiver.connections() > 0);
 }
