@@ -1,5 +1,6 @@
 /** The API's wiring in reading order: context in, FastifyInstance out. Tests drive it with `app.inject`. */
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { auditPlugin } from '#api/audit/plugin.ts';
 import { authPlugin } from '#api/auth/plugin.ts';
 import { docsPlugin } from '#api/docs/plugin.ts';
 import { limitsPlugin } from '#api/limits/plugin.ts';
@@ -50,6 +51,7 @@ export async function buildApp(
   const methods = collectMethods(app, surfaceOf);
   await app.register(httpPlugin, { publicUrl, findRules: surfaceOf, errorHandler, isReady });
   await app.register(authPlugin, { db, clock, publicUrl, findSurface: surfaceOf });
+  await app.register(auditPlugin, { audit: context.audit, db, trustedProxies, findSurface: surfaceOf });
   await app.register(limitsPlugin, { limiter: limits, trustedProxies, findSurface: surfaceOf });
   await app.register(docsPlugin, { publicUrl, random });
   await registerSurfaces(app, context);

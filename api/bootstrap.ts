@@ -63,7 +63,13 @@ export async function bootstrap(
       .execute();
     const { organizationId } = await createOrganization(
       trx,
-      { name: 'My organization', ownerId: userId, workspaceId: first.workspaceId, createdAt: now },
+      {
+        name: 'My organization',
+        ownerId: userId,
+        workspaceId: first.workspaceId,
+        createdAt: now,
+        isOperators: true,
+      },
       random,
     );
     await trx

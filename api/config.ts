@@ -6,6 +6,7 @@
  */
 import { resolve } from 'node:path';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
+import type { Synchronous } from '#api/db/database.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
@@ -17,6 +18,7 @@ import {
   type StorageLocation,
   storageVariables,
 } from '#api/storage/location.ts';
+import { quotaVariables, readStorageQuota, type StorageQuota } from '#api/storage/quota.ts';
 import { parseSurveyUrl, type SurveyUrl } from '#api/survey-url.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
 import type { Seconds } from '#shared/clock.ts';
@@ -38,6 +40,12 @@ export const variables = [
     meaning: 'SQLite file, or `file::memory:` for a database that ends with the process',
   },
   {
+    name: 'DATABASE_SYNCHRONOUS',
+    default: 'full',
+    meaning:
+      '`full`: what was acknowledged survives a power failure; `normal`: it survives the end of the process only, and writes do not wait for the disk',
+  },
+  {
     name: 'REDIS_URL',
     default: '',
     meaning: "store of the application's own limits (redis:// or rediss://); unset means in-process memory",
@@ -51,7 +59,23 @@ export const variables = [
     name: 'AUDIT_LOG_ENABLED',
     default: '0',
     meaning:
-      '1 records failed logins and deletions of files in the table `auditEvents`, without passwords, tokens or addresses',
+      '1 records logins, changes of accounts and everything that keys and people write in the table `auditEvents`, without passwords, tokens or e-mail addresses',
+  },
+  {
+    name: 'AUDIT_RETENTION_DAYS',
+    default: '90',
+    meaning: 'days until an entry of `auditEvents` is deleted, up to 36500; 0 keeps them',
+  },
+  {
+    name: 'UNVERIFIED_ACCOUNT_DAYS',
+    default: '30',
+    meaning: 'days until an account that was never verified nor used is deleted, up to 36500; 0 keeps them',
+  },
+  {
+    name: 'SIGNUP_ENABLED',
+    default: '0',
+    meaning:
+      '1 lets anybody sign up and gives them an organization of their own; 0 admits only people who are invited',
   },
   {
     name: 'SESSION_MAX_AGE',
@@ -89,7 +113,7 @@ export const variables = [
     name: 'WEBHOOK_ALLOWED_TARGETS',
     default: '',
     meaning:
-      'what webhooks may reach inside: host names, addresses and CIDRs, separated by commas; the public internet needs no entry',
+      "what webhooks of the operator's organization, that of the first start, may reach inside: host names, addresses and CIDRs, separated by commas; the public internet needs no entry",
   },
   {
     name: 'WEBHOOK_ATTEMPTS',
@@ -100,9 +124,11 @@ export const variables = [
   {
     name: 'DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS',
     default: '0',
-    meaning: '1 lets webhooks reach every address, also private ones; for tests against a local receiver',
+    meaning:
+      "1 lets webhooks of the operator's organization reach every address, also private ones; for tests against a local receiver",
   },
   ...storageVariables,
+  ...quotaVariables,
   ...recaptchaVariables,
   { name: 'BOOTSTRAP_WORKSPACE_ID', default: '', meaning: 'id of the first workspace; made up when unset' },
   { name: 'BOOTSTRAP_API_KEY', default: '', meaning: 'first API key; made up and printed once when unset' },
@@ -127,6 +153,7 @@ export interface Config {
   readonly host: string;
   readonly trustedProxies: ProxyTrust;
   readonly database: DatabaseLocation;
+  readonly synchronous: Synchronous;
   /** Without a slash at the end. */
   readonly publicUrl: string;
   /** null: nowhere, as far as we know. */
@@ -136,6 +163,12 @@ export interface Config {
   readonly logLevel: LogLevel;
   readonly isRateLimitingDisabled: boolean;
   readonly isAuditLogEnabled: boolean;
+  /** 0: for ever. */
+  readonly auditRetentionDays: number;
+  /** 0: for ever. */
+  readonly unverifiedAccountDays: number;
+  /** false: only who is invited, and the first person of all. */
+  readonly isSignupEnabled: boolean;
   readonly sessionMaxAgeSeconds: Seconds;
   readonly mailFrom: MailAddress;
   readonly webhooks: {
@@ -144,6 +177,7 @@ export interface Config {
     readonly attemptsMax: number;
   };
   readonly storage: StorageLocation;
+  readonly storageQuota: StorageQuota;
   readonly bootstrap: {
     /** null: one is made. */
     readonly workspaceId: string | null;
@@ -184,12 +218,16 @@ export function readConfig(
       database: read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
         parseDatabaseUrl(value, cwd),
       ),
+      synchronous: read.choice('DATABASE_SYNCHRONOUS', ['full', 'normal']),
       publicUrl: read.parse('PUBLIC_URL', '', parsePublicUrl),
       surveyUrl: read.parse('SURVEY_URL', null, parseSurveyUrl),
       sdkPath: read.parse('SDK_PATH', null, (value) => (value === '' ? null : resolve(cwd, value))),
       logLevel: read.choice('LOG_LEVEL', logLevels),
       isRateLimitingDisabled: read.flag('RATE_LIMITING_DISABLED'),
       isAuditLogEnabled: read.flag('AUDIT_LOG_ENABLED'),
+      auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, RETENTION_DAYS_MAX),
+      unverifiedAccountDays: read.integer('UNVERIFIED_ACCOUNT_DAYS', 0, RETENTION_DAYS_MAX),
+      isSignupEnabled: read.flag('SIGNUP_ENABLED'),
       sessionMaxAgeSeconds: read.integer('SESSION_MAX_AGE', SESSION_SECONDS_MIN, SESSION_SECONDS_MAX),
       mailFrom: read.parse('MAIL_FROM', { name: '', address: '' }, parseMailFrom),
       webhooks: {
@@ -202,6 +240,7 @@ export function readConfig(
         allowsInternalTargets: read.flag('DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS'),
       },
       storage: readStorageLocation(read.parse, cwd),
+      storageQuota: readStorageQuota(read.integer),
       bootstrap: {
         workspaceId: read.parse('BOOTSTRAP_WORKSPACE_ID', null, parseWorkspaceId),
         email: read.parse('BOOTSTRAP_EMAIL', '', parseEmail),
@@ -256,6 +295,7 @@ function parseMailFrom(value: string): MailAddress {
 }
 
 const WEBHOOK_ATTEMPTS_MAX = 20;
+const RETENTION_DAYS_MAX = 36_500;
 
 const SESSION_SECONDS_MIN: Seconds = 60;
 const SESSION_SECONDS_MAX: Seconds = 31_536_000;

@@ -4,6 +4,7 @@ import type { AuditLog } from '#api/audit/audit.ts';
 import type { Passwords } from '#api/auth/password.ts';
 import type { Signer } from '#api/auth/signer.ts';
 import type { Config } from '#api/config.ts';
+import type { DatabaseHealth } from '#api/db/health.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Sender } from '#api/events/sender.ts';
 import type { Signal } from '#api/events/signal.ts';
@@ -20,6 +21,8 @@ import type { StateCache } from './state-cache.ts';
 export interface Context {
   readonly config: Config;
   readonly db: Kysely<Database>;
+  /** Whether the database can do its work. */
+  readonly health: DatabaseHealth;
   readonly clock: Clock;
   readonly random: Random;
   readonly signer: Signer;
@@ -34,7 +37,7 @@ export interface Context {
   readonly limits: Limiter;
   /** Mails are accepted inside the transaction of what they are about, and sent right after. */
   readonly mailer: Mailer;
-  /** Failed logins. */
+  /** Who did what. */
   readonly audit: AuditLog;
   /** Tells respondents that are persons from others. */
   readonly recaptcha: Recaptcha;

@@ -73,6 +73,9 @@ export type ResourceType =
   | 'Tag'
   | 'Note'
   | 'Organization'
+  | 'Member'
+  | 'Invite'
+  | 'Team'
   | 'API Key'
   | 'file'
   | 'contact';
@@ -96,6 +99,9 @@ const statuses: Readonly<Record<Code, number>> = {
 
 /** Long enough for another process to end its write, or for a start. */
 const UNAVAILABLE_RETRY_SECONDS = 2;
+
+/** Somebody has to do something first. */
+const FAULT_RETRY_SECONDS = 30;
 
 export const BODY_BYTES_MAX = 2_097_152;
 
@@ -210,9 +216,9 @@ export class RetryLater extends ApiError {
     code: 'too_many_requests' | 'service_unavailable',
     message: string,
     retryAfterSeconds: number,
-    options?: ErrorOptions,
+    { details = {}, ...options }: ErrorOptions & { readonly details?: Details } = {},
   ) {
-    super(code, message, {}, options);
+    super(code, message, details, options);
     this.name = 'RetryLater';
     this.retryAfterSeconds = retryAfterSeconds;
   }
@@ -233,4 +239,19 @@ export function serviceUnavailable(message: string, cause?: unknown): RetryLater
 /** A fault of ours. The cause is logged, never sent. */
 export function internalError(cause: unknown): ApiError {
   return new ApiError('internal_server_error', 'Something went wrong. Please try again.', {}, { cause });
+}
+
+const faults = {
+  database_full:
+    'The database has no space left, so nothing was stored. The operator of this service has to free some.',
+  database_damaged:
+    'The database is damaged. Tell the operator of this service, who has to restore it from a backup.',
+  database_unusable:
+    'The database cannot be read or written. Tell the operator of this service; its log says what is wrong.',
+} as const;
+
+/** @param problem also the code for programs, in the details */
+export function databaseFailed(problem: keyof typeof faults, cause: unknown): RetryLater {
+  const options = { cause, details: { error: problem } };
+  return new RetryLater('service_unavailable', faults[problem], FAULT_RETRY_SECONDS, options);
 }

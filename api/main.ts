@@ -6,7 +6,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { ConfigError } from '#shared/configuration.ts';
 import { buildApp } from './app.ts';
 import { createAuditLog } from './audit/audit.ts';
@@ -16,6 +16,8 @@ import { bootstrap, firstStartNotice } from './bootstrap.ts';
 import { readConfig } from './config.ts';
 import type { Context } from './context.ts';
 import { DatabaseUnavailable, openDatabase } from './db/database.ts';
+import { DatabaseFault } from './db/faults.ts';
+import { createDatabaseHealth } from './db/health.ts';
 import { migrate, SchemaTooNew } from './db/migrate.ts';
 import { DatabaseBusy } from './db/sqlite-driver.ts';
 import { createResolve } from './events/resolve.ts';
@@ -32,11 +34,14 @@ import { createSmtpTransport } from './mail/smtp.ts';
 import { createRecaptcha } from './recaptcha.ts';
 import { loadSdkScripts } from './sdk-scripts.ts';
 import { createStateCache } from './state-cache.ts';
+import { stopWithin } from './stop.ts';
 import { createStorage } from './storage/open.ts';
 import { StorageUnavailable } from './storage/storage.ts';
 
 /** How long requests in flight may take once we were told to stop. */
-const SHUTDOWN_MS = 10_000;
+const REQUESTS_MS = 6_000;
+/** Then the process ends, whatever hangs: orchestrators commonly kill after ten seconds. */
+const STOP_MS = 8_500;
 
 const isSupervised = process.argv.includes('--supervised');
 
@@ -44,7 +49,8 @@ async function start(): Promise<void> {
   const { config, secrets } = readConfig(process.env, process.cwd());
   const log = pino({ level: config.logLevel, serializers: { req: () => undefined } }, pino.destination(2));
   const sdkScripts = await loadSdkScripts(config.sdkPath);
-  const db = openDatabase(config.database);
+  const health = createDatabaseHealth(Date.now, log);
+  const db = openDatabase(config.database, { synchronous: config.synchronous, onFault: health.note });
   await migrate(db);
 
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
@@ -74,6 +80,7 @@ async function start(): Promise<void> {
   const context: Context = {
     config,
     db,
+    health,
     clock: Date.now,
     random: randomBytes,
     signer,
@@ -102,15 +109,22 @@ async function start(): Promise<void> {
   });
   const jobs = startScheduledJobs(context, log);
   const report = startReport(context, log);
-  stopOnSignals(app, async () => {
-    await Promise.all([worker.stop(), jobs.stop()]);
-    await storage.close();
-    await context.sender.close();
-    await mailer.close();
-    await report.stop();
-    await counters.close();
-    await db.destroy();
-  });
+  const steps = {
+    first: [
+      { name: 'requests', stop: () => closeServer(app) },
+      { name: 'deliveries', stop: worker.stop },
+      { name: 'mails', stop: mailer.close },
+      { name: 'jobs', stop: jobs.stop },
+    ],
+    after: [
+      { name: 'storage', stop: storage.close },
+      { name: 'sender', stop: context.sender.close },
+      { name: 'report', stop: report.stop },
+      { name: 'limits', stop: () => counters.close() },
+      { name: 'database', stop: () => db.destroy() },
+    ],
+  };
+  stopOnSignals(steps, log);
 
   // After the port is ours: a start that fails must not use up the one time the credentials are told.
   const first = await bootstrap(context, secrets);
@@ -122,16 +136,28 @@ async function start(): Promise<void> {
   else if (notice !== null) console.log(`\n${notice}`);
 }
 
-/** Stops listening, lets requests in flight finish within a bound, closes the rest, and ends with 0. */
-function stopOnSignals(app: FastifyInstance, closeRest: () => Promise<void>): void {
+/** Stops listening, and lets requests in flight finish within a bound. */
+async function closeServer(app: FastifyInstance): Promise<void> {
+  const deadline = setTimeout(() => app.server.closeAllConnections(), REQUESTS_MS);
+  await app.close();
+  clearTimeout(deadline);
+}
+
+/** Ends with 0 in any case: what is cut off is done by the next process. */
+function stopOnSignals(steps: Parameters<typeof stopWithin>[1], log: Logger): void {
   let isStopping = false;
   const stop = async (): Promise<void> => {
     if (isStopping) return;
     isStopping = true;
-    const deadline = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN_MS);
-    await app.close();
-    clearTimeout(deadline);
-    await closeRest();
+    const open = await stopWithin(STOP_MS, steps, (name, error) =>
+      log.error({ err: error, name }, 'something could not be closed'),
+    );
+    if (open.length > 0) {
+      log.warn(
+        { open },
+        'the process ends although something hangs; what is cut off is done after the next start',
+      );
+    }
     process.exit(0);
   };
   process.on('SIGINT', stop);
@@ -142,7 +168,11 @@ function stopOnSignals(app: FastifyInstance, closeRest: () => Promise<void>): vo
 /** One sentence for what an operator can fix; everything else is a fault of ours and comes with its stack. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return `The API cannot start. ${error.problems.join('; ')}`;
-  if (error instanceof DatabaseUnavailable || error instanceof SchemaTooNew) {
+  if (
+    error instanceof DatabaseUnavailable ||
+    error instanceof DatabaseFault ||
+    error instanceof SchemaTooNew
+  ) {
     return `The API cannot start. ${error.message}`;
   }
   if (error instanceof DatabaseBusy)

@@ -1,11 +1,17 @@
 /** Wiring, in reading order: parts in, a running data plane out. */
+import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { AccessLog } from './access-log/access-log.ts';
 import { createBounds } from './bounds/bounds.ts';
 import { Clients } from './bounds/clients.ts';
 import { boundSamples } from './bounds/samples.ts';
 import { youngCollector } from './collect-young.ts';
 import type { GatewayConfig, GatewaySecrets } from './config.ts';
+import type { DecisionRecord } from './decisions/decision-record.ts';
+import { Decisions } from './decisions/decisions.ts';
+import { MemoryDecisions } from './decisions/memory-decisions.ts';
+import { RedisDecisions } from './decisions/redis-decisions.ts';
 import { Enforcement } from './enforce.ts';
 import { KnownCounters } from './limiter/known-counters.ts';
 import type { Limiter } from './limiter/limiter.ts';
@@ -40,6 +46,8 @@ export interface Gateway {
   /** Not draining, and so fit to get traffic. */
   ready(): boolean;
   storeAvailable(): boolean;
+  /** @throws when the store cannot be asked */
+  findDecision(id: string): Promise<DecisionRecord | null>;
   reload(): void;
   /** Lets requests in flight finish, then closes everything. */
   close(): Promise<void>;
@@ -115,7 +123,26 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       );
     },
   });
-  const server = new PublicServer({ enforcement, upstream, clients: new Clients(), clock });
+  const { wallClock, replica } = parts;
+  const decisions = new Decisions({
+    store: secrets.store === null ? new MemoryDecisions(wallClock) : new RedisDecisions(secrets.store),
+    isStoreUsed: () => guarded?.stats().available ?? false,
+    wallClock,
+    random: createHash('sha256').update(parts.newSalt()).update(replica).digest(),
+    replica,
+  });
+  const accessLog =
+    config.accessLog === null
+      ? null
+      : new AccessLog({ ...config.accessLog, clock, warn: (fields, message) => log.warn(fields, message) });
+  const server = new PublicServer({
+    enforcement,
+    upstream,
+    clients: new Clients(),
+    decisions,
+    accessLog,
+    clock,
+  });
   const watch = new PolicyWatch(text, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
@@ -135,7 +162,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const closeStores = async (): Promise<void> => {
     watch.stop();
     await upstream.close();
-    await limiter.close();
+    await Promise.all([limiter.close(), decisions.close(), accessLog?.close()]);
   };
   const port = await server
     .listen({ host: config.host, port: config.port, reusePort: parts.reusePort })
@@ -150,8 +177,16 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     policies: policies.policies.length,
     ready: () => !upstream.draining,
     storeAvailable: () => guarded?.stats().available ?? true,
-    reload: () => watch.reload(),
-    samples: () => [...metrics.samples(), ...partSamples(server, upstream, guarded), ...processSamples()],
+    findDecision: (id) => decisions.find(id),
+    reload() {
+      watch.reload();
+      accessLog?.reopen();
+    },
+    samples: () => [
+      ...metrics.samples(),
+      ...partSamples(server, upstream, guarded, decisions, accessLog),
+      ...processSamples(),
+    ],
     async close() {
       await server.drain(config.drainTimeoutMs);
       await closeStores();
@@ -162,7 +197,13 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
 const CUT = 'floodgate_connections_cut_total';
 const CUT_HELP = 'Client connections that were cut.';
 
-function partSamples(server: PublicServer, upstream: Upstream, guarded: GuardedLimiter | null): Sample[] {
+function partSamples(
+  server: PublicServer,
+  upstream: Upstream,
+  guarded: GuardedLimiter | null,
+  decisions: Decisions,
+  accessLog: AccessLog | null,
+): Sample[] {
   const { waiting, unavailable, timeouts } = upstream.stats();
   const failed = 'floodgate_upstream_failures_total';
   const samples = [
@@ -172,6 +213,16 @@ function partSamples(server: PublicServer, upstream: Upstream, guarded: GuardedL
     gauge('floodgate_upstream_waiting', 'Requests that wait for an upstream connection.', waiting),
     counter(failed, 'Requests that the upstream did not answer.', unavailable, { kind: 'unavailable' }),
     counter(failed, 'Requests that the upstream did not answer.', timeouts, { kind: 'timeout' }),
+    counter(
+      'floodgate_decisions_unrecorded_total',
+      'Refusals of which nothing is kept, because there were too many.',
+      decisions.unrecorded,
+    ),
+    counter(
+      'floodgate_access_log_lost_total',
+      'Lines of the access log that could not be taken.',
+      accessLog?.lost ?? 0,
+    ),
   ];
   if (guarded === null) return samples;
   const store = guarded.stats();

@@ -10,6 +10,7 @@ import {
   type SettingsReader,
   type Variable,
 } from '#shared/configuration.ts';
+import type { AccessLogSettings } from './access-log/access-log.ts';
 import { type BoundName, boundVariable } from './bounds/bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds/bounds.ts';
 import { parsePassedHeaders } from './proxy/header-filter.ts';
@@ -35,6 +36,8 @@ export interface GatewayConfig {
   readonly upstreamTimeoutMs: Millis;
   readonly drainTimeoutMs: Millis;
   readonly logLevel: string;
+  /** null: none is written. */
+  readonly accessLog: AccessLogSettings | null;
   readonly bounds: BoundSettings;
   readonly upstreamKeepAliveMs: Millis;
   readonly streamAfterMs: Millis;
@@ -146,6 +149,12 @@ export const GATEWAY_VARIABLES = [
     default: '65536',
     meaning: 'of a reply that its client does not take, so much is read ahead',
   },
+  {
+    name: 'GATEWAY_ACCESS_LOG',
+    default: 'off',
+    meaning: 'one JSON line for each request: `off`, a file, or `-` for standard output',
+  },
+  { name: 'GATEWAY_ACCESS_LOG_SAMPLE', default: '1', meaning: 'the share of requests in it, from 0 to 1' },
   { name: 'LOG_LEVEL', default: 'info', meaning: 'trace, debug, info, warn, error or fatal' },
 ] as const satisfies readonly Variable[];
 
@@ -201,6 +210,7 @@ export function readConfig(
       upstreamTimeoutMs: read.integer('GATEWAY_UPSTREAM_TIMEOUT_MS', 1, 3_600_000),
       drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
+      accessLog: accessLogSettings(read),
       bounds: {
         connections: limitsOf('connections'),
         upstream_connections: limitsOf('upstream_connections'),
@@ -230,6 +240,17 @@ function adminToken(value: string): string | null {
   // A header field carries no other characters unchanged, so no client could send it.
   if (!/^[ -~]*$/.test(value)) throw new Error('it must consist of ASCII characters');
   return value || null;
+}
+
+function accessLogSettings(read: SettingsReader<VariableName>): AccessLogSettings | null {
+  const file = read.text('GATEWAY_ACCESS_LOG');
+  const share = read.parse('GATEWAY_ACCESS_LOG_SAMPLE', 1, (value) => {
+    const number = Number(value);
+    if (value.trim() === '' || !(number >= 0 && number <= 1))
+      throw new Error('it must be a number from 0 to 1, such as 0.1');
+    return number;
+  });
+  return file === 'off' || file === '' ? null : { file, share };
 }
 
 function withScheme(value: string, schemes: readonly string[], example: string): URL {

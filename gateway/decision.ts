@@ -1,5 +1,6 @@
 /** Limits spent -> Decision. Pure: no clock, no store, no HTTP. */
 
+import type { Part } from '#gateway/limiter/charge.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
@@ -10,6 +11,16 @@ export interface Verdict {
   /** Requests left in this window after this one. */
   readonly remaining: number;
   readonly resetMs: Millis;
+}
+
+/** What an exhausted policy says. */
+export interface Violation extends Verdict {
+  /** Which of its counters is exhausted. */
+  readonly part: Part;
+  /** What was charged before this request. */
+  readonly used: number;
+  /** The policy's, or this process's share of it. */
+  readonly limit: number;
 }
 
 export type Decision =
@@ -23,7 +34,7 @@ export type Decision =
   | {
       readonly kind: 'deny';
       /** The exhausted policies, the one that resets last first. */
-      readonly violated: readonly Verdict[];
+      readonly violated: readonly Violation[];
     };
 
 const NO_POLICIES: readonly Policy[] = [];
@@ -31,6 +42,7 @@ const NO_POLICIES: readonly Policy[] = [];
 /** @param position of this request among those who asked together */
 export function decide(spent: Spent, position: number): Decision {
   const admitted = position < spent.admitted;
+  if (!admitted) return { kind: 'deny', violated: violationsOf(spent) };
   const { parts, used, resetMs, shares } = spent;
   const verdicts: Verdict[] = [];
   let shadowDenials = NO_POLICIES;
@@ -38,20 +50,36 @@ export function decide(spent: Spent, position: number): Decision {
     const policy = parts[i]?.policy;
     const before = used[i] ?? -1;
     if (policy === undefined || before < 0) continue;
-    const left = (shares?.[i] ?? policy.limit) - before - (admitted ? position + 1 : spent.admitted);
+    const left = (shares?.[i] ?? policy.limit) - before - (position + 1);
     if (policy.mode === 'shadow') {
-      if (admitted && left < 0) shadowDenials = [...shadowDenials, policy];
+      if (left < 0) shadowDenials = [...shadowDenials, policy];
       continue;
     }
-    if (!admitted && left > 0) continue;
     addVerdict(verdicts, { policy, remaining: Math.max(0, left), resetMs: resetMs[i] ?? 0 });
   }
   if (verdicts.length > 1) verdicts.sort(tightestFirst);
-  return admitted ? { kind: 'allow', verdicts, shadowDenials } : { kind: 'deny', violated: verdicts };
+  return { kind: 'allow', verdicts, shadowDenials };
+}
+
+/** Of those who were not admitted. */
+function violationsOf({ parts, used, resetMs, shares, admitted }: Spent): readonly Violation[] {
+  const violations: Violation[] = [];
+  for (let i = 0; i < parts.length; i++) {
+    const part = parts[i];
+    const before = used[i] ?? -1;
+    if (part === undefined || before < 0 || part.policy.mode === 'shadow') continue;
+    const { policy } = part;
+    const limit = shares?.[i] ?? policy.limit;
+    if (limit - before > admitted) continue;
+    const charged = before + admitted;
+    addVerdict(violations, { policy, remaining: 0, resetMs: resetMs[i] ?? 0, part, used: charged, limit });
+  }
+  if (violations.length > 1) violations.sort(tightestFirst);
+  return violations;
 }
 
 /** One verdict per policy: of a credential's bucket and its address's for unproven ones, the tighter speaks. */
-function addVerdict(verdicts: Verdict[], verdict: Verdict): void {
+function addVerdict<V extends Verdict>(verdicts: V[], verdict: V): void {
   for (let i = 0; i < verdicts.length; i++) {
     const other = verdicts[i];
     if (other?.policy !== verdict.policy) continue;

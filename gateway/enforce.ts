@@ -1,8 +1,8 @@
 /** Which policies cover a request, who is charged for it, and what its answer proves. */
 import type { IncomingMessage } from 'node:http';
-import { clientAddress, type ProxyTrust } from '#shared/client-address.ts';
+import { clientAddress, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
-import type { Verdict } from './decision.ts';
+import type { Violation } from './decision.ts';
 import { type ChargedTo, identify, type Peer, type PeerSocket, PeerTable } from './identify.ts';
 import { identityHeaders } from './identity/credential.ts';
 import { Digester } from './identity/digest.ts';
@@ -49,7 +49,7 @@ export interface RequestSource {
 export interface ChargedRequest extends LimitListener {
   readonly req: IncomingMessage;
   /** Answers it without asking the store. @param violated the policies known to be exhausted */
-  deny(violated: readonly Verdict[]): void;
+  denyFromMemory(violated: readonly Violation[]): void;
 }
 
 export class Enforcement {
@@ -137,7 +137,12 @@ export class Enforcement {
       return;
     }
     metrics.deniedFromMemory++;
-    request.deny(exhausted.map(({ policy, resetMs }) => ({ policy, remaining: 0, resetMs })));
+    request.denyFromMemory(
+      exhausted.map(({ part, used, resetMs }) => {
+        const { policy } = part;
+        return { policy, remaining: 0, resetMs, part, used, limit: policy.limit };
+      }),
+    );
   }
 
   /** What the answer says of the credential that was presented. */
@@ -153,6 +158,15 @@ export class Enforcement {
   /** Behind a trusted proxy, where each request names its own client. */
   addressOf({ forwardedFor }: CheckedHead, origin: RequestOrigin): string {
     return clientAddress(origin.peer, forwardedFor, this.options.trust);
+  }
+
+  /** Where a request's client address was read, for people. */
+  addressSource(head: CheckedHead, origin: RequestOrigin): string {
+    const { trust } = this.options;
+    if (trust.kind === 'none' || !origin.trusted) return 'socket';
+    if (this.addressOf(head, origin) === UNTRUSTED) return 'unreadable X-Forwarded-For';
+    if (trust.kind === 'cidrs') return 'X-Forwarded-For, past trusted networks';
+    return `X-Forwarded-For, ${trust.hops} trusted ${trust.hops === 1 ? 'proxy' : 'proxies'}`;
   }
 }
 

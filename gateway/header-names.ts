@@ -3,6 +3,9 @@
 /** Marks a 429 as a denial by the gateway's policies. Nobody else may set it. */
 export const RATELIMITED_HEADER = 'x-gateway-ratelimited';
 
+/** Names the decision that stands behind a refusal: `floodgate why` tells more of it. Nobody else may set it. */
+export const DECISION_HEADER = 'x-gateway-decision';
+
 /** Set on covered routes, lower-case: an upstream's copies make room. */
 export const LIMIT_HEADERS: readonly string[] = [
   'x-ratelimit-limit',
@@ -14,7 +17,7 @@ export const LIMIT_HEADERS: readonly string[] = [
 
 export const EXPOSE_HEADERS: readonly string[] = [
   'Access-Control-Expose-Headers',
-  [...LIMIT_HEADERS, RATELIMITED_HEADER, 'retry-after'].join(', '),
+  [...LIMIT_HEADERS, RATELIMITED_HEADER, DECISION_HEADER, 'retry-after'].join(', '),
 ];
 
 export const CORS_HEADERS: readonly string[] = ['Access-Control-Allow-Origin', '*', ...EXPOSE_HEADERS];

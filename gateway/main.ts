@@ -9,6 +9,9 @@ import { ConfigError } from '#shared/configuration.ts';
 import { buildAdmin } from './admin.ts';
 import { type Gateway, startGateway } from './app.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
+import type { DecisionRecord } from './decisions/decision-record.ts';
+import { MemoryDecisions } from './decisions/memory-decisions.ts';
+import { RedisDecisions } from './decisions/redis-decisions.ts';
 import { type Family, families } from './exposition.ts';
 import { StoreRefusedError } from './limiter/outage.ts';
 import { PolicyFileError } from './policy/problems.ts';
@@ -74,6 +77,7 @@ interface Running {
   ready(): boolean;
   storeAvailable(): Promise<boolean>;
   families(): Promise<readonly (readonly Family[])[]>;
+  findDecision(id: string): Promise<DecisionRecord | null>;
   reload(): void;
   close(): Promise<void>;
 }
@@ -100,12 +104,13 @@ async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: 
     ready: () => gateway.ready(),
     storeAvailable: async () => gateway.storeAvailable(),
     families: async () => [families(gateway.samples())],
+    findDecision: (id) => gateway.findDecision(id),
     reload: () => gateway.reload(),
     close: () => gateway.close(),
   };
 }
 
-async function startWorkers(config: GatewayConfig, log: Logger): Promise<Running> {
+async function startWorkers(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<Running> {
   const supervisor = new Supervisor({
     main: fileURLToPath(import.meta.url),
     execArgv: process.execArgv,
@@ -122,7 +127,21 @@ async function startWorkers(config: GatewayConfig, log: Logger): Promise<Running
     await supervisor.close();
     throw error;
   });
-  return supervisor;
+  const decisions =
+    secrets.store === null ? new MemoryDecisions(Date.now) : new RedisDecisions(secrets.store);
+  return {
+    port: supervisor.port,
+    policies: supervisor.policies,
+    ready: () => supervisor.ready(),
+    storeAvailable: () => supervisor.storeAvailable(),
+    families: () => supervisor.families(),
+    findDecision: (id) => decisions.find(id),
+    reload: () => supervisor.reload(),
+    async close() {
+      await supervisor.close();
+      decisions.close();
+    },
+  };
 }
 
 function onStop(stop: () => Promise<void>, log: Logger): void {
@@ -169,11 +188,12 @@ async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Lo
 async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
   for (const warning of config.warnings) log.warn(warning);
   const single = config.workers === 1;
-  const running = single ? await startSingle(config, secrets, log) : await startWorkers(config, log);
+  const running = single ? await startSingle(config, secrets, log) : await startWorkers(config, secrets, log);
   const admin = buildAdmin({
     ready: () => running.ready(),
     storeAvailable: () => running.storeAvailable(),
     families: () => running.families(),
+    findDecision: (id) => running.findDecision(id),
     token: secrets.adminToken,
   });
   // Fastify hands them on to node:net as they are.

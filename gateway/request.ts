@@ -6,10 +6,12 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Millis } from '#shared/clock.ts';
+import type { AccessEntry, LoggedDecision } from './access-log/access-entry.ts';
 import type { Client, Clients } from './bounds/clients.ts';
-import { decide, type Verdict } from './decision.ts';
+import { decide, type Violation } from './decision.ts';
+import type { Decisions, Refused, RefusedRequest } from './decisions/decisions.ts';
 import type { ChargedRequest, Enforcement } from './enforce.ts';
-import { isClientRoute } from './header-names.ts';
+import { DECISION_HEADER, isClientRoute } from './header-names.ts';
 import type { ChargedTo } from './identify.ts';
 import type { Spent } from './limiter/limiter.ts';
 import {
@@ -32,6 +34,7 @@ export interface RequestParts {
   readonly enforcement: Enforcement;
   readonly upstream: Upstream;
   readonly clients: Clients;
+  readonly decisions: Decisions;
 }
 
 export interface RequestOptions {
@@ -41,12 +44,17 @@ export interface RequestOptions {
   readonly upgrade: UpgradeSocket | null;
 }
 
-export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner {
+/** What is told to whom is refused because the store is away. */
+const UNAVAILABLE_RETRY_MS: Millis = 1000;
+
+export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner, Refused {
   readonly req: IncomingMessage;
   readonly res: ClientResponse;
   readonly connection: ClientConnection;
   readonly #parts: RequestParts;
   readonly #options: RequestOptions;
+  /** null: no line in the access log. */
+  readonly #entry: AccessEntry | null;
   #charged: ChargedTo | null = null;
   #head = EMPTY_HEAD;
   #target = '';
@@ -54,6 +62,8 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
   /** The gateway's headers on the reply, names and values in turn. */
   #added: readonly string[] = [];
   #call: ProxyCall | null = null;
+  /** The policies that refused. */
+  #violated: readonly Pick<Violation, 'policy'>[] = [];
   /** Answered in the gateway's own name, or given up. */
   #isDone = false;
   #arrivedAt: Millis = 0;
@@ -67,12 +77,14 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
     res: ClientResponse,
     parts: RequestParts,
     options: RequestOptions,
+    entry: AccessEntry | null,
   ) {
     this.connection = connection;
     this.req = req;
     this.res = res;
     this.#parts = parts;
     this.#options = options;
+    this.#entry = entry;
     assignExchange(res, this);
   }
 
@@ -95,6 +107,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
     }
     this.#target = match.target;
     this.#cors = isClientRoute(match.path);
+    this.#entry?.matched(match.path, match.cover);
 
     const charged = match.cover === null ? null : enforcement.chargeOf(match.cover, req, head);
     if (charged === 'ambiguous') {
@@ -106,6 +119,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
       enforcement.metrics.count('uncovered');
       this.#forward();
     } else {
+      this.#entry?.charged(charged);
       this.#askedAt = this.#now;
       enforcement.spend(charged, this);
     }
@@ -113,18 +127,26 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
 
   onSpent(spent: Spent, position: number): void {
     const { metrics } = this.#parts.enforcement;
-    if (spent.shares === null) metrics.storeTime.observe(this.#now - this.#askedAt);
+    if (spent.shares === null) {
+      const storeMs = this.#now - this.#askedAt;
+      metrics.storeTime.observe(storeMs);
+      if (this.#entry !== null) this.#entry.storeMs = storeMs;
+    }
     const decision = decide(spent, position);
     switch (decision.kind) {
       case 'allow':
         metrics.count('allowed');
         for (const { policy } of decision.verdicts) metrics.allowed(policy);
         for (const policy of decision.shadowDenials) metrics.shadowDenied(policy);
+        if (this.#entry !== null) {
+          this.#entry.decision = 'allow';
+          this.#entry.policy = decision.verdicts[0]?.policy.name ?? null;
+        }
         this.#added = limitHeaders(decision.verdicts);
         this.#forward();
         return;
       case 'deny':
-        this.deny(decision.violated);
+        this.#deny(decision.violated, spent.shares !== null, false);
         return;
       default:
         decision satisfies never;
@@ -134,22 +156,89 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
   onStoreUnavailable(): void {
     this.#parts.enforcement.metrics.count('unavailable');
     this.#decided();
-    this.#added = ['Retry-After', '1'];
-    this.#answer(
-      'gateway_store_unavailable',
-      'limits cannot be checked at the moment; try again in a second',
+    const decision = this.#refuseUnavailable();
+    this.#log('unavailable', decision);
+    this.#send(
+      ownReply('gateway_store_unavailable', 'limits cannot be checked at the moment; try again in a second', {
+        cors: this.#cors,
+        close: this.#closes,
+        headers: ['Retry-After', '1', ...(decision === null ? [] : [DECISION_HEADER, decision])],
+        extra: decision === null ? {} : { decision },
+      }),
     );
   }
 
-  /** @param violated the exhausted policies */
-  deny(violated: readonly Verdict[]): void {
+  /** @returns the decision's id; null where no policy says deny */
+  #refuseUnavailable(): string | null {
+    const part = this.#charged?.charge.parts.find(
+      ({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'deny',
+    );
+    if (part === undefined) return null;
+    this.#violated = [part];
+    return this.#parts.decisions.add(
+      {
+        decision: 'unavailable',
+        part,
+        limit: part.policy.limit,
+        used: null,
+        resetMs: UNAVAILABLE_RETRY_MS,
+        isLocal: true,
+        fromMemory: false,
+      },
+      this,
+    );
+  }
+
+  denyFromMemory(violated: readonly Violation[]): void {
+    this.#deny(violated, false, true);
+  }
+
+  #deny(violated: readonly Violation[], isLocal: boolean, fromMemory: boolean): void {
     const { metrics, denials } = this.#parts.enforcement;
     metrics.count('denied');
     this.#decided();
     for (const { policy } of violated) metrics.denied(policy);
     if (this.#isDone) return;
     this.#isDone = true;
-    denials.write(this.req, this.res, violated, { cors: this.#cors, close: this.#closes });
+    const [first] = violated;
+    // In a Cluster, what denied may have been given back a moment later.
+    const part = first?.part ?? this.#charged?.charge.parts[0];
+    if (part === undefined) throw new Error('only what was charged is denied');
+    this.#violated = violated;
+    const decision = this.#parts.decisions.add(
+      {
+        decision: 'deny',
+        part,
+        limit: first?.limit ?? part.policy.limit,
+        used: first?.used ?? null,
+        resetMs: first?.resetMs ?? 0,
+        isLocal,
+        fromMemory,
+      },
+      this,
+    );
+    this.#log('deny', decision);
+    denials.write(this.req, this.res, violated, { decision, cors: this.#cors, close: this.#closes });
+  }
+
+  #log(decision: LoggedDecision, id: string | null): void {
+    if (this.#entry === null) return;
+    this.#entry.decision = decision;
+    this.#entry.id = id;
+    this.#entry.policy = this.#violated[0]?.policy.name ?? null;
+  }
+
+  describe(): RefusedRequest {
+    const { enforcement } = this.#parts;
+    const { file, version } = enforcement.policies;
+    return {
+      method: this.req.method ?? '',
+      target: this.#target,
+      violated: this.#violated.map(({ policy }) => policy.name),
+      addressFrom: enforcement.addressSource(this.#head, this.connection.origin),
+      file,
+      policyVersion: version,
+    };
   }
 
   #decided(): void {
@@ -190,7 +279,12 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
 
   onReplyBegun(status: number): void {
     const { metrics } = this.#parts.enforcement;
-    metrics.upstreamTime.observe(this.#now - this.#forwardedAt);
+    const upstreamMs = this.#now - this.#forwardedAt;
+    metrics.upstreamTime.observe(upstreamMs);
+    if (this.#entry !== null) {
+      this.#entry.upstreamMs = upstreamMs;
+      if (status === 101) this.#entry.status = status;
+    }
     if (this.#charged !== null) this.#parts.enforcement.learn(this.#charged, status);
   }
 
@@ -200,6 +294,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner 
 
   #refuseMalformed(reason: string): void {
     this.#parts.enforcement.metrics.count('malformed');
+    this.#log('malformed', null);
     this.#answer('gateway_bad_request', reason, true);
   }
 

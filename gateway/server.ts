@@ -4,8 +4,11 @@ import { type Server as Acceptor, createServer as createAcceptor, type Socket } 
 import type { Duplex } from 'node:stream';
 import { clientAddress } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { AccessEntry, unreadableLine } from './access-log/access-entry.ts';
+import type { AccessLog } from './access-log/access-log.ts';
 import type { Bound, Refusal } from './bounds/bounds.ts';
 import type { Clients } from './bounds/clients.ts';
+import type { Decisions } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
 import { originOf } from './identify.ts';
 import { ClientConnection, ClientResponse } from './proxy/client-connection.ts';
@@ -14,7 +17,7 @@ import { discardBody, lingeringClose } from './proxy/lingering-close.ts';
 import { Pipelining } from './proxy/pipelining.ts';
 import { mayUpgrade, responseFor } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
-import type { ErrorCode } from './reply/errors.ts';
+import { ERRORS, type ErrorCode } from './reply/errors.ts';
 import { boundReply } from './reply/failure.ts';
 import { type OwnReply, ownReply, rawReply, sendOwn } from './reply/own-reply.ts';
 import { GatewayRequest, type RequestOptions } from './request.ts';
@@ -37,6 +40,9 @@ export interface PublicServerOptions {
   readonly enforcement: Enforcement;
   readonly upstream: Upstream;
   readonly clients: Clients;
+  readonly decisions: Decisions;
+  /** null: there is none. */
+  readonly accessLog: AccessLog | null;
   readonly clock: Clock;
   /** Between two looks at bodies and replies on their way. */
   readonly checkMs?: Millis;
@@ -169,13 +175,24 @@ export class PublicServer {
       return;
     }
     connection.begin(res);
+    const entry = this.#entryFor(req, res);
     const unusual = replyToUnusual(req);
-    if (unusual !== null) sendOwn(req, res, unusual);
-    else if (req.method === 'OPTIONS' && req.url === '*') {
+    if (unusual !== null) {
+      if (entry !== null) entry.decision = 'malformed';
+      sendOwn(req, res, unusual);
+    } else if (req.method === 'OPTIONS' && req.url === '*') {
       // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
       discardBody(req);
-    } else new GatewayRequest(connection, req, res, this.#options, options).run();
+    } else new GatewayRequest(connection, req, res, this.#options, options, entry).run();
+  }
+
+  #entryFor(req: IncomingMessage, res: ClientResponse): AccessEntry | null {
+    const { accessLog, clock, enforcement } = this.#options;
+    if (accessLog === null || !accessLog.takes()) return null;
+    const entry = new AccessEntry(accessLog, req, res, clock, enforcement.options.wallClock);
+    res.entry = entry;
+    return entry;
   }
 
   /**
@@ -248,6 +265,15 @@ export class PublicServer {
     this.#refuse(socket, ownReply(code, message, { cors: true, close: true }));
   }
 
+  /** Of what was answered on the bare socket. */
+  #logRefused(pending: ClientResponse | null, status: number): void {
+    const { accessLog, enforcement } = this.#options;
+    if (pending !== null) {
+      if (pending.entry !== null) pending.entry.status = status;
+    } else if (accessLog?.takes() === true)
+      accessLog.write(unreadableLine(status, enforcement.options.wallClock()));
+  }
+
   /** Answers on the bare socket, unless another reply is due there: two must not be mistaken for one another. */
   #refuse(socket: Duplex, reply: OwnReply): void {
     const pending = this.#connections.get(socket as Socket)?.pending ?? null;
@@ -263,6 +289,7 @@ export class PublicServer {
       return;
     }
     pending?.exchange?.close();
+    this.#logRefused(pending, ERRORS[reply.code].status);
     lingeringClose(socket, rawReply(reply));
   }
 }

@@ -1,8 +1,9 @@
 /**
- * The audit log of failed logins and of files that somebody deleted, or tried to: rows that are only ever added, in the
- * table `auditEvents`, when AUDIT_LOG_ENABLED=1. No row has an e-mail address, a password, a token or a key in it.
+ * The audit log: logins, what happens to accounts, files that are deleted, and everything that keys and logged-in people
+ * write, whether it succeeded or not. Rows are never changed, in the table `auditEvents`, when AUDIT_LOG_ENABLED=1.
+ * No row has an e-mail address, a password, a token or a key in it.
  *
- * So that an attack does not fill the disk, failures are counted in windows of five minutes, per account or per
+ * So that an attack does not fill the disk, failures are counted in windows of five minutes, per account, caller or
  * address: the first three are written, then every tenth. The counting needs the store; without it no failure is
  * written (fail closed), while the request gets its answer as ever.
  */
@@ -56,7 +57,29 @@ export interface FileDeletion {
   readonly requestId: string;
 }
 
+/** Something that a known caller did, or was refused. */
+export interface AuditEntry {
+  /** What was done, such as `created` or `userSignedOut`. */
+  readonly action: string;
+  readonly actor: { readonly type: 'user' | 'api'; readonly id: string };
+  /** Which thing it was done to; the id may be what a caller wrote into a path. */
+  readonly target: { readonly type: string; readonly id: string };
+  readonly organizationId: string | null;
+  /** A code; null: it was done. */
+  readonly failureReason: string | null;
+  /** Nothing that a person typed. */
+  readonly changes: Readonly<Record<string, unknown>>;
+  /** As it is counted, see `clientAddress`. */
+  readonly ipAddress: string;
+  /** The request's id. */
+  readonly requestId: string;
+}
+
 export interface AuditLog {
+  /** false: nothing is ever written, so nobody needs to find out what would be. */
+  readonly isEnabled: boolean;
+  /** Resolves when the entry is written, or rightly is not; a success always is. Never rejects. */
+  record(entry: AuditEntry): Promise<void>;
   /** Resolves when the failure is recorded, or rightly is not. Never rejects. */
   authFailed(failure: AuthFailure): Promise<void>;
   /** Likewise. */
@@ -150,6 +173,30 @@ export function createAuditLog(options: AuditOptions): AuditLog {
     });
   };
 
+  const recordEntry = async (entry: AuditEntry): Promise<void> => {
+    const { actor, target, failureReason } = entry;
+    const isFailure = failureReason !== null;
+    const failuresInWindow = isFailure
+      ? await countFailure('audit.write', `audit:${actor.type}:${actor.id}`)
+      : null;
+    if (isFailure && failuresInWindow === null) return;
+    await write({
+      action: entry.action,
+      actorId: actor.id,
+      actorType: actor.type,
+      targetId: target.id.slice(0, TARGET_LENGTH_MAX),
+      targetType: target.type,
+      status: isFailure ? 'failure' : 'success',
+      organizationId: entry.organizationId,
+      ipAddress: entry.ipAddress,
+      eventId: entry.requestId,
+      changes: JSON.stringify({
+        ...entry.changes,
+        ...(isFailure ? { failureReason, failuresInWindow } : {}),
+      }),
+    });
+  };
+
   const recorded = async (recording: () => Promise<void>): Promise<void> => {
     if (!options.isEnabled) return;
     try {
@@ -164,6 +211,8 @@ export function createAuditLog(options: AuditOptions): AuditLog {
   };
 
   return {
+    isEnabled: options.isEnabled,
+    record: (entry) => recorded(() => recordEntry(entry)),
     authFailed: (failure) => recorded(() => recordLogin(failure)),
     fileDeleted: (deletion) => recorded(() => recordDeletion(deletion)),
     stats: () => ({ ...stats }),

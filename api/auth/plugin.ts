@@ -51,7 +51,11 @@ export interface AuthOptions {
   /** Pages of this origin may use a session. */
   readonly publicUrl: string;
   /** @param target the router's pattern, or the target where no route matches */
-  readonly findSurface: (target: string) => { readonly credentials: Credentials | null };
+  readonly findSurface: (target: string) => {
+    readonly credentials: Credentials | null;
+    /** v3 has a status of its own for a missing right. */
+    readonly errorShape: 'v1' | 'v2' | 'v3';
+  };
 }
 
 export const authPlugin = fastifyPlugin<AuthOptions>(
@@ -76,13 +80,18 @@ export const authPlugin = fastifyPlugin<AuthOptions>(
     app.decorateRequest('principal', null);
     app.addHook('onRequest', async (request) => {
       const { config, url } = request.routeOptions;
-      const accepted =
-        config?.credentials === undefined ? findSurface(url ?? request.url).credentials : config.credentials;
+      const surface = findSurface(url ?? request.url);
+      const accepted = config?.credentials === undefined ? surface.credentials : config.credentials;
       if (accepted === null) return;
       const principal = await authenticate(request, accepted);
       if (principal === null) throw notAuthenticated();
       const reachesNothing = principal.permissions.size === 0;
-      if (reachesNothing && config?.acceptsKeyWithoutWorkspace !== true) throw notAuthenticated();
+      if (reachesNothing && config?.acceptsKeyWithoutWorkspace !== true) {
+        if (principal.kind === 'apiKey') throw notAuthenticated();
+        // We know this person, whom no team has given anything yet.
+        const refused = unauthorized();
+        throw surface.errorShape === 'v3' ? forbidden(refused.message) : refused;
+      }
       request.principal = principal;
     });
   },

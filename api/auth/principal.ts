@@ -1,6 +1,6 @@
 /** Who is calling, and what they may do. */
 
-import type { Permission, Role } from '#api/db/schema.ts';
+import type { Permission, Role, TeamPermission } from '#api/db/schema.ts';
 
 export type { Permission, Role } from '#api/db/schema.ts';
 
@@ -23,7 +23,7 @@ export interface SessionPrincipal {
   readonly hashedToken: string;
   /** By organization id, in the order in which the user joined. */
   readonly roles: ReadonlyMap<string, Role>;
-  /** By workspace id, in the order of the ids: every workspace of the user's organizations, as the role allows. */
+  /** By workspace id, in the order of the ids: what the role gives in the workspace's organization, or a team. */
   readonly permissions: ReadonlyMap<string, Permission>;
 }
 
@@ -31,12 +31,31 @@ export type Principal = ApiKeyPrincipal | SessionPrincipal;
 
 const ranks: Readonly<Record<Permission, number>> = { read: 1, write: 2, manage: 3 };
 
-/** There are no teams here, through which a member could be given more. */
-export const permissionOfRole: Readonly<Record<Role, Permission>> = {
-  owner: 'manage',
-  manager: 'manage',
-  member: 'read',
+const permissionOfTeam: Readonly<Record<TeamPermission, Permission>> = {
+  read: 'read',
+  readWrite: 'write',
+  manage: 'manage',
 };
+
+/** Owners and managers run the organization: its people, its keys and all of its workspaces. */
+export function runsOrganization(role: Role | undefined): boolean {
+  return role === 'owner' || role === 'manager';
+}
+
+/**
+ * What a person may do in a workspace. A member has only what teams give, of several the most.
+ *
+ * @param teams what each of the person's teams gives in this workspace
+ * @returns null: not even look at it
+ */
+export function permissionIn(role: Role, teams: readonly TeamPermission[]): Permission | null {
+  if (runsOrganization(role)) return 'manage';
+  const given = teams.map((permission) => permissionOfTeam[permission]);
+  return given.reduce<Permission | null>(
+    (most, one) => (most === null || ranks[one] > ranks[most] ? one : most),
+    null,
+  );
+}
 
 /** The right a method needs. */
 export function rightOf(method: string): Right {

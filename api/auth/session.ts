@@ -8,7 +8,7 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Seconds } from '#shared/clock.ts';
-import { type Permission, permissionOfRole, type SessionPrincipal } from './principal.ts';
+import { type Permission, permissionIn, runsOrganization, type SessionPrincipal } from './principal.ts';
 
 const TOKEN_BYTES = 32;
 /** Longer texts are no tokens; refusing them here keeps hashing cheap. */
@@ -101,20 +101,49 @@ export async function authenticateSession(
     .orderBy('createdAt')
     .orderBy('organizationId')
     .execute();
-  const workspaces = await db
-    .selectFrom('workspaces')
-    .innerJoin('memberships', 'memberships.organizationId', 'workspaces.organizationId')
-    .select(['workspaces.id', 'memberships.role'])
-    .where('memberships.userId', '=', session.userId)
-    .orderBy('workspaces.id')
-    .execute();
   return {
     kind: 'session',
     userId: session.userId,
     hashedToken: hashToken(token),
     roles: new Map(memberships.map(({ organizationId, role }) => [organizationId, role])),
-    permissions: new Map(
-      workspaces.map(({ id, role }): [string, Permission] => [id, permissionOfRole[role]]),
-    ),
+    permissions: await permissionsOf(db, session.userId),
   };
+}
+
+async function permissionsOf(db: Kysely<Database>, userId: string): Promise<ReadonlyMap<string, Permission>> {
+  const workspaces = await db
+    .selectFrom('workspaces')
+    .innerJoin('memberships', 'memberships.organizationId', 'workspaces.organizationId')
+    .select(['workspaces.id', 'memberships.role'])
+    .where('memberships.userId', '=', userId)
+    .orderBy('workspaces.id')
+    .execute();
+  const isMember = workspaces.some(({ role }) => !runsOrganization(role));
+  const given = Map.groupBy(isMember ? await teamRights(db, userId) : [], ({ workspaceId }) => workspaceId);
+  return new Map(
+    workspaces.flatMap(({ id, role }): [string, Permission][] => {
+      const teams = given.get(id) ?? [];
+      const permission = permissionIn(
+        role,
+        teams.map((team) => team.permission),
+      );
+      return permission === null ? [] : [[id, permission]];
+    }),
+  );
+}
+
+/** What the user's teams give, in the organizations that the user is a member of. */
+function teamRights(db: Kysely<Database>, userId: string) {
+  return db
+    .selectFrom('teamMembers')
+    .innerJoin('teams', 'teams.id', 'teamMembers.teamId')
+    .innerJoin('memberships', (join) =>
+      join
+        .onRef('memberships.organizationId', '=', 'teams.organizationId')
+        .onRef('memberships.userId', '=', 'teamMembers.userId'),
+    )
+    .innerJoin('teamWorkspaces', 'teamWorkspaces.teamId', 'teams.id')
+    .select(['teamWorkspaces.workspaceId', 'teamWorkspaces.permission'])
+    .where('teamMembers.userId', '=', userId)
+    .execute();
 }

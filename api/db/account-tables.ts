@@ -14,6 +14,8 @@ export interface SecretTable {
 
 export interface OrganizationTable extends Row {
   name: string;
+  /** The one of the first start: its webhooks may reach what WEBHOOK_ALLOWED_TARGETS lists. */
+  isOperators: Flag;
 }
 
 export interface UserTable extends Row {
@@ -96,7 +98,7 @@ export interface MailOutboxTable {
   lastError: string | null;
 }
 
-/** Only ever inserted into. */
+/** Never changed; deleted when it is old. */
 export interface AuditEventTable {
   id: string;
   timestamp: Timestamp;

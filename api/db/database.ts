@@ -3,13 +3,27 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely } from 'kysely';
+import type { Millis } from '#shared/clock.ts';
+import { DatabaseFault, withFault } from './faults.ts';
 import type { DatabaseLocation } from './location.ts';
 import type { Database } from './schema.ts';
-import { BUSY_TIMEOUT_MS, createSqliteDialect } from './sqlite-driver.ts';
+import { BUSY_TIMEOUT_MS, createSqliteDialect, type OnFault } from './sqlite-driver.ts';
 
 /** Pages kept at most. SQLite's own 2 MB do not hold the upper levels of the indexes of a million responses. */
 const READER_CACHE_KIB = 65_536;
 const WRITER_CACHE_KIB = 32_768;
+
+/**
+ * When a transaction is on the medium. `full`: before its caller hears of it, so a power failure loses nothing that was
+ * acknowledged. `normal`: some time later; the end of the process loses nothing, that of the machine the last ones.
+ */
+export type Synchronous = 'full' | 'normal';
+
+export interface DatabaseOptions {
+  readonly busyTimeoutMs?: Millis;
+  readonly synchronous?: Synchronous;
+  readonly onFault?: OnFault;
+}
 
 /** The database cannot be opened; the message is fit for the operator. */
 export class DatabaseUnavailable extends Error {
@@ -25,28 +39,42 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-/** @throws DatabaseUnavailable when the folder cannot be made or written to, or the file is not a SQLite database */
-export function openDatabase(location: DatabaseLocation, busyTimeoutMs = BUSY_TIMEOUT_MS): Kysely<Database> {
+/**
+ * @throws DatabaseUnavailable when the folder cannot be made or written to, or the file is not a SQLite database;
+ *   DatabaseFault when it is a damaged one
+ */
+export function openDatabase(
+  location: DatabaseLocation,
+  { busyTimeoutMs = BUSY_TIMEOUT_MS, synchronous = 'full', onFault }: DatabaseOptions = {},
+): Kysely<Database> {
   const path = location.kind === 'memory' ? ':memory:' : location.path;
   try {
     if (location.kind === 'file') mkdirSync(dirname(location.path), { recursive: true });
     const writer = open(path, WRITER_CACHE_KIB);
+    writer.pragma(`synchronous = ${synchronous}`);
     // Another process may be recovering or leaving: opening waits, what comes later does not block the event loop.
     writer.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
     writer.pragma('journal_mode = WAL');
     writer.pragma('busy_timeout = 0');
     if (writer.readonly) throw new Error('the file is read-only');
     const reader = location.kind === 'memory' ? writer : open(path, READER_CACHE_KIB);
-    return new Kysely<Database>({ dialect: createSqliteDialect({ writer, reader }, busyTimeoutMs) });
+    return new Kysely<Database>({
+      dialect: createSqliteDialect({ writer, reader }, busyTimeoutMs, onFault),
+    });
   } catch (error) {
-    throw new DatabaseUnavailable(path, error);
+    const fault = withFault(error);
+    // A file that is no database at all is the wrong file, not a damaged one.
+    const isDamaged = fault instanceof DatabaseFault && fault.problem === 'database_damaged';
+    throw isDamaged && !isWrongFile(error) ? fault : new DatabaseUnavailable(path, error);
   }
+}
+
+function isWrongFile(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'SQLITE_NOTADB';
 }
 
 function open(path: string, cacheKib: number): SqliteDatabase.Database {
   const sqlite = new SqliteDatabase(path, { timeout: 0 });
-  // With WAL, NORMAL loses no committed transaction when the process dies, only when the machine does.
-  sqlite.pragma('synchronous = NORMAL');
   sqlite.pragma('foreign_keys = ON');
   sqlite.pragma(`cache_size = -${cacheKib}`);
   return sqlite;

@@ -1,5 +1,5 @@
 /** Webhooks, the outbox of events, and their deliveries (see events/outbox.ts for the words). */
-import type { Json, Row, Timestamp } from './columns.ts';
+import type { Flag, Json, Row, Timestamp } from './columns.ts';
 
 export interface WebhookTable extends Row {
   workspaceId: string;
@@ -37,9 +37,9 @@ export interface DeliveryTable {
   eventId: string;
   webhookId: string;
   status: 'pending' | 'delivered' | 'parked';
-  /** All attempts ever made. */
+  /** All attempts ever begun. */
   attemptCount: number;
-  /** Failures since it was made or asked for again. */
+  /** Failures since it was made or asked for again; an attempt counts from its lease on, and is taken off if it succeeds. */
   failureCount: number;
   /** When to try next or, while leased, when the lease runs out; null unless pending. */
   dueAt: Timestamp | null;
@@ -58,4 +58,6 @@ export interface DeliveryAttemptTable {
   /** The first KiB of the answer. */
   reply: string | null;
   error: string | null;
+  /** The receiver is none of the public internet's: what it answered is not shown. */
+  isPrivate: Flag;
 }

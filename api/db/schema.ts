@@ -1,4 +1,5 @@
 /** The tables as types: workspaces and what surveys, contacts and responses are made of; the others stand in files of their own. */
+import type { Generated } from 'kysely';
 import type {
   AccountTokenTable,
   ApiKeyPermissionTable,
@@ -13,16 +14,22 @@ import type {
 } from './account-tables.ts';
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
 import type { DeliveryAttemptTable, DeliveryTable, EventTable, WebhookTable } from './event-tables.ts';
+import type { InviteTable, TeamMemberTable, TeamTable, TeamWorkspaceTable } from './people-tables.ts';
 
 export type * from './account-tables.ts';
 export type { Flag, Json, Timestamp } from './columns.ts';
 export type * from './event-tables.ts';
+export type * from './people-tables.ts';
 
 export interface Database {
   secrets: SecretTable;
   organizations: OrganizationTable;
   users: UserTable;
   memberships: MembershipTable;
+  invites: InviteTable;
+  teams: TeamTable;
+  teamMembers: TeamMemberTable;
+  teamWorkspaces: TeamWorkspaceTable;
   workspaces: WorkspaceTable;
   apiKeys: ApiKeyTable;
   apiKeyPermissions: ApiKeyPermissionTable;
@@ -42,6 +49,7 @@ export interface Database {
   responseNotes: ResponseNoteTable;
   webhooks: WebhookTable;
   files: FileTable;
+  storageUsage: StorageUsageTable;
   events: EventTable;
   deliveries: DeliveryTable;
   deliveryAttempts: DeliveryAttemptTable;
@@ -49,6 +57,7 @@ export interface Database {
   accountTokens: AccountTokenTable;
   mailOutbox: MailOutboxTable;
   auditEvents: AuditEventTable;
+  probes: ProbeTable;
 }
 
 export interface WorkspaceTable extends Row {
@@ -202,4 +211,23 @@ export interface FileTable {
   createdAt: Timestamp;
   /** When we learnt that it is there. */
   storedAt: Timestamp | null;
+  /** What it takes of the quota: the largest size while it is granted, its size once it is there. */
+  countedBytes: Generated<number>;
+  /** When an answer or a survey named it first; a file that nobody names goes after a day. */
+  claimedAt: Timestamp | null;
+  /** When it was deleted. The row stays until no upload under its grant can be under way any more. */
+  removedAt: Timestamp | null;
+}
+
+/** The sum of `countedBytes`. */
+export interface StorageUsageTable {
+  /** '' for all of them together. */
+  workspaceId: string;
+  bytes: number;
+}
+
+/** What is written to find out whether something can be written. */
+export interface ProbeTable {
+  name: string;
+  at: Timestamp;
 }

@@ -20,6 +20,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
+import { DatabaseFault, type DatabaseProblem, withFault } from './faults.ts';
 
 /** Another process has been writing for too long. Trying again later is worth it. */
 export class DatabaseBusy extends Error {
@@ -28,6 +29,9 @@ export class DatabaseBusy extends Error {
     this.name = 'DatabaseBusy';
   }
 }
+
+/** Is told of every fault that a statement meets. */
+export type OnFault = (problem: DatabaseProblem, fault: DatabaseFault) => void;
 
 export interface SqliteHandles {
   readonly writer: SqliteDatabase.Database;
@@ -64,10 +68,14 @@ class TransactionalAdapter extends SqliteAdapter {
   }
 }
 
-export function createSqliteDialect(handles: SqliteHandles, busyTimeoutMs = BUSY_TIMEOUT_MS): Dialect {
+export function createSqliteDialect(
+  handles: SqliteHandles,
+  busyTimeoutMs = BUSY_TIMEOUT_MS,
+  onFault: OnFault = () => undefined,
+): Dialect {
   return {
     createAdapter: () => new TransactionalAdapter(),
-    createDriver: () => createDriver(handles, busyTimeoutMs),
+    createDriver: () => createDriver(handles, busyTimeoutMs, onFault),
     createIntrospector: (db: Kysely<unknown>) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
@@ -80,24 +88,39 @@ interface RoutedConnection extends DatabaseConnection {
   end(sql: 'commit' | 'rollback'): void;
 }
 
-function createDriver({ writer, reader }: SqliteHandles, busyTimeoutMs: Millis): Driver {
+function createDriver({ writer, reader }: SqliteHandles, busyTimeoutMs: Millis, onFault: OnFault): Driver {
   const isShared = writer === reader;
-  const prepareWrite = cachedPrepare(writer);
-  const prepareRead = isShared ? prepareWrite : cachedPrepare(reader);
+  const writes = cachedPrepare(writer);
+  const reads = isShared ? writes : cachedPrepare(reader);
   const turns = createTurns(WAITING_MAX);
+
+  const guarded = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (error) {
+      const found = withFault(error);
+      if (found instanceof DatabaseFault) onFault(found.problem, found);
+      throw found;
+    }
+  };
+  const prepareWrite: Prepare = (sql) => guarded(() => writes(sql));
+  const runWrite = <R>(sql: string, parameters: readonly unknown[]): QueryResult<R> =>
+    guarded(() => run<R>(writes(sql), parameters));
+  const runRead = <R>(sql: string, parameters: readonly unknown[]): QueryResult<R> =>
+    guarded(() => run<R>(reads(sql), parameters));
 
   const connections = new WeakMap<DatabaseConnection, RoutedConnection>();
   const connect = (): RoutedConnection => {
     let release: (() => void) | null = null;
     const connection: RoutedConnection = {
       async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
-        if (release !== null) return run<R>(prepareWrite(sql), parameters);
+        if (release !== null) return runWrite<R>(sql, parameters);
         const deadline = performance.now() + busyTimeoutMs;
         const isRead = SelectQueryNode.is(query) || prepareWrite(sql).readonly;
-        if (isRead && !isShared) return patiently(() => run<R>(prepareRead(sql), parameters), deadline);
+        if (isRead && !isShared) return patiently(() => runRead<R>(sql, parameters), deadline);
         const done = await turns.take(deadline);
         try {
-          return await patiently(() => run<R>(prepareWrite(sql), parameters), deadline);
+          return await patiently(() => runWrite<R>(sql, parameters), deadline);
         } finally {
           done();
         }
@@ -109,7 +132,7 @@ function createDriver({ writer, reader }: SqliteHandles, busyTimeoutMs: Millis):
         const deadline = performance.now() + busyTimeoutMs;
         const done = await turns.take(deadline);
         try {
-          await patiently(() => run(prepareWrite(BEGIN), []), deadline);
+          await patiently(() => runWrite(BEGIN, []), deadline);
         } catch (error) {
           done();
           throw error;
@@ -122,8 +145,10 @@ function createDriver({ writer, reader }: SqliteHandles, busyTimeoutMs: Millis):
         release = null;
         try {
           // A statement that failed may have ended the transaction already.
-          if (writer.inTransaction) run(prepareWrite(sql), []);
+          if (writer.inTransaction) runWrite(sql, []);
         } finally {
+          // One that cannot be committed must not be found open by the next.
+          if (writer.inTransaction) runWrite('rollback', []);
           done();
         }
       },

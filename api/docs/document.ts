@@ -110,12 +110,21 @@ function ownResponses(built: Part, errors: Readonly<Record<string, { $ref: strin
     Object.entries(built).map(([status, response]) => {
       const part = isRecord(response) ? response : {};
       const shared = components[errors[status]?.$ref.split('/').at(-1) ?? ''] ?? {};
-      const all = { ...recordAt(shared, 'content'), ...recordAt(part, 'content') };
+      const all = eitherOf(recordAt(shared, 'content'), recordAt(part, 'content'));
       const content = Object.keys(all).length === 0 ? {} : { content: contentOf(all, namer) };
       const description = part.description === 'Default Response' ? 'Done.' : part.description;
       return [status, { ...part, description, ...content }];
     }),
   );
+}
+
+/** Bodies of both; where a media type has two shapes, either of them. */
+function eitherOf(one: Part, other: Part): Part {
+  const both = Object.entries(other).map(([type, media]) => {
+    const schemas = [recordAt(one, type).schema, isRecord(media) ? media.schema : undefined];
+    return [type, type in one ? { schema: { anyOf: schemas } } : media];
+  });
+  return { ...one, ...Object.fromEntries(both) };
 }
 
 function contentOf(content: Part, namer: Namer): Part {

@@ -1,6 +1,8 @@
 /** How many attempts may run side by side in this process. */
 
 const TOTAL_MAX = 128;
+/** A quarter: a host that hangs leaves the rest to others, however many webhooks of whichever workspaces point there. */
+const PER_RECEIVER_MAX = 32;
 /** An eighth: it takes more than a handful of workspaces full of hanging receivers to be in the way of others. */
 const PER_WORKSPACE_MAX = 16;
 const PER_WEBHOOK_MAX = 4;
@@ -9,6 +11,8 @@ const PER_WEBHOOK_MAX = 4;
 export interface Counted {
   readonly webhookId: string;
   readonly workspaceId: string;
+  /** The origin of the webhook's URL. */
+  readonly receiver: string;
 }
 
 export interface AttemptLimits {
@@ -23,6 +27,7 @@ export interface AttemptLimits {
 export function createAttemptLimits(): AttemptLimits {
   const byWebhook = new Map<string, number>();
   const byWorkspace = new Map<string, number>();
+  const byReceiver = new Map<string, number>();
   let total = 0;
 
   const add = (counts: Map<string, number>, id: string, change: 1 | -1): void => {
@@ -30,17 +35,19 @@ export function createAttemptLimits(): AttemptLimits {
     if (count === 0) counts.delete(id);
     else counts.set(id, count);
   };
-  const change = ({ webhookId, workspaceId }: Counted, by: 1 | -1): void => {
+  const change = ({ webhookId, workspaceId, receiver }: Counted, by: 1 | -1): void => {
     add(byWebhook, webhookId, by);
     add(byWorkspace, workspaceId, by);
+    add(byReceiver, receiver, by);
     total += by;
   };
 
   return {
-    available: ({ webhookId, workspaceId }) =>
+    available: ({ webhookId, workspaceId, receiver }) =>
       Math.min(
         PER_WEBHOOK_MAX - (byWebhook.get(webhookId) ?? 0),
         PER_WORKSPACE_MAX - (byWorkspace.get(workspaceId) ?? 0),
+        PER_RECEIVER_MAX - (byReceiver.get(receiver) ?? 0),
         TOTAL_MAX - total,
       ),
     acquire(counted) {

@@ -4,6 +4,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import type { Leased } from './lease.ts';
 import type { Sender, SendResult } from './sender.ts';
 import { signedHeaders } from './signature.ts';
+import type { Reach } from './targets.ts';
 
 export interface Attempt extends SendResult {
   readonly startedAt: Millis;
@@ -12,9 +13,10 @@ export interface Attempt extends SendResult {
 
 export async function attemptDelivery(
   { sender, clock }: { readonly sender: Sender; readonly clock: Clock },
-  { id, url, secret, webhookId, payload }: Pick<Leased, 'id' | 'url' | 'secret' | 'webhookId' | 'payload'>,
+  leased: Pick<Leased, 'id' | 'url' | 'secret' | 'webhookId' | 'payload' | 'reach'>,
 ): Promise<Attempt> {
-  return attempt({ sender, clock }, { id, url, secret, body: bodyOf(webhookId, payload) });
+  const { id, url, secret, reach, webhookId, payload } = leased;
+  return attempt({ sender, clock }, { id, url, secret, reach, body: bodyOf(webhookId, payload) });
 }
 
 /** @param message the body as it is sent, and the id that every attempt at it shares */
@@ -25,11 +27,12 @@ export async function attempt(
     readonly url: string;
     readonly secret: string | null;
     readonly body: string;
+    readonly reach: Reach;
   },
 ): Promise<Attempt> {
   const startedAt = clock();
   const headers = signedHeaders({ ...message, time: startedAt });
-  const result = await sender.send({ url: message.url, headers, body: message.body });
+  const result = await sender.send({ url: message.url, headers, body: message.body, reach: message.reach });
   return { ...result, startedAt, duration: Math.max(clock() - startedAt, 0) };
 }
 

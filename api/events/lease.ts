@@ -1,6 +1,8 @@
 /**
  * Takes due deliveries for this process, for a time. Who dies meanwhile leaves a lease that runs out, and then the
- * delivery is due again: `dueAt` is one column for both, so that one index serves and nobody has to sweep up.
+ * delivery is due again: `dueAt` is one column for both, so that one index serves and nobody has to sweep up. The attempt
+ * counts from here, as failed until it is settled: a delivery that takes the process down with it does so a bounded
+ * number of times.
  *
  * Fairness: the webhooks that have something due are visited one after the other, and each gives at most as many
  * deliveries as it may have attempts under way. A receiver that hangs takes up its own share and that of its workspace,
@@ -9,6 +11,7 @@
  */
 import { type Kysely, type NotNull, type RawBuilder, sql } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Reach } from './targets.ts';
 
 /** Webhooks of one step of the walk. */
 const HEADS_MAX = 200;
@@ -21,7 +24,10 @@ export interface Leased {
   readonly url: string;
   readonly secret: string | null;
   readonly payload: string;
+  /** This attempt included. */
+  readonly reach: Reach;
   readonly attemptCount: number;
+  /** Likewise: an attempt counts as failed until it is settled. */
   readonly failureCount: number;
 }
 
@@ -29,6 +35,7 @@ export interface Leased {
 export interface Head {
   readonly webhookId: string;
   readonly workspaceId: string;
+  readonly url: string;
 }
 
 interface HeadRow extends Head {
@@ -53,7 +60,7 @@ export function headsQuery(after: string, limit: number): RawBuilder<HeadRow> {
       )
       from heads where heads."webhookId" is not null
     )
-    select w."id" as "webhookId", w."workspaceId" as "workspaceId", (
+    select w."id" as "webhookId", w."workspaceId" as "workspaceId", w."url" as "url", (
       select min("dueAt") from "deliveries"
       where "deliveries"."webhookId" = h."webhookId" and "deliveries"."dueAt" is not null
     ) as "dueAt"
@@ -96,7 +103,12 @@ export function leaseQuery(
   return (
     db
       .updateTable('deliveries')
-      .set({ dueAt: lease.until, lease: lease.name })
+      .set((row) => ({
+        dueAt: lease.until,
+        lease: lease.name,
+        attemptCount: row('attemptCount', '+', 1),
+        failureCount: row('failureCount', '+', 1),
+      }))
       .where('id', 'in', due)
       // Said again for databases that let two updates choose the same rows: the second one finds them taken.
       .where('dueAt', '<=', wanted.now)
@@ -116,6 +128,8 @@ export async function leaseDeliveries(
     .selectFrom('deliveries')
     .innerJoin('webhooks', 'webhooks.id', 'deliveries.webhookId')
     .innerJoin('events', 'events.id', 'deliveries.eventId')
+    .innerJoin('workspaces', 'workspaces.id', 'webhooks.workspaceId')
+    .innerJoin('organizations', 'organizations.id', 'workspaces.organizationId')
     .select([
       'deliveries.id',
       'deliveries.webhookId',
@@ -125,6 +139,7 @@ export async function leaseDeliveries(
       'webhooks.url',
       'webhooks.secret',
       'events.payload',
+      'organizations.isOperators',
     ])
     .where('deliveries.id', 'in', ids)
     // Fan-out writes it before the deliveries.
@@ -132,5 +147,9 @@ export async function leaseDeliveries(
     .$narrowType<{ payload: NotNull }>()
     .orderBy('deliveries.createdAt')
     .execute();
-  return rows.map((row) => ({ ...row, lease: lease.name }));
+  return rows.map(({ isOperators, ...row }) => ({
+    ...row,
+    lease: lease.name,
+    reach: isOperators === 1 ? 'operators' : 'public',
+  }));
 }

@@ -1,40 +1,80 @@
 /**
  * Forgets what nobody will look at any more: events of more than a week ago with their deliveries and attempts, and of
- * each webhook all settled deliveries but the newest. In small steps, so that nobody waits behind one.
+ * each webhook all settled deliveries but the newest. What is still to be delivered stays, however old it is: it is
+ * parked or delivered once the service runs. In small steps, so that nobody waits behind one.
  */
 import type { Kysely } from 'kysely';
-import type { Database } from '#api/db/schema.ts';
+import type { Database, DeliveryTable, Timestamp } from '#api/db/schema.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** A delivery is parked within hours; whoever wants it again has the rest of the week. */
+/** A delivery is parked within hours; whoever wants it again has a week. */
 export const RETENTION: Millis = 7 * 24 * 60 * 60 * 1000;
 /** Settled deliveries kept of one webhook. */
 export const DELIVERIES_KEPT = 1_000;
 const STEP = 500;
 
-/** @returns whether there may be more to forget */
-export async function forgetOldEvents(db: Kysely<Database>, now: Millis): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom('events')
-    .where('id', 'in', (from) =>
-      from
-        .selectFrom('events')
-        .select('id')
-        .where('createdAt', '<', toTimestamp(now - RETENTION))
-        .orderBy('createdAt')
-        .limit(STEP),
-    )
-    .executeTakeFirst();
-  return numDeletedRows === BigInt(STEP);
+/** What a step forgot. */
+export interface Forgotten {
+  readonly events: number;
+  readonly delivered: number;
+  readonly parked: number;
+  /** There may be more. */
+  readonly isPartial: boolean;
 }
 
-/** Events whose last delivery goes are of no more use: they go with it. @returns whether there may be more */
+const nothing: Forgotten = { events: 0, delivered: 0, parked: 0, isPartial: false };
+
+/** Events of more than a week ago, once their last delivery was settled more than a week ago as well. */
+export async function forgetOldEvents(db: Kysely<Database>, now: Millis, step = STEP): Promise<Forgotten> {
+  const before = toTimestamp(now - RETENTION);
+  return db.transaction().execute(async (trx) => {
+    const old = await oldEvents(trx, before, step).execute();
+    if (old.length === 0) return nothing;
+    const ids = old.map(({ id }) => id);
+    const deliveries = await trx
+      .deleteFrom('deliveries')
+      .where('eventId', 'in', ids)
+      .where('status', '!=', 'pending')
+      .returning('status')
+      .execute();
+    const events = await deleteEventsWithoutDelivery(trx, ids);
+    return { events, ...countByStatus(deliveries), isPartial: old.length === step };
+  });
+}
+
+export function oldEvents(db: Kysely<Database>, before: Timestamp, limit: number) {
+  return db
+    .selectFrom('events')
+    .select('id')
+    .where('createdAt', '<', before)
+    .where('fannedOutAt', 'is not', null)
+    .where((where) =>
+      where.not(
+        where.exists(
+          where
+            .selectFrom('deliveries')
+            .select('deliveries.id')
+            .whereRef('deliveries.eventId', '=', 'events.id')
+            .where((open) =>
+              open.or([
+                open('deliveries.status', '=', 'pending'),
+                open('deliveries.updatedAt', '>=', before),
+              ]),
+            ),
+        ),
+      ),
+    )
+    .orderBy('createdAt')
+    .limit(limit);
+}
+
+/** Events whose last delivery goes are of no more use: they go with it. */
 export async function forgetSurplusDeliveries(
   db: Kysely<Database>,
   webhookId: string,
   kept = DELIVERIES_KEPT,
-): Promise<boolean> {
+): Promise<Forgotten> {
   return db.transaction().execute(async (trx) => {
     const surplus = await trx
       .deleteFrom('deliveries')
@@ -49,26 +89,37 @@ export async function forgetSurplusDeliveries(
           .limit(STEP)
           .offset(kept),
       )
-      .returning('eventId')
+      .returning(['eventId', 'status'])
       .execute();
-    if (surplus.length > 0) {
-      await trx
-        .deleteFrom('events')
-        .where('id', 'in', [...new Set(surplus.map(({ eventId }) => eventId))])
-        .where((where) =>
-          where.not(
-            where.exists(
-              where
-                .selectFrom('deliveries')
-                .select('deliveries.id')
-                .whereRef('deliveries.eventId', '=', 'events.id'),
-            ),
-          ),
-        )
-        .execute();
-    }
-    return surplus.length === STEP;
+    if (surplus.length === 0) return nothing;
+    const events = await deleteEventsWithoutDelivery(trx, [
+      ...new Set(surplus.map(({ eventId }) => eventId)),
+    ]);
+    return { events, ...countByStatus(surplus), isPartial: surplus.length === STEP };
   });
+}
+
+async function deleteEventsWithoutDelivery(db: Kysely<Database>, ids: readonly string[]): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('events')
+    .where('id', 'in', ids)
+    .where((where) =>
+      where.not(
+        where.exists(
+          where
+            .selectFrom('deliveries')
+            .select('deliveries.id')
+            .whereRef('deliveries.eventId', '=', 'events.id'),
+        ),
+      ),
+    )
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+function countByStatus(rows: readonly Pick<DeliveryTable, 'status'>[]) {
+  const delivered = rows.filter(({ status }) => status === 'delivered').length;
+  return { delivered, parked: rows.length - delivered };
 }
 
 /** Every webhook, in the order of the ids. @param after '' for the beginning */

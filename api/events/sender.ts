@@ -4,17 +4,22 @@
  * The attempt is bounded in everything: time for the whole of it, how much of the reply is read, and where the
  * connection may lead. Names are looked up through `Targets`, by the connection itself, and literal addresses are
  * checked before a socket is opened. A redirect is an answer like any other: nobody follows it.
+ *
+ * Connections into private networks are kept apart from all others, so that no message ever finds one that it could not
+ * have opened itself.
  */
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, request } from 'undici';
 import type { Millis } from '#shared/clock.ts';
-import type { Targets } from './targets.ts';
+import type { Reach, Targets } from './targets.ts';
 
 export interface Message {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** JSON */
   readonly body: string;
+  /** Of the organization whose webhook it is. */
+  readonly reach: Reach;
 }
 
 export interface SendResult {
@@ -25,10 +30,14 @@ export interface SendResult {
   readonly reply: string | null;
   /** Why it failed, where the status alone does not say; fit for whoever owns the webhook. */
   readonly error: string | null;
+  /** It used up all its time without an answer. */
+  readonly isHung: boolean;
+  /** The receiver is in a private network: what it answered, and how it failed, is for the operator's log. */
+  readonly isPrivate: boolean;
 }
 
 export interface Sender {
-  /** Never rejects: a receiver that fails is an result. */
+  /** Never rejects: a receiver that fails is a result. */
   send(message: Message): Promise<SendResult>;
   close(): Promise<void>;
 }
@@ -49,24 +58,34 @@ class TargetRefused extends Error {
 }
 
 export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEOUT): Sender {
-  const agent = new Agent({
-    connect: checkedConnector(targets, timeoutMs),
-    allowH2: false,
-    keepAliveTimeout: KEEP_ALIVE,
-    keepAliveMaxTimeout: KEEP_ALIVE,
-    maxHeaderSize: ANSWER_HEADER_BYTES_MAX,
-  });
+  const agentFor = (reach: Reach): Agent =>
+    new Agent({
+      connect: checkedConnector(targets, reach, timeoutMs),
+      allowH2: false,
+      keepAliveTimeout: KEEP_ALIVE,
+      keepAliveMaxTimeout: KEEP_ALIVE,
+      maxHeaderSize: ANSWER_HEADER_BYTES_MAX,
+    });
+  const agents: Readonly<Record<Reach, Agent>> = {
+    public: agentFor('public'),
+    operators: agentFor('operators'),
+  };
 
   return {
-    close: () => agent.destroy(),
-    async send({ url, headers, body }) {
+    async close() {
+      await Promise.all([agents.public.destroy(), agents.operators.destroy()]);
+    },
+    async send({ url, headers, body, reach }) {
       const signal = AbortSignal.timeout(timeoutMs);
+      let isPrivate = false;
       try {
-        const check = await targets.check(url);
+        const check = await targets.check(url, reach);
         if (check.kind === 'refused') throw new TargetRefused(check.reason);
+        isPrivate = check.isPrivate;
         const { address, authorization } = withoutCredentials(new URL(url));
         const answer = await request(address, {
-          dispatcher: agent,
+          // A name that is public now and private at the connection is refused there: what we show is never private.
+          dispatcher: agents[isPrivate ? 'operators' : 'public'],
           method: 'POST',
           headers: {
             'content-type': 'application/json',
@@ -79,28 +98,31 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
           signal,
         });
         const reply = await firstBytes(answer.body);
-        return resultOf(answer.statusCode, reply);
+        return { ...resultOf(answer.statusCode, reply), isPrivate };
       } catch (error) {
-        return { isDelivered: false, statusCode: null, reply: null, error: explain(error, timeoutMs) };
+        const isHung = isTimeout(error);
+        const text = isHung ? `No answer within ${timeoutMs / 1_000} s` : explain(error);
+        return { isDelivered: false, statusCode: null, reply: null, error: text, isHung, isPrivate };
       }
     },
   };
 }
 
 /** 2xx only. */
-function resultOf(statusCode: number, reply: string): SendResult {
+function resultOf(statusCode: number, reply: string): Omit<SendResult, 'isPrivate'> {
   const isRedirect = statusCode >= 300 && statusCode < 400;
   return {
     isDelivered: statusCode >= 200 && statusCode < 300,
     statusCode,
     reply,
     error: isRedirect ? 'Redirects are not followed; give the webhook the address that answers' : null,
+    isHung: false,
   };
 }
 
-function checkedConnector(targets: Targets, timeoutMs: Millis): buildConnector.connector {
+function checkedConnector(targets: Targets, reach: Reach, timeoutMs: Millis): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, callback) => {
-    targets.addressesOf(hostname).then(
+    targets.addressesOf(hostname, reach).then(
       (check) => {
         if (check.kind === 'refused') return callback(new TargetRefused(check.reason), '');
         const found = check.addresses.map((address) => ({ address, family: isIP(address) }));
@@ -116,7 +138,7 @@ function checkedConnector(targets: Targets, timeoutMs: Millis): buildConnector.c
     const host = options.hostname.replace(/^\[(.*)\]$/, '$1');
     // Literal addresses are not looked up, so they are checked here.
     if (isIP(host) === 0) return connect(options, callback);
-    targets.addressesOf(host).then(
+    targets.addressesOf(host, reach).then(
       (check) => {
         if (check.kind === 'refused') callback(new TargetRefused(check.reason), null);
         else connect(options, callback);
@@ -175,15 +197,20 @@ const sentences: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_OVERFLOW: 'The headers of the answer are too long',
 };
 
-/** OperationNames of ours: those of libraries name addresses, which are not everybody's business. */
-function explain(error: unknown, timeoutMs: Millis): string {
-  if (error instanceof TargetRefused) return error.message;
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+function isTimeout(error: unknown): boolean {
   const name = error instanceof Error ? error.name : '';
-  if (name === 'TimeoutError' || name === 'AbortError' || code === 'UND_ERR_CONNECT_TIMEOUT') {
-    return `No answer within ${timeoutMs / 1_000} s`;
-  }
-  if (name === 'HTTPParserError') return 'The answer is not HTTP';
+  return name === 'TimeoutError' || name === 'AbortError' || codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT';
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+/** Sentences of ours: those of libraries name addresses, which are not everybody's business. */
+function explain(error: unknown): string {
+  if (error instanceof TargetRefused) return error.message;
+  const code = codeOf(error);
+  if (error instanceof Error && error.name === 'HTTPParserError') return 'The answer is not HTTP';
   return (
     sentences[code] ?? (code === '' ? 'The request failed' : `The request failed (${code.slice(0, 64)})`)
   );

@@ -1,8 +1,9 @@
 /** What becomes of a delivery after an attempt: delivered, due again later, or parked. One transaction. */
 import type { Kysely } from 'kysely';
-import type { Database } from '#api/db/schema.ts';
+import type { Database, DeliveryTable } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import type { Millis } from '#shared/clock.ts';
 import { retryDelay } from './backoff.ts';
 import type { Attempt } from './deliver.ts';
 import type { Leased } from './lease.ts';
@@ -13,26 +14,33 @@ const ATTEMPTS_KEPT = 20;
 /** `gone`: deleted meanwhile, or the lease ran out and somebody else is at it. */
 export type Settlement = 'delivered' | 'pending' | 'parked' | 'gone';
 
+export interface SettleOptions {
+  readonly attemptsMax: number;
+  readonly random: Random;
+}
+
+type Counted = Pick<Leased, 'id' | 'lease' | 'attemptCount' | 'failureCount'>;
+
 export async function settleDelivery(
   db: Kysely<Database>,
-  { id, lease, attemptCount, failureCount }: Pick<Leased, 'id' | 'lease' | 'attemptCount' | 'failureCount'>,
-  attempt: Attempt,
-  { attemptsMax, random }: { readonly attemptsMax: number; readonly random: Random },
+  { id, lease, attemptCount, failureCount }: Counted,
+  attempt: Omit<Attempt, 'isHung'>,
+  options: SettleOptions,
 ): Promise<Settlement> {
   const endedAt = attempt.startedAt + attempt.duration;
-  const failures = attempt.isDelivered ? failureCount : failureCount + 1;
-  const status = attempt.isDelivered ? 'delivered' : failures < attemptsMax ? 'pending' : 'parked';
-  const number = attemptCount + 1;
+  const failures = attempt.isDelivered ? failureCount - 1 : failureCount;
 
   return db.transaction().execute(async (trx) => {
+    const outcome = attempt.isDelivered
+      ? { status: 'delivered' as const, dueAt: null }
+      : afterFailure(failures, endedAt, options);
     const { numUpdatedRows } = await trx
       .updateTable('deliveries')
       .set({
-        status,
-        attemptCount: number,
+        ...outcome,
+        attemptCount,
         failureCount: failures,
         updatedAt: toTimestamp(endedAt),
-        dueAt: status === 'pending' ? toTimestamp(endedAt + retryDelay(failures, random)) : null,
         lease: null,
       })
       .where('id', '=', id)
@@ -43,21 +51,133 @@ export async function settleDelivery(
       .insertInto('deliveryAttempts')
       .values({
         deliveryId: id,
-        number,
+        number: attemptCount,
         startedAt: toTimestamp(attempt.startedAt),
         durationMs: attempt.duration,
         statusCode: attempt.statusCode,
         reply: attempt.reply,
         error: attempt.error,
+        isPrivate: attempt.isPrivate ? 1 : 0,
       })
+      // A smaller WEBHOOK_ATTEMPTS gives up deliveries whose last attempt is on record.
+      .onConflict((conflict) => conflict.doNothing())
       .execute();
-    if (number > ATTEMPTS_KEPT) {
+    if (attemptCount > ATTEMPTS_KEPT) {
       await trx
         .deleteFrom('deliveryAttempts')
         .where('deliveryId', '=', id)
-        .where('number', '<=', number - ATTEMPTS_KEPT)
+        .where('number', '<=', attemptCount - ATTEMPTS_KEPT)
         .execute();
     }
-    return status;
+    return outcome.status;
   });
+}
+
+/** @returns whether this lease has begun more attempts than there are: the last one ended with its process */
+export function hasNoAttemptLeft({ failureCount }: Counted, attemptsMax: number): boolean {
+  return failureCount > attemptsMax;
+}
+
+/** Parks what `hasNoAttemptLeft`, without another attempt. */
+export function giveUp(
+  db: Kysely<Database>,
+  { attemptCount, failureCount, ...leased }: Counted,
+  now: Millis,
+  options: SettleOptions,
+): Promise<Settlement> {
+  return settleDelivery(
+    db,
+    { ...leased, attemptCount: attemptCount - 1, failureCount: failureCount - 1 },
+    { ...failedAt(now), error: 'No attempt is left: the last one did not end, such as with its process' },
+    options,
+  );
+}
+
+/**
+ * The receiver has just proved to hang: what else was due to it fails once more, without an attempt that would hang as
+ * well. So a backlog ends up parked as it would by attempts, and takes no time of others.
+ *
+ * @param dueBefore when the attempt that proved it began
+ * @returns how many there were; as many as `limit` means that there may be more
+ */
+export async function failDue(
+  db: Kysely<Database>,
+  webhookId: string,
+  { dueBefore, now }: { readonly dueBefore: Millis; readonly now: Millis },
+  options: SettleOptions,
+  limit: number,
+): Promise<number> {
+  return db.transaction().execute(async (trx) => {
+    // The write comes first: two processes then never choose the same rows.
+    const due = await trx
+      .updateTable('deliveries')
+      .set((row) => ({
+        lease: null,
+        attemptCount: row('attemptCount', '+', 1),
+        failureCount: row('failureCount', '+', 1),
+        updatedAt: toTimestamp(now),
+      }))
+      .where('id', 'in', (from) =>
+        from
+          .selectFrom('deliveries')
+          .select('id')
+          .where('webhookId', '=', webhookId)
+          .where('dueAt', '<=', toTimestamp(dueBefore))
+          .orderBy('dueAt')
+          .limit(limit),
+      )
+      .where('dueAt', '<=', toTimestamp(dueBefore))
+      .returning(['id', 'attemptCount', 'failureCount'])
+      .execute();
+    if (due.length === 0) return 0;
+    for (const [failures, rows] of Map.groupBy(due, ({ failureCount }) => failureCount)) {
+      await trx
+        .updateTable('deliveries')
+        .set(afterFailure(failures, now, options))
+        .where(
+          'id',
+          'in',
+          rows.map(({ id }) => id),
+        )
+        .execute();
+    }
+    await trx
+      .insertInto('deliveryAttempts')
+      .values(
+        due.map(({ id, attemptCount }) => ({
+          deliveryId: id,
+          number: attemptCount,
+          startedAt: toTimestamp(now),
+          durationMs: 0,
+          statusCode: null,
+          reply: null,
+          isPrivate: 0,
+          error: 'Not sent: the receiver did not answer another delivery at this time',
+        })),
+      )
+      .execute();
+    for (const { id, attemptCount } of due) {
+      if (attemptCount <= ATTEMPTS_KEPT) continue;
+      await trx
+        .deleteFrom('deliveryAttempts')
+        .where('deliveryId', '=', id)
+        .where('number', '<=', attemptCount - ATTEMPTS_KEPT)
+        .execute();
+    }
+    return due.length;
+  });
+}
+
+function afterFailure(
+  failures: number,
+  now: Millis,
+  { attemptsMax, random }: SettleOptions,
+): Pick<DeliveryTable, 'dueAt'> & { readonly status: 'pending' | 'parked' } {
+  return failures < attemptsMax
+    ? { status: 'pending', dueAt: toTimestamp(now + retryDelay(failures, random)) }
+    : { status: 'parked', dueAt: null };
+}
+
+function failedAt(now: Millis) {
+  return { isDelivered: false, statusCode: null, reply: null, isPrivate: false, startedAt: now, duration: 0 };
 }

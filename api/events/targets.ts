@@ -5,12 +5,16 @@
  * the name up through `addressesOf` and connects to one of exactly the addresses that were checked. A name that answers
  * differently the second time gains nothing by it. All addresses of an answer must be public, not just one.
  *
- * Self-hosters list what they want to reach inside: host names, which then may have any address, or networks.
+ * Self-hosters list what they want to reach inside: host names, which then may have any address, or networks. The list
+ * is for webhooks of the operator's organization alone: whoever else signs up reaches the public internet and no more.
  */
 import { isIP } from 'node:net';
 import { type ApiError, badRequest } from '#api/errors.ts';
 import type { Millis } from '#shared/clock.ts';
 import { isPublic, matcher, type Network } from './addresses.ts';
+
+/** How far webhooks may go: to the public internet, or also where the operator's own may. */
+export type Reach = 'public' | 'operators';
 
 export interface AllowedTargets {
   /** In lower case, without a dot at the end. */
@@ -27,15 +31,20 @@ export interface AllowedTargets {
 export type Resolve = (hostname: string, isOperators: boolean) => Promise<readonly string[]>;
 
 export type TargetCheck =
-  | { readonly kind: 'allowed'; readonly addresses: readonly string[] }
+  | {
+      readonly kind: 'allowed';
+      readonly addresses: readonly string[];
+      /** Not all addresses are of the public internet, or the operator named the host, or nobody knows them. */
+      readonly isPrivate: boolean;
+    }
   /** `reason` is fit for the caller. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 export interface Targets {
   /** Judges the whole URL, with the addresses that its name has now. */
-  check(url: string): Promise<TargetCheck>;
+  check(url: string, reach: Reach): Promise<TargetCheck>;
   /** What a connection to this host may be made to. @param hostname IPv6 with or without brackets */
-  addressesOf(hostname: string): Promise<TargetCheck>;
+  addressesOf(hostname: string, reach: Reach): Promise<TargetCheck>;
 }
 
 const URL_LENGTH_MAX = 2_048;
@@ -45,6 +54,8 @@ const INVALID = 'Invalid webhook URL format';
 const SCHEME = 'Webhook URL must use HTTPS or HTTP protocol';
 const LOCAL = 'Webhook URL must not point to localhost or internal services';
 const PRIVATE = 'Webhook URL must not point to private or internal IP addresses';
+
+const UNKNOWN: TargetCheck = { kind: 'allowed', addresses: [], isPrivate: true };
 
 const localHosts: ReadonlySet<string> = new Set([
   'localhost',
@@ -56,7 +67,7 @@ const localHosts: ReadonlySet<string> = new Set([
 
 export function createTargets(options: {
   readonly allowed: AllowedTargets;
-  /** Switches the rules about names and addresses off. */
+  /** Switches the rules about names and addresses off, for the operator's organization. */
   readonly allowsInternal: boolean;
   readonly resolve: Resolve;
   readonly resolveTimeoutMs?: Millis;
@@ -65,13 +76,20 @@ export function createTargets(options: {
   const hosts = new Set(allowed.hosts);
   const isAllowedAddress = matcher(allowed.networks);
 
-  const addressesOf = async (hostname: string): Promise<TargetCheck> => {
+  const addressesOf = async (hostname: string, reach: Reach): Promise<TargetCheck> => {
     const host = plainHost(hostname);
-    const isOperators = allowsInternal || hosts.has(host);
+    const isInside = reach === 'operators';
+    const isNamed = isInside && hosts.has(host);
+    const isOperators = isNamed || (isInside && allowsInternal);
+    const allow = (found: readonly string[]): TargetCheck => ({
+      kind: 'allowed',
+      addresses: found,
+      isPrivate: isNamed || !found.every(isPublic),
+    });
     const mayConnect = (address: string): boolean =>
-      isOperators || isPublic(address) || isAllowedAddress(address);
+      isOperators || isPublic(address) || (isInside && isAllowedAddress(address));
     if (isIP(host) !== 0) {
-      return mayConnect(host) ? { kind: 'allowed', addresses: [host] } : { kind: 'refused', reason: PRIVATE };
+      return mayConnect(host) ? allow([host]) : { kind: 'refused', reason: PRIVATE };
     }
     if (!isOperators && isLocalName(host)) return { kind: 'refused', reason: LOCAL };
     const addresses = await resolveWithin(resolve(host, isOperators), resolveTimeoutMs);
@@ -81,19 +99,18 @@ export function createTargets(options: {
     if (addresses.length === 0) {
       return { kind: 'refused', reason: `Could not resolve webhook URL hostname: ${host}` };
     }
-    return addresses.every(mayConnect)
-      ? { kind: 'allowed', addresses }
-      : { kind: 'refused', reason: PRIVATE };
+    return addresses.every(mayConnect) ? allow(addresses) : { kind: 'refused', reason: PRIVATE };
   };
 
   return {
     addressesOf,
-    async check(text) {
+    async check(text, reach) {
       const url = text.length <= URL_LENGTH_MAX && URL.canParse(text) ? new URL(text) : null;
       if (url === null || (isHttp(url) && url.hostname === '')) return { kind: 'refused', reason: INVALID };
       if (!isHttp(url)) return { kind: 'refused', reason: SCHEME };
+      const check = await addressesOf(url.hostname, reach);
       // Switched off means that a target may also be unknown to the resolver of this moment.
-      return allowsInternal ? { kind: 'allowed', addresses: [] } : addressesOf(url.hostname);
+      return check.kind === 'refused' && allowsInternal && reach === 'operators' ? UNKNOWN : check;
     },
   };
 }
@@ -103,8 +120,8 @@ export function createTargets(options: {
  *
  * @throws ApiError bad_request, which names the field `url` in every error shape
  */
-export async function assertTarget(url: string, targets: Targets): Promise<void> {
-  const check = await targets.check(url);
+export async function assertTarget(url: string, targets: Targets, reach: Reach): Promise<void> {
+  const check = await targets.check(url, reach);
   if (check.kind === 'refused') throw targetRefused(check.reason);
 }
 

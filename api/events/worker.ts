@@ -2,8 +2,8 @@
  * Keeps a process at its share of the deliveries: fan out what is in the outbox, lease what is due, make the attempts.
  * Any number of processes may do this on one database.
  *
- * Attempts run side by side within bounds: in all, of one workspace, and of one webhook (concurrency.ts). A receiver that
- * hangs takes up only its own share, and nothing else waits for it.
+ * Attempts run side by side within bounds: in all, of one receiver, of one workspace, and of one webhook
+ * (concurrency.ts). A receiver that hangs takes up only its own share, and soon not even that (breaker.ts).
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
@@ -11,14 +11,17 @@ import { newId, type Random } from '#api/ids.ts';
 import { type Pass, startQueueRunner } from '#api/queue-runner.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { createAttemptLimits } from './concurrency.ts';
-import { attemptDelivery } from './deliver.ts';
+import { createBreaker } from './breaker.ts';
+import { type Counted, createAttemptLimits } from './concurrency.ts';
+import { type Attempt, attemptDelivery } from './deliver.ts';
 import { findHeads, type Head, type Leased, leaseDeliveries } from './lease.ts';
 import type { Sender } from './sender.ts';
-import { settleDelivery } from './settle.ts';
+import { failDue, giveUp, hasNoAttemptLeft, settleDelivery } from './settle.ts';
 import type { Signal } from './signal.ts';
 
 const POLL_MS: Millis = 1_000;
+/** Deliveries that fail in one transaction because their receiver hangs. */
+const FAILED_TOGETHER_MAX = 200;
 /** Three times what an attempt may take: whoever has a lease has settled long before it runs out. */
 export const LEASE_MS: Millis = 15_000;
 /** How long stopping waits for attempts that are under way; each is over in five seconds. */
@@ -46,7 +49,7 @@ export interface WorkerOptions {
   readonly outbox: Signal;
   /** Failed attempts after which a delivery is parked. */
   readonly attemptsMax: number;
-  /** ConcurrencyLimit events into deliveries. @returns how many events there were, 0 when the outbox is empty */
+  /** Turns events into deliveries. @returns how many events there were, 0 when the outbox is empty */
   readonly fanOut: () => Promise<number>;
   readonly log: WorkerLog;
 }
@@ -54,31 +57,69 @@ export interface WorkerOptions {
 export function startWorker(options: WorkerOptions): Worker {
   const { db, clock, random, sender, outbox, attemptsMax, fanOut, log } = options;
   const limits = createAttemptLimits();
+  const breaker = createBreaker(clock);
   /** Where the walk over the webhooks goes on. */
   let cursor = '';
 
   const deliver = async (leased: Leased): Promise<void> => {
+    const { id: deliveryId, webhookId } = leased;
     try {
+      if (hasNoAttemptLeft(leased, attemptsMax)) {
+        await giveUp(db, leased, clock(), { attemptsMax, random });
+        log.warn({ deliveryId, webhookId, error: 'the last attempt did not end' }, 'a delivery is parked');
+        return;
+      }
       const attempt = await attemptDelivery({ sender, clock }, leased);
+      const hangs = learn(webhookId, attempt.isHung);
       const settlement = await settleDelivery(db, leased, attempt, { attemptsMax, random });
-      const about = { deliveryId: leased.id, webhookId: leased.webhookId, statusCode: attempt.statusCode };
+      const about = { deliveryId, webhookId, statusCode: attempt.statusCode };
       if (settlement === 'parked') log.warn({ ...about, error: attempt.error }, 'a delivery is parked');
       else log.debug({ ...about, settlement }, 'a delivery was attempted');
+      if (hangs) await failRest(webhookId, attempt);
     } catch (error) {
       // The lease runs out, and then it is tried again.
-      log.error({ err: error, deliveryId: leased.id }, 'a delivery could not be settled');
+      log.error({ err: error, deliveryId }, 'a delivery could not be settled');
+    }
+  };
+
+  /** @returns whether the receiver has proved to hang */
+  const learn = (webhookId: string, isHung: boolean): boolean => {
+    const before = breaker.state(webhookId);
+    const after = breaker.record(webhookId, isHung);
+    if (before !== 'closed' && after === 'closed') {
+      log.warn({ webhookId }, 'the receiver of a webhook answers again');
+    }
+    if (before === 'closed' && after === 'open') {
+      log.warn({ webhookId }, 'the receiver of a webhook hangs; it is asked again now and then');
+    }
+    return after === 'open';
+  };
+
+  const failRest = async (webhookId: string, { startedAt }: Attempt): Promise<void> => {
+    let failed = FAILED_TOGETHER_MAX;
+    while (failed === FAILED_TOGETHER_MAX) {
+      const due = { dueBefore: startedAt, now: clock() };
+      failed = await failDue(db, webhookId, due, { attemptsMax, random }, FAILED_TOGETHER_MAX);
     }
   };
 
   const leaseFor = async (head: Head, { track }: Pass): Promise<void> => {
-    const count = limits.available(head);
-    if (count === 0) return;
+    const counted: Counted = { ...head, receiver: originOf(head.url) };
+    const state = breaker.state(head.webhookId);
+    const count = Math.min(limits.available(counted), state === 'probing' ? 1 : Number.POSITIVE_INFINITY);
+    if (count <= 0 || state === 'open') return;
     const now = clock();
     const lease = { name: newId(random), until: toTimestamp(now + LEASE_MS) };
     const wanted = { webhookId: head.webhookId, count, now: toTimestamp(now) };
     for (const leased of await leaseDeliveries(db, wanted, lease)) {
-      const release = limits.acquire(head);
-      track(deliver(leased).finally(release));
+      const endProbe = state === 'probing' ? breaker.beginProbe(head.webhookId) : null;
+      const release = limits.acquire(counted);
+      track(
+        deliver(leased).finally(() => {
+          release();
+          endProbe?.();
+        }),
+      );
     }
   };
 
@@ -120,4 +161,9 @@ export function startWorker(options: WorkerOptions): Worker {
       await runner.stop();
     },
   };
+}
+
+/** A URL that was stored is a URL; whatever else it is has a bound of its own. */
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : url;
 }

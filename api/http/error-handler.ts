@@ -1,10 +1,12 @@
 /** The one error handler: whatever went wrong, the caller gets the error body of the surface, and no internals. */
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { DatabaseFault } from '#api/db/faults.ts';
 import { DatabaseBusy } from '#api/db/sqlite-driver.ts';
 import {
   ApiError,
   badRequest,
+  databaseFailed,
   internalError,
   payloadTooLarge,
   RetryLater,
@@ -72,6 +74,8 @@ export function asApiError(error: unknown): ApiError {
   if (error instanceof DatabaseBusy) {
     return serviceUnavailable('The database is busy. Please try again in a few seconds.', error);
   }
+  // The log has it from the database itself, not once for each request.
+  if (error instanceof DatabaseFault) return databaseFailed(error.problem, error);
   if (!(error instanceof Error) || !('code' in error)) return internalError(error);
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

@@ -1,12 +1,20 @@
 /** What has to be done now and then, in every process: surveys whose date has come, and removing what nobody needs. */
 import type { FastifyBaseLogger } from 'fastify';
+import { forgetAuditEvents } from '#api/audit/retention.ts';
 import type { Context } from '#api/context.ts';
-import { forgetOldEvents, forgetSurplusDeliveries, webhooksAfter } from '#api/events/retention.ts';
+import {
+  type Forgotten,
+  forgetOldEvents,
+  forgetSurplusDeliveries,
+  webhooksAfter,
+} from '#api/events/retention.ts';
 import { every } from '#api/every.ts';
 import { forgetOldMails } from '#api/mail/outbox.ts';
+import { endUnverifiedAccounts } from '#api/resources/accounts/expiry.ts';
 import { closeDueSurveys, publishDueSurveys } from '#api/resources/surveys/schedule.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
-import { sweepAllFiles } from '#api/storage/removal.ts';
+import { usedBytes } from '#api/storage/quota.ts';
+import { settleUploads, sweepAllFiles } from '#api/storage/removal.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -15,15 +23,27 @@ import type { Millis } from '#shared/clock.ts';
 const MOVE_SURVEYS_MS: Millis = 15_000;
 const FORGET_EVENTS_MS: Millis = 10 * 60 * 1000;
 const FORGET_MAILS_MS: Millis = 60 * 60 * 1000;
+const FORGET_AUDIT_EVENTS_MS: Millis = 60 * 60 * 1000;
+const END_ACCOUNTS_MS: Millis = 60 * 60 * 1000;
+const DAY_MS: Millis = 24 * 60 * 60 * 1000;
 /** Files whose owner has gone are usually removed with it; this is for those that were not. */
 const SWEEP_FILES_MS: Millis = 60 * 60 * 1000;
+/** How late a grant that was not used gives its room back. */
+const SETTLE_UPLOADS_MS: Millis = 60 * 1000;
+/** Of the quota of all files; from there on the log says so with each sweep. */
+const QUOTA_WARNING = 0.9;
 
 export interface ScheduledJobs {
   /** Waits for what is under way. */
   stop(): Promise<void>;
 }
 
-export type JobParts = Pick<Context, 'db' | 'clock' | 'states' | 'storage'>;
+export interface JobLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+export type JobParts = Pick<Context, 'config' | 'db' | 'clock' | 'states' | 'storage'>;
 
 /** Each also runs at once: dates may have come while no process was there. */
 export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): ScheduledJobs {
@@ -34,13 +54,20 @@ export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): Sch
     );
   const jobs = [
     every(MOVE_SURVEYS_MS, () => moveSurveys(parts), failed('moveSurveys')),
-    every(FORGET_EVENTS_MS, ({ isStopping }) => forgetEvents(parts, isStopping), failed('forgetEvents')),
+    every(FORGET_EVENTS_MS, ({ isStopping }) => forgetEvents(parts, isStopping, log), failed('forgetEvents')),
     every(
       FORGET_MAILS_MS,
       ({ isStopping }) => forgetOldMails(parts.db, parts.clock(), isStopping),
       failed('forgetMails'),
     ),
-    every(SWEEP_FILES_MS, ({ isStopping }) => sweepAllFiles(parts, isStopping), failed('sweepFiles')),
+    every(
+      FORGET_AUDIT_EVENTS_MS,
+      ({ isStopping }) => forgetAudit(parts, isStopping, log),
+      failed('forgetAuditEvents'),
+    ),
+    every(END_ACCOUNTS_MS, ({ isStopping }) => endAccounts(parts, isStopping, log), failed('endAccounts')),
+    every(SWEEP_FILES_MS, ({ isStopping }) => sweep(parts, isStopping, log), failed('sweepFiles')),
+    every(SETTLE_UPLOADS_MS, async () => void (await settleUploads(parts)), failed('settleUploads')),
   ];
   return {
     async stop() {
@@ -63,19 +90,71 @@ export async function moveSurveys({
   }
 }
 
+/** Says in the log what it dropped and how many, once a run. */
 export async function forgetEvents(
   { db, clock }: Pick<JobParts, 'db' | 'clock'>,
   isStopping: () => boolean,
+  log: JobLog,
 ): Promise<void> {
-  while (!isStopping() && (await forgetOldEvents(db, clock())));
-  let last = '';
-  let webhookIds = await webhooksAfter(db, last);
-  while (webhookIds.length > 0) {
-    for (const webhookId of webhookIds) {
-      while (!isStopping() && (await forgetSurplusDeliveries(db, webhookId)));
-      if (isStopping()) return;
-      last = webhookId;
+  const forgotten = { events: 0, delivered: 0, parked: 0 };
+  const repeat = async (step: () => Promise<Forgotten>): Promise<void> => {
+    let isPartial = true;
+    while (isPartial && !isStopping()) {
+      const one = await step();
+      forgotten.events += one.events;
+      forgotten.delivered += one.delivered;
+      forgotten.parked += one.parked;
+      isPartial = one.isPartial;
     }
-    webhookIds = await webhooksAfter(db, last);
+  };
+  try {
+    await repeat(() => forgetOldEvents(db, clock()));
+    let webhookIds = await webhooksAfter(db, '');
+    while (webhookIds.length > 0 && !isStopping()) {
+      for (const webhookId of webhookIds) await repeat(() => forgetSurplusDeliveries(db, webhookId));
+      webhookIds = await webhooksAfter(db, webhookIds.at(-1) ?? '');
+    }
+  } finally {
+    if (forgotten.events + forgotten.delivered + forgotten.parked > 0) {
+      log.info(
+        { job: 'forgetEvents', ...forgotten },
+        'old events and settled deliveries were dropped, see docs/events.md',
+      );
+    }
+  }
+}
+
+export async function forgetAudit(
+  { config, db, clock }: Pick<JobParts, 'config' | 'db' | 'clock'>,
+  isStopping: () => boolean,
+  log: JobLog,
+): Promise<void> {
+  const days = config.auditRetentionDays;
+  if (days === 0) return;
+  const entries = await forgetAuditEvents(db, toTimestamp(clock() - days * DAY_MS), isStopping);
+  if (entries > 0)
+    log.info({ job: 'forgetAuditEvents', entries }, 'old entries of the audit log were deleted');
+}
+
+export async function endAccounts(
+  { config, db, clock }: Pick<JobParts, 'config' | 'db' | 'clock'>,
+  isStopping: () => boolean,
+  log: JobLog,
+): Promise<void> {
+  const days = config.unverifiedAccountDays;
+  if (days === 0) return;
+  const times = { before: toTimestamp(clock() - days * DAY_MS), now: toTimestamp(clock()) };
+  const ended = await endUnverifiedAccounts(db, times, isStopping);
+  if (ended.accounts > 0) {
+    log.info({ job: 'endAccounts', ...ended }, 'accounts that were never verified were deleted');
+  }
+}
+
+async function sweep(parts: JobParts, isStopping: () => boolean, log: JobLog): Promise<void> {
+  await sweepAllFiles(parts, isStopping);
+  const { totalBytesMax } = parts.config.storageQuota;
+  const bytes = await usedBytes(parts.db);
+  if (totalBytesMax !== null && bytes > totalBytesMax * QUOTA_WARNING) {
+    log.warn({ bytes, totalBytesMax }, 'uploaded files have nearly used up STORAGE_TOTAL_MIB');
   }
 }

@@ -2,14 +2,34 @@
  * Accepts mails and sees to it that they are sent: leases what is due, sends it, and notes what became of it. Several
  * processes may do so at once; a mail may arrive twice when one dies between sending and noting it, and never gets
  * lost.
+ *
+ * A server that does not take us (SenderRefused) would refuse every mail: then all of them wait, and after a pause one
+ * mail finds out whether that has changed.
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { type QueueRunner, startQueueRunner } from '#api/queue-runner.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { ATTEMPTS_MAX, type Mail, MailRefused, type MailTransport, pauseAfter } from './mail.ts';
-import { insertMail, type LeasedMail, leaseMails, markFailed, markParked, markSent } from './outbox.ts';
+import {
+  ATTEMPTS_MAX,
+  type Mail,
+  MailRefused,
+  type MailTransport,
+  pauseAfter,
+  SENDER_REFUSED_MS_MAX,
+  SenderRefused,
+  senderPauseAfter,
+} from './mail.ts';
+import {
+  insertMail,
+  type LeasedMail,
+  leaseMails,
+  markFailed,
+  markKept,
+  markParked,
+  markSent,
+} from './outbox.ts';
 
 /** How often the table is looked at for mails whose pause is over, and for those of other processes. */
 const POLL_MS: Millis = 5_000;
@@ -28,6 +48,8 @@ export interface MailerLog {
 }
 
 export interface Mailer {
+  /** false: mails stay in the table, so nobody gets a link unless we show it. */
+  readonly hasServer: boolean;
   /**
    * Takes responsibility for a mail. Call it inside the transaction of what the mail is about: either both happen or
    * none. It is sent right after, and `accept` does not wait for that.
@@ -53,39 +75,62 @@ export interface MailerOptions {
 export function createMailer({ db, transport, clock, random, log }: MailerOptions): Mailer {
   let runner: QueueRunner | null = null;
 
+  /** The server does not take us: how often in a row, and until when nothing is tried. */
+  const refusal = { count: 0, pausedUntil: 0 };
+
   const attempt = async (mail: LeasedMail, to: MailTransport): Promise<void> => {
     const { id, kind, attempts } = mail;
     try {
+      if (attempts > ATTEMPTS_MAX) return await park(mail, 'the last attempt did not end');
       await within(ATTEMPT_TIMEOUT_MS, to.send(mail));
+      refusal.count = 0;
       await markSent(db, id, clock());
       log.info({ mailId: id, kind, attempts }, 'a mail was sent');
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      if (error instanceof MailRefused || attempts >= ATTEMPTS_MAX) {
-        await markParked(db, id, { error: reason, now: clock() });
-        log.error(
-          { mailId: id, kind, attempts, reason },
-          "a mail is parked; fix the cause, then set its status to 'pending' in mailOutbox",
-        );
-        return;
-      }
+      if (error instanceof SenderRefused) return keep(mail, reason);
+      if (error instanceof MailRefused) refusal.count = 0;
+      if (error instanceof MailRefused || attempts >= ATTEMPTS_MAX) return park(mail, reason);
       const pauseMs = pauseAfter(attempts, chance(random));
       await markFailed(db, id, { error: reason, nextAttemptAt: clock() + pauseMs });
       log.warn({ mailId: id, kind, attempts, reason, pauseMs }, 'a mail was not sent; it is tried again');
     }
   };
 
+  const park = async ({ id, kind, attempts }: LeasedMail, reason: string): Promise<void> => {
+    await markParked(db, id, { error: reason, now: clock() });
+    log.error(
+      { mailId: id, kind, attempts, reason },
+      "a mail is parked; fix the cause, then set its status to 'pending' in mailOutbox",
+    );
+  };
+
+  const keep = async (mail: LeasedMail, reason: string): Promise<void> => {
+    const now = clock();
+    // Of mails that were tried together, the first one has said it.
+    if (now >= refusal.pausedUntil) {
+      refusal.count += 1;
+      const pauseMs = senderPauseAfter(refusal.count);
+      refusal.pausedUntil = now + pauseMs;
+      log.error({ reason, pauseMs }, `the mail server does not take us (${reason}); mails wait`);
+    }
+    if (now - Date.parse(mail.createdAt) > SENDER_REFUSED_MS_MAX) return park(mail, reason);
+    await markKept(db, mail.id, { error: reason, nextAttemptAt: refusal.pausedUntil });
+  };
+
   /** Takes what is due in batches until nothing is left. */
   const sendAll = async (isStopping: () => boolean): Promise<void> => {
     if (transport === null) return;
-    while (!isStopping()) {
-      const mails = await leaseMails(db, { now: clock(), leaseMs: LEASE_MS, limit: BATCH });
+    while (!isStopping() && clock() >= refusal.pausedUntil) {
+      const limit = refusal.count > 0 ? 1 : BATCH;
+      const mails = await leaseMails(db, { now: clock(), leaseMs: LEASE_MS, limit });
       if (mails.length === 0) return;
       await Promise.all(mails.map((mail) => attempt(mail, transport)));
     }
   };
 
   return {
+    hasServer: transport !== null,
     async accept(trx, mail) {
       const mailId = await insertMail(trx, mail, clock(), random);
       if (transport === null) {

@@ -1,6 +1,6 @@
 /** The table `mailOutbox`: the life of a mail is accepted -> leased -> sent, or tried again, or parked. */
 import type { Kysely } from 'kysely';
-import type { Database } from '#api/db/schema.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -14,6 +14,7 @@ const ERROR_LENGTH_MAX = 500;
 export interface LeasedMail extends OutgoingMail {
   /** This one included. */
   readonly attempts: number;
+  readonly createdAt: Timestamp;
 }
 
 /** @returns the mail's id */
@@ -73,7 +74,7 @@ export async function leaseMails(
     .where('nextAttemptAt', '<=', now)
     .returningAll()
     .execute();
-  return rows.map(({ id, kind, recipient, replyTo, subject, body, attempts }) => ({
+  return rows.map(({ id, kind, recipient, replyTo, subject, body, attempts, createdAt }) => ({
     id,
     kind,
     to: recipient,
@@ -81,6 +82,7 @@ export async function leaseMails(
     subject,
     body,
     attempts,
+    createdAt,
   }));
 }
 
@@ -103,6 +105,23 @@ export async function markFailed(
       nextAttemptAt: toTimestamp(failure.nextAttemptAt),
       lastError: failure.error.slice(0, ERROR_LENGTH_MAX),
     })
+    .where('id', '=', id)
+    .execute();
+}
+
+/** The attempt was none: the mail waits as if it had not been tried. */
+export async function markKept(
+  db: Kysely<Database>,
+  id: string,
+  failure: { readonly error: string; readonly nextAttemptAt: Millis },
+): Promise<void> {
+  await db
+    .updateTable('mailOutbox')
+    .set((row) => ({
+      attempts: row('attempts', '-', 1),
+      nextAttemptAt: toTimestamp(failure.nextAttemptAt),
+      lastError: failure.error.slice(0, ERROR_LENGTH_MAX),
+    }))
     .where('id', '=', id)
     .execute();
 }

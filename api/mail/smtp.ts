@@ -1,7 +1,7 @@
 /** Mails over SMTP. The only file that knows nodemailer. */
 import { createTransport } from 'nodemailer';
 import type { Millis } from '#shared/clock.ts';
-import { type MailAddress, MailRefused, type MailTransport } from './mail.ts';
+import { type MailAddress, MailRefused, type MailTransport, SenderRefused } from './mail.ts';
 
 const CONNECT_TIMEOUT_MS: Millis = 10_000;
 /** Silence of the server in the middle of a mail. */
@@ -34,6 +34,8 @@ export function createSmtpTransport(url: string, from: MailAddress): MailTranspo
           headers: { 'Auto-Submitted': 'auto-generated' },
         });
       } catch (error) {
+        const advice = adviceFor(error);
+        if (advice !== null) throw new SenderRefused(`${describe(error)}; ${advice}`, error);
         if (isRefusal(error)) throw new MailRefused(describe(error), error);
         throw new Error(describe(error), { cause: error });
       }
@@ -42,20 +44,47 @@ export function createSmtpTransport(url: string, from: MailAddress): MailTranspo
   };
 }
 
-/** RFC 5321 §4.2.1: 5yz is permanent. What concerns the login (530 to 538) an operator can fix, so the mail may wait. */
+/**
+ * What the operator should look at when the server refuses us rather than this mail; null when it does not. Only what no
+ * mail can bring about counts, because every mail waits then: a login, TLS, and the answer to our own address.
+ */
+function adviceFor(error: unknown): string | null {
+  const kind = textOf(error, 'code');
+  const command = textOf(error, 'command');
+  const code = replyCode(error);
+  const isLogin = /^E(NO|O)?AUTH/.test(kind) || command.startsWith('AUTH');
+  // RFC 4954: what concerns the login, to whichever command it is said.
+  if (isLogin || (code !== null && code >= 530 && code <= 538)) return 'check user and password in SMTP_URL';
+  const isTls =
+    /TLS$/.test(kind) || command === 'STARTTLS' || CERTIFICATE.test(textOf(error, 'originalCode'));
+  if (isTls) return "check SMTP_URL: the server's TLS or its certificate is not accepted";
+  // 552 is about the size of this mail.
+  const isSender = command === 'MAIL FROM' && code !== null && code >= 500 && code !== 552;
+  return isSender ? 'check MAIL_FROM: the server does not take this sender' : null;
+}
+
+/** Codes of Node and OpenSSL, such as DEPTH_ZERO_SELF_SIGNED_CERT and ERR_SSL_WRONG_VERSION_NUMBER. */
+const CERTIFICATE = /CERT|_SSL_|_TLS_|LEAF_SIGNATURE/;
+
+/** RFC 5321 §4.2.1: 5yz is permanent. */
 function isRefusal(error: unknown): boolean {
   const code = replyCode(error);
-  return code !== null && code >= 500 && (code < 530 || code > 538);
+  return code !== null && code >= 500;
 }
 
 /** What went wrong, without the address that the server's own text repeats. */
 function describe(error: unknown): string {
   const code = replyCode(error);
-  const kind = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+  const kind = textOf(error, 'code') || 'error';
   return code === null ? kind : `${kind} ${code}`;
 }
 
 function replyCode(error: unknown): number | null {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'responseCode') : null;
   return typeof code === 'number' ? code : null;
+}
+
+function textOf(error: unknown, property: string): string {
+  const value: unknown = error instanceof Error ? Reflect.get(error, property) : '';
+  return typeof value === 'string' ? value : '';
 }

@@ -1,175 +1,152 @@
 /**
  * What the database knows of uploaded files: a row for every key that was granted, written before the grant is given
  * away. So every object that exists, wherever it lives, has a row. The rows have no foreign keys: they must outlive
- * their owner until the object is gone. Writes go to `files` only.
+ * their owner until the object is gone, and they outlive every upload under their grant, also when the file is deleted.
+ * Writes go to `files` and, through quota.ts, to `storageUsage`.
  */
 import type { Kysely, Selectable } from 'kysely';
 import type { Database, FileTable, Timestamp } from '#api/db/schema.ts';
-import { isId } from '#api/ids.ts';
 import type { FileLocation } from './key.ts';
-import { keyOf, locationOf } from './key.ts';
+import { keyOf } from './key.ts';
+import { QuotaExceeded, releaseBytes, reserveBytes, type StorageQuota } from './quota.ts';
 
 export type File = Selectable<FileTable>;
 
-/** Keys in one statement, far below what databases allow for parameters. */
-const KEYS_MAX = 500;
-
+/** @throws QuotaExceeded when the largest size that is granted has no room */
 export async function insertFile(
   db: Kysely<Database>,
+  quota: StorageQuota,
   {
     location,
     surveyId,
+    bytesMax,
     createdAt,
-  }: { location: FileLocation; surveyId: string | null; createdAt: Timestamp },
+  }: { location: FileLocation; surveyId: string | null; bytesMax: number; createdAt: Timestamp },
 ): Promise<void> {
-  await db
-    .insertInto('files')
-    .values({
-      key: keyOf(location),
-      workspaceId: location.workspaceId,
-      access: location.access,
-      surveyId,
-      responseId: null,
-      size: null,
-      storedAt: null,
-      createdAt,
-    })
-    .execute();
+  const { workspaceId, access } = location;
+  await db.transaction().execute(async (trx) => {
+    await reserveBytes(trx, quota, workspaceId, bytesMax);
+    await trx
+      .insertInto('files')
+      .values({
+        key: keyOf(location),
+        workspaceId,
+        access,
+        surveyId,
+        responseId: null,
+        size: null,
+        storedAt: null,
+        createdAt,
+        countedBytes: bytesMax,
+        claimedAt: null,
+        removedAt: null,
+      })
+      .execute();
+  });
 }
+
+/** May this key still be uploaded to? */
+export async function isGranted(db: Kysely<Database>, key: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('files')
+    .select('key')
+    .where('key', '=', key)
+    .where('removedAt', 'is', null)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** `gone`: deleted meanwhile; `full`: there is no room for it. In both cases the object must go. */
+export type StoredOutcome = 'stored' | 'gone' | 'full';
 
 /** The object is there. */
 export async function markStored(
   db: Kysely<Database>,
+  quota: StorageQuota,
   key: string,
   size: number,
   now: Timestamp,
-): Promise<void> {
-  await db.updateTable('files').set({ size, storedAt: now }).where('key', '=', key).execute();
-}
-
-export async function deleteFile(db: Kysely<Database>, key: string): Promise<void> {
-  await db.deleteFrom('files').where('key', '=', key).execute();
-}
-
-/** A response, as far as its files are concerned. */
-export interface Answered {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly surveyId: string;
-  /** Answers by question id. */
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
-/**
- * Gives the private files that a response names as answers to it, unless another response was first: from now on they
- * go when it goes. Files that anybody may read, such as pictures of a survey, never belong to a response.
- */
-export async function claimFiles(
-  db: Kysely<Database>,
-  { id, workspaceId, surveyId, data }: Answered,
-): Promise<void> {
-  const keys = privateKeysIn(data, workspaceId).slice(0, KEYS_MAX);
-  if (keys.length === 0) return;
-  await db
-    .updateTable('files')
-    .set({ responseId: id })
-    .where('key', 'in', keys)
-    .where('responseId', 'is', null)
-    .where('surveyId', '=', surveyId)
-    .execute();
-}
-
-/** The keys of the workspace's private files among the answers, which are paths or addresses. */
-function privateKeysIn(data: Answered['data'], workspaceId: string): string[] {
-  return Object.values(data)
-    .flatMap((answer): readonly unknown[] => (Array.isArray(answer) ? answer : [answer]))
-    .flatMap((text) => (typeof text === 'string' ? (privateKeyIn(text, workspaceId) ?? []) : []));
-}
-
-const ROOT = '/storage/';
-/** A key has at most 1,024 bytes, each of which may be percent-encoded, and stands behind the address of a host. */
-const ADDRESS_LENGTH_MAX = 4_096;
-
-/** `…/storage/{id}/private/{name}`, the name percent-encoded; null for anything else */
-function privateKeyIn(text: string, workspaceId: string): string | null {
-  const start = text.length <= ADDRESS_LENGTH_MAX ? text.indexOf(ROOT) : -1;
-  if (start < 0) return null;
-  const [id = '', access, ...rest] = text.slice(start + ROOT.length).split('/');
-  const encoded = rest.join('/');
-  if (!isId(id) || access !== 'private' || encoded === '' || /[?#\s]/.test(encoded)) return null;
-  const location = locationOf(workspaceId, access, decodedPath(encoded));
-  return location === null ? null : keyOf(location);
-}
-
-function decodedPath(encoded: string): string {
+): Promise<StoredOutcome> {
   try {
-    return decodeURIComponent(encoded);
-  } catch {
-    // Not percent-encoded by us, so not one of our files; it is looked for as it is and not found.
-    return encoded;
+    return await db.transaction().execute(async (trx): Promise<StoredOutcome> => {
+      // The write comes first: nobody deletes the file or stores another version from here on.
+      const row = await trx
+        .updateTable('files')
+        .set({ size, storedAt: now })
+        .where('key', '=', key)
+        .where('removedAt', 'is', null)
+        .returning(['workspaceId', 'countedBytes'])
+        .executeTakeFirst();
+      if (row === undefined) return 'gone';
+      const more = size - row.countedBytes;
+      if (more > 0) await reserveBytes(trx, quota, row.workspaceId, more);
+      else await releaseBytes(trx, row.workspaceId, -more);
+      await trx.updateTable('files').set({ countedBytes: size }).where('key', '=', key).execute();
+      return 'stored';
+    });
+  } catch (error) {
+    if (error instanceof QuotaExceeded) return 'full';
+    throw error;
   }
 }
 
-export type Owner = { readonly responseId: string } | { readonly surveyId: string };
-
-/** Oldest first. */
-export function listFilesOf(db: Kysely<Database>, owner: Owner, limit: number): Promise<File[]> {
-  const query = db.selectFrom('files').selectAll().orderBy('createdAt').orderBy('key').limit(limit);
-  return 'responseId' in owner
-    ? query.where('responseId', '=', owner.responseId).execute()
-    : query.where('surveyId', '=', owner.surveyId).execute();
+/**
+ * From here on the file is deleted, whatever becomes of the object at first.
+ *
+ * @param onlyUnclaimed not when somebody has named it in the meantime
+ * @returns whether it is; false also when there is no such row
+ */
+export async function markRemoved(
+  db: Kysely<Database>,
+  key: string,
+  now: Timestamp,
+  onlyUnclaimed = false,
+): Promise<boolean> {
+  let update = db
+    .updateTable('files')
+    .set((row) => ({ removedAt: row.fn.coalesce('removedAt', row.val(now)) }))
+    .where('key', '=', key);
+  if (onlyUnclaimed) update = update.where('claimedAt', 'is', null);
+  const { numUpdatedRows } = await update.executeTakeFirst();
+  return numUpdatedRows > 0n;
 }
 
-/** Files whose response, survey or workspace is no longer there, whichever way it went. */
-export function listOrphans(db: Kysely<Database>, limit: number): Promise<File[]> {
-  return db
-    .selectFrom('files')
-    .selectAll()
-    .where((where) =>
-      where.or([
-        where.and([
-          where('responseId', 'is not', null),
-          where.not(
-            where.exists(
-              where
-                .selectFrom('responses')
-                .select('responses.id')
-                .whereRef('responses.id', '=', 'files.responseId'),
-            ),
-          ),
-        ]),
-        where.and([
-          where('surveyId', 'is not', null),
-          where.not(
-            where.exists(
-              where.selectFrom('surveys').select('surveys.id').whereRef('surveys.id', '=', 'files.surveyId'),
-            ),
-          ),
-        ]),
-        where.not(
-          where.exists(
-            where
-              .selectFrom('workspaces')
-              .select('workspaces.id')
-              .whereRef('workspaces.id', '=', 'files.workspaceId'),
-          ),
-        ),
-      ]),
-    )
-    .orderBy('key')
-    .limit(limit)
-    .execute();
+/**
+ * The object is gone, so its bytes are free. The row goes too, unless the grant is so young that an upload may be under way.
+ *
+ * @param before rows of older grants go
+ */
+export async function settleRemoved(db: Kysely<Database>, key: string, before: Timestamp): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const row = await trx
+      .deleteFrom('files')
+      .where('key', '=', key)
+      .where('removedAt', 'is not', null)
+      .where('createdAt', '<', before)
+      .returning(['workspaceId', 'countedBytes'])
+      .executeTakeFirst();
+    if (row === undefined) return releaseCounted(trx, key);
+    await releaseBytes(trx, row.workspaceId, row.countedBytes);
+  });
 }
 
-/** Grants of which nobody has told us what became of them; the oldest first. */
-export function listUnsettled(db: Kysely<Database>, before: Timestamp, limit: number): Promise<File[]> {
-  return db
+/** The grant was not used as far as we can see: it takes no more room. */
+export async function releaseGrant(db: Kysely<Database>, key: string): Promise<void> {
+  await db.transaction().execute((trx) => releaseCounted(trx, key));
+}
+
+async function releaseCounted(trx: Kysely<Database>, key: string): Promise<void> {
+  const row = await trx
     .selectFrom('files')
-    .selectAll()
-    .where('storedAt', 'is', null)
-    .where('createdAt', '<', before)
-    .orderBy('createdAt')
-    .orderBy('key')
-    .limit(limit)
-    .execute();
+    .select(['workspaceId', 'countedBytes'])
+    .where('key', '=', key)
+    .executeTakeFirst();
+  if (row === undefined) return;
+  const { numUpdatedRows } = await trx
+    .updateTable('files')
+    .set({ countedBytes: 0 })
+    .where('key', '=', key)
+    .where('countedBytes', '=', row.countedBytes)
+    .executeTakeFirst();
+  if (numUpdatedRows > 0n) await releaseBytes(trx, row.workspaceId, row.countedBytes);
 }

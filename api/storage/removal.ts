@@ -1,30 +1,38 @@
 /**
- * Removes files that have lost their owner. Whoever deletes a response or a survey calls `removeFilesOf` after the
- * commit, so that its files go at once; the sweep finds what that left, because S3 was away or the process ended, and
- * what was deleted along other ways. An object is deleted before its row, so none is ever forgotten; a failure is
- * logged and leaves the row for the next sweep.
+ * Removes files that have lost their owner, or that nobody ever named. Whoever deletes a response or a survey calls
+ * `removeFilesOf` after the commit, so that its files go at once; the sweep finds what that left, because S3 was away or
+ * the process ended, and what was deleted along other ways.
+ *
+ * A row is marked first, then the object goes, then the row: a crash in between leaves a marked row for the next sweep.
+ * The row of a young grant stays for an hour, and its object is deleted once more then: an upload that was under way, or
+ * a form that a bucket still takes, leaves nothing behind.
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { type File, markRemoved, markStored, releaseGrant, settleRemoved } from './files.ts';
+import type { StorageQuota } from './quota.ts';
+import type { Storage } from './storage.ts';
 import {
-  deleteFile,
-  type File,
   listFilesOf,
   listOrphans,
-  listUnsettled,
-  markStored,
   type Owner,
-} from './files.ts';
-import type { Storage } from './storage.ts';
+  removedFiles,
+  unclaimedFiles,
+  unsettledFiles,
+} from './unneeded-files.ts';
 
 /** Removed while the caller waits; the rest is left to the sweep. */
 const AT_ONCE_MAX = 100;
 const SWEEP_MAX = 1_000;
 const PARALLEL = 8;
-/** By then an upload has ended, whatever became of it. */
-const UNSETTLED_AFTER_MS: Millis = 3_600_000;
+/** By then an upload has ended, whatever became of it, also a slow one to a bucket. */
+const UPLOAD_MS_MAX: Millis = 3_600_000;
+/** By then an upload to us has ended, and nearly every one to a bucket: what is not there takes no room any more. */
+const RESERVED_MS: Millis = 600_000;
+/** So long a file waits for an answer or a survey that names it. */
+export const UNCLAIMED_MS: Millis = 24 * 3_600_000;
 
 export interface RemovalLog {
   error(fields: object, message: string): void;
@@ -34,53 +42,88 @@ export interface RemovalParts {
   readonly db: Kysely<Database>;
   readonly storage: Storage;
   readonly clock: Clock;
+  readonly config: { readonly storageQuota: StorageQuota };
 }
 
 /** Never rejects: what it is called for has already been done. */
 export async function removeFilesOf(parts: RemovalParts, owner: Owner, log: RemovalLog): Promise<void> {
   try {
-    await removeAll(parts, await listFilesOf(parts.db, owner, AT_ONCE_MAX));
+    const files = await listFilesOf(parts.db, owner, AT_ONCE_MAX);
+    await inParallel(files, ({ key }) => removeFile(parts, key));
   } catch (error) {
     log.error({ err: error, ...owner }, 'files could not be removed; the next sweep tries again');
   }
 }
 
-/**
- * One round: files without an owner are removed, and grants of which nothing was heard are looked up.
- *
- * @returns how many rows it settled; as many as `limit` means that there may be more
- */
-export async function sweepFiles(parts: RemovalParts, limit = SWEEP_MAX): Promise<number> {
-  const { db, storage, clock } = parts;
-  const orphans = await listOrphans(db, limit);
-  await removeAll(parts, orphans);
-
-  const before = toTimestamp(clock() - UNSETTLED_AFTER_MS);
-  const unsettled = await listUnsettled(db, before, limit - orphans.length);
-  await inParallel(unsettled, async ({ key }) => {
-    const object = await storage.open(key);
-    if (object === null) return deleteFile(db, key);
-    await object.close();
-    await markStored(db, key, object.size, toTimestamp(clock()));
-  });
-  return orphans.length + unsettled.length;
+/** Also an object without a row, such as one from before there were rows. @throws StorageUnavailable */
+export async function removeFile({ db, storage, clock }: RemovalParts, key: string): Promise<void> {
+  const now = clock();
+  await markRemoved(db, key, toTimestamp(now));
+  await storage.delete(key);
+  await settleRemoved(db, key, toTimestamp(now - UPLOAD_MS_MAX));
 }
 
-function removeAll({ db, storage }: RemovalParts, files: readonly File[]): Promise<void> {
-  return inParallel(files, async ({ key }) => {
-    await storage.delete(key);
-    await deleteFile(db, key);
+/**
+ * One round: files without an owner, files that nobody named, and what is left of deleted ones are removed.
+ *
+ * @returns how many it found; as many as `limit` means that there may be more. @throws StorageUnavailable
+ */
+export async function sweepFiles(parts: RemovalParts, limit = SWEEP_MAX): Promise<number> {
+  const { db, clock } = parts;
+  const now = clock();
+  const orphans = await listOrphans(db, limit);
+  await inParallel(orphans, ({ key }) => removeFile(parts, key));
+
+  const unclaimed = await unclaimedFiles(
+    db,
+    toTimestamp(now - UNCLAIMED_MS),
+    limit - orphans.length,
+  ).execute();
+  await inParallel(unclaimed, async ({ key }) => {
+    // Asked again by the write itself: an answer may have come since.
+    if (await markRemoved(db, key, toTimestamp(now), true)) await removeFile(parts, key);
   });
+
+  const found = orphans.length + unclaimed.length;
+  const removed = await removedFiles(db, toTimestamp(now - UPLOAD_MS_MAX), limit - found).execute();
+  await inParallel(removed, ({ key }) => removeFile(parts, key));
+  return found + removed.length;
+}
+
+/**
+ * Finds out what became of grants of which nothing was heard: uploads to a bucket, and those whose process ended.
+ *
+ * @returns how many it looked up. @throws StorageUnavailable
+ */
+export async function settleUploads(parts: RemovalParts, limit = SWEEP_MAX): Promise<number> {
+  const { db, storage, clock, config } = parts;
+  const now = clock();
+  const ended = toTimestamp(now - UPLOAD_MS_MAX);
+  // Each is looked up twice: when its reservation ends, and before its row goes.
+  const times = { reserved: toTimestamp(now - RESERVED_MS), ended };
+  const unsettled = await unsettledFiles(db, times, limit).execute();
+  await inParallel(unsettled, async ({ key, createdAt }) => {
+    const object = await storage.open(key);
+    if (object === null) {
+      if (createdAt < ended) await removeFile(parts, key);
+      else await releaseGrant(db, key);
+      return;
+    }
+    await object.close();
+    const outcome = await markStored(db, config.storageQuota, key, object.size, toTimestamp(now));
+    if (outcome !== 'stored') await removeFile(parts, key);
+  });
+  return unsettled.length;
 }
 
 /** The first failure ends the round: a store that does not answer one call will not answer the others. */
-async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const pending = [...items];
+async function inParallel(files: readonly File[], work: (file: File) => Promise<void>): Promise<void> {
+  const pending = [...files];
   await Promise.all(
     Array.from({ length: PARALLEL }, async () => {
-      for (let item = pending.pop(); item !== undefined; item = pending.pop()) {
+      for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
         try {
-          await work(item);
+          await work(file);
         } catch (error) {
           pending.length = 0;
           throw error;
@@ -97,7 +140,7 @@ export async function sweepAllFiles(
   limit = SWEEP_MAX,
 ): Promise<void> {
   await parts.storage.sweep();
-  let settled: number;
-  do settled = await sweepFiles(parts, limit);
-  while (settled >= limit && !isStopping());
+  let found: number;
+  do found = await sweepFiles(parts, limit);
+  while (found >= limit && !isStopping());
 }

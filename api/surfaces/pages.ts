@@ -6,6 +6,7 @@ import { accountRoutes } from '#api/resources/accounts/routes.ts';
 import { healthRoutes } from '#api/resources/health/routes.ts';
 import { accountHomeRoutes } from '#api/resources/home/account-routes.ts';
 import { homeRoutes } from '#api/resources/home/routes.ts';
+import { inviteAcceptRoutes } from '#api/resources/invites/accept-routes.ts';
 import { emailChangePages } from '#api/resources/profile/pages.ts';
 import { scriptRoutes } from '#api/resources/scripts/routes.ts';
 import { fileRoutes } from '#api/resources/storage/file-routes.ts';
@@ -26,6 +27,7 @@ export const pages: Surface = {
     accountRoutes,
     accountPages,
     loginPage,
+    inviteAcceptRoutes,
     emailChangePages,
     fileRoutes,
     scriptRoutes,

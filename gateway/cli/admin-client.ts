@@ -22,7 +22,7 @@ export const ADMIN_OPTIONS = {
 /**
  * @param path such as /api/policies
  * @returns the reply's JSON document
- * @throws CommandError exit 3 when nobody answers, 2 when the token is refused, 1 with the gateway's own words else
+ * @throws CommandError exit 3 when nobody answers or the gateway's store does not, 2 when the token is refused, 1 with the gateway's own words else
  */
 export async function askAdmin(
   { gateway, token }: AdminAccess,
@@ -59,7 +59,10 @@ export async function askAdmin(
       `${gateway} asks for a token; give --token or set GATEWAY_ADMIN_TOKEN`,
       EXIT.usage,
     );
-  throw new CommandError(messageIn(text) ?? `${gateway} answered ${response.status}`, EXIT.no);
+  throw new CommandError(
+    messageIn(text) ?? `${gateway} answered ${response.status}`,
+    response.status === 503 ? EXIT.unreachable : EXIT.no,
+  );
 }
 
 function messageIn(text: string): string | null {

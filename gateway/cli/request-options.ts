@@ -16,6 +16,15 @@ export function readRequest(line: string, headers: readonly string[], from: stri
   }
 }
 
+/** @throws CommandError exit 2 that says how to write one */
+export function readHeaders(headers: readonly string[]): [name: string, value: string][] {
+  try {
+    return headers.map(readHeader);
+  } catch (error) {
+    throw new CommandError((error as Error).message, EXIT.usage);
+  }
+}
+
 function readHeader(text: string): [name: string, value: string] {
   const [, name, value] = /^([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([^\r\n]*)$/.exec(text) ?? [];
   if (name === undefined || value === undefined)

@@ -70,7 +70,11 @@ export class KnownCounters {
       const endsAt = this.#counters.until(place);
       if (endsAt <= now || this.#counters.count(place) < this.#limitOf(part, now)) continue;
       exhausted ??= [];
-      exhausted.push({ policy: part.policy, resetMs: endsAt + this.#counters.slack(place) - now });
+      exhausted.push({
+        part,
+        used: this.#counters.count(place),
+        resetMs: endsAt + this.#counters.slack(place) - now,
+      });
     }
     return exhausted;
   }

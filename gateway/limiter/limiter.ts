@@ -29,7 +29,9 @@ export interface Spent {
 
 /** An exhausted counter that this process knows of. */
 export interface Exhausted {
-  readonly policy: Policy;
+  readonly part: Part;
+  /** What is known to be used. */
+  readonly used: number;
   /** When its window has surely ended. */
   readonly resetMs: Millis;
 }

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Millis } from '#shared/clock.ts';
 import { parseRequestLine } from './mismatch.ts';
 import type { PolicyTest } from './policy.ts';
-import type { Path, Report } from './problems.ts';
+import { type Path, type Report, reportMistake } from './problems.ts';
 import type { PolicyFile } from './schema.ts';
 
 type TestEntry = NonNullable<PolicyFile['tests']>[number];
@@ -30,7 +30,8 @@ export function buildTests(
       if (!names.has(policy))
         report(
           [...here, 'expect', 'policies', at],
-          `unknown policy ${policy}; no entry of policies has this name`,
+          `unknown policy ${policy}`,
+          'no entry of policies has this name; write one that has',
         );
     }
     const test = buildTest(entry, here, report, lineOf(here));
@@ -39,7 +40,8 @@ export function buildTests(
   if (requests > REQUESTS_MAX)
     report(
       ['tests'],
-      `the tests make ${requests} requests together, more than ${REQUESTS_MAX}; make times smaller`,
+      `the tests make ${requests} requests together, more than ${REQUESTS_MAX}`,
+      'make times smaller',
       'key',
     );
   return tests;
@@ -47,12 +49,16 @@ export function buildTests(
 
 function buildTest(entry: TestEntry, here: Path, report: Report, line: number): PolicyTest | null {
   const { name, from = FROM, times = 1, expect } = entry;
-  if (isIP(from) === 0) report([...here, 'from'], `from is ${from}; write an address such as 192.0.2.1`);
+  if (isIP(from) === 0) report([...here, 'from'], `from is ${from}`, 'write an address such as 192.0.2.1');
   const at = entry.at === undefined ? AT : Date.parse(entry.at);
   if (Number.isNaN(at))
-    report([...here, 'at'], `at is ${entry.at}; write a time such as 2026-11-20T10:00:00Z`);
+    report([...here, 'at'], `at is ${entry.at}`, 'write a time such as 2026-11-20T10:00:00Z');
   if ((expect.allowed ?? 0) > times)
-    report([...here, 'expect', 'allowed'], `allowed is more than times; the request is made ${times} times`);
+    report(
+      [...here, 'expect', 'allowed'],
+      'allowed is more than times',
+      `the request is made ${times} times; write at most that`,
+    );
   try {
     return {
       name,
@@ -72,7 +78,7 @@ function buildTest(entry: TestEntry, here: Path, report: Report, line: number): 
       },
     };
   } catch (error) {
-    report([...here, 'request'], (error as Error).message);
+    reportMistake(report, [...here, 'request'], error);
     return null;
   }
 }

@@ -2,18 +2,20 @@
  * Text of a policy file -> PolicySet, or every mistake in it with line, column and a fix. Nothing of a file with a
  * mistake is used: half a table of limits is worse than the old one.
  */
+import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
 import { buildTests } from './load-tests.ts';
 import type { Identifier, Policy, PolicySet } from './policy.ts';
-import { type Path, PolicyFileError, type Problem, type Report } from './problems.ts';
+import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
 import { checkShape } from './shape.ts';
-import { offsetOf, plainValue, reportSyntax } from './yaml-text.ts';
+import { offsetOf, plainValue, type ReportAt, reportSyntax } from './yaml-text.ts';
 
 const WINDOW_UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 const WINDOW_SECONDS_MAX = 366 * 86_400;
 const FILE_BYTES_MAX = 1_048_576;
+const VERSION_LENGTH = 12;
 /** What reading another encoding as UTF-8 leaves behind. */
 const NOT_UTF8 = /[\0\ufffd]/;
 
@@ -24,7 +26,9 @@ const NOT_UTF8 = /[\0\ufffd]/;
  */
 export function loadPolicies(text: string, file: string): PolicySet {
   if (Buffer.byteLength(text) > FILE_BYTES_MAX) {
-    throw new PolicyFileError(file, [{ line: 1, column: 1, message: 'a policy file has at most 1 MiB' }]);
+    throw new PolicyFileError(file, [
+      { line: 1, column: 1, message: 'a policy file has at most 1 MiB', fix: 'remove what is not needed' },
+    ]);
   }
   const lines = new LineCounter();
   // Errors only: a warning would go to stderr past our own report.
@@ -35,17 +39,18 @@ export function loadPolicies(text: string, file: string): PolicySet {
     logLevel: 'error',
   });
   const problems: Problem[] = [];
-  const at = (offset: number, message: string): void => {
+  const at: ReportAt = (offset, message, fix) => {
     const { line, col } = lines.linePos(offset);
-    problems.push({ line: Math.max(1, line), column: Math.max(1, col), message });
+    problems.push({ line: Math.max(1, line), column: Math.max(1, col), message, fix });
   };
   const foreign = text.search(NOT_UTF8);
-  if (foreign >= 0) at(foreign, 'not UTF-8 text; save the file in the encoding UTF-8');
+  if (foreign >= 0) at(foreign, 'not UTF-8 text', 'save the file in the encoding UTF-8');
   else reportSyntax(document.errors, text, at);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
 
   const { contents } = document;
-  const report: Report = (path, message, point = 'value') => at(offsetOf(contents, path, point), message);
+  const report: Report = (path, message, fix, point = 'value') =>
+    at(offsetOf(contents, path, point), message, fix);
   const value = plainValue(document, at);
   if (problems.length === 0) checkShape(value, report);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
@@ -53,15 +58,20 @@ export function loadPolicies(text: string, file: string): PolicySet {
   const lineOf = (path: Path): number => lines.linePos(offsetOf(contents, path, 'value')).line;
   const set = build(value as PolicyFile, file, report, lineOf);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
-  return set;
+  return { ...set, version: hash('sha256', text).slice(0, VERSION_LENGTH) };
 }
 /** What the schema cannot say: references, routes, windows, rows that nothing can reach. */
-function build(file: PolicyFile, name: string, report: Report, lineOf: (path: Path) => number): PolicySet {
+function build(
+  file: PolicyFile,
+  name: string,
+  report: Report,
+  lineOf: (path: Path) => number,
+): Omit<PolicySet, 'version'> {
   const routeAt = (path: Path, text: string): Route | null => {
     try {
       return parseRoute(text);
     } catch (error) {
-      report(path, (error as Error).message);
+      reportMistake(report, path, error);
       return null;
     }
   };
@@ -70,7 +80,8 @@ function build(file: PolicyFile, name: string, report: Report, lineOf: (path: Pa
     if (source !== 'client-address' && ipv6Prefix !== undefined) {
       report(
         ['identifiers', key, 'ipv6Prefix'],
-        'ipv6Prefix goes with source: client-address only; remove it',
+        'ipv6Prefix goes with source: client-address only',
+        'remove it',
         'key',
       );
     }
@@ -99,14 +110,15 @@ function build(file: PolicyFile, name: string, report: Report, lineOf: (path: Pa
     const line = lineOf(here);
     const twin = byName.get(row.name);
     if (twin !== undefined)
-      report([...here, 'name'], `the name ${row.name} stands already in line ${twin}; choose another`);
+      report([...here, 'name'], `the name ${row.name} stands already in line ${twin}`, 'choose another');
     byName.set(row.name, line);
 
     const identifier = identifiers.get(row.identifier);
     if (identifier === undefined) {
       report(
         [...here, 'identifier'],
-        `unknown identifier ${row.identifier}; identifiers has: ${[...identifiers.keys()].join(', ')}`,
+        `unknown identifier ${row.identifier}`,
+        `identifiers has: ${[...identifiers.keys()].join(', ')}`,
       );
     }
     const route = routeAt([...here, 'route'], row.route);
@@ -115,12 +127,13 @@ function build(file: PolicyFile, name: string, report: Report, lineOf: (path: Pa
       const texts = blockers.map(({ text }) => `"${text}"`).join(' and ');
       report(
         [...here, 'route'],
-        `unreachable: exclude takes out ${texts}, so nothing is left of this route; remove one of them`,
+        `unreachable: exclude takes out ${texts}, so nothing is left of this route`,
+        'remove one of them',
       );
     }
     const windowSeconds = Number(row.window.slice(0, -1)) * (WINDOW_UNITS_SECONDS[row.window.slice(-1)] ?? 0);
     if (windowSeconds > WINDOW_SECONDS_MAX)
-      report([...here, 'window'], `window ${row.window} is too long; write at most 366d`);
+      report([...here, 'window'], `window ${row.window} is too long`, 'write at most 366d');
     if (identifier === undefined || route === null) continue;
 
     const policy: Policy = {
@@ -140,8 +153,8 @@ function build(file: PolicyFile, name: string, report: Report, lineOf: (path: Pa
     };
     // A name that stands twice is told already, and its bucket merely follows from it.
     if (twin === undefined || row.bucket !== undefined) {
-      checkBucket(policy, byBucket, (message) =>
-        report([...here, row.bucket === undefined ? 'name' : 'bucket'], message),
+      checkBucket(policy, byBucket, (message, fix) =>
+        report([...here, row.bucket === undefined ? 'name' : 'bucket'], message, fix),
       );
     }
     policies.push(policy);
@@ -151,7 +164,11 @@ function build(file: PolicyFile, name: string, report: Report, lineOf: (path: Pa
 }
 
 /** Rows that share a counter must mean the same by it. */
-function checkBucket(policy: Policy, byBucket: Map<string, Policy>, report: (message: string) => void): void {
+function checkBucket(
+  policy: Policy,
+  byBucket: Map<string, Policy>,
+  report: (message: string, fix: string) => void,
+): void {
   const other = byBucket.get(policy.bucket);
   if (other === undefined) {
     byBucket.set(policy.bucket, policy);
@@ -163,7 +180,8 @@ function checkBucket(policy: Policy, byBucket: Map<string, Policy>, report: (mes
   if (differs.length > 0) {
     const what = differs.map((key) => (key === 'windowMs' ? 'window' : key)).join(' and ');
     report(
-      `bucket ${policy.bucket} is shared with ${other.name} in line ${other.line}, which has another ${what}; make them equal or use another bucket`,
+      `bucket ${policy.bucket} is shared with ${other.name} in line ${other.line}, which has another ${what}`,
+      'make them equal or use another bucket',
     );
   }
 }

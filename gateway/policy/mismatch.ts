@@ -1,4 +1,5 @@
 /** Why does a route not match a request? In words, for people who ask why a limit does not apply. */
+import { Mistake } from './problems.ts';
 import type { Route, Segment } from './route.ts';
 import { meaningOf } from './target.ts';
 
@@ -50,10 +51,10 @@ export function exclusionOf(exclude: readonly Route[], method: string, path: str
   return exclude.find((route) => mismatchOf(route, method, path) === null) ?? null;
 }
 
-/** `METHOD TARGET`, as explain and the tests of a policy file take it. @throws Error that says how to write it */
+/** `METHOD TARGET`, as explain and the tests of a policy file take it. @throws Mistake that says how to write it */
 export function parseRequestLine(text: string): { readonly method: string; readonly target: string } {
   const [method = '', target, ...more] = text.trim().split(/\s+/);
   if (target === undefined || more.length > 0 || !/^[A-Z]+$/.test(method) || !/^(?:\/|https?:)/.test(target))
-    throw new Error(`"${text}" is no request; write METHOD PATH, such as "POST /api/items?page=2"`);
+    throw new Mistake(`"${text}" is no request`, 'write METHOD PATH, such as "POST /api/items?page=2"');
   return { method, target };
 }

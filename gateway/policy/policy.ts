@@ -66,6 +66,8 @@ export interface PolicyTest {
 /** A whole, valid policy file. */
 export interface PolicySet {
   readonly file: string;
+  /** The beginning of the SHA-256 of the file's text, by which two states of it are told apart. */
+  readonly version: string;
   readonly policies: readonly Policy[];
   readonly exclude: readonly Route[];
   readonly identifiers: readonly Identifier[];

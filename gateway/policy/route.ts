@@ -7,6 +7,7 @@
  * `OPTIONS *`        every path
  */
 import { METHODS } from 'node:http';
+import { Mistake } from './problems.ts';
 import { canonicalTarget, meaningOf } from './target.ts';
 
 export type Segment =
@@ -28,12 +29,13 @@ export interface Route {
 const LITERAL = /^(?:[A-Za-z0-9\-_~!$&'()+,=:@.]|%[0-9A-Fa-f]{2})+$/;
 const PARAM = /^\{[A-Za-z][A-Za-z0-9_]*(\*?)\}$/;
 
-/** @throws Error that says what is wrong with the route and how to write it */
+/** @throws Mistake that says what is wrong with the route and how to write it */
 export function parseRoute(text: string): Route {
   const [methodText = '', pattern, ...more] = text.trim().split(/\s+/);
   if (pattern === undefined || more.length > 0) {
-    throw new Error(
-      `route "${text}" must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"`,
+    throw new Mistake(
+      `route "${text}" is no route`,
+      'it must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
     );
   }
   return {
@@ -48,12 +50,13 @@ function parseMethods(text: string): ReadonlySet<string> | null {
   const methods = new Set<string>();
   for (const method of text.split(',')) {
     if (!METHODS.includes(method)) {
-      throw new Error(
-        `method "${method}" is unknown; write upper-case methods such as GET, several joined by commas without spaces, or *`,
+      throw new Mistake(
+        `method "${method}" is unknown`,
+        'write upper-case methods such as GET, several joined by commas without spaces, or *',
       );
     }
-    if (method === 'HEAD') throw new Error('HEAD counts as GET: write GET');
-    if (methods.has(method)) throw new Error(`method ${method} stands twice; write it once`);
+    if (method === 'HEAD') throw new Mistake('HEAD counts as GET', 'write GET');
+    if (methods.has(method)) throw new Mistake(`method ${method} stands twice`, 'write it once');
     methods.add(method);
   }
   return methods;
@@ -62,18 +65,19 @@ function parseMethods(text: string): ReadonlySet<string> | null {
 function parsePattern(pattern: string): Segment[] {
   if (pattern === '*') return [{ kind: 'rest' }];
   if (!pattern.startsWith('/'))
-    throw new Error(`path "${pattern}" must begin with /, or be * for every path`);
+    throw new Mistake(`path "${pattern}" does not begin with /`, 'write /PATH, or * for every path');
   if (pattern === '/') return [];
   const parts = pattern.slice(1).split('/');
   return parts.flatMap((part, i): Segment[] => {
     if (part === '')
-      throw new Error(
-        `path "${pattern}" has an empty segment; matching ignores repeated and trailing slashes`,
+      throw new Mistake(
+        `path "${pattern}" has an empty segment`,
+        'remove the slash; matching ignores repeated and trailing slashes',
       );
     const param = PARAM.exec(part);
     const isRest = part === '*' || param?.[1] === '*';
     if (isRest && i < parts.length - 1)
-      throw new Error(`${part} matches the rest of the path, so it must be the last segment`);
+      throw new Mistake(`${part} matches the rest of the path`, 'it must be the last segment');
     if (part === '*') return [{ kind: 'rest' }];
     // {name*} is at least one segment.
     if (isRest) return [{ kind: 'param' }, { kind: 'rest' }];
@@ -85,16 +89,21 @@ function parsePattern(pattern: string): Segment[] {
 function parseLiteral(part: string): string {
   // Taken literally it would be a limit that never applies, and nobody would be told.
   if (part.startsWith(':'))
-    throw new Error(`segment "${part}" must be {param} for one segment; write a literal : as %3A`);
+    throw new Mistake(
+      `segment "${part}" begins with a colon`,
+      'write {param} for any one segment, and a literal : as %3A',
+    );
   const target = canonicalTarget(`/${part}`);
   if (!LITERAL.test(part) || (target.ok && target.path === '/')) {
-    throw new Error(
-      `segment "${part}" must be a literal without wildcards (other characters percent-encoded), {param} for one segment, or * at the end for everything below`,
+    throw new Mistake(
+      `segment "${part}" is neither a literal nor a wildcard`,
+      'write a literal (other characters percent-encoded), {param} for one segment, or * at the end for everything below',
     );
   }
   if (!target.ok)
-    throw new Error(
-      `segment "${part}" can match no request, because such requests get 400: ${target.reason}`,
+    throw new Mistake(
+      `segment "${part}" can match no request: ${target.reason}`,
+      'write it as a client may send it; such requests get 400',
     );
   return meaningOf(target.path.slice(1));
 }

@@ -35,11 +35,11 @@ function schemaAt(path: Path): { readonly schema: SchemaNode; readonly depth: nu
 export function checkShape(value: unknown, report: Report): void {
   Settings.Set({ maxErrors: SHAPE_ERRORS_MAX });
   const told = new Set<string>();
-  const tell: Report = (path, message, point) => {
+  const tell: Report = (path, message, fix, point) => {
     const key = path.join('/');
     if (told.has(key)) return;
     told.add(key);
-    report(path, message, point);
+    report(path, message, fix, point);
   };
   for (const error of Errors(policyFileSchema, value)[1]) {
     const path = pathOf(error.instancePath, value);
@@ -49,21 +49,21 @@ export function checkShape(value: unknown, report: Report): void {
       // Below a union, or a key that nobody knows: told by the error at its owner.
     } else if (params.additionalProperties !== undefined) {
       for (const key of params.additionalProperties) {
-        const message =
+        const [message, fix] =
           schema.properties === undefined
-            ? `${key} cannot be a name here; expected: ${schema.description}`
-            : unknownKey(key, Object.keys(schema.properties));
-        tell([...path, key], message, 'key');
+            ? [`${key} cannot be a name here`, `expected: ${schema.description}`]
+            : [`unknown key ${key}`, knownKeys(key, Object.keys(schema.properties))];
+        tell([...path, key], message, fix, 'key');
       }
     } else if (params.requiredProperties !== undefined) {
       for (const key of params.requiredProperties) {
-        const fix = schema.properties?.[key]?.description ?? '';
-        tell([...path, `${key} (missing)`], `${key} is missing: ${fix}`);
+        const fix = schema.properties?.[key]?.description ?? 'a value';
+        tell([...path, `${key} (missing)`], `${key} is missing`, `expected: ${fix}`);
       }
     } else {
       const subject = path.at(-1) ?? 'the file';
       const named = typeof subject === 'number' ? `entry ${subject + 1}` : subject;
-      tell(path, `${named} is ${shown(value, path)}; expected: ${schema.description ?? error.message}`);
+      tell(path, `${named} is ${shown(value, path)}`, `expected: ${schema.description ?? error.message}`);
     }
   }
 }
@@ -91,9 +91,9 @@ function shown(root: unknown, path: Path): string {
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX - 3)}...` : text;
 }
 
-function unknownKey(key: string, known: readonly string[]): string {
+function knownKeys(key: string, known: readonly string[]): string {
   const close = known.find((candidate) => distance(key.toLowerCase(), candidate.toLowerCase()) <= 2);
-  return `unknown key ${key}; ${close === undefined ? `known here: ${known.join(', ')}` : `did you mean ${close}?`}`;
+  return close === undefined ? `known here: ${known.join(', ')}` : `did you mean ${close}?`;
 }
 
 /** Levenshtein distance. */

@@ -6,48 +6,54 @@ import {
   isMap,
   isScalar,
   isSeq,
+  LineCounter,
   type Node,
+  parseDocument,
   visit,
   type YAMLParseError,
 } from 'yaml';
 import type { Path } from './problems.ts';
 
+/** Reports a mistake at a place of the text. */
+export type ReportAt = (offset: number, message: string, fix: string) => void;
+
 /** How many nodes aliases may stand for, so that a short file cannot unfold into gigabytes. */
 const ALIASES_MAX = 100;
 
 /** Every duplicate key, but only the first of other mistakes: the parser's next ones mostly follow from it. */
-export function reportSyntax(
-  errors: readonly YAMLParseError[],
-  text: string,
-  at: (offset: number, message: string) => void,
-): void {
+export function reportSyntax(errors: readonly YAMLParseError[], text: string, at: ReportAt): void {
   const duplicates = errors.filter(({ code }) => code === 'DUPLICATE_KEY');
-  for (const { pos } of duplicates) at(pos[0], `${keyAt(text, pos[0])} stands twice; keep one`);
+  for (const { pos } of duplicates) at(pos[0], `${keyAt(text, pos[0])} stands twice`, 'keep one');
   const [first] = errors.filter(({ code }) => code !== 'DUPLICATE_KEY');
-  if (first !== undefined) at(first.pos[0], `not valid YAML: ${fixOf(first, text)}`);
+  if (first !== undefined) {
+    const [what, fix] = explained(first, text);
+    at(first.pos[0], `not valid YAML: ${what}`, fix);
+  }
 }
 
-function fixOf(error: YAMLParseError, text: string): string {
+function explained(error: YAMLParseError, text: string): readonly [what: string, fix: string] {
   const [offset] = error.pos;
   const lineBegin = text.lastIndexOf('\n', offset - 1) + 1;
   const isTabbed = /^ *\t/.test(text.slice(lineBegin));
-  const fix = SYNTAX_FIXES[isTabbed ? 'TAB_AS_INDENT' : error.code] ?? '';
-  // Where the parser's own words are the better half, the fix follows them.
-  return fix === '' || fix.startsWith(';') ? bare(error) + fix : fix;
+  const [what, fix] = SYNTAX_FIXES[isTabbed ? 'TAB_AS_INDENT' : error.code] ?? [null, 'correct it here'];
+  return [what ?? bare(error), fix];
 }
 
-const SYNTAX_FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
-  TAB_AS_INDENT: 'a tab cannot indent; use spaces',
-  RESOURCE_EXHAUSTION: 'brackets are nested too deeply; close them',
-  MULTIPLE_DOCS: 'a second document begins here; keep one, without ---',
-  BLOCK_AS_IMPLICIT_KEY:
-    'a second "key: value" within a value; put a value with a colon in quotes, and give the keys of one entry the same indentation',
-  MULTILINE_IMPLICIT_KEY: 'this line is no "key: value"; write a colon with a space behind it',
-  MISSING_CHAR: '; close what is open, and give the keys of one entry the same indentation',
-  BAD_INDENT: '; give lines of one level the same indentation',
-  BAD_ALIAS: 'a value that begins with * must stand in quotes',
-  BAD_SCALAR_START: '; put the value in quotes',
-  UNEXPECTED_TOKEN: '; put a value that begins with {, [, " or \' in quotes as a whole',
+/** null: the parser's own words are the better ones. */
+const SYNTAX_FIXES: Readonly<Partial<Record<ErrorCode, readonly [what: string | null, fix: string]>>> = {
+  TAB_AS_INDENT: ['a tab cannot indent', 'use spaces'],
+  RESOURCE_EXHAUSTION: ['brackets are nested too deeply', 'close them'],
+  MULTIPLE_DOCS: ['a second document begins here', 'keep one, without ---'],
+  BLOCK_AS_IMPLICIT_KEY: [
+    'a second "key: value" within a value',
+    'put a value with a colon in quotes, and give the keys of one entry the same indentation',
+  ],
+  MULTILINE_IMPLICIT_KEY: ['this line is no "key: value"', 'write a colon with a space behind it'],
+  MISSING_CHAR: [null, 'close what is open, and give the keys of one entry the same indentation'],
+  BAD_INDENT: [null, 'give lines of one level the same indentation'],
+  BAD_ALIAS: ['an alias without a name', 'a value that begins with * must stand in quotes'],
+  BAD_SCALAR_START: [null, 'put the value in quotes'],
+  UNEXPECTED_TOKEN: [null, 'put a value that begins with {, [, " or \' in quotes as a whole'],
 };
 
 /** The parser's message without the position and the excerpt that it appends. */
@@ -60,10 +66,7 @@ function keyAt(text: string, offset: number): string {
 }
 
 /** The document as plain data; null, and a report, when its aliases do not unfold to a small tree. */
-export function plainValue(
-  document: Document.Parsed,
-  at: (offset: number, message: string) => void,
-): unknown {
+export function plainValue(document: Document.Parsed, at: ReportAt): unknown {
   const anchored = new Map<string, Node>();
   let firstAlias: Node | null = null;
   let isSound = true;
@@ -80,8 +83,9 @@ export function plainValue(
       at(
         startOf(node),
         target === undefined
-          ? `*${node.source} has no anchor &${node.source} above it; write the value out`
-          : `*${node.source} stands inside its own anchor; write the value out`,
+          ? `*${node.source} has no anchor &${node.source} above it`
+          : `*${node.source} stands inside its own anchor`,
+        'write the value out',
       );
       return visit.BREAK;
     },
@@ -92,7 +96,7 @@ export function plainValue(
   } catch (error) {
     // What is left to go wrong, and the parser says neither where nor with a type of its own.
     if (!(error instanceof ReferenceError)) throw error;
-    at(startOf(firstAlias), 'the aliases of this file unfold to too many values; write the values out');
+    at(startOf(firstAlias), 'the aliases of this file unfold to too many values', 'write the values out');
     return null;
   }
 }
@@ -120,4 +124,15 @@ export function offsetOf(contents: unknown, path: Path, point: 'value' | 'key'):
 
 function startOf(node: unknown): number {
   return (node as Node | null | undefined)?.range?.[0] ?? 0;
+}
+/** Where in a text without mistakes the parts of its value stand, from 1. */
+export function placesIn(
+  text: string,
+): (path: Path, point: 'value' | 'key') => { readonly line: number; readonly column: number } {
+  const lines = new LineCounter();
+  const { contents } = parseDocument(text, { lineCounter: lines, logLevel: 'error' });
+  return (path, point) => {
+    const { line, col } = lines.linePos(offsetOf(contents, path, point));
+    return { line: Math.max(1, line), column: Math.max(1, col) };
+  };
 }

@@ -5,6 +5,11 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { RequestOrigin } from './request-headers.ts';
 
+/** What the access log says of a reply that does not pass through its response. */
+export interface LoggedReply {
+  status: number | null;
+}
+
 /** A request and what becomes of it, as its connection sees it. */
 export interface Exchange {
   /** Who is charged with what the exchange holds; null while nobody is. */
@@ -24,6 +29,8 @@ export interface Exchange {
 /** A response that knows its exchange, so that one shared listener serves all instead of a closure per request. */
 export class ClientResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
   exchange: Exchange | null = null;
+  /** Its line in the access log; null: it gets none. */
+  entry: LoggedReply | null = null;
 }
 
 function onClose(this: ServerResponse): void {

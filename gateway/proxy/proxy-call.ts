@@ -293,11 +293,11 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
 
   onRequestUpgrade(
     controller: Dispatcher.DispatchController,
-    _statusCode: number,
+    statusCode: number,
     _headers: unknown,
     socket: Duplex,
   ): void {
-    const { req, res, upgrade, added, upstream } = this.#options;
+    const { req, res, owner, upgrade, added, upstream } = this.#options;
     this.#held.connection?.handOver();
     this.#leaveUpstream();
     if (this.#state === 'closed' || upgrade === null) {
@@ -308,6 +308,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
       return;
     }
     const giveBack = this.#held.handOverUpgrade();
+    owner.onReplyBegun(statusCode);
     this.close();
     res.detachSocket(req.socket);
     joinSockets(upgrade, socket, controller, added, upstream.bulk, this.client, giveBack);

@@ -1,5 +1,11 @@
 /** What the client gets to see of an upstream's header section. */
-import { CORS_HEADERS, EXPOSE_HEADERS, LIMIT_HEADERS, RATELIMITED_HEADER } from '#gateway/header-names.ts';
+import {
+  CORS_HEADERS,
+  DECISION_HEADER,
+  EXPOSE_HEADERS,
+  LIMIT_HEADERS,
+  RATELIMITED_HEADER,
+} from '#gateway/header-names.ts';
 import { dropNominated, HOP_BY_HOP, nominated } from './hop-by-hop.ts';
 import { NameSet } from './name-set.ts';
 
@@ -15,6 +21,7 @@ export interface ClientHeaders {
 const SPECIAL = new NameSet([
   ...HOP_BY_HOP,
   RATELIMITED_HEADER,
+  DECISION_HEADER,
   ...LIMIT_HEADERS,
   'content-length',
   'content-type',

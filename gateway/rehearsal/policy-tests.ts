@@ -38,6 +38,7 @@ export function loadTestedPolicies(text: string, file: string): PolicySet {
       line,
       column: 1,
       message: `test "${name}" fails: ${message}`,
+      fix: 'correct the policies, or what the test expects',
     })),
   );
 }

@@ -122,7 +122,7 @@ export class Rehearsal {
       };
     }
     const { violated } = decision;
-    const reply = denialReply(violated, isClientRoute(path), false);
+    const reply = denialReply(violated, isClientRoute(path), false, null);
     return {
       kind: 'deny',
       path,

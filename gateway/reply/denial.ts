@@ -1,11 +1,12 @@
 /**
- * The 429s. What one says depends on the exhausted policies and on whole seconds, not on who asks, so its text is made
- * once and serves a whole flood; and those of one turn of the event loop are written back to back at its end: fewer
+ * The 429s. But for its decision's id, what one says depends on the exhausted policies and on whole seconds, not on who
+ * asks, so its text is made once, with a gap for the id, and serves a whole flood; and those of one turn of the event loop are written back to back at its end: fewer
  * wake-ups, and a flood costs about a third less.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { retryAfterSeconds, type Verdict } from '#gateway/decision.ts';
-import { RATELIMITED_HEADER } from '#gateway/header-names.ts';
+import { DECISION_ID_LENGTH } from '#gateway/decisions/decision-ids.ts';
+import { DECISION_HEADER, RATELIMITED_HEADER } from '#gateway/header-names.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Seconds } from '#shared/clock.ts';
 import { limitHeaders } from './limit-headers.ts';
@@ -13,15 +14,22 @@ import { headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
 
 interface Denial {
   readonly reply: OwnReply;
-  /** Names and values in turn; the last one is the value of Date. */
+  /** Names and values in turn; the last ones are the values of the decision's header and of Date. */
   readonly headers: string[];
+  /** The body before and behind the id, as it is written. */
+  readonly before: string;
+  readonly behind: string;
 }
 
 interface Denied {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly denial: Denial;
+  readonly decision: string;
 }
+
+/** Ids have one length, so Content-Length holds for all. */
+const GAP = '-'.repeat(DECISION_ID_LENGTH);
 
 /** Of one policy. Every second brings others, and those of the seconds before are not asked for again. */
 const TEXTS_MAX = 64;
@@ -41,6 +49,7 @@ export class DenialWriter {
 
   /**
    * @param violated the exhausted policies
+   * @param options.decision its id
    * @param options.cors the route is called from browsers on other origins
    * @param options.close the connection ends with this reply
    */
@@ -48,9 +57,10 @@ export class DenialWriter {
     req: IncomingMessage,
     res: ServerResponse,
     violated: readonly Verdict[],
-    options: { readonly cors: boolean; readonly close: boolean },
+    options: { readonly decision: string; readonly cors: boolean; readonly close: boolean },
   ): void {
-    const denied = { req, res, denial: this.#denial(violated, options.cors, options.close) };
+    const { decision, cors, close } = options;
+    const denied = { req, res, denial: this.#denial(violated, cors, close), decision };
     if (this.#queue.push(denied) === 1) setImmediate(() => this.#flush());
   }
 
@@ -76,9 +86,11 @@ export class DenialWriter {
   #flush(): void {
     const queue = this.#queue;
     this.#queue = [];
-    for (const { req, res, denial } of queue) {
-      denial.headers[denial.headers.length - 1] = this.#dateText();
-      sendOwn(req, res, denial.reply, denial.headers);
+    for (const { req, res, denial, decision } of queue) {
+      const { reply, headers, before, behind } = denial;
+      headers[headers.length - 3] = decision;
+      headers[headers.length - 1] = this.#dateText();
+      sendOwn(req, res, reply, headers, before + decision + behind);
     }
   }
 
@@ -93,16 +105,28 @@ export class DenialWriter {
 }
 
 function textOf(violated: readonly Verdict[], cors: boolean, close: boolean): Denial {
-  const reply = denialReply(violated, cors, close);
-  return { reply, headers: [...headersOf(reply), 'Date', ''] };
+  const reply = denialReply(violated, cors, close, GAP);
+  const gapAt = reply.bodyBytes.lastIndexOf(GAP);
+  return {
+    reply,
+    headers: [...headersOf(reply), DECISION_HEADER, '', 'Date', ''],
+    before: reply.bodyBytes.slice(0, gapAt),
+    behind: reply.bodyBytes.slice(gapAt + GAP.length),
+  };
 }
 
 /**
  * @param violated the exhausted policies
  * @param cors the route is called from browsers on other origins
  * @param close the connection ends with this reply
+ * @param decision its id, for the body; null: it has none
  */
-export function denialReply(violated: readonly Verdict[], cors: boolean, close: boolean): OwnReply {
+export function denialReply(
+  violated: readonly Verdict[],
+  cors: boolean,
+  close: boolean,
+  decision: string | null,
+): OwnReply {
   return ownReply('gateway_rate_limited', denialMessage(violated), {
     headers: [
       RATELIMITED_HEADER,
@@ -116,6 +140,7 @@ export function denialReply(violated: readonly Verdict[], cors: boolean, close: 
     extra: {
       error: { code: 429, message: 'Too Many Requests' },
       'violated-policies': [...new Set(violated.map(({ policy }) => policy.name))],
+      ...(decision === null ? {} : { decision }),
     },
   });
 }

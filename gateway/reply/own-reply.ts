@@ -54,21 +54,25 @@ export function headersOf(reply: OwnReply): string[] {
   return headers;
 }
 
-/** @param headers those of the reply, where they are known already */
+/**
+ * @param headers those of the reply, where they are known already
+ * @param bodyBytes another body of the same length
+ */
 export function sendOwn(
   req: IncomingMessage,
   res: ServerResponse,
   reply: OwnReply,
   headers: string[] = headersOf(reply),
+  bodyBytes = reply.bodyBytes,
 ): void {
   if (res.headersSent || res.destroyed) return;
   res.writeHead(ERRORS[reply.code].status, headers);
   if (reply.close && !req.complete) {
     // After end() node:http would close the connection at once; while a body is on its way that makes a reset.
     if (req.method === 'HEAD') res.flushHeaders();
-    else res.write(reply.bodyBytes, 'latin1');
+    else res.write(bodyBytes, 'latin1');
     lingeringClose(req.socket);
-  } else res.end(reply.bodyBytes, 'latin1');
+  } else res.end(bodyBytes, 'latin1');
   discardBody(req);
 }
 

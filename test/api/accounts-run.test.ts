@@ -40,6 +40,7 @@ t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
     API_PORT: String(port),
     DATABASE_URL: `file:${join(folder, 'floodgate.sqlite')}`,
     PUBLIC_URL: base,
+    SIGNUP_ENABLED: '1',
     SMTP_URL: mails.url,
     MAIL_FROM: 'Floodgate <feedback@example.com>',
   });

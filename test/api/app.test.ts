@@ -227,5 +227,8 @@ t.test('500: a fault of ours says nothing about itself', async (t) => {
   t.equal(reply.headers['cache-control'], 'private, no-store');
   const health = await broken.client('GET', '/api/v2/health');
   t.equal(health.status, 200, 'health reports, it does not fail');
-  t.strictSame(health.json, { data: { main_database: false, cache_database: true } });
+  t.strictSame(health.json, {
+    data: { main_database: false, cache_database: true, main_database_problem: 'database_unusable' },
+  });
+  t.equal((await broken.client('GET', '/ready')).status, 503);
 });

@@ -36,7 +36,7 @@ interface Expression {
 
 /** Literals where an expression may begin, `new RegExp('…')` aside, and patterns of schemas. */
 const LITERAL =
-  /(?:[=(,:[!&|?{};]|return|=>)\s*\/(?![*/])((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+)\/([dgimsuvy]*)/g;
+  /(?:[=(,:[!&|?{};]|return|=>)\s*\/(?![*/])((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n`])+)\/([dgimsuvy]*)/g;
 const SCHEMA = /(?:pattern:|Pattern =|_PATTERN =)\s*'((?:\\.|[^'\\\n])+)'/g;
 
 const expressions: readonly Expression[] = globSync('api/**/*.ts', { cwd: projectRoot })

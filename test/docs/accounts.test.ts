@@ -33,7 +33,7 @@ t.test('every command, in the order of the page', async (t) => {
   const mails = await startMailServer();
   t.teardown(() => mails.close());
   const { origin } = await startStack(t, {
-    apiEnv: { SMTP_URL: mails.url, MAIL_FROM: 'Floodgate <feedback@example.com>' },
+    apiEnv: { SIGNUP_ENABLED: '1', SMTP_URL: mails.url, MAIL_FROM: 'Floodgate <feedback@example.com>' },
   });
   const folder = temporaryFolder(t);
   t.match(setUp, 'BASE=http://localhost:8080\n', 'the address of `npm start`');
@@ -108,7 +108,7 @@ t.test('every command, in the order of the page', async (t) => {
 
 t.test('without SMTP_URL the command of the page shows the latest mail', async (t) => {
   const folder = temporaryFolder(t);
-  const api = start([join(projectRoot, 'api/main.ts')], { API_PORT: '0' }, folder);
+  const api = start([join(projectRoot, 'api/main.ts')], { API_PORT: '0', SIGNUP_ENABLED: '1' }, folder);
   t.teardown(() => api.stop('SIGKILL'));
   const [, address] = await api.until(/API ready on (\S+)/);
   const script = /^npx node -p '(.+)'$/m.exec(page)?.[1] ?? '';

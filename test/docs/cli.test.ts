@@ -1,8 +1,10 @@
 /** What docs/cli.md shows is what the commands print. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
+import { buildAdmin } from '#gateway/admin.ts';
 import { floodgate } from '#test/support/cli.ts';
+import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { readPage } from './pages.ts';
 
@@ -13,12 +15,42 @@ function comparable(text: string): string {
   return text
     .replace(/(?<![\w-])[\w-]{22}(?![\w-])/g, 'DIGEST')
     .replace(/(reset: |;t=)\d+/g, '$1N')
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replace(/version [0-9a-f]{12}/, 'version V')
+    .replace(/ in \S+:\d+:\S+$/m, ' in REPLICA')
     .trimEnd();
 }
 
 /** Words as a shell splits them; the page quotes with single quotes only. */
 function wordsOf(command: string): string[] {
   return [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
+}
+
+/** A gateway with these limits that has refused a login. */
+async function refuse(t: Test, policies: string): Promise<{ id: string; admin: string }> {
+  const upstream = await startUpstream(t);
+  const { gateway, origin } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies,
+    env: { GATEWAY_POLICIES: 'limits.yaml' },
+    // In the middle of a window.
+    clock: () => 1_800_000_030_000,
+  });
+  const admin = buildAdmin({
+    ready: () => true,
+    storeAvailable: async () => true,
+    families: async () => [],
+    findDecision: (id) => gateway.findDecision(id),
+    token: null,
+  });
+  t.teardown(() => admin.close());
+  let id: string | null = null;
+  for (let i = 0; i < 6; i++) {
+    const response = await fetch(`${origin}/login`, { method: 'POST' });
+    await response.text();
+    id = response.headers.get('x-gateway-decision');
+  }
+  return { id: id ?? '', admin: await admin.listen({ host: '127.0.0.1', port: 0 }) };
 }
 
 t.test('every command prints what is shown', async (t) => {
@@ -30,12 +62,22 @@ t.test('every command prints what is shown', async (t) => {
     .replace('allowed: 5', 'allowed: 3')
     .replace('/health', '/status');
   writeFileSync(join(cwd, 'edited.yaml'), edited);
+  const { id, admin } = await refuse(t, limits);
+  // Blocks that say their own name.
+  for (const { text } of page.blocks) {
+    const [, name] = /^# ([\w-]+\.(?:yaml|conf))\n/.exec(text) ?? [];
+    if (name !== undefined) writeFileSync(join(cwd, name), text);
+  }
   const shown = page.blocks.filter(({ language }) => language === 'console');
   t.ok(shown.length >= 3);
   for (const { text } of shown) {
     for (const part of text.split(/^\$ npx floodgate /m).slice(1)) {
       const [command = '', ...output] = part.split('\n');
-      const { stdout, stderr } = await floodgate(wordsOf(command), { cwd });
+      const words = wordsOf(command);
+      const { stdout, stderr } = await floodgate(
+        words[0] === 'why' ? ['why', id, '--gateway', admin] : words,
+        { cwd },
+      );
       t.equal(comparable(stdout + stderr), comparable(output.join('\n')), command);
     }
   }

@@ -103,7 +103,7 @@ t.test('every message of the last table is one of the loader', async (t) => {
     'unknown identifier …': 'name: a, route: GET /a, identifier: who, limit: 1, window: 1m',
     'unreachable: exclude takes out …': 'name: a, route: OPTIONS /a, identifier: ip, limit: 1, window: 1m',
     'path … has an empty segment': 'name: a, route: GET /a/, identifier: ip, limit: 1, window: 1m',
-    'segment ":id" must be {param}': "name: a, route: 'GET /:id', identifier: ip, limit: 1, window: 1m",
+    'segment ":id" begins with a colon': "name: a, route: 'GET /:id', identifier: ip, limit: 1, window: 1m",
     'segment … can match no request': 'name: a, route: GET /a%2Fb, identifier: ip, limit: 1, window: 1m',
     'not valid YAML: …': 'name: [a',
   };

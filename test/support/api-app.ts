@@ -12,6 +12,7 @@ import { bootstrap } from '#api/bootstrap.ts';
 import { readConfig } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
 import { openDatabase } from '#api/db/database.ts';
+import { createDatabaseHealth } from '#api/db/health.ts';
 import { migrate } from '#api/db/migrate.ts';
 import { createSender } from '#api/events/sender.ts';
 import { createSignal } from '#api/events/signal.ts';
@@ -77,7 +78,7 @@ export function countingRandom(): Random {
 const STORE_BUDGET_MS = 5_000;
 
 export interface ApiOptions {
-  /** More environment. The application's own limits are off unless this says otherwise. */
+  /** More environment. The application's own limits are off, and anybody may sign up, unless this says otherwise. */
   readonly env?: Readonly<Record<string, string>>;
   /** Parts of the context that the test replaces. */
   readonly parts?: (context: Context) => Partial<Context>;
@@ -105,12 +106,14 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       BOOTSTRAP_API_KEY: apiKey,
       BOOTSTRAP_PASSWORD: 'Password1',
       RATE_LIMITING_DISABLED: '1',
+      SIGNUP_ENABLED: '1',
       STORAGE_PATH: folder,
       ...options.env,
     },
     '/',
   );
-  const db = openDatabase(config.database);
+  const health = createDatabaseHealth(clock, log);
+  const db = openDatabase(config.database, { onFault: health.note });
   await migrate(db);
   const signer = createSigner(Buffer.from('a secret of the tests'));
   const counters = openCounters(secrets.redisUrl, clock, log, STORE_BUDGET_MS);
@@ -123,6 +126,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   const standard: Context = {
     config,
     db,
+    health,
     clock,
     random,
     signer,

@@ -1,4 +1,5 @@
 /** What requests need beyond the schemas of the description: rows that no operation of their own makes, files, codes. */
+import { member, organizationId, workspace } from './people.ts';
 import type { BodyOf, IdOf, World } from './world.ts';
 
 const actionClass: BodyOf = ({ workspaceId }, world) => {
@@ -27,6 +28,7 @@ export const bodies: Readonly<Record<string, BodyOf>> = {
   }),
   'POST /api/v3/surveys': (_ids, world) => surveyDocument(world),
   'POST /api/v3/surveys/validate': (_ids, world) => ({ operation: 'create', data: surveyDocument(world) }),
+  'PUT /api/v1/organizations/{organizationId}/members/{userId}': () => ({ role: 'member' }),
   'POST /api/auth/resend-verification': () => ({ email: 'nobody@example.com' }),
 };
 
@@ -69,7 +71,10 @@ async function contactOf(userId: string, { options }: World): Promise<string> {
 const contactId: IdOf = (_known, world) => contactOf(world.unique(), world);
 
 export const ids: Readonly<Record<string, IdOf>> = {
-  async userId(_known, world) {
+  organizationId,
+  workspaceId: workspace,
+  async userId(known, world) {
+    if (known.organizationId !== undefined) return member(known, world);
     const userId = world.unique();
     await contactOf(userId, world);
     return userId;

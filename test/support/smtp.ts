@@ -17,19 +17,50 @@ export interface MailServer {
   readonly mails: readonly ReceivedMail[];
   /** What the next mails are answered with instead of being taken: SMTP reply codes, in order. */
   refuse(...codes: readonly number[]): void;
+  /** From now on this command is answered with the code; null: as ever. */
+  refuseAt(command: Command, code: number | null): void;
+  /** How many connections there have been. */
+  connections(): number;
   /** Resolves with the n-th mail, counted from 1, once it is there. */
   mail(n: number, deadlineMs?: number): Promise<ReceivedMail>;
   close(): Promise<void>;
 }
 
+export type Command = 'AUTH' | 'MAIL FROM' | 'RCPT TO';
+
+export interface MailServerOptions {
+  /** It takes every user and password. */
+  readonly hasLogin?: boolean;
+  /** TLS from the start, with a certificate that nobody signed. */
+  readonly isSecure?: boolean;
+}
+
 /** @param port 0 for any free one */
-export async function startMailServer(port = 0): Promise<MailServer> {
+export async function startMailServer(
+  port = 0,
+  { hasLogin = false, isSecure = false }: MailServerOptions = {},
+): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   const refusals: number[] = [];
+  const refusalsAt = new Map<Command, number>();
   const waiters = new Set<() => void>();
+  let connections = 0;
+  const refusalAt = (command: Command): Error | null => {
+    const code = refusalsAt.get(command);
+    return code === undefined ? null : Object.assign(new Error('no'), { responseCode: code });
+  };
   const server = new SMTPServer({
     authOptional: true,
-    disabledCommands: ['STARTTLS'],
+    secure: isSecure,
+    allowInsecureAuth: true,
+    disabledCommands: hasLogin ? ['STARTTLS'] : ['STARTTLS', 'AUTH'],
+    onConnect(_session, callback) {
+      connections += 1;
+      callback();
+    },
+    onAuth: ({ username }, _session, callback) => callback(refusalAt('AUTH'), { user: username }),
+    onMailFrom: (_address, _session, callback) => callback(refusalAt('MAIL FROM')),
+    onRcptTo: (_address, _session, callback) => callback(refusalAt('RCPT TO')),
     onData(stream, session, callback) {
       const chunks: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -57,9 +88,14 @@ export async function startMailServer(port = 0): Promise<MailServer> {
   const address = server.server.address();
   const listening = typeof address === 'object' && address !== null ? address.port : 0;
   return {
-    url: `smtp://127.0.0.1:${listening}`,
+    url: `${isSecure ? 'smtps' : 'smtp'}://127.0.0.1:${listening}`,
     mails,
     refuse: (...codes) => void refusals.push(...codes),
+    refuseAt(command, code) {
+      if (code === null) refusalsAt.delete(command);
+      else refusalsAt.set(command, code);
+    },
+    connections: () => connections,
     mail: (n, deadlineMs = 10_000) =>
       new Promise((resolve, reject) => {
         const finish = (error?: Error): void => {

@@ -98,7 +98,6 @@ export function createWorld(options: WorldOptions): World {
   const idOf = async (operation: Operation, parameter: string, known: Ids): Promise<string> => {
     const own = options.ids?.[parameter];
     if (own !== undefined) return own(known, world);
-    if (parameter === 'workspaceId') return workspaceId;
     if (parameter === 'surveyId') return surveyFor(operation);
     const collection = operation.path.slice(0, operation.path.indexOf(`/{${parameter}}`));
     const segment = `/${collection.split('/').at(-1)}`;

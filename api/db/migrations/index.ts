@@ -4,6 +4,8 @@ import { contactAttributeList } from './002-contact-attribute-list.ts';
 import { accounts } from './003-accounts.ts';
 import { events } from './004-events.ts';
 import { files } from './005-files.ts';
+import { lifecycles } from './006-lifecycles.ts';
+import { people } from './007-people.ts';
 import { respondents } from './010-respondents.ts';
 
 export interface Migration {
@@ -18,5 +20,7 @@ export const migrations: readonly Migration[] = [
   { name: '003-accounts', statements: accounts },
   { name: '004-events', statements: events },
   { name: '005-files', statements: files },
+  { name: '006-lifecycles', statements: lifecycles },
+  { name: '007-people', statements: people },
   { name: '010-respondents', statements: respondents },
 ];

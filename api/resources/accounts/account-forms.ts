@@ -166,8 +166,11 @@ export function answerForms(app: FastifyInstance, context: Context): void {
   });
 }
 
-/** As sentences: `Name must have …` out of `must have …`. */
-function fieldErrors({ fields }: AccountForm, { details }: ApiError): Readonly<Record<string, string>> {
+/** By the names of fields, as sentences: `Name must have …` out of `must have …`. */
+export function fieldErrors(
+  { fields }: { readonly fields: readonly Pick<Field, 'name' | 'label'>[] },
+  { details }: ApiError,
+): Readonly<Record<string, string>> {
   return Object.fromEntries(
     fields.flatMap(({ name, label }) => {
       const text = details[name];

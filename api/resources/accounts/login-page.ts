@@ -10,9 +10,14 @@ import { alert, field, form, hidden, links, notice } from '#api/http/page-form.t
 import { callbackUrl, fieldOf } from './form.ts';
 import { texts } from './login.ts';
 import { protect } from './protection.ts';
+import { isSignupOpen } from './signup.ts';
 
 /** Where a login leads when nobody says otherwise. */
 export const ACCOUNT_PATH = '/account';
+
+const page = {
+  schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the account of who is logged in') } },
+};
 
 export const loginPage: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
@@ -21,56 +26,50 @@ export const loginPage: FastifyPluginAsyncTypebox<{ readonly context: Context }>
   const { publicUrl } = context.config;
   const { basePath } = app;
 
-  app.get(
-    '/auth/login',
-    {
-      schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the account of who is logged in') } },
-    },
-    async (request, reply) => {
-      const error = fieldOf(request.query, 'error');
-      const isOld = fieldOf(request.query, 'csrf') === 'true';
-      const news = notices.get(fieldOf(request.query, 'notice'));
-      const target = callbackUrl(
-        fieldOf(request.query, 'callbackUrl') || `${publicUrl}${ACCOUNT_PATH}`,
-        publicUrl,
-      );
-      const isPlain = error === '' && !isOld && news === undefined;
-      if (isPlain && (await isLoggedIn(sessionCookie(request.cookies)))) {
-        return reply.redirect(`${basePath}${ACCOUNT_PATH}`);
-      }
-      const problem = isOld ? 'The form was too old. Please try again.' : error === '' ? '' : saidOf(error);
-      return sendPage(reply, 200, 'Log in', [
-        ...(problem === '' ? [] : [alert(problem)]),
-        ...(news === undefined ? [] : [notice(escapeHtml(news))]),
-        form(
-          `${basePath}/api/auth/callback/credentials`,
-          [
-            protect(context, request, reply),
-            hidden('callbackUrl', target),
-            field({
-              name: 'email',
-              label: 'E-mail',
-              type: 'email',
-              autocomplete: 'username',
-              error: error === texts.invalid ? 'Is this the address of your account?' : undefined,
-            }),
-            field({
-              name: 'password',
-              label: 'Password',
-              type: 'password',
-              autocomplete: 'current-password',
-              error: error === texts.invalid ? 'Is this its password?' : undefined,
-            }),
-          ],
-          'Log in',
-        ),
-        links([
-          [`${basePath}/auth/forgot-password`, 'Forgot your password?'],
-          [`${basePath}/auth/signup`, 'Create an account'],
-        ]),
-      ]);
-    },
-  );
+  app.get('/auth/login', page, async (request, reply) => {
+    const error = fieldOf(request.query, 'error');
+    const isOld = fieldOf(request.query, 'csrf') === 'true';
+    const news = notices.get(fieldOf(request.query, 'notice'));
+    const target = callbackUrl(
+      fieldOf(request.query, 'callbackUrl') || `${publicUrl}${ACCOUNT_PATH}`,
+      publicUrl,
+    );
+    const isPlain = error === '' && !isOld && news === undefined;
+    if (isPlain && (await isLoggedIn(sessionCookie(request.cookies)))) {
+      return reply.redirect(`${basePath}${ACCOUNT_PATH}`);
+    }
+    const problem = isOld ? 'The form was too old. Please try again.' : error === '' ? '' : saidOf(error);
+    return sendPage(reply, 200, 'Log in', [
+      ...(problem === '' ? [] : [alert(problem)]),
+      ...(news === undefined ? [] : [notice(escapeHtml(news))]),
+      form(
+        `${basePath}/api/auth/callback/credentials`,
+        [
+          protect(context, request, reply),
+          hidden('callbackUrl', target),
+          field({
+            name: 'email',
+            label: 'E-mail',
+            type: 'email',
+            autocomplete: 'username',
+            error: error === texts.invalid ? 'Is this the address of your account?' : undefined,
+          }),
+          field({
+            name: 'password',
+            label: 'Password',
+            type: 'password',
+            autocomplete: 'current-password',
+            error: error === texts.invalid ? 'Is this its password?' : undefined,
+          }),
+        ],
+        'Log in',
+      ),
+      links([
+        [`${basePath}/auth/forgot-password`, 'Forgot your password?'],
+        ...((await isSignupOpen(context)) ? [[`${basePath}/auth/signup`, 'Create an account'] as const] : []),
+      ]),
+    ]);
+  });
 
   async function isLoggedIn(token: string | null): Promise<boolean> {
     return token !== null && (await findSession(context.db, token, context.clock)) !== null;

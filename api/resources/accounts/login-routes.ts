@@ -12,36 +12,39 @@ import { prefersHtml } from '#api/http/error-page.ts';
 import { redirectTo } from '#api/http/media.ts';
 import { MapOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import { noteAccountEvent } from './account-event.ts';
 import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
+import { loginReplies, sessionReplies } from './login-replies.ts';
 import { isFormOurs } from './protection.ts';
 import { findUser, noteLogin } from './store.ts';
 
 const Text = Type.String();
+const csrf = { schema: { response: { 200: Type.Object({ csrfToken: Text }) } } };
+const providers = { schema: { response: { 200: MapOf(MapOf(Text)) } } };
 const session = {
-  200: Type.Object(
-    {
-      user: Type.Optional(Type.Object({ id: Text, name: Type.Union([Text, Type.Null()]), email: Text })),
-      expires: Type.Optional(Text),
+  schema: {
+    response: {
+      200: Type.Object(
+        {
+          user: Type.Optional(Type.Object({ id: Text, name: Type.Union([Text, Type.Null()]), email: Text })),
+          expires: Type.Optional(Text),
+        },
+        { description: 'Empty without a session.' },
+      ),
     },
-    { description: 'Empty without a session.' },
-  ),
-};
-const toPage = { 302: redirectTo('a page') };
-const Url = Type.Object({ url: Text });
-const outcome = {
-  200: {
-    ...Url,
-    description: 'With `json: true` in the body: where to go next; the session comes as a cookie.',
   },
-  302: redirectTo('a page, without `json: true`'),
 };
-const loginOutcome = {
-  ...outcome,
-  401: { ...Url, description: 'With `json: true`: refused; the address says why.' },
-};
+const toPage = { schema: { response: { 302: redirectTo('a page') } } };
 /** The gateway limits logins. */
-const loginRefuses = ['bad_request', 'too_many_requests'] as const;
+const login = {
+  schema: { response: loginReplies },
+  config: { refuses: ['bad_request', 'too_many_requests'], reads: formFields('email', 'password', 'token') },
+} as const;
+const signOut = {
+  schema: { response: sessionReplies },
+  config: { refuses: ['bad_request'], reads: formFields() },
+} as const;
 
 export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
@@ -58,17 +61,13 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     return redirect(request, reply, `${publicUrl}/auth/login?error=${encodeURIComponent(error.message)}`);
   });
 
-  app.get(
-    '/api/auth/csrf',
-    { schema: { response: { 200: Type.Object({ csrfToken: Text }) } } },
-    async (request, reply) => {
-      const { token, cookie } = csrfToken(request.cookies, signer, random);
-      setCsrfCookie(reply, cookie, publicUrl);
-      return { csrfToken: token };
-    },
-  );
+  app.get('/api/auth/csrf', csrf, async (request, reply) => {
+    const { token, cookie } = csrfToken(request.cookies, signer, random);
+    setCsrfCookie(reply, cookie, publicUrl);
+    return { csrfToken: token };
+  });
 
-  app.get('/api/auth/providers', { schema: { response: { 200: MapOf(MapOf(Text)) } } }, async () =>
+  app.get('/api/auth/providers', providers, async () =>
     Object.fromEntries(
       [
         { id: 'credentials', name: 'Credentials' },
@@ -85,7 +84,7 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     ),
   );
 
-  app.get('/api/auth/session', { schema: { response: session } }, async (request) => {
+  app.get('/api/auth/session', session, async (request) => {
     const token = sessionCookie(request.cookies);
     const session = token === null ? null : await findSession(db, token, clock);
     const user = session === null ? null : await findUser(db, session.userId);
@@ -94,51 +93,41 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     return { user: { id, name, email }, expires: session.expiresAt };
   });
 
-  app.get('/api/auth/signin', { schema: { response: toPage } }, async (request, reply) => {
+  app.get('/api/auth/signin', toPage, async (request, reply) => {
     const isOld = fieldOf(request.query, 'csrf') === 'true';
     return redirect(request, reply, `${publicUrl}/auth/login${isOld ? '?csrf=true' : ''}`);
   });
 
-  app.get('/api/auth/error', { schema: { response: toPage } }, async (request, reply) => {
+  app.get('/api/auth/error', toPage, async (request, reply) => {
     const text = fieldOf(request.query, 'error');
     return redirect(request, reply, `${publicUrl}/auth/login?error=${encodeURIComponent(text)}`);
   });
 
-  app.post(
-    '/api/auth/callback/credentials',
-    {
-      schema: { response: loginOutcome },
-      config: { refuses: loginRefuses, reads: formFields('email', 'password') },
-    },
-    async (request, reply) => {
-      if (!isFormOurs(request, signer)) return askForForm(request, reply);
-      const email = fieldOf(request.body, 'email');
-      const result = await checkPassword(context, email, fieldOf(request.body, 'password'));
-      return answer(request, reply, 'credentials', result, email);
-    },
-  );
+  app.post('/api/auth/callback/credentials', login, async (request, reply) => {
+    if (!isFormOurs(request, signer)) return askForForm(request, reply);
+    const email = fieldOf(request.body, 'email');
+    const result = await checkPassword(context, email, fieldOf(request.body, 'password'));
+    return answer(request, reply, 'credentials', result, email);
+  });
 
-  app.post(
-    '/api/auth/callback/token',
-    { schema: { response: loginOutcome }, config: { refuses: loginRefuses, reads: formFields('token') } },
-    async (request, reply) => {
-      if (!isFormOurs(request, signer)) return askForForm(request, reply);
-      const result = await redeemVerification(context, fieldOf(request.body, 'token'));
-      return answer(request, reply, 'token', result, null);
-    },
-  );
+  app.post('/api/auth/callback/token', login, async (request, reply) => {
+    if (!isFormOurs(request, signer)) return askForForm(request, reply);
+    const result = await redeemVerification(context, fieldOf(request.body, 'token'));
+    return answer(request, reply, 'token', result, null);
+  });
 
-  app.post(
-    '/api/auth/signout',
-    { schema: { response: outcome }, config: { refuses: ['bad_request'], reads: formFields() } },
-    async (request, reply) => {
-      if (!isFormOurs(request, signer)) return askForForm(request, reply);
-      const token = sessionCookie(request.cookies);
-      if (token !== null) await endSession(db, token);
-      setSessionCookie(reply, '', 0, publicUrl);
-      return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
-    },
-  );
+  app.post('/api/auth/signout', signOut, async (request, reply) => {
+    if (!isFormOurs(request, signer)) return askForForm(request, reply);
+    const token = sessionCookie(request.cookies);
+    const session = token === null ? null : await findSession(db, token, clock);
+    if (token !== null) await endSession(db, token);
+    if (session !== null) {
+      const { userId } = session;
+      await noteAccountEvent(context, request, { action: 'userSignedOut', userId, changes: {} });
+    }
+    setSessionCookie(reply, '', 0, publicUrl);
+    return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
+  });
 
   function askForForm(request: FastifyRequest, reply: FastifyReply) {
     return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true`);
@@ -157,6 +146,10 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
         const ipAddress = countedAddress(request, config.trustedProxies);
         await context.audit.authFailed({ provider, reason, userId, email, ipAddress, requestId: request.id });
       }
+      if (text === texts.unverified && userId !== null) {
+        const changes = { provider, pending: 'email_verification' };
+        await noteAccountEvent(context, request, { action: 'passwordVerified', userId, changes });
+      }
       // Clients tell this case by the address, not by the status.
       if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
       return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
@@ -165,6 +158,15 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     const token = await db.transaction().execute(async (trx) => {
       await noteLogin(trx, result.user.id, toTimestamp(clock()));
       return startSession(trx, result.user.id, { clock, random, maxAgeSeconds });
+    });
+    const { id: userId } = result.user;
+    if (provider === 'token') {
+      await noteAccountEvent(context, request, { action: 'emailVerified', userId, changes: { provider } });
+    }
+    await noteAccountEvent(context, request, {
+      action: 'authenticationSucceeded',
+      userId,
+      changes: { provider, authMethod: provider === 'credentials' ? 'password' : 'email_verification' },
     });
     setSessionCookie(reply, token, maxAgeSeconds, publicUrl);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));

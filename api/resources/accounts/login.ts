@@ -53,7 +53,7 @@ export async function checkPassword(
 
 /** The link of a verification mail: it verifies the address, and logs in that one time. */
 export async function redeemVerification(
-  { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
+  { db, clock, random, config }: Pick<Context, 'db' | 'clock' | 'random' | 'config'>,
   token: string,
 ): Promise<LoginResult> {
   if (token === '') return refused(texts.invalidToken, 'token_not_provided', null);
@@ -66,7 +66,7 @@ export async function redeemVerification(
     if (user.emailVerified !== null) return refused(texts.alreadyVerified, 'email_already_verified', user.id);
     const now = toTimestamp(clock());
     await updateUser(trx, user.id, { emailVerified: now }, now);
-    await ensureOrganization(trx, user, now, random);
+    await ensureOrganization(trx, user, { now, random, isSignupEnabled: config.isSignupEnabled });
     return { kind: 'admitted', user };
   });
 }

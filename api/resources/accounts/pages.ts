@@ -7,10 +7,11 @@ import type { Context } from '#api/context.ts';
 import { htmlPage } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { form, hidden, links, notice } from '#api/http/page-form.ts';
-import { accountForms, sendForm } from './account-forms.ts';
+import { accountForms, sendForm, signUpForm } from './account-forms.ts';
 import { fieldOf } from './form.ts';
 import { ACCOUNT_PATH } from './login-page.ts';
 import { protect } from './protection.ts';
+import { refuseWhileClosed } from './signup.ts';
 
 export { escapeHtml, sendPage } from '#api/http/page.ts';
 
@@ -25,7 +26,8 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
   const { basePath } = app;
 
   for (const shown of accountForms) {
-    app.get(shown.path, page, async (request, reply) => {
+    const hooks = shown === signUpForm ? { ...page, onRequest: refuseWhileClosed(context) } : page;
+    app.get(shown.path, hooks, async (request, reply) => {
       const news = notices.get(fieldOf(request.query, 'notice'));
       const message = news === undefined ? '' : notice(news);
       return sendForm(context, request, reply, shown, request.query, { message });

@@ -12,19 +12,21 @@ import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
 import { redirectTo } from '#api/http/media.ts';
+import { plainName } from '#api/resources/organizations/name.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import { noteAccountEvent } from './account-event.ts';
 import { answerForms } from './account-forms.ts';
 import { acceptForms } from './form.ts';
 import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
+import { refuseWhileClosed } from './signup.ts';
 import { deleteTokens, findToken, findUserByEmail, insertToken, insertUser, updateUser } from './store.ts';
-
-/** Letters, marks, digits, spaces and `' , . & ( ) -` of any script. */
-const namePattern = /^[\p{L}\p{M}\p{N} ',.&()-]{1,250}$/u;
 
 const done = {
   200: Type.Object({ data: Type.Object({ success: Type.String() }) }),
   303: redirectTo('the next page, for who sent the form of a page'),
 };
+/** Forms of pages must be ours, and sign-up may be closed. */
+const refuses = ['bad_request', 'forbidden'] as const;
 const Text = Type.String();
 
 export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -39,20 +41,22 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     '/api/auth/signup',
     {
       schema: { body: Type.Object({ name: Text, email: Text, password: Text }), response: done },
-      config: { limit: 'auth.signup', refuses: ['bad_request', 'forbidden'] },
+      config: { limit: 'auth.signup', refuses },
+      onRequest: refuseWhileClosed(context),
     },
     async (request) => {
       const { password } = request.body;
-      const name = request.body.name.trim();
-      if (!namePattern.test(name)) {
-        throw invalidFields({ name: "must have 1 to 250 letters, digits, spaces and ' , . & ( ) -" });
-      }
+      const name = plainName(request.body.name);
       const email = emailIn(request.body.email);
       const problem = passwordProblem(password);
       if (problem !== null) throw invalidFields({ password: problem });
       // Hashed whether the address is new or not, so that the time tells nothing.
       const passwordHash = await passwords.hash(password);
-      await inOnePiece(() => db.transaction().execute((trx) => signUp(trx, { name, email, passwordHash })));
+      const account = { name, email, passwordHash };
+      const userId = await inOnePiece(() => db.transaction().execute((trx) => signUp(trx, account)));
+      if (userId !== null) {
+        await noteAccountEvent(context, request, { action: 'created', userId, changes: { by: 'signup' } });
+      }
       return success('Check your mailbox: open the link in the mail to confirm your address');
     },
   );
@@ -64,7 +68,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
         body: Type.Object({ email: Type.Optional(Text), token: Type.Optional(Text) }),
         response: done,
       },
-      config: { limit: 'auth.verifyEmail', refuses: ['bad_request', 'forbidden'] },
+      config: { limit: 'auth.verifyEmail', refuses },
     },
     async (request) => {
       const { email, token } = request.body;
@@ -85,7 +89,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     '/api/auth/forgot-password',
     {
       schema: { body: Type.Object({ email: Text }), response: done },
-      config: { limit: 'auth.forgotPassword', refuses: ['bad_request', 'forbidden'] },
+      config: { limit: 'auth.forgotPassword', refuses },
     },
     async (request) => {
       const address = emailIn(request.body.email);
@@ -104,7 +108,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     '/api/auth/reset-password',
     {
       schema: { body: Type.Object({ token: Text, password: Text }), response: done },
-      config: { refuses: ['bad_request', 'forbidden', 'too_many_requests'] },
+      config: { refuses: [...refuses, 'too_many_requests'] },
     },
     async (request) => {
       const { token, password } = request.body;
@@ -113,7 +117,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       // Before the hash: whoever invents links is not worth its work.
       if ((await findToken(db, 'resetPassword', token, clock())) === null) throw linkEnded();
       const passwordHash = await passwords.hash(password);
-      await db.transaction().execute(async (trx) => {
+      const userId = await db.transaction().execute(async (trx) => {
         // Again: of two who open the link at once, one changes the password.
         const found = await findToken(trx, 'resetPassword', token, clock());
         if (found === null) throw linkEnded();
@@ -122,6 +126,12 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
         // A stranger who was in the account may have asked for a change of its address.
         await deleteTokens(trx, id, ['resetPassword', 'changeEmail']);
         await endSessionsOf(trx, id);
+        return id;
+      });
+      await noteAccountEvent(context, request, {
+        action: 'updated',
+        userId,
+        changes: { fields: ['password'], by: 'link' },
       });
       return success('The password is changed, and everybody is logged out; log in with the new one');
     },
@@ -130,25 +140,31 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
   /**
    * An account that nobody has verified yet is taken over by whoever signs up next, and earlier links end: its first
    * password may be a stranger's, who waits for the owner of the address to confirm it.
+   *
+   * @returns the id of a new account; null: there was one
    */
   async function signUp(
     trx: Kysely<Database>,
     account: { readonly name: string; readonly email: string; readonly passwordHash: string },
-  ): Promise<void> {
+  ): Promise<string | null> {
     const now = toTimestamp(clock());
     const { email } = account;
     const known = await findUserByEmail(trx, email);
     if (known === null) {
-      await sendVerification(trx, await insertUser(trx, account, now, random), email);
-    } else if (known.emailVerified === null) {
+      const id = await insertUser(trx, account, now, random);
+      await sendVerification(trx, id, email);
+      return id;
+    }
+    if (known.emailVerified === null) {
       // Who signs up with a stranger's address over and over must not take the links from the mails that arrived.
-      if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return;
+      if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return null;
       await updateUser(trx, known.id, { name: account.name, passwordHash: account.passwordHash }, now);
       await deleteTokens(trx, known.id, ['verifyEmail', 'resetPassword']);
       await sendVerification(trx, known.id, email);
     } else {
       await mailAccount(context, trx, accountExistsMail(config.publicUrl, email));
     }
+    return null;
   }
 
   async function sendVerification(trx: Kysely<Database>, userId: string, email: string): Promise<void> {
@@ -158,12 +174,12 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 };
 
 /** Of two who sign up with one address at once, the second finds the account of the first. */
-async function inOnePiece(work: () => Promise<void>): Promise<void> {
+async function inOnePiece<T>(work: () => Promise<T>): Promise<T> {
   try {
-    await work();
+    return await work();
   } catch (error) {
     if (!isUniqueViolation(error, 'users.email')) throw error;
-    await work();
+    return work();
   }
 }
 

@@ -1,7 +1,10 @@
 /** Makes an API key for an organization: how many there may be, and what they reach. */
+
+import type { Kysely } from 'kysely';
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
-import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
+import { type Permission, runsOrganization, type SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields, unauthorized } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -37,24 +40,17 @@ export function createApiKey(
         `An organization has at most ${KEYS_PER_ORGANIZATION_MAX} keys; delete one that nobody uses`,
       );
     }
-    const workspaces = await trx
-      .selectFrom('workspaces')
-      .select('id')
-      .where('organizationId', '=', organizationId)
-      .orderBy('id')
-      .execute();
-    const ids = workspaces.map(({ id }) => id);
+    const ids = await workspaceIdsOf(trx, organizationId);
     const key: ApiKey = {
       id: newId(random),
       organizationId,
-      label: wanted.label.trim(),
+      label: labelIn(wanted.label),
       createdAt: toTimestamp(clock()),
       createdBy: principal.userId,
       lastUsedAt: null,
       organizationAccess: wanted.organizationAccess ?? { accessControl: { read: true, write: true } },
       workspacePermissions: permissionsFrom(wanted.workspacePermissions, ids),
     };
-    if (key.label === '') throw invalidFields({ label: 'must have more than spaces' });
     await insertApiKey(trx, key, hashApiKey(apiKey));
     return { key, apiKey };
   });
@@ -62,13 +58,34 @@ export function createApiKey(
 
 /** The organizations whose keys the user may see, make and revoke. @throws ApiError unauthorized when there are none */
 export function managed({ roles }: SessionPrincipal): readonly string[] {
-  const ids = [...roles].filter(([, role]) => role !== 'member').map(([id]) => id);
+  const ids = [...roles].filter(([, role]) => runsOrganization(role)).map(([id]) => id);
   if (ids.length === 0) throw unauthorized();
   return ids;
 }
 
-/** @param workspaceIds all of the organization */
-function permissionsFrom(
+/** @throws ApiError invalid_fields */
+export function labelIn(given: string): string {
+  const label = given.trim();
+  if (label === '') throw invalidFields({ label: 'must have more than spaces' });
+  return label;
+}
+
+/** All of the organization, in their order. */
+export async function workspaceIdsOf(
+  db: Kysely<Database>,
+  organizationId: string,
+): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('workspaces')
+    .select('id')
+    .where('organizationId', '=', organizationId)
+    .orderBy('id')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** @param workspaceIds all of the organization @throws ApiError invalid_fields */
+export function permissionsFrom(
   given: readonly { readonly workspaceId: string; readonly permission: Permission }[] | undefined,
   workspaceIds: readonly string[],
 ): readonly { readonly workspaceId: string; readonly permission: Permission }[] {

@@ -1,5 +1,5 @@
 /**
- * API keys, made and revoked by a logged-in owner or manager of an organization. A key itself is shown once, in the
+ * API keys, made, changed and revoked by a logged-in owner or manager of an organization. A key itself is shown once, in the
  * reply that makes it.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
@@ -9,6 +9,7 @@ import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, notFound, unauthorized } from '#api/errors.ts';
 import { Id, OneOf } from '#api/schemas.ts';
+import { changeApiKey } from './change.ts';
 import { createApiKey, managed } from './create.ts';
 import { type ApiKey, deleteApiKey, findApiKey, listApiKeys } from './store.ts';
 
@@ -18,16 +19,21 @@ const WorkspacePermission = Type.Object({
   workspaceId: Id,
   permission: OneOf(['read', 'write', 'manage'] as const),
 });
+const label = Type.String({ minLength: 1, maxLength: 255 });
+const workspacePermissions = Type.Optional(Type.Array(WorkspacePermission, { maxItems: PERMISSIONS_MAX }));
+const organizationAccess = Type.Optional(
+  Type.Object({ accessControl: Type.Object({ read: Type.Boolean(), write: Type.Boolean() }) }),
+);
 const NewApiKey = Type.Object({
-  label: Type.String({ minLength: 1, maxLength: 255 }),
+  label,
   /** Needed only by members of several organizations. */
   organizationId: Type.Optional(Id),
   /** Unset: manage on every workspace of the organization. */
-  workspacePermissions: Type.Optional(Type.Array(WorkspacePermission, { maxItems: PERMISSIONS_MAX })),
-  organizationAccess: Type.Optional(
-    Type.Object({ accessControl: Type.Object({ read: Type.Boolean(), write: Type.Boolean() }) }),
-  ),
+  workspacePermissions,
+  organizationAccess,
 });
+/** What is unset stays. Permissions replace all that the key had. */
+const ApiKeyChange = Type.Object({ label: Type.Optional(label), workspacePermissions, organizationAccess });
 
 const shape = {
   id: Type.String(),
@@ -74,6 +80,24 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         workspacePermissions,
       });
       return { data: { ...toReply(key), apiKey } };
+    },
+  );
+
+  app.put(
+    '/api/v1/api-keys/:id',
+    {
+      schema: {
+        params: Type.Object({ id: Type.String() }),
+        body: ApiKeyChange,
+        response: { 200: Type.Object({ data: ApiKeyReply }) },
+      },
+      config: { ...config, refuses: ['bad_request', 'not_found'] },
+    },
+    async (request) => {
+      const { id } = request.params;
+      const changed = await changeApiKey(db, managed(sessionOf(request)), id, request.body);
+      if (changed === null) throw notFound('API Key', id);
+      return { data: toReply(changed) };
     },
   );
 

@@ -87,6 +87,26 @@ export async function insertApiKey(db: Kysely<Database>, key: ApiKey, hashedKey:
       lastUsedAt: null,
     })
     .execute();
+  await insertPermissions(db, key);
+}
+
+/** Label, permissions and access to the organization. Call it inside a transaction. */
+export async function updateApiKey(trx: Kysely<Database>, key: ApiKey): Promise<void> {
+  const { accessControl } = key.organizationAccess;
+  await trx
+    .updateTable('apiKeys')
+    .set({
+      label: key.label,
+      organizationRead: accessControl.read ? 1 : 0,
+      organizationWrite: accessControl.write ? 1 : 0,
+    })
+    .where('id', '=', key.id)
+    .execute();
+  await trx.deleteFrom('apiKeyPermissions').where('apiKeyId', '=', key.id).execute();
+  await insertPermissions(trx, key);
+}
+
+async function insertPermissions(db: Kysely<Database>, key: ApiKey): Promise<void> {
   if (key.workspacePermissions.length === 0) return;
   await db
     .insertInto('apiKeyPermissions')

@@ -10,10 +10,11 @@ import { attempt } from '#api/events/deliver.ts';
 import { makeDueAgain } from '#api/events/redeliver.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { isId, newId } from '#api/ids.ts';
+import { reachOf } from '#api/resources/organizations/store.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { DeliveryReply, TestReply } from './schema.ts';
+import { DeliveryReply, shown, TestReply } from './schema.ts';
 import { findDelivery, findWebhookTarget, listDeliveries } from './store.ts';
 
 const DELIVERIES_DEFAULT = 25;
@@ -88,16 +89,17 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
       onRequest: webhook.load,
     },
     async (request) => {
-      const { id, url, secret } = webhook.of(request);
+      const { id, url, secret, workspaceId } = webhook.of(request);
       if (URL.canParse(url) && DISCORD.test(new URL(url).hostname)) {
         throw badRequest('Discord webhooks are not supported', { url: 'Discord webhooks are not supported' });
       }
       if (beingTested.has(id)) throw conflict('This webhook is being tested; wait for the result');
       beingTested.add(id);
       try {
-        const message = { id: newId(random), url, secret, body: TEST_BODY };
-        const { isDelivered, statusCode, duration, reply, error } = await attempt(context, message);
-        return { data: { isDelivered, statusCode, durationMs: duration, reply, error } };
+        const reach = await reachOf(db, workspaceId);
+        const message = { id: newId(random), url, secret, body: TEST_BODY, reach };
+        const { isDelivered, duration: durationMs, ...result } = await attempt(context, message);
+        return { data: { isDelivered, durationMs, ...shown(result) } };
       } finally {
         beingTested.delete(id);
       }

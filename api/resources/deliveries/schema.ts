@@ -7,9 +7,9 @@ const Attempt = Type.Object({
   number: Type.Integer(),
   startedAt: Type.String(),
   durationMs: Type.Integer(),
-  /** null: there was no answer, and `error` says why. */
+  /** null: there was no answer, and `error` says why; or it is hidden. */
   statusCode: Nullable(Type.Integer()),
-  /** The first KiB of the answer's body. */
+  /** The first KiB of the answer's body; `hidden` where the receiver is in a private network. */
   reply: Nullable(Type.String()),
   error: Nullable(Type.String()),
 });
@@ -41,3 +41,20 @@ export const TestReply = Type.Object({
   reply: Nullable(Type.String()),
   error: Nullable(Type.String()),
 });
+
+const HIDDEN = 'hidden';
+
+/** What those who may see the webhook learn of an answer. Of a private receiver nothing, so nobody looks around there. */
+export function shown({
+  statusCode,
+  reply,
+  error,
+  isPrivate,
+}: {
+  readonly statusCode: number | null;
+  readonly reply: string | null;
+  readonly error: string | null;
+  readonly isPrivate: boolean;
+}): Pick<Static<typeof TestReply>, 'statusCode' | 'reply' | 'error'> {
+  return isPrivate ? { statusCode: null, reply: HIDDEN, error: null } : { statusCode, reply, error };
+}

@@ -2,7 +2,7 @@
 import type { Kysely } from 'kysely';
 import type { Database, DeliveryTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
-import type { DeliveryReply } from './schema.ts';
+import { type DeliveryReply, shown } from './schema.ts';
 
 export interface WebhookTarget {
   readonly id: string;
@@ -89,6 +89,11 @@ async function withAttempts(
   );
   return rows.map((row) => ({
     ...row,
-    attempts: (attempts.get(row.id) ?? []).map(({ deliveryId: _, ...attempt }) => attempt),
+    attempts: (attempts.get(row.id) ?? []).map(({ number, startedAt, durationMs, ...result }) => ({
+      number,
+      startedAt,
+      durationMs,
+      ...shown({ ...result, isPrivate: result.isPrivate === 1 }),
+    })),
   }));
 }

@@ -1,6 +1,5 @@
 /** Are the service and what it depends on there? Nobody needs a key to ask, and asking is never limited. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { sql } from 'kysely';
 import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 
@@ -16,21 +15,25 @@ export const v2HealthRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
       schema: {
         response: {
           200: Type.Object({
-            data: Type.Object({ main_database: Type.Boolean(), cache_database: Type.Boolean() }),
+            data: Type.Object({
+              main_database: Type.Boolean(),
+              cache_database: Type.Boolean(),
+              main_database_problem: Type.Optional(Type.String()),
+            }),
           }),
         },
       },
     },
-    async (request) => {
-      const isDatabaseUp = await sql`select 1`.execute(context.db).then(
-        () => true,
-        (error: unknown) => {
-          request.log.error({ err: error }, 'the database does not answer the health check');
-          return false;
+    async () => {
+      const problem = await context.health.check(context.db);
+      return {
+        data: {
+          main_database: problem === null,
+          // Without a REDIS_URL the counters live in this process, and are there as long as we are.
+          cache_database: await context.limits.isStoreUp(),
+          ...(problem === null ? {} : { main_database_problem: problem }),
         },
-      );
-      // Without a REDIS_URL the counters live in this process, and are there as long as we are.
-      return { data: { main_database: isDatabaseUp, cache_database: await context.limits.isStoreUp() } };
+      };
     },
   );
 };

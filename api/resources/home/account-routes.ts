@@ -13,17 +13,17 @@ import { ApiError, forbidden, notAuthenticated, tooManyRequests } from '#api/err
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
 import { alert, links, notice } from '#api/http/page-form.ts';
+import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
 import { acceptForms, fieldOf, formFields } from '#api/resources/accounts/form.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
 import { isFormOurs, protect } from '#api/resources/accounts/protection.ts';
 import { createApiKey, managed } from '#api/resources/api-keys/create.ts';
-import { deleteApiKey, findApiKey } from '#api/resources/api-keys/store.ts';
+import { type ApiKey, deleteApiKey, findApiKey } from '#api/resources/api-keys/store.ts';
 import { accountParts, readAccount } from './account-view.ts';
 import { newKeyFrom } from './new-key.ts';
 
 /** Every page with a session counts for its limit; every form must be ours. */
-const ofSession = ['too_many_requests'] as const;
-const ofForm = [
+const refuses = [
   'bad_request',
   'not_authenticated',
   'unauthorized',
@@ -31,6 +31,24 @@ const ofForm = [
   'too_many_requests',
 ] as const;
 const toAccount = redirectTo('the page of the account');
+const accountPage = {
+  schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the login page') } },
+  config: { refuses: ['too_many_requests'] },
+} as const;
+const newKey = {
+  schema: {
+    response: {
+      200: htmlPage('A page with the key.'),
+      400: htmlPage('The page of the account, with what is wrong.'),
+    },
+  },
+  config: { refuses, reads: formFields('label', 'permission', 'reach') },
+};
+const reloaded = { schema: { response: { 302: toAccount } } };
+const revocation = {
+  schema: { params: Type.Object({ id: Type.String() }), response: { 303: toAccount } },
+  config: { refuses, reads: formFields() },
+};
 const NO_FORM = { label: '', error: undefined };
 
 export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -41,80 +59,69 @@ export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   const { basePath } = app;
   acceptForms(app);
 
-  app.get(
-    ACCOUNT_PATH,
-    {
-      schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the login page') } },
-      config: { refuses: ofSession },
-    },
-    async (request, reply) => {
-      const principal = await sessionIn(request);
-      if (principal === null) return reply.redirect(`${basePath}/auth/login`);
-      const isRevoked = fieldOf(request.query, 'notice') === 'revoked';
-      return sendAccount(request, reply, principal, isRevoked ? notice('The key is revoked.') : '');
-    },
-  );
+  app.get(ACCOUNT_PATH, accountPage, async (request, reply) => {
+    const principal = await sessionIn(request);
+    if (principal === null) return reply.redirect(`${basePath}/auth/login`);
+    const isRevoked = fieldOf(request.query, 'notice') === 'revoked';
+    return sendAccount(request, reply, principal, isRevoked ? notice('The key is revoked.') : '');
+  });
 
-  app.post(
-    `${ACCOUNT_PATH}/api-keys`,
-    {
-      schema: {
-        response: {
-          200: htmlPage('A page with the key.'),
-          400: htmlPage('The page of the account, with what is wrong.'),
-        },
-      },
-      config: { refuses: ofForm, reads: formFields('label', 'permission', 'reach') },
-    },
-    async (request, reply) => {
-      const principal = await sessionOfForm(request);
-      try {
-        const wanted = await newKeyFrom(db, request.body, managed(principal));
-        const { key, apiKey } = await createApiKey(context, principal, wanted);
-        return sendPage(reply, 200, 'Your new API key', [
-          notice(`The key “${escapeHtml(key.label)}” is made. It is shown only this once: copy it now.`),
-          `<pre><code>${escapeHtml(apiKey)}</code></pre>`,
-          '<p>To see that it works:</p>',
-          `<pre><code>curl -H 'x-api-key: ${escapeHtml(apiKey)}' ${escapeHtml(context.config.publicUrl)}/api/v1/management/me</code></pre>`,
-          links([[`${basePath}${ACCOUNT_PATH}`, 'Back to your account']]),
-        ]);
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.statusCode !== 400) throw error;
-        const { label } = error.details;
-        const isAboutLabel = typeof label === 'string';
-        const message = isAboutLabel ? 'Please check what is marked below.' : error.message;
-        return sendAccount(
-          request,
-          reply,
-          principal,
-          alert(escapeHtml(message)),
-          { label: fieldOf(request.body, 'label'), error: isAboutLabel ? `The name ${label}` : undefined },
-          400,
-        );
-      }
-    },
-  );
+  app.post(`${ACCOUNT_PATH}/api-keys`, newKey, async (request, reply) => {
+    const principal = await sessionOfForm(request);
+    try {
+      const wanted = await newKeyFrom(db, request.body, managed(principal));
+      const { key, apiKey } = await createApiKey(context, principal, wanted);
+      await noteKey(request, principal, 'created', key);
+      return sendPage(reply, 200, 'Your new API key', [
+        notice(`The key “${escapeHtml(key.label)}” is made. It is shown only this once: copy it now.`),
+        `<pre><code>${escapeHtml(apiKey)}</code></pre>`,
+        '<p>To see that it works:</p>',
+        `<pre><code>curl -H 'x-api-key: ${escapeHtml(apiKey)}' ${escapeHtml(context.config.publicUrl)}/api/v1/management/me</code></pre>`,
+        links([[`${basePath}${ACCOUNT_PATH}`, 'Back to your account']]),
+      ]);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.statusCode !== 400) throw error;
+      const { label } = error.details;
+      const isAboutLabel = typeof label === 'string';
+      const message = isAboutLabel ? 'Please check what is marked below.' : error.message;
+      return sendAccount(
+        request,
+        reply,
+        principal,
+        alert(escapeHtml(message)),
+        { label: fieldOf(request.body, 'label'), error: isAboutLabel ? `The name ${label}` : undefined },
+        400,
+      );
+    }
+  });
 
-  app.post(
-    `${ACCOUNT_PATH}/api-keys/:id/revoke`,
-    {
-      schema: { params: Type.Object({ id: Type.String() }), response: { 303: toAccount } },
-      config: { refuses: ofForm, reads: formFields() },
-    },
-    async (request, reply) => {
-      const principal = await sessionOfForm(request);
-      const { id } = request.params;
-      const key = await findApiKey(db, managed(principal), id);
-      // Gone already: the page shows that.
-      if (key !== null) await deleteApiKey(db, id);
-      return reply.redirect(`${basePath}${ACCOUNT_PATH}?notice=revoked`, 303);
-    },
-  );
+  app.post(`${ACCOUNT_PATH}/api-keys/:id/revoke`, revocation, async (request, reply) => {
+    const principal = await sessionOfForm(request);
+    const { id } = request.params;
+    const key = await findApiKey(db, managed(principal), id);
+    // Gone already: the page shows that.
+    if (key !== null) {
+      await deleteApiKey(db, id);
+      await noteKey(request, principal, 'deleted', key);
+    }
+    return reply.redirect(`${basePath}${ACCOUNT_PATH}?notice=revoked`, 303);
+  });
 
   /** Who reloads one of the pages above asks for the address that its form was sent to. */
-  app.get(`${ACCOUNT_PATH}/api-keys`, { schema: { response: { 302: toAccount } } }, async (_request, reply) =>
+  app.get(`${ACCOUNT_PATH}/api-keys`, reloaded, async (_request, reply) =>
     reply.redirect(`${basePath}${ACCOUNT_PATH}`),
   );
+
+  /** As the routes of programs are noted. */
+  function noteKey(
+    request: FastifyRequest,
+    { userId }: SessionPrincipal,
+    action: 'created' | 'deleted',
+    { id, organizationId }: ApiKey,
+  ): Promise<void> {
+    const target = { type: 'apiKey', id };
+    return noteAccountEvent(context, request, { action, userId, organizationId, target, changes: {} });
+  }
 
   async function sessionIn(request: FastifyRequest): Promise<SessionPrincipal | null> {
     const token = sessionCookie(request.cookies);

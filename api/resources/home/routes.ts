@@ -11,6 +11,7 @@ import { prefersHtml } from '#api/http/error-page.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
 import { alert, notice } from '#api/http/page-form.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
+import { isSignupOpen } from '#api/resources/accounts/signup.ts';
 
 const Home = Type.Unsafe<unknown>({
   description: 'A page for browsers, else JSON.',
@@ -39,6 +40,7 @@ export const homeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
     }
     const token = isReady ? sessionCookie(request.cookies) : null;
     const isLoggedIn = token !== null && (await findSession(db, token, clock)) !== null;
+    const isOpen = isReady && !isLoggedIn && (await isSignupOpen(context));
     return sendPage(reply, isReady ? 200 : 503, 'Surveys and feedback', [
       isReady
         ? notice('This service is ready.')
@@ -47,7 +49,7 @@ export const homeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
       `<p class="row">${
         isLoggedIn
           ? `<a class="button" href="${basePath}${ACCOUNT_PATH}">Your account</a>`
-          : `<a class="button" href="${basePath}/auth/login">Log in</a> <a href="${basePath}/auth/signup">Create an account</a>`
+          : `<a class="button" href="${basePath}/auth/login">Log in</a>${isOpen ? ` <a href="${basePath}/auth/signup">Create an account</a>` : ''}`
       }</p>`,
       '<h2>For programs</h2>',
       `<p>A program sends an API key, which you make in your account:</p>

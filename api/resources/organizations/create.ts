@@ -3,7 +3,8 @@ import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { insertDefaultAttributeKeys } from '#api/resources/contacts/store.ts';
-import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
+import { defaultSettings, insertWorkspace, type Workspace } from '#api/resources/workspaces/store.ts';
+import { hasMembers, insertMembership } from './store.ts';
 
 export interface NewOrganization {
   readonly name: string;
@@ -11,12 +12,14 @@ export interface NewOrganization {
   /** null: one is made. */
   readonly workspaceId: string | null;
   readonly createdAt: Timestamp;
+  /** The one of the first start. */
+  readonly isOperators: boolean;
 }
 
 /** Call it inside a transaction. */
 export async function createOrganization(
   trx: Kysely<Database>,
-  { name, ownerId, workspaceId, createdAt }: NewOrganization,
+  { name, ownerId, workspaceId, createdAt, isOperators }: NewOrganization,
   random: Random,
 ): Promise<{ readonly organizationId: string; readonly workspaceId: string }> {
   const row = { createdAt, updatedAt: createdAt };
@@ -24,35 +27,55 @@ export async function createOrganization(
   const id = workspaceId ?? newId(random);
   await trx
     .insertInto('organizations')
-    .values({ ...row, id: organizationId, name })
+    .values({ ...row, id: organizationId, name, isOperators: isOperators ? 1 : 0 })
     .execute();
-  await trx
-    .insertInto('memberships')
-    .values({ organizationId, userId: ownerId, role: 'owner', createdAt })
-    .execute();
-  await insertWorkspace(trx, {
-    ...row,
+  await insertMembership(trx, { organizationId, userId: ownerId, role: 'owner', createdAt });
+  await createWorkspace(trx, { organizationId, id, name: 'My workspace', createdAt }, random);
+  return { organizationId, workspaceId: id };
+}
+
+/** With the attribute keys that every workspace begins with. Call it inside a transaction. */
+export async function createWorkspace(
+  trx: Kysely<Database>,
+  {
+    organizationId,
+    id,
+    name,
+    createdAt,
+  }: {
+    readonly organizationId: string;
+    readonly id: string;
+    readonly name: string;
+    readonly createdAt: Timestamp;
+  },
+  random: Random,
+): Promise<Workspace> {
+  const workspace: Workspace = {
     id,
     organizationId,
-    name: 'My workspace',
+    name,
     environmentId: id,
     appSetupCompleted: false,
     websiteSetupCompleted: false,
     settings: defaultSettings,
-  });
+    createdAt,
+    updatedAt: createdAt,
+  };
+  await insertWorkspace(trx, workspace);
   await insertDefaultAttributeKeys(trx, id, createdAt, random);
-  return { organizationId, workspaceId: id };
+  return workspace;
 }
 
 /**
  * Gives a person who belongs to no organization one of their own. Called when the address is verified and not before:
  * whoever signs up with invented addresses leaves only a user behind. Call it inside a transaction.
+ *
+ * The first person of all gets the operator's. While sign-up is closed, nobody else gets one.
  */
 export async function ensureOrganization(
   trx: Kysely<Database>,
   user: { readonly id: string; readonly name: string },
-  now: Timestamp,
-  random: Random,
+  { now, random, isSignupEnabled }: { now: Timestamp; random: Random; isSignupEnabled: boolean },
 ): Promise<void> {
   const membership = await trx
     .selectFrom('memberships')
@@ -60,6 +83,25 @@ export async function ensureOrganization(
     .where('userId', '=', user.id)
     .executeTakeFirst();
   if (membership !== undefined) return;
+  const isFirst = !(await hasMembers(trx));
+  if (!isFirst && !isSignupEnabled) return;
+  const deserted = isFirst
+    ? await trx.selectFrom('organizations').select('id').where('isOperators', '=', 1).executeTakeFirst()
+    : undefined;
+  if (deserted !== undefined) {
+    const membership = {
+      organizationId: deserted.id,
+      userId: user.id,
+      role: 'owner',
+      createdAt: now,
+    } as const;
+    await insertMembership(trx, membership);
+    return;
+  }
   const name = `Organization of ${user.name}`;
-  await createOrganization(trx, { name, ownerId: user.id, workspaceId: null, createdAt: now }, random);
+  await createOrganization(
+    trx,
+    { name, ownerId: user.id, workspaceId: null, createdAt: now, isOperators: isFirst },
+    random,
+  );
 }

@@ -11,7 +11,7 @@ import { newId } from '#api/ids.ts';
 import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
 import { findDisplay } from '#api/resources/displays/store.ts';
 import { completeSurvey, isSurveyOpen, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
-import { claimFiles } from '#api/storage/files.ts';
+import { claimFiles } from '#api/storage/claims.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { answerError } from './answers.ts';
 import { mergeTimes, type Times } from './merge.ts';

@@ -84,6 +84,6 @@ export const scriptRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
 function takesGzip(header: string | string[] | undefined): boolean {
   return String(header ?? '')
     .split(',')
-    .map((coding) => coding.trim().split(/\s*;\s*/))
+    .map((coding) => coding.split(';').map((part) => part.trim()))
     .some(([name, weight = '']) => name === 'gzip' && !/^q=0(?:\.0*)?$/.test(weight));
 }

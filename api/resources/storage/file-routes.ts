@@ -16,8 +16,8 @@ import { badRequest, methodNotAllowed, notAuthenticated, notFound, unauthorized 
 import { countedAddress } from '#api/http/client-address.ts';
 import { binary, media, withoutBody } from '#api/http/media.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
-import { deleteFile } from '#api/storage/files.ts';
 import { type Access, extensionOf, isAccess, keyOf, locationOf, nameProblem } from '#api/storage/key.ts';
+import { removeFile } from '#api/storage/removal.ts';
 import type { OpenObject } from '#api/storage/storage.ts';
 import { nameForPeople } from './file-name.ts';
 import { presentationOf } from './file-types.ts';
@@ -93,8 +93,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
       const workspaceId = await reachable(request.params.workspaceId, (id) => mayDelete(principal, id));
       const location = locationOf(workspaceId, access, name);
       if (location !== null) {
-        await withStorageErrors(storage.delete(keyOf(location)));
-        await deleteFile(db, keyOf(location));
+        await withStorageErrors(removeFile(context, keyOf(location)));
       }
       return { data: 'File deleted successfully' };
     },

@@ -7,6 +7,7 @@ import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { Id, MapOf, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { insertFile } from '#api/storage/files.ts';
 import { type FileLocation, keyOf, pathOf } from '#api/storage/key.ts';
+import { QuotaExceeded, type QuotaScope } from '#api/storage/quota.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { cleanName, type SafeName, sentExtension, uniqueName } from './file-name.ts';
@@ -122,7 +123,8 @@ export async function grantUpload(
   const updatedFileName = uniqueName(name, newUuid(random));
   const element = surveyId !== null && elementId !== null ? { surveyId, elementId } : null;
   const location: FileLocation = { workspaceId, access, element, fileName: updatedFileName };
-  await insertFile(db, { location, surveyId, createdAt: toTimestamp(clock()) });
+  const file = { location, surveyId, bytesMax, createdAt: toTimestamp(clock()) };
+  await withQuotaErrors(insertFile(db, config.storageQuota, file));
   const { url, fields } = await withStorageErrors(
     storage.grant({ key: keyOf(location), contentType: mimeTypeOf(extension), bytesMax }),
   );
@@ -151,5 +153,22 @@ export async function withStorageErrors<T>(work: Promise<T>): Promise<T> {
           { storage_error_code: fault },
           { cause: error },
         );
+  }
+}
+
+export const quotaTexts: Readonly<Record<QuotaScope, string>> = {
+  workspace:
+    'This workspace has no room for this file. Delete files that are no longer needed, or ask the operator of this service for a larger quota.',
+  total:
+    'This service has no room for this file. Its operator has to raise the quota of all files, or delete some.',
+};
+
+async function withQuotaErrors<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof QuotaExceeded)) throw error;
+    const text = quotaTexts[error.scope];
+    throw new ApiError('payload_too_large', text, { error: text }, { cause: error });
   }
 }

@@ -9,11 +9,12 @@ import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { binary, media } from '#api/http/media.ts';
 import { newUuid } from '#api/ids.ts';
-import { markStored } from '#api/storage/files.ts';
+import { isGranted, markStored } from '#api/storage/files.ts';
+import { removeFile } from '#api/storage/removal.ts';
 import { StorageUnavailable, UploadAborted, type UploadReceiver } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
-import { PRIVATE_BYTES_MAX } from './grant.ts';
+import { PRIVATE_BYTES_MAX, quotaTexts } from './grant.ts';
 import { createUploadLimits, type UploadLimits } from './upload-concurrency.ts';
 import { BadForm, readUpload } from './upload-form.ts';
 
@@ -34,6 +35,12 @@ const tooLarge: UploadError = [
   'EntityTooLarge',
   'Your proposed upload exceeds the maximum allowed size',
 ];
+const withdrawn: UploadError = [
+  403,
+  'AccessDenied',
+  'The file of this grant was deleted, or what it belongs to. Ask for a new grant',
+];
+const full: UploadError = [413, 'QuotaExceeded', quotaTexts.workspace];
 const busy: UploadError = [503, 'SlowDown', 'Too many uploads at the same time; try again in a few seconds'];
 const broken: UploadError = [
   503,
@@ -52,6 +59,7 @@ const schema = {
     400: xmlReply('The file is too large, or the form is not a complete one.'),
     403: xmlReply('The fields were not granted by us, were changed, or are too old.'),
     412: xmlReply('The body is not a form of parts.'),
+    413: xmlReply('There is no room for files of this size; see the text.'),
     503: xmlReply('Too busy, or the disk refuses; Retry-After may say for how long.'),
   },
 };
@@ -75,13 +83,19 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     if (announcedBytes > PRIVATE_BYTES_MAX + FORM_BYTES_MAX) return refuse(request, reply, tooLarge);
     raw.setTimeout(SILENCE_MS, () => raw.destroy());
     try {
+      const isOpen = (key: string) => isGranted(context.db, key);
       const result = await readUpload(raw, contentTypeOf(raw), (fields, file) =>
-        receive(receiver, limits, fields, file, announcedBytes),
+        receive({ receiver, limits, isOpen }, fields, file, announcedBytes),
       );
       if ('error' in result) return refuse(request, reply, result.error);
       const { key, size, etag } = result;
       drain(raw);
-      await markStored(context.db, key, size, toTimestamp(context.clock()));
+      const now = toTimestamp(context.clock());
+      const outcome = await markStored(context.db, context.config.storageQuota, key, size, now);
+      if (outcome !== 'stored') {
+        await removeFile(context, key);
+        return refuse(request, reply, outcome === 'gone' ? withdrawn : full);
+      }
       return reply
         .code(201)
         .header('content-type', 'application/xml')
@@ -113,8 +127,15 @@ type UploadResult =
   | { readonly error: UploadError };
 
 async function receive(
-  receiver: UploadReceiver,
-  limits: UploadLimits,
+  {
+    receiver,
+    limits,
+    isOpen,
+  }: {
+    readonly receiver: UploadReceiver;
+    readonly limits: UploadLimits;
+    readonly isOpen: (key: string) => Promise<boolean>;
+  },
   fields: ReadonlyMap<string, string>,
   file: AsyncIterable<Buffer>,
   announcedBytes: number,
@@ -123,6 +144,7 @@ async function receive(
   if (admission.kind === 'refused') return { error: [403, 'AccessDenied', admission.reason] };
   const { object } = admission;
   if (announcedBytes > object.bytesMax + FORM_BYTES_MAX) return { error: tooLarge };
+  if (!(await isOpen(object.key))) return { error: withdrawn };
   const release = limits.acquire(object.key);
   if (release === null) return { error: busy };
   try {

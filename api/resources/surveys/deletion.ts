@@ -13,7 +13,7 @@ import { deleteSurvey, type Survey } from './store.ts';
 
 /** The survey with everything, as a caller asks for it: SDKs see that it is gone, and its files go with it. */
 export async function removeSurvey(
-  context: Pick<Context, 'db' | 'clock' | 'states' | 'storage'>,
+  context: Pick<Context, 'config' | 'db' | 'clock' | 'states' | 'storage'>,
   survey: Survey,
   log: RemovalLog,
 ): Promise<void> {

@@ -5,6 +5,7 @@ import { type ApiError, forbidden } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
 import { type ActionClass, toActionClass } from '#api/resources/action-classes/store.ts';
 import { type Segment, toSegment } from '#api/resources/segments/store.ts';
+import { claimFilesIn } from '#api/storage/claims.ts';
 import type { SurveyLanguage } from './references.ts';
 import type { SurveyContent } from './schema.ts';
 
@@ -98,6 +99,7 @@ export async function insertSurvey(db: Kysely<Database>, survey: Survey): Promis
     })
     .execute();
   await insertReferences(db, survey);
+  await claimPictures(db, survey);
 }
 
 /** Writes the whole survey. @throws the driver's unique violation when the slug is taken */
@@ -106,6 +108,12 @@ export async function updateSurvey(db: Kysely<Database>, survey: Survey): Promis
   await db.deleteFrom('surveyTriggers').where('surveyId', '=', survey.id).execute();
   await db.deleteFrom('surveyLanguages').where('surveyId', '=', survey.id).execute();
   await insertReferences(db, survey);
+  await claimPictures(db, survey);
+}
+
+/** Files that the survey shows are kept. */
+function claimPictures(db: Kysely<Database>, { workspaceId, updatedAt, content }: Survey): Promise<void> {
+  return claimFilesIn(db, { workspaceId, text: JSON.stringify(content), now: updatedAt });
 }
 
 /** Responses, displays, triggers and languages go with it; its private segment is the caller's to delete. */

@@ -5,6 +5,7 @@ import type { Database } from '#api/db/schema.ts';
 import { badRequest, forbidden, notFound } from '#api/errors.ts';
 import { assertTarget } from '#api/events/targets.ts';
 import { newId } from '#api/ids.ts';
+import { reachOf } from '#api/resources/organizations/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import {
@@ -48,7 +49,7 @@ export async function createWebhook(
   checkSurveys: CheckSurveys,
 ): Promise<Webhook & { readonly secret: string }> {
   // Outside of the transaction, because it asks a name server.
-  await assertTarget(fields.url, targets);
+  await assertTarget(fields.url, targets, await reachOf(db, workspace.id));
   const now = toTimestamp(clock());
   const made = {
     ...onlyFields(fields),
@@ -75,7 +76,11 @@ export async function changeWebhook(
   change: WebhookChange,
   checkSurveys: CheckSurveys,
 ): Promise<Webhook> {
-  if (change.url !== undefined) await assertTarget(change.url, targets);
+  if (change.url !== undefined) {
+    const stored = await findWebhook(db, id);
+    if (stored === null) throw notFound('Webhook', id);
+    await assertTarget(change.url, targets, await reachOf(db, stored.workspaceId));
+  }
   return db.transaction().execute(async (trx) => {
     const stored = await findWebhook(trx, id);
     if (stored === null) throw notFound('Webhook', id);

@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
+import type { Right } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type ApiError, badRequest, notFound } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
@@ -24,6 +25,26 @@ export function loadPathWorkspace({ db }: WithDatabase): (request: FastifyReques
     slot.set(request, workspace);
   };
   return refusing(load, 'not_found');
+}
+
+/**
+ * A hook for management routes about a workspace itself, before the body is read: 404 unless it exists, 401 without the
+ * right.
+ *
+ * @param right unset: what the method needs
+ */
+export function loadManagementWorkspace(
+  { db }: WithDatabase,
+  right?: Right,
+): (request: FastifyRequest) => Promise<void> {
+  const load = async (request: FastifyRequest): Promise<void> => {
+    const id = isRecord(request.params) ? String(request.params.workspaceId) : '';
+    const workspace = await findWorkspace(db, id);
+    if (workspace === null) throw notFound('Workspace', id);
+    requireRight(request, workspace.id, right);
+    slot.set(request, workspace);
+  };
+  return refusing(load, 'not_found', 'unauthorized');
 }
 
 /** A hook for creating management routes, after the body is read and before it is checked. */

@@ -82,14 +82,66 @@ export async function insertWorkspace(db: Kysely<Database>, workspace: Workspace
       legacyEnvironmentId: workspace.environmentId === workspace.id ? null : workspace.environmentId,
       appSetupCompleted: workspace.appSetupCompleted ? 1 : 0,
       websiteSetupCompleted: workspace.websiteSetupCompleted ? 1 : 0,
-      recontactDays: settings.recontactDays,
-      clickOutsideClose: settings.clickOutsideClose ? 1 : 0,
-      overlay: settings.overlay,
-      placement: settings.placement,
-      inAppSurveyBranding: settings.inAppSurveyBranding ? 1 : 0,
-      styling: JSON.stringify(settings.styling),
+      ...settingColumns(settings),
     })
     .execute();
+}
+
+/** By id: the order of the index. */
+export async function listWorkspaces(
+  db: Kysely<Database>,
+  ids: readonly string[],
+  page: { readonly limit: number; readonly skip: number },
+): Promise<readonly Workspace[]> {
+  const wanted = ids.toSorted().slice(page.skip, page.skip + page.limit);
+  if (wanted.length === 0) return [];
+  const rows = await db
+    .selectFrom('workspaces')
+    .selectAll()
+    .where('id', 'in', wanted)
+    .orderBy('id')
+    .execute();
+  return rows.map(toWorkspace);
+}
+
+export async function countWorkspaces(db: Kysely<Database>, organizationId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('workspaces')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('organizationId', '=', organizationId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** @param except the workspace that may have it */
+export async function isNameTaken(
+  db: Kysely<Database>,
+  organizationId: string,
+  name: string,
+  except: string | null,
+): Promise<boolean> {
+  const rows = await db
+    .selectFrom('workspaces')
+    .select('id')
+    .where('organizationId', '=', organizationId)
+    .where('name', '=', name)
+    .limit(2)
+    .execute();
+  return rows.some(({ id }) => id !== except);
+}
+
+/** Writes the name and the settings. @returns the workspace as it is afterwards */
+export async function changeWorkspace(
+  db: Kysely<Database>,
+  workspace: Workspace,
+  now: Timestamp,
+): Promise<Workspace> {
+  await db
+    .updateTable('workspaces')
+    .set({ name: workspace.name, updatedAt: now, ...settingColumns(workspace.settings) })
+    .where('id', '=', workspace.id)
+    .execute();
+  return { ...workspace, updatedAt: now };
 }
 
 /** An SDK has asked for the workspace's state: the app is set up. Not a change of settings, so `updatedAt` stays. */
@@ -114,6 +166,17 @@ export function listLanguages(db: Kysely<Database>, workspaceId: string): Promis
 
 export async function insertLanguage(db: Kysely<Database>, language: Language): Promise<void> {
   await db.insertInto('languages').values(language).execute();
+}
+
+function settingColumns(settings: WorkspaceSettings) {
+  return {
+    recontactDays: settings.recontactDays,
+    clickOutsideClose: settings.clickOutsideClose ? 1 : 0,
+    overlay: settings.overlay,
+    placement: settings.placement,
+    inAppSurveyBranding: settings.inAppSurveyBranding ? 1 : 0,
+    styling: JSON.stringify(settings.styling),
+  } as const;
 }
 
 function toWorkspace(row: Selectable<WorkspaceTable>): Workspace {

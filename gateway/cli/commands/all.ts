@@ -3,5 +3,7 @@ import type { AddCommand } from '../command.ts';
 import { addCheck } from './check.ts';
 import { addDiff } from './diff.ts';
 import { addExplain } from './explain.ts';
+import { addProve } from './prove.ts';
+import { addWhy } from './why.ts';
 
-export const COMMANDS: readonly AddCommand[] = [addCheck, addExplain, addDiff];
+export const COMMANDS: readonly AddCommand[] = [addCheck, addExplain, addDiff, addProve, addWhy];

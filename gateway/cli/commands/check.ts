@@ -1,7 +1,9 @@
 /** `check [FILE]`: is this policy file right? */
 import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
-import { PolicyFileError } from '#gateway/policy/problems.ts';
+import { PolicyFileError, sentenceOf } from '#gateway/policy/problems.ts';
+import { warningsOf } from '#gateway/policy/warnings.ts';
+import { placesIn } from '#gateway/policy/yaml-text.ts';
 import { runTests } from '#gateway/rehearsal/policy-tests.ts';
 import { type AddCommand, type CommandContext, EXIT, type ExitCode } from '../command.ts';
 
@@ -20,12 +22,18 @@ const NO_TESTS = { passed: 0, failed: 0, failures: [] };
 
 function check(file: string, json: boolean, { terminal }: CommandContext): ExitCode {
   try {
-    const set = loadPolicies(readPolicyFile(file), file);
+    const text = readPolicyFile(file);
+    const set = loadPolicies(text, file);
+    const warnings = warningsOf(set, placesIn(text));
     const failures = runTests(set);
     const tests = { passed: set.tests.length - failures.length, failed: failures.length, failures };
     const ok = failures.length === 0;
+    if (!json) {
+      for (const warning of warnings)
+        terminal.error(sentenceOf(file, { ...warning, message: `warning: ${warning.message}` }));
+    }
     if (json) {
-      terminal.json({ ok, file, policies: set.policies.length, problems: [], warnings: [], tests });
+      terminal.json({ ok, file, policies: set.policies.length, problems: [], warnings, tests });
     } else if (ok) {
       const tested = set.tests.length === 0 ? '' : `, ${set.tests.length} tests passed`;
       terminal.line(

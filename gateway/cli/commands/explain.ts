@@ -3,7 +3,6 @@ import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { type Explanation, explain } from '#gateway/rehearsal/explain.ts';
 import { Rehearsal } from '#gateway/rehearsal/rehearsal.ts';
-import { ADMIN_OPTIONS, askAdmin } from '../admin-client.ts';
 import { type AddCommand, type CommandContext, EXIT, type ExitCode } from '../command.ts';
 import { readRequest } from '../request-options.ts';
 import type { Terminal } from '../terminal.ts';
@@ -15,9 +14,7 @@ interface ExplainOptions {
   readonly request: string;
   readonly header: readonly string[];
   readonly from: string;
-  readonly file: string | undefined;
-  readonly gateway: string;
-  readonly token: string | undefined;
+  readonly file: string;
   readonly json: boolean;
 }
 
@@ -37,40 +34,25 @@ export const addExplain: AddCommand = (program, context) =>
           describe: "'name: value'; may be given several times",
         })
         .option('from', { type: 'string', default: '127.0.0.1', describe: 'Address of the client' })
-        .option('file', {
-          type: 'string',
-          describe: 'A policy file, with empty counters, instead of a running gateway',
-        })
-        .options(ADMIN_OPTIONS)
+        .option('file', { type: 'string', default: 'policies.yaml', describe: 'The policy file' })
         .example(
           "$0 explain 'POST /api/v1/management/storage' -H 'x-api-key: fbk_1'",
-          'Asks the running gateway',
-        )
-        .example("$0 explain 'GET /login' --file policies.yaml", 'Asks a file'),
+          'Says of every policy whether it applies, and why not',
+        ),
     (options) => context.run(() => run(options, context)),
   );
 
-async function run(options: ExplainOptions, { terminal, now, env }: CommandContext): Promise<ExitCode> {
+async function run(options: ExplainOptions, { terminal, now }: CommandContext): Promise<ExitCode> {
   const request = readRequest(options.request, options.header, options.from);
-  let explanation: Explanation;
-  if (options.file === undefined) {
-    const token = options.token ?? env.GATEWAY_ADMIN_TOKEN;
-    explanation = (await askAdmin({ gateway: options.gateway, token }, 'POST', '/api/explain', {
-      request: options.request,
-      headers: options.header,
-      from: options.from,
-    })) as Explanation;
-  } else {
-    const set = loadPolicies(readPolicyFile(options.file), options.file);
-    const rehearsal = new Rehearsal(set, {
-      clock: now,
-      trust: { kind: 'none' },
-      salt: '',
-      countersMax: TABLE_SIZE,
-      credentialsMax: TABLE_SIZE,
-    });
-    explanation = await explain(set, rehearsal, request);
-  }
+  const set = loadPolicies(readPolicyFile(options.file), options.file);
+  const rehearsal = new Rehearsal(set, {
+    clock: now,
+    trust: { kind: 'none' },
+    salt: '',
+    countersMax: TABLE_SIZE,
+    credentialsMax: TABLE_SIZE,
+  });
+  const explanation = await explain(set, rehearsal, request);
   if (options.json) terminal.json(explanation);
   else print(explanation, terminal);
   return explanation.decision === 'deny' || explanation.decision === 'malformed' ? EXIT.no : EXIT.ok;

@@ -8,7 +8,7 @@ import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const path = join(temporaryFolder(t), 'db.sqlite');
-const db = openDatabase({ kind: 'file', path }, 100);
+const db = openDatabase({ kind: 'file', path }, { busyTimeoutMs: 100 });
 await migrate(db);
 const api = await startApi({ parts: () => ({ db }) });
 t.teardown(() => api.close());

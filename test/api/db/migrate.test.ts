@@ -25,6 +25,13 @@ t.test('a file keeps what was migrated, with the settings that the service relie
   t.teardown(() => second.destroy());
   t.strictSame(await migrate(second), []);
   t.match((await sql`pragma journal_mode`.execute(second)).rows, [{ journal_mode: 'wal' }]);
+  // Of the writer, inside of a transaction: the default is full (2), normal is 1.
+  const synchronous = async (db: typeof second) =>
+    (await db.transaction().execute((trx) => sql`pragma synchronous`.execute(trx))).rows;
+  t.match(await synchronous(second), [{ synchronous: 2 }]);
+  const normal = openDatabase(location, { synchronous: 'normal' });
+  t.teardown(() => normal.destroy());
+  t.match(await synchronous(normal), [{ synchronous: 1 }]);
   t.match((await sql`pragma foreign_keys`.execute(second)).rows, [{ foreign_keys: 1 }]);
   t.match((await sql`pragma busy_timeout`.execute(second)).rows, [{ timeout: 0 }]);
 });

@@ -12,7 +12,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 async function setUp(t: Test, busyTimeoutMs?: number) {
   const path = join(temporaryFolder(t), 'db.sqlite');
-  const db = openDatabase({ kind: 'file', path }, busyTimeoutMs);
+  const db = openDatabase({ kind: 'file', path }, busyTimeoutMs === undefined ? {} : { busyTimeoutMs });
   t.teardown(() => db.destroy());
   await migrate(db);
   const other = new SqliteDatabase(path);

@@ -40,6 +40,7 @@ export async function startDescribedApi(t: Test, options: ApiOptions = {}): Prom
     ...options,
     env: {
       DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
+      SIGNUP_ENABLED: '1',
       SURVEY_URL: 'https://surveys.example/{surveyId}',
       SDK_PATH: sdkFolder(t),
       ...options.env,
@@ -65,6 +66,7 @@ export async function startDescribedApi(t: Test, options: ApiOptions = {}): Prom
     seen,
     async tidy() {
       await api.context.db.deleteFrom('webhooks').execute();
+      await api.context.db.deleteFrom('invites').execute();
     },
     async ask(t, operation, request, what) {
       const reply = await send(request);

@@ -43,7 +43,7 @@ t.test('200: OpenAPI 3.1, as JSON and as YAML, for generators of any origin', as
   t.equal(reply.headers['access-control-allow-origin'], '*');
   const yaml = await api.client('GET', '/api/docs/openapi.yaml');
   t.match(yaml.headers['content-type'], 'application/yaml');
-  t.strictSame(parse(yaml.text), document);
+  t.strictSame(parse(yaml.text, { maxAliasCount: 0 }), document);
 });
 
 t.test('every operation that is described exists', (t) => {

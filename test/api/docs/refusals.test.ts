@@ -110,6 +110,7 @@ const elsewhere: ReadonlySet<string> = new Set([
   'GET /api/v1/me 404',
   'GET /api/v1/management/me 404',
   'POST /api/v1/webhooks/{webhookId}/test 409',
+  'POST /api/auth/accept-invite 409',
 ]);
 const statuses: ReadonlySet<string> = new Set(['401', '403', '404', '409', '412', '416']);
 

@@ -1,8 +1,9 @@
 /** Requests that an operation refuses for a reason of its own: by operation and status, the last one of the list is refused. */
 import { addSurvey } from '#test/support/api-app.ts';
+import { asOwner, inviteToken, organizationId } from '#test/support/people.ts';
 import { uploadForm } from '#test/support/requests.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
-import { form, type Place, type Successes, successes } from './successes.ts';
+import { account, form, type Place, type Successes, successes } from './successes.ts';
 
 type Refused = Readonly<Record<number, Successes>>;
 
@@ -57,6 +58,24 @@ const client: Readonly<Record<string, Refused>> = Object.fromEntries(
   }),
 );
 
+const organization = '/api/v1/organizations/{organizationId}';
+const twice: Successes = async ({ request }) => [request, request];
+/** The one who is logged in. */
+const lastOwner: Successes = async ({ ids, request, world }) => {
+  const members = await asOwner(world, 'GET', `/api/v1/organizations/${ids.organizationId}/members`);
+  const owner = members.find(({ role }: { role: string }) => role === 'owner');
+  return [{ ...request, url: request.url.replace(ids.userId ?? '', owner.id) }];
+};
+
+/** @returns the address of somebody who has an account */
+async function accountOf(place: Place): Promise<string> {
+  return (await account(place)).email;
+}
+
+async function acceptFor({ request, world }: Place, email: string): Promise<Request> {
+  return form(world, request.url, { token: await inviteToken(world, email), json: 'true' });
+}
+
 /** A form that has no token, or an old one, as a browser sends it. */
 const oldForm: Successes = async ({ request }) => [
   { ...request, headers: { accept: 'text/html' }, body: 'csrfToken=old' },
@@ -76,6 +95,38 @@ export const refused: Readonly<Record<string, Refused>> = {
   'POST /api/auth/resend-verification': { 403: oldForm },
   'POST /api/auth/forgot-password': { 403: oldForm },
   'POST /api/auth/reset-password': { 403: oldForm },
+  'POST /api/auth/accept-invite': {
+    401: async (place) => [await acceptFor(place, await accountOf(place))],
+    403: async (place) => {
+      const email = await accountOf(place);
+      await place.api.context.db
+        .updateTable('users')
+        .set({ isActive: 0 })
+        .where('email', '=', email)
+        .execute();
+      return [await acceptFor(place, email)];
+    },
+  },
+  [`POST ${organization}/invites`]: { 409: twice },
+  [`PUT ${organization}/members/{userId}`]: { 409: lastOwner },
+  [`DELETE ${organization}/members/{userId}`]: { 409: lastOwner },
+  [`POST ${organization}/teams`]: { 409: twice },
+  [`PUT ${organization}/teams/{teamId}`]: {
+    409: async ({ ids, request, world }) => {
+      const name = world.unique();
+      await asOwner(world, 'POST', `/api/v1/organizations/${ids.organizationId}/teams`, { name });
+      return [changed(request, { name })];
+    },
+  },
+  [`POST ${organization}/workspaces`]: { 409: twice },
+  'PUT /api/v1/management/workspaces/{workspaceId}': {
+    409: async ({ request, world }) => {
+      const name = world.unique();
+      const url = `/api/v1/organizations/${await organizationId({}, world)}/workspaces`;
+      await asOwner(world, 'POST', url, { name });
+      return [changed(request, { name })];
+    },
+  },
   'POST /account/api-keys': { 401: withoutSession, 403: oldForm },
   'POST /account/api-keys/{id}/revoke': { 401: withoutSession, 403: oldForm },
   'GET /s/{surveyId}': { 404: async ({ request }) => [{ ...request, url: '/s/No-Id' }] },

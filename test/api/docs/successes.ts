@@ -1,6 +1,7 @@
 /** Requests that succeed where one of the described shape alone would not, or where an operation succeeds in several ways. */
 import type { TestApi } from '#test/support/api-app.ts';
 import type { Sent } from '#test/support/description.ts';
+import { inviteToken, protectedForm } from '#test/support/people.ts';
 import { contactRow, uploadForm } from '#test/support/requests.ts';
 import { cookiesOf, type Ids, type Request, type World } from '#test/support/world.ts';
 
@@ -19,21 +20,14 @@ const environment: Successes = async ({ request, world }) => {
   return [request, { ...request, headers: { 'if-none-match': String(headers.etag) } }];
 };
 
-/** A form of ours, with the token that belongs to it. @param fields as pages send them */
+/** A form of ours. @param cookie of who sends it */
 export async function form(
   world: World,
   url: string,
   fields: Readonly<Record<string, string>>,
   cookie = '',
 ): Promise<Request> {
-  const asked = await world.options.send({ method: 'GET', url: '/api/auth/csrf' });
-  const { csrfToken } = JSON.parse(asked.text);
-  return {
-    method: 'POST',
-    url,
-    headers: { cookie: [cookiesOf(asked), cookie].filter((one) => one !== '').join('; ') },
-    body: new URLSearchParams({ csrfToken, ...fields }).toString(),
-  };
+  return { method: 'POST', url, ...(await protectedForm(world, fields, cookie)) };
 }
 
 /** The token in the link of a mail to an address. */
@@ -84,7 +78,7 @@ async function signUp({ api, world }: Place): Promise<string> {
 }
 
 /** Somebody who has an account. @returns the reply to the login */
-async function account(place: Place): Promise<{ readonly email: string; readonly loggedIn: Sent }> {
+export async function account(place: Place): Promise<{ readonly email: string; readonly loggedIn: Sent }> {
   const email = await signUp(place);
   const token = await mailedToken(place, email, 'verifyEmail');
   const { world } = place;
@@ -172,6 +166,17 @@ export const successes: Readonly<Record<string, Successes>> = {
     return accountForm({ label: 'Walk', permission: 'read', reach })(place);
   },
   'POST /account/api-keys/{id}/revoke': accountForm({}),
+  async 'GET /invite'({ request, world }) {
+    const token = await inviteToken(world, `${world.unique()}@example.com`);
+    return [request, { ...request, url: `/invite?token=${token}` }];
+  },
+  async 'POST /api/auth/accept-invite'({ request, world }) {
+    const accept = async (more: Readonly<Record<string, string>>): Promise<Request> => {
+      const token = await inviteToken(world, `${world.unique()}@example.com`);
+      return form(world, request.url, { token, name: 'Walker', password, ...more });
+    };
+    return [await accept({ json: 'true' }), await accept({})];
+  },
   'GET /': async ({ request }) => [request, fromBrowser(request)],
   'GET /js/{script}': script,
   'GET /api/packages/js': script,

@@ -93,7 +93,14 @@ t.test('a lease takes the longest due, once', async (t) => {
   const wanted = { webhookId: 'c', count: 3, now };
   const first = await leaseDeliveries(db, wanted, lease);
   t.same(first.map(({ id }) => id).sort(), [`c-${now}-0`, `c-${now}-1`]);
-  t.match(first[0], { lease: 'l1', webhookId: 'c', workspaceId, payload: '{"event":"responseCreated"}' });
+  t.match(first[0], {
+    attemptCount: 1,
+    failureCount: 1,
+    lease: 'l1',
+    webhookId: 'c',
+    workspaceId,
+    payload: '{"event":"responseCreated"}',
+  });
   t.same(await leaseDeliveries(db, wanted, lease), []);
   const some = await leaseDeliveries(db, { webhookId: 'a', count: 3, now }, lease);
   t.equal(some.length, 3, 'no more than asked for');
@@ -113,20 +120,23 @@ t.test('both read the index of what is due, and no table from end to end', async
   );
 });
 
-t.test('attempts side by side: of a webhook, of a workspace, in all', async (t) => {
+t.test('attempts side by side: of a webhook, of a workspace, of a receiver, in all', async (t) => {
   const limits = createAttemptLimits();
-  const head = { webhookId: 'a', workspaceId: 'w' };
+  const head = { webhookId: 'a', workspaceId: 'w', receiver: 'https://a.example' };
+  const other = (id: string) => ({ webhookId: id, workspaceId: `w${id}`, receiver: `https://${id}.example` });
   t.equal(limits.available(head), 4);
   const release = limits.acquire(head);
   for (let i = 0; i < 3; i += 1) limits.acquire(head);
   t.equal(limits.available(head), 0);
-  for (const webhookId of ['b', 'c'])
-    for (let i = 0; i < 4; i += 1) limits.acquire({ webhookId, workspaceId: 'w' });
-  for (let i = 0; i < 3; i += 1) limits.acquire({ webhookId: 'd', workspaceId: 'w' });
-  t.equal(limits.available({ webhookId: 'e', workspaceId: 'w' }), 1, 'the workspace has one left');
-  for (let i = 0; i < 113; i += 1) limits.acquire({ webhookId: `x${i}`, workspaceId: `y${i}` });
+  for (const id of ['b', 'c'])
+    for (let i = 0; i < 4; i += 1) limits.acquire({ ...other(id), workspaceId: 'w' });
+  for (let i = 0; i < 3; i += 1) limits.acquire({ ...other('d'), workspaceId: 'w' });
+  t.equal(limits.available({ ...other('e'), workspaceId: 'w' }), 1, 'the workspace has one left');
+  for (let i = 0; i < 30; i += 1) limits.acquire({ ...other(`f${i}`), receiver: 'https://f.example' });
+  t.equal(limits.available({ ...other('f'), receiver: 'https://f.example' }), 2, 'the receiver has two left');
+  for (let i = 0; i < 83; i += 1) limits.acquire(other(`x${i}`));
   t.ok(limits.isExhausted());
-  t.equal(limits.available({ webhookId: 'z', workspaceId: 'z' }), 0);
+  t.equal(limits.available(other('z')), 0);
   release();
   release();
   t.notOk(limits.isExhausted());

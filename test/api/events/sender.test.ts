@@ -9,7 +9,11 @@ import { startReceiver } from './support.ts';
 
 const TIMEOUT_MS = 300;
 const PRIVATE = 'Webhook URL must not point to private or internal IP addresses';
-const message = { headers: { 'webhook-id': 'c1' }, body: '{"event":"testEndpoint"}' };
+const message = {
+  headers: { 'webhook-id': 'c1' },
+  body: '{"event":"testEndpoint"}',
+  reach: 'operators',
+} as const;
 
 function senderFor(t: Test, options: { allowed?: string; resolve?: Resolve; allowsInternal?: boolean } = {}) {
   const targets = createTargets({
@@ -45,9 +49,11 @@ t.test('delivered: what is sent, and what is kept of the answer', async (t) => {
   const url = receiver.url.replace('//', '//me:p%40ss@');
   t.same(await sender.send({ ...message, url }), {
     isDelivered: true,
+    isHung: false,
     statusCode: 200,
     reply: 'thanks',
     error: null,
+    isPrivate: true,
   });
   const [received] = receiver.received;
   t.equal(received?.text, message.body);
@@ -92,7 +98,14 @@ t.test('a receiver that hangs costs the time of an attempt, and no more', async 
   const url = await startRaw(t, () => {});
   const startedAt = performance.now();
   const outcome = await senderFor(t, { allowsInternal: true }).send({ ...message, url });
-  t.same(outcome, { isDelivered: false, statusCode: null, reply: null, error: 'No answer within 0.3 s' });
+  t.same(outcome, {
+    isDelivered: false,
+    statusCode: null,
+    reply: null,
+    error: 'No answer within 0.3 s',
+    isHung: true,
+    isPrivate: true,
+  });
   t.ok(performance.now() - startedAt < TIMEOUT_MS * 4);
 });
 
@@ -195,3 +208,46 @@ t.test('the operator may list an address, and a connection goes to what was look
     ],
   );
 });
+
+t.test(
+  'the operator’s list and its open connections are for the operator’s organization alone',
+  async (t) => {
+    const receiver = await startReceiver();
+    t.teardown(() => receiver.close());
+    const { port } = new URL(receiver.url);
+    const urls = [receiver.url, `http://hooks.example.com:${port}/`, `http://localhost:${port}/`];
+    for (const options of [
+      { allowed: '127.0.0.0/8, hooks.example.com, localhost' },
+      { allowsInternal: true },
+    ]) {
+      const sender = senderFor(t, options);
+      for (const url of urls) {
+        t.match(await sender.send({ ...message, url }), { isDelivered: true, isPrivate: true }, url);
+        // The connection of the operator's message is idle now.
+        t.match(
+          await sender.send({ ...message, url, reach: 'public' }),
+          { isDelivered: false, statusCode: null, error: /^Webhook URL must not point to/ },
+          url,
+        );
+      }
+    }
+    t.equal(receiver.received.length, 6);
+  },
+);
+
+t.test(
+  'a name that turns private after it was judged public is refused, also where it may be private',
+  async (t) => {
+    const receiver = await startReceiver();
+    t.teardown(() => receiver.close());
+    const answers = [['93.184.215.14'], ['127.0.0.1']];
+    const sender = senderFor(t, {
+      allowed: '127.0.0.0/8',
+      resolve: async () => answers.shift() ?? ['127.0.0.1'],
+    });
+    const url = `http://rebind.example.com:${new URL(receiver.url).port}/`;
+    t.match(await sender.send({ ...message, url }), { isDelivered: false, error: PRIVATE, isPrivate: false });
+    t.equal(receiver.received.length, 0, 'what it would have answered would have been shown');
+    t.match(await sender.send({ ...message, url }), { isDelivered: true, isPrivate: true });
+  },
+);

@@ -69,7 +69,7 @@ const refused: readonly (readonly [string, string])[] = [
 ];
 for (const [url, message] of refused) {
   t.test(`400: ${url.slice(0, 60)}`, async (t) => {
-    await t.rejects(assertTarget(url, targets()), {
+    await t.rejects(assertTarget(url, targets(), 'public'), {
       code: 'bad_request',
       message,
       details: { url: message },
@@ -86,13 +86,13 @@ for (const url of [
   'https://user:password@hooks.example.com/',
 ]) {
   t.test(`taken: ${url}`, async (t) => {
-    await t.resolves(assertTarget(url, targets()));
+    await t.resolves(assertTarget(url, targets(), 'public'));
   });
 }
 
 t.test('400: a name server that does not answer in time', async (t) => {
   const silent: Resolve = () => new Promise(() => {});
-  await t.rejects(assertTarget('https://hooks.example.com/', targets('', false, silent)), {
+  await t.rejects(assertTarget('https://hooks.example.com/', targets('', false, silent), 'public'), {
     message: 'DNS resolution timed out for webhook URL hostname: hooks.example.com',
   });
 });
@@ -100,14 +100,23 @@ t.test('400: a name server that does not answer in time', async (t) => {
 t.test('the operator lists hosts, addresses and networks', async (t) => {
   const listed = targets('localhost, Inside.example.com, 127.0.0.1, fd00::/8');
   for (const url of ['http://127.0.0.1/', 'https://inside.example.com/', 'http://[fd00::5]/']) {
-    await t.resolves(assertTarget(url, listed), url);
+    await t.resolves(assertTarget(url, listed, 'operators'), url);
   }
-  await t.rejects(assertTarget('http://127.0.0.2/', listed), 'only what is listed');
-  await t.rejects(assertTarget('https://six.example.com/', listed), 'another host with such an address');
-  await t.resolves(assertTarget('https://mixed.example.com/', listed), 'public, and in a listed network');
+  await t.rejects(assertTarget('http://127.0.0.2/', listed, 'operators'), 'only what is listed');
+  await t.rejects(
+    assertTarget('https://six.example.com/', listed, 'operators'),
+    'another host with such an address',
+  );
+  await t.resolves(
+    assertTarget('https://mixed.example.com/', listed, 'operators'),
+    'public, and in a listed network',
+  );
   const networks = targets('10.0.0.0/8');
-  await t.resolves(assertTarget('https://inside.example.com/', networks), 'the address of a name counts');
-  await t.rejects(assertTarget('http://localhost/', targets('127.0.0.0/8')), { message: LOCAL });
+  await t.resolves(
+    assertTarget('https://inside.example.com/', networks, 'operators'),
+    'the address of a name counts',
+  );
+  await t.rejects(assertTarget('http://localhost/', targets('127.0.0.0/8'), 'operators'), { message: LOCAL });
 });
 
 t.test('only hosts that the operator named may be known to this machine alone', async (t) => {
@@ -117,8 +126,8 @@ t.test('only hosts that the operator named may be known to this machine alone', 
     return [PUBLIC_ADDRESS];
   };
   const check = targets('n8n', false, noting);
-  await assertTarget('http://n8n:5678/', check);
-  await assertTarget('http://other/', check);
+  await assertTarget('http://n8n:5678/', check, 'operators');
+  await assertTarget('http://other/', check, 'operators');
   t.same(asked, [
     ['n8n', true],
     ['other', false],
@@ -127,10 +136,51 @@ t.test('only hosts that the operator named may be known to this machine alone', 
 
 t.test('the rules can be switched off, for tests; what is no address of the web stays refused', async (t) => {
   const open = targets('', true);
-  await t.resolves(assertTarget('http://127.0.0.1:1/', open));
-  await t.resolves(assertTarget('http://localhost/', open));
-  await t.rejects(assertTarget('ftp://127.0.0.1/', open));
-  await t.rejects(assertTarget('127.0.0.1', open));
+  await t.resolves(assertTarget('http://127.0.0.1:1/', open, 'operators'));
+  await t.resolves(assertTarget('http://localhost/', open, 'operators'));
+  await t.rejects(assertTarget('ftp://127.0.0.1/', open, 'operators'));
+  await t.rejects(assertTarget('127.0.0.1', open, 'operators'));
+});
+
+t.test('neither the list nor the switch is for organizations other than the operator’s', async (t) => {
+  const asked: boolean[] = [];
+  const noting: Resolve = async (hostname, isOperators) => {
+    asked.push(isOperators);
+    return resolve(hostname, isOperators);
+  };
+  const listed = targets('localhost, inside.example.com, 127.0.0.1, fd00::/8', false, noting);
+  const open = targets('', true, noting);
+  for (const [url, message] of [
+    ['http://localhost/', LOCAL],
+    ['http://127.0.0.1/', PRIVATE],
+    ['http://[fd00::5]/', PRIVATE],
+    ['https://inside.example.com/', PRIVATE],
+    ['https://mixed.example.com/', PRIVATE],
+  ] as const) {
+    await t.rejects(assertTarget(url, listed, 'public'), { message }, url);
+    await t.rejects(assertTarget(url, open, 'public'), { message }, url);
+  }
+  await t.resolves(assertTarget('https://hooks.example.com/', listed, 'public'));
+  t.same(new Set(asked), new Set([false]), 'nor is this machine’s hosts file');
+});
+
+t.test('what is private, so that its answers are not shown', async (t) => {
+  const listed = targets('hooks.example.com, 10.0.0.0/8, 127.0.0.0/8');
+  for (const [url, isPrivate] of [
+    [`http://${PUBLIC_ADDRESS}/`, false],
+    ['http://10.9.9.9/', true],
+    ['https://inside.example.com/', true],
+    ['https://mixed.example.com/', true],
+    ['https://hooks.example.com/', true],
+  ] as const) {
+    t.match(await listed.check(url, 'operators'), { kind: 'allowed', isPrivate }, url);
+  }
+  const open = targets('', true);
+  t.match(await open.check('https://hooks.example.com/', 'operators'), { isPrivate: false });
+  t.match(await open.check('https://nowhere.example.com/', 'operators'), {
+    kind: 'allowed',
+    isPrivate: true,
+  });
 });
 
 t.test('entries that are neither host, address nor network are refused by name', async (t) => {

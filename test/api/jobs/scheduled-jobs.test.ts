@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import t from 'tap';
-import { forgetSurplusDeliveries, RETENTION } from '#api/events/retention.ts';
+import { forgetSurplusDeliveries, oldEvents, RETENTION } from '#api/events/retention.ts';
 import { forgetEvents, moveSurveys, startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
 import { dueToClose, dueToPublish } from '#api/resources/surveys/schedule.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -100,7 +100,7 @@ t.test('deliveries are forgotten after a week, and beyond the newest thousand', 
   t.same(await count(), { events: 5, deliveries: 5, attempts: 5 });
 
   const newest = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries?limit=3`);
-  t.equal(await forgetSurplusDeliveries(db, webhookId, 3), false);
+  t.match(await forgetSurplusDeliveries(db, webhookId, 3), { events: 2, delivered: 2, isPartial: false });
   t.same(await count(), { events: 3, deliveries: 3, attempts: 3 }, 'events go with their last delivery');
   const left = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
   t.same(left.json, newest.json, 'the newest are kept');
@@ -112,13 +112,64 @@ t.test('deliveries are forgotten after a week, and beyond the newest thousand', 
   await forgetSurplusDeliveries(db, webhookId, 0);
   t.equal((await count()).deliveries, 3, 'what is still to be delivered is no surplus');
 
-  api.advance(RETENTION - 5_000);
-  await forgetEvents(api.context, () => false);
-  t.equal((await count()).events, 3);
-  api.advance(4_001);
-  await forgetEvents(api.context, () => false);
-  t.same(await count(), { events: 0, deliveries: 0, attempts: 0 });
-  await forgetEvents(api.context, () => true);
+  const lines: object[] = [];
+  const log = { info: (fields: object) => void lines.push(fields), warn: () => undefined };
+  const forget = () => forgetEvents(api.context, () => false, log);
+  await api.worker.stop();
+  api.advance(RETENTION * 2);
+  await forget();
+  t.same(
+    await count(),
+    { events: 3, deliveries: 3, attempts: 3 },
+    'two weeks old, and still to be delivered',
+  );
+  t.same(lines, []);
+
+  const now = () => toTimestamp(api.context.clock());
+  const settle = (status: 'delivered' | 'parked', id: string) =>
+    db
+      .updateTable('deliveries')
+      .set({ status, dueAt: null, updatedAt: now() })
+      .where('id', '=', id)
+      .execute();
+  const [first, second] = newest.json.data;
+  await settle('delivered', first.id);
+  await settle('parked', second.id);
+  api.advance(RETENTION);
+  await forget();
+  t.equal((await count()).events, 3, 'settled a week ago, to the millisecond');
+  api.advance(1);
+  await forgetEvents(api.context, () => true, log);
+  t.equal((await count()).events, 3, 'not while the process stops');
+  await forget();
+  t.same(await count(), { events: 1, deliveries: 1, attempts: 1 }, 'the open one stays');
+  t.same(lines, [{ job: 'forgetEvents', events: 2, delivered: 1, parked: 1 }]);
+  const plan = await planOf(db, oldEvents(db, now(), 500));
+  t.match(plan.join('\n'), /SEARCH events USING INDEX events_age/);
+});
+
+t.test('an event that was never fanned out is not forgotten', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { db } = api.context;
+  await db
+    .insertInto('events')
+    .values({
+      ...{
+        id: 'e1',
+        createdAt: '2020-01-01T00:00:00.000Z',
+        workspaceId: 'ws1',
+        surveyId: 's',
+        responseId: 'r',
+      },
+      ...{ type: 'responseCreated', snapshot: '{}', payload: null, fannedOutAt: null },
+    })
+    .execute();
+  await forgetEvents(api.context, () => false, {
+    info: () => t.fail('nothing is dropped'),
+    warn: () => undefined,
+  });
+  t.equal((await db.selectFrom('events').select('id').execute()).length, 1);
 });
 
 t.test('scheduled jobs begin at once, survive trouble, and stop', async (t) => {

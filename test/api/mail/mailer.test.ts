@@ -5,7 +5,7 @@ import { openDatabase } from '#api/db/database.ts';
 import { migrate } from '#api/db/migrate.ts';
 import { ATTEMPTS_MAX, type Mail, MailRefused, type MailTransport, pauseAfter } from '#api/mail/mail.ts';
 import { createMailer } from '#api/mail/mailer.ts';
-import { forgetOldMails } from '#api/mail/outbox.ts';
+import { forgetOldMails, leaseMails } from '#api/mail/outbox.ts';
 import { createSmtpTransport } from '#api/mail/smtp.ts';
 import { countingRandom } from '#test/support/api-app.ts';
 import { testClock } from '#test/support/clock.ts';
@@ -118,6 +118,104 @@ t.test('attempts are bounded, then it is parked; a login that fails is no verdic
   t.equal(attempts, ATTEMPTS_MAX + 1, 'the operator has it tried again');
 });
 
+t.test('a mail whose process dies in every attempt is parked, and not sent forever', async (t) => {
+  const { server, mailer, db, clock, row } = await withServer(t);
+  await mailer.accept(db, mail);
+  for (let i = 0; i < ATTEMPTS_MAX; i++) {
+    await leaseMails(db, { now: clock.now(), leaseMs: 1_000, limit: 5 });
+    clock.advance(1_000);
+  }
+  await mailer.sendDue();
+  t.equal(server.mails.length, 0);
+  t.match(await row(), { status: 'parked', lastError: 'the last attempt did not end' });
+});
+
+for (const [title, options, refusal, advice] of [
+  ['the sender', {}, { command: 'MAIL FROM', code: 553 }, /EENVELOPE 553; check MAIL_FROM/],
+  ['the login', { user: 'me:wrong@' }, { command: 'AUTH', code: 535 }, /EAUTH 535; check user and password/],
+  ['a missing login', {}, { command: 'MAIL FROM', code: 530 }, /530; check user and password/],
+] as const) {
+  t.test(`a server that refuses ${title}: mails are kept, said with the cause, and sent later`, async (t) => {
+    const server = await startMailServer(0, { hasLogin: 'user' in options });
+    t.teardown(() => server.close());
+    const url = 'user' in options ? server.url.replace('//', `//${options.user}`) : server.url;
+    const { db, mailer, clock, lines } = await setUp(t, createSmtpTransport(url, from));
+    server.refuseAt(refusal.command, refusal.code);
+    for (let i = 0; i < 7; i++) await mailer.accept(db, { ...mail, to: `to${i}@example.com` });
+    lines.length = 0;
+    await mailer.sendDue();
+    const rows = () => db.selectFrom('mailOutbox').selectAll().orderBy('lastError', 'desc').execute();
+    t.ok((await rows()).every(({ status, attempts }) => status === 'pending' && attempts === 0));
+    t.match((await rows())[0], { lastError: advice });
+    t.equal(lines.length, 1, 'once, not for each mail');
+    t.match(lines[0], { level: 50, reason: advice, pauseMs: 60_000 });
+    t.notMatch(JSON.stringify(lines), /example\.com|wrong/, 'no address, no password');
+
+    const connections = server.connections();
+    await mailer.sendDue();
+    clock.advance(59_999);
+    await mailer.sendDue();
+    t.equal(server.connections(), connections, 'nothing is tried in the pause');
+    for (const pause of [1, 120_000, 240_000]) {
+      clock.advance(pause);
+      await mailer.sendDue();
+    }
+    t.equal(server.connections(), connections + 3, 'then one mail finds out, and the pause doubles');
+    server.refuseAt(refusal.command, null);
+    clock.advance(480_000);
+    await mailer.sendDue();
+    t.equal(server.mails.length, 7);
+    t.match(new Set((await rows()).map(({ status }) => status)), new Set(['sent']));
+  });
+}
+
+t.test('a server that refuses us for a week: the mail is parked, and stays', async (t) => {
+  const { server, mailer, db, clock, row } = await withServer(t);
+  server.refuseAt('MAIL FROM', 550);
+  await mailer.accept(db, mail);
+  for (let hours = 0; hours <= 7 * 24; hours++) {
+    await mailer.sendDue();
+    t.equal((await row()).status, 'pending');
+    clock.advance(3_600_000);
+  }
+  await mailer.sendDue();
+  t.match(await row(), { status: 'parked', body: mail.body, lastError: /check MAIL_FROM/ });
+});
+
+t.test('a certificate that nobody signed is no fault of the mail', async (t) => {
+  const server = await startMailServer(0, { isSecure: true });
+  t.teardown(() => server.close());
+  const { db, mailer, row, lines } = await setUp(t, createSmtpTransport(server.url, from));
+  await mailer.accept(db, mail);
+  await mailer.sendDue();
+  t.match(await row(), { status: 'pending', attempts: 0, lastError: /check SMTP_URL: .*TLS/ });
+  t.ok(lines.some(({ level, reason }) => level === 50 && /TLS/.test(String(reason))));
+});
+
+t.test('5xx to RCPT TO is about the recipient: parked at once, and others are sent', async (t) => {
+  const { server, mailer, db } = await withServer(t);
+  server.refuseAt('RCPT TO', 550);
+  await mailer.accept(db, mail);
+  await mailer.sendDue();
+  server.refuseAt('RCPT TO', null);
+  await mailer.accept(db, { ...mail, to: 'other@example.com' });
+  await mailer.sendDue();
+  const rows = await db.selectFrom('mailOutbox').select(['recipient', 'status', 'lastError']).execute();
+  t.match(
+    rows.find(({ recipient }) => recipient === mail.to),
+    { status: 'parked', lastError: 'EENVELOPE 550' },
+  );
+  t.equal(server.mails.length, 1);
+});
+
+t.test('a mail that is too large for the server is its own fault', async (t) => {
+  const { server, mailer, db, row } = await withServer(t);
+  server.refuseAt('MAIL FROM', 552);
+  await mailer.accept(db, mail);
+  await mailer.sendDue();
+  t.match(await row(), { status: 'parked' });
+});
+
 t.test('two processes do not send one mail twice; one that dies leaves its mail to the other', async (t) => {
   let release = (): void => undefined;
   const stuck = new Promise<void>((resolve) => {
@@ -176,5 +274,8 @@ t.test('pauses: doubled, spread over a half, never beyond six hours', async (t) 
   t.equal(pauseAfter(1, 1), 30_000);
   t.equal(pauseAfter(2, 1), 60_000);
   t.equal(pauseAfter(60, 1), 6 * 60 * 60 * 1000);
+  let hours = 0;
+  for (let i = 1; i < ATTEMPTS_MAX; i++) hours += pauseAfter(i, 0.5) / 3_600_000;
+  t.ok(hours > 18 && hours < 30, `all attempts last about a day: ${hours} hours`);
   t.ok(new MailRefused('x', null) instanceof Error);
 });

@@ -22,6 +22,8 @@ const cases: readonly (readonly [
   ['/api/v1/integrations', 'management', 'v1', 'any'],
   ['/api/v1/license/recheck', 'management', 'v1', 'any'],
   ['/api/v1/profile/email', 'management', 'v1', 'any'],
+  ['/api/v1/organizations/o/members', 'management', 'v1', 'any'],
+  ['/invite', 'pages', 'v1', null],
   ['/api/auth/callback/credentials', 'pages', 'v1', null],
   ['/api/v1/%6danagement/me', 'management', 'v1', 'any'],
   ['/api/v2/healthy', 'v2', 'v2', 'key'],

@@ -6,7 +6,10 @@ import { floodgate } from '#test/support/cli.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-const good = policyFile('name: a, route: GET /a, identifier: ip, limit: 2, window: 1h');
+const good = policyFile('name: a, route: GET /a, identifier: ip, limit: 2, window: 1h').replace(
+  /^ +api-key.*\n/m,
+  '',
+);
 const tested = (allowed: number): string =>
   `${good}\ntests:\n  - { name: two, request: GET /a, times: 3, expect: { allowed: ${allowed} } }\n`;
 
@@ -42,5 +45,30 @@ t.test('a file, its mistakes and its tests', async (t) => {
 
   const wrong = await check(good.replace('limit: 2', 'limit: 0'));
   t.match(wrong.people, { code: 1, stdout: '', stderr: /limit is 0/ });
-  t.match(wrong.json, { ok: false, problems: [{ line: Number, column: Number, message: /limit is 0/ }] });
+  t.match(wrong.json, {
+    ok: false,
+    problems: [{ line: Number, column: Number, message: 'limit is 0', fix: /whole number/ }],
+  });
+});
+
+t.test('warnings leave the exit code alone', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(
+    join(cwd, 'p.yaml'),
+    policyFile('name: a, route: GET /a, identifier: ip, limit: 2, window: 1h, bucket: alone'),
+  );
+  const people = await floodgate(['check', 'p.yaml'], { cwd });
+  t.match(people, {
+    code: 0,
+    stdout: /no mistakes/,
+    stderr: /^p\.yaml:7:\d+: warning: nothing shares the bucket alone with a; give other policies/m,
+  });
+  const { code, stdout } = await floodgate(['check', 'p.yaml', '--json'], { cwd });
+  t.equal(code, 0);
+  const { ok, warnings } = JSON.parse(stdout);
+  t.equal(ok, true);
+  t.match(warnings, [
+    { line: 4, column: 3, message: /no policy uses the identifier api-key/, fix: String },
+    { line: 7, column: Number, message: /nothing shares/, fix: /same bucket/ },
+  ]);
 });

@@ -23,10 +23,10 @@ const SOURCE = 'write client-address, or a list such as [ { header: x-api-key },
 const FILE = 'a policy file has version, identifiers and policies';
 const IDENTIFIERS = 'names of lower-case letters, digits and dashes, each with a source';
 const LITERAL =
-  'must be a literal without wildcards (other characters percent-encoded), {param} for one segment, or * at the end';
+  'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
   'known here: name, route, identifier, limit, window, bucket, mode, onStoreFailure, headers';
-const FILE_KEYS = 'known here: version, identifiers, exclude, policies';
+const FILE_KEYS = 'known here: version, identifiers, exclude, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
 
@@ -64,7 +64,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'exclude-not-a-list': [
     ['5:10', 'exclude is "GET /health"; expected: a list of routes that are never limited'],
   ],
-  'exclude-path': [['7:5', 'path "health" must begin with /, or be * for every path']],
+  'exclude-path': [['7:5', 'path "health" does not begin with /; write /PATH, or * for every path']],
   'headers-unknown': [
     [
       '11:14',
@@ -87,7 +87,6 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ['11:5', `unknown key algorithm; ${POLICY_KEYS}`],
     ['12:5', `unknown key cost; ${POLICY_KEYS}`],
     ['13:5', `unknown key overrides; ${POLICY_KEYS}`],
-    ['14:1', `unknown key tests; ${FILE_KEYS}`],
   ],
   'limit-fraction': [['9:12', `limit is 5.5; expected: ${LIMIT}`]],
   'limit-huge': [['9:12', `limit is 1000000001; expected: ${LIMIT}`]],
@@ -101,47 +100,47 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       'ipv6Prefix is 200; expected: bits of an IPv6 address that make one client, a whole number from 16 to 128; 64 is usual',
     ],
     ['5:24', 'entry 2 is 7; expected: METHODS PATH, such as OPTIONS * or GET /health'],
-    ['7:5', `window is missing: ${WINDOW}`],
+    ['7:5', `window is missing; expected: ${WINDOW}`],
     ['10:12', `limit is 0; expected: ${LIMIT}`],
     ['11:5', 'unknown key windows; did you mean window?'],
-    ['12:5', `route is missing: ${ROUTE}`],
-    ['12:5', 'identifier is missing: the name of an entry under identifiers'],
-    ['12:5', `limit is missing: ${LIMIT}`],
-    ['12:5', `window is missing: ${WINDOW}`],
+    ['12:5', `route is missing; expected: ${ROUTE}`],
+    ['12:5', 'identifier is missing; expected: the name of an entry under identifiers'],
+    ['12:5', `limit is missing; expected: ${LIMIT}`],
+    ['12:5', `window is missing; expected: ${WINDOW}`],
   ],
   'many-references': [
     ['5:11', `method "get" is unknown; ${METHODS}`],
-    ['8:12', 'path "api/items" must begin with /, or be * for every path'],
+    ['8:12', 'path "api/items" does not begin with /; write /PATH, or * for every path'],
     ['9:17', 'unknown identifier ipp; identifiers has: ip, api-key'],
     ['11:13', 'window 400d is too long; write at most 366d'],
   ],
   'merge-key': [
-    ['12:5', `route is missing: ${ROUTE}`],
-    ['12:5', 'identifier is missing: the name of an entry under identifiers'],
-    ['12:5', `limit is missing: ${LIMIT}`],
-    ['12:5', `window is missing: ${WINDOW}`],
+    ['12:5', `route is missing; expected: ${ROUTE}`],
+    ['12:5', 'identifier is missing; expected: the name of an entry under identifiers'],
+    ['12:5', `limit is missing; expected: ${LIMIT}`],
+    ['12:5', `window is missing; expected: ${WINDOW}`],
     ['12:5', `unknown key <<; ${POLICY_KEYS}`],
   ],
-  'method-head': [['7:12', 'HEAD counts as GET: write GET']],
+  'method-head': [['7:12', 'HEAD counts as GET; write GET']],
   'method-lower-case': [['7:12', `method "post" is unknown; ${METHODS}`]],
   'method-twice': [['7:12', 'method POST stands twice; write it once']],
   'method-unknown': [['7:12', `method "PSOT" is unknown; ${METHODS}`]],
   'methods-spaced': [
     [
       '7:12',
-      'route "GET, POST /api/items" must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
+      'route "GET, POST /api/items" is no route; it must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
     ],
   ],
-  'missing-identifiers': [['1:1', `identifiers is missing: who is counted: ${IDENTIFIERS}`]],
-  'missing-policies': [['1:1', 'policies is missing: a list of policies']],
+  'missing-identifiers': [['1:1', `identifiers is missing; expected: who is counted: ${IDENTIFIERS}`]],
+  'missing-policies': [['1:1', 'policies is missing; expected: a list of policies']],
   'missing-policy-keys': [
-    ['6:5', `route is missing: ${ROUTE}`],
-    ['6:5', 'identifier is missing: the name of an entry under identifiers'],
-    ['6:5', `limit is missing: ${LIMIT}`],
-    ['6:5', `window is missing: ${WINDOW}`],
+    ['6:5', `route is missing; expected: ${ROUTE}`],
+    ['6:5', 'identifier is missing; expected: the name of an entry under identifiers'],
+    ['6:5', `limit is missing; expected: ${LIMIT}`],
+    ['6:5', `window is missing; expected: ${WINDOW}`],
   ],
-  'missing-source': [['3:7', `source is missing: ${SOURCE}`]],
-  'missing-version': [['1:1', 'version is missing: write version: 1']],
+  'missing-source': [['3:7', `source is missing; expected: ${SOURCE}`]],
+  'missing-version': [['1:1', 'version is missing; expected: write version: 1']],
   'mode-unknown': [
     [
       '11:11',
@@ -164,36 +163,39 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'only-comments': [['1:1', `the file is empty; expected: ${FILE}`]],
   'path-dot-segment': [['7:12', `segment ".." ${LITERAL}`]],
   'path-empty-segment': [
-    ['7:12', 'path "/api//items" has an empty segment; matching ignores repeated and trailing slashes'],
+    [
+      '7:12',
+      'path "/api//items" has an empty segment; remove the slash; matching ignores repeated and trailing slashes',
+    ],
   ],
   'path-encoded-slash': [
-    [
-      '7:12',
-      'segment "api%2Fitems" can match no request, because such requests get 400: the path contains an encoded slash (%2F)',
-    ],
+    ['7:12', 'segment "api%2Fitems" can match no request: the path contains an encoded slash (%2F)'],
   ],
   'path-encoded-twice': [
-    [
-      '7:12',
-      'segment "%2569tems" can match no request, because such requests get 400: the path is percent-encoded twice',
-    ],
+    ['7:12', 'segment "%2569tems" can match no request: the path is percent-encoded twice'],
   ],
   'path-missing': [
-    ['7:12', 'route "POST" must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"'],
+    [
+      '7:12',
+      'route "POST" is no route; it must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
+    ],
   ],
   'path-of-a-url': [
-    ['7:12', 'path "https://example.com/api/items" must begin with /, or be * for every path'],
+    ['7:12', 'path "https://example.com/api/items" does not begin with /; write /PATH, or * for every path'],
   ],
   'path-partial-wildcard': [['7:12', `segment "item*" ${LITERAL}`]],
   'path-regular-expression': [['7:12', `segment "item(s)?" ${LITERAL}`]],
-  'path-relative': [['7:12', 'path "api/items" must begin with /, or be * for every path']],
+  'path-relative': [['7:12', 'path "api/items" does not begin with /; write /PATH, or * for every path']],
   'path-too-long': [
     ['7:12', `route is "POST /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...; expected: ${ROUTE}`],
   ],
   'path-trailing-slash': [
-    ['7:12', 'path "/api/items/" has an empty segment; matching ignores repeated and trailing slashes'],
+    [
+      '7:12',
+      'path "/api/items/" has an empty segment; remove the slash; matching ignores repeated and trailing slashes',
+    ],
   ],
-  'path-wildcard-inside': [['7:12', '* matches the rest of the path, so it must be the last segment']],
+  'path-wildcard-inside': [['7:12', '* matches the rest of the path; it must be the last segment']],
   'path-with-query': [['7:12', `segment "items?all" ${LITERAL}`]],
   'policies-not-a-list': [
     ['6:3', 'policies is {"items":{"route":"POST /api/items"}}; expected: a list of policies'],
@@ -218,7 +220,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'unknown-key-far': [['5:1', `unknown key upstream; ${FILE_KEYS}`]],
   'unknown-key': [['5:1', 'unknown key excludes; did you mean exclude?']],
   'unknown-policy-key': [
-    ['6:5', `limit is missing: ${LIMIT}`],
+    ['6:5', `limit is missing; expected: ${LIMIT}`],
     ['9:5', 'unknown key limits; did you mean limit?'],
   ],
   'unreachable-by-two': [
@@ -240,7 +242,9 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'indented-too-little': [['7:1', 'give the keys of one entry the same indentation']],
   'latin-1': [['6:11', 'not UTF-8 text; save the file in the encoding UTF-8']],
   'no-space-after-colon': [['9:5', 'this line is no "key: value"; write a colon with a space behind it']],
-  'path-colon': [['7:12', 'segment ":id" must be {param} for one segment; write a literal : as %3A']],
+  'path-colon': [
+    ['7:12', 'segment ":id" begins with a colon; write {param} for any one segment, and a literal : as %3A'],
+  ],
   'reserved-character': [['7:12', 'put the value in quotes']],
   'tab-behind-spaces': [['7:1', 'not valid YAML: a tab cannot indent; use spaces']],
   'unquoted-brace': [['7:16', `put a value that begins with {, [, " or ' in quotes as a whole`]],
@@ -275,7 +279,14 @@ for (const [name, mistakes] of Object.entries(MISTAKES)) {
     const problems = problemsOf(t, fixture(name));
     t.equal(problems.length, mistakes.length, 'all mistakes, and nothing that merely follows from them');
     for (const [i, [at, mention]] of mistakes.entries()) {
-      const { line, column, message } = problems[i] ?? { line: 0, column: 0, message: '' };
+      const {
+        line,
+        column,
+        message: what,
+        fix,
+      } = problems[i] ?? { line: 0, column: 0, message: '', fix: '' };
+      t.not(fix, '', 'a fix of its own');
+      const message = `${what}; ${fix}`;
       t.equal(`${line}:${column}`, at, message);
       t.ok(message.includes(mention), `${message} (should mention: ${mention})`);
     }
@@ -299,7 +310,7 @@ t.test('a file beyond 1 MiB is not even parsed', async (t) => {
 t.test('brackets without end are refused, not a crash', async (t) => {
   // Not a fixture: linters overflow on it.
   const problems = problemsOf(t, '['.repeat(4000));
-  t.match(problems, [{ line: 1, message: /brackets are nested too deeply; close them/ }]);
+  t.match(problems, [{ line: 1, message: /brackets are nested too deeply/, fix: 'close them' }]);
 });
 
 t.test('a file full of aliases is refused in time that grows with its length', async (t) => {

@@ -3,6 +3,8 @@ import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import { type BoundLimits, type Bounds, createBounds } from '#gateway/bounds/bounds.ts';
 import { Clients } from '#gateway/bounds/clients.ts';
 import { readConfig } from '#gateway/config.ts';
+import { Decisions } from '#gateway/decisions/decisions.ts';
+import { MemoryDecisions } from '#gateway/decisions/memory-decisions.ts';
 import { Enforcement } from '#gateway/enforce.ts';
 
 import { Metrics } from '#gateway/metrics.ts';
@@ -62,10 +64,19 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     onUntrustedChain: () => undefined,
   });
   const clients = new Clients();
+  const decisions = new Decisions({
+    store: new MemoryDecisions(Date.now),
+    isStoreUsed: () => false,
+    wallClock: Date.now,
+    random: new Uint8Array(8),
+    replica: 'test',
+  });
   const server = new PublicServer({
     enforcement,
     upstream,
     clients,
+    decisions,
+    accessLog: null,
     clock,
     ...(checkMs === undefined ? {} : { checkMs }),
     ...(penaltyMs === undefined ? {} : { penaltyMs }),

@@ -37,7 +37,9 @@ t.test(
       socket.destroy();
       dates.push(dated.exec(text)?.[1] ?? '');
       t.equal(text.match(/^Date:/gm)?.length, 1);
-      return text.replace(dated, '\r\n');
+      const id = /\r\nx-gateway-decision: ([0-9a-z]{20})\r\n/.exec(text)?.[1] ?? '-';
+      t.ok(text.endsWith(`"decision":"${id}"}`), 'header and body name the same decision');
+      return text.replace(dated, '\r\n').replaceAll(id, '-'.repeat(id.length));
     };
     const first = await ask(PATHS.plain);
     t.equal(dates.at(-1), 'Fri, 15 Jan 2027 08:00:00 GMT');

@@ -67,7 +67,7 @@ t.test('two policies of one name, before and after a reload, keep their own text
 
 t.test('browsers get to see every header that tells about limits', async (t) => {
   const exposed =
-    'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ratelimit-policy, ratelimit, x-gateway-ratelimited, retry-after';
+    'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ratelimit-policy, ratelimit, x-gateway-ratelimited, x-gateway-decision, retry-after';
   t.strictSame(EXPOSE_HEADERS, ['Access-Control-Expose-Headers', exposed]);
   t.strictSame(CORS_HEADERS, ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed]);
   t.equal(RATELIMITED_HEADER, 'x-gateway-ratelimited');

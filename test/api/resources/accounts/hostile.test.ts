@@ -14,6 +14,7 @@ t.teardown(() => api.close());
 const survey = await addSurvey(api, { type: 'link' });
 await api.context.db.updateTable('users').set({ passwordHash: null }).execute();
 const token = 'a session of this test';
+const organization = await api.context.db.selectFrom('organizations').select('id').executeTakeFirstOrThrow();
 const owner = await api.context.db.selectFrom('users').select('id').executeTakeFirstOrThrow();
 const now = new Date(api.context.clock()).toISOString();
 await api.context.db
@@ -38,8 +39,15 @@ const writes: readonly (readonly ['POST' | 'PUT', string])[] = [
   ['POST', '/api/auth/forgot-password'],
   ['POST', '/api/auth/reset-password'],
   ['POST', '/api/auth/resend-verification'],
+  ['POST', '/api/auth/accept-invite'],
   ['PUT', '/api/v1/profile/email'],
   ['POST', '/api/v1/api-keys'],
+  ['POST', `/api/v1/organizations/${organization.id}/workspaces`],
+  ['PUT', `/api/v1/management/workspaces/${workspaceId}`],
+  ['PUT', `/api/v1/organizations/${organization.id}`],
+  ['POST', `/api/v1/organizations/${organization.id}/invites`],
+  ['POST', `/api/v1/organizations/${organization.id}/teams`],
+  ['PUT', `/api/v1/organizations/${organization.id}/members/${owner.id}`],
   ['POST', '/api/v1/license/recheck'],
   ['POST', `/api/v1/management/surveys/${survey.id}/link-emails`],
 ];
@@ -55,6 +63,9 @@ const names = [
   'workspacePermissions',
   'organizationAccess',
   'organizationId',
+  'role',
+  'teamIds',
+  'styling',
   '__proto__',
   'constructor',
 ];
@@ -77,7 +88,11 @@ const values = fc.oneof(
 const record = fc.dictionary(fc.constantFrom(...names), values, { maxKeys: 6 });
 const asForm = (fields: Record<string, unknown>): string =>
   new URLSearchParams(
-    Object.entries({ csrfToken, ...fields }).map(([key, value]) => [key, String(value)]),
+    Object.entries({ csrfToken, ...fields }).map(([key, value]) => [
+      key,
+      // An object may have a toString that is no function.
+      typeof value === 'string' ? value : JSON.stringify(value),
+    ]),
   ).toString();
 const body: fc.Arbitrary<string | Buffer> = fc.oneof(
   record.map((fields) => JSON.stringify({ csrfToken, ...fields })),

@@ -18,6 +18,11 @@ async function respond(api: EventApi, surveyId: string): Promise<string> {
   return reply.json.data.id;
 }
 
+/** All receivers of tests are on loopback; how the others are shown is a matter of the row. */
+async function asIfPublic(api: EventApi): Promise<void> {
+  await api.context.db.updateTable('deliveryAttempts').set({ isPrivate: 0 }).execute();
+}
+
 t.test('GET 200: the newest first, with every attempt; then redelivered', async (t) => {
   const api = await eventApi(t);
   let status = 503;
@@ -37,8 +42,13 @@ t.test('GET 200: the newest first, with every attempt; then redelivered', async 
     responseId,
     status: 'pending',
     attemptCount: 1,
-    attempts: [{ number: 1, statusCode: 503, reply: 'x'.repeat(1_024), error: null }],
+    attempts: [{ number: 1, statusCode: null, reply: 'hidden', error: null }],
   });
+  t.notMatch(JSON.stringify(waiting), /503|xx/, 'the receiver is in a private network');
+  await asIfPublic(api);
+  t.match((await api.manage('GET', path)).json.data[0].attempts, [
+    { number: 1, statusCode: 503, reply: 'x'.repeat(1_024), error: null },
+  ]);
   const pause = Date.parse(waiting.nextAttemptAt) - api.context.clock();
   t.ok(pause >= 5_000 && pause <= 6_000);
   api.advance(6_000);
@@ -55,6 +65,7 @@ t.test('GET 200: the newest first, with every attempt; then redelivered', async 
   t.equal(redelivered.status, 200);
   t.match(redelivered.json.data, { id: parked.id, status: 'pending', nextAttemptAt: String });
   await api.worker.idle();
+  await asIfPublic(api);
   const [delivered] = (await api.manage('GET', path)).json.data;
   t.match(delivered, {
     id: parked.id,
@@ -177,7 +188,7 @@ t.test('POST test 200: exactly the test body, signed, and what came of it', asyn
   const id = await api.addWebhook({ url: hook.url, secret });
   const reply = await api.manage('POST', `/api/v1/webhooks/${id}/test`);
   t.equal(reply.status, 200);
-  t.match(reply.json.data, { isDelivered: true, statusCode: 202, reply: 'ok', error: null });
+  t.match(reply.json.data, { isDelivered: true, statusCode: null, reply: 'hidden', error: null });
   const [received] = hook.received;
   t.equal(received?.text, '{"event":"testEndpoint"}');
   const key = new Webhook(secret);
@@ -188,8 +199,84 @@ t.test('POST test 200: exactly the test body, signed, and what came of it', asyn
   );
   hook.close();
   const failed = await api.manage('POST', `/api/v1/webhooks/${id}/test`);
-  t.match(failed.json.data, { isDelivered: false, statusCode: null, error: 'The connection was refused' });
+  t.match(failed.json.data, { isDelivered: false, statusCode: null, reply: 'hidden', error: null });
 });
+
+t.test('POST test 200: a target that is refused says so', async (t) => {
+  const api = await eventApi(t);
+  await addStrangers(api);
+  const id = await api.addWebhook({ url: 'http://127.0.0.1:1/', workspaceId: 'foreign' });
+  await api.context.db.updateTable('apiKeyPermissions').set({ workspaceId: 'foreign' }).execute();
+  const reply = await api.manage('POST', `/api/v1/webhooks/${id}/test`);
+  t.match(reply.json.data, { isDelivered: false, error: /must not point to private/ });
+});
+
+t.test(
+  'an organization that is not the operator’s reaches nothing private, whatever is listed',
+  async (t) => {
+    const api = await startEventApi({
+      env: { WEBHOOK_ATTEMPTS: '1', WEBHOOK_ALLOWED_TARGETS: '127.0.0.0/8' },
+    });
+    t.teardown(() => api.close());
+    await addStrangers(api);
+    const hook = await startReceiver((response) => response.writeHead(200).end('secret'));
+    t.teardown(() => hook.close());
+    const mine = await api.addWebhook({ url: hook.url });
+    const theirs = await api.addWebhook({ url: hook.url, workspaceId: 'foreign' });
+    const survey = await addSurvey(api);
+    await respond(api, survey.id);
+    t.equal(hook.received.length, 1);
+    await api.context.db.updateTable('surveys').set({ workspaceId: 'foreign' }).execute();
+    const body = { surveyId: survey.id, finished: false, data: {} };
+    t.equal((await api.client('POST', '/api/v1/client/foreign/responses', body)).status, 200);
+    await api.worker.idle();
+    t.equal(hook.received.length, 1, 'nothing arrives');
+    await api.context.db
+      .insertInto('apiKeyPermissions')
+      .values(await foreignPermission(api))
+      .execute();
+    t.match((await api.manage('GET', `/api/v1/webhooks/${theirs}/deliveries`)).json.data, [
+      { status: 'parked', attempts: [{ statusCode: null, error: /must not point to private/ }] },
+    ]);
+    t.match((await api.manage('GET', `/api/v1/webhooks/${mine}/deliveries`)).json.data, [
+      { status: 'delivered' },
+    ]);
+    const made = (id: string) =>
+      api.manage('POST', '/api/v1/webhooks', {
+        workspaceId: id,
+        url: hook.url,
+        triggers: ['responseCreated'],
+      });
+    t.equal((await made('ws1')).status, 200);
+    const refused = await made('foreign');
+    t.equal(refused.status, 400);
+    t.match(refused.json, { details: { url: /must not point to private/ } });
+  },
+);
+
+/** An organization as sign-up makes it, with a workspace named `foreign`. */
+async function addStrangers(api: EventApi): Promise<void> {
+  const createdAt = new Date(api.context.clock()).toISOString();
+  await api.addWorkspace('foreign');
+  const row = {
+    id: 'strangers',
+    name: 'Strangers',
+    isOperators: 0,
+    createdAt,
+    updatedAt: createdAt,
+  } as const;
+  await api.context.db.insertInto('organizations').values(row).execute();
+  await api.context.db
+    .updateTable('workspaces')
+    .set({ organizationId: row.id })
+    .where('id', '=', 'foreign')
+    .execute();
+}
+
+async function foreignPermission(api: EventApi) {
+  const { id } = await api.context.db.selectFrom('apiKeys').select('id').executeTakeFirstOrThrow();
+  return { apiKeyId: id, workspaceId: 'foreign', permission: 'manage' } as const;
+}
 
 t.test('POST test 400 and 409: Discord, and one at a time', async (t) => {
   const api = await eventApi(t);
@@ -201,5 +288,5 @@ t.test('POST test 400 and 409: Discord, and one at a time', async (t) => {
   const first = api.manage('POST', `/api/v1/webhooks/${id}/test`);
   while (hook.received.length === 0) await new Promise(setImmediate);
   t.equal((await api.manage('POST', `/api/v1/webhooks/${id}/test`)).status, 409);
-  t.match((await first).json.data, { isDelivered: false, error: /^No answer within/ });
+  t.match((await first).json.data, { isDelivered: false });
 });

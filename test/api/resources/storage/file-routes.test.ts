@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap';
 import { startSession } from '#api/auth/session.ts';
 import { apiKey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { addTeam } from '#test/support/people.ts';
 import { sendRaw } from '#test/support/raw.ts';
 
 const content = Buffer.from('0123456789');
@@ -11,6 +12,7 @@ interface Shop {
   /** Stores a file without the detour over HTTP. @returns its path */
   put(access: 'public' | 'private', name: string, bytes?: Buffer): Promise<string>;
   /** @returns the cookie of a member of the workspace */
+  /** A member is in a team that reads the workspace. */
   signIn(role?: 'owner' | 'member'): Promise<string>;
 }
 
@@ -32,6 +34,8 @@ async function shop(t: Test, env: Record<string, string> = {}): Promise<Shop> {
       const { db, clock, random } = api.context;
       const { id: userId } = await db.selectFrom('users').select('id').executeTakeFirstOrThrow();
       await db.updateTable('memberships').set({ role }).where('userId', '=', userId).execute();
+      if (role === 'member')
+        await addTeam(api, 'Readers', { [userId]: 'contributor' }, { [workspaceId]: 'read' });
       return `next-auth.session-token=${await startSession(db, userId, { clock, random, maxAgeSeconds: 60 })}`;
     },
   };

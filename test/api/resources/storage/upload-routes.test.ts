@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { UploadForm } from '#api/storage/storage.ts';
 import { startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { addFileRow } from '#test/support/files.ts';
 import { freePort } from '#test/support/ports.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
@@ -31,6 +32,7 @@ async function listening(
   t.teardown(() => api.close());
   await api.app.listen({ port, host: '127.0.0.1' });
   const key = `${workspaceId}/private/a--fid--x.png`;
+  await addFileRow(api, key);
   const form = await api.context.storage.grant({ key, contentType: 'image/png', bytesMax });
   const { storage } = api.context.config;
   const folder = storage.kind === 'disk' ? storage.path : '';
@@ -82,19 +84,6 @@ async function send(
 
 t.test('201: stored, with CORS, and the row knows its size', async (t) => {
   const { api, port, form, left } = await listening(t);
-  await api.context.db
-    .insertInto('files')
-    .values({
-      key: form.key,
-      workspaceId,
-      access: 'private',
-      surveyId: null,
-      responseId: null,
-      size: null,
-      storedAt: null,
-      createdAt: '2026-01-01T00:00:00.000Z',
-    })
-    .execute();
   const answer = await send(port, body(form.fields, Buffer.alloc(70_000, 'x')));
   t.equal(answer.status, 201, answer.text);
   t.equal(answer.headers.get('access-control-allow-origin'), '*');
@@ -274,6 +263,7 @@ t.test('503: two uploads under one grant, 64 in all, and one more; the room come
 
   const grant = async (name: string) => {
     const key = `${workspaceId}/private/${name}.png`;
+    await addFileRow(api, key);
     return (await api.context.storage.grant({ key, contentType: 'image/png', bytesMax: 5000 })).fields;
   };
   const another = body(await grant('another'), Buffer.from('x'));

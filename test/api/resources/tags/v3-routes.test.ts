@@ -2,6 +2,7 @@
 import t from 'tap';
 import { addSurvey, publicUrl, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { type Browser, logInOwner } from '#test/support/login.ts';
+import { addTeam } from '#test/support/people.ts';
 
 const url = '/api/v3/tags';
 
@@ -222,7 +223,7 @@ t.test('403: foreign and unknown tags are told alike', async (t) => {
   const id = await tag('Bug', ...responses);
   await db
     .insertInto('organizations')
-    .values({ id: 'other', name: 'Other', createdAt: 'x', updatedAt: 'x' })
+    .values({ id: 'other', name: 'Other', isOperators: 0, createdAt: 'x', updatedAt: 'x' })
     .execute();
   await api.addWorkspace('foreign');
   await db.updateTable('workspaces').set({ organizationId: 'other' }).where('id', '=', 'foreign').execute();
@@ -262,10 +263,14 @@ t.test('403: foreign and unknown tags are told alike', async (t) => {
   t.equal((await browser.call('PATCH', `${url}/${id}`, { name: 'x' }, { origin: publicUrl })).status, 200);
 });
 
-t.test('403: members of the organization only read', async (t) => {
+t.test('403: members do what their teams let them: nothing, or read', async (t) => {
   const { api, browser, tag, responses } = await start(t);
   const id = await tag('Bug', ...responses);
+  const { id: userId } = (await browser.call('GET', '/api/v1/me')).json;
   await api.context.db.updateTable('memberships').set({ role: 'member' }).execute();
+  t.equal((await browser.call('GET', `${url}?workspaceId=${workspaceId}`)).status, 403);
+  await addTeam(api, 'Readers', { [userId]: 'contributor' }, { [workspaceId]: 'read' });
+  t.equal((await browser.call('GET', `${url}?workspaceId=${workspaceId}`)).status, 200);
   t.equal((await browser.call('PATCH', `${url}/${id}`, { name: 'x' })).status, 403);
   t.equal((await browser.call('DELETE', `${url}/${id}`)).status, 403);
   const survey = {

@@ -1,0 +1,147 @@
+/**
+ * Notes every write that a known caller makes or tries to make, on whatever route: who, what, which, from where, and how
+ * it ended. It is written before the reply is sent, so whoever has the reply is in the log.
+ */
+import type { FastifyRequest } from 'fastify';
+import fastifyPlugin from 'fastify-plugin';
+import type { Kysely } from 'kysely';
+import type { Principal } from '#api/auth/principal.ts';
+import type { Database } from '#api/db/schema.ts';
+import { countedAddress } from '#api/http/client-address.ts';
+import { isId } from '#api/ids.ts';
+import { isRecord } from '#api/schemas.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { AuditLog } from './audit.ts';
+import { type Written, writtenBy } from './write.ts';
+
+export interface AuditPluginOptions {
+  readonly audit: AuditLog;
+  readonly db: Kysely<Database>;
+  readonly trustedProxies: ProxyTrust;
+  /** @param target the router's pattern, or the target where no route matches */
+  readonly findSurface: (target: string) => { readonly credentials: unknown };
+}
+
+const FIELDS_MAX = 50;
+/** Names that a program could have; anything else may be somebody's data in the wrong place. */
+const FIELD = /^[A-Za-z][A-Za-z0-9]{0,39}$/;
+
+const failures: Readonly<Record<number, string>> = {
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  409: 'conflict',
+  413: 'payload_too_large',
+  429: 'too_many_requests',
+};
+
+export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
+  async (app, { audit, db, trustedProxies, findSurface }) => {
+    if (!audit.isEnabled) return;
+    /** `data` of the reply, where it is an object. */
+    const replies = new WeakMap<FastifyRequest, Record<string, unknown>>();
+
+    app.addHook('preSerialization', async (request, _reply, payload: unknown) => {
+      if (isRecord(payload) && isRecord(payload.data)) replies.set(request, payload.data);
+      return payload;
+    });
+
+    app.addHook('onSend', async (request, reply) => {
+      const { principal, method } = request;
+      const { url } = request.routeOptions;
+      // Routes outside of the API's surfaces, such as files, write what they know themselves.
+      if (principal === null || url === undefined || findSurface(url).credentials === null) return;
+      const written = writtenBy(method, url);
+      if (written === null) return;
+      const { statusCode } = reply;
+      const data = replies.get(request) ?? {};
+      const workspaceId = workspaceIn(request, data);
+      await audit.record({
+        action: written.action,
+        actor: actorOf(principal),
+        target: { type: written.targetType, id: targetIn(request, principal, data, written) },
+        organizationId: await organizationIn(request, principal, data, workspaceId),
+        failureReason: statusCode < 400 ? null : (failures[statusCode] ?? failureOf(statusCode)),
+        changes: {
+          route: `${method} ${url}`,
+          fields: fieldsIn(request),
+          ...(workspaceId && { workspaceId }),
+        },
+        ipAddress: countedAddress(request, trustedProxies),
+        requestId: request.id,
+      });
+    });
+
+    /** Of a person with several organizations, the one that it is about. */
+    async function organizationIn(
+      request: FastifyRequest,
+      principal: Principal,
+      data: Record<string, unknown>,
+      workspaceId: string | null,
+    ): Promise<string | null> {
+      if (principal.kind === 'apiKey') return principal.organizationId;
+      const named = idOf(data.organizationId) ?? paramOf(request, 'organizationId');
+      if (named !== null && principal.roles.has(named)) return named;
+      const [only, ...others] = principal.roles.keys();
+      if (only !== undefined && others.length === 0) return only;
+      return workspaceId === null ? null : organizationOf(workspaceId);
+    }
+
+    async function organizationOf(workspaceId: string): Promise<string | null> {
+      const row = await db
+        .selectFrom('workspaces')
+        .select('organizationId')
+        .where('id', '=', workspaceId)
+        .executeTakeFirst();
+      return row?.organizationId ?? null;
+    }
+  },
+  { name: 'audit', dependencies: ['auth'] },
+);
+
+function actorOf(principal: Principal): { readonly type: 'user' | 'api'; readonly id: string } {
+  return principal.kind === 'session'
+    ? { type: 'user', id: principal.userId }
+    : { type: 'api', id: principal.apiKeyId };
+}
+
+function targetIn(
+  request: FastifyRequest,
+  principal: Principal,
+  data: Record<string, unknown>,
+  { param, targetType }: Written,
+): string {
+  const named = param === null ? null : paramOf(request, param);
+  // The routes of the profile are about whoever is logged in.
+  const self = targetType === 'user' && principal.kind === 'session' ? principal.userId : null;
+  return named ?? idOf(data.id) ?? self ?? 'unknown';
+}
+
+function workspaceIn({ params, body }: FastifyRequest, data: Record<string, unknown>): string | null {
+  const given = isRecord(body) ? body : {};
+  const path = isRecord(params) ? params : {};
+  return (
+    idOf(data.workspaceId) ?? idOf(path.workspaceId) ?? idOf(given.workspaceId) ?? idOf(given.environmentId)
+  );
+}
+
+function fieldsIn({ body }: FastifyRequest): readonly string[] {
+  return isRecord(body)
+    ? Object.keys(body)
+        .filter((name) => FIELD.test(name))
+        .slice(0, FIELDS_MAX)
+    : [];
+}
+
+function paramOf({ params }: FastifyRequest, name: string): string | null {
+  return isRecord(params) ? idOf(params[name]) : null;
+}
+
+/** Whatever else a caller puts where an id belongs may be somebody's data. */
+function idOf(value: unknown): string | null {
+  return typeof value === 'string' && isId(value) ? value : null;
+}
+
+function failureOf(status: number): string {
+  return status < 500 ? 'bad_request' : 'internal_server_error';
+}

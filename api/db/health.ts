@@ -1,0 +1,71 @@
+/**
+ * Can the database do its work? What statements met is remembered (faults.ts), and whoever asks has it tried: a small
+ * write that is committed, because a disk that is full shows only then. Asked often, it is tried once a second.
+ */
+import type { Kysely } from 'kysely';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { DatabaseFault, DatabaseProblem } from './faults.ts';
+import type { Database } from './schema.ts';
+import { DatabaseBusy } from './sqlite-driver.ts';
+
+export interface DatabaseHealth {
+  /** A statement met a fault. */
+  note(problem: DatabaseProblem, fault: DatabaseFault): void;
+  /** Tries. @returns what is wrong; null when nothing is */
+  check(db: Kysely<Database>): Promise<DatabaseProblem | 'database_busy' | null>;
+}
+
+export interface HealthLog {
+  info(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+const TRIED_EVERY: Millis = 1_000;
+/** What lasts is said again, but not with every request. */
+const SAID_EVERY: Millis = 60_000;
+
+export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHealth {
+  /** Damage does not heal: it is known until the process ends. */
+  let damage: DatabaseProblem | null = null;
+  let problem: DatabaseProblem | null = null;
+  let saidAt: Millis | null = null;
+  let last: { readonly at: Millis; readonly found: ReturnType<DatabaseHealth['check']> } | null = null;
+
+  const tryIt = async (db: Kysely<Database>): ReturnType<DatabaseHealth['check']> => {
+    const row = { name: 'database', at: toTimestamp(clock()) };
+    try {
+      await db
+        .insertInto('probes')
+        .values(row)
+        .onConflict((conflict) => conflict.column('name').doUpdateSet({ at: row.at }))
+        .execute();
+    } catch (error) {
+      if (error instanceof DatabaseBusy) return 'database_busy';
+      return problem ?? 'database_unusable';
+    }
+    if (problem !== null && damage === null) {
+      log.info({ problem }, 'the database can be written again');
+      problem = null;
+      saidAt = null;
+    }
+    return damage;
+  };
+
+  return {
+    note(found, fault) {
+      const now = clock();
+      if (found === 'database_damaged') damage = found;
+      if (found !== problem || saidAt === null || now - saidAt >= SAID_EVERY) {
+        log.error({ problem: found, err: fault.cause }, fault.message);
+        saidAt = now;
+      }
+      problem = found;
+    },
+    check(db) {
+      const now = clock();
+      if (last === null || now - last.at >= TRIED_EVERY) last = { at: now, found: tryIt(db) };
+      return last.found;
+    },
+  };
+}

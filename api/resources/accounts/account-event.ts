@@ -1,0 +1,39 @@
+/** What happens to an account, for the audit log. */
+import type { FastifyRequest } from 'fastify';
+import type { Context } from '#api/context.ts';
+import { countedAddress } from '#api/http/client-address.ts';
+
+export interface AccountEvent {
+  readonly action:
+    | 'passwordVerified'
+    | 'authenticationSucceeded'
+    | 'emailVerified'
+    | 'userSignedOut'
+    | 'created'
+    | 'updated'
+    | 'deleted';
+  readonly userId: string;
+  /** Names and codes; nothing that a person typed. */
+  readonly changes: Readonly<Record<string, unknown>>;
+  readonly organizationId?: string;
+  /** Unset: the account itself. */
+  readonly target?: { readonly type: string; readonly id: string };
+}
+
+/** Resolves when it is written, or rightly is not. Never rejects. */
+export function noteAccountEvent(
+  { audit, config }: Pick<Context, 'audit' | 'config'>,
+  request: FastifyRequest,
+  { action, userId, changes, organizationId, target }: AccountEvent,
+): Promise<void> {
+  return audit.record({
+    action,
+    actor: { type: 'user', id: userId },
+    target: target ?? { type: 'user', id: userId },
+    organizationId: organizationId ?? null,
+    failureReason: null,
+    changes,
+    ipAddress: countedAddress(request, config.trustedProxies),
+    requestId: request.id,
+  });
+}

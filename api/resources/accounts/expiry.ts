@@ -1,0 +1,156 @@
+/**
+ * Ends accounts whose address nobody ever verified, with their organization where they own it alone and it is empty. An
+ * account that was used in whatever way stays: one that logged in, has a session, a key or a link that still serves, or
+ * shares an organization with others or with content.
+ */
+import type { Kysely } from 'kysely';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+
+const STEP = 200;
+
+export interface EndedAccounts {
+  readonly accounts: number;
+  readonly organizations: number;
+}
+
+/** @param before accounts whose last sign-up is older end */
+export async function endUnverifiedAccounts(
+  db: Kysely<Database>,
+  { before, now }: { readonly before: Timestamp; readonly now: Timestamp },
+  isStopping: () => boolean = () => false,
+): Promise<EndedAccounts> {
+  let [accounts, organizations] = [0, 0];
+  let after = '';
+  for (;;) {
+    const candidates = await unverifiedUsers(db, before, after).execute();
+    for (const { id } of candidates) {
+      if (isStopping()) return { accounts, organizations };
+      const ended = await db.transaction().execute((trx) => endAccount(trx, id, before, now));
+      if (ended === null) continue;
+      accounts += 1;
+      organizations += ended;
+    }
+    if (candidates.length < STEP) return { accounts, organizations };
+    after = candidates.at(-1)?.id ?? '';
+  }
+}
+
+export function unverifiedUsers(db: Kysely<Database>, before: Timestamp, after: string, limit = STEP) {
+  return db
+    .selectFrom('users')
+    .select('id')
+    .where('emailVerified', 'is', null)
+    .where('id', '>', after)
+    .where('updatedAt', '<', before)
+    .orderBy('id')
+    .limit(limit);
+}
+
+/** @returns how many organizations went with it; null: it stays. Asked inside the transaction, where nothing changes. */
+async function endAccount(
+  trx: Kysely<Database>,
+  id: string,
+  before: Timestamp,
+  now: Timestamp,
+): Promise<number | null> {
+  const user = await trx
+    .selectFrom('users')
+    .select('id')
+    .where('id', '=', id)
+    .where('emailVerified', 'is', null)
+    .where('updatedAt', '<', before)
+    .where('lastLoginAt', 'is', null)
+    .where((where) =>
+      where.not(
+        where.or([
+          where.exists(
+            where.selectFrom('sessions').select('userId').whereRef('sessions.userId', '=', 'users.id'),
+          ),
+          where.exists(
+            where
+              .selectFrom('accountTokens')
+              .select('userId')
+              .whereRef('accountTokens.userId', '=', 'users.id')
+              .where('accountTokens.expiresAt', '>', now),
+          ),
+          where.exists(
+            where.selectFrom('apiKeys').select('id').whereRef('apiKeys.createdBy', '=', 'users.id'),
+          ),
+          where.exists(
+            where.selectFrom('responseNotes').select('id').whereRef('responseNotes.userId', '=', 'users.id'),
+          ),
+        ]),
+      ),
+    )
+    .executeTakeFirst();
+  if (user === undefined) return null;
+  const memberships = await trx
+    .selectFrom('memberships')
+    .select(['organizationId', 'role'])
+    .where('userId', '=', id)
+    .execute();
+  for (const { organizationId, role } of memberships) {
+    if (role !== 'owner' || !(await isAloneAndEmpty(trx, organizationId))) return null;
+  }
+  const organizationIds = memberships.map(({ organizationId }) => organizationId);
+  if (organizationIds.length > 0) {
+    await trx.deleteFrom('organizations').where('id', 'in', organizationIds).execute();
+  }
+  await trx.deleteFrom('users').where('id', '=', id).execute();
+  return organizationIds.length;
+}
+
+/** What a workspace has that somebody put there; attribute keys of ours come with it. */
+const contents = [
+  'surveys',
+  'contacts',
+  'webhooks',
+  'files',
+  'actionClasses',
+  'segments',
+  'languages',
+  'tags',
+  'events',
+  'apiKeyPermissions',
+] as const;
+
+async function isAloneAndEmpty(trx: Kysely<Database>, organizationId: string): Promise<boolean> {
+  const members = await trx
+    .selectFrom('memberships')
+    .select('userId')
+    .where('organizationId', '=', organizationId)
+    .limit(2)
+    .execute();
+  const key = await trx
+    .selectFrom('apiKeys')
+    .select('id')
+    .where('organizationId', '=', organizationId)
+    .limit(1)
+    .executeTakeFirst();
+  if (members.length > 1 || key !== undefined) return false;
+  const workspaces = await trx
+    .selectFrom('workspaces')
+    .select('id')
+    .where('organizationId', '=', organizationId)
+    .execute();
+  for (const { id } of workspaces) {
+    for (const table of contents) {
+      const row = await trx
+        .selectFrom(table)
+        .select('workspaceId')
+        .where('workspaceId', '=', id)
+        .limit(1)
+        .executeTakeFirst();
+      if (row !== undefined) return false;
+    }
+    const ownKey = await trx
+      .selectFrom('contactAttributeKeys')
+      .select('id')
+      .where('workspaceId', '=', id)
+      .where('type', '!=', 'default')
+      .limit(1)
+      .executeTakeFirst();
+    if (ownKey !== undefined) return false;
+  }
+  return true;
+}

@@ -1,0 +1,29 @@
+/** Who may sign up: anybody, or only who is invited. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '#api/context.ts';
+import { forbidden } from '#api/errors.ts';
+import { prefersHtml } from '#api/http/error-page.ts';
+import { sendPage } from '#api/http/page.ts';
+import { alert, links } from '#api/http/page-form.ts';
+import { hasMembers } from '#api/resources/organizations/store.ts';
+
+const CLOSED =
+  'Sign-up is closed on this server. Ask an owner or manager of your organization to invite you, and open the link of the invitation.';
+
+/** A server that nobody belongs to lets the first person in, whatever the setting says. */
+export async function isSignupOpen({ db, config }: Pick<Context, 'db' | 'config'>): Promise<boolean> {
+  return config.isSignupEnabled || !(await hasMembers(db));
+}
+
+/** A hook: ends the request while sign-up is closed, with a page for browsers. @throws ApiError forbidden */
+export function refuseWhileClosed(context: Pick<Context, 'db' | 'config'>) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (await isSignupOpen(context)) return;
+    if (!prefersHtml(request)) throw forbidden(CLOSED);
+    const { basePath } = reply.server;
+    await sendPage(reply, 403, 'Sign-up is closed', [
+      alert(CLOSED),
+      links([[`${basePath}/auth/login`, 'Log in']]),
+    ]);
+  };
+}

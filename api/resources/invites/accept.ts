@@ -1,0 +1,123 @@
+/**
+ * Accepting an invite. Whoever has the link is whom it was sent to, so a new account needs no other mail. An account that
+ * exists is its owner's: there the link alone is not enough, its owner must be logged in.
+ */
+import type { Kysely } from 'kysely';
+import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
+import type { Context } from '#api/context.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { ApiError, badRequest, conflict, forbidden, invalidFields } from '#api/errors.ts';
+import { texts } from '#api/resources/accounts/login.ts';
+import {
+  deleteTokens,
+  findUserByEmail,
+  insertUser,
+  type User,
+  updateUser,
+} from '#api/resources/accounts/store.ts';
+import { countMembers, MEMBERS_MAX } from '#api/resources/members/store.ts';
+import { plainName } from '#api/resources/organizations/name.ts';
+import { insertMembership, lockPeople, roleOf } from '#api/resources/organizations/store.ts';
+import { findTeam, setTeamMember } from '#api/resources/teams/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { findOpenInvite, type Invite, takeInvite } from './store.ts';
+
+export interface Acceptance {
+  readonly token: string;
+  /** Who is logged in; null: nobody. */
+  readonly sessionUserId: string | null;
+  /** For a new account. */
+  readonly name: string;
+  readonly password: string;
+}
+
+export interface Accepted {
+  readonly userId: string;
+  readonly organizationId: string;
+  /** The account was made for it. */
+  readonly isNew: boolean;
+}
+
+type Parts = Pick<Context, 'db' | 'clock' | 'random' | 'passwords'>;
+
+/** An account that nobody has verified is as good as none: its password may be a stranger's. */
+export function isAccount(user: User | null): boolean {
+  return user !== null && user.emailVerified !== null;
+}
+
+/**
+ * @param finish runs in the same transaction, such as to begin a session
+ * @throws ApiError bad_request, invalid_fields, not_authenticated, forbidden, conflict; then nothing has changed
+ */
+export async function acceptInvite<T>(
+  { db, clock, random, passwords }: Parts,
+  { token, sessionUserId, name, password }: Acceptance,
+  finish: (trx: Kysely<Database>, accepted: Accepted) => Promise<T>,
+): Promise<T> {
+  // Before the hash: whoever invents links is not worth its work.
+  const invite = await findOpenInvite(db, token, clock());
+  if (invite === null) throw inviteEnded();
+  const known = await findUserByEmail(db, invite.email);
+  const account = isAccount(known) ? null : await newAccount();
+
+  return db.transaction().execute(async (trx) => {
+    await lockPeople(trx, invite.organizationId, '');
+    // Again: of two who open the link at once, one comes in; and it may have been revoked, or sent anew.
+    const open = await findOpenInvite(trx, token, clock());
+    if (open === null || !(await takeInvite(trx, open.id))) throw inviteEnded();
+    const now = toTimestamp(clock());
+    const userId = await userFor(trx, now);
+    await join(trx, open, userId, now);
+    return finish(trx, { userId, organizationId: open.organizationId, isNew: account !== null });
+  });
+
+  async function newAccount() {
+    const problem = passwordProblem(password);
+    if (problem !== null) throw invalidFields({ password: problem });
+    return { name: plainName(name), passwordHash: await passwords.hash(password) };
+  }
+
+  async function userFor(trx: Kysely<Database>, now: Timestamp): Promise<string> {
+    const email = normalizeEmail(invite?.email ?? '') ?? '';
+    const user = await findUserByEmail(trx, email);
+    if (user !== null && user.isActive !== 1) throw forbidden(texts.inactive);
+    if (user !== null && isAccount(user)) {
+      if (user.id !== sessionUserId) throw loginNeeded();
+      return user.id;
+    }
+    if (account === null) throw inviteEnded();
+    if (user === null) {
+      const id = await insertUser(trx, { ...account, email }, now, random);
+      await updateUser(trx, id, { emailVerified: now }, now);
+      return id;
+    }
+    await updateUser(trx, user.id, { ...account, emailVerified: now }, now);
+    await deleteTokens(trx, user.id, ['verifyEmail', 'resetPassword', 'changeEmail']);
+    return user.id;
+  }
+}
+
+async function join(trx: Kysely<Database>, invite: Invite, userId: string, now: Timestamp): Promise<void> {
+  const { organizationId, role, teamIds } = invite;
+  if ((await roleOf(trx, organizationId, userId)) === null) {
+    if ((await countMembers(trx, organizationId)) >= MEMBERS_MAX) {
+      throw conflict(`An organization has at most ${MEMBERS_MAX} members`);
+    }
+    await insertMembership(trx, { organizationId, userId, role, createdAt: now });
+  }
+  for (const teamId of teamIds) {
+    if ((await findTeam(trx, organizationId, teamId)) === null) continue;
+    await setTeamMember(trx, { teamId, userId, role: 'contributor' }, now);
+  }
+}
+
+function inviteEnded(): ApiError {
+  return badRequest('This invitation has ended, was used or was revoked; ask for a new one');
+}
+
+function loginNeeded(): ApiError {
+  return new ApiError(
+    'not_authenticated',
+    'The invited address has an account: log in with it first, then accept the invitation',
+  );
+}

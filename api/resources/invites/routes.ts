@@ -1,0 +1,216 @@
+/**
+ * Inviting people to an organization: owners to every role, managers as members. The link goes by mail, once; where no
+ * mail server is configured, the reply shows it, once, and whoever invites hands it over.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Kysely } from 'kysely';
+import { Type } from 'typebox';
+import { normalizeEmail } from '#api/auth/password.ts';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { conflict, forbidden, invalidFields, notFound, RetryLater, unauthorized } from '#api/errors.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
+import { mayMail } from '#api/resources/accounts/mails.ts';
+import { findUser, findUserByEmail } from '#api/resources/accounts/store.ts';
+import { managerNow, mayGive, requireManager } from '#api/resources/organizations/access.ts';
+import { findOrganization, roleOf } from '#api/resources/organizations/store.ts';
+import { findTeam } from '#api/resources/teams/store.ts';
+import { Id, Nullable, OneOf } from '#api/schemas.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { inviteLink, inviteMail } from './mail.ts';
+import {
+  countInvites,
+  findInvite,
+  findInviteFor,
+  forgetOldInvites,
+  type Invite,
+  insertInvite,
+  listInvites,
+  renewInvite,
+  revokeInvite,
+} from './store.ts';
+
+/** Of one organization; those that were revoked count for a day, so nobody mails the world from here. */
+const INVITES_MAX = 200;
+const TEAMS_MAX = 50;
+const RETRY_SECONDS = 3_600;
+
+const NewInvite = Type.Object({
+  email: Type.String(),
+  /** Unset: member. */
+  role: Type.Optional(OneOf(['owner', 'manager', 'member'] as const)),
+  /** Teams that the person is put into, as a contributor. */
+  teamIds: Type.Optional(Type.Array(Id, { maxItems: TEAMS_MAX })),
+});
+const shape = {
+  id: Type.String(),
+  organizationId: Type.String(),
+  email: Type.String(),
+  role: Type.String(),
+  teamIds: Type.Array(Type.String()),
+  invitedBy: Type.String(),
+  createdAt: Type.String(),
+  expiresAt: Type.String(),
+};
+const InviteReply = Type.Object(shape);
+/** null: it is on its way by mail. */
+const SentInviteReply = Type.Object({ ...shape, link: Nullable(Type.String()) });
+
+const OrganizationPath = Type.Object({ organizationId: Type.String() });
+const InvitePath = Type.Object({ organizationId: Type.String(), inviteId: Type.String() });
+const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
+
+export const inviteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random, mailer } = context;
+  const { publicUrl } = context.config;
+  const url = '/api/v1/organizations/:organizationId/invites';
+  const oneUrl = `${url}/:inviteId`;
+
+  app.get(
+    url,
+    {
+      schema: {
+        params: OrganizationPath,
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(InviteReply) }) },
+      },
+      config,
+      onRequest: requireManager,
+    },
+    async (request, reply) => {
+      const { organizationId } = request.params;
+      const found = await readPage({ request, reply }, request.query, { limitMax: INVITES_MAX }, (page) =>
+        listInvites(db, organizationId, page),
+      );
+      return { data: found.map(toReply) };
+    },
+  );
+
+  app.post(
+    url,
+    {
+      schema: {
+        params: OrganizationPath,
+        body: NewInvite,
+        response: { 200: Type.Object({ data: SentInviteReply }) },
+      },
+      config: { ...config, refuses: ['forbidden', 'conflict', 'too_many_requests'] },
+      onRequest: requireManager,
+    },
+    async (request) => {
+      const { organizationId } = request.params;
+      const { role = 'member' } = request.body;
+      const email = normalizeEmail(request.body.email);
+      if (email === null) {
+        throw invalidFields({ email: 'must be an e-mail address of at most 255 characters' });
+      }
+      const teamIds = [...new Set(request.body.teamIds)];
+      return db.transaction().execute(async (trx) => {
+        const actor = await managerNow(trx, request, organizationId);
+        if (!mayGive(actor, role)) throw unauthorized();
+        const now = clock();
+        await forgetOldInvites(trx, organizationId, now);
+        await refuseKnown(trx, organizationId, email);
+        if ((await countInvites(trx, organizationId)) >= INVITES_MAX) {
+          throw forbidden(
+            `An organization can have ${INVITES_MAX} open invites; revoke some, which counts from the next day on`,
+          );
+        }
+        for (const [i, teamId] of teamIds.entries()) {
+          if ((await findTeam(trx, organizationId, teamId)) === null) {
+            throw invalidFields({ [`teamIds.${i}`]: 'is no team of the organization' });
+          }
+        }
+        const invitedBy = actor.userId;
+        return send(
+          trx,
+          await insertInvite(trx, { organizationId, email, role, teamIds, invitedBy }, now, random),
+        );
+      });
+    },
+  );
+
+  app.post(
+    `${oneUrl}/resend`,
+    {
+      schema: { params: InvitePath, response: { 200: Type.Object({ data: SentInviteReply }) } },
+      config,
+      onRequest: requireManager,
+    },
+    async (request) => {
+      const { organizationId, inviteId } = request.params;
+      return db.transaction().execute(async (trx) => {
+        const actor = await managerNow(trx, request, organizationId);
+        const invite = await inviteIn(trx, organizationId, inviteId);
+        if (!mayGive(actor, invite.role)) throw unauthorized();
+        return send(trx, await renewInvite(trx, invite, clock(), random));
+      });
+    },
+  );
+
+  app.delete(
+    oneUrl,
+    {
+      schema: { params: InvitePath, response: { 200: Type.Object({ data: InviteReply }) } },
+      config,
+      onRequest: requireManager,
+    },
+    async (request) => {
+      const { organizationId, inviteId } = request.params;
+      return db.transaction().execute(async (trx) => {
+        await managerNow(trx, request, organizationId);
+        const invite = await inviteIn(trx, organizationId, inviteId);
+        await revokeInvite(trx, invite.id, toTimestamp(clock()));
+        return { data: toReply(invite) };
+      });
+    },
+  );
+
+  /** @throws ApiError conflict for members, and for those whose invite still serves */
+  async function refuseKnown(trx: Kysely<Database>, organizationId: string, email: string): Promise<void> {
+    const user = await findUserByEmail(trx, email);
+    if (user !== null && (await roleOf(trx, organizationId, user.id)) !== null) {
+      throw conflict('This address belongs to a member of the organization');
+    }
+    const open = await findInviteFor(trx, organizationId, email, clock());
+    if (open !== null) {
+      throw conflict('This address is invited already; send that invite again, or revoke it', {
+        inviteId: open.id,
+      });
+    }
+  }
+
+  /** By mail or, without a server for mails, in the reply. @throws RetryLater when the mailbox had enough lately */
+  async function send(
+    trx: Kysely<Database>,
+    { invite, token }: { readonly invite: Invite; readonly token: string },
+  ) {
+    const link = inviteLink(publicUrl, token);
+    if (!mailer.hasServer) return { data: { ...toReply(invite), link } };
+    if (!(await mayMail(context, trx, { to: invite.email, kind: 'invite' }))) {
+      throw new RetryLater(
+        'too_many_requests',
+        'This address got several invitations within an hour; try again in an hour',
+        RETRY_SECONDS,
+      );
+    }
+    const organization = await findOrganization(trx, invite.organizationId);
+    const inviter = await findUser(trx, invite.invitedBy);
+    const names = { organizationName: organization?.name ?? '', inviterName: inviter?.name ?? '' };
+    await mailer.accept(trx, inviteMail({ ...invite, ...names }, link));
+    return { data: { ...toReply(invite), link: null } };
+  }
+};
+
+async function inviteIn(trx: Kysely<Database>, organizationId: string, id: string): Promise<Invite> {
+  const invite = await findInvite(trx, organizationId, id);
+  if (invite === null) throw notFound('Invite', id);
+  return invite;
+}
+
+function toReply(invite: Invite) {
+  return { ...invite, teamIds: [...invite.teamIds] };
+}

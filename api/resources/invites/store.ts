@@ -1,0 +1,196 @@
+/** Invites to an organization: who was asked in, until when, and what the link of the mail carries. */
+import type { Kysely, Selectable } from 'kysely';
+import { hashToken, newToken } from '#api/auth/session.ts';
+import type { Database, InviteTable, Role, Timestamp } from '#api/db/schema.ts';
+import type { ListPage } from '#api/http/pagination.ts';
+import { newId, type Random } from '#api/ids.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import type { Millis } from '#shared/clock.ts';
+
+const DAY: Millis = 24 * 60 * 60 * 1000;
+/** How long a link serves. */
+export const INVITE_LIFETIME: Millis = 7 * DAY;
+/** How long one that ended is still listed, to be sent again. */
+const ENDED_KEPT: Millis = 30 * DAY;
+const TOKEN_LENGTH_MAX = 128;
+
+export interface Invite {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly email: string;
+  readonly role: Role;
+  readonly teamIds: readonly string[];
+  readonly invitedBy: string;
+  readonly createdAt: Timestamp;
+  readonly expiresAt: Timestamp;
+}
+
+/** An invite whose link serves, with the names that its page shows. */
+export interface OpenInvite extends Invite {
+  readonly organizationName: string;
+  readonly inviterName: string;
+}
+
+/** The newest first, ties by id; those that ended lately included, those that were revoked not. */
+export async function listInvites(
+  db: Kysely<Database>,
+  organizationId: string,
+  page: ListPage,
+): Promise<readonly Invite[]> {
+  const rows = await db
+    .selectFrom('invites')
+    .selectAll()
+    .where('organizationId', '=', organizationId)
+    .where('revokedAt', 'is', null)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+    .offset(page.skip)
+    .execute();
+  return rows.map(toInvite);
+}
+
+export async function findInvite(
+  db: Kysely<Database>,
+  organizationId: string,
+  id: string,
+): Promise<Invite | null> {
+  const row = await db
+    .selectFrom('invites')
+    .selectAll()
+    .where('id', '=', id)
+    .where('organizationId', '=', organizationId)
+    .where('revokedAt', 'is', null)
+    .executeTakeFirst();
+  return row === undefined ? null : toInvite(row);
+}
+
+/** The one that still serves for this address. */
+export async function findInviteFor(
+  db: Kysely<Database>,
+  organizationId: string,
+  email: string,
+  now: Millis,
+): Promise<Invite | null> {
+  const row = await db
+    .selectFrom('invites')
+    .selectAll()
+    .where('organizationId', '=', organizationId)
+    .where('email', '=', email)
+    .where('revokedAt', 'is', null)
+    .where('expiresAt', '>', toTimestamp(now))
+    .executeTakeFirst();
+  return row === undefined ? null : toInvite(row);
+}
+
+/** Whose link this is; null when it has ended, was used or revoked, or never was. */
+export async function findOpenInvite(
+  db: Kysely<Database>,
+  token: string,
+  now: Millis,
+): Promise<OpenInvite | null> {
+  if (token.length > TOKEN_LENGTH_MAX) return null;
+  const row = await db
+    .selectFrom('invites')
+    .innerJoin('organizations', 'organizations.id', 'invites.organizationId')
+    .innerJoin('users', 'users.id', 'invites.invitedBy')
+    .selectAll('invites')
+    .select(['organizations.name as organizationName', 'users.name as inviterName'])
+    .where('invites.hashedToken', '=', hashToken(token))
+    .where('invites.revokedAt', 'is', null)
+    .where('invites.expiresAt', '>', toTimestamp(now))
+    .executeTakeFirst();
+  if (row === undefined) return null;
+  const { organizationName, inviterName, ...invite } = row;
+  return { ...toInvite(invite), organizationName, inviterName };
+}
+
+/** Those that were revoked within a day count: each may have been a mail to somebody else. */
+export async function countInvites(db: Kysely<Database>, organizationId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('invites')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('organizationId', '=', organizationId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Sweeps out what nobody in the organization needs any more. */
+export async function forgetOldInvites(
+  db: Kysely<Database>,
+  organizationId: string,
+  now: Millis,
+): Promise<void> {
+  await db
+    .deleteFrom('invites')
+    .where('organizationId', '=', organizationId)
+    .where((where) =>
+      where.or([
+        where('revokedAt', '<=', toTimestamp(now - DAY)),
+        where('expiresAt', '<=', toTimestamp(now - ENDED_KEPT)),
+      ]),
+    )
+    .execute();
+}
+
+/** In place of an earlier one for the address, which must not serve any more. @returns it, with the link's token */
+export async function insertInvite(
+  db: Kysely<Database>,
+  invite: Pick<Invite, 'organizationId' | 'email' | 'role' | 'teamIds' | 'invitedBy'>,
+  now: Millis,
+  random: Random,
+): Promise<{ readonly invite: Invite; readonly token: string }> {
+  const { organizationId, email, teamIds } = invite;
+  const token = newToken(random);
+  await db
+    .deleteFrom('invites')
+    .where('organizationId', '=', organizationId)
+    .where('email', '=', email)
+    .execute();
+  const made: Invite = {
+    ...invite,
+    id: newId(random),
+    createdAt: toTimestamp(now),
+    expiresAt: toTimestamp(now + INVITE_LIFETIME),
+  };
+  await db
+    .insertInto('invites')
+    .values({ ...made, teamIds: JSON.stringify(teamIds), hashedToken: hashToken(token), revokedAt: null })
+    .execute();
+  return { invite: made, token };
+}
+
+/** A new link and a new end; the old link serves no longer. */
+export async function renewInvite(
+  db: Kysely<Database>,
+  invite: Invite,
+  now: Millis,
+  random: Random,
+): Promise<{ readonly invite: Invite; readonly token: string }> {
+  const token = newToken(random);
+  const expiresAt = toTimestamp(now + INVITE_LIFETIME);
+  await db
+    .updateTable('invites')
+    .set({ hashedToken: hashToken(token), expiresAt })
+    .where('id', '=', invite.id)
+    .execute();
+  return { invite: { ...invite, expiresAt }, token };
+}
+
+export async function revokeInvite(db: Kysely<Database>, id: string, now: Timestamp): Promise<void> {
+  await db.updateTable('invites').set({ revokedAt: now }).where('id', '=', id).execute();
+}
+
+/** It has served. @returns false when somebody else was faster, or it was revoked meanwhile */
+export async function takeInvite(db: Kysely<Database>, id: string): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('invites')
+    .where('id', '=', id)
+    .where('revokedAt', 'is', null)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
+}
+
+function toInvite({ hashedToken: _, revokedAt: __, teamIds, ...row }: Selectable<InviteTable>): Invite {
+  return { ...row, teamIds: JSON.parse(teamIds) };
+}

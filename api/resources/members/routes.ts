@@ -1,0 +1,147 @@
+/**
+ * The people of an organization. Every member may look; owners give and take every role, managers only remove members.
+ * Everybody may leave, but for the last owner.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Kysely } from 'kysely';
+import { Type } from 'typebox';
+import { runsOrganization } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { conflict, notFound, unauthorized } from '#api/errors.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
+import {
+  actorNow,
+  managerNow,
+  mayGive,
+  requireManager,
+  requireMember,
+} from '#api/resources/organizations/access.ts';
+import { OneOf } from '#api/schemas.ts';
+import {
+  changeRole,
+  countMembers,
+  findMember,
+  keysMadeBy,
+  listMembers,
+  type Member,
+  removeMember,
+} from './store.ts';
+
+const LIST_MAX = 1_000;
+
+const Params = Type.Object({ organizationId: Type.String(), userId: Type.String() });
+const MemberReply = Type.Object({
+  /** The user's. */
+  id: Type.String(),
+  name: Type.String(),
+  email: Type.String(),
+  role: Type.String(),
+  isActive: Type.Boolean(),
+  /** When the person joined. */
+  createdAt: Type.String(),
+  teams: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), role: Type.String() })),
+});
+
+const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
+
+export const memberRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db } = context;
+  const url = '/api/v1/organizations/:organizationId/members';
+  const oneUrl = `${url}/:userId`;
+
+  app.get(
+    url,
+    {
+      schema: {
+        params: Type.Object({ organizationId: Type.String() }),
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(MemberReply) }) },
+      },
+      config,
+      onRequest: requireMember,
+    },
+    async (request, reply) => {
+      const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
+        listMembers(db, request.params.organizationId, page),
+      );
+      return { data: found.map(toReply) };
+    },
+  );
+
+  app.put(
+    oneUrl,
+    {
+      schema: {
+        params: Params,
+        body: Type.Object({ role: OneOf(['owner', 'manager', 'member'] as const) }),
+        response: { 200: Type.Object({ data: MemberReply }) },
+      },
+      config: { ...config, refuses: ['conflict'] },
+      onRequest: requireManager,
+    },
+    async (request) => {
+      const { organizationId, userId } = request.params;
+      const { role } = request.body;
+      return db.transaction().execute(async (trx) => {
+        const actor = await managerNow(trx, request, organizationId);
+        const member = await memberOf(trx, organizationId, userId);
+        if (!mayGive(actor, member.role) || !mayGive(actor, role)) throw unauthorized();
+        if (role !== 'owner') await keepAnOwner(trx, organizationId, member);
+        await changeRole(trx, organizationId, userId, role);
+        return { data: toReply({ ...member, role }) };
+      });
+    },
+  );
+
+  app.delete(
+    oneUrl,
+    {
+      schema: {
+        params: Params,
+        response: {
+          200: Type.Object({
+            data: MemberReply,
+            /** Keys that the person made: they go on working until somebody deletes them. */
+            meta: Type.Object({ apiKeyIds: Type.Array(Type.String()) }),
+          }),
+        },
+      },
+      config: { ...config, refuses: ['conflict'] },
+      onRequest: requireMember,
+    },
+    async (request) => {
+      const { organizationId, userId } = request.params;
+      return db.transaction().execute(async (trx) => {
+        const actor = await actorNow(trx, request, organizationId);
+        const isSelf = actor.userId === userId;
+        if (!isSelf && !runsOrganization(actor.role)) throw unauthorized();
+        const member = await memberOf(trx, organizationId, userId);
+        if (!isSelf && !mayGive(actor, member.role)) throw unauthorized();
+        await keepAnOwner(trx, organizationId, member);
+        const apiKeyIds = await keysMadeBy(trx, organizationId, userId);
+        await removeMember(trx, organizationId, userId);
+        return { data: toReply(member), meta: { apiKeyIds: [...apiKeyIds] } };
+      });
+    },
+  );
+};
+
+async function memberOf(trx: Kysely<Database>, organizationId: string, userId: string): Promise<Member> {
+  const member = await findMember(trx, organizationId, userId);
+  if (member === null) throw notFound('Member', userId);
+  return member;
+}
+
+/** @throws ApiError conflict when the member is the last owner: nobody could give that role again */
+async function keepAnOwner(trx: Kysely<Database>, organizationId: string, member: Member): Promise<void> {
+  if (member.role !== 'owner' || (await countMembers(trx, organizationId, 'owner')) > 1) return;
+  throw conflict('An organization keeps its last owner; make somebody else an owner first');
+}
+
+function toReply(member: Member) {
+  return { ...member, teams: [...member.teams] };
+}

@@ -1,0 +1,168 @@
+/** The people of an organization, as the others see them. Writes go to `memberships`, and clean up behind them. */
+import type { Kysely, Selectable } from 'kysely';
+import type { Database, Role, TeamRole, Timestamp, UserTable } from '#api/db/schema.ts';
+import type { ListPage } from '#api/http/pagination.ts';
+
+/** Of one organization. */
+export const MEMBERS_MAX = 1_000;
+
+export interface Member {
+  /** The user's. */
+  readonly id: string;
+  readonly name: string;
+  readonly email: string;
+  readonly role: Role;
+  readonly isActive: boolean;
+  /** When the person joined. */
+  readonly createdAt: Timestamp;
+  /** In the order of their names. */
+  readonly teams: readonly { readonly id: string; readonly name: string; readonly role: TeamRole }[];
+}
+
+/** In the order in which they joined, ties by id. Two queries for any number of members. */
+export async function listMembers(
+  db: Kysely<Database>,
+  organizationId: string,
+  page: ListPage,
+): Promise<readonly Member[]> {
+  const rows = await selectMembers(db, organizationId)
+    .orderBy('memberships.createdAt')
+    .orderBy('users.id')
+    .limit(page.limit)
+    .offset(page.skip)
+    .execute();
+  return withTeams(db, organizationId, rows);
+}
+
+export async function findMember(
+  db: Kysely<Database>,
+  organizationId: string,
+  userId: string,
+): Promise<Member | null> {
+  const rows = await selectMembers(db, organizationId).where('users.id', '=', userId).execute();
+  const [member] = await withTeams(db, organizationId, rows);
+  return member ?? null;
+}
+
+export async function countMembers(
+  db: Kysely<Database>,
+  organizationId: string,
+  role?: Role,
+): Promise<number> {
+  let query = db
+    .selectFrom('memberships')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('organizationId', '=', organizationId);
+  if (role !== undefined) query = query.where('role', '=', role);
+  const { count } = await query.executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** What they invited others to with a role that they no longer have is withdrawn. Call it inside a transaction. */
+export async function changeRole(
+  trx: Kysely<Database>,
+  organizationId: string,
+  userId: string,
+  role: Role,
+): Promise<void> {
+  await trx
+    .updateTable('memberships')
+    .set({ role })
+    .where('organizationId', '=', organizationId)
+    .where('userId', '=', userId)
+    .execute();
+  if (role !== 'owner') await deleteInvitesBy(trx, organizationId, userId);
+}
+
+/**
+ * Ends a membership with everything that hangs on it: places in teams, and invites to others. Sessions ask for
+ * memberships with every request, so they reach nothing from the next one on. Call it inside a transaction.
+ */
+export async function removeMember(
+  trx: Kysely<Database>,
+  organizationId: string,
+  userId: string,
+): Promise<void> {
+  await trx
+    .deleteFrom('teamMembers')
+    .where('userId', '=', userId)
+    .where('teamId', 'in', (from) =>
+      from.selectFrom('teams').select('id').where('organizationId', '=', organizationId),
+    )
+    .execute();
+  await deleteInvitesBy(trx, organizationId, userId);
+  await trx
+    .deleteFrom('memberships')
+    .where('organizationId', '=', organizationId)
+    .where('userId', '=', userId)
+    .execute();
+}
+
+/** Keys that a person made, and whose text the person may still have: they are the organization's, and stay. */
+export async function keysMadeBy(
+  db: Kysely<Database>,
+  organizationId: string,
+  userId: string,
+): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('apiKeys')
+    .select('id')
+    .where('organizationId', '=', organizationId)
+    .where('createdBy', '=', userId)
+    .orderBy('id')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+async function deleteInvitesBy(trx: Kysely<Database>, organizationId: string, userId: string): Promise<void> {
+  await trx
+    .deleteFrom('invites')
+    .where('organizationId', '=', organizationId)
+    .where('invitedBy', '=', userId)
+    .execute();
+}
+
+type MemberRow = Pick<Selectable<UserTable>, 'id' | 'name' | 'email' | 'isActive' | 'createdAt'> & {
+  readonly role: Role;
+};
+
+function selectMembers(db: Kysely<Database>, organizationId: string) {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('users', 'users.id', 'memberships.userId')
+    .select([
+      'users.id',
+      'users.name',
+      'users.email',
+      'users.isActive',
+      'memberships.role',
+      'memberships.createdAt',
+    ])
+    .where('memberships.organizationId', '=', organizationId);
+}
+
+async function withTeams(
+  db: Kysely<Database>,
+  organizationId: string,
+  rows: readonly MemberRow[],
+): Promise<readonly Member[]> {
+  if (rows.length === 0) return [];
+  const teams = await db
+    .selectFrom('teamMembers')
+    .innerJoin('teams', 'teams.id', 'teamMembers.teamId')
+    .select(['teamMembers.userId', 'teamMembers.role', 'teams.id', 'teams.name'])
+    .where('teams.organizationId', '=', organizationId)
+    .where(
+      'teamMembers.userId',
+      'in',
+      rows.map(({ id }) => id),
+    )
+    .orderBy('teams.name')
+    .execute();
+  const teamsOf = Map.groupBy(teams, ({ userId }) => userId);
+  return rows.map(({ isActive, ...row }) => ({
+    ...row,
+    isActive: isActive === 1,
+    teams: (teamsOf.get(row.id) ?? []).map(({ id, name, role }) => ({ id, name, role })),
+  }));
+}

@@ -1,0 +1,83 @@
+/** What a logged-in person may do in the organization that a path names. */
+import type { FastifyRequest } from 'fastify';
+import type { Kysely } from 'kysely';
+import { sessionOf } from '#api/auth/plugin.ts';
+import { type Role, runsOrganization } from '#api/auth/principal.ts';
+import type { Database } from '#api/db/schema.ts';
+import { notFound, unauthorized } from '#api/errors.ts';
+import { refusing } from '#api/http/refuses.ts';
+import { isRecord } from '#api/schemas.ts';
+import { lockPeople } from './store.ts';
+
+/** Who asks for a change, as they stand at its beginning. */
+export interface Actor {
+  readonly userId: string;
+  readonly role: Role;
+}
+
+const ofStrangers = ['not_found', 'unauthorized'] as const;
+
+/** @throws ApiError not_found for strangers: they do not learn which organizations exist */
+export function actorIn(request: FastifyRequest, organizationId: string): Actor {
+  const { userId, roles } = sessionOf(request);
+  const role = roles.get(organizationId);
+  if (role === undefined) throw notFound('Organization', organizationId);
+  return { userId, role };
+}
+
+/** @throws ApiError not_found for strangers, unauthorized for members */
+export function managerIn(request: FastifyRequest, organizationId: string): Actor {
+  return asManager(actorIn(request, organizationId));
+}
+
+/** A hook that runs before the body is read. @throws as `actorIn` */
+export const requireMember = refusing(
+  async (request: FastifyRequest): Promise<void> => void actorIn(request, organizationIn(request)),
+  ...ofStrangers,
+);
+
+/** Likewise. @throws as `managerIn` */
+export const requireManager = refusing(
+  async (request: FastifyRequest): Promise<void> => void managerIn(request, organizationIn(request)),
+  ...ofStrangers,
+);
+
+/**
+ * The same question once more, inside the transaction of a change to the organization's people: whoever lost the role
+ * since the request came does not use it. Such changes wait for each other from here on.
+ *
+ * @throws ApiError not_found, unauthorized
+ */
+export async function actorNow(
+  trx: Kysely<Database>,
+  request: FastifyRequest,
+  organizationId: string,
+): Promise<Actor> {
+  const { userId } = sessionOf(request);
+  const role = await lockPeople(trx, organizationId, userId);
+  if (role === null) throw notFound('Organization', organizationId);
+  return { userId, role };
+}
+
+/** Likewise, for owners and managers. @throws ApiError not_found, unauthorized */
+export async function managerNow(
+  trx: Kysely<Database>,
+  request: FastifyRequest,
+  organizationId: string,
+): Promise<Actor> {
+  return asManager(await actorNow(trx, request, organizationId));
+}
+
+/** Owners give and take every role; managers that of a member only. */
+export function mayGive(actor: Actor, role: Role): boolean {
+  return actor.role === 'owner' || (actor.role === 'manager' && role === 'member');
+}
+
+function asManager(actor: Actor): Actor {
+  if (!runsOrganization(actor.role)) throw unauthorized();
+  return actor;
+}
+
+function organizationIn({ params }: FastifyRequest): string {
+  return isRecord(params) ? String(params.organizationId) : '';
+}

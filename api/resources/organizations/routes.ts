@@ -1,0 +1,58 @@
+/** The organizations of a logged-in person, and their names. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { sessionOf } from '#api/auth/plugin.ts';
+import type { Context } from '#api/context.ts';
+import { notFound } from '#api/errors.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { managerNow, requireManager } from './access.ts';
+import { plainName } from './name.ts';
+import { findOrganization, listOrganizations, renameOrganization } from './store.ts';
+
+const OrganizationReply = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  /** The caller's: `owner`, `manager` or `member`. */
+  role: Type.String(),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
+
+const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
+
+export const organizationRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock } = context;
+
+  app.get(
+    '/api/v1/organizations',
+    { schema: { response: { 200: Type.Object({ data: Type.Array(OrganizationReply) }) } }, config },
+    async (request) => ({ data: [...(await listOrganizations(db, sessionOf(request).userId))] }),
+  );
+
+  app.put(
+    '/api/v1/organizations/:organizationId',
+    {
+      schema: {
+        params: Type.Object({ organizationId: Type.String() }),
+        body: Type.Object({ name: Type.String() }),
+        response: { 200: Type.Object({ data: OrganizationReply }) },
+      },
+      config,
+      onRequest: requireManager,
+    },
+    async (request) => {
+      const { organizationId } = request.params;
+      const name = plainName(request.body.name);
+      return db.transaction().execute(async (trx) => {
+        const { role } = await managerNow(trx, request, organizationId);
+        await renameOrganization(trx, organizationId, name, toTimestamp(clock()));
+        const renamed = await findOrganization(trx, organizationId);
+        if (renamed === null) throw notFound('Organization', organizationId);
+        return { data: { ...renamed, role } };
+      });
+    },
+  );
+};

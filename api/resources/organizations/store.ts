@@ -1,0 +1,113 @@
+/** Organizations and who belongs to them. Writes go to `organizations` and `memberships`. */
+import type { Kysely } from 'kysely';
+import type { Database, Role, Timestamp } from '#api/db/schema.ts';
+import type { Reach } from '#api/events/targets.ts';
+
+export interface Organization {
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+}
+
+/** In the order in which the user joined. */
+export function listOrganizations(
+  db: Kysely<Database>,
+  userId: string,
+): Promise<readonly (Organization & { readonly role: Role })[]> {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('organizations', 'organizations.id', 'memberships.organizationId')
+    .select([
+      'organizations.id',
+      'organizations.name',
+      'organizations.createdAt',
+      'organizations.updatedAt',
+      'memberships.role',
+    ])
+    .where('memberships.userId', '=', userId)
+    .orderBy('memberships.createdAt')
+    .orderBy('organizations.id')
+    .execute();
+}
+
+export async function findOrganization(db: Kysely<Database>, id: string): Promise<Organization | null> {
+  const row = await db
+    .selectFrom('organizations')
+    .select(['id', 'name', 'createdAt', 'updatedAt'])
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function renameOrganization(
+  db: Kysely<Database>,
+  id: string,
+  name: string,
+  now: Timestamp,
+): Promise<void> {
+  await db.updateTable('organizations').set({ name, updatedAt: now }).where('id', '=', id).execute();
+}
+
+/**
+ * The first step of every change to an organization's people: two of them never run at once, so what the second one
+ * counts is what the first one left. Call it inside the transaction of the change.
+ *
+ * @returns the role that the user has now; null: none
+ */
+export async function lockPeople(
+  trx: Kysely<Database>,
+  organizationId: string,
+  userId: string,
+): Promise<Role | null> {
+  // A write that changes nothing holds the row on databases with more than one writer.
+  await trx
+    .updateTable('organizations')
+    .set((row) => ({ updatedAt: row.ref('updatedAt') }))
+    .where('id', '=', organizationId)
+    .execute();
+  return roleOf(trx, organizationId, userId);
+}
+
+export async function roleOf(
+  db: Kysely<Database>,
+  organizationId: string,
+  userId: string,
+): Promise<Role | null> {
+  const row = await db
+    .selectFrom('memberships')
+    .select('role')
+    .where('organizationId', '=', organizationId)
+    .where('userId', '=', userId)
+    .executeTakeFirst();
+  return row?.role ?? null;
+}
+
+export async function insertMembership(
+  db: Kysely<Database>,
+  membership: {
+    readonly organizationId: string;
+    readonly userId: string;
+    readonly role: Role;
+    readonly createdAt: Timestamp;
+  },
+): Promise<void> {
+  await db.insertInto('memberships').values(membership).execute();
+}
+
+/** Does anybody belong to any organization? False on a server that nobody has set up. */
+export async function hasMembers(db: Kysely<Database>): Promise<boolean> {
+  const row = await db.selectFrom('memberships').select('userId').limit(1).executeTakeFirst();
+  return row !== undefined;
+}
+
+/** How far the webhooks of a workspace's organization may go. */
+export async function reachOf(db: Kysely<Database>, workspaceId: string): Promise<Reach> {
+  const row = await db
+    .selectFrom('workspaces')
+    .innerJoin('organizations', 'organizations.id', 'workspaces.organizationId')
+    .select('organizations.isOperators')
+    .where('workspaces.id', '=', workspaceId)
+    .executeTakeFirst();
+  return row?.isOperators === 1 ? 'operators' : 'public';
+}

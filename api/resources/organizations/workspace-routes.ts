@@ -1,0 +1,175 @@
+/**
+ * Workspaces: listed and read by whoever may read them, changed by whoever manages them, made by owners and managers of
+ * the organization. The original product has no such routes.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Kysely } from 'kysely';
+import { Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { type Principal, workspacesWith } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { conflict, forbidden, invalidFields, unauthorized } from '#api/errors.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
+import { newId } from '#api/ids.ts';
+import { loadManagementWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import {
+  changeWorkspace,
+  countWorkspaces,
+  findWorkspace,
+  isNameTaken,
+  listWorkspaces,
+  type Workspace,
+  type WorkspaceSettings,
+} from '#api/resources/workspaces/store.ts';
+import { isRecord } from '#api/schemas.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { managerNow, requireManager } from './access.ts';
+import { createWorkspace } from './create.ts';
+import { lockPeople } from './store.ts';
+import { NewWorkspace, WorkspaceChange, WorkspaceReply } from './workspace-schema.ts';
+
+/** Of one organization. */
+const WORKSPACES_MAX = 100;
+const LIST_MAX = 500;
+const STYLING_BYTES_MAX = 65_536;
+
+const Params = Type.Object({ workspaceId: Type.String() });
+const one = { 200: Type.Object({ data: WorkspaceReply }) };
+
+export const workspaceRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random, states } = context;
+  const url = '/api/v1/management/workspaces';
+  const oneUrl = `${url}/:workspaceId`;
+
+  app.get(
+    url,
+    {
+      schema: {
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(WorkspaceReply) }) },
+      },
+      config: { acceptsKeyWithoutWorkspace: true },
+    },
+    async (request, reply) => {
+      const principal = principalOf(request);
+      const ids = workspacesWith(principal, 'read');
+      const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
+        listWorkspaces(db, ids, page),
+      );
+      return { data: found.map((workspace) => toReply(workspace, principal)) };
+    },
+  );
+
+  app.post(
+    '/api/v1/organizations/:organizationId/workspaces',
+    {
+      schema: {
+        params: Type.Object({ organizationId: Type.String() }),
+        body: NewWorkspace,
+        response: one,
+      },
+      config: {
+        credentials: 'session',
+        acceptsKeyWithoutWorkspace: true,
+        refuses: ['forbidden', 'conflict'],
+      },
+      onRequest: requireManager,
+    },
+    async (request) => {
+      const { organizationId } = request.params;
+      const name = nameIn(request.body.name);
+      const made = await db.transaction().execute(async (trx) => {
+        await managerNow(trx, request, organizationId);
+        if ((await countWorkspaces(trx, organizationId)) >= WORKSPACES_MAX) {
+          throw forbidden(`An organization can have ${WORKSPACES_MAX} workspaces`);
+        }
+        await refuseTakenName(trx, organizationId, name, null);
+        const createdAt = toTimestamp(clock());
+        return createWorkspace(trx, { organizationId, id: newId(random), name, createdAt }, random);
+      });
+      return { data: { ...toReply(made, principalOf(request)), permission: 'manage' } };
+    },
+  );
+
+  app.get(
+    oneUrl,
+    { schema: { params: Params, response: one }, onRequest: loadManagementWorkspace(context) },
+    async (request) => ({ data: toReply(workspaceOf(request), principalOf(request)) }),
+  );
+
+  app.put(
+    oneUrl,
+    {
+      schema: { params: Params, body: WorkspaceChange, response: one },
+      config: { refuses: ['conflict'] },
+      onRequest: loadManagementWorkspace(context, 'manage'),
+    },
+    async (request) => {
+      const { id, organizationId, environmentId } = workspaceOf(request);
+      const { name: given, styling, ...settings } = request.body;
+      const name = given === undefined ? undefined : nameIn(given);
+      const changed = await db.transaction().execute(async (trx) => {
+        // So that of two workspaces that take one name at once, one does not get it.
+        await lockPeople(trx, organizationId, '');
+        if (name !== undefined) await refuseTakenName(trx, organizationId, name, id);
+        const stored = await findWorkspace(trx, id);
+        if (stored === null) throw unauthorized();
+        const next: WorkspaceSettings = {
+          ...stored.settings,
+          ...settings,
+          styling: laidOver(stored.settings.styling, styling),
+        };
+        return changeWorkspace(
+          trx,
+          { ...stored, name: name ?? stored.name, settings: next },
+          toTimestamp(clock()),
+        );
+      });
+      states.purge({ workspaceId: id, environmentId });
+      return { data: toReply(changed, principalOf(request)) };
+    },
+  );
+};
+
+async function refuseTakenName(
+  trx: Kysely<Database>,
+  organizationId: string,
+  name: string,
+  except: string | null,
+): Promise<void> {
+  if (await isNameTaken(trx, organizationId, name, except)) {
+    throw conflict(`A workspace with the name ${name} already exists`);
+  }
+}
+
+function nameIn(given: string): string {
+  const name = given.trim();
+  if (name === '' || /\p{Cc}/u.test(name)) {
+    throw invalidFields({ name: 'must have more than spaces, and no control characters' });
+  }
+  return name;
+}
+
+/** @throws ApiError invalid_fields when it becomes too large */
+function laidOver(stored: unknown, given: object | undefined): unknown {
+  if (given === undefined) return stored;
+  const styling = { ...(isRecord(stored) ? stored : {}), ...given };
+  if (Buffer.byteLength(JSON.stringify(styling)) > STYLING_BYTES_MAX) {
+    throw invalidFields({ styling: `must have at most ${STYLING_BYTES_MAX} bytes as JSON` });
+  }
+  return styling;
+}
+
+function toReply({ settings, ...workspace }: Workspace, principal: Principal) {
+  const { styling, ...rest } = settings;
+  return {
+    ...workspace,
+    ...rest,
+    styling: isRecord(styling) ? styling : {},
+    permission: principal.permissions.get(workspace.id) ?? 'read',
+  };
+}

@@ -1,0 +1,57 @@
+/** Who may look at a team, and who may change it. */
+import type { FastifyRequest } from 'fastify';
+import type { Kysely } from 'kysely';
+import { sessionOf } from '#api/auth/plugin.ts';
+import { runsOrganization } from '#api/auth/principal.ts';
+import type { Database } from '#api/db/schema.ts';
+import { notFound, unauthorized } from '#api/errors.ts';
+import { actorIn, actorNow, managerNow } from '#api/resources/organizations/access.ts';
+import { findTeam, type Team, teamRoleOf } from './store.ts';
+
+export interface TeamPath {
+  readonly organizationId: string;
+  readonly teamId: string;
+}
+
+/** For owners, managers, and those who are in the team. @throws ApiError not_found, unauthorized */
+export async function visibleTeam(
+  db: Kysely<Database>,
+  request: FastifyRequest,
+  path: TeamPath,
+): Promise<Team> {
+  const { userId, role } = actorIn(request, path.organizationId);
+  const team = await teamIn(db, path);
+  if (!runsOrganization(role) && (await teamRoleOf(db, team.id, userId)) === null) throw unauthorized();
+  return team;
+}
+
+/** For owners and managers, inside the transaction of the change. @throws ApiError not_found, unauthorized */
+export async function managedTeam(
+  trx: Kysely<Database>,
+  request: FastifyRequest,
+  path: TeamPath,
+): Promise<Team> {
+  await managerNow(trx, request, path.organizationId);
+  return teamIn(trx, path);
+}
+
+/** Likewise, also for the team's own admins; anybody may leave. @throws ApiError not_found, unauthorized */
+export async function staffedTeam(
+  trx: Kysely<Database>,
+  request: FastifyRequest,
+  path: TeamPath & { readonly leaves: string | null },
+): Promise<Team> {
+  const { userId } = sessionOf(request);
+  const { role } = await actorNow(trx, request, path.organizationId);
+  const team = await teamIn(trx, path);
+  const isAllowed =
+    runsOrganization(role) || path.leaves === userId || (await teamRoleOf(trx, team.id, userId)) === 'admin';
+  if (!isAllowed) throw unauthorized();
+  return team;
+}
+
+async function teamIn(db: Kysely<Database>, { organizationId, teamId }: TeamPath): Promise<Team> {
+  const team = await findTeam(db, organizationId, teamId);
+  if (team === null) throw notFound('Team', teamId);
+  return team;
+}

@@ -1,0 +1,130 @@
+/**
+ * Who is in a team, and what it gives in which workspace. The team's admins decide about its people; only owners and
+ * managers decide about workspaces. Both routes set or change, so that doing it twice is the same as once.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import type { Kysely } from 'kysely';
+import { Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { notFound } from '#api/errors.ts';
+import { requireManager, requireMember } from '#api/resources/organizations/access.ts';
+import { roleOf } from '#api/resources/organizations/store.ts';
+import { findWorkspace } from '#api/resources/workspaces/store.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { managedTeam, staffedTeam } from './access.ts';
+import { TeamDetailsReply, TeamPermissionName, TeamRoleName } from './schema.ts';
+import {
+  removeTeamMember,
+  removeTeamWorkspace,
+  setTeamMember,
+  setTeamWorkspace,
+  type Team,
+  withDetails,
+} from './store.ts';
+
+const MemberPath = Type.Object({
+  organizationId: Type.String(),
+  teamId: Type.String(),
+  userId: Type.String(),
+});
+const WorkspacePath = Type.Object({
+  organizationId: Type.String(),
+  teamId: Type.String(),
+  workspaceId: Type.String(),
+});
+const response = { 200: Type.Object({ data: TeamDetailsReply }) };
+const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
+
+export const teamContentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock } = context;
+  const url = '/api/v1/organizations/:organizationId/teams/:teamId';
+
+  app.put(
+    `${url}/members/:userId`,
+    {
+      schema: { params: MemberPath, body: Type.Object({ role: TeamRoleName }), response },
+      config,
+      onRequest: requireMember,
+    },
+    async (request) => {
+      const { organizationId, userId } = request.params;
+      const { role } = request.body;
+      return change(async (trx) => {
+        const team = await staffedTeam(trx, request, { ...request.params, leaves: null });
+        if ((await roleOf(trx, organizationId, userId)) === null) throw notFound('Member', userId);
+        await setTeamMember(trx, { teamId: team.id, userId, role }, toTimestamp(clock()));
+        return team;
+      });
+    },
+  );
+
+  app.delete(
+    `${url}/members/:userId`,
+    { schema: { params: MemberPath, response }, config, onRequest: requireMember },
+    async (request) => {
+      const { userId } = request.params;
+      return change(async (trx) => {
+        const team = await staffedTeam(trx, request, { ...request.params, leaves: userId });
+        if (!(await removeTeamMember(trx, team.id, userId))) throw notFound('Member', userId);
+        return team;
+      });
+    },
+  );
+
+  app.put(
+    `${url}/workspaces/:workspaceId`,
+    {
+      schema: { params: WorkspacePath, body: Type.Object({ permission: TeamPermissionName }), response },
+      config,
+      onRequest: requireManager,
+    },
+    async (request) => {
+      const { permission } = request.body;
+      return change(async (trx) => {
+        const team = await managedTeam(trx, request, request.params);
+        const workspaceId = await workspaceIn(trx, request, team);
+        await setTeamWorkspace(trx, { teamId: team.id, workspaceId, permission }, toTimestamp(clock()));
+        return team;
+      });
+    },
+  );
+
+  app.delete(
+    `${url}/workspaces/:workspaceId`,
+    { schema: { params: WorkspacePath, response }, config, onRequest: requireManager },
+    async (request) =>
+      change(async (trx) => {
+        const team = await managedTeam(trx, request, request.params);
+        const workspaceId = await workspaceIn(trx, request, team);
+        if (!(await removeTeamWorkspace(trx, team.id, workspaceId))) throw notFound('Workspace', workspaceId);
+        return team;
+      }),
+  );
+
+  /** @returns the team as it is afterwards */
+  async function change(work: (trx: Kysely<Database>) => Promise<Team>) {
+    return db.transaction().execute(async (trx) => {
+      const { members, workspaces, ...team } = await withDetails(trx, await work(trx));
+      return { data: { ...team, members: [...members], workspaces: [...workspaces] } };
+    });
+  }
+};
+
+/** @returns the id of the path's workspace, which older clients call an environment @throws ApiError not_found */
+async function workspaceIn(
+  trx: Kysely<Database>,
+  request: FastifyRequest<{ Params: { workspaceId: string } }>,
+  { organizationId }: Team,
+): Promise<string> {
+  const { workspaceId } = request.params;
+  const workspace = await findWorkspace(trx, workspaceId);
+  if (workspace === null || workspace.organizationId !== organizationId) {
+    throw notFound('Workspace', workspaceId);
+  }
+  return workspace.id;
+}

@@ -1,0 +1,164 @@
+/** Teams of an organization: made, renamed and deleted by owners and managers; who is in one sees it. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { runsOrganization } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import { isUniqueViolation } from '#api/db/database.ts';
+import { conflict, forbidden, invalidFields } from '#api/errors.ts';
+import { ListQuery, readPage } from '#api/http/pagination.ts';
+import { newId } from '#api/ids.ts';
+import { actorIn, managerNow, requireManager, requireMember } from '#api/resources/organizations/access.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { managedTeam, visibleTeam } from './access.ts';
+import { NewTeam, TeamDetailsReply, TeamReply } from './schema.ts';
+import {
+  countTeams,
+  deleteTeam,
+  insertTeam,
+  listTeams,
+  renameTeam,
+  type Team,
+  type TeamDetails,
+  withDetails,
+} from './store.ts';
+
+/** Of one organization. */
+const TEAMS_MAX = 200;
+
+const OrganizationPath = Type.Object({ organizationId: Type.String() });
+const TeamPath = Type.Object({ organizationId: Type.String(), teamId: Type.String() });
+const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
+
+export const teamRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
+  app,
+  { context },
+) => {
+  const { db, clock, random } = context;
+  const url = '/api/v1/organizations/:organizationId/teams';
+  const oneUrl = `${url}/:teamId`;
+
+  app.get(
+    url,
+    {
+      schema: {
+        params: OrganizationPath,
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(TeamReply) }) },
+      },
+      config,
+      onRequest: requireMember,
+    },
+    async (request, reply) => {
+      const { organizationId } = request.params;
+      const { role, userId } = actorIn(request, organizationId);
+      const whose = runsOrganization(role) ? null : userId;
+      return {
+        data: await readPage({ request, reply }, request.query, { limitMax: TEAMS_MAX }, (page) =>
+          listTeams(db, organizationId, whose, page),
+        ),
+      };
+    },
+  );
+
+  app.post(
+    url,
+    {
+      schema: {
+        params: OrganizationPath,
+        body: NewTeam,
+        response: { 200: Type.Object({ data: TeamDetailsReply }) },
+      },
+      config: { ...config, refuses: ['forbidden', 'conflict'] },
+      onRequest: requireManager,
+    },
+    async (request) => {
+      const { organizationId } = request.params;
+      const name = nameIn(request.body);
+      const now = toTimestamp(clock());
+      const made: Team = { id: newId(random), organizationId, name, createdAt: now, updatedAt: now };
+      await withFreeName(name, () =>
+        db.transaction().execute(async (trx) => {
+          await managerNow(trx, request, organizationId);
+          if ((await countTeams(trx, organizationId)) >= TEAMS_MAX) {
+            throw forbidden(`An organization can have ${TEAMS_MAX} teams; delete one that nobody needs`);
+          }
+          await insertTeam(trx, made);
+        }),
+      );
+      return { data: { ...made, members: [], workspaces: [] } };
+    },
+  );
+
+  app.get(
+    oneUrl,
+    {
+      schema: { params: TeamPath, response: { 200: Type.Object({ data: TeamDetailsReply }) } },
+      config,
+      onRequest: requireMember,
+    },
+    async (request) => ({
+      data: toReply(await withDetails(db, await visibleTeam(db, request, request.params))),
+    }),
+  );
+
+  app.put(
+    oneUrl,
+    {
+      schema: {
+        params: TeamPath,
+        body: NewTeam,
+        response: { 200: Type.Object({ data: TeamDetailsReply }) },
+      },
+      config: { ...config, refuses: ['conflict'] },
+      onRequest: requireManager,
+    },
+    async (request) => {
+      const name = nameIn(request.body);
+      return withFreeName(name, () =>
+        db.transaction().execute(async (trx) => {
+          const team = await managedTeam(trx, request, request.params);
+          const updatedAt = toTimestamp(clock());
+          await renameTeam(trx, team.id, name, updatedAt);
+          return { data: toReply(await withDetails(trx, { ...team, name, updatedAt })) };
+        }),
+      );
+    },
+  );
+
+  app.delete(
+    oneUrl,
+    {
+      schema: { params: TeamPath, response: { 200: Type.Object({ data: TeamDetailsReply }) } },
+      config,
+      onRequest: requireManager,
+    },
+    async (request) =>
+      db.transaction().execute(async (trx) => {
+        const team = await managedTeam(trx, request, request.params);
+        const details = await withDetails(trx, team);
+        await deleteTeam(trx, team.id);
+        return { data: toReply(details) };
+      }),
+  );
+};
+
+function nameIn(body: { readonly name: string }): string {
+  const name = body.name.trim();
+  if (name === '' || /\p{Cc}/u.test(name)) {
+    throw invalidFields({ name: 'must have more than spaces, and no control characters' });
+  }
+  return name;
+}
+
+async function withFreeName<T>(name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isUniqueViolation(error, 'teams.organizationId', 'teams.name')) throw error;
+    throw conflict(`A team with the name ${name} already exists`);
+  }
+}
+
+function toReply({ members, workspaces, ...team }: TeamDetails) {
+  return { ...team, members: [...members], workspaces: [...workspaces] };
+}

@@ -1,0 +1,179 @@
+/** Teams: who is in them, and what they give in which workspace. */
+import type { Kysely } from 'kysely';
+import type { Database, TeamPermission, TeamRole, Timestamp } from '#api/db/schema.ts';
+import type { ListPage } from '#api/http/pagination.ts';
+
+export interface Team {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly name: string;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+}
+
+export interface TeamDetails extends Team {
+  /** In the order of their names. */
+  readonly members: readonly {
+    readonly userId: string;
+    readonly name: string;
+    readonly email: string;
+    readonly role: TeamRole;
+  }[];
+  /** In the order of their names. */
+  readonly workspaces: readonly {
+    readonly workspaceId: string;
+    readonly name: string;
+    readonly permission: TeamPermission;
+  }[];
+}
+
+/** By name. @param userId whose teams; null: all of the organization's */
+export function listTeams(
+  db: Kysely<Database>,
+  organizationId: string,
+  userId: string | null,
+  page: ListPage,
+): Promise<readonly Team[]> {
+  let query = db.selectFrom('teams').selectAll('teams').where('teams.organizationId', '=', organizationId);
+  if (userId !== null) {
+    query = query.where('teams.id', 'in', (from) =>
+      from.selectFrom('teamMembers').select('teamId').where('userId', '=', userId),
+    );
+  }
+  return query.orderBy('teams.name').limit(page.limit).offset(page.skip).execute();
+}
+
+export async function findTeam(
+  db: Kysely<Database>,
+  organizationId: string,
+  id: string,
+): Promise<Team | null> {
+  const row = await db
+    .selectFrom('teams')
+    .selectAll()
+    .where('id', '=', id)
+    .where('organizationId', '=', organizationId)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function withDetails(db: Kysely<Database>, team: Team): Promise<TeamDetails> {
+  const members = await db
+    .selectFrom('teamMembers')
+    .innerJoin('users', 'users.id', 'teamMembers.userId')
+    .select(['users.id as userId', 'users.name', 'users.email', 'teamMembers.role'])
+    .where('teamMembers.teamId', '=', team.id)
+    .orderBy('users.name')
+    .orderBy('users.id')
+    .execute();
+  const workspaces = await db
+    .selectFrom('teamWorkspaces')
+    .innerJoin('workspaces', 'workspaces.id', 'teamWorkspaces.workspaceId')
+    .select(['workspaces.id as workspaceId', 'workspaces.name', 'teamWorkspaces.permission'])
+    .where('teamWorkspaces.teamId', '=', team.id)
+    .orderBy('workspaces.name')
+    .orderBy('workspaces.id')
+    .execute();
+  return { ...team, members, workspaces };
+}
+
+/** null: not in the team. */
+export async function teamRoleOf(
+  db: Kysely<Database>,
+  teamId: string,
+  userId: string,
+): Promise<TeamRole | null> {
+  const row = await db
+    .selectFrom('teamMembers')
+    .select('role')
+    .where('teamId', '=', teamId)
+    .where('userId', '=', userId)
+    .executeTakeFirst();
+  return row?.role ?? null;
+}
+
+export async function countTeams(db: Kysely<Database>, organizationId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('teams')
+    .select((select) => select.fn.countAll().as('count'))
+    .where('organizationId', '=', organizationId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** @throws the driver's unique violation when the name is taken */
+export async function insertTeam(db: Kysely<Database>, team: Team): Promise<void> {
+  await db.insertInto('teams').values(team).execute();
+}
+
+/** @throws the driver's unique violation when the name is taken */
+export async function renameTeam(
+  db: Kysely<Database>,
+  id: string,
+  name: string,
+  now: Timestamp,
+): Promise<void> {
+  await db.updateTable('teams').set({ name, updatedAt: now }).where('id', '=', id).execute();
+}
+
+/** With its places and what it gives. */
+export async function deleteTeam(db: Kysely<Database>, id: string): Promise<void> {
+  await db.deleteFrom('teams').where('id', '=', id).execute();
+}
+
+/** Puts a person into the team, or changes the person's role there. */
+export async function setTeamMember(
+  db: Kysely<Database>,
+  place: { readonly teamId: string; readonly userId: string; readonly role: TeamRole },
+  now: Timestamp,
+): Promise<void> {
+  await db
+    .insertInto('teamMembers')
+    .values({ ...place, createdAt: now })
+    .onConflict((conflict) => conflict.columns(['teamId', 'userId']).doUpdateSet({ role: place.role }))
+    .execute();
+}
+
+/** @returns whether the person was in the team */
+export async function removeTeamMember(
+  db: Kysely<Database>,
+  teamId: string,
+  userId: string,
+): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('teamMembers')
+    .where('teamId', '=', teamId)
+    .where('userId', '=', userId)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
+}
+
+/** Gives the team's members a permission on a workspace, or changes it. */
+export async function setTeamWorkspace(
+  db: Kysely<Database>,
+  given: { readonly teamId: string; readonly workspaceId: string; readonly permission: TeamPermission },
+  now: Timestamp,
+): Promise<void> {
+  const { permission } = given;
+  await db
+    .insertInto('teamWorkspaces')
+    .values({ ...given, createdAt: now, updatedAt: now })
+    .onConflict((conflict) =>
+      conflict.columns(['teamId', 'workspaceId']).doUpdateSet({ permission, updatedAt: now }),
+    )
+    .execute();
+}
+
+/** @returns whether the team had one */
+export async function removeTeamWorkspace(
+  db: Kysely<Database>,
+  teamId: string,
+  workspaceId: string,
+): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('teamWorkspaces')
+    .where('teamId', '=', teamId)
+    .where('workspaceId', '=', workspaceId)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
+}

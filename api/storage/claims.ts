@@ -1,0 +1,112 @@
+/**
+ * Which files somebody named: an answer, or anything in a survey. A file that nobody named within a day is collected
+ * (removal.ts). Whoever writes an answer or a survey claims its files in the same transaction; a claim is never taken back,
+ * so a file that was named once stays until it is deleted, or goes with its response, survey or workspace.
+ */
+import type { Kysely } from 'kysely';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { isId } from '#api/ids.ts';
+import { isAccess, keyOf, locationOf } from './key.ts';
+
+/** Keys in one statement, far below what databases allow for parameters. */
+const KEYS_MAX = 500;
+
+/** A response, as far as its files are concerned. */
+export interface Answered {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly surveyId: string;
+  readonly updatedAt: Timestamp;
+  /** Answers by question id. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Claims the files that a response names, and gives it those that are answers to its survey, unless another response was
+ * first: from now on they go when it goes. Files that anybody may read, such as pictures of a survey, never belong to a
+ * response.
+ */
+export async function claimFiles(
+  db: Kysely<Database>,
+  { id, workspaceId, surveyId, updatedAt, data }: Answered,
+): Promise<void> {
+  const texts = Object.values(data)
+    .flatMap((answer): readonly unknown[] => (Array.isArray(answer) ? answer : [answer]))
+    .filter((text) => typeof text === 'string');
+  const keys = texts.flatMap((text) => keyIn(text, workspaceId) ?? []);
+  for (const some of inParts(keys)) {
+    await markClaimed(db, some, updatedAt);
+    await db
+      .updateTable('files')
+      .set({ responseId: id })
+      .where('key', 'in', some)
+      .where('access', '=', 'private')
+      .where('responseId', 'is', null)
+      .where('surveyId', '=', surveyId)
+      .execute();
+  }
+}
+
+/** Claims the files that a text names anywhere, such as a survey's document with pictures in its questions. */
+export async function claimFilesIn(
+  db: Kysely<Database>,
+  {
+    workspaceId,
+    text,
+    now,
+  }: { readonly workspaceId: string; readonly text: string; readonly now: Timestamp },
+): Promise<void> {
+  const keys = new Set<string>();
+  for (const [, id = '', access = '', name = ''] of text.matchAll(FILE)) {
+    // Under an environment id the file is the workspace's own, otherwise it may be one of another workspace.
+    for (const owner of new Set([id, workspaceId])) {
+      const location = isAccess(access) ? locationOf(owner, access, decodedPath(name)) : null;
+      if (location !== null) keys.add(keyOf(location));
+    }
+  }
+  for (const some of inParts([...keys])) await markClaimed(db, some, now);
+}
+
+/**
+ * Every name that we make ends in a UUID and an extension, so it is found inside of HTML and CSS too. A part of a name
+ * has no slash, so no part of a text is looked at twice.
+ */
+const FILE =
+  /\/storage\/([0-9a-z]{1,64})\/(public|private)\/((?:surveys\/[0-9a-z]{1,64}\/elements\/[\w-]{1,128}\/)?[^"/\\<>?#]{1,2000}?--fid--[0-9a-f-]{36}\.[A-Za-z0-9]{1,20})/g;
+
+async function markClaimed(db: Kysely<Database>, keys: readonly string[], now: Timestamp): Promise<void> {
+  await db
+    .updateTable('files')
+    .set({ claimedAt: now })
+    .where('key', 'in', keys)
+    .where('claimedAt', 'is', null)
+    .execute();
+}
+
+function* inParts(keys: readonly string[]): Generator<readonly string[]> {
+  for (let start = 0; start < keys.length; start += KEYS_MAX) yield keys.slice(start, start + KEYS_MAX);
+}
+
+const ROOT = '/storage/';
+/** A key has at most 1,024 bytes, each of which may be percent-encoded, and stands behind the address of a host. */
+const ADDRESS_LENGTH_MAX = 4_096;
+
+/** `…/storage/{id}/{access}/{name}`, the name percent-encoded; null for anything else */
+function keyIn(text: string, workspaceId: string): string | null {
+  const start = text.length <= ADDRESS_LENGTH_MAX ? text.indexOf(ROOT) : -1;
+  if (start < 0) return null;
+  const [id = '', access = '', ...rest] = text.slice(start + ROOT.length).split('/');
+  const encoded = rest.join('/');
+  if (!isId(id) || !isAccess(access) || encoded === '' || /[?#\s]/.test(encoded)) return null;
+  const location = locationOf(workspaceId, access, decodedPath(encoded));
+  return location === null ? null : keyOf(location);
+}
+
+function decodedPath(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    // Not percent-encoded by us, so not one of our files; it is looked for as it is and not found.
+    return encoded;
+  }
+}

@@ -1,0 +1,142 @@
+/** What becomes one line of the access log. Filled while the request goes on, written once, when it is over. */
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ChargedTo } from '#gateway/identify.ts';
+import type { Cover } from '#gateway/policy/match.ts';
+import type { ClientResponse } from '#gateway/proxy/client-connection.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { AccessLog } from './access-log.ts';
+
+export type LoggedDecision = 'allow' | 'deny' | 'uncovered' | 'malformed' | 'unavailable';
+
+/** Longer paths are cut: a line fits into one write. */
+const PATH_MAX = 1000;
+
+export class AccessEntry {
+  decision: LoggedDecision = 'uncovered';
+  /** Of a refusal. */
+  id: string | null = null;
+  /** The denying policy, or the tightest one. */
+  policy: string | null = null;
+  upstreamMs: Millis | null = null;
+  storeMs: Millis | null = null;
+  /** Of a reply that is not written by its response: a switch of protocols, and what is said on the bare socket. */
+  status: number | null = null;
+
+  readonly #log: AccessLog;
+  readonly #clock: Clock;
+  readonly #req: IncomingMessage;
+  readonly #res: ClientResponse;
+  readonly #socket: Socket;
+  readonly #begunAt: Millis;
+  readonly #written: number;
+  readonly #read: number;
+  readonly #time: Millis;
+  #path: string;
+  #cover: Cover | null = null;
+  #charged: ChargedTo | null = null;
+  #isOver = false;
+
+  constructor(log: AccessLog, req: IncomingMessage, res: ClientResponse, clock: Clock, wallClock: Clock) {
+    this.#log = log;
+    this.#req = req;
+    this.#res = res;
+    this.#clock = clock;
+    this.#socket = req.socket;
+    this.#begunAt = clock();
+    this.#time = wallClock();
+    this.#written = this.#socket.bytesWritten;
+    this.#read = this.#socket.bytesRead;
+    // Until it is known to be canonical.
+    this.#path = pathOf(req.url ?? '');
+    const end = (): void => this.end();
+    res.once('close', end);
+    res.once('finish', end);
+    this.#socket.once('close', end);
+    this.#forget = () => this.#socket.off('close', end);
+  }
+
+  readonly #forget: () => void;
+
+  matched(path: string, cover: Cover | null): void {
+    this.#path = path;
+    this.#cover = cover;
+  }
+
+  charged(charged: ChargedTo): void {
+    this.#charged = charged;
+  }
+
+  /** Once; what comes later of it is not told. */
+  end(): void {
+    if (this.#isOver || (this.status === 101 && !this.#socket.destroyed)) return;
+    this.#isOver = true;
+    this.#forget();
+    const { headersSent, statusCode, writableFinished } = this.#res;
+    const status = this.status ?? (headersSent ? statusCode : null);
+    this.#log.write({
+      time: new Date(this.#time).toISOString(),
+      method: this.#req.method ?? null,
+      path: this.#path.slice(0, PATH_MAX),
+      status,
+      decision: this.decision,
+      id: this.id,
+      policies: this.#cover?.policies.map(({ name }) => name) ?? [],
+      policy: this.policy,
+      identities: this.#identities(),
+      requestBytes: this.#requestBytes(),
+      bytes: this.#socket.bytesWritten - this.#written,
+      upstreamMs: rounded(this.upstreamMs),
+      storeMs: rounded(this.storeMs),
+      durationMs: rounded(this.#clock() - this.#begunAt),
+      cut: this.status === null && !writableFinished,
+    });
+  }
+
+  #identities(): Record<string, string> {
+    const identities: Record<string, string> = {};
+    for (const [i, { name }] of (this.#cover?.identifiers ?? []).entries()) {
+      const digest = this.#charged?.identified.identities[i]?.digest;
+      if (digest !== undefined) identities[name] = digest;
+    }
+    return identities;
+  }
+
+  /** As announced; of a chunked body what was read meanwhile. */
+  #requestBytes(): number {
+    const { headers } = this.#req;
+    const announced = headers['content-length'];
+    if (announced !== undefined) return Number(announced) || 0;
+    return headers['transfer-encoding'] === undefined ? 0 : this.#socket.bytesRead - this.#read;
+  }
+}
+
+/** What could not be read as a request: nothing is known but the answer. */
+export function unreadableLine(status: number, time: Millis): object {
+  return {
+    time: new Date(time).toISOString(),
+    method: null,
+    path: null,
+    status,
+    decision: 'malformed',
+    id: null,
+    policies: [],
+    policy: null,
+    identities: {},
+    requestBytes: 0,
+    bytes: 0,
+    upstreamMs: null,
+    storeMs: null,
+    durationMs: 0,
+    cut: false,
+  };
+}
+
+function pathOf(url: string): string {
+  const queryAt = url.indexOf('?');
+  return queryAt < 0 ? url : url.slice(0, queryAt);
+}
+
+function rounded(ms: Millis | null): Millis | null {
+  return ms === null ? null : Math.round(ms * 10) / 10;
+}

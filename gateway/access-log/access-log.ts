@@ -1,0 +1,117 @@
+/**
+ * One JSON line for each request, when its reply has ended or was cut (docs/operating.md).
+ *
+ * Lines are collected and written in whole batches, so those of several workers never mix within a line. Whoever reads
+ * too slowly, and a full disk, cost lines, which are counted; no request waits for its line.
+ */
+import { closeSync, openSync } from 'node:fs';
+import { destination } from 'pino';
+import type { Clock, Millis } from '#shared/clock.ts';
+import { ConfigError } from '#shared/configuration.ts';
+
+export interface AccessLogSettings {
+  /** A file, or - for standard output. */
+  readonly file: string;
+  /** Of all requests, from 0 to 1. */
+  readonly share: number;
+}
+
+export interface AccessLogOptions extends AccessLogSettings {
+  readonly clock: Clock;
+  readonly warn: (fields: object, message: string) => void;
+}
+
+const QUEUE_BYTES_MAX = 4_194_304;
+/** Less than a batch may hold, so that a batch is one write. */
+const BATCH_BYTES = 32_768;
+const WRITE_BYTES_MAX = 65_536;
+/** A pipe takes so much from several writers without mixing them (PIPE_BUF of Linux). */
+const PIPE_BYTES_MAX = 4096;
+const FLUSH_MS: Millis = 100;
+const END_MS: Millis = 1000;
+/** Said at most once in this time. */
+const WARN_MS: Millis = 60_000;
+/** Multiples of it, modulo 1, are spread evenly, and so are those at every nth request: no rhythm of clients is met. */
+const GOLDEN = 0.618_033_988_749_895;
+
+export class AccessLog {
+  readonly #options: AccessLogOptions;
+  readonly #destination: ReturnType<typeof destination>;
+  #phase = 0;
+  #isClosed = false;
+  #warnedAt: Millis = Number.NEGATIVE_INFINITY;
+  /** Lines that could not be taken. */
+  lost = 0;
+
+  /** @throws ConfigError when the file cannot be written */
+  constructor(options: AccessLogOptions) {
+    this.#options = options;
+    const { file } = options;
+    const isFile = file !== '-';
+    if (isFile) assertWritable(file);
+    this.#destination = destination({
+      dest: isFile ? file : 1,
+      sync: false,
+      minLength: isFile ? BATCH_BYTES : PIPE_BYTES_MAX - 1,
+      maxWrite: isFile ? WRITE_BYTES_MAX : PIPE_BYTES_MAX,
+      maxLength: QUEUE_BYTES_MAX,
+      periodicFlush: FLUSH_MS,
+    });
+    this.#destination.on('drop', () => {
+      this.lost++;
+      this.#warn('lines are lost: what takes them is too slow');
+    });
+    this.#destination.on('error', (error: Error) => this.#warn(error.message));
+  }
+
+  /** Is the next request one of those that get a line? */
+  takes(): boolean {
+    const { share } = this.#options;
+    if (share >= 1) return true;
+    this.#phase = (this.#phase + GOLDEN) % 1;
+    return this.#phase < share;
+  }
+
+  write(line: object): void {
+    if (!this.#isClosed) this.#destination.write(`${JSON.stringify(line)}\n`);
+  }
+
+  /** Somebody has moved the file away: go on in a new one. */
+  reopen(): void {
+    if (this.#options.file !== '-' && !this.#isClosed) this.#destination.reopen();
+  }
+
+  /** Writes what is left, for at most a second. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => {
+        this.#destination.destroy();
+        resolve();
+      }, END_MS);
+      this.#destination.once('close', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      this.#destination.end();
+    });
+  }
+
+  #warn(reason: string): void {
+    const now = this.#options.clock();
+    if (now - this.#warnedAt < WARN_MS) return;
+    this.#warnedAt = now;
+    this.#options.warn({ file: this.#options.file, reason }, 'the access log cannot be written');
+  }
+}
+
+function assertWritable(file: string): void {
+  try {
+    closeSync(openSync(file, 'a'));
+  } catch (error) {
+    throw new ConfigError([
+      `GATEWAY_ACCESS_LOG: ${file} cannot be written (${(error as NodeJS.ErrnoException).code}); name a file in a folder that is there and that the gateway may write`,
+    ]);
+  }
+}

@@ -1,0 +1,150 @@
+/** `prove`: does a running gateway admit exactly what its policies say? */
+import { createInterface } from 'node:readline/promises';
+import { readPolicyFile } from '#gateway/config.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import { type SampleRequest, sampleRequest } from '#gateway/rehearsal/sample-request.ts';
+import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
+import { type Proof, prove } from '../prove-policy.ts';
+import { readHeaders } from '../request-options.ts';
+
+const SAFE = ['HEAD', 'GET'] as const;
+const ALL = [...SAFE, 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+interface ProveOptions {
+  readonly gateway: string;
+  readonly file: string;
+  readonly header: readonly string[];
+  readonly allMethods: boolean;
+  readonly yes: boolean;
+  readonly wait: number;
+  readonly limitMax: number;
+  readonly json: boolean;
+}
+
+interface Skipped {
+  readonly policy: string;
+  readonly reason: string;
+}
+
+export const addProve: AddCommand = (program, context) =>
+  program.command(
+    'prove',
+    'Does a running gateway admit exactly its limits?',
+    (command) =>
+      command
+        .option('gateway', {
+          type: 'string',
+          default: 'http://127.0.0.1:8080',
+          describe: 'Public listener of the gateway',
+        })
+        .option('file', { type: 'string', default: 'policies.yaml', describe: 'Its policy file' })
+        .option('header', {
+          alias: 'H',
+          type: 'string',
+          array: true,
+          nargs: 1,
+          default: [] as string[],
+          describe: 'Further header field of every request',
+        })
+        .option('all-methods', {
+          type: 'boolean',
+          default: false,
+          describe: 'Send POST, PUT, PATCH and DELETE too; they may change data',
+        })
+        .option('yes', { alias: 'y', type: 'boolean', default: false, describe: 'Do not ask' })
+        .option('wait', {
+          type: 'number',
+          default: 90,
+          describe: 'Seconds to wait for a fresh window at most',
+        })
+        .option('limit-max', {
+          type: 'number',
+          default: 10_000,
+          describe: 'Leave out policies with a larger limit',
+        })
+        .example('$0 prove --yes', 'Sends more requests than each limit allows and counts what is admitted'),
+    (options) => context.run(() => proveAll(options, context)),
+  );
+
+async function proveAll(options: ProveOptions, { terminal, now }: CommandContext): Promise<ExitCode> {
+  const { gateway, file, json } = options;
+  if (!URL.canParse(gateway) || !/^https?:/.test(gateway))
+    throw new CommandError(`--gateway ${gateway} is no URL; write http://HOST:PORT`, EXIT.usage);
+  const headers = readHeaders(options.header);
+  const { planned, skipped } = plan(loadPolicies(readPolicyFile(file), file), options);
+  await confirm(planned, gateway, options.yes, terminal.isInteractive);
+  const rows: Proof[] = [];
+  for (const { policy, request } of planned) {
+    if (terminal.isInteractive) terminal.error(`${policy.name} …`);
+    rows.push(await prove(policy, request, { gateway, headers, waitSecondsMax: options.wait, now }));
+  }
+  if (json) terminal.json({ rows, skipped });
+  else {
+    terminal.table(
+      ['policy', 'sent', 'admitted', 'limit', 'exact'],
+      rows.map(({ policy, sent, admitted, limit, exact, note }) => [
+        policy,
+        sent,
+        admitted,
+        limit,
+        exact ? 'yes' : `no: ${note}`,
+      ]),
+    );
+    for (const { policy, reason } of skipped) terminal.line(`not tried: ${policy}, ${reason}`);
+  }
+  return rows.every(({ exact }) => exact) ? EXIT.ok : EXIT.no;
+}
+
+interface Planned {
+  readonly policy: Policy;
+  readonly request: SampleRequest;
+}
+
+function plan(
+  set: PolicySet,
+  { allMethods, limitMax }: ProveOptions,
+): { readonly planned: readonly Planned[]; readonly skipped: readonly Skipped[] } {
+  const planned: Planned[] = [];
+  const skipped: Skipped[] = [];
+  for (const policy of set.policies) {
+    const request =
+      policy.limit > limitMax ? null : sampleRequest(set, policy, allMethods ? ALL : SAFE, 'prove');
+    const reason = reasonToSkip(set, policy, request, limitMax, allMethods);
+    if (reason !== null) skipped.push({ policy: policy.name, reason });
+    else if (request !== null) planned.push({ policy, request });
+  }
+  return { planned, skipped };
+}
+
+function reasonToSkip(
+  { policies }: PolicySet,
+  { mode, limit, bucketId, index, route: { methods } }: Policy,
+  request: SampleRequest | null,
+  limitMax: number,
+  allMethods: boolean,
+): string | null {
+  if (mode === 'shadow') return 'it is in shadow mode and never denies';
+  if (limit > limitMax) return `its limit is above --limit-max ${limitMax}`;
+  if (bucketId !== index) return `it shares the counter of ${policies[bucketId]?.name}`;
+  if (request !== null) return null;
+  if (!allMethods && methods !== null && !methods.has('GET'))
+    return 'its methods may change data; add --all-methods';
+  return 'another policy denies all of its requests earlier';
+}
+
+async function confirm(
+  planned: readonly Planned[],
+  gateway: string,
+  yes: boolean,
+  isInteractive: boolean,
+): Promise<void> {
+  if (yes || planned.length === 0) return;
+  const requests = planned.reduce((sum, { policy }) => sum + policy.limit, 0);
+  const what = `about ${requests} real requests to ${gateway}; all that are admitted reach the application`;
+  if (!isInteractive) throw new CommandError(`this sends ${what}; add --yes`, EXIT.usage);
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await reader.question(`This sends ${what}. Go on? [y/N] `);
+  reader.close();
+  if (!/^y(?:es)?$/i.test(answer.trim())) throw new CommandError('nothing was sent', EXIT.usage);
+}

@@ -1,0 +1,56 @@
+/**
+ * What is kept of a refusal, so that an operator can ask for it by its id. Digests only: who has an address or a key can
+ * work out its digest, never the other way round.
+ */
+import type { Millis } from '#shared/clock.ts';
+
+export interface DecisionRecord {
+  readonly id: string;
+  /** ISO 8601. */
+  readonly at: string;
+  /** unavailable: the store could not be asked, and the policy says deny. */
+  readonly decision: 'deny' | 'unavailable';
+  readonly method: string;
+  /** Canonical, without the query, cut to 200 characters. */
+  readonly path: string;
+  /** Of those that deny, the one with the longest wait. */
+  readonly policy: string;
+  /** Its row in the policy file, from 1. */
+  readonly line: number;
+  readonly file: string;
+  /** The beginning of the SHA-256 of that file's text. */
+  readonly policyVersion: string;
+  /** Names of all policies that deny. */
+  readonly violated: readonly string[];
+  /** What applied: of one process its share while the store was away. */
+  readonly limit: number;
+  /** null: nobody could say. */
+  readonly used: number | null;
+  readonly windowSeconds: number;
+  /** When there is room again; ISO 8601. */
+  readonly endsAt: string;
+  /** Digest of the address or the credential that was counted. */
+  readonly identity: string;
+  /** Name of the identifier in the policy file. */
+  readonly identifier: string;
+  /** The counter is that of an address for credentials that have never worked. */
+  readonly isUnproven: boolean;
+  readonly addressFrom: string;
+  readonly decidedBy: 'store' | 'local';
+  /** The process knew the counter to be exhausted, and asked nobody. */
+  readonly fromMemory: boolean;
+  /** The process that decided. */
+  readonly replica: string;
+}
+
+/** Keeps the newest decisions, so many and so long. */
+export interface DecisionStore {
+  /** @throws when they could not be written */
+  write(records: readonly DecisionRecord[]): Promise<void>;
+  /** @throws when the store cannot be asked */
+  find(id: string): Promise<DecisionRecord | null>;
+  close(): void;
+}
+
+export const DECISIONS_MAX = 10_000;
+export const DECISION_KEPT_MS: Millis = 86_400_000;

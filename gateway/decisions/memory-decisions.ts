@@ -1,0 +1,36 @@
+/** The newest decisions of a gateway without Redis: they end with its one process. */
+import type { Clock } from '#shared/clock.ts';
+import {
+  DECISION_KEPT_MS,
+  DECISIONS_MAX,
+  type DecisionRecord,
+  type DecisionStore,
+} from './decision-record.ts';
+
+export class MemoryDecisions implements DecisionStore {
+  /** The oldest first. */
+  readonly #records = new Map<string, DecisionRecord>();
+  readonly #wallClock: Clock;
+
+  constructor(wallClock: Clock) {
+    this.#wallClock = wallClock;
+  }
+
+  async write(records: readonly DecisionRecord[]): Promise<void> {
+    for (const record of records) this.#records.set(record.id, record);
+    for (const id of this.#records.keys()) {
+      if (this.#records.size <= DECISIONS_MAX) break;
+      this.#records.delete(id);
+    }
+  }
+
+  async find(id: string): Promise<DecisionRecord | null> {
+    const record = this.#records.get(id);
+    if (record === undefined) return null;
+    return this.#wallClock() - Date.parse(record.at) < DECISION_KEPT_MS ? record : null;
+  }
+
+  close(): void {
+    this.#records.clear();
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * The newest decisions of all replicas, in the store. On a connection of its own, so that no check waits behind them; it
+ * is opened with the first denial, or the first question.
+ */
+import type { StoreAccess } from '#gateway/store/access.ts';
+import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import { openStore } from '#gateway/store/open.ts';
+import type { Millis } from '#shared/clock.ts';
+import { within } from '#shared/within.ts';
+import {
+  DECISION_KEPT_MS,
+  DECISIONS_MAX,
+  type DecisionRecord,
+  type DecisionStore,
+} from './decision-record.ts';
+
+const SILENCE_MS: Millis = 2000;
+
+/**
+ * KEYS the records by id, the ids by time; ARGV how many are kept, for how many milliseconds, then id and record in turn.
+ * A record that is there already stays as it is: a batch may be written twice.
+ */
+const WRITE = storeScript(`
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for i = 3, #ARGV, 2 do
+  if redis.call('HSETNX', KEYS[1], ARGV[i], ARGV[i + 1]) == 1 then
+    redis.call('ZADD', KEYS[2], string.format('%.0f', now), ARGV[i])
+  end
+end
+local function forget(ids)
+  for i = 1, #ids do
+    redis.call('HDEL', KEYS[1], ids[i])
+    redis.call('ZREM', KEYS[2], ids[i])
+  end
+end
+forget(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now - ARGV[2]), 'LIMIT', 0, 1000))
+local over = redis.call('ZCARD', KEYS[2]) - ARGV[1]
+if over > 0 then forget(redis.call('ZRANGE', KEYS[2], 0, over - 1)) end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+return 1
+`);
+/** KEYS the records by id; ARGV the id. */
+const FIND = storeScript(`return redis.call('HGET', KEYS[1], ARGV[1])`);
+
+const RECORDS_KEY = 'fg:{decisions}:records';
+const ORDER_KEY = 'fg:{decisions}:order';
+
+export class RedisDecisions implements DecisionStore {
+  readonly #connection: StoreConnection;
+  #connecting: Promise<void> | null = null;
+
+  constructor(access: StoreAccess) {
+    this.#connection = openStore(access, { silenceMs: SILENCE_MS, onChange: () => undefined });
+  }
+
+  async write(records: readonly DecisionRecord[]): Promise<void> {
+    await this.#connect();
+    const args = [String(DECISIONS_MAX), String(DECISION_KEPT_MS)];
+    for (const record of records) args.push(record.id, JSON.stringify(record));
+    await within(SILENCE_MS, this.#connection.run(WRITE, [RECORDS_KEY, ORDER_KEY], args));
+  }
+
+  async find(id: string): Promise<DecisionRecord | null> {
+    await this.#connect();
+    const text = await within(SILENCE_MS, this.#connection.run(FIND, [RECORDS_KEY], [id]));
+    return typeof text === 'string' ? (JSON.parse(text) as DecisionRecord) : null;
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  /** The first attempt is waited for; after it the connection is there, or says why not. */
+  #connect(): Promise<void> {
+    this.#connecting ??= within(SILENCE_MS, this.#connection.connect()).catch(() => undefined);
+    return this.#connecting;
+  }
+}

@@ -1,0 +1,126 @@
+/** What a policy file may say and hardly means: rows that can never deny, names that nobody uses. Pure. */
+import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
+import type { Identifier, Policy, PolicySet } from './policy.ts';
+import { inOrder, type Path, type Problem, type Report } from './problems.ts';
+import { coveredBy, type Route } from './route.ts';
+
+/** Requests per second and client: more than one connection's worth of any process that the gateway was measured on. */
+const RATE_MAX = 100_000;
+/** Answered with 405 before any policy is asked. */
+const NEVER_SERVED: ReadonlySet<string> = new Set(['CONNECT', 'TRACE']);
+
+/** @param placeOf where in the text the value, or the key, of a path stands */
+export function warningsOf(
+  set: PolicySet,
+  placeOf: (path: Path, point: 'value' | 'key') => { readonly line: number; readonly column: number },
+): Problem[] {
+  const warnings: Problem[] = [];
+  const warn: Report = (path, message, fix, point = 'value') =>
+    void warnings.push({ ...placeOf(path, point), message, fix });
+  const buckets = bucketsOf(set);
+  for (const identifier of set.identifiers) warnOfIdentifier(identifier, set, warn);
+  for (const policy of set.policies) {
+    const here: Path = ['policies', policy.index];
+    warnOfBucket(policy, buckets, (message, fix) => warn([...here, 'bucket'], message, fix));
+    warnOfRoute(policy.route, (message, fix) => warn([...here, 'route'], message, fix));
+    warnOfLimit(policy, buckets, (message, fix) => warn([...here, 'limit'], message, fix));
+  }
+  return inOrder(warnings);
+}
+
+type Say = (message: string, fix: string) => void;
+type Buckets = ReadonlyMap<string, readonly Policy[]>;
+
+function bucketsOf({ policies }: PolicySet): Buckets {
+  return Map.groupBy(policies, ({ bucket }) => bucket);
+}
+
+function warnOfIdentifier(identifier: Identifier, { policies }: PolicySet, warn: Report): void {
+  const { name } = identifier;
+  if (!policies.some((policy) => policy.identifier.name === name)) {
+    warn(['identifiers', name], `no policy uses the identifier ${name}`, 'use it, or remove it', 'key');
+    return;
+  }
+  if (identifier.kind === 'address') return;
+  const filter = new HeaderFilter();
+  const useless = identifier.sources.filter(
+    (source) => source.kind === 'header' && filter.stops(source.header, true),
+  );
+  for (const source of useless) {
+    if (source.kind !== 'header') continue;
+    warn(
+      ['identifiers', name],
+      `the header ${source.header} of ${name} stops at the gateway, so the application never sees this credential`,
+      'use another header, or let it pass with GATEWAY_PASS_HEADERS',
+      'key',
+    );
+  }
+}
+
+function warnOfBucket({ name, bucket }: Policy, buckets: Buckets, say: Say): void {
+  if (bucket === name || (buckets.get(bucket)?.length ?? 0) > 1) return;
+  say(
+    `nothing shares the bucket ${bucket} with ${name}`,
+    'give other policies the same bucket, or remove it',
+  );
+}
+
+function warnOfRoute({ methods, text }: Route, say: Say): void {
+  if (methods === null || ![...methods].every((method) => NEVER_SERVED.has(method))) return;
+  say(
+    `${text} matches no request: the gateway answers CONNECT and TRACE with 405`,
+    'name another method, or remove the policy',
+  );
+}
+
+function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
+  const { limit, windowSeconds, bucket } = policy;
+  if (limit / windowSeconds > RATE_MAX) {
+    say(
+      `no client can make ${limit} requests in ${windowSeconds} s, so this limit never denies`,
+      'make it smaller, or remove the policy',
+    );
+    return;
+  }
+  const rows = buckets.get(bucket) ?? [];
+  for (const [other, wide] of buckets) {
+    const [first] = wide;
+    if (other === bucket || first === undefined) continue;
+    if (!deniesFirst(first, policy)) continue;
+    // Equal ones deny together: the later one is too many.
+    if (deniesFirst(policy, first) && covers(rows, wide) && first.index > policy.index) continue;
+    if (!covers(wide, rows)) continue;
+    say(
+      `never reached: ${first.name} in line ${first.line} counts the same requests and allows at most ${mostIn(first, policy)} in ${windowSeconds} s`,
+      `make the limit smaller than that, or remove the policy`,
+    );
+    return;
+  }
+}
+
+/** Does every request that `rows` count count for `wide` as well? */
+function covers(wide: readonly Policy[], rows: readonly Policy[]): boolean {
+  const routes = wide.map(({ route }) => route);
+  return rows.every(({ route }) => coveredBy(route, routes).length > 0);
+}
+
+/** Of the same requests, `wide` lets no more through than `policy` allows. */
+function deniesFirst(wide: Policy, policy: Policy): boolean {
+  if (wide.mode === 'shadow' || !countsNoLess(wide.identifier, policy.identifier)) return false;
+  // While the store is away the other rule decides.
+  if (wide.onStoreFailure === 'allow' && policy.onStoreFailure !== 'allow') return false;
+  return mostIn(wide, policy) <= policy.limit;
+}
+
+/** How many requests `wide` allows at most in one window of `policy`: windows begin at multiples of their length. */
+function mostIn(wide: Policy, { windowSeconds }: Policy): number {
+  if (wide.windowSeconds % windowSeconds === 0) return wide.limit;
+  const windows = windowSeconds / wide.windowSeconds;
+  return wide.limit * (Number.isInteger(windows) ? windows : Math.ceil(windows) + 1);
+}
+
+/** Whoever is one client for `policy` is one, or a part of one, for `wide`. */
+function countsNoLess(wide: Identifier, of: Identifier): boolean {
+  if (wide.name === of.name) return true;
+  return wide.kind === 'address' && of.kind === 'address' && wide.ipv6Prefix <= of.ipv6Prefix;
+}

@@ -1,0 +1,223 @@
+/** The audit log of what keys and people write, and of what happens to accounts. */
+import t, { type Test } from 'tap';
+import { writtenBy } from '#api/audit/write.ts';
+import { addSurvey, apiKey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { logInOwner, openBrowser } from '#test/support/login.ts';
+import { addPerson, firstOrganization } from '#test/support/people.ts';
+
+async function begin(t: Test): Promise<TestApi> {
+  const api = await startApi({ env: { AUDIT_LOG_ENABLED: '1' } });
+  t.teardown(() => api.close());
+  return api;
+}
+
+/** What was written since the last time, oldest first. */
+async function entriesOf(api: TestApi) {
+  api.advance(1);
+  const rows = await api.context.db.deleteFrom('auditEvents').returningAll().execute();
+  return rows
+    .toSorted((a, b) => a.timestamp.localeCompare(b.timestamp))
+    .map(({ changes, ...row }) => ({ ...row, changes: JSON.parse(changes) }));
+}
+
+const cases: readonly (readonly [string, string, string | null, string?])[] = [
+  ['POST', '/api/v1/management/surveys', 'created survey'],
+  ['PUT', '/api/v1/management/surveys/:surveyId', 'updated survey surveyId'],
+  ['DELETE', '/api/v1/surveys/:surveyId', 'deleted survey surveyId'],
+  ['PATCH', '/api/v3/surveys/:surveyId', 'updated survey surveyId'],
+  ['POST', '/api/v3/surveys/:surveyId/archive', 'updated survey surveyId'],
+  ['POST', '/api/v3/surveys/validate', null],
+  ['POST', '/api/v1/management/responses', 'created response'],
+  ['DELETE', '/api/v1/management/people/:personId', 'deleted contact personId'],
+  ['PUT', '/api/v2/management/contacts/bulk', 'bulkCreated contact'],
+  ['POST', '/api/v3/tags/:tagId/merge', 'merged tag tagId'],
+  ['PUT', '/api/v2/management/webhooks/:webhookId', 'updated webhook webhookId'],
+  ['POST', '/api/v1/webhooks/:webhookId/test', null],
+  ['POST', '/api/v1/webhooks/:webhookId/deliveries/:deliveryId/redeliver', 'updated delivery deliveryId'],
+  ['POST', '/api/v1/management/action-classes', 'created actionClass'],
+  [
+    'PUT',
+    '/api/v1/management/contact-attribute-keys/:contactAttributeKeyId',
+    'updated contactAttributeKey contactAttributeKeyId',
+  ],
+  ['POST', '/api/v1/management/attribute-classes', 'created contactAttributeKey'],
+  ['POST', '/api/v1/management/storage', 'created file'],
+  ['POST', '/api/v1/api-keys', 'created apiKey'],
+  ['DELETE', '/api/v1/organizations/:organizationId/members/:userId', 'deleted member userId'],
+  ['POST', '/api/v1/organizations/:organizationId/invites/:inviteId/resend', 'updated invite inviteId'],
+  ['PUT', '/api/v1/organizations/:organizationId/teams/:teamId/members/:userId', 'updated team teamId'],
+  ['DELETE', '/api/v1/organizations/:organizationId/teams/:teamId', 'deleted team teamId'],
+  ['PUT', '/api/v1/organizations/:organizationId', 'updated organization organizationId'],
+  ['POST', '/api/v1/license/recheck', null],
+  ['GET', '/api/v1/management/surveys', null],
+];
+t.test('methods and routes in the words of the log', async (t) => {
+  for (const [method, route, expected] of cases) {
+    const written = writtenBy(method, route);
+    const text =
+      written === null
+        ? null
+        : [written.action, written.targetType, written.param].filter((part) => part !== null).join(' ');
+    t.equal(text, expected, `${method} ${route}`);
+  }
+});
+
+t.test('what a key writes: who, what, which, from where', async (t) => {
+  const api = await begin(t);
+  const key = await api.context.db.selectFrom('apiKeys').selectAll().executeTakeFirstOrThrow();
+  const survey = await addSurvey(api);
+  const url = `/api/v1/management/surveys/${survey.id}`;
+  const known = {
+    actorId: key.id,
+    actorType: 'api',
+    targetId: survey.id,
+    targetType: 'survey',
+    status: 'success',
+    organizationId: key.organizationId,
+  };
+  t.match(await entriesOf(api), [{ ...known, action: 'created', changes: { workspaceId } }]);
+  const headers = { 'x-api-key': apiKey, 'x-forwarded-for': '203.0.113.7', 'x-request-id': 'request-1' };
+  await api.client('PUT', url, { name: 'Renamed', 'ada@example.com': 'x' }, headers);
+  t.match(await entriesOf(api), [
+    {
+      ...known,
+      action: 'updated',
+      timestamp: /^2026-/,
+      ipAddress: '203.0.113.7',
+      eventId: 'request-1',
+      changes: { route: 'PUT /api/v1/management/surveys/:surveyId', fields: ['name'] },
+    },
+  ]);
+  await api.manage('GET', url);
+  t.same(await entriesOf(api), [], 'reading is not written');
+  await api.manage('DELETE', url);
+  t.match(await entriesOf(api), [{ ...known, action: 'deleted' }]);
+});
+
+t.test('what is refused is a failure with its reason; of many, few are written', async (t) => {
+  const api = await begin(t);
+  const reader = { 'x-api-key': await api.addKey({ [workspaceId]: 'read' }) };
+  const create = (body: object) => api.client('POST', '/api/v1/management/action-classes', body, reader);
+  await create({ workspaceId, name: 'A', type: 'code', key: 'a' });
+  t.match(await entriesOf(api), [
+    {
+      action: 'created',
+      targetType: 'actionClass',
+      targetId: 'unknown',
+      status: 'failure',
+      changes: { failureReason: 'unauthorized', failuresInWindow: 1, workspaceId },
+    },
+  ]);
+  await api.manage('DELETE', '/api/v1/management/surveys/ada@example.com');
+  await api.manage('PUT', '/api/v1/management/surveys/none', { workspaceId: 'x'.repeat(100_000) });
+  const missing = await entriesOf(api);
+  t.match(missing, [
+    { targetId: 'unknown', changes: { failureReason: 'not_found' } },
+    { targetId: 'none', changes: { failureReason: 'not_found' } },
+  ]);
+  t.notMatch(JSON.stringify(missing), /ada@example|xxx/);
+  for (let i = 0; i < 30; i += 1) await create({ workspaceId });
+  t.equal((await entriesOf(api)).length, 5, 'the second, third, tenth, twentieth and thirtieth');
+  await api.client('POST', '/api/v1/management/surveys', {}, { 'x-api-key': 'fbk_invented' });
+  t.same(await entriesOf(api), [], 'nobody we know');
+});
+
+t.test('what a person does: keys, members, invites', async (t) => {
+  const api = await begin(t);
+  const organizationId = await firstOrganization(api);
+  const owner = await logInOwner(api);
+  const { id: ownerId } = (await owner.call('GET', '/api/v1/me')).json;
+  const ada = await addPerson(api, 'Ada', 'manager');
+  await entriesOf(api);
+  const known = { actorId: ownerId, actorType: 'user', organizationId, status: 'success' };
+
+  const { id: keyId, apiKey: made } = (await owner.call('POST', '/api/v1/api-keys', { label: 'K' })).json
+    .data;
+  await owner.call('PUT', `/api/v1/api-keys/${keyId}`, { label: 'L' });
+  await owner.call('DELETE', `/api/v1/api-keys/${keyId}`);
+  const keys = await entriesOf(api);
+  t.match(
+    keys,
+    ['created', 'updated', 'deleted'].map((action) => ({
+      ...known,
+      action,
+      targetType: 'apiKey',
+      targetId: keyId,
+    })),
+  );
+  t.notMatch(JSON.stringify(keys), made);
+
+  const reach = `organization:${organizationId}`;
+  await owner.form('/account/api-keys', { label: 'On the page', reach, permission: 'read' });
+  const [onPage] = await entriesOf(api);
+  t.match(onPage, { ...known, action: 'created', targetType: 'apiKey' });
+  await owner.form(`/account/api-keys/${onPage?.targetId}/revoke`, {});
+  t.match(await entriesOf(api), [{ ...known, action: 'deleted', targetId: onPage?.targetId }]);
+
+  const organization = `/api/v1/organizations/${organizationId}`;
+  await owner.call('PUT', `${organization}/members/${ada.id}`, { role: 'member' });
+  await owner.call('DELETE', `${organization}/members/${ada.id}`);
+  t.match(await entriesOf(api), [
+    { ...known, action: 'updated', targetType: 'member', targetId: ada.id },
+    { ...known, action: 'deleted', targetType: 'member', targetId: ada.id },
+  ]);
+
+  const invite = (await owner.call('POST', `${organization}/invites`, { email: 'ben@example.com' })).json
+    .data;
+  const token = invite.link.split('token=')[1];
+  t.match(await entriesOf(api), [{ ...known, action: 'created', targetType: 'invite', targetId: invite.id }]);
+  await openBrowser(api).form('/api/auth/accept-invite', { token, name: 'Ben', password: 'Password1' });
+  const accepted = await entriesOf(api);
+  t.match(accepted, [
+    { action: 'created', targetType: 'user', organizationId, changes: { by: 'invite' } },
+    { action: 'created', targetType: 'member', organizationId },
+  ]);
+  t.notMatch(JSON.stringify(accepted), new RegExp(`ben@example|Password1|${token}`));
+});
+
+t.test('the life of an account', async (t) => {
+  const api = await begin(t);
+  const actionsOf = async () =>
+    (await entriesOf(api)).map(({ action, actorId, targetId, status }) => {
+      t.equal(status, 'success');
+      t.equal(actorId, targetId);
+      return action;
+    });
+  const tokenOf = async (kind: string): Promise<string> => {
+    const { body } = await api.context.db
+      .selectFrom('mailOutbox')
+      .select('body')
+      .where('kind', '=', kind)
+      .executeTakeFirstOrThrow();
+    return /token=([\w-]+)/.exec(body)?.[1] ?? '';
+  };
+  const me = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
+  await api.client('POST', '/api/auth/signup', me);
+  t.same(await actionsOf(), ['created']);
+  await openBrowser(api).logIn(me.email, me.password);
+  t.same(await actionsOf(), ['passwordVerified'], 'the address is not verified');
+  await openBrowser(api).form('/api/auth/callback/token', { token: await tokenOf('verifyEmail') });
+  t.same((await actionsOf()).sort(), ['authenticationSucceeded', 'emailVerified']);
+  const browser = openBrowser(api);
+  await browser.logIn(me.email, me.password);
+  t.same(await actionsOf(), ['authenticationSucceeded']);
+  await browser.form('/api/auth/signout', {});
+  t.same(await actionsOf(), ['userSignedOut']);
+  await api.client('POST', '/api/auth/forgot-password', { email: me.email });
+  const token = await tokenOf('resetPassword');
+  await api.client('POST', '/api/auth/reset-password', { token, password: 'Password2' });
+  t.same(await actionsOf(), ['updated']);
+  const again = openBrowser(api);
+  await again.logIn(me.email, 'Password2');
+  await again.call('PUT', '/api/v1/profile/email', { email: 'new@example.com', password: 'Password2' });
+  await api.client('GET', `/verify-email-change?token=${await tokenOf('changeEmail')}`);
+  t.same(await actionsOf(), ['authenticationSucceeded', 'updated', 'updated']);
+});
+
+t.test('nothing without AUDIT_LOG_ENABLED', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await addSurvey(api);
+  await logInOwner(api);
+  t.same(await entriesOf(api), []);
+});

@@ -1,0 +1,187 @@
+/** A disk that is full and a file that is damaged: named in the reply, in the log, and by readiness. */
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import { buildApp } from '#api/app.ts';
+import { openDatabase } from '#api/db/database.ts';
+import { createDatabaseHealth } from '#api/db/health.ts';
+import { migrate } from '#api/db/migrate.ts';
+import { type ApiOptions, addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { start } from '#test/support/process.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+interface Line {
+  readonly level: number;
+  readonly msg: string;
+  readonly problem?: string;
+}
+
+async function apiOn(t: Test, path: string | null, clock?: ApiOptions['clock']) {
+  const lines: Line[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const health = createDatabaseHealth(clock ?? Date.now, log);
+  const location = path === null ? ({ kind: 'memory' } as const) : ({ kind: 'file', path } as const);
+  const db = openDatabase(location, { onFault: health.note });
+  await migrate(db);
+  const api = await startApi({ parts: () => ({ db, health }), log, ...(clock ? { clock } : {}) });
+  t.teardown(() => api.close());
+  t.teardown(() => db.destroy());
+  return { api, db, lines };
+}
+
+const answer = (api: TestApi, surveyId: string, text: string) =>
+  api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
+    surveyId,
+    finished: true,
+    data: { q1: text },
+  });
+
+const problemsIn = (lines: readonly Line[]) =>
+  lines.filter(({ level }) => level >= 50).map(({ msg, problem }) => `${problem}: ${msg}`);
+
+const full = {
+  code: 'service_unavailable',
+  message: /no space left/,
+  details: { error: 'database_full' },
+};
+
+t.test(
+  'a database that may not grow: 503 that says so, once in the log, and well again by itself',
+  async (t) => {
+    let now = Date.UTC(2026, 0, 1);
+    const { api, db, lines } = await apiOn(t, null, () => now);
+    const survey = await addSurvey(api);
+    const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(db);
+    await sql`pragma max_page_count = ${sql.raw(String(rows[0]?.page_count))}`.execute(db);
+    const long = 'x'.repeat(60_000);
+    const replies = [];
+    for (let i = 0; i < 4; i += 1) replies.push(await answer(api, survey.id, long));
+    t.match(replies.at(-1), { status: 503, headers: { 'retry-after': '30' }, json: full });
+    t.equal((await api.manage('GET', `/api/v1/management/surveys/${survey.id}`)).status, 200, 'reads go on');
+    const v3 = await api.manage('POST', '/api/v3/action-classes', {
+      ...{ workspaceId, name: long.slice(0, 200), type: 'code', key: 'k', description: long },
+    });
+    if (v3.status === 503) t.match(v3.json, { status: 503, code: 'service_unavailable' });
+    t.match(problemsIn(lines), [/^database_full: DATABASE_URL: there is no space left .*free some/]);
+    t.notMatch(JSON.stringify(lines), /xxxx/, 'nothing of what was written');
+
+    await sql`pragma max_page_count = 1000000`.execute(db);
+    t.equal((await answer(api, survey.id, long)).status, 200, 'no transaction was left open');
+    now += 1_000;
+    t.match(await api.client('GET', '/ready'), { status: 200, json: { status: 'ready' } });
+    t.ok(lines.some(({ level, msg }) => level === 30 && /written again/.test(msg)));
+  },
+);
+
+t.test('a real disk that is full', async (t) => {
+  const folder = temporaryFolder(t);
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', folder]).status !== 0) {
+    t.comment('skipped: a file system of three MiB can be made by root alone');
+    return;
+  }
+  t.teardown(() => spawnSync('umount', ['--lazy', folder]));
+  let now = Date.UTC(2026, 0, 1);
+  const { api, lines } = await apiOn(t, join(folder, 'db.sqlite'), () => now);
+  const survey = await addSurvey(api);
+  t.equal((await api.client('GET', '/ready')).status, 200);
+  const filler = join(folder, 'filler');
+  const file = openSync(filler, 'w');
+  try {
+    for (;;) writeSync(file, Buffer.alloc(4096));
+  } catch {
+    closeSync(file);
+  }
+  let reply = await answer(api, survey.id, 'x');
+  for (let i = 0; i < 50 && reply.status === 200; i += 1)
+    reply = await answer(api, survey.id, 'x'.repeat(50_000));
+  t.match(reply, { status: 503, json: full });
+  now += 1_000;
+  t.match(await api.client('GET', '/ready'), {
+    status: 503,
+    json: { status: 'unavailable', problem: 'database_full' },
+  });
+  t.match((await api.client('GET', '/api/v2/health')).json, {
+    data: { main_database: false, main_database_problem: 'database_full' },
+  });
+  t.match(problemsIn(lines)[0], /^database_full: /);
+  const told = problemsIn(lines).length;
+  for (let i = 0; i < 20; i += 1) await answer(api, survey.id, 'x'.repeat(50_000));
+  t.equal(problemsIn(lines).length, told, 'not once for each request');
+
+  rmSync(filler);
+  now += 1_000;
+  t.match(await api.client('GET', '/ready'), { status: 200 });
+  t.equal((await answer(api, survey.id, 'x')).status, 200);
+});
+
+/** Overwrites the middle of the file; its head stays, so it opens. */
+async function damagedDatabase(t: Test): Promise<{ path: string; surveyId: string }> {
+  const path = join(temporaryFolder(t), 'db.sqlite');
+  const { api, db } = await apiOn(t, path);
+  const survey = await addSurvey(api);
+  for (let i = 0; i < 40; i += 1) await answer(api, survey.id, 'x'.repeat(20_000));
+  await sql`pragma wal_checkpoint(truncate)`.execute(db);
+  await db.destroy();
+  const { size } = statSync(path);
+  const file = openSync(path, 'r+');
+  // The schema stands in front, the answers at the end.
+  for (let at = Math.floor(size / 8192) * 4096; at < size; at += 4096)
+    writeSync(file, Buffer.alloc(4096, 0xa5), 0, 4096, at);
+  closeSync(file);
+  return { path, surveyId: survey.id };
+}
+
+t.test('a damaged file: 503 that says so, and never ready again', async (t) => {
+  const { path, surveyId } = await damagedDatabase(t);
+  const lines: Line[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  let now = Date.now();
+  const health = createDatabaseHealth(() => now, log);
+  const db = openDatabase({ kind: 'file', path }, { onFault: health.note });
+  t.teardown(() => db.destroy());
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const app = await buildApp({ ...api.context, db, health }, log);
+  t.teardown(() => app.close());
+  const reply = await app.inject({
+    url: `/api/v1/management/responses?surveyId=${surveyId}`,
+    headers: { 'x-api-key': 'fbk_test' },
+  });
+  t.equal(reply.statusCode, 503, reply.body);
+  t.match(reply.json(), {
+    code: 'service_unavailable',
+    message: /damaged/,
+    details: { error: 'database_damaged' },
+  });
+  t.match(problemsIn(lines)[0], /^database_damaged: DATABASE_URL: the database is damaged; stop the service/);
+  for (let i = 0; i < 2; i += 1) {
+    now += 1_000;
+    const ready = await app.inject({ url: '/ready' });
+    t.match([ready.statusCode, ready.json()], [503, { problem: 'database_damaged' }]);
+  }
+});
+
+t.test('a start on a damaged file says so in one sentence', async (t) => {
+  const path = join(temporaryFolder(t), 'db.sqlite');
+  const db = openDatabase({ kind: 'file', path });
+  await migrate(db);
+  await sql`pragma wal_checkpoint(truncate)`.execute(db);
+  await db.destroy();
+  const { size } = statSync(path);
+  const file = openSync(path, 'r+');
+  for (let at = 4096; at < size; at += 4096) writeSync(file, Buffer.alloc(4096, 0xa5), 0, 4096, at);
+  closeSync(file);
+  const api = start(['api/main.ts'], { API_PORT: '0', DATABASE_URL: `file:${path}` });
+  t.teardown(() => api.stop('SIGKILL'));
+  t.equal(await api.ended(), 1);
+  const said = api
+    .output()
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !line.startsWith('{'));
+  t.equal(said.length, 1, api.output());
+  t.match(said[0], /^The API cannot start\. DATABASE_URL: the database is damaged; .*restore a backup/);
+});

@@ -1,0 +1,253 @@
+/** Receivers that hang: they cost others nothing, they are asked now and then, and they come back. */
+import t from 'tap';
+import { createBreaker } from '#api/events/breaker.ts';
+import { leaseDeliveries } from '#api/events/lease.ts';
+import { createSender, type SendResult } from '#api/events/sender.ts';
+import { fanOut } from '#api/jobs/fan-out.ts';
+import { addSurvey, workspaceId } from '#test/support/api-app.ts';
+import { testClock } from '#test/support/clock.ts';
+import { until } from '#test/support/until.ts';
+import { ATTEMPT_TIMEOUT_MS, startEventApi, startReceiver, startTestWorker } from './support.ts';
+
+t.test(
+  'it opens after three hung attempts in a row, and asks again after longer and longer pauses',
+  async (t) => {
+    const clock = testClock();
+    const breaker = createBreaker(clock.now);
+    const hang = () => breaker.record('a', true);
+    t.same(
+      [hang(), hang(), breaker.record('a', false), hang(), hang()],
+      [...['closed', 'closed', 'closed', 'closed', 'closed']],
+    );
+    t.equal(hang(), 'open');
+    t.equal(hang(), 'open', 'one that began before');
+    for (const pause of [10_000, 20_000, 40_000, 60_000, 60_000]) {
+      clock.advance(pause - 1);
+      t.equal(breaker.state('a'), 'open', `${pause} ms`);
+      clock.advance(1);
+      t.equal(breaker.state('a'), 'probing');
+      const end = breaker.beginProbe('a');
+      t.equal(breaker.state('a'), 'open', 'one attempt at a time');
+      t.equal(hang(), 'open');
+      end();
+    }
+    clock.advance(60_000);
+    breaker.beginProbe('a')();
+    t.equal(breaker.state('a'), 'probing', 'an attempt without a result is made again');
+    breaker.beginProbe('a');
+    t.equal(breaker.record('a', false), 'closed');
+    t.equal(hang(), 'closed', 'and all is forgotten');
+  },
+);
+
+t.test('what it remembers is bounded', async (t) => {
+  const breaker = createBreaker(testClock().now, 2);
+  for (const id of ['a', 'b', 'c']) for (let i = 0; i < 3; i += 1) breaker.record(id, true);
+  t.same(['a', 'b', 'c'].map(breaker.state), ['closed', 'open', 'open']);
+});
+
+/** Senders whose attempts the test ends by hand. */
+function manualSender() {
+  const open: { url: string; end: (result: Partial<SendResult>) => void }[] = [];
+  return {
+    open,
+    sender: {
+      send: ({ url }: { readonly url: string }) =>
+        new Promise<SendResult>((resolve) => {
+          const end = (result: Partial<SendResult>): void =>
+            resolve({
+              isDelivered: false,
+              statusCode: null,
+              reply: null,
+              error: 'x',
+              isHung: true,
+              isPrivate: false,
+              ...result,
+            });
+          open.push({ url, end });
+        }),
+      close: async () => undefined,
+    },
+  };
+}
+
+t.test('one host behind forty webhooks of ten workspaces leaves places to others', async (t) => {
+  const { open, sender } = manualSender();
+  const api = await startEventApi({ parts: () => ({ sender }) });
+  t.teardown(() => api.close());
+  t.teardown(() => {
+    for (const { end } of open) end({});
+  });
+  const healthy = await addSurvey(api);
+  const now = '2026-01-01T00:00:00.000Z';
+  for (let w = 0; w < 10; w += 1) {
+    const id = `hanging${w}`;
+    await api.addWorkspace(id);
+    const hooks = [];
+    for (let i = 0; i < 4; i += 1) {
+      hooks.push(await api.addWebhook({ url: `https://n8n.example/${w}/${i}`, workspaceId: id }));
+    }
+    for (let e = 0; e < 4; e += 1) {
+      const eventId = `e${w}-${e}`;
+      const of = { workspaceId: id, surveyId: 's', responseId: 'r', type: 'responseCreated' as const };
+      await api.context.db
+        .insertInto('events')
+        .values({ ...of, id: eventId, createdAt: now, snapshot: null, payload: '{"a":1}', fannedOutAt: now })
+        .execute();
+      await api.context.db
+        .insertInto('deliveries')
+        .values(
+          hooks.map((webhookId) => ({
+            id: `${eventId}-${webhookId}`,
+            createdAt: now,
+            updatedAt: now,
+            eventId,
+            webhookId,
+            status: 'pending' as const,
+            attemptCount: 0,
+            failureCount: 0,
+            dueAt: now,
+            lease: null,
+          })),
+        )
+        .execute();
+    }
+  }
+  api.context.outbox.notify();
+  await until(() => open.length >= 32);
+  await api.addWebhook({ url: 'https://healthy.example/', workspaceId });
+  await api.client('POST', '/api/v1/client/ws1/responses', {
+    surveyId: healthy.id,
+    finished: false,
+    data: {},
+  });
+  await until(() => open.some(({ url }) => url === 'https://healthy.example/'));
+  t.equal(open.filter(({ url }) => url.startsWith('https://n8n.example')).length, 32);
+});
+
+t.test(
+  'a backlog at a receiver that hangs is parked without an attempt for each, and comes back',
+  async (t) => {
+    let attempts = 0;
+    const results: Partial<SendResult>[] = [];
+    const api = await startEventApi({
+      env: { WEBHOOK_ATTEMPTS: '4' },
+      parts: () => ({
+        sender: {
+          async send() {
+            attempts += 1;
+            return {
+              ...{
+                isDelivered: false,
+                statusCode: null,
+                reply: null,
+                error: 'No answer',
+                isHung: true,
+                isPrivate: false,
+              },
+              ...results.shift(),
+            };
+          },
+          close: async () => undefined,
+        },
+      }),
+    });
+    t.teardown(() => api.close());
+    const survey = await addSurvey(api);
+    const webhookId = await api.addWebhook({ url: 'https://hooks.example.com/' });
+    await api.worker.stop();
+    const respond = () =>
+      api.client('POST', '/api/v1/client/ws1/responses', { surveyId: survey.id, finished: false, data: {} });
+    for (let i = 0; i < 30; i += 1) await respond();
+    const worker = startTestWorker(api);
+    t.teardown(() => worker.stop());
+    const statuses = async () => {
+      const rows = await api.context.db.selectFrom('deliveries').select('status').execute();
+      return Object.fromEntries(
+        [...Map.groupBy(rows, ({ status }) => status)].map(([status, all]) => [status, all.length]),
+      );
+    };
+    await worker.idle();
+    t.equal(attempts, 4, 'four were under way when the third of them proved it');
+    t.same(await statuses(), { pending: 30 });
+    for (let minute = 0; minute < 5; minute += 1) {
+      api.advance(60_000);
+      await worker.idle();
+    }
+    t.same(await statuses(), { parked: 30 }, 'after four failures, as ever');
+    t.ok(attempts <= 8, `${attempts} attempts instead of 120`);
+    const { json } = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries?limit=100`);
+    t.ok(json.data.every(({ attemptCount }: { attemptCount: number }) => attemptCount === 4));
+    const errors = new Set(
+      json.data.flatMap(({ attempts: all }: { attempts: { error: string }[] }) =>
+        all.map(({ error }) => error),
+      ),
+    );
+    t.same([...errors].sort(), [
+      'No answer',
+      'Not sent: the receiver did not answer another delivery at this time',
+    ]);
+
+    api.advance(60_000);
+    for (let i = 0; i < 10; i += 1)
+      results.push({ isDelivered: true, statusCode: 204, error: null, isHung: false, isPrivate: false });
+    for (let i = 0; i < 10; i += 1) await respond();
+    await worker.idle();
+    t.same(await statuses(), { parked: 30, delivered: 10 }, 'one attempt found out, the rest followed');
+  },
+);
+
+t.test('a real socket that never answers counts as hung, one that refuses does not', async (t) => {
+  const hanging = await startReceiver(() => undefined);
+  t.teardown(() => hanging.close());
+  const api = await startEventApi();
+  t.teardown(() => api.close());
+  const sender = createSender(api.context.targets, ATTEMPT_TIMEOUT_MS);
+  t.teardown(() => sender.close());
+  t.match(await sender.send({ url: hanging.url, headers: {}, body: '{}', reach: 'operators' }), {
+    isHung: true,
+  });
+  t.match(await sender.send({ url: 'http://127.0.0.1:1/', headers: {}, body: '{}', reach: 'operators' }), {
+    isHung: false,
+  });
+});
+
+t.test('a delivery whose process dies in every attempt is parked, and says why', async (t) => {
+  const api = await startEventApi({ env: { WEBHOOK_ATTEMPTS: '2' } });
+  t.teardown(() => api.close());
+  const hook = await startReceiver();
+  t.teardown(() => hook.close());
+  const survey = await addSurvey(api);
+  const webhookId = await api.addWebhook({ url: hook.url });
+  const { db, clock } = api.context;
+  await api.worker.stop();
+  await api.client('POST', '/api/v1/client/ws1/responses', {
+    surveyId: survey.id,
+    finished: false,
+    data: {},
+  });
+  await fanOut(api.context, { warn: () => undefined });
+  for (let i = 0; i < 2; i += 1) {
+    // Leased, and then nothing more is heard of the process.
+    const at = (ms: number) => new Date(clock() + ms).toISOString();
+    const wanted = { webhookId, count: 1, now: at(0) };
+    t.equal((await leaseDeliveries(db, wanted, { name: `dead${i}`, until: at(15_000) })).length, 1);
+    api.advance(15_000);
+  }
+  const worker = startTestWorker(api);
+  t.teardown(() => worker.stop());
+  await worker.idle();
+  t.equal(hook.received.length, 0, 'not a third time');
+  const { json } = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
+  t.match(json.data, [
+    {
+      status: 'parked',
+      attemptCount: 2,
+      nextAttemptAt: null,
+      attempts: [{ number: 2, error: /did not end/ }],
+    },
+  ]);
+  await api.manage('POST', `/api/v1/webhooks/${webhookId}/deliveries/${json.data[0].id}/redeliver`);
+  await worker.idle();
+  t.equal(hook.received.length, 1, 'until somebody asks for it');
+});

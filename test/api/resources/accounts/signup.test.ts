@@ -1,0 +1,108 @@
+/** Who may sign up. */
+import t, { type Test } from 'tap';
+import { startApi, type TestApi } from '#test/support/api-app.ts';
+import { openBrowser } from '#test/support/login.ts';
+
+const me = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
+const usersOf = (api: TestApi) => api.context.db.selectFrom('users').select('email').execute();
+
+async function begin(t: Test, isOpen: boolean): Promise<TestApi> {
+  const api = await startApi({ env: { SIGNUP_ENABLED: isOpen ? '1' : '0' } });
+  t.teardown(() => api.close());
+  return api;
+}
+
+async function verify(api: TestApi): Promise<string> {
+  const { body } = await api.context.db
+    .selectFrom('mailOutbox')
+    .select('body')
+    .where('kind', '=', 'verifyEmail')
+    .orderBy('createdAt', 'desc')
+    .executeTakeFirstOrThrow();
+  const token = /token=([\w-]+)/.exec(body)?.[1] ?? '';
+  return (await openBrowser(api).form('/api/auth/callback/token', { token })).json.url;
+}
+
+t.test('403: closed by default; the answer says who can invite', async (t) => {
+  const api = await startApi({ env: { SIGNUP_ENABLED: '' } });
+  t.teardown(() => api.close());
+  const reply = await api.client('POST', '/api/auth/signup', me);
+  t.equal(reply.status, 403);
+  t.match(reply.json, { code: 'forbidden', message: /closed.*owner or manager.*invite/ });
+  const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+  const page = await api.client('POST', '/api/auth/signup', new URLSearchParams(me).toString(), browser);
+  t.equal(page.status, 403);
+  t.match(page.headers['content-type'], 'text/html');
+  t.match(page.text, /Sign-up is closed.*owner or manager/s);
+  const form = await api.client('GET', '/auth/signup', undefined, browser);
+  t.equal(form.status, 403);
+  t.notMatch(form.text, '<form');
+  for (const path of ['/', '/auth/login']) {
+    t.notMatch(
+      (await api.client('GET', path, undefined, browser)).text,
+      '/auth/signup',
+      `${path} leads elsewhere`,
+    );
+  }
+  t.equal((await usersOf(api)).length, 1, 'only the owner of the first start');
+  t.same(await api.context.db.selectFrom('mailOutbox').select('id').execute(), []);
+});
+
+t.test('open, the pages lead to the form', async (t) => {
+  const api = await begin(t, true);
+  for (const path of ['/', '/auth/login']) {
+    t.match((await api.client('GET', path, undefined, { accept: 'text/html' })).text, '/auth/signup', path);
+  }
+  t.equal((await api.client('GET', '/auth/signup', undefined, { accept: 'text/html' })).status, 200);
+});
+
+t.test('200: open, each gets an organization that is not the operator’s', async (t) => {
+  const api = await begin(t, true);
+  t.equal((await api.client('POST', '/api/auth/signup', me)).status, 200);
+  t.notMatch(await verify(api), /error=/);
+  const organizations = await api.context.db
+    .selectFrom('organizations')
+    .select(['name', 'isOperators'])
+    .orderBy('name')
+    .execute();
+  t.same(organizations, [
+    { name: 'My organization', isOperators: 1 },
+    { name: 'Organization of Zoe', isOperators: 0 },
+  ]);
+});
+
+t.test(
+  'closed after a person signed up: the address is confirmed, and no organization is made',
+  async (t) => {
+    const api = await begin(t, true);
+    await api.client('POST', '/api/auth/signup', me);
+    Object.assign(api.context.config, { isSignupEnabled: false });
+    t.notMatch(await verify(api), /error=/);
+    t.equal((await api.context.db.selectFrom('organizations').select('id').execute()).length, 1);
+  },
+);
+
+t.test('the first person of all is let in, and owns the organization of the operator', async (t) => {
+  const api = await begin(t, false);
+  await api.context.db.deleteFrom('users').execute();
+  t.equal((await api.client('POST', '/api/auth/signup', me)).status, 200);
+  t.notMatch(await verify(api), /error=/);
+  t.match(
+    await api.context.db
+      .selectFrom('memberships')
+      .innerJoin('organizations', 'organizations.id', 'memberships.organizationId')
+      .selectAll()
+      .execute(),
+    [{ role: 'owner', isOperators: 1 }],
+  );
+  t.equal((await api.client('POST', '/api/auth/signup', { ...me, email: 'b@example.com' })).status, 403);
+});
+
+t.test('without any organization the first person gets one, and it is the operator’s', async (t) => {
+  const api = await begin(t, false);
+  await api.context.db.deleteFrom('organizations').execute();
+  await api.context.db.deleteFrom('users').execute();
+  await api.client('POST', '/api/auth/signup', me);
+  await verify(api);
+  t.match(await api.context.db.selectFrom('organizations').selectAll().execute(), [{ isOperators: 1 }]);
+});

@@ -1,0 +1,116 @@
+/** Workspaces: listed, made, renamed, set up. */
+import t from 'tap';
+import { startApi, workspaceId } from '#test/support/api-app.ts';
+import { logInOwner } from '#test/support/login.ts';
+import { addPerson, addTeam, firstOrganization } from '#test/support/people.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+await api.addWorkspace('ws2', 'env2');
+const url = '/api/v1/management/workspaces';
+const newUrl = `/api/v1/organizations/${await firstOrganization(api)}/workspaces`;
+const owner = await logInOwner(api);
+const state = async () =>
+  (await api.client('GET', `/api/v1/client/${workspaceId}/environment`)).json.data.project;
+
+t.test('GET 200: those the caller reaches, with what it may do there', async (t) => {
+  t.match((await owner.call('GET', url)).json.data, [
+    { id: 'ws1', permission: 'manage' },
+    { id: 'ws2', environmentId: 'env2', permission: 'manage' },
+  ]);
+  t.match((await api.manage('GET', url)).json.data, [
+    { id: workspaceId, environmentId: workspaceId, name: 'My workspace', recontactDays: 7, overlay: 'none' },
+  ]);
+  const second = await owner.call('GET', `${url}?limit=1&skip=1`);
+  t.match(second.json.data, [{ id: 'ws2' }]);
+  const member = await addPerson(api, 'Member', 'member');
+  t.same((await member.browser.call('GET', url)).json, { data: [] });
+  await addTeam(api, 'Readers', { [member.id]: 'contributor' }, { ws2: 'read' });
+  t.match((await member.browser.call('GET', url)).json.data, [{ id: 'ws2', permission: 'read' }]);
+  t.equal((await member.browser.call('GET', `${url}/env2`)).json.data.id, 'ws2');
+  t.equal((await member.browser.call('GET', `${url}/ws1`)).status, 401);
+  t.equal((await owner.call('GET', `${url}/none`)).status, 404);
+});
+
+t.test('PUT 200: what is sent changes, the rest stays, and SDKs see it at once', async (t) => {
+  t.match(await state(), { placement: 'bottomRight', recontactDays: 7 });
+  const reply = await owner.call('PUT', `${url}/${workspaceId}`, {
+    name: ' Shop ',
+    placement: 'center',
+    recontactDays: 0,
+    styling: { brandColor: { light: '#ff0000' }, roundness: 8 },
+  });
+  t.equal(reply.status, 200);
+  t.match(reply.json.data, { name: 'Shop', placement: 'center', recontactDays: 0, overlay: 'none' });
+  t.match(await state(), {
+    placement: 'center',
+    recontactDays: 0,
+    clickOutsideClose: true,
+    styling: { allowStyleOverwrite: true, brandColor: { light: '#ff0000' }, roundness: 8 },
+  });
+  const key = await api.manage('PUT', `${url}/${workspaceId}`, { overlay: 'dark', clickOutsideClose: false });
+  t.match(key.json.data, { name: 'Shop', overlay: 'dark', clickOutsideClose: false, placement: 'center' });
+});
+
+t.test('PUT: of two at once each keeps what the other wrote', async (t) => {
+  await Promise.all([
+    owner.call('PUT', `${url}/ws2`, { recontactDays: 3 }),
+    owner.call('PUT', `${url}/ws2`, { styling: { one: 1 } }),
+    owner.call('PUT', `${url}/ws2`, { styling: { two: 2 } }),
+  ]);
+  t.match((await owner.call('GET', `${url}/ws2`)).json.data, {
+    recontactDays: 3,
+    styling: { one: 1, two: 2 },
+  });
+});
+
+t.test('400 and 409: what no workspace can have', async (t) => {
+  for (const body of [
+    { name: ' ' },
+    { name: 'x'.repeat(256) },
+    { recontactDays: -1 },
+    { recontactDays: 1.5 },
+    { overlay: 'pink' },
+    { placement: 'middle' },
+    { inAppSurveyBranding: 'yes' },
+    { styling: { brandColor: { light: 'javascript:alert(1)' } } },
+    { styling: { allowStyleOverwrite: 1 } },
+    { styling: { background: 'x'.repeat(70_000) } },
+    { styling: [] },
+  ]) {
+    const reply = await owner.call('PUT', `${url}/${workspaceId}`, body);
+    t.equal(reply.status, 400, JSON.stringify(body).slice(0, 60));
+    t.match(reply.json, { code: 'bad_request', message: String });
+  }
+  const taken = await owner.call('PUT', `${url}/${workspaceId}`, { name: 'Workspace ws2' });
+  t.equal(taken.status, 409);
+});
+
+t.test('401: settings need manage; making one needs an owner or manager', async (t) => {
+  const writer = await addPerson(api, 'Writer', 'member');
+  await addTeam(api, 'Writers', { [writer.id]: 'contributor' }, { [workspaceId]: 'readWrite' });
+  t.equal((await writer.browser.call('PUT', `${url}/${workspaceId}`, { name: 'Mine' })).status, 401);
+  t.equal((await writer.browser.call('POST', newUrl, { name: 'Mine' })).status, 401);
+  t.equal((await api.manage('POST', newUrl, { name: 'Mine' })).status, 401, 'a key makes none');
+});
+
+t.test('POST 200: a workspace that works at once; keys reach it when they are told to', async (t) => {
+  const made = await owner.call('POST', newUrl, { name: 'Second shop' });
+  t.equal(made.status, 200);
+  const { id } = made.json.data;
+  t.match(made.json.data, { name: 'Second shop', permission: 'manage', recontactDays: 7 });
+  const keys = await owner.call('GET', '/api/v1/management/contact-attribute-keys');
+  t.ok(
+    keys.json.data.some((key: { workspaceId: string }) => key.workspaceId === id),
+    'default keys',
+  );
+  t.equal((await api.client('GET', `/api/v1/client/${id}/environment`)).status, 200);
+  t.equal((await api.manage('GET', `${url}/${id}`)).status, 401);
+  t.equal((await owner.call('POST', newUrl, { name: 'Second shop' })).status, 409);
+  t.equal(
+    (await owner.call('POST', newUrl.replace(/organizations\/\w+/, 'organizations/foreign'), { name: 'x' }))
+      .status,
+    404,
+  );
+  t.equal((await owner.call('POST', newUrl, { name: ' ' })).status, 400);
+});

@@ -1,0 +1,410 @@
+/** From the grant to the end: files that nobody named, the quota, and crashes in between. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import t, { type Test } from 'tap';
+import { readConfig } from '#api/config.ts';
+import { migrations } from '#api/db/migrations/index.ts';
+import { claimFilesIn } from '#api/storage/claims.ts';
+import { settleUploads, sweepFiles } from '#api/storage/removal.ts';
+import type { Storage } from '#api/storage/storage.ts';
+import { removedFiles, unclaimedFiles, unsettledFiles } from '#api/storage/unneeded-files.ts';
+import { addSurvey, apiKey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
+import { planOf } from '#test/support/query-plan.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const MIB = 1_048_576;
+
+interface Granted {
+  readonly key: string;
+  readonly url: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+async function begin(
+  t: Test,
+  env: Record<string, string> = {},
+  wrap?: (storage: Storage) => Partial<Storage>,
+) {
+  const api = await startApi({
+    env,
+    ...(wrap ? { parts: ({ storage }) => ({ storage: { ...storage, ...wrap(storage) } }) } : {}),
+  });
+  t.teardown(() => api.close());
+  const address = await api.app.listen({ port: 0, host: '127.0.0.1' });
+  const { db, storage, config } = api.context;
+  const survey = await addSurvey(api, {
+    questions: [{ id: 'q1', type: 'fileUpload', headline: { default: 'x' }, allowMultipleFiles: true }],
+  });
+  const surveyId = String(survey.id);
+  const granted = (data: { presignedFields: Record<string, string>; fileUrl: string }): Granted => ({
+    key: data.presignedFields.key ?? '',
+    url: data.fileUrl,
+    fields: data.presignedFields,
+  });
+  const ask = (scope = workspaceId) =>
+    api.client('POST', `/api/v1/client/${scope}/storage`, {
+      ...{ fileName: 'a (1).png', fileType: 'image/png', surveyId, elementId: 'q1' },
+    });
+  const askPublic = (body: object = {}) =>
+    api.manage('POST', '/api/v1/management/storage', {
+      ...{ workspaceId, fileName: 'logo (2).png', fileType: 'image/png' },
+      ...body,
+    });
+  return {
+    api,
+    db,
+    surveyId,
+    ask,
+    askPublic,
+    grant: async () => granted((await ask()).json.data),
+    grantPublic: async () => granted((await askPublic()).json.data),
+    upload: (file: Granted, bytes = 1) => post(address, file, bytes),
+    isThere: async ({ key }: Granted): Promise<boolean> => {
+      const object = await storage.open(key);
+      await object?.close();
+      return object !== null;
+    },
+    row: ({ key }: Granted) => db.selectFrom('files').selectAll().where('key', '=', key).executeTakeFirst(),
+    usage: async () =>
+      Object.fromEntries(
+        (await db.selectFrom('storageUsage').selectAll().execute()).map(({ workspaceId: id, bytes }) => [
+          id,
+          bytes,
+        ]),
+      ),
+    objects: (): number =>
+      config.storage.kind !== 'disk'
+        ? 0
+        : readdirSync(join(config.storage.path, 'objects'), { recursive: true, withFileTypes: true }).filter(
+            (entry) => entry.isFile(),
+          ).length,
+    respond: (files: readonly string[]) =>
+      api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
+        surveyId,
+        finished: true,
+        data: { q1: files },
+      }),
+  };
+}
+
+/** Through the API's own upload target. */
+async function post(
+  address: string,
+  { fields }: Granted,
+  bytes: number,
+): Promise<{ status: number; text: string }> {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  form.append('file', new Blob(['x'.repeat(bytes)], { type: 'image/png' }), 'x.png');
+  const url = `${address}/api/v1/client/${workspaceId}/storage/upload`;
+  const reply = await fetch(url, { method: 'POST', body: form });
+  return { status: reply.status, text: await reply.text() };
+}
+
+t.test('an upload that nobody named within a day is collected; an answer keeps its file', async (t) => {
+  const { api, grant, upload, respond, isThere, row, usage } = await begin(t);
+  const [named, unnamed, late] = [await grant(), await grant(), await grant()];
+  for (const file of [named, unnamed, late]) t.equal((await upload(file)).status, 201);
+  t.equal((await respond([named.url])).status, 200);
+  api.advance(DAY);
+  await sweepFiles(api.context);
+  t.ok(await isThere(unnamed), 'to the millisecond');
+  t.equal((await respond([late.url.slice(publicUrl.length)])).status, 200, 'just in time, and by its path');
+  api.advance(1);
+  await sweepFiles(api.context);
+  t.same([await isThere(named), await isThere(unnamed), await isThere(late)], [true, false, true]);
+  t.equal(await row(unnamed), undefined);
+  t.same(await usage(), { '': 2, [workspaceId]: 2 });
+});
+
+t.test(
+  'a picture that a survey shows is kept, wherever it stands; one of another workspace too',
+  async (t) => {
+    const { api, grantPublic, upload, isThere } = await begin(t);
+    await api.addWorkspace('ws2', 'env2');
+    const key = await api.addKey({ ws2: 'manage' });
+    const files = [];
+    for (let i = 0; i < 6; i += 1) files.push(await grantPublic());
+    for (const file of files) t.equal((await upload(file)).status, 201);
+    const [image, html, updated, copied, environment, unused] = files;
+    if (!image || !html || !updated || !copied || !environment || !unused) throw new Error('six files');
+    const survey = await addSurvey(api, {
+      welcomeCard: {
+        enabled: true,
+        headline: { default: 'Hello' },
+        fileUrl: image.url,
+        html: { default: `<p><img src="${html.url}"></p>` },
+      },
+      questions: [
+        {
+          ...{ id: 'q1', type: 'openText', headline: { default: 'What?' } },
+          imageUrl: environment.url.replace(publicUrl, 'https://other.example'),
+        },
+      ],
+    });
+    const change = await api.manage('PUT', `/api/v1/management/surveys/${survey.id}`, {
+      styling: { background: { bg: `url(${updated.url})`, bgType: 'image' } },
+    });
+    t.equal(change.status, 200, change.text);
+    const other = await api.client(
+      'POST',
+      '/api/v1/management/surveys',
+      {
+        ...{ workspaceId: 'ws2', name: 'Copy' },
+        questions: [{ id: 'q1', type: 'openText', headline: { default: 'What?' }, imageUrl: copied.url }],
+      },
+      { 'x-api-key': key },
+    );
+    t.equal(other.status, 200, other.text);
+    api.advance(DAY + 1);
+    await sweepFiles(api.context);
+    const kept = [];
+    for (const file of files) kept.push(await isThere(file));
+    t.same(kept, [true, true, true, true, true, false]);
+    await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
+    api.advance(DAY);
+    await sweepFiles(api.context);
+    t.ok(await isThere(image), 'another survey may show it: it stays until somebody deletes it');
+  },
+);
+
+t.test('a file that an answer of another survey or a public one names is kept', async (t) => {
+  const { api, grant, grantPublic, upload, isThere, surveyId } = await begin(t);
+  const old = await api.client('POST', `/api/v1/client/${workspaceId}/storage`, {
+    ...{ fileName: 'a.png', fileType: 'image/png', surveyId },
+  });
+  const { presignedFields, fileUrl } = old.json.data;
+  const mine: Granted = { key: presignedFields.key, fields: presignedFields, url: fileUrl };
+  const [logo, unused] = [await grantPublic(), await grant()];
+  for (const file of [mine, logo, unused]) t.equal((await upload(file)).status, 201);
+  const other = await addSurvey(api, {
+    questions: [{ id: 'q1', type: 'fileUpload', headline: { default: 'x' }, allowMultipleFiles: true }],
+  });
+  const answer = { surveyId: other.id, finished: true, data: { q1: [mine.url, logo.url] } };
+  const reply = await api.client('POST', `/api/v1/client/${workspaceId}/responses`, answer);
+  t.equal(reply.status, 200, reply.text);
+  api.advance(DAY + 1);
+  await sweepFiles(api.context);
+  t.same([await isThere(mine), await isThere(logo), await isThere(unused)], [true, true, false]);
+});
+
+t.test('413: the quota of a workspace, at the grant, with what to do; room comes back', async (t) => {
+  const { api, ask, askPublic, grant, upload, usage } = await begin(t, { STORAGE_WORKSPACE_MIB: '25' });
+  await api.addWorkspace('ws2');
+  const key = await api.addKey({ ws2: 'manage' });
+  const [first] = [await grant(), await grant()];
+  t.same(await usage(), { '': 20 * MIB, [workspaceId]: 20 * MIB }, 'two grants of ten MiB');
+  const refused = await ask();
+  t.equal(refused.status, 413, refused.text);
+  t.match(refused.json, {
+    code: 'payload_too_large',
+    message: /This workspace has no room .*Delete files/,
+    details: { error: /no room/ },
+  });
+  t.equal(refused.headers['access-control-allow-origin'], '*');
+  t.equal((await askPublic()).status, 200, 'five MiB still fit');
+  t.equal((await askPublic()).status, 413);
+  const elsewhere = await api.client(
+    'POST',
+    '/api/v1/management/storage',
+    { workspaceId: 'ws2', fileName: 'a.png', fileType: 'image/png' },
+    { 'x-api-key': key },
+  );
+  t.equal(elsewhere.status, 200, 'another workspace has its own');
+
+  t.equal((await upload(first, 1_000)).status, 201);
+  t.equal((await usage())[workspaceId], 15 * MIB + 1_000, 'what is there counts as it is');
+  api.advance(10 * MINUTE + 1);
+  await settleUploads(api.context);
+  t.same(
+    await usage(),
+    { '': 1_000, [workspaceId]: 1_000 },
+    'grants that were not used give their room back',
+  );
+  const path = first.url.slice(publicUrl.length);
+  t.equal((await api.client('DELETE', path, undefined, { 'x-api-key': apiKey })).status, 200);
+  t.same(await usage(), { '': 0 }, 'and so does a file that is deleted');
+});
+
+t.test('413: the quota of all workspaces together', async (t) => {
+  const { api, ask } = await begin(t, { STORAGE_TOTAL_MIB: '12' });
+  await api.addWorkspace('ws2');
+  t.equal((await ask()).status, 200);
+  const key = await api.addKey({ ws2: 'manage' });
+  const body = { workspaceId: 'ws2', fileName: 'a.png', fileType: 'image/png' };
+  const refused = await api.client('POST', '/api/v1/management/storage', body, { 'x-api-key': key });
+  t.equal(refused.status, 413);
+  t.match(refused.json, { message: /This service has no room .*operator/ });
+});
+
+t.test('many at once do not pass the quota together', async (t) => {
+  const { ask, usage } = await begin(t, { STORAGE_WORKSPACE_MIB: '55' });
+  const replies = await Promise.all(Array.from({ length: 20 }, () => ask()));
+  t.equal(replies.filter(({ status }) => status === 200).length, 5);
+  t.equal(replies.filter(({ status }) => status === 413).length, 15);
+  t.equal((await usage())[workspaceId], 50 * MIB);
+});
+
+t.test('a second upload under one grant counts by its own size, and not beyond the quota', async (t) => {
+  const { grant, upload, usage, objects, ask } = await begin(t, { STORAGE_WORKSPACE_MIB: '10' });
+  const file = await grant();
+  t.equal((await upload(file, 1_000)).status, 201);
+  t.equal((await upload(file, 500)).status, 201);
+  t.equal((await usage())[workspaceId], 500);
+  const other = await ask();
+  t.equal(other.status, 413, 'ten MiB do not fit beside it');
+  t.equal((await upload(file, 2_000)).status, 201);
+  t.same([(await usage())[workspaceId], objects()], [2_000, 1]);
+});
+
+t.test('0 is no bound; the defaults are stated', async (t) => {
+  const { config } = readConfig({ STORAGE_WORKSPACE_MIB: '0', STORAGE_TOTAL_MIB: '0' }, '/');
+  t.same(config.storageQuota, { workspaceBytesMax: null, totalBytesMax: null });
+  t.same(readConfig({}, '/').config.storageQuota, {
+    workspaceBytesMax: 10_240 * MIB,
+    totalBytesMax: 102_400 * MIB,
+  });
+  const { ask } = await begin(t, { STORAGE_WORKSPACE_MIB: '0', STORAGE_TOTAL_MIB: '0' });
+  t.equal((await ask()).status, 200);
+});
+
+t.test('403: a grant whose row is gone, or whose file was deleted, stores nothing', async (t) => {
+  const { api, db, grant, upload, objects, surveyId } = await begin(t);
+  const [lost, deleted] = [await grant(), await grant()];
+  await db.deleteFrom('files').where('key', '=', lost.key).execute();
+  t.match(await upload(lost), { status: 403, text: /AccessDenied.*Ask for a new grant/ });
+  t.equal((await api.manage('DELETE', `/api/v1/management/surveys/${surveyId}`)).status, 200);
+  t.match(await upload(deleted), { status: 403, text: /AccessDenied/ });
+  t.equal(objects(), 0);
+});
+
+t.test('a file that is deleted while it arrives leaves nothing', async (t) => {
+  let arrived = async (): Promise<unknown> => undefined;
+  const { api, db, grant, upload, objects, surveyId, usage } = await begin(t, {}, (storage) => ({
+    receiver: storage.receiver && {
+      ...storage.receiver,
+      async receive(object, file) {
+        const received = await storage.receiver?.receive(object, file);
+        await arrived();
+        return received ?? { kind: 'tooLarge' };
+      },
+    },
+  }));
+  const file = await grant();
+  arrived = () => api.manage('DELETE', `/api/v1/management/surveys/${surveyId}`);
+  t.match(await upload(file), { status: 403, text: /was deleted/ });
+  t.equal(objects(), 0);
+  t.same(await usage(), { '': 0 });
+  api.advance(HOUR + 1);
+  await sweepFiles(api.context);
+  t.same(await db.selectFrom('files').selectAll().execute(), []);
+});
+
+t.test('a crash between file and row leaks neither', async (t) => {
+  let crash = false;
+  const { api, db, grant, upload, objects, isThere, row, usage } = await begin(t, {}, (storage) => ({
+    receiver: storage.receiver && {
+      ...storage.receiver,
+      async receive(object, file) {
+        const received = await storage.receiver?.receive(object, file);
+        if (crash) throw new Error('killed here');
+        return received ?? { kind: 'tooLarge' };
+      },
+    },
+    async delete(key) {
+      if (crash) throw new Error('killed here');
+      await storage.delete(key);
+    },
+  }));
+  const [unnoted, gone, halfDeleted] = [await grant(), await grant(), await grant()];
+  t.equal((await upload(halfDeleted, 5)).status, 201);
+  crash = true;
+  t.equal((await upload(unnoted, 7)).status, 503, 'the object is there, the row does not know');
+  t.equal((await upload(gone, 7)).status, 503);
+  for (const file of [gone, halfDeleted]) {
+    await api.client('DELETE', file.url.slice(publicUrl.length), undefined, { 'x-api-key': apiKey });
+  }
+  t.equal(objects(), 3);
+  crash = false;
+
+  api.advance(10 * MINUTE + 1);
+  await settleUploads(api.context);
+  t.match(await row(unnoted), { size: 7, storedAt: String, countedBytes: 7 });
+  await sweepFiles(api.context);
+  t.same([await isThere(gone), await isThere(halfDeleted)], [false, false]);
+  t.same(await usage(), { '': 7, [workspaceId]: 7 });
+  api.advance(DAY);
+  await sweepFiles(api.context);
+  t.same([objects(), await db.selectFrom('files').selectAll().execute()], [0, []]);
+  t.same(await usage(), { '': 0 });
+});
+
+t.test('a form that a bucket still takes after the file was deleted is cleaned up', async (t) => {
+  const { api, grant, upload, isThere, row } = await begin(t);
+  const file = await grant();
+  t.equal((await upload(file)).status, 201);
+  const path = file.url.slice(publicUrl.length);
+  await api.client('DELETE', path, undefined, { 'x-api-key': apiKey });
+  const chunks = async function* () {
+    yield Buffer.from('again');
+  };
+  await api.context.storage.receiver?.receive(
+    { key: file.key, contentType: 'image/png', bytesMax: 10 },
+    chunks(),
+  );
+  await sweepFiles(api.context);
+  t.match(await row(file), { removedAt: String }, 'the grant may still be used');
+  api.advance(HOUR + 1);
+  await sweepFiles(api.context);
+  t.same([await isThere(file), await row(file)], [false, undefined]);
+});
+
+t.test('files from before count by their size, and none of them is collected', async (t) => {
+  const { api, db, grant, upload, isThere } = await begin(t);
+  const file = await grant();
+  t.equal((await upload(file, 9)).status, 201);
+  await db.updateTable('files').set({ countedBytes: 0 }).execute();
+  await db.deleteFrom('storageUsage').execute();
+  const { statements = [] } = migrations.find(({ name }) => name === '006-lifecycles') ?? {};
+  for (const text of statements) if (/^(update|insert)/.test(text)) await sql.raw(text).execute(db);
+  t.same(await db.selectFrom('storageUsage').selectAll().orderBy('workspaceId').execute(), [
+    { workspaceId: '', bytes: 9 },
+    { workspaceId, bytes: 9 },
+  ]);
+  api.advance(2 * DAY);
+  await sweepFiles(api.context);
+  t.ok(await isThere(file));
+});
+
+t.test('finding them reads indexes, however many files there are', async (t) => {
+  const { db } = await begin(t);
+  const now = '2026-01-01T00:00:00.000Z';
+  for (const [query, index] of [
+    [unclaimedFiles(db, now, 10), /files_unclaimed/],
+    [removedFiles(db, now, 10), /files_removed/],
+    [unsettledFiles(db, { reserved: now, ended: now }, 10), /files_unsettled/],
+  ] as const) {
+    const plan = (await planOf(db, query)).join('\n');
+    t.match(plan, index);
+    t.notMatch(plan, /TEMP B-TREE/);
+  }
+});
+
+t.test('a text full of half addresses is searched in no time', async (t) => {
+  const { api } = await begin(t);
+  const queries: string[] = [];
+  const db = api.context.db.withPlugin({
+    transformQuery: ({ node }) => {
+      queries.push(node.kind);
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  });
+  const text =
+    '/storage/a/public/x--fid--'.repeat(40_000) + '/storage/a/public/'.repeat(40_000) + 'y'.repeat(100_000);
+  await claimFilesIn(db, { workspaceId, text, now: 'x' });
+  t.same(queries, [], 'nothing is found');
+});

@@ -1,0 +1,92 @@
+/** What is allowed and hardly meant: each kind told, with its place, and nothing else. */
+import t from 'tap';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { warningsOf } from '#gateway/policy/warnings.ts';
+import { placesIn } from '#gateway/policy/yaml-text.ts';
+
+const HEAD = `version: 1
+identifiers:
+  ip: { source: client-address }
+`;
+
+function warnings(rows: readonly string[], identifiers = ''): string[] {
+  const text = `${HEAD}${identifiers}policies:\n${rows.map((row) => `  - { ${row} }`).join('\n')}\n`;
+  return warningsOf(loadPolicies(text, 'p.yaml'), placesIn(text)).map(
+    ({ line, column, message, fix }) => `${line}:${column} ${message}; ${fix}`,
+  );
+}
+
+const WIDE = 'name: wide, route: "GET,POST /a/*", identifier: ip, limit: 10, window: 1m';
+const narrow = (more: string): string => `name: narrow, route: "GET /a/{id}", identifier: ip, ${more}`;
+
+t.test('a limit that another policy always reaches first', async (t) => {
+  const cases: readonly (readonly [more: string, most: number | null])[] = [
+    ['limit: 10, window: 1m', 10],
+    ['limit: 9, window: 1m', null],
+    ['limit: 10, window: 30s', 10],
+    ['limit: 600, window: 1h', 600],
+    ['limit: 599, window: 1h', null],
+    // 90 s touch up to three windows of a minute.
+    ['limit: 30, window: 90s', 30],
+    ['limit: 29, window: 90s', null],
+    // A window that does not divide the other one may lie across two of them.
+    ['limit: 20, window: 7s', 20],
+    ['limit: 19, window: 7s', null],
+    ['limit: 10, window: 1m, onStoreFailure: deny', 10],
+  ];
+  for (const [more, most] of cases) {
+    const told = warnings([WIDE, narrow(more)]);
+    t.equal(told.length, most === null ? 0 : 1, more);
+    if (most !== null)
+      t.match(told[0], new RegExp(`^6:\\d+ never reached: wide in line 5 .* at most ${most} in`));
+  }
+  t.strictSame(warnings([WIDE.replace('/a/*', '/b/*'), narrow('limit: 50, window: 1m')]), []);
+  t.strictSame(
+    warnings([`${WIDE}, mode: shadow`, narrow('limit: 50, window: 1m')]),
+    [],
+    'shadow never denies',
+  );
+  t.strictSame(warnings([`${WIDE}, onStoreFailure: allow`, narrow('limit: 50, window: 1m')]), []);
+  t.match(warnings([narrow('limit: 50, window: 1m'), WIDE]), [/^5:\d+ never reached: wide in line 6/]);
+  t.match(
+    warnings([WIDE, WIDE.replace('name: wide', 'name: twin')]),
+    [/^6:\d+ never reached: wide in line 5/],
+    'of two equal ones the later',
+  );
+});
+
+t.test('a shared bucket counts what all of its rows match', async (t) => {
+  const half = (route: string, bucket: string, limit: number): string =>
+    `name: ${route.slice(1)}-${bucket}, route: GET ${route}, identifier: ip, limit: ${limit}, window: 1m, bucket: ${bucket}`;
+  const rows = [half('/a', 'x', 20), half('/b', 'x', 20)];
+  t.strictSame(warnings([...rows, 'name: only-a, route: GET /a, identifier: ip, limit: 10, window: 1m']), []);
+  t.match(warnings([...rows, half('/a', 'y', 10), half('/b', 'y', 10)]), [/^5:/, /^6:/]);
+});
+
+t.test('clients are compared too', async (t) => {
+  const wider = '  net: { source: client-address, ipv6Prefix: 48 }\n  key: { source: [{ header: x-key }] }\n';
+  const of = (identifier: string): string => WIDE.replace('identifier: ip', `identifier: ${identifier}`);
+  const key = 'name: k, route: GET /k, identifier: key, limit: 1, window: 1m';
+  const net = 'name: n, route: GET /n, identifier: net, limit: 1, window: 1m';
+  t.match(warnings([of('net'), narrow('limit: 10, window: 1m'), key], wider), [/never reached: wide/]);
+  t.strictSame(warnings([of('key'), narrow('limit: 10, window: 1m'), net], wider), []);
+});
+
+t.test('what can never deny, and what nobody uses', async (t) => {
+  t.match(warnings(['name: a, route: CONNECT /a, identifier: ip, limit: 1, window: 1m']), [
+    /^5:\d+ CONNECT \/a matches no request/,
+  ]);
+  t.match(warnings(['name: a, route: GET /a, identifier: ip, limit: 1000000, window: 1s']), [
+    /^5:\d+ no client can make 1000000 requests in 1 s/,
+  ]);
+  t.match(warnings(['name: a, route: GET /a, identifier: ip, limit: 1, window: 1m, bucket: b']), [
+    /^5:\d+ nothing shares the bucket b with a/,
+  ]);
+  const unused = '  key: { source: [{ header: x-key }] }\n';
+  const row = 'name: a, route: GET /a, identifier: ip, limit: 1, window: 1m';
+  t.strictSame(warnings([row], unused), ['4:3 no policy uses the identifier key; use it, or remove it']);
+  const stopped = '  key: { source: [{ header: x_key }, { bearer: k_ }] }\n';
+  t.match(warnings([row, 'name: b, route: GET /b, identifier: key, limit: 1, window: 1m'], stopped), [
+    /^4:3 the header x_key of key stops at the gateway/,
+  ]);
+});

@@ -1,0 +1,29 @@
+/** Rows of uploaded files, for tests that grant past the API. */
+import type { TestApi } from './api-app.ts';
+
+/** As the API writes it before it gives a grant away; a row that is there stays. */
+export async function addFileRow(
+  { context: { db, clock } }: TestApi,
+  key: string,
+  fields: { readonly storedAt?: string; readonly createdAt?: string; readonly countedBytes?: number } = {},
+): Promise<void> {
+  const [workspaceId = '', access] = key.split('/');
+  await db
+    .insertInto('files')
+    .values({
+      key,
+      workspaceId,
+      access: access === 'public' ? 'public' : 'private',
+      surveyId: null,
+      responseId: null,
+      size: null,
+      storedAt: null,
+      createdAt: new Date(clock()).toISOString(),
+      countedBytes: 0,
+      claimedAt: null,
+      removedAt: null,
+      ...fields,
+    })
+    .onConflict((conflict) => conflict.column('key').doNothing())
+    .execute();
+}
