@@ -1,67 +1,85 @@
-/** The people of the first organization, for requests to the routes about them: as its owner, who is logged in. */
-import { cookiesOf, type Ids, type World } from './world.ts';
+/** People and what they belong to, put into the database of an API in process. */
+import type { Role, TeamPermission, TeamRole } from '#api/db/schema.ts';
+import type { TestApi } from './api-app.ts';
+import { type Browser, openBrowser } from './login.ts';
 
-/** @returns `data` of the reply */
-export async function asOwner(
-  { options }: World,
-  method: string,
-  url: string,
-  body?: unknown,
-): Promise<ReturnType<typeof JSON.parse>> {
-  const reply = await options.send({
-    method,
-    url,
-    headers: { cookie: options.session },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  if (reply.status !== 200) throw new Error(`${method} ${url} was answered ${reply.status}: ${reply.text}`);
-  return JSON.parse(reply.text).data;
-}
-
-export async function organizationId(_known: Ids, world: World): Promise<string> {
-  const [first] = await asOwner(world, 'GET', '/api/v1/organizations');
-  return first.id;
-}
-
-/** @returns the token of the link of a new invite */
-export async function inviteToken(world: World, email: string): Promise<string> {
-  const organization = await organizationId({}, world);
-  const { link } = await asOwner(world, 'POST', `/api/v1/organizations/${organization}/invites`, { email });
-  return new URL(link).searchParams.get('token') ?? '';
-}
-
-/** A form with the token that protects it. @param cookie of who sends it */
-export async function protectedForm(
-  { options }: World,
-  fields: Readonly<Record<string, string>>,
-  cookie = '',
-): Promise<{ readonly headers: Record<string, string>; readonly body: string }> {
-  const asked = await options.send({ method: 'GET', url: '/api/auth/csrf' });
-  const { csrfToken } = JSON.parse(asked.text);
-  return {
-    headers: { cookie: [cookiesOf(asked), cookie].filter((one) => one !== '').join('; ') },
-    body: new URLSearchParams({ csrfToken, ...fields }).toString(),
-  };
-}
-
-/** Somebody who accepted an invite; with a team, somebody of the team. @returns the id of the user */
-export async function member({ organizationId, teamId }: Ids, world: World): Promise<string> {
-  const { send } = world.options;
-  const token = await inviteToken(world, `${world.unique()}@example.com`);
-  const form = await protectedForm(world, { token, name: 'Walker', password: 'Password1', json: 'true' });
-  const accepted = await send({ method: 'POST', url: '/api/auth/accept-invite', ...form });
-  const headers = { cookie: cookiesOf(accepted) };
-  const session = await send({ method: 'GET', url: '/api/auth/session', headers });
-  const { id } = JSON.parse(session.text).user;
-  const url = `/api/v1/organizations/${organizationId}/teams/${teamId}/members/${id}`;
-  if (teamId !== undefined) await asOwner(world, 'PUT', url, { role: 'contributor' });
+/** The organization of the first start. */
+export async function firstOrganization(api: TestApi): Promise<string> {
+  const { id } = await api.context.db
+    .selectFrom('organizations')
+    .select('id')
+    .where('isOperators', '=', 1)
+    .executeTakeFirstOrThrow();
   return id;
 }
 
-/** With a team, one that the team reaches. */
-export async function workspace({ organizationId, teamId }: Ids, world: World): Promise<string> {
-  const { workspaceId } = world.options;
-  const url = `/api/v1/organizations/${organizationId}/teams/${teamId}/workspaces/${workspaceId}`;
-  if (teamId !== undefined) await asOwner(world, 'PUT', url, { permission: 'read' });
-  return workspaceId;
+const password = 'Password1';
+let passwordHash: Promise<string> | null = null;
+
+export interface Person {
+  readonly id: string;
+  readonly email: string;
+  readonly browser: Browser;
+}
+
+/** Somebody with an account, logged in. @param role in the first organization; null: none */
+export async function addPerson(api: TestApi, name: string, role: Role | null): Promise<Person> {
+  const { db, clock, passwords } = api.context;
+  const createdAt = new Date(clock()).toISOString();
+  const id = `user${name.toLowerCase()}`;
+  const email = `${name.toLowerCase()}@example.com`;
+  passwordHash ??= passwords.hash(password);
+  await db
+    .insertInto('users')
+    .values({
+      id,
+      createdAt,
+      updatedAt: createdAt,
+      name,
+      email,
+      emailVerified: createdAt,
+      passwordHash: await passwordHash,
+      isActive: 1,
+      twoFactorEnabled: 0,
+      identityProvider: 'email',
+      notificationSettings: '{}',
+      locale: 'en-US',
+      lastLoginAt: null,
+    })
+    .execute();
+  if (role !== null) {
+    const organizationId = await firstOrganization(api);
+    await db.insertInto('memberships').values({ organizationId, userId: id, role, createdAt }).execute();
+  }
+  const browser = openBrowser(api);
+  await browser.logIn(email, password);
+  return { id, email, browser };
+}
+
+/** @param members role by user id @param workspaces permission by workspace id @returns the team's id */
+export async function addTeam(
+  api: TestApi,
+  name: string,
+  members: Readonly<Record<string, TeamRole>>,
+  workspaces: Readonly<Record<string, TeamPermission>>,
+): Promise<string> {
+  const { db, clock } = api.context;
+  const createdAt = new Date(clock()).toISOString();
+  const row = { createdAt, updatedAt: createdAt };
+  const teamId = `team${name.toLowerCase()}`;
+  const organizationId = await firstOrganization(api);
+  await db
+    .insertInto('teams')
+    .values({ ...row, id: teamId, organizationId, name })
+    .execute();
+  for (const [userId, role] of Object.entries(members)) {
+    await db.insertInto('teamMembers').values({ teamId, userId, role, createdAt }).execute();
+  }
+  for (const [workspaceId, permission] of Object.entries(workspaces)) {
+    await db
+      .insertInto('teamWorkspaces')
+      .values({ ...row, teamId, workspaceId, permission })
+      .execute();
+  }
+  return teamId;
 }

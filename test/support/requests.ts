@@ -1,5 +1,5 @@
 /** What requests need beyond the schemas of the description: rows that no operation of their own makes, files, codes. */
-import { member, organizationId, workspace } from './people.ts';
+import { member, organizationId, workspace } from './invited.ts';
 import type { BodyOf, IdOf, World } from './world.ts';
 
 const actionClass: BodyOf = ({ workspaceId }, world) => {

@@ -67,10 +67,10 @@ function documentCompiler(operation: Operation): FastifySchemaCompiler<TSchema> 
   };
 }
 
-const writing = {
-  invalidBodyMessage: 'Invalid survey document',
-  refuses: ['forbidden', 'conflict', 'unprocessable_content'],
-} as const;
+const invalidBodyMessage = 'Invalid survey document';
+const creating = { invalidBodyMessage, refuses: ['forbidden', 'unprocessable_content'] } as const;
+/** conflict: an app survey has a segment of its own, and another one may have its title. */
+const changing = { invalidBodyMessage, refuses: [...creating.refuses, 'conflict'] } as const;
 
 export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
@@ -83,7 +83,7 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     {
       schema: { body: NewDocument, response: { 201: one } },
       validatorCompiler: documentCompiler('create'),
-      config: writing,
+      config: creating,
     },
     async (request, reply) => {
       const survey = await asDocument(async () =>
@@ -101,7 +101,7 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     {
       schema: { params: Params, body: DocumentChange, response: { 200: one } },
       validatorCompiler: documentCompiler('patch'),
-      config: writing,
+      config: changing,
     },
     async (request) => {
       const { id } = await writableSurvey(request, request.params.surveyId);
@@ -139,7 +139,10 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
 
   app.post(
     `${url}/validate`,
-    { schema: { body: Validation, response: { 200: Verdict } }, config: { refuses: ['forbidden'] } },
+    {
+      schema: { body: Validation, response: { 200: Verdict } },
+      config: { refuses: ['forbidden', 'conflict'] },
+    },
     async (request) => {
       const { data, operation, surveyId } = request.body;
       if (operation === 'patch' && surveyId === undefined) throw invalidFields({ surveyId: 'Required' });

@@ -85,7 +85,9 @@ export function deliveryOf(api: TestApi): IdOf {
   const { client, context, manage } = api;
   return async ({ webhookId = '' }) => {
     const survey = await addSurvey(api);
-    await client('POST', `/api/v1/client/${workspaceId}/responses`, { surveyId: survey.id });
+    await client('POST', `/api/v1/client/${workspaceId}/responses`, {
+      ...{ surveyId: survey.id, finished: false, data: {} },
+    });
     await fanOut(context, pino({ level: 'silent' }));
     const { json } = await manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
     return json.data[0].id;

@@ -97,7 +97,7 @@ t.test('taken, used, closed: as each operation has it', async (t) => {
       const ids = await world.idsFor(operation);
       const request = await world.requestFor(operation, ids);
       let last = 0;
-      for (const one of await requests({ api, world, ids, request })) {
+      for (const one of await requests({ api, world, operation, ids, request })) {
         last = (await ask(t, operation, one, `to be ${status}`)).status;
       }
       t.equal(last, Number(status), operation.name);

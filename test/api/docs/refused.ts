@@ -1,6 +1,6 @@
 /** Requests that an operation refuses for a reason of its own: by operation and status, the last one of the list is refused. */
 import { addSurvey } from '#test/support/api-app.ts';
-import { asOwner, inviteToken, organizationId } from '#test/support/people.ts';
+import { asOwner, inviteToken, organizationId } from '#test/support/invited.ts';
 import { uploadForm } from '#test/support/requests.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
 import { account, form, type Place, type Successes, successes } from './successes.ts';
@@ -47,6 +47,9 @@ const takenSlug: Successes = async ({ api, request, world }) => {
 
 const asIs: Successes = async ({ request }) => [request];
 
+const wrongPin: Successes = async ({ request }) => [changed(request, { pin: '0000' })];
+const twice: Successes = async ({ request }) => [request, request];
+
 const client: Readonly<Record<string, Refused>> = Object.fromEntries(
   ['v1', 'v2'].flatMap((version) => {
     const base = `/api/${version}/client/{workspaceId}`;
@@ -54,12 +57,20 @@ const client: Readonly<Record<string, Refused>> = Object.fromEntries(
       [`POST ${base}/displays`, { 403: toClosed }],
       [`POST ${base}/responses`, { 403: toClosed, 409: usedLink }],
       [`PUT ${base}/responses/{responseId}`, { 403: ofClosed }],
+      [`POST ${base}/surveys/{surveyId}/pin`, { 403: wrongPin }],
     ];
   }),
 );
 
 const organization = '/api/v1/organizations/{organizationId}';
-const twice: Successes = async ({ request }) => [request, request];
+/** A survey that shares a segment is to get one of its own, whose title is taken. */
+async function targeting(place: Place) {
+  const shared = await make(place, '/segments', { title: place.world.unique() });
+  const { id } = await addSurvey(place.api, { type: 'app', status: 'draft', segmentId: shared });
+  await make(place, '/segments', { title: id });
+  return { id, url: `/api/v3/surveys/${id}`, request: { targeting: { filters: [] } } };
+}
+
 /** The one who is logged in. */
 const lastOwner: Successes = async ({ ids, request, world }) => {
   const members = await asOwner(world, 'GET', `/api/v1/organizations/${ids.organizationId}/members`);
@@ -150,7 +161,26 @@ export const refused: Readonly<Record<string, Refused>> = {
   'PUT /api/v1/surveys/{surveyId}': { 409: takenSlug },
   'POST /api/v1/management/responses': { 409: usedLink },
   'POST /api/v1/responses': { 409: usedLink },
-  'POST /api/v1/management/action-classes': { 409: async ({ request }) => [request, request] },
+  'POST /api/v2/management/responses': { 409: usedLink },
+  'GET /api/v2/management/contact-attribute-keys': {
+    // A workspace that refusals.test.ts adds, which the key does not reach.
+    403: async ({ request }) => [{ ...request, url: `${request.url}?workspaceId=elsewhere` }],
+  },
+  'POST /api/v2/management/contact-attribute-keys': { 409: twice },
+  'POST /api/v2/management/contacts': { 409: twice },
+  'PATCH /api/v3/surveys/{surveyId}': {
+    409: async (place) => {
+      const { request, url } = await targeting(place);
+      return [{ ...place.request, url, body: JSON.stringify(request) }];
+    },
+  },
+  'POST /api/v3/surveys/validate': {
+    409: async (place) => {
+      const { id, request } = await targeting(place);
+      return [changed(place.request, { operation: 'patch', surveyId: id, data: request })];
+    },
+  },
+  'POST /api/v1/management/action-classes': { 409: twice },
   'PUT /api/v1/management/action-classes/{actionClassId}': {
     409: async (place) => {
       const name = place.world.unique();
@@ -158,7 +188,7 @@ export const refused: Readonly<Record<string, Refused>> = {
       return [changed(place.request, { name })];
     },
   },
-  'POST /api/v1/management/segments': { 409: async ({ request }) => [request, request] },
+  'POST /api/v1/management/segments': { 409: twice },
   'PUT /api/v1/management/segments/{segmentId}': {
     409: async (place) => {
       const title = place.world.unique();
@@ -172,7 +202,7 @@ export const refused: Readonly<Record<string, Refused>> = {
       return [request];
     },
   },
-  'POST /api/v1/management/languages': { 409: async ({ request }) => [request, request] },
+  'POST /api/v1/management/languages': { 409: twice },
   'DELETE /api/v1/management/languages/{languageId}': {
     409: async ({ api, ids, request }) => {
       const { json } = await api.manage('GET', `${management}/languages/${ids.languageId}`);

@@ -39,7 +39,9 @@ t.test('asked as described, every operation answers with each of its successes',
     const documented = documentedSuccesses(operation);
     const ids = await world.idsFor(operation);
     const request = await world.requestFor(operation, ids);
-    const requests = (await successes[operation.name]?.({ api, world, ids, request })) ?? [request];
+    const requests = (await successes[operation.name]?.({ api, world, operation, ids, request })) ?? [
+      request,
+    ];
     for (const one of requests) await ask(t, operation, one, 'as it should be');
     const missing = documented.filter((status) => !seen.get(operation.name)?.has(status));
     t.strictSame(

@@ -1,13 +1,14 @@
 /** Requests that succeed where one of the described shape alone would not, or where an operation succeeds in several ways. */
 import type { TestApi } from '#test/support/api-app.ts';
-import type { Sent } from '#test/support/description.ts';
-import { inviteToken, protectedForm } from '#test/support/people.ts';
+import type { Operation, Sent } from '#test/support/description.ts';
+import { inviteToken, protectedForm } from '#test/support/invited.ts';
 import { contactRow, uploadForm } from '#test/support/requests.ts';
 import { cookiesOf, type Ids, type Request, type World } from '#test/support/world.ts';
 
 export interface Place {
   readonly api: TestApi;
   readonly world: World;
+  readonly operation: Operation;
   readonly ids: Ids;
   readonly request: Request;
 }
@@ -100,6 +101,11 @@ export const successes: Readonly<Record<string, Successes>> = {
   'GET /api/v2/client/{workspaceId}/environment': environment,
   'GET /api/v1/client/{workspaceId}/app/environment': environment,
   'GET /api/v1/client/{workspaceId}/website/environment': environment,
+
+  async 'POST /api/v3/tags/{tagId}/merge'({ operation, request, world }) {
+    const { tagId: newTagId } = await world.idsFor(operation);
+    return [{ ...request, body: JSON.stringify({ newTagId }) }];
+  },
 
   // Somebody else has the user id: all but this one are written.
   async 'PUT /api/v2/management/contacts/bulk'({ request, world }) {
