@@ -53,10 +53,12 @@ export function otherLengthError(survey: Survey, data: Answers): ApiError | null
 export function longOtherQuestion(survey: Survey, data: Answers): string | null {
   const tooLong = elementsOf(survey).find((element) => {
     if (element.type !== 'multipleChoiceSingle' && element.type !== 'multipleChoiceMulti') return false;
-    const labels = new Set(element.choices.flatMap(({ label }) => Object.values(label)));
     const answer = answerIn(data, element.id);
     const texts = typeof answer === 'string' ? [answer] : Array.isArray(answer) ? answer : [];
-    return texts.some((text) => text.length > OTHER_LENGTH_MAX && !labels.has(text));
+    const long = texts.filter(({ length }) => length > OTHER_LENGTH_MAX);
+    if (long.length === 0) return false;
+    const labels = new Set(element.choices.flatMap(({ label }) => Object.values(label)));
+    return long.some((text) => !labels.has(text));
   });
   return tooLong?.id ?? null;
 }

@@ -7,7 +7,7 @@ import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { badRequest, forbidden, notFound, tooManyRequests } from '#api/errors.ts';
 import { countedAddress } from '#api/http/client-address.ts';
-import { findSurvey, surveyClosed } from '#api/resources/surveys/store.ts';
+import { findSurvey, isOpen, surveyClosed } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { createPinAttempts } from './pin-attempts.ts';
 import { isPin, pinAuthToken } from './submission-checks.ts';
@@ -37,8 +37,8 @@ export const pinRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }>
         if (survey === null || survey.workspaceId !== workspaceOf(request).id) {
           throw notFound('Survey', surveyId);
         }
-        const { pin, status } = survey.content;
-        if (status !== 'inProgress') throw surveyClosed(surveyId);
+        const { pin } = survey.content;
+        if (!isOpen(survey)) throw surveyClosed(surveyId);
         if (pin === null) throw badRequest('Survey is not protected by a PIN', { surveyId });
         const address = countedAddress(request, config.trustedProxies);
         const key = `${survey.id} ${address}`;

@@ -251,6 +251,17 @@ t.test(
     const refused = await made('foreign');
     t.equal(refused.status, 400);
     t.match(refused.json, { details: { url: /must not point to private/ } });
+    const v2 = { name: null, url: hook.url, source: 'user', triggers: ['responseCreated'], surveyIds: [] };
+    for (const [method, path, body] of [
+      ['PUT', `/api/v1/webhooks/${theirs}`, { url: hook.url }],
+      ['POST', '/api/v2/management/webhooks', { ...v2, workspaceId: 'foreign' }],
+      ['PUT', `/api/v2/management/webhooks/${theirs}`, v2],
+    ] as const) {
+      const reply = await api.manage(method, path, body);
+      t.equal(reply.status, 400, `${method} ${path}`);
+      t.match(reply.text, /must not point to private/);
+    }
+    t.equal((await api.manage('PUT', `/api/v1/webhooks/${mine}`, { url: hook.url })).status, 200);
   },
 );
 

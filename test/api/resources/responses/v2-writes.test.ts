@@ -202,6 +202,33 @@ t.test('PUT 200: what was read can be sent back whole', async (t) => {
   t.strictSame(reply.json.data, { ...data, language: null, finished: true });
 });
 
+t.test('400: answers that do not fit, and required ones that are missing or taken back', async (t) => {
+  const asking = await addSurvey(api, {
+    questions: [
+      { id: 'q1', type: 'nps', headline: 'How likely?', required: true },
+      { id: 'q2', type: 'openText', headline: 'Why?', required: false },
+    ],
+  });
+  const refused = { error: { code: 400, details: [{ field: 'response.data.q1' }] } };
+  const create = (data: object, finished: boolean) => send({ surveyId: asking.id, data, finished });
+  for (const [data, finished] of [
+    [{ q1: 11 }, false],
+    [{ q2: 'x' }, true],
+  ] as const) {
+    t.match(await create(data, finished), { status: 400, json: refused });
+  }
+  const { id } = (await create({ q2: 'x' }, false)).json.data;
+  const change = (body: object) => api.manage('PUT', `${path}/${id}`, body);
+  t.match(await change({ finished: true }), { status: 400, json: refused });
+  t.equal((await change({ data: { q1: 9 }, finished: true })).status, 200);
+  t.match(
+    await change({ data: { q2: 'y' } }),
+    { status: 400, json: refused },
+    'data takes the place of the old',
+  );
+  t.equal((await change({ data: { q1: 8, q2: 'y' } })).status, 200);
+});
+
 t.test('PUT 4xx', async (t) => {
   const { id } = (await send()).json.data;
   const one = `${path}/${id}`;
