@@ -18,6 +18,8 @@ export interface Operation {
   readonly parameters: readonly Part[];
   /** The shape of a JSON body; null: there is none, or it is no JSON. */
   readonly body: Part | null;
+  /** Media types of its bodies; empty: it reads none. */
+  readonly reads: readonly string[];
 }
 
 export interface Sent {
@@ -105,6 +107,7 @@ function toOperation(method: string, path: string, whole: Part, components: Part
     credentials: security.flatMap((one) => Object.keys(isRecord(one) ? one : {})),
     parameters: Array.isArray(whole.parameters) ? whole.parameters.filter(isRecord) : [],
     body: 'schema' in json ? recordAt(json, 'schema') : null,
+    reads: Object.keys(content),
   };
 }
 

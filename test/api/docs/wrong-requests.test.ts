@@ -19,7 +19,9 @@ t.test('bodies that are no JSON, of the wrong shape, too large: refused', async 
     if (operation.method === 'GET') continue;
     const large: Request = { ...request, body: Buffer.alloc(BODY_BYTES_MAX + 1, ' ') };
     const { status } = await ask(t, operation, large, 'too large');
-    if ('413' in operation.responses) t.equal(status, 413, operation.name);
+    // What is no form is not read to its end.
+    const isForm = operation.reads.includes('multipart/form-data');
+    if ('413' in operation.responses && !isForm) t.equal(status, 413, operation.name);
     for (const body of wrongBodies(operation, description, request.body)) {
       const reply = await ask(t, operation, { ...request, body }, `with the body ${body.slice(0, 120)}`);
       if (body === '{' && operation.body !== null) t.ok(isClientError(reply.status), `${operation.name}: {`);
