@@ -105,8 +105,21 @@ t.test('taken, used, closed: as each operation has it', async (t) => {
   }
 });
 
-/** Refusals that have tests of their own, because they need two at once, a rare key or megabytes. */
+t.test('while sign-up is closed: 403, with a page for browsers', async (t) => {
+  const closed = await startDescribedApi(t, { env: { SIGNUP_ENABLED: '' } });
+  for (const operation of closed.operations.filter(({ path }) => path.endsWith('/auth/signup'))) {
+    const request = await closed.world.requestFor(operation);
+    for (const accept of ['application/json', 'text/html']) {
+      const headers = { ...request.headers, accept };
+      const { status } = await closed.ask(t, operation, { ...request, headers }, `closed, for ${accept}`);
+      t.equal(status, 403, operation.name);
+    }
+  }
+});
+
+/** Refusals that have tests of their own, because they need two at once, a rare key, megabytes or another setting. */
 const elsewhere: ReadonlySet<string> = new Set([
+  'GET /auth/signup 403',
   'GET /api/v1/me 404',
   'GET /api/v1/management/me 404',
   'POST /api/v1/webhooks/{webhookId}/test 409',
