@@ -32,8 +32,7 @@ const WorkspaceParams = Type.Object({ workspaceId: Type.String() });
 const ResponseParams = Type.Object({ workspaceId: Type.String(), responseId: Type.String() });
 
 /** Of a new response, and of a change of one. */
-const ofNew = ['bad_request', 'not_found', 'forbidden', 'conflict'] as const;
-const ofChange = ['bad_request', 'not_found', 'forbidden'] as const;
+const refuses = ['bad_request', 'not_found', 'forbidden', 'conflict'] as const;
 
 export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
@@ -49,10 +48,10 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
         schema: { params: WorkspaceParams, body: NewClientResponse, response: { 200: ClientResponseReply } },
         // v1 reads the body first, v2 the workspace.
         ...(version === 'v1'
-          ? { preValidation: loadWorkspace, config: { refuses: ofNew } }
+          ? { preValidation: loadWorkspace, config: { refuses } }
           : {
               onRequest: loadWorkspace,
-              config: { refuses: ofNew, malformedJsonMessage: 'Invalid JSON in request body' },
+              config: { refuses, malformedJsonMessage: 'Invalid JSON in request body' },
             }),
       },
       async (request) => {
@@ -114,7 +113,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
       {
         schema: { params: ResponseParams, body: ResponseChange, response: { 200: ClientResponseReply } },
         preValidation: loadWorkspace,
-        config: { refuses: ofChange, malformedJsonMessage: 'Malformed JSON in request body' },
+        config: { refuses, malformedJsonMessage: 'Malformed JSON in request body' },
       },
       async (request) => {
         const { responseId } = request.params;

@@ -128,6 +128,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           body: ResponseChange,
           response: { 200: Type.Object({ data: ResponseReply }) },
         },
+        config: { refuses: ['bad_request', 'conflict'] },
         onRequest: loadResponse,
       },
       async (request) => {

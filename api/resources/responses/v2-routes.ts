@@ -93,7 +93,7 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
     oneUrl,
     {
       schema: { params, body: V2ResponseChange, response: { 200: One } },
-      config: { refuses: ['bad_request'] },
+      config: { refuses: ['bad_request', 'conflict'] },
       preHandler: responses.load,
     },
     async (request) => {

@@ -1,4 +1,5 @@
 /** Requests that an operation refuses for a reason of its own: by operation and status, the last one of the list is refused. */
+import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { addSurvey } from '#test/support/api-app.ts';
 import { asOwner, inviteToken, organizationId } from '#test/support/invited.ts';
 import { uploadForm } from '#test/support/requests.ts';
@@ -39,6 +40,22 @@ const ofClosed: Successes = async ({ api, ids, request, world }) => {
   return [changed(request, { data: { q1: world.unique() }, finished: false })];
 };
 
+/** Of two responses of one verified address, one may be finished. */
+const finishedAnother: Successes = async ({ api, ids, request, world }) => {
+  const { id: surveyId } = await addSurvey(api, {
+    ...{ ...openSurvey, isVerifyEmailEnabled: true, isSingleResponsePerEmailEnabled: true },
+  });
+  const token = verifiedEmailToken(surveyId, `${world.unique()}@example.com`, api.context.signer);
+  const meta = { url: `https://x.example/s/${surveyId}?verify=${token}` };
+  const begun = { surveyId, finished: false, data: {}, meta };
+  const url = `/api/v1/client/${world.options.workspaceId}/responses`;
+  const made = [await api.client('POST', url, begun), await api.client('POST', url, begun)];
+  return made.map(({ json }) => ({
+    ...changed(request, { finished: true }),
+    url: request.url.replace(ids.responseId ?? ids.id ?? '', json.data.id),
+  }));
+};
+
 const takenSlug: Successes = async ({ api, request, world }) => {
   const slug = world.unique();
   await addSurvey(api, { slug });
@@ -56,7 +73,7 @@ const client: Readonly<Record<string, Refused>> = Object.fromEntries(
     return [
       [`POST ${base}/displays`, { 403: toClosed }],
       [`POST ${base}/responses`, { 403: toClosed, 409: usedLink }],
-      [`PUT ${base}/responses/{responseId}`, { 403: ofClosed }],
+      [`PUT ${base}/responses/{responseId}`, { 403: ofClosed, 409: finishedAnother }],
       [`POST ${base}/surveys/{surveyId}/pin`, { 403: wrongPin }],
     ];
   }),
@@ -162,6 +179,9 @@ export const refused: Readonly<Record<string, Refused>> = {
   'POST /api/v1/management/responses': { 409: usedLink },
   'POST /api/v1/responses': { 409: usedLink },
   'POST /api/v2/management/responses': { 409: usedLink },
+  'PUT /api/v1/management/responses/{responseId}': { 409: finishedAnother },
+  'PUT /api/v1/responses/{responseId}': { 409: finishedAnother },
+  'PUT /api/v2/management/responses/{id}': { 409: finishedAnother },
   'GET /api/v2/management/contact-attribute-keys': {
     // A workspace that refusals.test.ts adds, which the key does not reach.
     403: async ({ request }) => [{ ...request, url: `${request.url}?workspaceId=elsewhere` }],
