@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { type Static, Type } from 'typebox';
-import { BAN_MS_MAX, BANS_MAX } from '#gateway/control/bans.ts';
+import { BAN_MS_MAX } from '#gateway/control/bans.ts';
 import { type Control, ControlUnavailableError, TooManyBansError } from '#gateway/control/control.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
@@ -123,9 +123,6 @@ function readRequest(...text: Parameters<typeof requestOf>): ReturnType<typeof r
 function statusOf(error: FastifyError): number {
   if (error instanceof SubjectError || error instanceof BadRequestError) return 400;
   if (error instanceof ControlUnavailableError) return 503;
-  if (error instanceof TooManyBansError) {
-    error.message = `there are ${BANS_MAX} bans already; lift some, or wait until one ends`;
-    return 409;
-  }
+  if (error instanceof TooManyBansError) return 409;
   return error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;
 }

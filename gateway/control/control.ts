@@ -5,6 +5,7 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
+import { BANS_MAX } from './bans.ts';
 
 export interface Ban {
   /** Milliseconds since the epoch. */
@@ -41,4 +42,9 @@ export interface Control {
 export class ControlUnavailableError extends Error {}
 
 /** There are as many bans as there may be. */
-export class TooManyBansError extends Error {}
+export class TooManyBansError extends Error {
+  constructor() {
+    super(`there are ${BANS_MAX} bans already; lift some, or wait until one ends`);
+    this.name = 'TooManyBansError';
+  }
+}

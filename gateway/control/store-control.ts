@@ -9,7 +9,6 @@ import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts'
 import { openStore } from '#gateway/store/open.ts';
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { BANS_MAX } from './bans.ts';
 import { type Ban, type Control, ControlUnavailableError, type Look, TooManyBansError } from './control.ts';
 import {
   BAN,
@@ -83,7 +82,7 @@ export class StoreControl implements Control {
     const endsAt = Number(
       await this.#run(BAN, [VERSION_KEY, BANS_KEY, REASONS_KEY], [digest, String(forMs), reason]),
     );
-    if (endsAt === 0) throw new TooManyBansError(`there are ${BANS_MAX} bans already`);
+    if (endsAt === 0) throw new TooManyBansError();
     return { endsAt, reason };
   }
 
