@@ -7,11 +7,11 @@
  * whose stall stops all; without that it is the same fork with the same channel as here.
  */
 import { type ChildProcess, fork } from 'node:child_process';
-import { createServer } from 'node:net';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { ProcessReport } from './admin/top.ts';
 import { type Family, families, sum } from './exposition.ts';
+import { assertFree } from './listener.ts';
 import { counter, gauge } from './metrics.ts';
 import { RestartPacing } from './restart-pacing.ts';
 
@@ -243,12 +243,4 @@ export class Supervisor {
     });
     return (await Promise.all(answers)).filter((answer) => answer !== null);
   }
-}
-
-function assertFree(host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve()));
-  });
 }
