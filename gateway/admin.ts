@@ -1,9 +1,8 @@
 /** The admin listener: apart from the public port, so that nobody outside reaches it by a path. */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import Fastify, { type FastifyInstance, type onRequestHookHandler } from 'fastify';
 import { prometheusContentType } from 'prom-client';
-import { decisionsRoutes } from './admin/decisions-routes.ts';
-import type { DecisionRecord } from './decisions/decision-record.ts';
+import { type AdminApiOptions, addAdminApi } from './admin/api.ts';
+import { isBearer } from './admin/guard.ts';
 import { exposition, type Family } from './exposition.ts';
 
 export interface AdminOptions {
@@ -11,14 +10,23 @@ export interface AdminOptions {
   readonly storeAvailable: () => Promise<boolean>;
   /** Of each process. */
   readonly families: () => Promise<readonly (readonly Family[])[]>;
-  /** @throws when the store cannot be asked */
-  readonly findDecision: (id: string) => Promise<DecisionRecord | null>;
   /** Asked for by all but /healthz and /readyz; null: nobody is asked. */
   readonly token: string | null;
+  readonly api: AdminApiOptions;
 }
 
+const BODY_BYTES_MAX = 65_536;
+const CONNECTIONS_MAX = 256;
+
 export function buildAdmin(options: AdminOptions): FastifyInstance {
-  const app = Fastify({ forceCloseConnections: true });
+  const app = Fastify({
+    forceCloseConnections: true,
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: 10_000,
+    // What is not in the schema is a mistake, and is said rather than dropped.
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: false } },
+  });
+  app.server.maxConnections = CONNECTIONS_MAX;
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {
     if (!options.ready()) return reply.code(503).send({ status: 'not ready' });
@@ -29,14 +37,9 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   app.get('/metrics', { onRequest }, async (_request, reply) => {
     return reply.type(prometheusContentType).send(await exposition(await options.families()));
   });
-  app.register(async (scope) => {
-    scope.addHook('onRequest', onRequest);
-    await scope.register(decisionsRoutes, options);
-  });
+  addAdminApi(app, options.api);
   app.setNotFoundHandler(async (_request, reply) =>
-    reply
-      .code(404)
-      .send({ message: 'the admin listener has /healthz, /readyz, /metrics and /api/decisions/ID' }),
+    reply.code(404).send({ message: 'the admin listener has /healthz, /readyz, /metrics and /api/' }),
   );
   return app;
 }
@@ -49,9 +52,4 @@ function askForToken(token: string | null): onRequestHookHandler {
       .header('www-authenticate', 'Bearer')
       .send({ message: 'send GATEWAY_ADMIN_TOKEN as Bearer token' });
   };
-}
-
-function isBearer(authorization: string | undefined, token: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(authorization ?? ''), digest(`Bearer ${token}`));
 }

@@ -8,6 +8,12 @@ import { Clients } from './bounds/clients.ts';
 import { boundSamples } from './bounds/samples.ts';
 import { youngCollector } from './collect-young.ts';
 import type { GatewayConfig, GatewaySecrets } from './config.ts';
+import { Bans } from './control/bans.ts';
+import type { Control } from './control/control.ts';
+import type { LimitedIdentity } from './control/limited.ts';
+import { MemoryControl } from './control/memory-control.ts';
+import { News } from './control/news.ts';
+import { StoreControl } from './control/store-control.ts';
 import type { DecisionRecord } from './decisions/decision-record.ts';
 import { Decisions } from './decisions/decisions.ts';
 import { MemoryDecisions } from './decisions/memory-decisions.ts';
@@ -18,6 +24,8 @@ import type { Limiter } from './limiter/limiter.ts';
 import { MemoryLimiter } from './limiter/memory.ts';
 import { GuardedLimiter } from './limiter/outage.ts';
 import { counter, gauge, Metrics, type Sample } from './metrics.ts';
+import { countersOf } from './policy/counter.ts';
+import type { PolicySet } from './policy/policy.ts';
 import { PolicyWatch } from './policy/watch.ts';
 import { processSamples } from './process-samples.ts';
 import { HeaderFilter } from './proxy/header-filter.ts';
@@ -42,6 +50,14 @@ export interface GatewayParts {
 export interface Gateway {
   readonly port: number;
   readonly policies: number;
+  /** In use at this moment. */
+  policySet(): PolicySet;
+  /** Over the store, or of this process where there is none; closed with the gateway. */
+  readonly control: Control;
+  /** Who is denied most while somebody asks. */
+  limited(): readonly LimitedIdentity[];
+  /** Living ones, as last heard; 1 without a store. */
+  replicas(): number;
   samples(): Sample[];
   /** Not draining, and so fit to get traffic. */
   ready(): boolean;
@@ -69,11 +85,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   let salt = secrets.identitySecret ?? parts.newSalt();
   let limiter: Limiter;
   let guarded: GuardedLimiter | null = null;
+  const bans = new Bans();
+  let control: Control;
   if (secrets.store === null) {
-    limiter = new MemoryLimiter({
-      clock,
-      known: new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX }),
-    });
+    const known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX });
+    limiter = new MemoryLimiter({ clock, known });
+    control = new MemoryControl({ clock, known, bans, salt });
     log.warn(
       'no GATEWAY_REDIS_URL: counters live in this process, end with it, and are not shared with other replicas',
     );
@@ -89,6 +106,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       onSalt: (shared) => enforcement.useSalt(shared),
     });
     limiter = guarded;
+    control = new StoreControl(secrets.store, secrets.identitySecret);
     const shared = await guarded.start().catch(async (error: Error) => {
       await guarded?.close();
       throw error;
@@ -112,6 +130,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     clock,
     wallClock: parts.wallClock,
     limiter,
+    bans,
     metrics,
     trust: config.trust,
     headerFilter: new HeaderFilter(config.passedHeaders),
@@ -159,11 +178,25 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     },
   });
 
+  const news =
+    guarded === null
+      ? null
+      : new News({
+          connection: guarded.connection,
+          clock,
+          known: guarded.known,
+          bans,
+          counters: () => countersOf(enforcement.policies),
+        });
   const closeStores = async (): Promise<void> => {
     watch.stop();
+    news?.stop();
+    control.close();
     await upstream.close();
     await Promise.all([limiter.close(), decisions.close(), accessLog?.close()]);
   };
+  // Whoever is banned stays so when a worker is replaced.
+  await news?.start();
   const port = await server
     .listen({ host: config.host, port: config.port, reusePort: parts.reusePort })
     .catch(async (error: Error) => {
@@ -175,6 +208,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   return {
     port,
     policies: policies.policies.length,
+    policySet: () => enforcement.policies,
+    control,
+    limited: () => metrics.limited.watch(clock()),
+    replicas: () => guarded?.stats().replicas ?? 1,
     ready: () => !upstream.draining,
     storeAvailable: () => guarded?.stats().available ?? true,
     findDecision: (id) => decisions.find(id),

@@ -1,11 +1,12 @@
 /** Which policies cover a request, who is charged for it, and what its answer proves. */
 import type { IncomingMessage } from 'node:http';
 import { clientAddress, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
-import type { Clock } from '#shared/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { Bans } from './control/bans.ts';
 import type { Violation } from './decision.ts';
 import { type ChargedTo, identify, type Peer, type PeerSocket, PeerTable } from './identify.ts';
-import { identityHeaders } from './identity/credential.ts';
-import { Digester } from './identity/digest.ts';
+import { identityHeaders, presentedCredential } from './identity/credential.ts';
+import { Digester, type Identity } from './identity/digest.ts';
 import { chargeFor } from './limiter/charge.ts';
 import type { Limiter, LimitListener } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
@@ -21,6 +22,7 @@ export interface EnforcementOptions {
   /** For what replies say of the date, which has to follow when the machine's clock is set. */
   readonly wallClock: Clock;
   readonly limiter: Limiter;
+  readonly bans: Bans;
   readonly metrics: Metrics;
   readonly trust: ProxyTrust;
   readonly headerFilter: HeaderFilter;
@@ -126,6 +128,33 @@ export class Enforcement {
     // The next request of this connection says nothing else.
     if (cover.isByAddress && !peer.origin.trusted) peer.charges.set(cover, charged);
     return charged;
+  }
+
+  /** @returns when the ban of this client, or of a credential that it presents, ends; 0 where nobody is banned */
+  bannedUntil(source: RequestSource, head: CheckedHead): Millis {
+    const { bans, clock } = this.options;
+    if (bans.size === 0) return 0;
+    const now = clock();
+    let until = 0;
+    for (const { digest } of this.identitiesOf(source, head))
+      until = Math.max(until, bans.endOf(digest, now));
+    return until;
+  }
+
+  /** All that a request may be known by: its address, and each credential that it presents. */
+  identitiesOf({ rawHeaders, socket }: RequestSource, { forwardedFor }: CheckedHead): Identity[] {
+    const { digester } = this.#table;
+    const peer = this.peerOf(socket);
+    const identities = [this.peers.address(peer, forwardedFor)];
+    for (const identifier of this.#set.identifiers) {
+      if (identifier.kind === 'address') {
+        identities.push(this.peers.address(peer, forwardedFor, identifier));
+        continue;
+      }
+      const presented = presentedCredential(rawHeaders, identifier.sources);
+      if (presented.kind === 'one') identities.push(digester.identify(identifier, presented.value));
+    }
+    return identities;
   }
 
   /** Answers the request with what became of the charge, now or later. */

@@ -6,15 +6,21 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyListenOptions } from 'fastify';
 import { destination, type Logger, pino } from 'pino';
 import { ConfigError } from '#shared/configuration.ts';
+import { LOOPBACK } from './admin/guard.ts';
+import type { ProcessReport } from './admin/top.ts';
 import { buildAdmin } from './admin.ts';
 import { type Gateway, startGateway } from './app.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
+import type { Control } from './control/control.ts';
+import { StoreControl } from './control/store-control.ts';
 import type { DecisionRecord } from './decisions/decision-record.ts';
-import { MemoryDecisions } from './decisions/memory-decisions.ts';
 import { RedisDecisions } from './decisions/redis-decisions.ts';
 import { type Family, families } from './exposition.ts';
 import { StoreRefusedError } from './limiter/outage.ts';
+import type { PolicySet } from './policy/policy.ts';
 import { PolicyFileError } from './policy/problems.ts';
+import { PolicyWatch } from './policy/watch.ts';
+import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
 import {
   STATE_INTERVAL_MS,
   Supervisor,
@@ -25,8 +31,6 @@ import {
 
 /** Monotonic, and aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */
 const clock = (): number => performance.timeOrigin + performance.now();
-
-const LOOPBACK = /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/;
 
 const isWorker = process.argv.includes('--worker');
 
@@ -78,6 +82,10 @@ interface Running {
   storeAvailable(): Promise<boolean>;
   families(): Promise<readonly (readonly Family[])[]>;
   findDecision(id: string): Promise<DecisionRecord | null>;
+  /** Of each process that answers; who is denied most is counted from now on. */
+  processes(): Promise<readonly ProcessReport[]>;
+  policySet(): PolicySet;
+  readonly control: Control;
   reload(): void;
   close(): Promise<void>;
 }
@@ -105,12 +113,42 @@ async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: 
     storeAvailable: async () => gateway.storeAvailable(),
     families: async () => [families(gateway.samples())],
     findDecision: (id) => gateway.findDecision(id),
+    processes: async () => [reportOf(gateway, true)],
+    policySet: () => gateway.policySet(),
+    control: gateway.control,
     reload: () => gateway.reload(),
     close: () => gateway.close(),
   };
 }
 
-async function startWorkers(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<Running> {
+function reportOf(gateway: Gateway, isWatching: boolean): ProcessReport {
+  return {
+    storeAvailable: gateway.storeAvailable(),
+    replicas: gateway.replicas(),
+    limited: isWatching ? gateway.limited() : [],
+  };
+}
+
+async function startWorkers(
+  config: GatewayConfig,
+  { store, identitySecret }: GatewaySecrets,
+  log: Logger,
+): Promise<Running> {
+  if (store === null) throw new Error('the configuration asks for a store where there are workers');
+  // The supervisor decides nothing, but its admin API speaks of the policies in use.
+  const text = readPolicyFile(config.policiesFile);
+  let set = loadTestedPolicies(text, config.policiesFile);
+  const watch = new PolicyWatch(text, {
+    file: config.policiesFile,
+    read: readPolicyFile,
+    load: loadTestedPolicies,
+    clock,
+    onLoaded: (loaded) => {
+      set = loaded;
+    },
+    // The workers say why.
+    onRefused: () => undefined,
+  });
   const supervisor = new Supervisor({
     main: fileURLToPath(import.meta.url),
     execArgv: process.execArgv,
@@ -127,19 +165,28 @@ async function startWorkers(config: GatewayConfig, secrets: GatewaySecrets, log:
     await supervisor.close();
     throw error;
   });
-  const decisions =
-    secrets.store === null ? new MemoryDecisions(Date.now) : new RedisDecisions(secrets.store);
+  watch.start();
+  const control = new StoreControl(store, identitySecret);
+  const decisions = new RedisDecisions(store);
   return {
     port: supervisor.port,
     policies: supervisor.policies,
+    control,
+    policySet: () => set,
     ready: () => supervisor.ready(),
     storeAvailable: () => supervisor.storeAvailable(),
     families: () => supervisor.families(),
     findDecision: (id) => decisions.find(id),
-    reload: () => supervisor.reload(),
+    processes: () => supervisor.processes(),
+    reload() {
+      supervisor.reload();
+      watch.reload();
+    },
     async close() {
-      await supervisor.close();
+      watch.stop();
+      control.close();
       decisions.close();
+      await supervisor.close();
     },
   };
 }
@@ -167,18 +214,18 @@ function onStop(stop: () => Promise<void>, log: Logger): void {
 
 async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
   const gateway = await startHere(config, secrets, log);
-  const tell = (id: number): void => {
+  const tell = (id: number, isWatching = false): void => {
     // 'disconnect' says that there is nobody left to tell.
     if (!process.connected) return;
     const state: WorkerMessage = {
       type: 'state',
       id,
       families: families(gateway.samples()),
-      storeAvailable: gateway.storeAvailable(),
+      ...reportOf(gateway, isWatching),
     };
     process.send?.(state);
   };
-  process.on('message', ({ id }: WorkerQuestion) => tell(id));
+  process.on('message', ({ id, isWatching }: WorkerQuestion) => tell(id, isWatching));
   setInterval(tell, STATE_INTERVAL_MS, 0).unref();
   process.on('SIGHUP', () => gateway.reload());
   onStop(() => gateway.close(), log);
@@ -193,8 +240,22 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     ready: () => running.ready(),
     storeAvailable: () => running.storeAvailable(),
     families: () => running.families(),
-    findDecision: (id) => running.findDecision(id),
     token: secrets.adminToken,
+    api: {
+      findDecision: (id) => running.findDecision(id),
+      token: secrets.adminToken,
+      isLoopback: LOOPBACK.test(config.adminHost),
+      log,
+      clock,
+      trust: config.trust,
+      policies: () => running.policySet(),
+      control: running.control,
+      top: {
+        kind: secrets.store === null ? 'memory' : 'redis',
+        processes: () => running.processes(),
+        families: () => running.families(),
+      },
+    },
   });
   // Fastify hands them on to node:net as they are.
   const listenOptions: FastifyListenOptions & Pick<ListenOptions, 'reusePort'> = {

@@ -3,6 +3,7 @@
  * labels; identities never are.
  */
 import type { Policy } from '#gateway/policy/policy.ts';
+import { Limited } from './control/limited.ts';
 import { DURATION_BOUNDS_SECONDS, Histogram } from './histogram.ts';
 
 export type Outcome =
@@ -12,7 +13,9 @@ export type Outcome =
   | 'denied'
   /** Refused because the store is away and a policy says deny. */
   | 'unavailable'
-  | 'malformed';
+  | 'malformed'
+  /** Refused because an operator has banned the client. */
+  | 'banned';
 
 export interface Sample {
   readonly name: string;
@@ -37,11 +40,13 @@ export class Metrics {
     denied: 0,
     unavailable: 0,
     malformed: 0,
+    banned: 0,
   };
   /** By name, so that counts survive a reload; bounded by what policy files ever named. */
   readonly #policies = new Map<string, PolicyCounts>();
   /** Of the denied ones: without asking the store, because this process knew the bucket to be exhausted. */
   deniedFromMemory = 0;
+  readonly limited = new Limited();
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;

@@ -26,6 +26,7 @@ import { EMPTY_HEAD } from './proxy/request-head.ts';
 import { upstreamHeaders } from './proxy/request-headers.ts';
 import type { UpgradeSocket } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
+import { bannedReply } from './reply/denial.ts';
 import { failureReply } from './reply/failure.ts';
 import { limitHeaders } from './reply/limit-headers.ts';
 import { type OwnReply, ownReply, sendOwn } from './reply/own-reply.ts';
@@ -109,6 +110,11 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     this.#cors = isClientRoute(match.path);
     this.#entry?.matched(match.path, match.cover);
 
+    const bannedUntil = enforcement.bannedUntil(req, head);
+    if (bannedUntil > 0) {
+      this.#refuseBanned(bannedUntil);
+      return;
+    }
     const charged = match.cover === null ? null : enforcement.chargeOf(match.cover, req, head);
     if (charged === 'ambiguous') {
       this.#refuseMalformed('the request presents two different API keys; send one');
@@ -198,6 +204,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     metrics.count('denied');
     this.#decided();
     for (const { policy } of violated) metrics.denied(policy);
+    if (metrics.limited.isWatched(this.#arrivedAt)) this.#noteLimited(violated);
     if (this.#isDone) return;
     this.#isDone = true;
     const [first] = violated;
@@ -239,6 +246,22 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       file,
       policyVersion: version,
     };
+  }
+
+  /** Each bucket's identity once. */
+  #noteLimited(violated: readonly Violation[]): void {
+    const digests = new Set<string>();
+    for (const { policy, identity } of this.#charged?.charge.parts ?? [])
+      if (violated.some((verdict) => verdict.policy === policy)) digests.add(identity.digest);
+    for (const digest of digests) this.#parts.enforcement.metrics.limited.count(digest);
+  }
+
+  #refuseBanned(until: Millis): void {
+    const { metrics, options } = this.#parts.enforcement;
+    metrics.count('banned');
+    this.#decided();
+    this.#log('banned', null);
+    this.#send(bannedReply(until - options.clock(), { cors: this.#cors, close: this.#closes }));
   }
 
   #decided(): void {

@@ -1,6 +1,6 @@
 /** The public listener: raw node:http in front of the requests, and the way it goes down without cutting anybody. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { type Server as Acceptor, createServer as createAcceptor, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { clientAddress } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -11,6 +11,7 @@ import type { Clients } from './bounds/clients.ts';
 import type { Decisions } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
 import { originOf } from './identify.ts';
+import { Listener, type ListenOptions } from './listener.ts';
 import { ClientConnection, ClientResponse } from './proxy/client-connection.ts';
 import { ConnectionWatch } from './proxy/connection-watch.ts';
 import { discardBody, lingeringClose } from './proxy/lingering-close.ts';
@@ -50,17 +51,10 @@ export interface PublicServerOptions {
   readonly penaltyMs?: Millis;
 }
 
-export interface ListenOptions {
-  readonly host: string;
-  readonly port: number;
-  /** Several processes listen on the same port, and the kernel spreads connections over them. */
-  readonly reusePort: boolean;
-}
-
 export class PublicServer {
   readonly watch: ConnectionWatch;
   /** Accepts, and can stop accepting without closing what is idle; node:http's own server cannot. */
-  readonly #acceptor: Acceptor;
+  readonly #listener: Listener;
   readonly #http: Server<typeof IncomingMessage, typeof ClientResponse>;
   readonly #options: PublicServerOptions;
   readonly #connections = new Map<Socket, ClientConnection>();
@@ -84,17 +78,7 @@ export class PublicServer {
       refuseSilent: (connection) => this.#refuse(connection.socket, SILENT),
       checkMs: options.checkMs,
     });
-    this.#acceptor = createAcceptor(
-      {
-        // What http.createServer asks for.
-        allowHalfOpen: true,
-        noDelay: true,
-        // A tunnel whose client has vanished says so by this alone.
-        keepAlive: true,
-        keepAliveInitialDelay: KEEP_ALIVE_MS,
-      },
-      (socket) => this.#accept(socket),
-    );
+    this.#listener = new Listener((socket) => this.#accept(socket), KEEP_ALIVE_MS);
     this.#http = createServer({
       ServerResponse: ClientResponse,
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -213,19 +197,11 @@ export class PublicServer {
   }
 
   /** @returns the port, for those who asked for any */
-  listen({ host, port, reusePort }: ListenOptions): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#acceptor.once('error', reject);
-      this.#acceptor.listen({ host, port, reusePort, backlog: 1024 }, () => {
-        this.#acceptor.off('error', reject);
-        // Accepting can fail for want of file descriptors. That costs a connection, not the process.
-        this.#acceptor.on('error', () => undefined);
-        // node:http begins to watch its timeouts with this event, whoever accepts.
-        this.#http.emit('listening');
-        const address = this.#acceptor.address();
-        resolve(typeof address === 'object' && address !== null ? address.port : port);
-      });
-    });
+  async listen(options: ListenOptions): Promise<number> {
+    const port = await this.#listener.listen(options);
+    // node:http begins to watch its timeouts with this event, whoever accepts.
+    this.#http.emit('listening');
+    return port;
   }
 
   /**
@@ -234,9 +210,8 @@ export class PublicServer {
    */
   async drain(deadlineMs: Millis): Promise<void> {
     this.#options.upstream.draining = true;
-    // One more turn of the loop accepts what the kernel has queued already.
-    await new Promise((resolve) => setImmediate(resolve));
-    const closed = new Promise((resolve) => this.#acceptor.close(resolve));
+    await this.#listener.emptyQueue();
+    const closed = this.#listener.close();
     const idle = setTimeout(() => this.#http.closeIdleConnections(), IDLE_GRACE_MS);
     const sweep = setInterval(() => this.#http.closeIdleConnections(), IDLE_GRACE_MS + DRAIN_CHECK_MS);
     const deadline = setTimeout(() => {

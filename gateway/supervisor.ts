@@ -7,23 +7,23 @@
  * whose stall stops all; without that it is the same fork with the same channel as here.
  */
 import { type ChildProcess, fork } from 'node:child_process';
-import { createServer } from 'node:net';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
+import type { ProcessReport } from './admin/top.ts';
 import { type Family, families, sum } from './exposition.ts';
+import { assertFree } from './listener.ts';
 import { counter, gauge } from './metrics.ts';
 import { RestartPacing } from './restart-pacing.ts';
 
 /** What a worker tells its supervisor. */
 export type WorkerMessage =
   | { readonly type: 'ready'; readonly port: number; readonly policies: number }
-  | {
+  | ({
       readonly type: 'state';
       /** Of the question; 0 when unasked. */
       readonly id: number;
       readonly families: readonly Family[];
-      readonly storeAvailable: boolean;
-    };
+    } & ProcessReport);
 
 type State = Extract<WorkerMessage, { type: 'state' }>;
 
@@ -31,6 +31,8 @@ type State = Extract<WorkerMessage, { type: 'state' }>;
 export interface WorkerQuestion {
   readonly type: 'state';
   readonly id: number;
+  /** Somebody looks who is denied most. */
+  readonly isWatching: boolean;
 }
 
 export interface SupervisorOptions {
@@ -118,6 +120,11 @@ export class Supervisor {
 
   async storeAvailable(): Promise<boolean> {
     return (await this.#ask()).every(({ storeAvailable }) => storeAvailable);
+  }
+
+  /** Of each worker that answers; those who are denied most are counted from now on. */
+  processes(): Promise<readonly ProcessReport[]> {
+    return this.#ask(true);
   }
 
   reload(): void {
@@ -217,7 +224,7 @@ export class Supervisor {
   }
 
   /** What the workers say of themselves; one that does not answer in time is left out. */
-  async #ask(): Promise<State[]> {
+  async #ask(isWatching = false): Promise<State[]> {
     const answers = [...this.#workers].map(async (worker): Promise<State | null> => {
       const id = ++this.#question;
       let timer: NodeJS.Timeout | undefined;
@@ -225,7 +232,10 @@ export class Supervisor {
         this.#waiting.set(id, resolve);
         timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, null);
         // One that is just ending can no longer be asked; its 'exit' says the rest.
-        worker.send({ type: 'state', id } satisfies WorkerQuestion, (error) => error && resolve(null));
+        worker.send(
+          { type: 'state', id, isWatching } satisfies WorkerQuestion,
+          (error) => error && resolve(null),
+        );
       });
       clearTimeout(timer);
       this.#waiting.delete(id);
@@ -233,12 +243,4 @@ export class Supervisor {
     });
     return (await Promise.all(answers)).filter((answer) => answer !== null);
   }
-}
-
-function assertFree(host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve()));
-  });
 }

@@ -7,7 +7,7 @@ import type { ClientResponse } from '#gateway/proxy/client-connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { AccessLog } from './access-log.ts';
 
-export type LoggedDecision = 'allow' | 'deny' | 'uncovered' | 'malformed' | 'unavailable';
+export type LoggedDecision = 'allow' | 'deny' | 'banned' | 'uncovered' | 'malformed' | 'unavailable';
 
 /** Longer paths are cut: a line fits into one write. */
 const PATH_MAX = 1000;

@@ -10,12 +10,12 @@ export interface DecisionsRoutesOptions {
 
 const NOT_KEPT = `is not kept: the newest ${DECISIONS_MAX.toLocaleString('en')} decisions of the last 24 hours are, and of a flood only a sample. Metrics and the access log tell of all.`;
 
-/** Whoever registers it asks for the token first. */
+/** For the admin API's scope, which asks who calls. */
 export async function decisionsRoutes(
   app: FastifyInstance,
   { findDecision }: DecisionsRoutesOptions,
 ): Promise<void> {
-  app.get<{ Params: { id: string } }>('/api/decisions/:id', async (request, reply) => {
+  app.get<{ Params: { id: string } }>('/decisions/:id', async (request, reply) => {
     const { id } = request.params;
     if (!isDecisionId(id)) {
       return reply.code(400).send({

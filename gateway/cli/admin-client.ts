@@ -1,7 +1,13 @@
 /** A running gateway, asked over its admin listener. */
-import { CommandError, EXIT } from './command.ts';
+import { CommandError, EXIT, type ExitCode } from './command.ts';
 
 const TIMEOUT_MS = 10_000;
+/** 503: the gateway answers and its store does not. */
+const EXIT_BY_STATUS: ReadonlyMap<number, ExitCode> = new Map([
+  [400, EXIT.usage],
+  [403, EXIT.usage],
+  [503, EXIT.unreachable],
+]);
 
 export interface AdminAccess {
   /** Origin of the admin listener, such as http://127.0.0.1:9090. */
@@ -22,7 +28,7 @@ export const ADMIN_OPTIONS = {
 /**
  * @param path such as /api/policies
  * @returns the reply's JSON document
- * @throws CommandError exit 3 when nobody answers or the gateway's store does not, 2 when the token is refused, 1 with the gateway's own words else
+ * @throws CommandError exit 3 when nobody answers or the store is away, 2 when the call or the token is refused, 1 with the gateway's own words else
  */
 export async function askAdmin(
   { gateway, token }: AdminAccess,
@@ -59,10 +65,8 @@ export async function askAdmin(
       `${gateway} asks for a token; give --token or set GATEWAY_ADMIN_TOKEN`,
       EXIT.usage,
     );
-  throw new CommandError(
-    messageIn(text) ?? `${gateway} answered ${response.status}`,
-    response.status === 503 ? EXIT.unreachable : EXIT.no,
-  );
+  const exitCode = EXIT_BY_STATUS.get(response.status) ?? EXIT.no;
+  throw new CommandError(messageIn(text) ?? `${gateway} answered ${response.status}`, exitCode);
 }
 
 function messageIn(text: string): string | null {

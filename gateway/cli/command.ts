@@ -1,4 +1,5 @@
 /** What all commands share: how they end, and how they are told apart. */
+import type { ReadStream } from 'node:tty';
 import type { Argv } from 'yargs';
 import type { Terminal } from './terminal.ts';
 
@@ -26,6 +27,7 @@ export interface CommandContext {
   readonly terminal: Terminal;
   /** The environment, for defaults of options. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdin: ReadStream;
   /** Of the wall clock. */
   readonly now: () => number;
   /** Runs a command's body; what it throws ends with its exit code and one sentence. */

@@ -4,6 +4,7 @@ import { Terminal } from './terminal.ts';
 
 process.exitCode = await runCli(process.argv.slice(2), {
   terminal: new Terminal({ stdout: process.stdout, stderr: process.stderr }),
+  stdin: process.stdin,
   env: process.env,
   now: Date.now,
 });

@@ -23,6 +23,16 @@ export class Terminal {
     return this.#stderr.isTTY === true;
   }
 
+  /** Somebody watches what is printed: it may be drawn again. */
+  get isScreen(): boolean {
+    return this.#stdout.isTTY === true;
+  }
+
+  /** Empties it, where it is one. */
+  clear(): void {
+    if (this.isScreen) this.#stdout.write('\u001b[H\u001b[2J');
+  }
+
   get progressStream(): NodeJS.WriteStream {
     return this.#stderr;
   }

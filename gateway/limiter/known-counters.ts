@@ -4,6 +4,7 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type Charge, type Part, reservedOf } from './charge.ts';
 import { CounterTable } from './counter-table.ts';
@@ -106,6 +107,12 @@ export class KnownCounters {
     this.#strangers.delete(...words);
   }
 
+  /** @returns until when it counts as proven, which may be past; null where nothing is known */
+  provenUntil({ words }: Identity): Millis | null {
+    const place = this.#credentials.find(...words);
+    return place < 0 ? null : this.#credentials.until(place);
+  }
+
   withdraw({ words }: Identity): void {
     this.#credentials.delete(...words);
   }
@@ -114,6 +121,11 @@ export class KnownCounters {
   noteStranger({ words }: Identity, now: Millis): void {
     const place = this.#strangers.find(...words);
     this.#strangers.set(place < 0 ? this.#strangers.insert(...words) : place, 1, now + STRANGER_MS, 0);
+  }
+
+  /** An operator has cleared these counters. */
+  forget({ words: [a, b, c, d] }: Identity, counters: readonly Counter[]): void {
+    for (const { words } of counters) this.#counters.delete(a ^ words[0], b ^ words[1], c, d);
   }
 
   /** After a jump of the clock nothing that is known of counters has its right time any more. */

@@ -13,6 +13,7 @@
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
+import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { Charge } from './charge.ts';
@@ -154,6 +155,14 @@ export class GuardedLimiter implements Limiter {
       this.#open('disconnected', error as Error);
     }
     return this.#salt;
+  }
+
+  get connection(): StoreConnection {
+    return this.#store.connection;
+  }
+
+  get known(): KnownCounters {
+    return this.#known;
   }
 
   knownExhausted(charge: Charge): readonly Exhausted[] | null {

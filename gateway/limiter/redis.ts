@@ -90,7 +90,7 @@ const PROVE = storeScript(`return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
 /** KEYS a proof marker. */
 const WITHDRAW = storeScript(`return redis.call('DEL', KEYS[1])`);
 const REPLICAS_KEY = 'fg:{control}:replicas';
-const SALT_KEY = 'fg:{control}:salt';
+export const SALT_KEY = 'fg:{control}:salt';
 
 export class RedisStore {
   readonly #options: RedisStoreOptions;
@@ -112,6 +112,11 @@ export class RedisStore {
 
   get ready(): boolean {
     return this.#connection.ready;
+  }
+
+  /** For what else is asked of the store. */
+  get connection(): StoreConnection {
+    return this.#connection;
   }
 
   /** Given up and perhaps still on their way: what they charge is not known yet. */

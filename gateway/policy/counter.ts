@@ -1,4 +1,4 @@
-import type { Policy } from './policy.ts';
+import type { Policy, PolicySet } from './policy.ts';
 
 /** A policy's counter, whoever is counted; made once for each policy of a file. */
 export class Counter {
@@ -16,6 +16,17 @@ export class Counter {
     this.keySuffix = `}:${policy.bucket}:${policy.windowSeconds}${forUnproven ? ':unproven' : ''}`;
     this.words = nameWords(this.keySuffix);
   }
+}
+
+/** All counters of a policy file: each bucket's, and of one that counts credentials also that for unproven ones. */
+export function countersOf({ policies }: PolicySet): Counter[] {
+  return policies
+    .filter(({ index, bucketId }) => index === bucketId)
+    .flatMap((policy) =>
+      policy.identifier.kind === 'address'
+        ? [new Counter(policy, false)]
+        : [new Counter(policy, false), new Counter(policy, true)],
+    );
 }
 
 /** FNV-1a, twice from different beginnings: names come from the policy file, not from clients. */

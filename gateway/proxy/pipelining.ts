@@ -22,6 +22,8 @@ export interface PipeliningOptions {
 export class Pipelining {
   readonly bound: Bound;
   readonly #options: PipeliningOptions;
+  /** Who went beyond its share within the last second. */
+  readonly #penalized = new Set<Client>();
 
   constructor(options: PipeliningOptions) {
     this.bound = options.bound;
@@ -30,7 +32,7 @@ export class Pipelining {
 
   /** @returns why no new connection of this client is accepted at the moment; null: it is */
   refusalFor(client: Client | null): Refusal | null {
-    return this.bound.refusalFor(client) === 'client' ? 'client' : null;
+    return client !== null && this.#penalized.has(client) ? 'client' : null;
   }
 
   /** One more has to wait. @returns false: the connection has been cut instead */
@@ -58,14 +60,14 @@ export class Pipelining {
 
   #cut(connection: ClientConnection, refusal: Refusal): void {
     const { clients, connections, penaltyMs = PENALTY_MS } = this.#options;
-    const { client, pipelined } = connection;
+    const { client } = connection;
     connection.socket.destroy();
-    if (client === null || refusal !== 'client') return;
-    connection.pipelined = 0;
-    const holder = clients.hold(client);
+    if (client === null || refusal !== 'client' || this.#penalized.has(client)) return;
+    const penalized = clients.hold(client);
+    this.#penalized.add(penalized);
     setTimeout(() => {
-      this.bound.give(holder, pipelined);
-      clients.leave(holder);
+      this.#penalized.delete(penalized);
+      clients.leave(penalized);
     }, penaltyMs).unref();
     // Those that were accepted in this very turn have not been read yet.
     for (const { socket, client: owner } of connections.values())

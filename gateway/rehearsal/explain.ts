@@ -5,6 +5,7 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import { exclusionOf, mismatchOf } from '#gateway/policy/mismatch.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { withoutSegmentParameters } from '#gateway/policy/target.ts';
+import { recordOf } from '#gateway/reply/own-reply.ts';
 import type { Seconds } from '#shared/clock.ts';
 import type { DecidedRequest, Rehearsal, RehearsedRequest } from './rehearsal.ts';
 
@@ -140,10 +141,4 @@ function partOf(policy: Policy, decided: DecidedRequest | null, forUnproven: boo
 /** -1 where it is not charged: the credential is known to work. */
 function usedBy({ spent }: DecidedRequest, part: Part): number {
   return spent.used[spent.parts.indexOf(part)] ?? -1;
-}
-
-function recordOf(headers: readonly string[]): Record<string, string> {
-  const record: Record<string, string> = {};
-  for (let i = 0; i < headers.length; i += 2) record[headers[i] ?? ''] = headers[i + 1] ?? '';
-  return record;
 }

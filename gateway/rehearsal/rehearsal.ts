@@ -3,10 +3,12 @@
  * and a clock of one's own, without a socket and without an upstream. `explain`, the tests of a policy file and `replay`
  * ask it, so none of them can disagree with the gateway.
  */
+import { Bans } from '#gateway/control/bans.ts';
 import { decide, type Verdict } from '#gateway/decision.ts';
 import { type ChargedRequest, Enforcement } from '#gateway/enforce.ts';
 import { isClientRoute } from '#gateway/header-names.ts';
 import type { ChargedTo, PeerSocket } from '#gateway/identify.ts';
+import type { Identity } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
@@ -48,6 +50,23 @@ export type Rehearsed =
   | { readonly kind: 'uncovered'; readonly path: string }
   | DecidedRequest;
 
+/** A request before anything is charged for it. */
+export type ReadRequest =
+  | Extract<Rehearsed, { kind: 'malformed' }>
+  | {
+      readonly kind: 'uncovered';
+      readonly path: string;
+      /** All that the request may be known by. */
+      readonly identities: () => readonly Identity[];
+    }
+  | {
+      readonly kind: 'covered';
+      readonly path: string;
+      readonly cover: Cover;
+      readonly charged: ChargedTo;
+      readonly identities: () => readonly Identity[];
+    };
+
 export interface DecidedRequest {
   readonly kind: 'allow' | 'deny';
   /** Canonical. */
@@ -65,24 +84,34 @@ export interface DecidedRequest {
 
 export class Rehearsal {
   readonly enforcement: Enforcement;
+  /** Counts and proofs, to be filled with live ones. */
+  readonly known: KnownCounters;
   readonly #limiter: MemoryLimiter;
   readonly #asker = new Asker();
 
   constructor(set: PolicySet, options: RehearsalOptions) {
     const { clock, trust, salt, countersMax, credentialsMax } = options;
-    this.#limiter = new MemoryLimiter({ clock, known: new KnownCounters({ countersMax, credentialsMax }) });
+    this.known = new KnownCounters({ countersMax, credentialsMax });
+    this.#limiter = new MemoryLimiter({ clock, known: this.known });
     this.enforcement = new Enforcement(set, salt, {
       clock,
       wallClock: clock,
       limiter: this.#limiter,
       metrics: new Metrics(),
+      bans: new Bans(),
       trust,
       headerFilter: new HeaderFilter([]),
       onUntrustedChain: () => undefined,
     });
   }
 
-  ask({ method, target, rawHeaders, socket }: RehearsedRequest): Rehearsed {
+  ask(request: RehearsedRequest): Rehearsed {
+    const read = this.read(request);
+    return read.kind === 'covered' ? this.#decide(read.path, read.cover, read.charged) : read;
+  }
+
+  /** Who is charged for a request, without charging it. */
+  read({ method, target, rawHeaders, socket }: RehearsedRequest): ReadRequest {
     const { enforcement } = this;
     const headers = hasHost(rawHeaders) ? rawHeaders : [...rawHeaders, 'Host', 'localhost'];
     const { origin } = enforcement.peerOf(socket);
@@ -90,11 +119,12 @@ export class Rehearsal {
     if (!head.ok) return malformed(head.reason);
     const match = enforcement.match(method, target);
     if (!match.ok) return malformed(match.reason);
-    if (match.cover === null) return { kind: 'uncovered', path: match.path };
+    const identities = (): Identity[] => enforcement.identitiesOf({ rawHeaders: headers, socket }, head);
+    if (match.cover === null) return { kind: 'uncovered', path: match.path, identities };
     const charged = enforcement.chargeOf(match.cover, { rawHeaders: headers, socket }, head);
     if (charged === 'ambiguous') return malformed('the request presents two different API keys; send one');
-    if (charged === null) return { kind: 'uncovered', path: match.path };
-    return this.#decide(match.path, match.cover, charged);
+    if (charged === null) return { kind: 'uncovered', path: match.path, identities };
+    return { kind: 'covered', path: match.path, cover: match.cover, charged, identities };
   }
 
   /** What the upstream answered tells whether the request's credential works. */
@@ -154,7 +184,7 @@ function applyingOf({ policies, identifiers }: Cover, { identified }: ChargedTo)
   return policies.filter(({ identifier }) => identified.identities[identifiers.indexOf(identifier)] != null);
 }
 
-function malformed(reason: string): Rehearsed {
+function malformed(reason: string): Extract<Rehearsed, { kind: 'malformed' }> {
   return { kind: 'malformed', status: ERRORS.gateway_bad_request.status, reason };
 }
 

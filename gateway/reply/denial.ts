@@ -8,7 +8,7 @@ import { retryAfterSeconds, type Verdict } from '#gateway/decision.ts';
 import { DECISION_ID_LENGTH } from '#gateway/decisions/decision-ids.ts';
 import { DECISION_HEADER, RATELIMITED_HEADER } from '#gateway/header-names.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import type { Clock, Seconds } from '#shared/clock.ts';
+import type { Clock, Millis, Seconds } from '#shared/clock.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
 
@@ -143,6 +143,23 @@ export function denialReply(
       ...(decision === null ? {} : { decision }),
     },
   });
+}
+
+/**
+ * 429 and not 403, on which survey widgets would drop their answers.
+ *
+ * @param leftMs until the ban ends
+ */
+export function bannedReply(
+  leftMs: Millis,
+  options: { readonly cors: boolean; readonly close: boolean },
+): OwnReply {
+  const seconds = Math.max(1, Math.ceil(leftMs / 1000));
+  return ownReply(
+    'gateway_banned',
+    'The operator has blocked this client for a while. Wait for the seconds in Retry-After.',
+    { headers: [RATELIMITED_HEADER, 'true', 'Retry-After', String(seconds)], ...options },
+  );
 }
 
 function denialMessage(violated: readonly Verdict[]): string {

@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'gateway_request_timeout'
   | 'gateway_header_too_large'
   | 'gateway_rate_limited'
+  | 'gateway_banned'
   | 'gateway_client_busy'
   | 'gateway_store_unavailable'
   | 'gateway_overloaded'
@@ -36,6 +37,8 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
     // Registered by draft-ietf-httpapi-ratelimit-headers, with the member violated-policies.
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
   },
+  /** An operator has banned the client, or the credential that it presents. */
+  gateway_banned: { status: 429, title: 'Too Many Requests', type: BLANK },
   /** The client holds as much at once as one client may. No policy denies the request. */
   gateway_client_busy: { status: 429, title: 'Too Many Requests', type: BLANK },
   gateway_store_unavailable: { status: 503, title: 'Service Unavailable', type: BLANK },

@@ -54,6 +54,13 @@ export function headersOf(reply: OwnReply): string[] {
   return headers;
 }
 
+/** @param headers names and values in turn */
+export function recordOf(headers: readonly string[]): Record<string, string> {
+  const record: Record<string, string> = {};
+  for (let i = 0; i < headers.length; i += 2) record[headers[i] ?? ''] = headers[i + 1] ?? '';
+  return record;
+}
+
 /**
  * @param headers those of the reply, where they are known already
  * @param bodyBytes another body of the same length

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { buildAdmin } from '#gateway/admin.ts';
+import { startTestAdmin } from '#test/support/admin.ts';
 import { floodgate } from '#test/support/cli.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -26,32 +26,35 @@ function wordsOf(command: string): string[] {
   return [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
 }
 
-/** A gateway with these limits that has refused a login. */
-async function refuse(t: Test, policies: string): Promise<{ id: string; admin: string }> {
+/** In the middle of a window. */
+const NOW = 1_800_000_030_000;
+
+/** A gateway with the limits of the page that has counted two logins; what `command` speaks of has happened. */
+async function startExample(t: Test, policies: string, command: string): Promise<string[]> {
+  const clock = (): number => NOW;
   const upstream = await startUpstream(t);
-  const { gateway, origin } = await startTestGateway(t, {
+  const gateway = await startTestGateway(t, {
     upstream: upstream.origin,
     policies,
     env: { GATEWAY_POLICIES: 'limits.yaml' },
-    // In the middle of a window.
-    clock: () => 1_800_000_030_000,
+    clock,
   });
-  const admin = buildAdmin({
-    ready: () => true,
-    storeAvailable: async () => true,
-    families: async () => [],
-    findDecision: (id) => gateway.findDecision(id),
-    token: null,
-  });
-  t.teardown(() => admin.close());
-  let id: string | null = null;
-  for (let i = 0; i < 6; i++) {
-    const response = await fetch(`${origin}/login`, { method: 'POST' });
+  const admin = await startTestAdmin(t, gateway, { clock });
+  const login = async (): Promise<string> => {
+    const response = await fetch(`${gateway.origin}/login`, { method: 'POST' });
     await response.text();
-    id = response.headers.get('x-gateway-decision');
-  }
-  return { id: id ?? '', admin: await admin.listen({ host: '127.0.0.1', port: 0 }) };
+    return response.headers.get('x-gateway-decision') ?? '';
+  };
+  const address = ['--gateway', admin];
+  await login();
+  await login();
+  if (command === 'unban') await floodgate(['ban', '192.0.2.9', ...address]);
+  if (command !== 'why') return address;
+  for (let i = 0; i < 3; i++) await login();
+  return [await login(), ...address];
 }
+
+const ASKS_A_GATEWAY = new Set(['ban', 'inspect', 'reset', 'top', 'unban', 'why']);
 
 t.test('every command prints what is shown', async (t) => {
   const cwd = temporaryFolder(t);
@@ -62,7 +65,6 @@ t.test('every command prints what is shown', async (t) => {
     .replace('allowed: 5', 'allowed: 3')
     .replace('/health', '/status');
   writeFileSync(join(cwd, 'edited.yaml'), edited);
-  const { id, admin } = await refuse(t, limits);
   // Blocks that say their own name.
   for (const { text } of page.blocks) {
     const [, name] = /^# ([\w-]+\.(?:yaml|conf))\n/.exec(text) ?? [];
@@ -73,11 +75,11 @@ t.test('every command prints what is shown', async (t) => {
   for (const { text } of shown) {
     for (const part of text.split(/^\$ npx floodgate /m).slice(1)) {
       const [command = '', ...output] = part.split('\n');
-      const words = wordsOf(command);
-      const { stdout, stderr } = await floodgate(
-        words[0] === 'why' ? ['why', id, '--gateway', admin] : words,
-        { cwd },
-      );
+      const [name = '', ...given] = wordsOf(command);
+      const asksGateway = ASKS_A_GATEWAY.has(name) || (name === 'explain' && !given.includes('--file'));
+      const gateway = asksGateway ? await startExample(t, limits, name) : [];
+      const args = name === 'why' ? gateway : [...given, ...gateway];
+      const { stdout, stderr } = await floodgate([name, ...args], { cwd });
       t.equal(comparable(stdout + stderr), comparable(output.join('\n')), command);
     }
   }

@@ -11,6 +11,11 @@ import { startShell } from './shell.ts';
 
 const page = readPage('docs/operating.md');
 
+const BODIES: Readonly<Record<string, object>> = {
+  '/api/explain': { request: 'GET /' },
+  '/api/ban': { subject: '192.0.2.7', seconds: 60 },
+};
+
 t.test('a gateway as the page describes it', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
@@ -36,6 +41,20 @@ t.test('a gateway as the page describes it', async (t) => {
   for (let i = 0; i < 12; i++) statuses.push((await fetch(storage, { method: 'POST' })).status);
   // 12 are more than two windows admit, so whatever the clock says some are denied.
   t.ok(statuses.includes(200) && statuses.includes(429), 'the Redis user may do what the gateway needs');
+
+  const routes = tableOf(page, 'Route', 'Body').map(([route = '']) => codeIn(route).split(' '));
+  t.equal(routes.length, 7);
+  for (const [method = '', path = ''] of routes) {
+    const isGet = method === 'GET';
+    const reply = await fetch(`http://127.0.0.1:${adminPort}${path.replace('ID', '0'.repeat(20))}`, {
+      method,
+      headers: { authorization: 'Bearer a token', ...(isGet ? {} : { 'content-type': 'application/json' }) },
+      body: isGet ? null : JSON.stringify(BODIES[path] ?? { subject: '192.0.2.7' }),
+    });
+    const notKept = path === '/api/decisions/ID';
+    t.equal(reply.status, notKept ? 404 : 200, `${method} ${path}: the Redis user may do what it needs`);
+    if (notKept) t.match(await reply.json(), { message: /is not kept/ });
+  }
 
   const shell = startShell(t, temporaryFolder(t), { GATEWAY_ADMIN_TOKEN: 'a token' });
   const [commands] = page.blocks.filter(({ language }) => language === 'sh');

@@ -1,9 +1,25 @@
 /** In the order of the help text. */
 import type { AddCommand } from '../command.ts';
+import { addBan } from './ban.ts';
 import { addCheck } from './check.ts';
 import { addDiff } from './diff.ts';
 import { addExplain } from './explain.ts';
+import { addInspect } from './inspect.ts';
 import { addProve } from './prove.ts';
+import { addReset } from './reset.ts';
+import { addTop } from './top.ts';
+import { addUnban } from './unban.ts';
 import { addWhy } from './why.ts';
 
-export const COMMANDS: readonly AddCommand[] = [addCheck, addExplain, addDiff, addProve, addWhy];
+export const COMMANDS: readonly AddCommand[] = [
+  addCheck,
+  addExplain,
+  addDiff,
+  addProve,
+  addWhy,
+  addInspect,
+  addReset,
+  addBan,
+  addUnban,
+  addTop,
+];

@@ -2,7 +2,9 @@
 import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { type Explanation, explain } from '#gateway/rehearsal/explain.ts';
-import { Rehearsal } from '#gateway/rehearsal/rehearsal.ts';
+import { Rehearsal, type RehearsedRequest } from '#gateway/rehearsal/rehearsal.ts';
+import type { Clock } from '#shared/clock.ts';
+import { ADMIN_OPTIONS, askAdmin } from '../admin-client.ts';
 import { type AddCommand, type CommandContext, EXIT, type ExitCode } from '../command.ts';
 import { readRequest } from '../request-options.ts';
 import type { Terminal } from '../terminal.ts';
@@ -14,7 +16,9 @@ interface ExplainOptions {
   readonly request: string;
   readonly header: readonly string[];
   readonly from: string;
-  readonly file: string;
+  readonly file: string | undefined;
+  readonly gateway: string;
+  readonly token: string | undefined;
   readonly json: boolean;
 }
 
@@ -34,28 +38,42 @@ export const addExplain: AddCommand = (program, context) =>
           describe: "'name: value'; may be given several times",
         })
         .option('from', { type: 'string', default: '127.0.0.1', describe: 'Address of the client' })
-        .option('file', { type: 'string', default: 'policies.yaml', describe: 'The policy file' })
+        .option('file', { type: 'string', describe: 'A policy file to ask instead of the running gateway' })
+        .options(ADMIN_OPTIONS)
         .example(
           "$0 explain 'POST /api/v1/management/storage' -H 'x-api-key: fbk_1'",
-          'Says of every policy whether it applies, and why not',
-        ),
+          'Says of every policy whether it applies, and why not; asks the running gateway, charges nothing',
+        )
+        .example("$0 explain 'POST /login' --file new.yaml", 'The same of a file, with empty counters'),
     (options) => context.run(() => run(options, context)),
   );
 
-async function run(options: ExplainOptions, { terminal, now }: CommandContext): Promise<ExitCode> {
-  const request = readRequest(options.request, options.header, options.from);
-  const set = loadPolicies(readPolicyFile(options.file), options.file);
+async function run(options: ExplainOptions, { terminal, env, now }: CommandContext): Promise<ExitCode> {
+  const { header, from, file, gateway, token } = options;
+  const request = readRequest(options.request, header, from);
+  const explanation =
+    file === undefined
+      ? ((await askAdmin({ gateway, token: token ?? env.GATEWAY_ADMIN_TOKEN }, 'POST', '/api/explain', {
+          request: options.request,
+          headers: header,
+          from,
+        })) as Explanation)
+      : await explainFile(file, request, now);
+  if (options.json) terminal.json(explanation);
+  else print(explanation, terminal);
+  return explanation.decision === 'deny' || explanation.decision === 'malformed' ? EXIT.no : EXIT.ok;
+}
+
+function explainFile(file: string, request: RehearsedRequest, clock: Clock): Promise<Explanation> {
+  const set = loadPolicies(readPolicyFile(file), file);
   const rehearsal = new Rehearsal(set, {
-    clock: now,
+    clock,
     trust: { kind: 'none' },
     salt: '',
     countersMax: TABLE_SIZE,
     credentialsMax: TABLE_SIZE,
   });
-  const explanation = await explain(set, rehearsal, request);
-  if (options.json) terminal.json(explanation);
-  else print(explanation, terminal);
-  return explanation.decision === 'deny' || explanation.decision === 'malformed' ? EXIT.no : EXIT.ok;
+  return explain(set, rehearsal, request);
 }
 
 function print({ decision, path, status, headers, reason, policies }: Explanation, terminal: Terminal): void {

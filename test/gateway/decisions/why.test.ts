@@ -1,10 +1,10 @@
 /** From a refusal's id to what stood behind it, over the admin listener and by the command. */
-import t, { type Test } from 'tap';
-import { buildAdmin } from '#gateway/admin.ts';
+import t from 'tap';
 import type { DecisionRecord } from '#gateway/decisions/decision-record.ts';
 import { RedisDecisions } from '#gateway/decisions/redis-decisions.ts';
+import { startTestAdmin } from '#test/support/admin.ts';
 import { floodgate } from '#test/support/cli.ts';
-import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { accessTo } from '#test/support/store.ts';
@@ -29,22 +29,10 @@ async function ask(origin: string, path: string, headers: Record<string, string>
   return { status: response.status, id };
 }
 
-async function startAdmin(t: Test, { gateway }: TestGateway, token: string | null = null): Promise<string> {
-  const admin = buildAdmin({
-    ready: () => true,
-    storeAvailable: async () => true,
-    families: async () => [],
-    findDecision: (id) => gateway.findDecision(id),
-    token,
-  });
-  t.teardown(() => admin.close());
-  return admin.listen({ host: '127.0.0.1', port: 0 });
-}
-
 t.test('without Redis the process itself knows', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: POLICIES });
-  const admin = await startAdmin(t, gateway, 'secret');
+  const admin = await startTestAdmin(t, gateway, { token: 'secret' });
   t.match(await ask(gateway.origin, '/one/a'), { status: 200, id: '' });
   const refused = await ask(gateway.origin, '/one/../one/a?token=1');
   t.match(refused, { status: 429, id: /^[0-9a-z]{20}$/ });

@@ -3,6 +3,7 @@ import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import { type BoundLimits, type Bounds, createBounds } from '#gateway/bounds/bounds.ts';
 import { Clients } from '#gateway/bounds/clients.ts';
 import { readConfig } from '#gateway/config.ts';
+import { Bans } from '#gateway/control/bans.ts';
 import { Decisions } from '#gateway/decisions/decisions.ts';
 import { MemoryDecisions } from '#gateway/decisions/memory-decisions.ts';
 import { Enforcement } from '#gateway/enforce.ts';
@@ -59,6 +60,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     wallClock: Date.now,
     limiter: memoryLimiter({ clock }),
     metrics: new Metrics(),
+    bans: new Bans(),
     trust: parseTrustedProxies(trustedProxies),
     headerFilter: new HeaderFilter(),
     onUntrustedChain: () => undefined,

@@ -1,0 +1,50 @@
+/** What the store holds of one identity. */
+import type { Ban, Control } from '#gateway/control/control.ts';
+import type { Identity } from '#gateway/identity/digest.ts';
+import { untilWindowEnd } from '#gateway/limiter/limiter.ts';
+import { countersOf } from '#gateway/policy/counter.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+
+export interface Inspected {
+  /** Digest. */
+  readonly identity: string;
+  /** Those that hold something in their current window. */
+  readonly buckets: readonly InspectedBucket[];
+  readonly banned: boolean;
+  /** null: not banned. */
+  readonly ban: { readonly until: string; readonly reason: string } | null;
+}
+
+export interface InspectedBucket {
+  /** The first policy of the bucket. */
+  readonly policy: string;
+  readonly bucket: string;
+  /** What an address spent on credentials that have not worked yet. */
+  readonly unproven: boolean;
+  readonly used: number;
+  readonly limit: number;
+  /** ISO 8601, UTC. */
+  readonly resetAt: string;
+}
+
+export async function inspect(identity: Identity, set: PolicySet, control: Control): Promise<Inspected> {
+  const counters = countersOf(set);
+  const { now, used } = await control.look(identity, counters);
+  const ban = await control.banOf(identity);
+  const buckets = counters.flatMap(({ policy, forUnproven }, i) => {
+    const count = used[i] ?? 0;
+    if (count === 0) return [];
+    const { name, bucket, limit, windowMs } = policy;
+    const resetAt = isoOf(now + untilWindowEnd(now, windowMs));
+    return [{ policy: name, bucket, unproven: forUnproven, used: count, limit, resetAt }];
+  });
+  return { identity: identity.digest, buckets, banned: ban !== null, ban: toldOf(ban) };
+}
+
+function toldOf(ban: Ban | null): Inspected['ban'] {
+  return ban === null ? null : { until: isoOf(ban.endsAt), reason: ban.reason };
+}
+
+function isoOf(time: number): string {
+  return new Date(Math.round(time)).toISOString();
+}

@@ -1,0 +1,95 @@
+/** Whom an operator means: an address, a credential or a digest, as the identity that is counted. */
+import { isIP } from 'node:net';
+import type { Static } from 'typebox';
+import { Type } from 'typebox';
+import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
+import type { Identifier, PolicySet } from '#gateway/policy/policy.ts';
+import { clientAddress } from '#shared/client-address.ts';
+
+export const Subject = Type.Object(
+  {
+    subject: Type.String({ minLength: 1, maxLength: 8192 }),
+    kind: Type.Optional(
+      Type.Union([Type.Literal('address'), Type.Literal('key'), Type.Literal('digest')], {
+        description: 'What the subject is; unset: an address or a digest where it reads like one, else a key',
+      }),
+    ),
+    identifier: Type.Optional(
+      Type.String({ maxLength: 200, description: 'Which identifier of the policy file presents it' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** What is asked for cannot be; the message says what to write. */
+export class SubjectError extends Error {}
+
+const DIGEST = /^[\w-]{21}[AQgw]$/;
+/** Nobody's own: no client has such an address. */
+const NOBODYS = new Set(['0.0.0.0', '::/64', '255.255.255.255']);
+
+/** @throws SubjectError */
+export function identityFor(
+  { subject, kind, identifier }: Static<typeof Subject>,
+  set: PolicySet,
+  salt: string,
+): Identity {
+  const text = subject.trim();
+  const is = kind ?? (isIP(text) !== 0 ? 'address' : DIGEST.test(text) ? 'digest' : 'key');
+  switch (is) {
+    case 'digest':
+      if (!DIGEST.test(text))
+        throw new SubjectError('a digest has 22 characters, as the log and "floodgate explain" show it');
+      return identityOf(text);
+    case 'address':
+      return addressIdentity(text, chosen(set, 'address', identifier), salt);
+    case 'key': {
+      if (text === '') throw new SubjectError('a blank key is nobody; give the key as clients send it');
+      const [only, ...others] = chosen(set, 'credential', identifier);
+      if (only === undefined)
+        throw new SubjectError(
+          `"${shortened(text)}" is no address, and the policy file has no identifier for keys`,
+        );
+      if (others.length > 0)
+        throw new SubjectError(
+          `the policy file has several identifiers for keys; choose one with --identifier: ${[only, ...others].map(({ name }) => name).join(', ')}`,
+        );
+      return new Digester(salt).identify(only, text);
+    }
+    default:
+      return is satisfies never;
+  }
+}
+
+function addressIdentity(text: string, identifiers: readonly Identifier[], salt: string): Identity {
+  if (isIP(text) === 0)
+    throw new SubjectError(`"${shortened(text)}" is no address; write one such as 192.0.2.1`);
+  const prefixes = new Set(identifiers.map((one) => (one.kind === 'address' ? one.ipv6Prefix : 64)));
+  const addresses = new Set(
+    [...(prefixes.size === 0 ? [64] : prefixes)].map((prefix) =>
+      clientAddress(text, '', { kind: 'none' }, prefix),
+    ),
+  );
+  const [address = '', ...others] = addresses;
+  if (others.length > 0)
+    throw new SubjectError(
+      `the policy file counts IPv6 addresses in several ways; choose one with --identifier: ${identifiers.map(({ name }) => name).join(', ')}`,
+    );
+  if (NOBODYS.has(address) || /^(?:22[4-9]|23\d)\./.test(address))
+    throw new SubjectError(`${text} is the address of no client; give a client's own`);
+  return new Digester(salt).identify({ name: 'address', kind: 'address', ipv6Prefix: 64 }, address);
+}
+
+function chosen(set: PolicySet, kind: Identifier['kind'], name: string | undefined): Identifier[] {
+  const candidates = set.identifiers.filter((identifier) => identifier.kind === kind);
+  if (name === undefined) return candidates;
+  const found = candidates.filter((identifier) => identifier.name === name);
+  if (found.length > 0) return found;
+  const names = candidates.map((candidate) => candidate.name).join(', ') || 'none';
+  throw new SubjectError(`the policy file has no such identifier "${shortened(name)}"; it has: ${names}`);
+}
+
+/** Messages stay short, and a whole key never stands in one. */
+function shortened(text: string): string {
+  return text.length <= 6 ? text : `${text.slice(0, 6)}…`;
+}

@@ -1,0 +1,127 @@
+/** `top`: what the gateway does at this moment. */
+import type { TopSnapshot } from '#gateway/admin/top.ts';
+import { ADMIN_OPTIONS, type AdminAccess, askAdmin } from '../admin-client.ts';
+import { type AddCommand, type CommandContext, EXIT, type ExitCode } from '../command.ts';
+import { Screen } from '../screen.ts';
+import type { Terminal } from '../terminal.ts';
+
+const EVERY_MS = 1000;
+
+interface TopArguments {
+  readonly once: boolean;
+  readonly json: boolean;
+  readonly gateway: string;
+  readonly token: string | undefined;
+}
+
+/** The later of two snapshots, with what happened in between. */
+interface TopRates extends TopSnapshot {
+  /** Between the two. */
+  readonly seconds: number;
+  readonly requestsPerSecond: number;
+  readonly policies: readonly (TopSnapshot['policies'][number] & {
+    readonly allowedPerSecond: number;
+    readonly deniedPerSecond: number;
+  })[];
+}
+
+export const addTop: AddCommand = (program, context) =>
+  program.command(
+    'top',
+    'What does the gateway do at this moment, and whom does it limit?',
+    (command) =>
+      command
+        .option('once', { type: 'boolean', default: false, describe: 'One second, printed once' })
+        .options(ADMIN_OPTIONS)
+        .example('$0 top', 'A live view; q or Ctrl-C ends it')
+        .example('$0 top --once --json', 'One second as a JSON document'),
+    (options) => context.run(() => top(options, context)),
+  );
+
+async function top(options: TopArguments, { terminal, env, now, stdin }: CommandContext): Promise<ExitCode> {
+  const access = { gateway: options.gateway, token: options.token ?? env.GATEWAY_ADMIN_TOKEN };
+  const screen = new Screen(stdin);
+  try {
+    let before = await snapshot(access, now);
+    for (;;) {
+      if (await screen.endsWithin(EVERY_MS)) return EXIT.ok;
+      const after = await snapshot(access, now);
+      const rates = ratesOf(before, after);
+      if (options.json) terminal.json(rates);
+      else {
+        if (!options.once) terminal.clear();
+        print(rates, terminal);
+      }
+      // A pipe gets one: whoever reads it does not press q.
+      if (options.once || options.json || !terminal.isScreen) return EXIT.ok;
+      before = after;
+    }
+  } finally {
+    screen.close();
+  }
+}
+
+interface Timed {
+  readonly at: number;
+  readonly snapshot: TopSnapshot;
+}
+
+async function snapshot(access: AdminAccess, now: () => number): Promise<Timed> {
+  const snapshot = (await askAdmin(access, 'GET', '/api/top')) as TopSnapshot;
+  return { at: now(), snapshot };
+}
+
+function ratesOf({ snapshot: before, at: from }: Timed, { snapshot: after, at: to }: Timed): TopRates {
+  const seconds = Math.max(0.001, (to - from) / 1000);
+  // A gateway that was restarted meanwhile begins at nothing.
+  const rate = (now: number, earlier: number): number =>
+    Math.round((Math.max(0, now - earlier) / seconds) * 10) / 10;
+  const known = new Map(before.policies.map((totals) => [totals.policy, totals]));
+  return {
+    ...after,
+    seconds,
+    requestsPerSecond: rate(total(after), total(before)),
+    policies: after.policies.map((totals) => ({
+      ...totals,
+      allowedPerSecond: rate(totals.allowed, known.get(totals.policy)?.allowed ?? 0),
+      deniedPerSecond: rate(totals.denied, known.get(totals.policy)?.denied ?? 0),
+    })),
+  };
+}
+
+function total({ requests }: TopSnapshot): number {
+  return Object.values(requests).reduce((sum, count) => sum + count, 0);
+}
+
+function print(rates: TopRates, terminal: Terminal): void {
+  const { store, processes, requests, policies, limited } = rates;
+  const state = store.available ? 'available' : terminal.style('red', 'unavailable');
+  terminal.line(
+    `${rates.requestsPerSecond} requests/s; processes: ${processes}; store: ${store.kind}, ${state}, replicas: ${store.replicas}`,
+  );
+  terminal.line(
+    Object.entries(requests)
+      .map(([outcome, count]) => `${outcome} ${count.toLocaleString('en')}`)
+      .join(', '),
+  );
+  if (policies.length > 0) {
+    terminal.line();
+    terminal.table(
+      ['policy', 'allowed/s', 'denied/s', 'allowed', 'denied', 'shadow denied'],
+      policies.map((one) => [
+        one.policy,
+        one.allowedPerSecond,
+        one.deniedPerSecond,
+        one.allowed,
+        one.denied,
+        one.shadowDenied,
+      ]),
+    );
+  }
+  if (limited.length === 0) return;
+  terminal.line();
+  terminal.table(
+    ['denied most', 'denied'],
+    limited.map(({ identity, denied }) => [identity, denied]),
+  );
+}

@@ -1,0 +1,50 @@
+/**
+ * What an operator does by hand: look at the counters of one identity, clear them, ban it. In the store, for all replicas
+ * (store-control.ts), or in the one process that counts in memory (memory-control.ts).
+ */
+import type { Identity } from '#gateway/identity/digest.ts';
+import type { Counter } from '#gateway/policy/counter.ts';
+import type { Millis } from '#shared/clock.ts';
+import { BANS_MAX } from './bans.ts';
+
+export interface Ban {
+  /** Milliseconds since the epoch. */
+  readonly endsAt: Millis;
+  /** As the operator gave it; '' when none was given. */
+  readonly reason: string;
+}
+
+/** What is known of one identity at one moment. */
+export interface Look {
+  /** The clock by which windows go; milliseconds since the epoch. */
+  readonly now: Millis;
+  /** Per counter: used in its current window. */
+  readonly used: readonly number[];
+  /** Until when the credential counts as proven; may be past. null: it has not worked lately, or is an address. */
+  readonly provenUntil: Millis | null;
+}
+
+export interface Control {
+  /** Of the digests. */
+  salt(): Promise<string>;
+  look(identity: Identity, counters: readonly Counter[]): Promise<Look>;
+  /** Within a second every process forgets them too. @returns how many counters held something */
+  reset(identity: Identity, counters: readonly Counter[]): Promise<number>;
+  /** A ban that is there already is replaced. @throws TooManyBansError */
+  ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban>;
+  /** @returns whether there was a ban */
+  unban(identity: Identity): Promise<boolean>;
+  banOf(identity: Identity): Promise<Ban | null>;
+  close(): void;
+}
+
+/** The store cannot be asked; the message says why. */
+export class ControlUnavailableError extends Error {}
+
+/** There are as many bans as there may be. */
+export class TooManyBansError extends Error {
+  constructor() {
+    super(`there are ${BANS_MAX} bans already; lift some, or wait until one ends`);
+    this.name = 'TooManyBansError';
+  }
+}

@@ -1,0 +1,75 @@
+/** Without a store: the one process that counts is this one. */
+import type { Identity } from '#gateway/identity/digest.ts';
+import { Part } from '#gateway/limiter/charge.ts';
+import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { Counter } from '#gateway/policy/counter.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import { BANS_MAX, type Bans } from './bans.ts';
+import { type Ban, type Control, type Look, TooManyBansError } from './control.ts';
+
+export interface MemoryControlOptions {
+  readonly clock: Clock;
+  readonly known: KnownCounters;
+  readonly bans: Bans;
+  readonly salt: string;
+}
+
+export class MemoryControl implements Control {
+  readonly #options: MemoryControlOptions;
+  /** By digest; as many as there are bans. */
+  readonly #reasons = new Map<string, string>();
+
+  constructor(options: MemoryControlOptions) {
+    this.#options = options;
+  }
+
+  async salt(): Promise<string> {
+    return this.#options.salt;
+  }
+
+  async look(identity: Identity, counters: readonly Counter[]): Promise<Look> {
+    const { known } = this.#options;
+    const now = this.#now;
+    const used = counters.map((counter) => known.used(new Part(counter, identity), now));
+    return { now, used, provenUntil: known.provenUntil(identity) };
+  }
+
+  async reset(identity: Identity, counters: readonly Counter[]): Promise<number> {
+    const { used } = await this.look(identity, counters);
+    this.#options.known.forget(identity, counters);
+    return used.filter((count) => count > 0).length;
+  }
+
+  async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {
+    const { bans } = this.#options;
+    const now = this.#now;
+    if (bans.size >= BANS_MAX) {
+      bans.dropEnded(now);
+      for (const known of this.#reasons.keys()) if (bans.endOf(known, now) === 0) this.#reasons.delete(known);
+    }
+    if (bans.size >= BANS_MAX && bans.endOf(digest, now) === 0) throw new TooManyBansError();
+    bans.set(digest, now + forMs);
+    this.#reasons.set(digest, reason);
+    return { endsAt: now + forMs, reason };
+  }
+
+  async unban(identity: Identity): Promise<boolean> {
+    const was = await this.banOf(identity);
+    this.#options.bans.delete(identity.digest);
+    this.#reasons.delete(identity.digest);
+    return was !== null;
+  }
+
+  async banOf({ digest }: Identity): Promise<Ban | null> {
+    const endsAt = this.#options.bans.endOf(digest, this.#now);
+    return endsAt === 0 ? null : { endsAt, reason: this.#reasons.get(digest) ?? '' };
+  }
+
+  close(): void {
+    // Nothing is open.
+  }
+
+  get #now(): Millis {
+    return this.#options.clock();
+  }
+}

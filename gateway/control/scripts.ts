@@ -1,0 +1,111 @@
+/**
+ * What the store keeps of an operator's doings, besides counters: bans, and which counters were cleared lately. Each
+ * change gets a version, so that processes ask for one short text twice a second and for the rest only when it changed.
+ * A version is made of the store's time, so that none comes twice even after the key has expired.
+ *
+ * All of it expires: bans with the last of them, the list of cleared ones after an hour, the version after the longest
+ * ban.
+ */
+import { storeScript } from '#gateway/store/connection.ts';
+import { BAN_MS_MAX, BANS_MAX } from './bans.ts';
+
+export const VERSION_KEY = 'fg:{control}:version';
+/** Sorted set: digest, and when the ban ends. */
+export const BANS_KEY = 'fg:{control}:bans';
+/** Hash: digest, and why. */
+export const REASONS_KEY = 'fg:{control}:ban-reasons';
+/** Sorted set: digest, and the version that cleared its counters. */
+export const RESETS_KEY = 'fg:{control}:resets';
+
+/** Of these, a process that was away longer forgets all counters. */
+export const RESETS_MAX = 1000;
+export const RESETS_MS = 3_600_000;
+
+const NOW = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`;
+/** The version is the first key. */
+const BUMP = `
+local version = math.max(tonumber(redis.call('GET', KEYS[1]) or 0) + 1, time[1] * 1000000 + time[2])
+version = string.format('%.0f', version)
+redis.call('SET', KEYS[1], version, 'PX', ${BAN_MS_MAX + 86_400_000})
+`;
+
+/** KEYS the version, the bans, the reasons; ARGV digest, for how many ms, reason. Replies when it ends, or 0: too many. */
+export const BAN = storeScript(`${NOW}
+for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)) do
+  redis.call('ZREM', KEYS[2], gone)
+  redis.call('HDEL', KEYS[3], gone)
+end
+if not redis.call('ZSCORE', KEYS[2], ARGV[1]) and redis.call('ZCARD', KEYS[2]) >= ${BANS_MAX} then return 0 end
+redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[2]), ARGV[1])
+redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
+local last = string.format('%.0f', tonumber(redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]) + 1000)
+redis.call('PEXPIREAT', KEYS[2], last)
+redis.call('PEXPIREAT', KEYS[3], last)
+${BUMP}
+return now + ARGV[2]
+`);
+
+/** KEYS the version, the bans, the reasons; ARGV digest. Replies 1 where there was a ban. */
+export const UNBAN = storeScript(`${NOW}
+local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
+if ends == 0 then return 0 end
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('HDEL', KEYS[3], ARGV[1])
+${BUMP}
+return ends > now and 1 or 0
+`);
+
+/** KEYS the bans, the reasons; ARGV digest. Replies when it ends, 0 where there is none, and why. */
+export const BAN_OF = storeScript(`${NOW}
+local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
+if ends <= now then return { 0, '' } end
+return { ends, redis.call('HGET', KEYS[2], ARGV[1]) or '' }
+`);
+
+/** KEYS the version, the list of cleared ones; ARGV digest. */
+export const NOTE_RESET = storeScript(`${NOW}${BUMP}
+redis.call('ZADD', KEYS[2], version, ARGV[1])
+redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -${RESETS_MAX + 1})
+redis.call('PEXPIRE', KEYS[2], ${RESETS_MS})
+return version
+`);
+
+/**
+ * KEYS the version, the bans, the list of cleared ones; ARGV the version known. Replies the version alone ('': there is
+ * none) where nothing is new; else also now, bans and their ends in turn, digests cleared since, and 1 where older ones are
+ * not listed any more.
+ */
+export const NEWS = storeScript(`
+local version = redis.call('GET', KEYS[1])
+if not version or version == ARGV[1] then return { version or '' } end
+${NOW}
+local oldest = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
+local isCut = redis.call('ZCARD', KEYS[3]) >= ${RESETS_MAX} and tonumber(oldest) > tonumber(ARGV[1])
+return {
+  version, now, redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES'),
+  redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf'), isCut and 1 or 0
+}
+`);
+
+/** KEYS the proof marker, then counters of the same identity; ARGV their windows in ms. Replies now, the marker's PTTL, and what each has used. */
+export const LOOK = storeScript(`${NOW}
+local reply = { now, redis.call('PTTL', KEYS[1]) }
+for i = 2, #KEYS do
+  local value = redis.pcall('GET', KEYS[i])
+  local used = -1
+  if type(value) == 'string' then
+    used = (tonumber(value) or 0) - (math.floor(now / tonumber(ARGV[i - 1])) % 1048576) * 4294967296
+  end
+  reply[i + 1] = used >= 0 and used < 4294967296 and used or 0
+end
+return reply
+`);
+
+/** KEYS counters of one identity. */
+export const CLEAR = storeScript(`return redis.call('DEL', unpack(KEYS))`);
+
+/** KEYS the salt. */
+export const SALT = storeScript(`return redis.call('GET', KEYS[1])`);

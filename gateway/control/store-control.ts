@@ -1,0 +1,130 @@
+/** In the store, over a connection of its own that is opened when somebody first asks. */
+import type { Identity } from '#gateway/identity/digest.ts';
+import { Part, proofKey } from '#gateway/limiter/charge.ts';
+import { HISTORY_MS, PROVEN_MS } from '#gateway/limiter/limiter.ts';
+import { KEYS_PER_SCRIPT_MAX, SALT_KEY } from '#gateway/limiter/redis.ts';
+import type { Counter } from '#gateway/policy/counter.ts';
+import type { StoreAccess } from '#gateway/store/access.ts';
+import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts';
+import { openStore } from '#gateway/store/open.ts';
+import type { Millis } from '#shared/clock.ts';
+import { within } from '#shared/within.ts';
+import { type Ban, type Control, ControlUnavailableError, type Look, TooManyBansError } from './control.ts';
+import {
+  BAN,
+  BAN_OF,
+  BANS_KEY,
+  CLEAR,
+  LOOK,
+  NOTE_RESET,
+  REASONS_KEY,
+  RESETS_KEY,
+  SALT,
+  UNBAN,
+  VERSION_KEY,
+} from './scripts.ts';
+
+const CONNECT_MS: Millis = 2000;
+const ANSWER_MS: Millis = 2000;
+const CALLS_MAX = 32;
+
+export class StoreControl implements Control {
+  readonly #access: StoreAccess;
+  readonly #configuredSalt: string | null;
+  #connection: StoreConnection | null = null;
+  #connecting: Promise<void> | null = null;
+  #calls = 0;
+
+  /** @param configuredSalt null: the store keeps it */
+  constructor(access: StoreAccess, configuredSalt: string | null) {
+    this.#access = access;
+    this.#configuredSalt = configuredSalt;
+  }
+
+  async salt(): Promise<string> {
+    if (this.#configuredSalt !== null) return this.#configuredSalt;
+    const salt = await this.#run(SALT, [SALT_KEY], []);
+    if (typeof salt === 'string') return salt;
+    throw new ControlUnavailableError('no gateway has used the store yet; start one, or wait a second');
+  }
+
+  async look(identity: Identity, counters: readonly Counter[]): Promise<Look> {
+    const used: number[] = [];
+    let now: Millis = 0;
+    let ttlMs = -2;
+    for (let at = 0; at === 0 || at < counters.length; at += KEYS_PER_SCRIPT_MAX) {
+      const some = counters.slice(at, at + KEYS_PER_SCRIPT_MAX);
+      const reply = await this.#run(
+        LOOK,
+        [proofKey(identity), ...some.map((counter) => new Part(counter, identity).key)],
+        some.map(({ policy }) => String(policy.windowMs)),
+      );
+      const [time, ttl, ...counts] = (reply as unknown[]).map(Number);
+      now = time ?? 0;
+      ttlMs = ttl ?? -2;
+      used.push(...counts);
+    }
+    // The marker lives on as history after the time for which it counts as proof.
+    return { now, used, provenUntil: ttlMs < 0 ? null : now + ttlMs - (HISTORY_MS - PROVEN_MS) };
+  }
+
+  async reset(identity: Identity, counters: readonly Counter[]): Promise<number> {
+    const { used } = await this.look(identity, counters);
+    const keys = counters.map((counter) => new Part(counter, identity).key);
+    for (let at = 0; at < keys.length; at += KEYS_PER_SCRIPT_MAX)
+      await this.#run(CLEAR, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), []);
+    // After the counters are gone: who forgets them earlier would learn the old ones again.
+    await this.#run(NOTE_RESET, [VERSION_KEY, RESETS_KEY], [identity.digest]);
+    return used.filter((count) => count > 0).length;
+  }
+
+  async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {
+    const endsAt = Number(
+      await this.#run(BAN, [VERSION_KEY, BANS_KEY, REASONS_KEY], [digest, String(forMs), reason]),
+    );
+    if (endsAt === 0) throw new TooManyBansError();
+    return { endsAt, reason };
+  }
+
+  async unban({ digest }: Identity): Promise<boolean> {
+    return (await this.#run(UNBAN, [VERSION_KEY, BANS_KEY, REASONS_KEY], [digest])) === 1;
+  }
+
+  async banOf({ digest }: Identity): Promise<Ban | null> {
+    const reply = await this.#run(BAN_OF, [BANS_KEY, REASONS_KEY], [digest]);
+    const [endsAt, reason] = reply as unknown[];
+    return Number(endsAt) === 0 ? null : { endsAt: Number(endsAt), reason: String(reason) };
+  }
+
+  close(): void {
+    this.#connection?.close();
+  }
+
+  /** @throws ControlUnavailableError */
+  async #run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    if (this.#calls >= CALLS_MAX)
+      throw new ControlUnavailableError(`${CALLS_MAX} requests are waiting for the store; try again`);
+    this.#calls++;
+    try {
+      const connection = await this.#connected();
+      return await within(ANSWER_MS, connection.run(script, keys, args));
+    } catch (error) {
+      throw new ControlUnavailableError(`the store cannot be asked: ${(error as Error).message}`, {
+        cause: error,
+      });
+    } finally {
+      this.#calls--;
+    }
+  }
+
+  async #connected(): Promise<StoreConnection> {
+    this.#connection ??= openStore(this.#access, { silenceMs: ANSWER_MS, onChange: () => undefined });
+    this.#connecting ??= this.#connection.connect();
+    if (!this.#connection.ready) {
+      // Connecting goes on, whatever became of the first attempt.
+      await within(CONNECT_MS, this.#connecting).catch(() => undefined);
+      if (!this.#connection.ready) throw this.#connection.whyDown();
+    }
+    return this.#connection;
+  }
+}

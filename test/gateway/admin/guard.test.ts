@@ -1,0 +1,121 @@
+/** Who may use the admin API, and what it says to those who may not or who ask wrongly. */
+import { type IncomingHttpHeaders, request } from 'node:http';
+import t from 'tap';
+import { eventually } from '#test/support/gateway-process.ts';
+import { startOperator } from '#test/support/operator.ts';
+import { startRedis } from '#test/support/redis.ts';
+
+interface Reply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly message: string;
+}
+
+const JSON_TYPE = 'application/json';
+
+/** Unlike fetch, with any Host field. */
+function post(url: string, body: string, headers: Record<string, string> = {}): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const call = request(
+      url,
+      { method: 'POST', headers: { 'content-type': JSON_TYPE, ...headers } },
+      (res) => {
+        let text = '';
+        res.on('data', (chunk: Buffer) => {
+          text += chunk.toString();
+        });
+        res.on('end', () =>
+          resolve({
+            status: res.statusCode ?? 0,
+            headers: res.headers,
+            message: String((JSON.parse(text) as { message?: unknown }).message),
+          }),
+        );
+      },
+    );
+    call.on('error', reject);
+    call.end(body);
+  });
+}
+
+t.test('without a token: this machine only, and no web page in its name', async (t) => {
+  const { admin } = await startOperator(t);
+  const inspect = `${admin}/api/inspect`;
+  const body = JSON.stringify({ subject: '192.0.2.7' });
+  t.equal((await post(inspect, body)).status, 200);
+  t.equal((await post(inspect, body, { host: 'localhost:1' })).status, 200);
+  t.match(await post(inspect, body, { host: 'evil.example' }), { status: 403, message: /localhost/ });
+  t.equal((await post(inspect, body, { host: '127.0.0.1.evil.example' })).status, 403);
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])
+    t.match(await post(inspect, body, { 'content-type': type }), {
+      status: 415,
+      message: /application\/json/,
+    });
+  const reply = await post(inspect, body, { origin: 'https://evil.example' });
+  t.equal(reply.headers['access-control-allow-origin'], undefined, 'no CORS');
+});
+
+t.test('bad requests say what to do', async (t) => {
+  const { admin, ask, process } = await startOperator(t);
+  const cases = [
+    ['/api/inspect', '{', /JSON/],
+    ['/api/inspect', '{}', /subject/],
+    ['/api/inspect', '{"subject":1}', /string/],
+    ['/api/inspect', '{"subject":"a","more":1}', /additional/],
+    ['/api/inspect', '{"subject":"nowhere","kind":"address"}', /is no address/],
+    ['/api/inspect', '{"subject":"short","kind":"digest"}', /22 characters/],
+    ['/api/inspect', '{"subject":"a","identifier":"other"}', /it has: api-key/],
+    ['/api/ban', '{"subject":"192.0.2.7"}', /seconds/],
+    ['/api/ban', '{"subject":"192.0.2.7","seconds":99999999}', /2592000/],
+    ['/api/ban', '{"subject":"0.0.0.0","seconds":60}', /no client/],
+    ['/api/ban', '{"subject":"::","seconds":60}', /no client/],
+    ['/api/explain', '{"request":"GET"}', /METHOD PATH/],
+    ['/api/explain', '{"request":"GET /","from":"x"}', /address/],
+    ['/api/explain', '{"request":"GET /","headers":["x"]}', /name: value/],
+  ] as const;
+  for (const [path, body, message] of cases)
+    t.match(await post(admin + path, body), { status: 400, message }, body);
+  t.equal((await post(`${admin}/api/inspect`, `"${'x'.repeat(70_000)}"`)).status, 413);
+  t.match(await ask('ban', '0.0.0.0'), { code: 2, stderr: /no client/ });
+  t.match(await ask('ban', '192.0.2.7', '--for', '1 year'), { code: 2, stderr: /--for/ });
+  t.match(await ask('inspect'), { code: 2, stderr: /name one/ });
+  t.notMatch(process.output(), /admin change/, 'nothing was changed');
+});
+
+t.test('with a token everybody is asked for it', async (t) => {
+  const { admin, gateway, ask } = await startOperator(t, { GATEWAY_ADMIN_TOKEN: 'secret' });
+  const body = JSON.stringify({ subject: '192.0.2.7' });
+  for (const authorization of ['', 'Bearer wrong', 'secret'])
+    t.match(await post(`${admin}/api/inspect`, body, { authorization }), { status: 401 }, authorization);
+  const token = { authorization: 'Bearer secret', host: 'admin.example' };
+  t.equal((await post(`${admin}/api/inspect`, body, token)).status, 200);
+  t.match(await ask('top', '--once'), { code: 2, stderr: /--token/ });
+  t.match(await ask('top', '--once', '--token', 'secret'), { code: 0 });
+  t.equal((await fetch(`${gateway}/api/top`)).status, 200, 'the public port forwards it as any other path');
+});
+
+t.test('elsewhere than on loopback it is closed without a token', async (t) => {
+  const { admin } = await startOperator(t, { GATEWAY_ADMIN_HOST: '0.0.0.0' });
+  const reply = await post(`${admin}/api/inspect`, JSON.stringify({ subject: '192.0.2.7' }));
+  t.match(reply, { status: 403, message: /set GATEWAY_ADMIN_TOKEN/ });
+  t.equal((await fetch(`${admin}/healthz`)).status, 200);
+});
+
+t.test('while the store is away: 503 with the reason, and bans that are known hold', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { ask, send } = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
+  await ask('ban', '127.0.0.1');
+  const statuses = async () => new Set(await send(6, '/open'));
+  await eventually('banned', statuses, (seen) => seen.size === 1 && seen.has(429));
+  await redis.kill();
+  t.match(await ask('inspect', '127.0.0.1'), { code: 3, stderr: /store cannot be asked/ });
+  t.strictSame([...(await statuses())], [429]);
+  await redis.restart();
+  await eventually(
+    'asked again',
+    () => ask('inspect', '127.0.0.1'),
+    ({ code }) => code === 0,
+  );
+  t.strictSame([...(await statuses())], [429], 'the store came back empty');
+});

@@ -1,0 +1,108 @@
+/** What an operator asks and changes while requests come: over memory, Redis with several workers, and a Cluster. */
+import t, { type Test } from 'tap';
+import { eventually } from '#test/support/gateway-process.ts';
+import { type Operator, startOperator } from '#test/support/operator.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { startCluster } from '#test/support/redis-cluster.ts';
+
+const STORES: Record<string, (t: Test) => Promise<Record<string, string>>> = {
+  memory: async () => ({}),
+  'Redis, two workers': async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    return { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' };
+  },
+  Cluster: async (t) => ({ GATEWAY_REDIS_URL: (await startCluster(t)).url }),
+};
+
+for (const [name, environment] of Object.entries(STORES)) {
+  t.test(name, async (t) => {
+    const operator = await startOperator(t, await environment(t));
+    await explains(t, operator);
+    await resets(t, operator);
+    await bansAndUnbans(t, operator);
+  });
+}
+
+async function explains(t: Test, { send, ask }: Operator): Promise<void> {
+  t.match(await ask('explain', 'GET /items'), { code: 0, document: { decision: 'allow' } });
+  t.strictSame(await send(2), [200, 200]);
+  t.match(
+    await ask('explain', 'GET /items'),
+    { code: 0, document: { policies: [{ name: 'items', used: 2, remaining: 1 }, {}] } },
+    'explain has the live counter, and charges nothing',
+  );
+  t.strictSame(await send(2), [200, 429], 'nothing was charged');
+  const denied = await ask('explain', 'GET /items');
+  t.match(denied, {
+    code: 1,
+    document: { decision: 'deny', status: 429, headers: { 'x-gateway-ratelimited': 'true' } },
+  });
+  t.match((denied.document.headers as Record<string, string>)['Retry-After'], /^[1-9]\d*$/);
+
+  t.strictSame(await send(2, '/keys', { 'x-api-key': 'works' }), [200, 200]);
+  const proven = await ask('explain', 'GET /keys', '-H', 'x-api-key: works');
+  t.match(proven.document, { policies: [{}, { name: 'keys', used: 2, remaining: 1 }] });
+  const invented = await ask('explain', 'GET /keys', '-H', 'x-api-key: invented');
+  t.match(invented.document, { policies: [{}, { reason: /not known to work/, used: 0 }] });
+}
+
+async function resets(t: Test, { send, ask }: Operator): Promise<void> {
+  const inspected = await ask('inspect', '127.0.0.1');
+  const items = { policy: 'items', used: 3, limit: 3, resetAt: /T00:00:00.000Z$/ };
+  t.match(inspected, { code: 0, document: { identity: /^[\w-]{22}$/, buckets: [items], banned: false } });
+  const key = await ask('inspect', '--key', 'works');
+  t.match(key.document, { buckets: [{ policy: 'keys', used: 2 }] });
+  t.not(key.document.identity, inspected.document.identity);
+  const again = await ask('inspect', '--digest', String(key.document.identity));
+  t.strictSame(again.document, key.document, 'by its digest');
+
+  t.equal((await send(6)).filter((status) => status === 200).length, 0, 'exhausted, as every worker knows');
+  // The address's own, and what it spent on keys before they had worked.
+  t.match(await ask('reset', '127.0.0.1'), { code: 0, document: { buckets: [], cleared: 2 } });
+  let admitted = 0;
+  await eventually(
+    'every process forgets what it knew',
+    async () => {
+      for (const status of await send(1)) if (status === 200) admitted++;
+      return admitted;
+    },
+    (count) => count === 3,
+  );
+  t.equal((await send(6)).filter((status) => status === 200).length, 0, 'and the limit holds again');
+}
+
+async function bansAndUnbans(t: Test, { send, ask, gateway, process }: Operator): Promise<void> {
+  const banned = await ask('ban', '--key', 'works', '--for', '1h', '--reason', 'a test');
+  t.match(banned, { code: 0, document: { banned: true, ban: { reason: 'a test' } } });
+  const headers = { 'x-api-key': 'works' };
+  // On a route that no policy covers.
+  const statuses = async () => new Set(await send(8, '/open', headers));
+  await eventually('banned everywhere', statuses, (seen) => seen.size === 1 && seen.has(429));
+  const refused = await fetch(`${gateway}/open`, { headers });
+  t.equal(refused.headers.get('x-gateway-ratelimited'), 'true');
+  const retryAfter = Number(refused.headers.get('retry-after'));
+  t.ok(retryAfter > 3500 && retryAfter <= 3600, `Retry-After: ${retryAfter}`);
+  t.match(await refused.json(), { code: 'gateway_banned', message: /blocked/, details: {} });
+  t.strictSame(await send(1, '/open'), [200], 'others are not');
+  const explained = await ask('explain', 'GET /open', '-H', 'x-api-key: works');
+  t.match(explained, {
+    code: 1,
+    document: { decision: 'deny', status: 429, reason: /banned until.*a test/ },
+  });
+  t.match(await ask('inspect', '--key', 'works'), { document: { banned: true } });
+
+  t.match(await ask('unban', '--key', 'works'), { code: 0, document: { banned: false, changed: true } });
+  await eventually('let in', statuses, (seen) => seen.size === 1 && seen.has(200));
+  t.match(await ask('unban', '--key', 'works'), { code: 1, document: { changed: false } });
+
+  await ask('ban', '127.0.0.1');
+  await eventually(
+    'the address',
+    () => send(1, '/open').then(([status]) => status),
+    (status) => status === 429,
+  );
+  const digest = String(banned.document.identity);
+  t.match(process.output(), new RegExp(`"change":"ban","identity":"${digest}"`), 'changes are logged');
+  t.notMatch(process.output(), 'works', 'and no key is');
+}

@@ -1,0 +1,63 @@
+/** A running gateway with its admin listener, and the command line that asks it. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { floodgate } from './cli.ts';
+import { type Owner, startUpstream } from './gateway.ts';
+import { environment, launch } from './gateway-process.ts';
+import type { Started } from './process.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+
+export interface Operator {
+  readonly process: Started;
+  /** Origins. */
+  readonly gateway: string;
+  readonly admin: string;
+  readonly policyFile: string;
+  /** Statuses of so many requests, one after the other. */
+  send(times: number, path?: string, headers?: Record<string, string>): Promise<number[]>;
+  /** Runs `floodgate … --json` against it. */
+  ask(...args: string[]): Promise<{ code: number; stderr: string; document: Record<string, unknown> }>;
+}
+
+/** Windows of a day, so that none ends within a test unless it runs over midnight UTC. */
+export const DAY_POLICIES = `version: 1
+identifiers:
+  ip: { source: client-address }
+  api-key: { source: [{ header: x-api-key }] }
+policies:
+  - { name: items, route: "GET /items", identifier: ip, limit: 3, window: 1d }
+  - { name: keys, route: "GET /keys", identifier: api-key, limit: 3, window: 1d }
+`;
+
+export async function startOperator(
+  t: Owner,
+  env: Record<string, string> = {},
+  policies = DAY_POLICIES,
+): Promise<Operator> {
+  const upstream = await startUpstream(t);
+  const policyFile = join(temporaryFolder(t), 'policies.yaml');
+  writeFileSync(policyFile, policies);
+  const full = await environment({ GATEWAY_UPSTREAM: upstream.origin, GATEWAY_POLICIES: policyFile, ...env });
+  const process = await launch(t, full);
+  const gateway = `http://127.0.0.1:${full.GATEWAY_PORT}`;
+  const admin = `http://127.0.0.1:${full.GATEWAY_ADMIN_PORT}`;
+  return {
+    process,
+    gateway,
+    admin,
+    policyFile,
+    async send(times, path = '/items', headers = {}) {
+      const statuses: number[] = [];
+      for (let i = 0; i < times; i++) {
+        const response = await fetch(gateway + path, { headers });
+        await response.arrayBuffer();
+        statuses.push(response.status);
+      }
+      return statuses;
+    },
+    async ask(...args) {
+      const { code, stdout, stderr } = await floodgate([...args, '--json', '--gateway', admin]);
+      return { code, stderr, document: stdout === '' ? {} : JSON.parse(stdout) };
+    },
+  };
+}
