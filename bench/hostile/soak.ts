@@ -9,27 +9,33 @@ import { apiKey, workspaceId } from './api.ts';
 import { hostileBodies } from './bodies.ts';
 
 const AT_ONCE = 4;
-/** Bodies that are made in one go; making them costs more than sending them. */
 const BATCH = 8;
 const EXAMPLES_MAX = 20;
 
 export interface SoakOptions {
   readonly origin: string;
-  readonly seconds: number;
+  /** When it ends, whichever comes first: by default neither. */
+  readonly seconds?: number;
+  /** So often every operation gets `batch` requests. */
+  readonly rounds?: number;
+  /** Requests to an operation that are made in one go; making them costs more than sending them. */
+  readonly batch?: number;
   /** The same requests in the same order for the same seed. */
   readonly seed: number;
 }
 
 export interface Soaked {
   readonly replies: ReadonlyMap<number, number>;
-  /** Operations that were asked. */
+  /** Operations that were asked, of so many. */
   readonly operations: number;
+  readonly described: number;
   /** Replies of 500, replies that are not as described, and requests without a reply. */
   readonly faults: readonly string[];
   readonly faultCount: number;
 }
 
-export async function soak({ origin, seconds, seed }: SoakOptions): Promise<Soaked> {
+export async function soak(options: SoakOptions): Promise<Soaked> {
+  const { origin, seed, seconds = Infinity, rounds = Infinity, batch = BATCH } = options;
   const http = openHttp(origin, AT_ONCE);
   const { text } = await http.send({ method: 'GET', url: '/api/docs/openapi.json' });
   const description = readDescription(JSON.parse(text));
@@ -62,7 +68,7 @@ export async function soak({ origin, seconds, seed }: SoakOptions): Promise<Soak
   };
 
   const untilMs = performance.now() + seconds * 1000;
-  const pending = requests(world, description, seed);
+  const pending = requests(world, description, { seed, rounds, batch });
   const worker = async (): Promise<void> => {
     while (performance.now() < untilMs) {
       const next = await pending.next();
@@ -72,33 +78,35 @@ export async function soak({ origin, seconds, seed }: SoakOptions): Promise<Soak
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   await http.close();
-  return { replies, operations: asked.size, faults, faultCount };
+  const described = description.operations.length;
+  return { replies, operations: asked.size, described, faults, faultCount };
 }
 
-/** Without end: round after round over all operations, a few requests to each. */
+/** Round after round over all operations, a few requests to each. */
 async function* requests(
   world: World,
   description: Description,
-  seed: number,
-): AsyncGenerator<[Operation, Request], never> {
-  for (let round = 0; ; round += 1) {
+  { seed, rounds, batch }: Required<Pick<SoakOptions, 'seed' | 'rounds' | 'batch'>>,
+): AsyncGenerator<[Operation, Request], void> {
+  for (let round = 0; round < rounds; round += 1) {
     for (const [at, operation] of description.operations.entries()) {
       const sampleSeed = seed + round * 10_007 + at;
       const ids = await freshIds(world, operation);
-      for (const request of batch(world, description, operation, ids, sampleSeed)) yield [operation, request];
+      for (const request of someOf(world, description, operation, ids, { seed: sampleSeed, batch })) {
+        yield [operation, request];
+      }
     }
   }
 }
 
-function batch(
+function someOf(
   world: World,
   description: Description,
   operation: Operation,
   ids: Ids,
-  seed: number,
+  { seed, batch }: { readonly seed: number; readonly batch: number },
 ): readonly Request[] {
-  const sample = <T>(arbitrary: fc.Arbitrary<T>, count = BATCH): T[] =>
-    fc.sample(arbitrary, { seed, numRuns: count });
+  const sample = <T>(arbitrary: fc.Arbitrary<T>): T[] => fc.sample(arbitrary, { seed, numRuns: batch });
   const headers = world.credentialsFor(operation);
   const valid = world.bodyFor(operation, ids);
   const names = operation.parameters.filter((one) => one.in === 'query').map(({ name }) => String(name));
