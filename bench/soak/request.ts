@@ -8,7 +8,8 @@ export interface Answer {
   readonly latencyMs: number;
 }
 
-const ANSWER_MS_MAX = 2000;
+/** A machine that stands still for seconds is no wrong answer; the report tells the slowest. */
+const ANSWER_MS_MAX = 10_000;
 
 export class Client {
   readonly #port: number;

@@ -105,9 +105,10 @@ function report({ workers, tally, memory }: Soaked): string {
     `  answers            ${tally.answers}: ${kinds}`,
     `  limits             ${tally.admitted} admitted, ${tally.denied} denied`,
     `  counting alone     ${tally.deniedAlone} denied before the limit, ${tally.admittedAlone} admitted beyond it, as it may happen`,
+    `  late               ${tally.late} answers came after the turn of their minute: the machine stood still`,
     `  wrong answers      ${tally.wrongAnswers}`,
     `  over-admission     ${tally.overAdmitted}`,
-    `  p50, p99           ${rounded(quantile(tally.latenciesMs, 0.5), 1)} ms, ${rounded(quantile(tally.latenciesMs, 0.99), 1)} ms`,
+    `  p50, p99, slowest  ${[0.5, 0.99, 1].map((part) => `${rounded(quantile(tally.latenciesMs, part), 1)} ms`).join(', ')}`,
     `  memory             ${rounded(memory.endMb, 0)} MB at the end, peak of a process ${rounded(memory.peakMb, 0)} MB, slope of the second half ${rounded(memory.slopeMbPerHour, 1)} MB/hour`,
     ...wrong,
   ].join('\n');

@@ -10,6 +10,8 @@ export class Tally {
   /** Denied before the limit was reached, and admitted beyond it, as counting alone explains. */
   deniedAlone = 0;
   admittedAlone = 0;
+  /** Answers that came after the window in which they were asked for. */
+  late = 0;
   readonly wrong = new Map<string, { count: number; readonly examples: string[] }>();
   readonly done = new Map<string, number>();
   readonly latenciesMs: number[] = [];

@@ -233,13 +233,15 @@ export class GuardedLimiter implements Limiter {
 
   /** @returns the salt that the replicas share */
   async #heartbeat(budgetMs: Millis): Promise<string> {
-    const { replicas, rank, salt, aheadMs } = await this.#store.heartbeat(this.#salt, budgetMs);
+    const { replicas, rank, salt, aheadMs, tookMs } = await this.#store.heartbeat(this.#salt, budgetMs);
     this.#fewerHeard = replicas < this.#replicas ? this.#fewerHeard + 1 : 0;
     if (replicas >= this.#replicas || this.#fewerHeard >= FEWER_HEARD_TO_BELIEVE) {
       this.#replicas = Math.max(1, replicas);
       this.#rank = Math.min(rank, this.#replicas - 1);
     }
     const before = this.#storeAheadMs;
+    // Read after a stall of our own event loop: within so long a wait, the store's clock may have been read at any moment.
+    if (before !== null && tookMs > CLOCK_JUMP_MS) return salt;
     // What is remembered as exhausted would last too long, or end too early.
     if (before !== null && Math.abs(aheadMs - before) > CLOCK_JUMP_MS) this.#known.forgetCounters();
     this.#storeAheadMs = aheadMs;

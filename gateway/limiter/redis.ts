@@ -57,6 +57,7 @@ export interface Heartbeat {
   readonly salt: string;
   /** By how much the store's clock is ahead of ours; as uncertain as the reply took. */
   readonly aheadMs: Millis;
+  readonly tookMs: Millis;
 }
 
 /** Redis runs one script at a time: more keys than this are split, so that none holds it for long. */
@@ -195,7 +196,9 @@ export class RedisStore {
     const [replicas, rank, shared, now]: unknown[] = Array.isArray(reply) ? reply : [];
     if (!isWhole(replicas) || !isWhole(rank) || typeof shared !== 'string')
       throw new UnreadableReplyError('the store sent a reply that cannot be read');
-    return { replicas, rank, salt: shared, aheadMs: Number(now) - (askedAt + clock()) / 2 };
+    const heardAt = clock();
+    const aheadMs = Number(now) - (askedAt + heardAt) / 2;
+    return { replicas, rank, salt: shared, aheadMs, tookMs: heardAt - askedAt };
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 /** When Redis is gone, slow or full: the stated rule at once, within the budget, and back again by itself. */
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
@@ -98,6 +98,37 @@ async function eventually(what: string, holds: () => Promise<boolean> | boolean)
   }
   throw new Error(`not within ten seconds: ${what}`);
 }
+
+t.test('a stall of this process is no jump of a clock: what was spent stays known', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const stalled = new EventEmitter();
+  const isStalled = once(stalled, 'over');
+  let isArmed = false;
+  const { limiter } = await guarded(t, redis.url, {
+    clock() {
+      // A heartbeat is about to be sent. Its answer waits in the socket while nothing runs here.
+      if (isArmed) process.nextTick(stall);
+      isArmed = false;
+      return performance.timeOrigin + performance.now();
+    },
+  });
+  function stall(): void {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4000);
+    stalled.emit('over');
+  }
+  await windowWithRoom(60_000, 20_000);
+  const charge = fresh(100, 'local');
+  t.equal(await burst(limiter, charge, 10), 10);
+  isArmed = true;
+  await isStalled;
+  // That answer is read, and the next one.
+  await delay(1500);
+  t.ok(limiter.stats().available, 'a stall is no outage either');
+  await redis.close();
+  await eventually('the loss is seen', () => !limiter.stats().available);
+  t.equal(await burst(limiter, charge, 120), 90);
+});
 
 t.test(
   'Redis killed: each policy decides by its onStoreFailure, and the store is used again when it is back',
