@@ -9,6 +9,14 @@ export function Nullable<S extends TSchema>(schema: S) {
   return Type.Union([schema, Type.Null()]);
 }
 
+/** Where something is to be made. Either says it; where neither does, resources/workspaces/scope.ts has the words. */
+export const scopeFields = {
+  workspaceId: Type.Optional(Nullable(Type.String())),
+  environmentId: Type.Optional(
+    Nullable(Type.String({ description: 'What older clients know a workspace by; `workspaceId` wins.' })),
+  ),
+};
+
 /** An object with free keys and values of one shape. */
 export function MapOf<S extends TSchema>(value: S) {
   return Type.Unsafe<Record<string, Static<S>>>({ type: 'object', additionalProperties: value });

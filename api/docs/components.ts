@@ -16,6 +16,7 @@ import {
 } from '#api/resources/responses/schema.ts';
 import { NewV2Response, V2ResponseChange, V2ResponseReply } from '#api/resources/responses/v2-schema.ts';
 import { questionShapes } from '#api/resources/surveys/question-types.ts';
+import { NewSurvey, SurveyChange, SurveyLanguage } from '#api/resources/surveys/request-shapes.ts';
 import { SurveyContent, SurveyReply } from '#api/resources/surveys/schema.ts';
 import {
   anyElement,
@@ -63,12 +64,6 @@ const Segment = Type.Object({
   updatedAt: Type.String(),
 });
 
-const SurveyLanguage = Type.Object({
-  language: Type.String(),
-  default: Type.Boolean(),
-  enabled: Type.Boolean(),
-});
-
 const Survey = Type.Object({
   ...SurveyReply.properties,
   ...content,
@@ -80,39 +75,6 @@ const Survey = Type.Object({
   workspaceOverwrites: overwrites,
   projectOverwrites: overwrites,
   productOverwrites: overwrites,
-});
-
-const NewQuestion = Type.Object(
-  { id: Type.String(), type: Type.String(), headline: Localized },
-  { description: 'With the fields of its type, see Question. A localized text may be a plain string.' },
-);
-
-const surveyFields = Type.Partial(
-  Type.Object({
-    ...content,
-    welcomeCard: Type.Partial(content.welcomeCard),
-    questions: Type.Array(NewQuestion),
-    languages: Type.Array(SurveyLanguage),
-    triggers: Type.Array(Type.Object({ actionClass: Type.Unknown() })),
-    segmentId: Nullable(Type.String()),
-    workspaceOverwrites: overwrites,
-    projectOverwrites: overwrites,
-    productOverwrites: overwrites,
-  }),
-).properties;
-
-export const NewSurvey = Type.Object(
-  {
-    ...surveyFields,
-    workspaceId: Type.Optional(Type.String()),
-    environmentId: Type.Optional(Type.String()),
-    name: content.name,
-  },
-  { description: 'Either of the two scope ids, and either `questions` or `blocks`.' },
-);
-
-export const SurveyChange = Type.Object(surveyFields, {
-  description: 'What is absent stays; `questions` replace `blocks`.',
 });
 
 const ResponseMeta = Type.Object({
@@ -141,8 +103,8 @@ const responseParts = {
 
 export const namedShapes: readonly NamedShape[] = [
   { name: 'Survey', used: SurveyReply, shown: Survey },
-  { name: 'NewSurvey', used: null, shown: NewSurvey },
-  { name: 'SurveyChange', used: null, shown: SurveyChange },
+  { name: 'NewSurvey', used: NewSurvey, shown: NewSurvey },
+  { name: 'SurveyChange', used: SurveyChange, shown: SurveyChange },
   { name: 'LocaleTexts', used: null, shown: LocaleText },
   { name: 'Element', used: null, shown: anyElement },
   { name: 'Ending', used: null, shown: anyEnding },

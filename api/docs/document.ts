@@ -1,23 +1,12 @@
-/** What the schemas of routes do not say: words, errors, examples, names. Completes what @fastify/swagger built. */
+/** What the schemas of routes do not say: words, errors, names. Completes what @fastify/swagger built. */
+import type { Code } from '#api/errors.ts';
 import { isRecord } from '#api/schemas.ts';
+import { surfaceOf } from '#api/surfaces/surfaces.ts';
 import { namedShapes } from './components.ts';
-import { type ErrorResponse, errorResponsesOf } from './error-responses.ts';
-import { exampleOf } from './examples.ts';
+import { errorComponents, errorResponsesOf } from './error-responses.ts';
 import { createNamer, type Namer } from './named-schemas.ts';
 import { namesOf } from './operation-names.ts';
-import { rawOperations } from './raw-responses.ts';
-import { type FindSurface, REST, securitySchemes } from './route.ts';
-
-/** Bodies that a route reads by hand, by operation. */
-const bodyNames: Readonly<Record<string, string>> = {
-  'POST /api/v1/management/surveys': 'NewSurvey',
-  'PUT /api/v1/management/surveys/{surveyId}': 'SurveyChange',
-  'POST /api/v1/surveys': 'NewSurvey',
-  'PUT /api/v1/surveys/{surveyId}': 'SurveyChange',
-};
-
-/** Paths that exist to say that there is nothing. */
-const REFUSED_ONLY = /^\/(js|api\/packages)\//;
+import { notes, REST, securitySchemes } from './route.ts';
 
 type Part = Record<string, unknown>;
 
@@ -31,7 +20,8 @@ export function documentOf(publicUrl: string) {
         'Surveys and feedback: the client API for SDKs, which asks for no key, and the management API.',
         'Replies of v1 wrap their payload in `data`. Ids are opaque; timestamps are ISO 8601 in UTC.',
         'Wherever a workspace id is asked for, an environment id of older clients is understood too.',
-        'Limits: the gateway answers 429 with `x-gateway-ratelimited`; the application answers 429 as shown here.',
+        'Limits: the gateway answers 429 with `x-gateway-ratelimited` as `application/problem+json`, the application as `application/json`. The gateway also answers 400, 408, 429, 431, 502, 503 and 504 to any request, as GatewayProblem.',
+        'A method that a path does not have is answered 405, a path that leads nowhere 404, in the shape of the surface.',
       ].join('\n\n'),
     },
     servers: [{ url: publicUrl }],
@@ -40,7 +30,7 @@ export function documentOf(publicUrl: string) {
 }
 
 /** @param built the document with paths, parameters, bodies and successes */
-export function completed(built: object, findSurface: FindSurface): Part {
+export function completed(built: object): Part {
   const document: Part = { ...built };
   const namer = createNamer(namedShapes);
   const paths = recordAt(document, 'paths');
@@ -49,10 +39,7 @@ export function completed(built: object, findSurface: FindSurface): Part {
     path,
     Object.fromEntries(
       operationsOf(item).map(([method, operation]) => {
-        const done = operationOf(method.toUpperCase(), path, isRecord(operation) ? operation : {}, {
-          namer,
-          findSurface,
-        });
+        const done = operationOf(method.toUpperCase(), path, isRecord(operation) ? operation : {}, namer);
         tags.add(done.tags[0]);
         return [method, done];
       }),
@@ -62,7 +49,11 @@ export function completed(built: object, findSurface: FindSurface): Part {
     ...document,
     tags: [...tags].sort().map((name) => ({ name })),
     paths: Object.fromEntries(finished),
-    components: { ...recordAt(document, 'components'), schemas: namer.components() },
+    components: {
+      ...recordAt(document, 'components'),
+      responses: errorComponents(),
+      schemas: namer.components(),
+    },
   });
 }
 
@@ -78,50 +69,21 @@ function operationsOf(item: unknown): readonly [string, unknown][] {
   );
 }
 
-function operationOf(
-  method: string,
-  path: string,
-  built: Part,
-  { namer, findSurface }: { readonly namer: Namer; readonly findSurface: FindSurface },
-): Part & { tags: [string] } {
+function operationOf(method: string, path: string, built: Part, namer: Namer): Part & { tags: [string] } {
   const { operationId, summary, tag } = namesOf(method, path);
-  const example = exampleOf(method, path);
   const parameters = parametersOf(built.parameters, namer);
-  const security = Array.isArray(built.security) ? built.security : [];
-  const errors = errorResponsesOf(method, path, {
-    surface: findSurface(path),
-    isAuthenticated: security.length > 0,
-    hasParameters: parameters.length > 0,
-  });
-  const raw = rawOperations[`${method} ${path}`];
-  const requestBody =
-    raw?.requestBody ?? bodyOf(`${method} ${path}`, built.requestBody, namer, example?.request);
+  const codes = built[notes.refusals] as readonly Code[];
+  const requestBody = bodyOf(built[notes.reads], built.requestBody, namer);
+  const errors = errorResponsesOf(codes, surfaceOf(path).errorShape, path);
   return {
     operationId,
     summary,
     tags: [tag],
-    security,
+    security: Array.isArray(built.security) ? built.security : [],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(requestBody === null ? {} : { requestBody }),
-    responses: {
-      ...(raw?.isAlone === true ? {} : errorReplies(errors)),
-      ...(REFUSED_ONLY.test(path)
-        ? {}
-        : successesOf(raw?.responses ?? recordAt(built, 'responses'), namer, example?.reply)),
-    },
+    responses: { ...errors, ...ownResponses(recordAt(built, 'responses'), errors, namer) },
   };
-}
-
-function errorReplies(errors: readonly ErrorResponse[]): Part {
-  return Object.fromEntries(
-    errors.map(({ contentType, description, example, schema, status }) => [
-      status,
-      {
-        description,
-        content: { [contentType]: { schema: { $ref: `#/components/schemas/${schema}` }, example } },
-      },
-    ]),
-  );
 }
 
 function parametersOf(built: unknown, namer: Namer): readonly Part[] {
@@ -132,41 +94,41 @@ function parametersOf(built: unknown, namer: Namer): readonly Part[] {
   return known.map((one) => (one.name === '*' ? { ...one, name: REST } : one));
 }
 
-function bodyOf(operation: string, built: unknown, namer: Namer, example: unknown): Part | null {
-  const name = bodyNames[operation];
-  const shown = example === undefined ? {} : { example };
-  if (name !== undefined) {
-    const schema = { $ref: `#/components/schemas/${name}` };
-    return { required: true, content: { 'application/json': { schema, ...shown } } };
+/** @param reads by media type, from a route that reads its body by hand */
+function bodyOf(reads: unknown, built: unknown, namer: Namer): Part | null {
+  if (isRecord(reads)) {
+    const content = Object.entries(reads).map(([type, schema]) => [type, { schema: namer.refer(schema) }]);
+    return { required: true, content: Object.fromEntries(content) };
   }
-  if (!isRecord(built)) return null;
-  return { ...built, content: contentOf(recordAt(built, 'content'), namer, example) };
+  return isRecord(built) ? { ...built, content: contentOf(recordAt(built, 'content'), namer) } : null;
 }
 
-function successesOf(built: Part, namer: Namer, example: unknown): Part {
-  // A second success says that something is missing, so its body is another one.
-  const shownWith = Object.keys(built)
-    .sort()
-    .find((status) => status.startsWith('2'));
+/** Where a route has an error of its own under a status of its surface, both shapes of it are shown. */
+function ownResponses(built: Part, errors: Readonly<Record<string, { $ref: string }>>, namer: Namer): Part {
+  const components = errorComponents();
   return Object.fromEntries(
     Object.entries(built).map(([status, response]) => {
       const part = isRecord(response) ? response : {};
-      const content = isRecord(part.content)
-        ? { content: contentOf(part.content, namer, status === shownWith ? example : undefined) }
-        : {};
-      const described = part.description === 'Default Response' ? 'Done.' : part.description;
-      return [status, { ...part, description: described, ...content }];
+      const shared = components[errors[status]?.$ref.split('/').at(-1) ?? ''] ?? {};
+      const all = eitherOf(recordAt(shared, 'content'), recordAt(part, 'content'));
+      const content = Object.keys(all).length === 0 ? {} : { content: contentOf(all, namer) };
+      const description = part.description === 'Default Response' ? 'Done.' : part.description;
+      return [status, { ...part, description, ...content }];
     }),
   );
 }
 
-function contentOf(content: Part, namer: Namer, example: unknown): Part {
-  return Object.fromEntries(
-    Object.entries(content).map(([type, media]) => [
-      type,
-      { ...withSchema(media, namer), ...(example === undefined ? {} : { example }) },
-    ]),
-  );
+/** Bodies of both; where a media type has two shapes, either of them. */
+function eitherOf(one: Part, other: Part): Part {
+  const both = Object.entries(other).map(([type, media]) => {
+    const schemas = [recordAt(one, type).schema, isRecord(media) ? media.schema : undefined];
+    return [type, type in one ? { schema: { anyOf: schemas } } : media];
+  });
+  return { ...one, ...Object.fromEntries(both) };
+}
+
+function contentOf(content: Part, namer: Namer): Part {
+  return Object.fromEntries(Object.entries(content).map(([type, media]) => [type, withSchema(media, namer)]));
 }
 
 function withSchema(part: unknown, namer: Namer): Part {

@@ -1,30 +1,29 @@
-/** Which errors an operation may answer with, in the shape of its surface, with bodies that the code really sends. */
+/** Errors as replies that operations refer to: one for each shape and status, with bodies that the code really sends. */
 import { type TSchema, Type } from 'typebox';
 import {
   type ApiError,
   BODY_BYTES_MAX,
+  badRequest,
+  type Code,
   conflict,
   forbidden,
   internalError,
   invalidFields,
+  malformedJson,
+  methodNotAllowed,
   notAuthenticated,
   notFound,
   payloadTooLarge,
   serviceUnavailable,
   tooManyRequests,
+  unauthorized,
+  unprocessable,
 } from '#api/errors.ts';
 import { type ErrorShape, toErrorReply } from '#api/http/envelopes.ts';
-import { MapOf } from '#api/schemas.ts';
-import type { DocumentedSurface } from './route.ts';
+import { hasErrorPages } from '#api/http/error-page.ts';
+import { isRecord, MapOf } from '#api/schemas.ts';
 
-export interface ErrorResponse {
-  readonly status: string;
-  readonly description: string;
-  readonly contentType: string;
-  /** The name of the envelope's schema among the components. */
-  readonly schema: string;
-  readonly example: unknown;
-}
+type Part = Readonly<Record<string, unknown>>;
 
 const DetailValue = Type.Union([
   Type.String(),
@@ -63,91 +62,132 @@ export const envelopeSchemas: Readonly<Record<string, TSchema>> = {
     },
     { description: 'An error of v3: problem details (RFC 9457).' },
   ),
+  GatewayProblem: Type.Object(
+    {
+      type: Type.String(),
+      title: Type.String(),
+      status: Type.Integer(),
+      detail: Type.String(),
+      code: Type.String(),
+      message: Type.String(),
+      details: Type.Object({}),
+      error: Type.Optional(Type.Object({ code: Type.Integer(), message: Type.String() })),
+      'violated-policies': Type.Optional(Type.Array(Type.String())),
+    },
+    {
+      description: 'An error of the gateway: problem details (RFC 9457) that clients of every version read.',
+    },
+  ),
 };
 
 const schemaOf: Readonly<Record<ErrorShape, string>> = { v1: 'ErrorV1', v2: 'ErrorV2', v3: 'ProblemV3' };
+/** Ends the names of responses that are pages for browsers. */
+const OR_PAGE = '-or-page';
+const shapes: readonly ErrorShape[] = ['v1', 'v2', 'v3'];
 
-const kinds = {
-  invalid: [
-    invalidFields({ name: 'Required' }),
-    'A part of the request does not have the shape it should have.',
-  ],
-  anonymous: [
-    notAuthenticated(),
-    'No credentials, or none that are valid; on v1 also: not the right to do this.',
-  ],
-  forbidden: [forbidden('Survey is not accepting submissions'), 'This is not possible now, whoever asks.'],
-  missing: [notFound('Survey', 'cly3k9x2p0000abcd1234efgh'), 'There is no such thing.'],
-  conflict: [conflict('Another survey has this slug; choose another one'), 'It is taken, or was used.'],
-  large: [payloadTooLarge(), `The body has more than ${BODY_BYTES_MAX} bytes.`],
-  limited: [
-    tooManyRequests(30),
-    'Over a limit, of the gateway or of the application; Retry-After says for how long.',
-  ],
-  fault: [internalError(null), 'A fault of ours.'],
-  unavailable: [
-    serviceUnavailable('The database is busy. Please try again in a few seconds.'),
-    'The service is starting, or its database is busy; Retry-After says for how long.',
-  ],
-} as const satisfies Readonly<Record<string, readonly [ApiError, string]>>;
+const samples: Readonly<Record<Code, ApiError>> = {
+  bad_request: badRequest('Survey is part of another workspace'),
+  invalid_fields: invalidFields({ name: 'Required' }),
+  malformed_json: malformedJson("Expected property name or '}' in JSON at position 1"),
+  not_authenticated: notAuthenticated(),
+  unauthorized: unauthorized(),
+  forbidden: forbidden('Survey is not accepting submissions'),
+  not_found: notFound('Survey', 'cly3k9x2p0000abcd1234efgh'),
+  method_not_allowed: methodNotAllowed('PATCH', ['GET', 'HEAD', 'DELETE']),
+  conflict: conflict('Another survey has this slug; choose another one'),
+  payload_too_large: payloadTooLarge(),
+  unprocessable_content: unprocessable({
+    name: 'Another tag of the workspace has this name; merge the two instead',
+  }),
+  too_many_requests: tooManyRequests(30),
+  internal_server_error: internalError(null),
+  service_unavailable: serviceUnavailable('The database is busy. Please try again in a few seconds.'),
+};
 
-const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+const descriptions: Readonly<Record<string, string>> = {
+  400: 'A part of the request does not have the shape it should have, or a rule forbids it.',
+  401: 'No credentials, or none that are valid; on v1 also: not the right to do this.',
+  403: 'Not possible now, or not for this caller.',
+  404: 'There is no such thing.',
+  405: 'The path has other methods: those in Allow.',
+  409: 'It is taken, or was used.',
+  413: `The body has more than ${BODY_BYTES_MAX} bytes.`,
+  422: 'A field of the request does not have the shape it should have.',
+  429: 'Over a limit, of the gateway or of the application; Retry-After says for how long.',
+  500: 'A fault of ours.',
+  503: 'The service is starting, or its database is busy; Retry-After says for how long.',
+};
 
-/**
- * @param isAuthenticated whether credentials are asked for
- * @param hasParameters whether the path or the query has any
- */
+const retryAfter = { 'retry-after': { description: 'Seconds.', schema: { type: 'integer' } } };
+const headersOf: Readonly<Record<string, Part>> = {
+  405: { allow: { description: 'Methods of the path.', schema: { type: 'string' } } },
+  429: retryAfter,
+  503: retryAfter,
+};
+
+/** @param path where errors are pages for those who prefer them @returns status -> where the components have it */
 export function errorResponsesOf(
-  method: string,
+  codes: Iterable<Code>,
+  shape: ErrorShape,
   path: string,
-  {
-    surface,
-    isAuthenticated,
-    hasParameters,
-  }: {
-    readonly surface: DocumentedSurface;
-    readonly isAuthenticated: boolean;
-    readonly hasParameters: boolean;
-  },
-): readonly ErrorResponse[] {
-  const { errorShape, isCrossOrigin, name } = surface;
-  const isPage = name === 'pages' && !isAuthenticated;
-  if (isPage && !path.startsWith('/api/'))
-    return path.startsWith('/js/') ? [toErrorResponse(kinds.missing, errorShape, path)] : [];
-  const takesBody = METHODS_WITH_BODY.has(method);
-  const isSubmission = isCrossOrigin && takesBody;
-  const applicable: readonly (keyof typeof kinds | false)[] = [
-    (takesBody || hasParameters) && 'invalid',
-    isAuthenticated && 'anonymous',
-    (isSubmission || path === '/api/auth/signup') && 'forbidden',
-    (path.includes('{') || path.startsWith('/api/packages/') || (takesBody && !isPage)) && 'missing',
-    takesBody && !isPage && 'conflict',
-    takesBody && 'large',
-    !/\/(health|ready)$/.test(path) && 'limited',
-    'fault',
-    'unavailable',
-  ];
-  return applicable.flatMap((kind) =>
-    kind === false ? [] : [toErrorResponse(kinds[kind], errorShape, path)],
+): Record<string, { $ref: string }> {
+  const suffix = shape === 'v1' && hasErrorPages(path) ? OR_PAGE : '';
+  return Object.fromEntries(
+    [...codes].map((code) => {
+      const { status } = replyTo(samples[code], shape);
+      return [status, { $ref: `#/components/responses/${nameOf(shape, status)}${suffix}` }];
+    }),
   );
 }
 
-function toErrorResponse(
-  [error, description]: readonly [ApiError, string],
-  errorShape: ErrorShape,
-  path: string,
-): ErrorResponse {
-  const { status, contentType, body } = toErrorReply(error, {
+/** Every status that some code has, in every shape. */
+export function errorComponents(): Record<string, Part> {
+  const components: Record<string, Part> = {};
+  for (const shape of shapes) {
+    const byStatus = Map.groupBy(Object.entries(samples), ([, error]) => replyTo(error, shape).status);
+    for (const [status, of] of byStatus) {
+      const made = component(shape, status, of);
+      components[nameOf(shape, status)] = made;
+      if (shape === 'v1') components[nameOf(shape, status) + OR_PAGE] = withPage(made);
+    }
+  }
+  return components;
+}
+
+function withPage(part: Part): Part {
+  const content = isRecord(part.content) ? part.content : {};
+  return { ...part, content: { ...content, 'text/html': { schema: { type: 'string' } } } };
+}
+
+function component(shape: ErrorShape, status: number, of: readonly (readonly [string, ApiError])[]): Part {
+  const examples = Object.fromEntries(
+    of.map(([code, error]) => [code, { value: replyTo(error, shape).body }]),
+  );
+  const contentType = of[0] === undefined ? '' : replyTo(of[0][1], shape).contentType;
+  const name = status === 429 && shape === 'v3' ? schemaOf.v2 : schemaOf[shape];
+  const headers = headersOf[status];
+  const ofGateway = {
+    'application/problem+json': { schema: { $ref: '#/components/schemas/GatewayProblem' } },
+  };
+  return {
+    description: descriptions[status] ?? '',
+    ...(headers === undefined ? {} : { headers }),
+    content: {
+      [contentType.split(';')[0] ?? '']: { schema: { $ref: `#/components/schemas/${name}` }, examples },
+      ...(status === 429 ? ofGateway : {}),
+    },
+  };
+}
+
+function nameOf(shape: ErrorShape, status: number): string {
+  return `${schemaOf[shape]}-${status}`;
+}
+
+function replyTo(error: ApiError, errorShape: ErrorShape) {
+  return toErrorReply(error, {
     errorShape,
     requestId: '0f8fad5b-d9cb-469f-a165-70867728950e',
-    path,
+    path: '/api/v3/surveys',
     showsParserText: false,
   });
-  return {
-    status: String(status),
-    description,
-    contentType: contentType.split(';')[0] ?? contentType,
-    schema: status === 429 && errorShape === 'v3' ? 'ErrorV2' : schemaOf[errorShape],
-    example: body,
-  };
 }

@@ -10,39 +10,47 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { Random } from '#api/ids.ts';
 import { completed, documentOf } from './document.ts';
-import { describeRoute, type FindSurface } from './route.ts';
+import { describeRoute } from './route.ts';
+import { toYaml } from './yaml.ts';
 
 export const DOCS_PATH = '/api/docs';
 /** The script is part of this program, so it changes with it: a day is short enough to forget an old one. */
 const SCRIPT_CACHEABLE = 'public, max-age=86400';
 
+const formats = ['json', 'yaml'] as const;
+type Format = (typeof formats)[number];
+
 export interface DocsOptions {
   readonly publicUrl: string;
   readonly random: Random;
-  readonly findSurface: FindSurface;
 }
 
 export const docsPlugin = fastifyPlugin<DocsOptions>(
-  async (app, { publicUrl, random, findSurface }) => {
+  async (app, { publicUrl, random }) => {
     await app.register(fastifySwagger, {
       openapi: documentOf(publicUrl),
       stripBasePath: false,
-      transform: (route) => describeRoute(route, findSurface),
-      // Parts that are one object in memory become aliases in YAML, and parsers bound how many of them they follow.
+      transform: describeRoute,
       transformObject: (built) =>
-        'openapiObject' in built
-          ? JSON.parse(JSON.stringify(completed(built.openapiObject, findSurface)))
-          : built.swaggerObject,
+        'openapiObject' in built ? completed(built.openapiObject) : built.swaggerObject,
     });
 
-    for (const [format, contentType] of [
-      ['json', 'application/json; charset=utf-8'],
-      ['yaml', 'application/yaml; charset=utf-8'],
-    ] as const) {
+    /** Made once: it takes a while, in which no request is answered. */
+    const texts = new Map<string, string>();
+    const textOf = (format: Format): string => {
+      const known = texts.get(format);
+      if (known !== undefined) return known;
+      const made = format === 'yaml' ? toYaml(app.swagger()) : JSON.stringify(app.swagger());
+      texts.set(format, made);
+      return made;
+    };
+    // Before anybody waits for a reply.
+    app.addHook('onListen', async () => void textOf('json'));
+    for (const format of formats) {
       app.get(`${DOCS_PATH}/openapi.${format}`, { schema: { hide: true } }, async (_request, reply) => {
         // Generators and other people's pages may read it.
-        reply.header('access-control-allow-origin', '*').header('content-type', contentType);
-        return reply.send(format === 'yaml' ? app.swagger({ yaml: true }) : JSON.stringify(app.swagger()));
+        reply.header('access-control-allow-origin', '*');
+        return reply.header('content-type', `application/${format}; charset=utf-8`).send(textOf(format));
       });
     }
 

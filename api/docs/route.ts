@@ -1,7 +1,7 @@
-/** What a route's own options tell the description: whether it is shown, and which credentials it takes. */
+/** What a route's own options tell the description: which credentials it takes, what it reads, what it refuses. */
 import type { FastifySchema, RouteOptions } from 'fastify';
-import type { Credentials } from '#api/auth/plugin.ts';
-import type { ReplyRules } from '#api/http/reply-headers.ts';
+import { refusalsOf } from '#api/surfaces/refusals.ts';
+import { surfaceOf } from '#api/surfaces/surfaces.ts';
 
 export const securitySchemes = {
   apiKey: {
@@ -21,34 +21,36 @@ export const securitySchemes = {
 /** How a path's rest is called where the router writes `*`. */
 export const REST = 'fileName';
 
-/** What the description needs to know about the surface of a path. */
-export interface DocumentedSurface extends ReplyRules {
-  readonly name: string;
-  readonly credentials: Credentials | null;
-}
-
-export type FindSurface = (path: string) => DocumentedSurface;
+/** Notes on a built operation, which document.ts takes up and removes. */
+export const notes = { refusals: 'x-refusals', reads: 'x-reads' } as const;
 
 type Requirement = Readonly<Record<string, string[]>>;
 
-export function describeRoute(
-  {
-    schema,
-    url,
-    route,
-  }: { readonly schema: FastifySchema; readonly url: string; readonly route: RouteOptions },
-  findSurface: FindSurface,
-): { schema: FastifySchema; url: string } {
-  // OpenAPI has no wildcards: the rest of a path is one parameter.
+export function describeRoute({
+  schema,
+  url,
+  route,
+}: {
+  readonly schema: FastifySchema;
+  readonly url: string;
+  readonly route: RouteOptions;
+}): { schema: FastifySchema; url: string } {
+  const method = [route.method].flat()[0] ?? 'GET';
+  const { config } = route;
+  const noted = {
+    [notes.refusals]: [...refusalsOf({ ...route, method, url, schema })],
+    [notes.reads]: config?.reads ?? null,
+  };
   return {
-    schema: { ...schema, security: securityOf(url, route, findSurface) },
+    schema: { ...schema, security: securityOf(url, route), ...noted },
+    // OpenAPI has no wildcards: the rest of a path is one parameter.
     url: url.replace(/\*$/, `:${REST}`),
   };
 }
 
-/** As the auth plugin decides it. An empty list says: everybody. */
-function securityOf(url: string, { config }: RouteOptions, findSurface: FindSurface): Requirement[] {
-  const credentials = config?.credentials === undefined ? findSurface(url).credentials : config.credentials;
+/** As the auth plugin decides it. An empty list says: everybody; an empty entry in a list: also without. */
+function securityOf(url: string, { config }: RouteOptions): Requirement[] {
+  const credentials = config?.credentials === undefined ? surfaceOf(url).credentials : config.credentials;
   switch (credentials) {
     case null:
       return [];

@@ -13,7 +13,12 @@ export function prefersHtml(request: FastifyRequest): boolean {
 }
 
 export function wantsErrorPage(request: FastifyRequest): boolean {
-  return prefersHtml(request) && !PROGRAM_PATHS.test(request.url);
+  return prefersHtml(request) && hasErrorPages(request.url);
+}
+
+/** Whether errors of this path are pages for those who ask for them. */
+export function hasErrorPages(path: string): boolean {
+  return !PROGRAM_PATHS.test(path);
 }
 
 const titles: Readonly<Record<number, string>> = {

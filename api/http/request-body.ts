@@ -2,8 +2,9 @@
  * Reads request bodies as JSON, whatever Content-Type says, and refuses what no later part should have to think about:
  * keys that reach into prototypes, text that no database stores faithfully, and nesting without end.
  */
-import { BODY_VALUES_MAX } from '#api/content-limits.ts';
+import { BODY_NAMES_MAX, BODY_VALUES_MAX } from '#api/content-limits.ts';
 import { malformedJson } from '#api/errors.ts';
+import { hasMoreNamesThan } from './member-names.ts';
 
 /** The deepest honest document, a survey with nested logic groups, stays far below. */
 const DEPTH_MAX = 100;
@@ -16,6 +17,9 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
  */
 export function parseJsonBody(body: Buffer): unknown {
   if (body.length === 0) return undefined;
+  if (hasMoreNamesThan(body, BODY_NAMES_MAX)) {
+    throw malformedJson(`The body has more than ${BODY_NAMES_MAX} different keys`);
+  }
   let value: unknown;
   try {
     value = JSON.parse(decoder.decode(body));

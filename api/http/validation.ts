@@ -6,6 +6,7 @@ import { Compile } from 'typebox/compile';
 import { Value } from 'typebox/value';
 import { type Details, invalidFields, UNSUPPORTED_FIELD } from '#api/errors.ts';
 import { ID_PATTERN } from '#api/ids.ts';
+import { isRecord } from '#api/schemas.ts';
 
 /** One entry of what TypeBox reports; both parts depend on the keyword. */
 interface Finding {
@@ -29,7 +30,7 @@ export function checker<S extends TSchema>(schema: S): Checker<Static<S>> {
   return {
     is: (value): value is Static<S> => compiled.Check(value),
     issues: (value, prefix = '') =>
-      compiled.Check(value) ? {} : toIssues(compiled.Errors(value), schema, prefix),
+      compiled.Check(value) ? {} : toIssues(compiled.Errors(cut(schema, value)), schema, prefix),
   };
 }
 
@@ -42,9 +43,33 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, http
   return (given: unknown) => {
     const value = httpPart === 'body' ? given : Value.Convert(schema, given);
     if (compiled.Check(value)) return { value };
-    return { error: invalidFields(toIssues(compiled.Errors(value), schema, '')) };
+    return { error: invalidFields(toIssues(compiled.Errors(cut(schema, value)), schema, '')) };
   };
 };
+
+/**
+ * Lists that are too long, shortened so that they are still too long. Findings are made slowly, item by item, and tens of
+ * thousands of items would keep everybody else waiting for one message about their number.
+ */
+function cut(schema: unknown, value: unknown): unknown {
+  if (!isRecord(schema)) return value;
+  if (Array.isArray(value)) {
+    const { items, maxItems } = listSchema(schema);
+    const kept = typeof maxItems === 'number' ? value.slice(0, maxItems + 1) : value;
+    return kept.map((item) => cut(items, item));
+  }
+  const { properties } = schema;
+  if (!isRecord(value) || !isRecord(properties)) return value;
+  const entries = Object.entries(value);
+  return Object.fromEntries(entries.map(([name, part]) => [name, cut(properties[name], part)]));
+}
+
+/** Of a list that may also be null, the list. */
+function listSchema(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const choices: readonly unknown[] = Array.isArray(schema.anyOf) ? schema.anyOf : [];
+  const lists = choices.filter(isRecord).filter(({ type }) => type === 'array');
+  return lists.length === 1 && lists[0] !== undefined ? lists[0] : schema;
+}
 
 /** The first finding of a path speaks for it, unless a later one has a text of its own in the schema. */
 function toIssues(findings: readonly Finding[], schema: TSchema, prefix: string): Record<string, string> {

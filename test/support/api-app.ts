@@ -27,6 +27,7 @@ import { loadSdkScripts } from '#api/sdk-scripts.ts';
 import { createStateCache } from '#api/state-cache.ts';
 import { createStorage } from '#api/storage/open.ts';
 import type { Clock } from '#shared/clock.ts';
+import { watchStatuses } from './declared-statuses.ts';
 import type { Json } from './json.ts';
 import { makeFolder, removeFolder } from './temporary-folder.ts';
 
@@ -85,6 +86,8 @@ export interface ApiOptions {
   readonly clock?: Clock;
   /** Log lines of the parts that log. */
   readonly log?: Logger;
+  /** Until it says so, the service is starting. */
+  readonly isReady?: () => boolean;
   /** The DNS. Without one, every name has the same public address. */
   readonly resolve?: Resolve;
 }
@@ -157,10 +160,15 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   const context: Context = { ...standard, ...options.parts?.(standard) };
   if (config.storage.kind === 'disk') await context.storage.check();
   await bootstrap(context, secrets);
-  const app = await buildApp(context, log);
+  const { built: app, takeProblems } = await watchStatuses(() => buildApp(context, log, options.isReady));
+  const refuseProblems = (): void => {
+    const problems = takeProblems();
+    if (problems.length > 0) throw new Error(problems.join('\n'));
+  };
 
   const call = async (options: InjectOptions): Promise<Reply> => {
     const response = await app.inject(options);
+    refuseProblems();
     return {
       status: response.statusCode,
       headers: response.headers,
@@ -237,6 +245,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       await context.storage.close();
       removeFolder(folder);
       await db.destroy();
+      refuseProblems();
     },
   };
 }

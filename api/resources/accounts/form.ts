@@ -1,5 +1,6 @@
 /** What pages and programs send to `/api/auth`: a form, or JSON. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { badRequest } from '#api/errors.ts';
 import { parseJsonBody } from '#api/http/request-body.ts';
 import { isRecord } from '#api/schemas.ts';
@@ -51,4 +52,11 @@ export function wantsJson(body: unknown): boolean {
 export function callbackUrl(given: string, publicUrl: string): string {
   const url = given !== '' && URL.canParse(given, publicUrl) ? new URL(given, publicUrl) : null;
   return url !== null && url.origin === new URL(publicUrl).origin ? url.href : publicUrl;
+}
+
+/** The shape of a form, or of JSON with the same fields, for the description. @param names besides those that every form has */
+export function formFields(...names: readonly string[]) {
+  const all = [...names, 'csrfToken', 'callbackUrl', 'json'];
+  const shape = Type.Partial(Type.Object(Object.fromEntries(all.map((name) => [name, Type.String()]))));
+  return { 'application/x-www-form-urlencoded': shape, 'application/json': shape };
 }

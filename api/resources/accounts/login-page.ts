@@ -4,6 +4,7 @@ import { sessionCookie } from '#api/auth/cookies.ts';
 import { findSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import { TOO_MANY_REQUESTS } from '#api/errors.ts';
+import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
 import { alert, field, form, hidden, links, notice } from '#api/http/page-form.ts';
 import { callbackUrl, fieldOf } from './form.ts';
@@ -14,6 +15,10 @@ import { isSignupOpen } from './signup.ts';
 /** Where a login leads when nobody says otherwise. */
 export const ACCOUNT_PATH = '/account';
 
+const page = {
+  schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the account of who is logged in') } },
+};
+
 export const loginPage: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
   { context },
@@ -21,7 +26,7 @@ export const loginPage: FastifyPluginAsyncTypebox<{ readonly context: Context }>
   const { publicUrl } = context.config;
   const { basePath } = app;
 
-  app.get('/auth/login', async (request, reply) => {
+  app.get('/auth/login', page, async (request, reply) => {
     const error = fieldOf(request.query, 'error');
     const isOld = fieldOf(request.query, 'csrf') === 'true';
     const news = notices.get(fieldOf(request.query, 'notice'));

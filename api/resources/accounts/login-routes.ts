@@ -1,6 +1,7 @@
 /** Login and logout as NextAuth 4 offers them. Nobody needs credentials to come here. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
 import { endSession, findSession, startSession } from '#api/auth/session.ts';
@@ -8,12 +9,42 @@ import type { Context } from '#api/context.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
+import { redirectTo } from '#api/http/media.ts';
+import { MapOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { noteAccountEvent } from './account-event.ts';
-import { acceptForms, callbackUrl, fieldOf, wantsJson } from './form.ts';
+import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
+import { loginReplies, sessionReplies } from './login-replies.ts';
 import { isFormOurs } from './protection.ts';
 import { findUser, noteLogin } from './store.ts';
+
+const Text = Type.String();
+const csrf = { schema: { response: { 200: Type.Object({ csrfToken: Text }) } } };
+const providers = { schema: { response: { 200: MapOf(MapOf(Text)) } } };
+const session = {
+  schema: {
+    response: {
+      200: Type.Object(
+        {
+          user: Type.Optional(Type.Object({ id: Text, name: Type.Union([Text, Type.Null()]), email: Text })),
+          expires: Type.Optional(Text),
+        },
+        { description: 'Empty without a session.' },
+      ),
+    },
+  },
+};
+const toPage = { schema: { response: { 302: redirectTo('a page') } } };
+/** The gateway limits logins. */
+const login = {
+  schema: { response: loginReplies },
+  config: { refuses: ['bad_request', 'too_many_requests'], reads: formFields('email', 'password', 'token') },
+} as const;
+const signOut = {
+  schema: { response: sessionReplies },
+  config: { refuses: ['bad_request'], reads: formFields() },
+} as const;
 
 export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
@@ -30,13 +61,13 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     return redirect(request, reply, `${publicUrl}/auth/login?error=${encodeURIComponent(error.message)}`);
   });
 
-  app.get('/api/auth/csrf', async (request, reply) => {
+  app.get('/api/auth/csrf', csrf, async (request, reply) => {
     const { token, cookie } = csrfToken(request.cookies, signer, random);
     setCsrfCookie(reply, cookie, publicUrl);
     return { csrfToken: token };
   });
 
-  app.get('/api/auth/providers', async () =>
+  app.get('/api/auth/providers', providers, async () =>
     Object.fromEntries(
       [
         { id: 'credentials', name: 'Credentials' },
@@ -53,7 +84,7 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     ),
   );
 
-  app.get('/api/auth/session', async (request) => {
+  app.get('/api/auth/session', session, async (request) => {
     const token = sessionCookie(request.cookies);
     const session = token === null ? null : await findSession(db, token, clock);
     const user = session === null ? null : await findUser(db, session.userId);
@@ -62,30 +93,30 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     return { user: { id, name, email }, expires: session.expiresAt };
   });
 
-  app.get('/api/auth/signin', async (request, reply) => {
+  app.get('/api/auth/signin', toPage, async (request, reply) => {
     const isOld = fieldOf(request.query, 'csrf') === 'true';
     return redirect(request, reply, `${publicUrl}/auth/login${isOld ? '?csrf=true' : ''}`);
   });
 
-  app.get('/api/auth/error', async (request, reply) => {
+  app.get('/api/auth/error', toPage, async (request, reply) => {
     const text = fieldOf(request.query, 'error');
     return redirect(request, reply, `${publicUrl}/auth/login?error=${encodeURIComponent(text)}`);
   });
 
-  app.post('/api/auth/callback/credentials', async (request, reply) => {
+  app.post('/api/auth/callback/credentials', login, async (request, reply) => {
     if (!isFormOurs(request, signer)) return askForForm(request, reply);
     const email = fieldOf(request.body, 'email');
     const result = await checkPassword(context, email, fieldOf(request.body, 'password'));
     return answer(request, reply, 'credentials', result, email);
   });
 
-  app.post('/api/auth/callback/token', async (request, reply) => {
+  app.post('/api/auth/callback/token', login, async (request, reply) => {
     if (!isFormOurs(request, signer)) return askForForm(request, reply);
     const result = await redeemVerification(context, fieldOf(request.body, 'token'));
     return answer(request, reply, 'token', result, null);
   });
 
-  app.post('/api/auth/signout', async (request, reply) => {
+  app.post('/api/auth/signout', signOut, async (request, reply) => {
     if (!isFormOurs(request, signer)) return askForForm(request, reply);
     const token = sessionCookie(request.cookies);
     const session = token === null ? null : await findSession(db, token, clock);

@@ -4,6 +4,7 @@
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Context } from '#api/context.ts';
+import { htmlPage } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { form, hidden, links, notice } from '#api/http/page-form.ts';
 import { accountForms, sendForm, signUpForm } from './account-forms.ts';
@@ -14,6 +15,7 @@ import { refuseWhileClosed } from './signup.ts';
 
 export { escapeHtml, sendPage } from '#api/http/page.ts';
 
+const page = { schema: { response: { 200: htmlPage('A page.') } } };
 const TOKEN_LENGTH_MAX = 500;
 
 export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -24,7 +26,7 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
   const { basePath } = app;
 
   for (const shown of accountForms) {
-    const hooks = shown === signUpForm ? { onRequest: refuseWhileClosed(context) } : {};
+    const hooks = shown === signUpForm ? { ...page, onRequest: refuseWhileClosed(context) } : page;
     app.get(shown.path, hooks, async (request, reply) => {
       const news = notices.get(fieldOf(request.query, 'notice'));
       const message = news === undefined ? '' : notice(news);
@@ -32,7 +34,7 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
     });
   }
 
-  app.get('/auth/forgot-password/email-sent', async (_request, reply) =>
+  app.get('/auth/forgot-password/email-sent', page, async (_request, reply) =>
     sendPage(reply, 200, 'Look into your mailbox', [
       '<p>If this address has an account, a mail is on its way. Its link serves for an hour. If none arrives, look among the spam, and check the address that you gave.</p>',
       links([
@@ -43,7 +45,7 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
   );
 
   // A button, because programs that merely look at links must not open them.
-  app.get('/auth/verify', async (request, reply) =>
+  app.get('/auth/verify', page, async (request, reply) =>
     sendPage(reply, 200, 'Confirm your e-mail address', [
       '<p>One step more: this confirms that the address is yours, and logs you in.</p>',
       form(

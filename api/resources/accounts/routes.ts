@@ -11,6 +11,7 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
+import { redirectTo } from '#api/http/media.ts';
 import { plainName } from '#api/resources/organizations/name.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { noteAccountEvent } from './account-event.ts';
@@ -20,7 +21,12 @@ import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } 
 import { refuseWhileClosed } from './signup.ts';
 import { deleteTokens, findToken, findUserByEmail, insertToken, insertUser, updateUser } from './store.ts';
 
-const done = { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) };
+const done = {
+  200: Type.Object({ data: Type.Object({ success: Type.String() }) }),
+  303: redirectTo('the next page, for who sent the form of a page'),
+};
+/** Forms of pages must be ours, and sign-up may be closed. */
+const refuses = ['bad_request', 'forbidden'] as const;
 const Text = Type.String();
 
 export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -35,7 +41,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     '/api/auth/signup',
     {
       schema: { body: Type.Object({ name: Text, email: Text, password: Text }), response: done },
-      config: { limit: 'auth.signup' },
+      config: { limit: 'auth.signup', refuses },
       onRequest: refuseWhileClosed(context),
     },
     async (request) => {
@@ -62,7 +68,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
         body: Type.Object({ email: Type.Optional(Text), token: Type.Optional(Text) }),
         response: done,
       },
-      config: { limit: 'auth.verifyEmail' },
+      config: { limit: 'auth.verifyEmail', refuses },
     },
     async (request) => {
       const { email, token } = request.body;
@@ -83,7 +89,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     '/api/auth/forgot-password',
     {
       schema: { body: Type.Object({ email: Text }), response: done },
-      config: { limit: 'auth.forgotPassword' },
+      config: { limit: 'auth.forgotPassword', refuses },
     },
     async (request) => {
       const address = emailIn(request.body.email);
@@ -100,7 +106,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.post(
     '/api/auth/reset-password',
-    { schema: { body: Type.Object({ token: Text, password: Text }), response: done } },
+    {
+      schema: { body: Type.Object({ token: Text, password: Text }), response: done },
+      config: { refuses: [...refuses, 'too_many_requests'] },
+    },
     async (request) => {
       const { token, password } = request.body;
       const problem = passwordProblem(password);

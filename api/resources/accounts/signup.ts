@@ -5,6 +5,7 @@ import { forbidden } from '#api/errors.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { sendPage } from '#api/http/page.ts';
 import { alert, links } from '#api/http/page-form.ts';
+import { refusing } from '#api/http/refuses.ts';
 import { hasMembers } from '#api/resources/organizations/store.ts';
 
 const CLOSED =
@@ -17,7 +18,7 @@ export async function isSignupOpen({ db, config }: Pick<Context, 'db' | 'config'
 
 /** A hook: ends the request while sign-up is closed, with a page for browsers. @throws ApiError forbidden */
 export function refuseWhileClosed(context: Pick<Context, 'db' | 'config'>) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  const refuse = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (await isSignupOpen(context)) return;
     if (!prefersHtml(request)) throw forbidden(CLOSED);
     const { basePath } = reply.server;
@@ -26,4 +27,5 @@ export function refuseWhileClosed(context: Pick<Context, 'db' | 'config'>) {
       links([[`${basePath}/auth/login`, 'Log in']]),
     ]);
   };
+  return refusing(refuse, 'forbidden');
 }

@@ -70,6 +70,7 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     url,
     {
       schema: { body: ActionClassBody, response: one },
+      config: { refuses: ['forbidden', 'conflict'] },
       preValidation: loadBodyWorkspace(context),
     },
     async (request) => {
@@ -105,6 +106,7 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     oneUrl,
     {
       schema: { params: Params, body: ActionClassBody, response: one },
+      config: { refuses: ['conflict'] },
       onRequest: actionClasses.load,
       preValidation: loadBodyWorkspace(context),
     },
@@ -132,7 +134,11 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
 
   app.delete(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: actionClasses.load },
+    {
+      schema: { params: Params, response: one },
+      config: { refuses: ['bad_request'] },
+      onRequest: actionClasses.load,
+    },
     async (request) => {
       const stored = actionClasses.of(request);
       if (stored.type === 'automatic') throw badRequest('Automatic action classes cannot be deleted');

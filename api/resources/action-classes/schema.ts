@@ -1,6 +1,6 @@
 /** What an action class is made of. */
 import { type Static, type TSchema, Type } from 'typebox';
-import { MapOf, Nullable, OneOf } from '#api/schemas.ts';
+import { MapOf, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 
 const TEXT_LENGTH_MAX = 2_048;
 const URL_FILTERS_MAX = 100;
@@ -52,6 +52,7 @@ const Name = Type.String({ minLength: 1, maxLength: 255 });
 
 /** `noCodeConfig` is held to the shape of its type separately, so that findings speak of that type only. */
 export const ActionClassBody = Type.Object({
+  ...scopeFields,
   name: Name,
   description: Type.Optional(Nullable(Type.String({ maxLength: TEXT_LENGTH_MAX }))),
   type: OneOf(['code', 'noCode']),

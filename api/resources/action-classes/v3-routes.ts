@@ -31,6 +31,7 @@ export const v3ActionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
         querystring: WorkspaceListQuery,
         response: { 200: Type.Object({ data: Type.Array(ActionClass), meta: CursorMeta }) },
       },
+      config: { refuses: ['forbidden'] },
     },
     async (request) => {
       const page = cursorPageFrom(request.query);

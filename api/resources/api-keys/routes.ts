@@ -66,7 +66,10 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
 
   app.post(
     '/api/v1/api-keys',
-    { schema: { body: NewApiKey, response: { 200: Type.Object({ data: NewApiKeyReply }) } }, config },
+    {
+      schema: { body: NewApiKey, response: { 200: Type.Object({ data: NewApiKeyReply }) } },
+      config: { ...config, refuses: ['bad_request'] },
+    },
     async (request) => {
       const principal = sessionOf(request);
       const { label, organizationAccess, workspacePermissions } = request.body;
@@ -88,7 +91,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         body: ApiKeyChange,
         response: { 200: Type.Object({ data: ApiKeyReply }) },
       },
-      config,
+      config: { ...config, refuses: ['bad_request', 'not_found'] },
     },
     async (request) => {
       const { id } = request.params;
@@ -105,7 +108,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         params: Type.Object({ id: Type.String() }),
         response: { 200: Type.Object({ data: ApiKeyReply }) },
       },
-      config,
+      config: { ...config, refuses: ['not_found'] },
     },
     async (request) => {
       const { id } = request.params;

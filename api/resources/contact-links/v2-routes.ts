@@ -34,6 +34,7 @@ export const v2ContactLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
           }),
         },
       },
+      config: { refuses: ['bad_request', 'not_found'] },
     },
     async (request) => {
       const { surveyId, contactId } = request.params;

@@ -12,7 +12,7 @@ import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { Nullable, OneOf } from '#api/schemas.ts';
+import { Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { reservedProblem } from './attribute-key-rules.ts';
 import {
@@ -32,7 +32,7 @@ const LIST_MAX = 5_000;
 const Params = Type.Object({ attributeClassId: Type.String() });
 const Name = Type.String({ minLength: 1, maxLength: 255 });
 const Description = Type.Optional(Nullable(Type.String({ maxLength: 2_048 })));
-const NewClass = Type.Object({ name: Name, type: OneOf(['code']), description: Description });
+const NewClass = Type.Object({ ...scopeFields, name: Name, type: OneOf(['code']), description: Description });
 const ClassChange = Type.Object({
   name: Type.Optional(Name),
   description: Description,
@@ -85,7 +85,11 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 
   app.post(
     url,
-    { schema: { body: NewClass, response: one }, preValidation: loadBodyWorkspace(context) },
+    {
+      schema: { body: NewClass, response: one },
+      config: { refuses: ['forbidden'] },
+      preValidation: loadBodyWorkspace(context),
+    },
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
       const { name, description } = request.body;
@@ -104,7 +108,11 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 
   app.put(
     oneUrl,
-    { schema: { params: Params, body: ClassChange, response: one }, onRequest: classes.load },
+    {
+      schema: { params: Params, body: ClassChange, response: one },
+      config: { refuses: ['bad_request'] },
+      onRequest: classes.load,
+    },
     async (request) => {
       const { id, environmentId } = classes.of(request);
       const { name, description, archived } = request.body;
@@ -132,7 +140,11 @@ export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 
   app.delete(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: classes.load },
+    {
+      schema: { params: Params, response: one },
+      config: { refuses: ['bad_request'] },
+      onRequest: classes.load,
+    },
     async (request) => {
       const stored = classes.of(request);
       if (stored.type === 'default') throw badRequest('Automatic Attribute Classes cannot be deleted');

@@ -9,7 +9,7 @@ import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { Nullable, OneOf } from '#api/schemas.ts';
+import { Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { keyProblem, titleOf } from './attribute-key-rules.ts';
 import { deleteAttributeKey, findAttributeKey, listAttributeKeys } from './attribute-key-store.ts';
@@ -25,7 +25,7 @@ const described = {
   description: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
   dataType: Type.Optional(OneOf(['string', 'number', 'date'])),
 };
-const NewKey = Type.Object({ ...described, key: Type.String(), type: OneOf(['custom']) });
+const NewKey = Type.Object({ ...scopeFields, ...described, key: Type.String(), type: OneOf(['custom']) });
 const KeyChange = Type.Object({ ...described, key: Type.Optional(Type.String()) });
 
 const AttributeKeyReply = Type.Object({
@@ -76,7 +76,11 @@ export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly con
 
   app.post(
     url,
-    { schema: { body: NewKey, response: one }, preValidation: loadBodyWorkspace(context) },
+    {
+      schema: { body: NewKey, response: one },
+      config: { refuses: ['forbidden'] },
+      preValidation: loadBodyWorkspace(context),
+    },
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
       const { key, name, description, dataType = 'string' } = request.body;
@@ -99,7 +103,11 @@ export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly con
 
   app.put(
     oneUrl,
-    { schema: { params: Params, body: KeyChange, response: one }, onRequest: keys.load },
+    {
+      schema: { params: Params, body: KeyChange, response: one },
+      config: { refuses: ['bad_request'] },
+      onRequest: keys.load,
+    },
     async (request) => {
       const { id, environmentId } = keys.of(request);
       const { name, description, key, dataType } = request.body;
@@ -124,12 +132,16 @@ export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly con
     },
   );
 
-  app.delete(oneUrl, { schema: { params: Params, response: one }, onRequest: keys.load }, async (request) => {
-    const stored = keys.of(request);
-    if (stored.type === 'default') throw badRequest('Default Contact Attribute Keys cannot be deleted');
-    await deleteAttributeKey(db, stored.id);
-    return { data: stored };
-  });
+  app.delete(
+    oneUrl,
+    { schema: { params: Params, response: one }, config: { refuses: ['bad_request'] }, onRequest: keys.load },
+    async (request) => {
+      const stored = keys.of(request);
+      if (stored.type === 'default') throw badRequest('Default Contact Attribute Keys cannot be deleted');
+      await deleteAttributeKey(db, stored.id);
+      return { data: stored };
+    },
+  );
 };
 
 function checkedKey(key: string): string {

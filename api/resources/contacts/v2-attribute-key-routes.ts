@@ -8,8 +8,8 @@ import { badRequest, conflict, invalidFields, notFound } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { scopeFields, v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/v2-scope.ts';
-import { Id, Nullable, OneOf } from '#api/schemas.ts';
+import { v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/v2-scope.ts';
+import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { keyProblem, titleOf } from './attribute-key-rules.ts';
 import {
@@ -71,6 +71,7 @@ export const v2AttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context:
         }),
         response: { 200: Type.Object({ data: Type.Array(KeyReply), meta: ListMeta }) },
       },
+      config: { refuses: ['bad_request', 'not_found', 'forbidden'] },
     },
     async (request) => {
       const { workspaceId, environmentId } = request.query;
@@ -86,16 +87,29 @@ export const v2AttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context:
     },
   );
 
-  app.post(url, { schema: { body: NewKey, response: { 201: One } } }, async (request, reply) => {
-    const { key, name, description, dataType = 'string' } = request.body;
-    const problem = keyProblem(key);
-    if (problem !== null) throw invalidFields({ key: `The key ${problem}` });
-    const { id: workspaceId, environmentId } = await v2BodyWorkspace(db, request);
-    const fields = { workspaceId, key, name: name ?? titleOf(key), description: description ?? '', dataType };
-    const made = customKey(fields, toTimestamp(clock()), random);
-    await createAttributeKey(db, made, alreadyExists());
-    return reply.code(201).send({ data: toReply({ ...made, environmentId }) });
-  });
+  app.post(
+    url,
+    {
+      schema: { body: NewKey, response: { 201: One } },
+      config: { refuses: ['bad_request', 'not_found', 'forbidden', 'conflict'] },
+    },
+    async (request, reply) => {
+      const { key, name, description, dataType = 'string' } = request.body;
+      const problem = keyProblem(key);
+      if (problem !== null) throw invalidFields({ key: `The key ${problem}` });
+      const { id: workspaceId, environmentId } = await v2BodyWorkspace(db, request);
+      const fields = {
+        workspaceId,
+        key,
+        name: name ?? titleOf(key),
+        description: description ?? '',
+        dataType,
+      };
+      const made = customKey(fields, toTimestamp(clock()), random);
+      await createAttributeKey(db, made, alreadyExists());
+      return reply.code(201).send({ data: toReply({ ...made, environmentId }) });
+    },
+  );
 
   app.get(oneUrl, { schema: { params, response: { 200: One } }, preHandler: keys.load }, async (request) => ({
     data: toReply(keys.of(request)),
@@ -103,7 +117,11 @@ export const v2AttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 
   app.put(
     oneUrl,
-    { schema: { params, body: KeyChange, response: { 200: One } }, preHandler: keys.load },
+    {
+      schema: { params, body: KeyChange, response: { 200: One } },
+      config: { refuses: ['bad_request'] },
+      preHandler: keys.load,
+    },
     async (request) => {
       const { id, environmentId } = keys.of(request);
       const { name, description } = request.body;
@@ -127,7 +145,11 @@ export const v2AttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context:
 
   app.delete(
     oneUrl,
-    { schema: { params, response: { 200: One } }, preHandler: keys.load },
+    {
+      schema: { params, response: { 200: One } },
+      config: { refuses: ['bad_request'] },
+      preHandler: keys.load,
+    },
     async (request) => {
       const stored = keys.of(request);
       refuseFixed(stored, 'deleted');

@@ -3,8 +3,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { limitConcurrency } from '#api/concurrency.ts';
 import type { Context } from '#api/context.ts';
-import { scopeFields, v2BodyWorkspace } from '#api/resources/workspaces/v2-scope.ts';
-import { MapOf, Nullable } from '#api/schemas.ts';
+import { v2BodyWorkspace } from '#api/resources/workspaces/v2-scope.ts';
+import { MapOf, Nullable, scopeFields } from '#api/schemas.ts';
 import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
 import { readBatch, writeBatch } from './bulk.ts';
 import { createContact } from './new-contact.ts';
@@ -62,7 +62,10 @@ export const v2ContactRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
 
   app.post(
     '/api/v2/management/contacts',
-    { schema: { body: NewContact, response: { 201: Type.Object({ data: ContactReply }) } } },
+    {
+      schema: { body: NewContact, response: { 201: Type.Object({ data: ContactReply }) } },
+      config: { refuses: ['bad_request', 'not_found', 'forbidden', 'conflict'] },
+    },
     async (request, reply) => {
       const { id: workspaceId, environmentId } = await v2BodyWorkspace(db, request);
       const { contact, attributes } = await createContact(context, workspaceId, request.body.attributes);
@@ -73,7 +76,10 @@ export const v2ContactRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
 
   app.put(
     '/api/v2/management/contacts/bulk',
-    { schema: { body: Batch, response: { 200: AllWritten, 207: SomeWritten } } },
+    {
+      schema: { body: Batch, response: { 200: AllWritten, 207: SomeWritten } },
+      config: { refuses: ['bad_request', 'not_found', 'forbidden'] },
+    },
     async (request, reply) => {
       const { contacts } = request.body;
       const batch = readBatch(contacts);

@@ -33,6 +33,7 @@ export const v3AttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context:
         querystring: WorkspaceListQuery,
         response: { 200: Type.Object({ data: Type.Array(AttributeKey), meta: CursorMeta }) },
       },
+      config: { refuses: ['forbidden'] },
     },
     async (request) => {
       const page = cursorPageFrom(request.query);

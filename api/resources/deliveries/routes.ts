@@ -65,6 +65,7 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
     '/api/v1/webhooks/:webhookId/deliveries/:deliveryId/redeliver',
     {
       schema: { params: DeliveryParams, response: { 200: Type.Object({ data: DeliveryReply }) } },
+      config: { refuses: ['not_found'] },
       onRequest: webhook.load,
     },
     async (request) => {
@@ -84,6 +85,7 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
     '/api/v1/webhooks/:webhookId/test',
     {
       schema: { params: Params, response: { 200: Type.Object({ data: TestReply }) } },
+      config: { refuses: ['bad_request', 'conflict'] },
       onRequest: webhook.load,
     },
     async (request) => {

@@ -26,6 +26,8 @@ const Created = Type.Object({
 
 const WorkspaceParams = Type.Object({ workspaceId: Type.String() });
 
+const refuses = ['not_found', 'forbidden'] as const;
+
 export const clientDisplayRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
   { context },
@@ -37,6 +39,7 @@ export const clientDisplayRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     '/api/v1/client/:workspaceId/displays',
     {
       schema: { params: WorkspaceParams, body: NewDisplayV1, response: { 200: Created } },
+      config: { refuses },
       onRequest: loadWorkspace,
     },
     async (request) => {
@@ -53,7 +56,7 @@ export const clientDisplayRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     {
       schema: { params: WorkspaceParams, body: NewDisplayV2, response: { 200: Created } },
       onRequest: loadWorkspace,
-      config: { malformedJsonMessage: 'Invalid JSON in request body' },
+      config: { refuses, malformedJsonMessage: 'Invalid JSON in request body' },
     },
     async (request) => {
       const { id: workspaceId } = workspaceOf(request);

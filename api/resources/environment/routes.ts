@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
+import { withoutBody } from '#api/http/media.ts';
 import { isId } from '#api/ids.ts';
 import { listActionClasses } from '#api/resources/action-classes/store.ts';
 import { interactionsOf } from '#api/resources/segments/interactions.ts';
@@ -11,6 +12,7 @@ import { listLiveSurveys } from '#api/resources/surveys/store.ts';
 import { findWorkspace, markAppSetUp } from '#api/resources/workspaces/store.ts';
 import { type State, toCachedState } from '#api/state-cache.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import { State as StateReply } from './schema.ts';
 import { toState } from './state.ts';
 
 const SURVEYS_MAX = 30;
@@ -56,7 +58,16 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   for (const path of paths) {
     app.get(
       path,
-      { schema: { params: Type.Object({ workspaceId: Type.String() }) } },
+      {
+        schema: {
+          params: Type.Object({ workspaceId: Type.String() }),
+          response: {
+            200: { ...StateReply, description: 'May be cached for a minute.' },
+            304: withoutBody('Not changed since the reply whose `etag` came as `if-none-match`.'),
+          },
+        },
+        config: { refuses: ['bad_request', 'not_found'] },
+      },
       async (request, reply) => {
         const { workspaceId } = request.params;
         if (!isId(workspaceId)) throw badRequest('Invalid ID format');

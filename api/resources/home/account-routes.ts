@@ -10,10 +10,11 @@ import type { SessionPrincipal } from '#api/auth/principal.ts';
 import { authenticateSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import { ApiError, forbidden, notAuthenticated, tooManyRequests } from '#api/errors.ts';
+import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
 import { alert, links, notice } from '#api/http/page-form.ts';
 import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
-import { acceptForms, fieldOf } from '#api/resources/accounts/form.ts';
+import { acceptForms, fieldOf, formFields } from '#api/resources/accounts/form.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
 import { isFormOurs, protect } from '#api/resources/accounts/protection.ts';
 import { createApiKey, managed } from '#api/resources/api-keys/create.ts';
@@ -21,6 +22,33 @@ import { type ApiKey, deleteApiKey, findApiKey } from '#api/resources/api-keys/s
 import { accountParts, readAccount } from './account-view.ts';
 import { newKeyFrom } from './new-key.ts';
 
+/** Every page with a session counts for its limit; every form must be ours. */
+const refuses = [
+  'bad_request',
+  'not_authenticated',
+  'unauthorized',
+  'forbidden',
+  'too_many_requests',
+] as const;
+const toAccount = redirectTo('the page of the account');
+const accountPage = {
+  schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the login page') } },
+  config: { refuses: ['too_many_requests'] },
+} as const;
+const newKey = {
+  schema: {
+    response: {
+      200: htmlPage('A page with the key.'),
+      400: htmlPage('The page of the account, with what is wrong.'),
+    },
+  },
+  config: { refuses, reads: formFields('label', 'permission', 'reach') },
+};
+const reloaded = { schema: { response: { 302: toAccount } } };
+const revocation = {
+  schema: { params: Type.Object({ id: Type.String() }), response: { 303: toAccount } },
+  config: { refuses, reads: formFields() },
+};
 const NO_FORM = { label: '', error: undefined };
 
 export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -31,14 +59,14 @@ export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   const { basePath } = app;
   acceptForms(app);
 
-  app.get(ACCOUNT_PATH, async (request, reply) => {
+  app.get(ACCOUNT_PATH, accountPage, async (request, reply) => {
     const principal = await sessionIn(request);
     if (principal === null) return reply.redirect(`${basePath}/auth/login`);
     const isRevoked = fieldOf(request.query, 'notice') === 'revoked';
     return sendAccount(request, reply, principal, isRevoked ? notice('The key is revoked.') : '');
   });
 
-  app.post(`${ACCOUNT_PATH}/api-keys`, async (request, reply) => {
+  app.post(`${ACCOUNT_PATH}/api-keys`, newKey, async (request, reply) => {
     const principal = await sessionOfForm(request);
     try {
       const wanted = await newKeyFrom(db, request.body, managed(principal));
@@ -67,24 +95,20 @@ export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     }
   });
 
-  app.post(
-    `${ACCOUNT_PATH}/api-keys/:id/revoke`,
-    { schema: { params: Type.Object({ id: Type.String() }) } },
-    async (request, reply) => {
-      const principal = await sessionOfForm(request);
-      const { id } = request.params;
-      const key = await findApiKey(db, managed(principal), id);
-      // Gone already: the page shows that.
-      if (key !== null) {
-        await deleteApiKey(db, id);
-        await noteKey(request, principal, 'deleted', key);
-      }
-      return reply.redirect(`${basePath}${ACCOUNT_PATH}?notice=revoked`, 303);
-    },
-  );
+  app.post(`${ACCOUNT_PATH}/api-keys/:id/revoke`, revocation, async (request, reply) => {
+    const principal = await sessionOfForm(request);
+    const { id } = request.params;
+    const key = await findApiKey(db, managed(principal), id);
+    // Gone already: the page shows that.
+    if (key !== null) {
+      await deleteApiKey(db, id);
+      await noteKey(request, principal, 'deleted', key);
+    }
+    return reply.redirect(`${basePath}${ACCOUNT_PATH}?notice=revoked`, 303);
+  });
 
   /** Who reloads one of the pages above asks for the address that its form was sent to. */
-  app.get(`${ACCOUNT_PATH}/api-keys`, async (_request, reply) =>
+  app.get(`${ACCOUNT_PATH}/api-keys`, reloaded, async (_request, reply) =>
     reply.redirect(`${basePath}${ACCOUNT_PATH}`),
   );
 

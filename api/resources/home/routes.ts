@@ -2,6 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger } from 'fastify';
 import { sql } from 'kysely';
+import { Type } from 'typebox';
 import { sessionCookie } from '#api/auth/cookies.ts';
 import { findSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
@@ -12,6 +13,13 @@ import { alert, notice } from '#api/http/page-form.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
 import { isSignupOpen } from '#api/resources/accounts/signup.ts';
 
+const Home = Type.Unsafe<unknown>({
+  description: 'A page for browsers, else JSON.',
+  content: {
+    'application/json': { schema: Type.Object({ status: Type.String(), documentation: Type.String() }) },
+    'text/html': { schema: Type.String() },
+  },
+});
 const REFERENCE_PATH = '/api/docs';
 
 export const homeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -22,7 +30,7 @@ export const homeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
   const { publicUrl } = config;
   const { basePath } = app;
 
-  app.get('/', async (request, reply) => {
+  app.get('/', { schema: { response: { 200: Home } } }, async (request, reply) => {
     const isReady = await isDatabaseThere(request.log);
     reply.header('vary', 'accept');
     if (!prefersHtml(request)) {

@@ -6,11 +6,13 @@ import { findSession, startSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import { ApiError, badRequest } from '#api/errors.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
+import { htmlPage } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
 import { fieldErrors } from '#api/resources/accounts/account-forms.ts';
-import { acceptForms, callbackUrl, fieldOf, wantsJson } from '#api/resources/accounts/form.ts';
+import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from '#api/resources/accounts/form.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
+import { sessionReplies } from '#api/resources/accounts/login-replies.ts';
 import { isFormOurs, protect } from '#api/resources/accounts/protection.ts';
 import { findUser, findUserByEmail, noteLogin, type User } from '#api/resources/accounts/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -21,6 +23,21 @@ import { findOpenInvite } from './store.ts';
 const TOKEN_LENGTH_MAX = 128;
 const NAME_LENGTH_MAX = 250;
 
+const page = {
+  schema: {
+    response: { 200: htmlPage('A page.'), 400: htmlPage('A page: the link has ended, or was used.') },
+  },
+};
+/** 401: the address has an account, whose owner must be logged in. */
+const acceptance = {
+  schema: { response: sessionReplies },
+  config: {
+    limit: 'auth.signup',
+    refuses: ['bad_request', 'not_authenticated', 'forbidden', 'conflict'],
+    reads: formFields('token', 'name', 'password'),
+  },
+} as const;
+
 export const inviteAcceptRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
   { context },
@@ -30,12 +47,12 @@ export const inviteAcceptRoutes: FastifyPluginAsyncTypebox<{ readonly context: C
   const { basePath } = app;
   acceptForms(app);
 
-  app.get('/invite', async (request, reply) => {
+  app.get('/invite', page, async (request, reply) => {
     const token = fieldOf(request.query, 'token').slice(0, TOKEN_LENGTH_MAX);
     return showPage(request, reply, { status: 200, token, problem: null, name: '' });
   });
 
-  app.post('/api/auth/accept-invite', { config: { limit: 'auth.signup' } }, async (request, reply) => {
+  app.post('/api/auth/accept-invite', acceptance, async (request, reply) => {
     try {
       const token = await accept(request);
       setSessionCookie(reply, token, config.sessionMaxAgeSeconds, publicUrl);

@@ -97,7 +97,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         body: NewInvite,
         response: { 200: Type.Object({ data: SentInviteReply }) },
       },
-      config,
+      config: { ...config, refuses: ['forbidden', 'conflict', 'too_many_requests'] },
       onRequest: requireManager,
     },
     async (request) => {

@@ -14,7 +14,7 @@ import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { type Language, withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { Nullable } from '#api/schemas.ts';
+import { Nullable, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { addLanguage } from './add.ts';
 import { deleteLanguage, findLanguage, isLanguageUsed, listLanguagesOf } from './store.ts';
@@ -23,6 +23,7 @@ const LIST_MAX = 5_000;
 
 const Params = Type.Object({ languageId: Type.String() });
 const NewLanguage = Type.Object({
+  ...scopeFields,
   code: Type.String({
     pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$',
     text: 'Give a language code such as de or pt-BR',
@@ -65,7 +66,11 @@ export const languageRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
 
   app.post(
     url,
-    { schema: { body: NewLanguage, response: one }, preValidation: loadBodyWorkspace(context) },
+    {
+      schema: { body: NewLanguage, response: one },
+      config: { refuses: ['forbidden', 'conflict'] },
+      preValidation: loadBodyWorkspace(context),
+    },
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
       const { code, alias = null } = request.body;
@@ -90,7 +95,11 @@ export const languageRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
 
   app.delete(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: languages.load },
+    {
+      schema: { params: Params, response: one },
+      config: { refuses: ['conflict'] },
+      onRequest: languages.load,
+    },
     async (request) => {
       const stored = languages.of(request);
       await db.transaction().execute(async (trx) => {

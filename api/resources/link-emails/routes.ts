@@ -29,7 +29,7 @@ export const linkEmailRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
         body: Type.Object({ email: Type.String() }),
         response: { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) },
       },
-      config: { limit: 'actions.sendLinkSurveyEmail' },
+      config: { limit: 'actions.sendLinkSurveyEmail', refuses: ['bad_request', 'not_found'] },
     },
     async (request) => {
       const { surveyId } = request.params;

@@ -48,7 +48,7 @@ export const meRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> 
       url,
       {
         schema: { response: { 200: Type.Union([Account, User]) } },
-        config: { acceptsKeyWithoutWorkspace: true },
+        config: { acceptsKeyWithoutWorkspace: true, refuses: ['bad_request', 'not_found'] },
       },
       async (request) => {
         const principal = principalOf(request);

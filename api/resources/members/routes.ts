@@ -80,7 +80,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         body: Type.Object({ role: OneOf(['owner', 'manager', 'member'] as const) }),
         response: { 200: Type.Object({ data: MemberReply }) },
       },
-      config,
+      config: { ...config, refuses: ['conflict'] },
       onRequest: requireManager,
     },
     async (request) => {
@@ -110,7 +110,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
           }),
         },
       },
-      config,
+      config: { ...config, refuses: ['conflict'] },
       onRequest: requireMember,
     },
     async (request) => {

@@ -51,6 +51,7 @@ export const noteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
       url,
       {
         schema: { params: Params, body: Type.Object({ text: Text }), response: one },
+        config: { refuses: ['forbidden'] },
         onRequest: responses.load,
       },
       async (request) => {

@@ -1,6 +1,7 @@
 /** The Open Graph image of a survey, for link previews. No key, limited by `api.client`. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { binary, media } from '#api/http/media.ts';
 import { drawing, readColor, readName } from './drawing.ts';
 import { createImages } from './images.ts';
 
@@ -18,10 +19,14 @@ const Query = Type.Object({
 export const ogRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const images = createImages();
 
-  app.get('/api/v1/client/og', { schema: { querystring: Query } }, async (request, reply) => {
-    const { name = '', brandColor = '' } = request.query;
-    const png = await images.png(drawing(readName(name), readColor(brandColor)));
-    reply.header('content-type', 'image/png').header('cache-control', CACHEABLE).send(png);
-    return reply;
-  });
+  app.get(
+    '/api/v1/client/og',
+    { schema: { querystring: Query, response: { 200: media('image/png', binary, 'The image.') } } },
+    async (request, reply) => {
+      const { name = '', brandColor = '' } = request.query;
+      const png = await images.png(drawing(readName(name), readColor(brandColor)));
+      reply.header('content-type', 'image/png').header('cache-control', CACHEABLE).send(png);
+      return reply;
+    },
+  );
 };

@@ -5,6 +5,7 @@ import { sessionOf } from '#api/auth/plugin.ts';
 import { type Role, runsOrganization } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { notFound, unauthorized } from '#api/errors.ts';
+import { refusing } from '#api/http/refuses.ts';
 import { isRecord } from '#api/schemas.ts';
 import { lockPeople } from './store.ts';
 
@@ -13,6 +14,8 @@ export interface Actor {
   readonly userId: string;
   readonly role: Role;
 }
+
+const ofStrangers = ['not_found', 'unauthorized'] as const;
 
 /** @throws ApiError not_found for strangers: they do not learn which organizations exist */
 export function actorIn(request: FastifyRequest, organizationId: string): Actor {
@@ -28,14 +31,16 @@ export function managerIn(request: FastifyRequest, organizationId: string): Acto
 }
 
 /** A hook that runs before the body is read. @throws as `actorIn` */
-export async function requireMember(request: FastifyRequest): Promise<void> {
-  actorIn(request, organizationIn(request));
-}
+export const requireMember = refusing(
+  async (request: FastifyRequest): Promise<void> => void actorIn(request, organizationIn(request)),
+  ...ofStrangers,
+);
 
 /** Likewise. @throws as `managerIn` */
-export async function requireManager(request: FastifyRequest): Promise<void> {
-  managerIn(request, organizationIn(request));
-}
+export const requireManager = refusing(
+  async (request: FastifyRequest): Promise<void> => void managerIn(request, organizationIn(request)),
+  ...ofStrangers,
+);
 
 /**
  * The same question once more, inside the transaction of a change to the organization's people: whoever lost the role

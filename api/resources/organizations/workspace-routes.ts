@@ -72,7 +72,11 @@ export const workspaceRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
         body: NewWorkspace,
         response: one,
       },
-      config: { credentials: 'session', acceptsKeyWithoutWorkspace: true },
+      config: {
+        credentials: 'session',
+        acceptsKeyWithoutWorkspace: true,
+        refuses: ['forbidden', 'conflict'],
+      },
       onRequest: requireManager,
     },
     async (request) => {
@@ -101,6 +105,7 @@ export const workspaceRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
     oneUrl,
     {
       schema: { params: Params, body: WorkspaceChange, response: one },
+      config: { refuses: ['conflict'] },
       onRequest: loadManagementWorkspace(context, 'manage'),
     },
     async (request) => {

@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { endSessionsOf } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
+import { htmlPage } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { links } from '#api/http/page-form.ts';
 import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
@@ -11,6 +12,13 @@ import { emailChangedMail, mailAccount } from '#api/resources/accounts/mails.ts'
 import { deleteTokens, findToken, updateUser } from '#api/resources/accounts/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 
+const schema = {
+  response: {
+    200: htmlPage('A page: the address is changed.'),
+    400: htmlPage('A page: the link has ended, or was used.'),
+  },
+};
+
 export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
   { context },
@@ -18,7 +26,7 @@ export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Con
   const { db, clock } = context;
 
   // Without HEAD: programs that merely look at links must not open them.
-  app.get('/verify-email-change', { exposeHeadRoute: false }, async (request, reply) => {
+  app.get('/verify-email-change', { exposeHeadRoute: false, schema }, async (request, reply) => {
     const userId = await changeEmail(fieldOf(request.query, 'token'));
     if (userId !== null) {
       const changes = { fields: ['email'], by: 'link' };

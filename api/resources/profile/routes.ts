@@ -24,7 +24,12 @@ export const profileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
         body: Type.Object({ email: Type.String(), password: Type.String() }),
         response: { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) },
       },
-      config: { credentials: 'session', limit: 'actions.emailUpdate', acceptsKeyWithoutWorkspace: true },
+      config: {
+        credentials: 'session',
+        limit: 'actions.emailUpdate',
+        acceptsKeyWithoutWorkspace: true,
+        refuses: ['bad_request'],
+      },
     },
     async (request) => {
       const { userId } = sessionOf(request);

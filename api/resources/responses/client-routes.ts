@@ -31,6 +31,9 @@ type Version = 'v1' | 'v2';
 const WorkspaceParams = Type.Object({ workspaceId: Type.String() });
 const ResponseParams = Type.Object({ workspaceId: Type.String(), responseId: Type.String() });
 
+/** Of a new response, and of a change of one. */
+const refuses = ['bad_request', 'not_found', 'forbidden', 'conflict'] as const;
+
 export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
   { context },
@@ -45,10 +48,10 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
         schema: { params: WorkspaceParams, body: NewClientResponse, response: { 200: ClientResponseReply } },
         // v1 reads the body first, v2 the workspace.
         ...(version === 'v1'
-          ? { preValidation: loadWorkspace }
+          ? { preValidation: loadWorkspace, config: { refuses } }
           : {
               onRequest: loadWorkspace,
-              config: { malformedJsonMessage: 'Invalid JSON in request body' },
+              config: { refuses, malformedJsonMessage: 'Invalid JSON in request body' },
             }),
       },
       async (request) => {
@@ -110,7 +113,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
       {
         schema: { params: ResponseParams, body: ResponseChange, response: { 200: ClientResponseReply } },
         preValidation: loadWorkspace,
-        config: { malformedJsonMessage: 'Malformed JSON in request body' },
+        config: { refuses, malformedJsonMessage: 'Malformed JSON in request body' },
       },
       async (request) => {
         const { responseId } = request.params;

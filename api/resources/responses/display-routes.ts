@@ -33,6 +33,7 @@ export const displayLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
         body: Link,
         response: { 200: Type.Object({ data: Type.Object({}) }) },
       },
+      config: { refuses: ['bad_request', 'not_found'] },
       onRequest: loadWorkspace,
     },
     async (request) => {

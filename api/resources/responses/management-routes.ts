@@ -7,7 +7,9 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
+import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
+import { checkScope } from '#api/resources/workspaces/scope.ts';
 import { isRecord } from '#api/schemas.ts';
 import { fieldIdsOf, fileError } from './answers.ts';
 import { answersIn } from './body.ts';
@@ -50,6 +52,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
     requireRight(request, response.workspaceId);
     responses.set(request, response);
   };
+  refusing(loadResponse, 'not_found', 'unauthorized');
 
   const related = async (response: Response): Promise<ResponseWithRelations> => {
     const [found] = await withRelations(db, [response]);
@@ -65,6 +68,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           querystring: Query,
           response: { 200: Type.Object({ data: Type.Array(ResponseReplyWithNotes) }) },
         },
+        config: { refuses: ['bad_request', 'not_found'] },
       },
       async (request, reply) => {
         const { surveyId } = request.query;
@@ -91,6 +95,8 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           body: NewManagementResponse,
           response: { 200: Type.Object({ data: ResponseReplyWithNotes }) },
         },
+        config: { refuses: ['bad_request', 'not_found', 'conflict'] },
+        preValidation: checkScope,
       },
       async (request) => {
         const { body } = request;
@@ -122,6 +128,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
           body: ResponseChange,
           response: { 200: Type.Object({ data: ResponseReply }) },
         },
+        config: { refuses: ['bad_request', 'conflict'] },
         onRequest: loadResponse,
       },
       async (request) => {

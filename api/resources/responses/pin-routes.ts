@@ -28,6 +28,7 @@ export const pinRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }>
       `/api/${version}/client/:workspaceId/surveys/:surveyId/pin`,
       {
         schema: { params: Params, body: Entered, response: { 200: Token } },
+        config: { refuses: ['bad_request', 'not_found', 'forbidden'] },
         onRequest: loadPathWorkspace(context),
       },
       async (request) => {

@@ -1,6 +1,6 @@
 /** The shapes of responses on their way in and out. */
 import { type Static, Type } from 'typebox';
-import { Id, MapOf, Nullable } from '#api/schemas.ts';
+import { Id, MapOf, Nullable, scopeFields } from '#api/schemas.ts';
 
 /** What may answer a question. */
 export const Answer = Type.Union([
@@ -73,6 +73,7 @@ export type NewClientResponse = Static<typeof NewClientResponse>;
 const OpenData = MapOf(Type.Unknown());
 
 export const NewManagementResponse = Type.Object({
+  ...scopeFields,
   ...created,
   data: OpenData,
   userId: OptionalText,

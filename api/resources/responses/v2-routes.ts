@@ -46,6 +46,7 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
         }),
         response: { 200: Type.Object({ data: Type.Array(V2ResponseReply), meta: ListMeta }) },
       },
+      config: { refuses: ['bad_request'] },
     },
     async (request) => {
       const page = pageFrom(request.query);
@@ -59,19 +60,26 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
     },
   );
 
-  app.post(url, { schema: { body: NewV2Response, response: { 201: One } } }, async (request, reply) => {
-    const { body } = request;
-    const survey = await reachableSurvey(context, request, body.surveyId);
-    const made = await createManagedResponse(
-      context,
-      request,
-      survey,
-      body,
-      { data: body.data, language: body.language ?? undefined, ttc: body.ttc ?? undefined },
-      () => answerProblem(survey, body.data),
-    );
-    return reply.code(201).send({ data: toReply(made) });
-  });
+  app.post(
+    url,
+    {
+      schema: { body: NewV2Response, response: { 201: One } },
+      config: { refuses: ['bad_request', 'not_found', 'conflict'] },
+    },
+    async (request, reply) => {
+      const { body } = request;
+      const survey = await reachableSurvey(context, request, body.surveyId);
+      const made = await createManagedResponse(
+        context,
+        request,
+        survey,
+        body,
+        { data: body.data, language: body.language ?? undefined, ttc: body.ttc ?? undefined },
+        () => answerProblem(survey, body.data),
+      );
+      return reply.code(201).send({ data: toReply(made) });
+    },
+  );
 
   app.get(
     oneUrl,
@@ -83,7 +91,11 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
 
   app.put(
     oneUrl,
-    { schema: { params, body: V2ResponseChange, response: { 200: One } }, preHandler: responses.load },
+    {
+      schema: { params, body: V2ResponseChange, response: { 200: One } },
+      config: { refuses: ['bad_request', 'conflict'] },
+      preHandler: responses.load,
+    },
     async (request) => {
       const stored = responses.of(request);
       const { data, endingId, finished, language, meta, ttc, variables } = request.body;

@@ -9,6 +9,7 @@ import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { notFound } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
+import { media, withoutBody } from '#api/http/media.ts';
 
 /** The two that pages ask for, with the npm package that brings each. */
 const packages: ReadonlyMap<string, string> = new Map([
@@ -24,6 +25,14 @@ const aliases: Readonly<Record<string, string>> = {
   '/api/packages/surveys': 'surveys.umd.cjs',
 };
 
+const response = {
+  200: media(
+    'text/javascript',
+    Type.String(),
+    'The script; where there is none, one that says so on the console.',
+  ),
+  304: withoutBody('Not changed since the reply whose `etag` came as `if-none-match`.'),
+};
 const CACHEABLE = 'public, max-age=3600, s-maxage=2592000, stale-while-revalidate=3600, stale-if-error=86400';
 
 export const scriptRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -34,11 +43,14 @@ export const scriptRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
 
   app.get(
     '/js/:script',
-    { schema: { params: Type.Object({ script: Type.String() }) } },
+    {
+      schema: { params: Type.Object({ script: Type.String() }), response },
+      config: { refuses: ['not_found'] },
+    },
     async (request, reply) => send(request, reply, request.params.script),
   );
   for (const [url, name] of Object.entries(aliases)) {
-    app.get(url, async (request, reply) => send(request, reply, name));
+    app.get(url, { schema: { response } }, async (request, reply) => send(request, reply, name));
   }
 
   function send(request: FastifyRequest, reply: FastifyReply, name: string): FastifyReply {

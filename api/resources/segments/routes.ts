@@ -83,7 +83,11 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.post(
     url,
-    { schema: { body: NewSegment, response: one }, preValidation: loadBodyWorkspace(context) },
+    {
+      schema: { body: NewSegment, response: one },
+      config: { refuses: ['forbidden', 'conflict'] },
+      preValidation: loadBodyWorkspace(context),
+    },
     async (request) => {
       const { id: workspaceId, environmentId } = workspaceOf(request);
       const { title, description = null, filters = [] } = request.body;
@@ -118,7 +122,11 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.put(
     oneUrl,
-    { schema: { params: Params, body: SegmentChange, response: one }, onRequest: segments.load },
+    {
+      schema: { params: Params, body: SegmentChange, response: one },
+      config: { refuses: ['bad_request', 'conflict'] },
+      onRequest: segments.load,
+    },
     async (request) => {
       const { id, environmentId } = segments.of(request);
       const { title, description, filters } = request.body;
@@ -154,7 +162,11 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.delete(
     oneUrl,
-    { schema: { params: Params, response: one }, onRequest: segments.load },
+    {
+      schema: { params: Params, response: one },
+      config: { refuses: ['bad_request', 'conflict'] },
+      onRequest: segments.load,
+    },
     async (request) => {
       const stored = segments.of(request);
       if (stored.isPrivate) throw badRequest('This segment belongs to a survey and goes with it');

@@ -1,6 +1,6 @@
 /** What a segment is made of. */
 import { Type } from 'typebox';
-import { Nullable } from '#api/schemas.ts';
+import { Nullable, scopeFields } from '#api/schemas.ts';
 
 const described = {
   description: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
@@ -9,7 +9,7 @@ const described = {
 };
 const Title = Type.String({ minLength: 1, maxLength: 255 });
 
-export const NewSegment = Type.Object({ title: Title, ...described });
+export const NewSegment = Type.Object({ ...scopeFields, title: Title, ...described });
 export const SegmentChange = Type.Object({ title: Type.Optional(Title), ...described });
 
 export const SegmentReply = Type.Object({

@@ -18,6 +18,7 @@ export const clientGrantRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
       `/api/${version}/client/:workspaceId/storage`,
       {
         schema: { params: WorkspaceParams, body: ClientGrantRequest, response: { 200: Grant } },
+        config: { refuses: ['bad_request', 'not_found'] },
         onRequest: loadPathWorkspace(context),
       },
       async (request) => {

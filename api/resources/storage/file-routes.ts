@@ -14,6 +14,7 @@ import { may, type Principal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, methodNotAllowed, notAuthenticated, notFound, unauthorized } from '#api/errors.ts';
 import { countedAddress } from '#api/http/client-address.ts';
+import { binary, media, withoutBody } from '#api/http/media.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
 import { type Access, extensionOf, isAccess, keyOf, locationOf, nameProblem } from '#api/storage/key.ts';
 import { removeFile } from '#api/storage/removal.ts';
@@ -34,6 +35,13 @@ interface FileParams {
 /** Pictures and players need no script; `sandbox` gives what they show an origin of its own. */
 const CONTENT_SECURITY =
   "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox";
+const bytes = 'application/octet-stream';
+const fileReplies = {
+  200: media(bytes, binary, 'The file, with the content type of its name.'),
+  206: media(bytes, binary, 'The part that `Range` asked for.'),
+  304: withoutBody('Not changed since the reply whose `etag` came as `if-none-match`.'),
+  416: withoutBody('The file ends before the part that `Range` asked for.'),
+};
 const failures: Readonly<Record<number, string>> = {
   400: 'bad_request',
   403: 'forbidden',
@@ -55,6 +63,8 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
   app.route<{ Params: FileParams }>({
     method: ['GET', 'HEAD'],
     url: PATH,
+    schema: { response: fileReplies },
+    config: { refuses: ['bad_request', 'not_authenticated', 'not_found', 'unauthorized'] },
     async handler(request, reply) {
       const { access, name } = checked(request.params);
       const principal = access === 'private' ? await app.authenticate(request, 'any') : null;
@@ -73,7 +83,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
     PATH,
     {
       schema: { response: { 200: Type.Object({ data: Type.String() }) } },
-      config: { credentials: 'any', limit: 'storage.delete' },
+      config: { credentials: 'any', limit: 'storage.delete', refuses: ['bad_request', 'not_found'] },
       // Refusals of the hooks before the handler are attempts as well.
       onSend: async (request, reply) => recordDeletion(request, reply.statusCode),
     },

@@ -4,7 +4,7 @@ import type { Context } from '#api/context.ts';
 import { ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { newUuid } from '#api/ids.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
-import { Id, MapOf, Nullable, OneOf } from '#api/schemas.ts';
+import { Id, MapOf, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { insertFile } from '#api/storage/files.ts';
 import { type FileLocation, keyOf, pathOf } from '#api/storage/key.ts';
 import { QuotaExceeded, type QuotaScope } from '#api/storage/quota.ts';
@@ -23,7 +23,7 @@ const wanted = {
   allowedFileExtensions: Type.Optional(Nullable(Type.Array(OneOf(extensions)))),
 };
 
-export const ManagementGrantRequest = Type.Object(wanted);
+export const ManagementGrantRequest = Type.Object({ ...wanted, ...scopeFields });
 export const ClientGrantRequest = Type.Object({
   ...wanted,
   surveyId: Id,

@@ -5,7 +5,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
+import { binary, media } from '#api/http/media.ts';
 import { newUuid } from '#api/ids.ts';
 import { isGranted, markStored } from '#api/storage/files.ts';
 import { removeFile } from '#api/storage/removal.ts';
@@ -46,6 +48,23 @@ const broken: UploadError = [
   'The file could not be stored; try again later, or tell the operator of this service, whose log says what is wrong',
 ];
 
+const Form = Type.Object(
+  { file: binary },
+  { description: 'The granted form fields as they came, then the file as the last part.' },
+);
+const xmlReply = (description: string) => media('application/xml', Type.String(), description);
+const schema = {
+  response: {
+    201: xmlReply('Stored.'),
+    400: xmlReply('The file is too large, or the form is not a complete one.'),
+    403: xmlReply('The fields were not granted by us, were changed, or are too old.'),
+    412: xmlReply('The body is not a form of parts.'),
+    413: xmlReply('There is no room for files of this size; see the text.'),
+    503: xmlReply('Too busy, or the disk refuses; Retry-After may say for how long.'),
+  },
+};
+const config = { isBodyStreamed: true, reads: { 'multipart/form-data': Form } };
+
 export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
   { context },
@@ -58,7 +77,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
-  app.post('/api/v1/client/:workspaceId/storage/upload', async (request, reply) => {
+  app.post('/api/v1/client/:workspaceId/storage/upload', { schema, config }, async (request, reply) => {
     const { raw } = request;
     const announcedBytes = Number(request.headers['content-length'] ?? 0);
     if (announcedBytes > PRIVATE_BYTES_MAX + FORM_BYTES_MAX) return refuse(request, reply, tooLarge);

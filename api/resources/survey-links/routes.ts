@@ -6,6 +6,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
+import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { isId } from '#api/ids.ts';
 import { addressOf } from '#api/survey-url.ts';
@@ -20,7 +21,12 @@ export const surveyLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
 
   app.get(
     '/s/:surveyId',
-    { schema: { params: Type.Object({ surveyId: Type.String() }) } },
+    {
+      schema: {
+        params: Type.Object({ surveyId: Type.String() }),
+        response: { 302: redirectTo('the address of SURVEY_URL'), 404: htmlPage('There is none here.') },
+      },
+    },
     async (request, reply) => {
       const { surveyId } = request.params;
       if (isElsewhere && isId(surveyId)) {

@@ -7,6 +7,7 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { readPage } from '#api/http/pagination.ts';
+import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { newId } from '#api/ids.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
@@ -15,6 +16,7 @@ import { linkAddressOf } from '#api/survey-url.ts';
 import { readContent } from './content.ts';
 import { removeSurvey } from './deletion.ts';
 import { toDeletedSurveyReply, toSurveyReply } from './reply.ts';
+import { NewSurvey, SurveyChange } from './request-shapes.ts';
 import { DeletedSurveyReply, SurveyReply } from './schema.ts';
 import { newSingleUseLink } from './single-use.ts';
 import { checkSurveySize } from './size.ts';
@@ -49,6 +51,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     requireRight(request, survey.workspaceId);
     surveys.set(request, survey);
   };
+  refusing(loadSurvey, 'not_found', 'unauthorized');
 
   for (const prefix of ['/api/v1/management/surveys', '/api/v1/surveys']) {
     app.get(
@@ -69,7 +72,11 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
 
     app.post(
       prefix,
-      { schema: { response: one }, preValidation: loadBodyWorkspace(context) },
+      {
+        schema: { response: one },
+        config: { reads: { 'application/json': NewSurvey }, refuses: ['conflict'] },
+        preValidation: loadBodyWorkspace(context),
+      },
       async (request) => {
         const workspace = workspaceOf(request);
         checkSurveySize(request.body);
@@ -91,7 +98,11 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
 
     app.put(
       `${prefix}/:surveyId`,
-      { schema: { params: Params, response: one }, onRequest: loadSurvey },
+      {
+        schema: { params: Params, response: one },
+        config: { reads: { 'application/json': SurveyChange }, refuses: ['bad_request', 'conflict'] },
+        onRequest: loadSurvey,
+      },
       async (request) => {
         const { id } = surveys.get(request);
         checkSurveySize(request.body);
@@ -127,6 +138,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
           querystring: Type.Object({ limit: Type.Optional(Type.Integer()) }),
           response: { 200: Type.Object({ data: Type.Array(Type.String()) }) },
         },
+        config: { refuses: ['bad_request', 'not_found'] },
       },
       async (request) => {
         const { surveyId } = request.params;

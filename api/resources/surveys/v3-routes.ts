@@ -70,6 +70,7 @@ export const v3SurveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(Item), meta: Meta }) },
       },
+      config: { refuses: ['forbidden'] },
     },
     async (request) => {
       const { query } = request;
@@ -104,6 +105,7 @@ export const v3SurveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
         querystring: Type.Object({ lang: Type.Optional(List) }, { additionalProperties: false }),
         response: { 200: Type.Object({ data: SurveyDocument }) },
       },
+      config: { refuses: ['forbidden'] },
     },
     async (request) => {
       const survey = await findSurvey(db, request.params.surveyId);

@@ -67,6 +67,11 @@ function documentCompiler(operation: Operation): FastifySchemaCompiler<TSchema> 
   };
 }
 
+const invalidBodyMessage = 'Invalid survey document';
+const creating = { invalidBodyMessage, refuses: ['forbidden', 'unprocessable_content'] } as const;
+/** conflict: an app survey has a segment of its own, and another one may have its title. */
+const changing = { invalidBodyMessage, refuses: [...creating.refuses, 'conflict'] } as const;
+
 export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
   { context },
@@ -78,7 +83,7 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     {
       schema: { body: NewDocument, response: { 201: one } },
       validatorCompiler: documentCompiler('create'),
-      config: { invalidBodyMessage: 'Invalid survey document' },
+      config: creating,
     },
     async (request, reply) => {
       const survey = await asDocument(async () =>
@@ -96,7 +101,7 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     {
       schema: { params: Params, body: DocumentChange, response: { 200: one } },
       validatorCompiler: documentCompiler('patch'),
-      config: { invalidBodyMessage: 'Invalid survey document' },
+      config: changing,
     },
     async (request) => {
       const { id } = await writableSurvey(request, request.params.surveyId);
@@ -112,6 +117,7 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
         params: Params,
         response: { 204: Type.Unsafe<undefined>({ type: 'null', description: 'Deleted.' }) },
       },
+      config: { refuses: ['forbidden'] },
     },
     async (request, reply) => {
       await removeSurvey(context, await writableSurvey(request, request.params.surveyId), request.log);
@@ -122,7 +128,7 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
   for (const action of ['archive', 'restore'] as const) {
     app.post(
       `${url}/:surveyId/${action}`,
-      { schema: { params: Params, response: { 200: Archived } } },
+      { schema: { params: Params, response: { 200: Archived } }, config: { refuses: ['forbidden'] } },
       async (request) => {
         const { id } = await writableSurvey(request, request.params.surveyId);
         const survey = found(await saveSurvey(context, (trx) => archiveSurvey(trx, context, id, action)));
@@ -133,7 +139,10 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
 
   app.post(
     `${url}/validate`,
-    { schema: { body: Validation, response: { 200: Verdict } } },
+    {
+      schema: { body: Validation, response: { 200: Verdict } },
+      config: { refuses: ['forbidden', 'conflict'] },
+    },
     async (request) => {
       const { data, operation, surveyId } = request.body;
       if (operation === 'patch' && surveyId === undefined) throw invalidFields({ surveyId: 'Required' });

@@ -82,7 +82,11 @@ export const responseTagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
 
     app.post(
       url,
-      { schema: { params: Params, body: NewTag, response: one }, onRequest: responses.load },
+      {
+        schema: { params: Params, body: NewTag, response: one },
+        config: { refuses: ['bad_request', 'forbidden'] },
+        onRequest: responses.load,
+      },
       async (request) => {
         const { environmentId, id, workspaceId } = responses.of(request);
         const { name, tagId } = request.body;

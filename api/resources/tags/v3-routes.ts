@@ -30,7 +30,7 @@ const Item = Type.Object({
 });
 const IdReply = Type.Object({ data: Type.Object({ id: Type.String() }) });
 const closed = { additionalProperties: false };
-const config = { credentials: 'session' } as const;
+const config = { credentials: 'session', refuses: ['forbidden'] } as const;
 
 export const v3TagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
@@ -61,7 +61,7 @@ export const v3TagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
         body: Type.Object({ name: Type.String() }, closed),
         response: { 200: Type.Object({ data: Item }) },
       },
-      config,
+      config: { ...config, refuses: ['forbidden', 'unprocessable_content'] },
     },
     async (request) => {
       const name = readTagName(request.body.name);

@@ -68,7 +68,7 @@ export const teamRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
         body: NewTeam,
         response: { 200: Type.Object({ data: TeamDetailsReply }) },
       },
-      config,
+      config: { ...config, refuses: ['forbidden', 'conflict'] },
       onRequest: requireManager,
     },
     async (request) => {
@@ -109,7 +109,7 @@ export const teamRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
         body: NewTeam,
         response: { 200: Type.Object({ data: TeamDetailsReply }) },
       },
-      config,
+      config: { ...config, refuses: ['conflict'] },
       onRequest: requireManager,
     },
     async (request) => {

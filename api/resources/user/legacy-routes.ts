@@ -30,6 +30,7 @@ export const legacyUserRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
       `${base}/${name}/:userId/attributes`,
       {
         schema: { params: Params, body: AttributesBody, response: { 200: AttributesReply } },
+        config: { refuses: ['bad_request', 'invalid_fields', 'not_found'] },
         onRequest: loadWorkspace,
       },
       async (request) => {
@@ -56,7 +57,11 @@ export const legacyUserRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
   for (const name of ['identify/contacts', 'identify/people', 'app/people']) {
     app.get(
       `${base}/${name}/:userId`,
-      { schema: { params: Params, response: { 200: IdentifiedReply } }, onRequest: loadWorkspace },
+      {
+        schema: { params: Params, response: { 200: IdentifiedReply } },
+        config: { refuses: ['invalid_fields'] },
+        onRequest: loadWorkspace,
+      },
       async (request) => {
         const userId = checkedUserId(request.params.userId);
         const { contact, attributes } = await identify(context, workspaceOf(request).id, userId, {});

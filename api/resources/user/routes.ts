@@ -35,7 +35,10 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
         },
         attachValidation: true,
         onRequest: [rejectMalformedId, loadWorkspace],
-        ...(version === 'v1' ? {} : { config: { malformedJsonMessage: 'Invalid JSON in request body' } }),
+        config: {
+          refuses: ['bad_request'],
+          ...(version === 'v1' ? {} : { malformedJsonMessage: 'Invalid JSON in request body' }),
+        },
       },
       async (request) => {
         refuseInvalid(request);

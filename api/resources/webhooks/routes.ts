@@ -7,7 +7,7 @@ import type { Context } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
-import { onlyWorkspace, reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
+import { checkScope, onlyWorkspace, reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { toWebhookReply } from './reply.ts';
 import { NewWebhook, NewWebhookReply, WebhookChange, WebhookReply } from './schema.ts';
@@ -44,7 +44,11 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.post(
     url,
-    { schema: { body: NewWebhook, response: { 200: Type.Object({ data: NewWebhookReply }) } } },
+    {
+      schema: { body: NewWebhook, response: { 200: Type.Object({ data: NewWebhookReply }) } },
+      config: { refuses: ['bad_request', 'not_found', 'forbidden'] },
+      preValidation: checkScope,
+    },
     async (request) => {
       const { name, source, surveyIds, triggers, url } = request.body;
       if (!URL.canParse(url)) throw invalidFields({ url: 'Invalid url' });
@@ -74,7 +78,11 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
 
   app.put(
     oneUrl,
-    { schema: { params: Params, body: WebhookChange, response: one }, onRequest: webhooks.load },
+    {
+      schema: { params: Params, body: WebhookChange, response: one },
+      config: { refuses: ['bad_request'] },
+      onRequest: webhooks.load,
+    },
     async (request) => {
       const { id, environmentId } = webhooks.of(request);
       const { surveyIds, ...change } = request.body;

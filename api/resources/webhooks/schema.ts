@@ -1,7 +1,6 @@
 /** What a webhook is made of. */
 import { Type } from 'typebox';
-import { scopeFields } from '#api/resources/workspaces/v2-scope.ts';
-import { Id, Nullable, OneOf } from '#api/schemas.ts';
+import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 
 export const triggers = ['responseCreated', 'responseUpdated', 'responseFinished'] as const;
 export const sources = ['user', 'zapier', 'make', 'n8n', 'activepieces'] as const;
@@ -14,15 +13,16 @@ const name = Nullable(Type.String({ maxLength: 255 }));
 const source = OneOf(sources);
 const surveyIds = Type.Array(Id, { maxItems: SURVEYS_MAX });
 
-export const NewWebhook = Type.Object({
+const v1Fields = {
   url,
   triggers: triggerList,
   name: Type.Optional(name),
   source: Type.Optional(source),
   surveyIds: Type.Optional(Nullable(surveyIds)),
-});
+};
+export const NewWebhook = Type.Object({ ...scopeFields, ...v1Fields });
 /** What is absent stays. */
-export const WebhookChange = Type.Partial(NewWebhook);
+export const WebhookChange = Type.Partial(Type.Object(v1Fields));
 
 const v2Fields = { name, url, source, triggers: triggerList, surveyIds };
 export const NewV2Webhook = Type.Object({ ...scopeFields, ...v2Fields });

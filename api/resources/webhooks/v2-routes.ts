@@ -40,6 +40,7 @@ export const v2WebhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
         querystring: Type.Object({ ...listQuery, surveyIds: Type.Optional(IdList) }),
         response: { 200: Type.Object({ data: Type.Array(WebhookReply), meta: ListMeta }) },
       },
+      config: { refuses: ['bad_request'] },
     },
     async (request) => {
       const page = pageFrom(request.query);
@@ -54,7 +55,10 @@ export const v2WebhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
 
   app.post(
     url,
-    { schema: { body: NewV2Webhook, response: { 201: Type.Object({ data: NewWebhookReply }) } } },
+    {
+      schema: { body: NewV2Webhook, response: { 201: Type.Object({ data: NewWebhookReply }) } },
+      config: { refuses: ['bad_request', 'not_found', 'forbidden'] },
+    },
     async (request, reply) => {
       const scope = scopeIn(request.body);
       const workspace =
@@ -75,7 +79,11 @@ export const v2WebhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
 
   app.put(
     oneUrl,
-    { schema: { params, body: V2WebhookChange, response: { 200: One } }, preHandler: webhooks.load },
+    {
+      schema: { params, body: V2WebhookChange, response: { 200: One } },
+      config: { refuses: ['bad_request'] },
+      preHandler: webhooks.load,
+    },
     async (request) => {
       const { id, environmentId } = webhooks.of(request);
       const changed = await changeWebhook(context, id, request.body, surveysReadBy(request));

@@ -4,6 +4,7 @@ import type { Kysely } from 'kysely';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Database } from '#api/db/schema.ts';
 import { notFound, type ResourceType } from '#api/errors.ts';
+import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isId } from '#api/ids.ts';
 import { isRecord } from '#api/schemas.ts';
@@ -35,15 +36,19 @@ export function workspaceRow<R extends OfWorkspace>({
 }): WorkspaceRow<R> {
   const slot = requestValue<R & { readonly environmentId: string }>(type);
   return {
-    async load(request) {
-      const id = isRecord(request.params) ? String(request.params[param]) : '';
-      const row = isId(id) ? await find(db, id) : null;
-      if (row === null) throw notFound(type, id);
-      requireRight(request, row.workspaceId);
-      const [complete] = await withEnvironmentIds(db, [row]);
-      if (complete === undefined) throw new Error('A row came back without itself');
-      slot.set(request, complete);
-    },
+    load: refusing(
+      async (request: FastifyRequest) => {
+        const id = isRecord(request.params) ? String(request.params[param]) : '';
+        const row = isId(id) ? await find(db, id) : null;
+        if (row === null) throw notFound(type, id);
+        requireRight(request, row.workspaceId);
+        const [complete] = await withEnvironmentIds(db, [row]);
+        if (complete === undefined) throw new Error('A row came back without itself');
+        slot.set(request, complete);
+      },
+      'not_found',
+      'unauthorized',
+    ),
     of: slot.get,
   };
 }

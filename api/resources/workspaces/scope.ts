@@ -5,6 +5,7 @@ import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import type { Right } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type ApiError, badRequest, notFound } from '#api/errors.ts';
+import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isRecord } from '#api/schemas.ts';
 import { findWorkspace, type Workspace } from './store.ts';
@@ -17,12 +18,13 @@ const slot = requestValue<Workspace>('workspace');
 
 /** A hook for client routes, before or after the body is read: 404 unless the path's workspace exists. */
 export function loadPathWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
-  return async (request) => {
+  const load = async (request: FastifyRequest): Promise<void> => {
     const id = isRecord(request.params) ? String(request.params.workspaceId) : '';
     const workspace = await findWorkspace(db, id);
     if (workspace === null) throw notFound('Workspace', id);
     slot.set(request, workspace);
   };
+  return refusing(load, 'not_found');
 }
 
 /**
@@ -35,23 +37,30 @@ export function loadManagementWorkspace(
   { db }: WithDatabase,
   right?: Right,
 ): (request: FastifyRequest) => Promise<void> {
-  return async (request) => {
+  const load = async (request: FastifyRequest): Promise<void> => {
     const id = isRecord(request.params) ? String(request.params.workspaceId) : '';
     const workspace = await findWorkspace(db, id);
     if (workspace === null) throw notFound('Workspace', id);
     requireRight(request, workspace.id, right);
     slot.set(request, workspace);
   };
+  return refusing(load, 'not_found', 'unauthorized');
 }
 
 /** A hook for creating management routes, after the body is read and before it is checked. */
 export function loadBodyWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
-  return async (request) => {
+  const load = async (request: FastifyRequest): Promise<void> => {
     const scope = scopeIn(request.body);
     if (scope === null) throw scopeMissing();
     slot.set(request, await reachableWorkspace({ db }, request, scope));
   };
+  return refusing(load, 'bad_request', 'not_found', 'unauthorized');
 }
+
+/** For routes where a scope may be absent, before the schema has a look: a scope that is no text is told as elsewhere. */
+export const checkScope = refusing(async ({ body }: FastifyRequest): Promise<void> => {
+  scopeIn(body);
+}, 'bad_request');
 
 /** The workspace that one of the hooks above found. */
 export function workspaceOf(request: FastifyRequest): Workspace {

@@ -1,20 +1,12 @@
 /** Which workspace a v2 request is about. A workspace out of reach is 403 here; a row out of reach is 401 as on v1. */
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
-import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may, rightOf } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { forbidden, NO_ACCESS, notFound } from '#api/errors.ts';
-import { Nullable } from '#api/schemas.ts';
 import { scopeIn, scopeMissing } from './scope.ts';
 import { findWorkspace, type Workspace } from './store.ts';
-
-/** For the schemas of bodies that make something. `workspaceId` wins. */
-export const scopeFields = {
-  workspaceId: Type.Optional(Nullable(Type.String({ description: 'This or environmentId is needed.' }))),
-  environmentId: Type.Optional(Nullable(Type.String({ description: 'What older clients call it.' }))),
-};
 
 /**
  * The workspace that a body names.

@@ -28,3 +28,12 @@ for (const [name, body] of Object.entries(refused)) {
     t.throws(() => parseJsonBody(Buffer.from(body)), { code: 'malformed_json', constructor: ApiError });
   });
 }
+
+t.test('so many different keys at most: to parse more holds everybody up', async (t) => {
+  const withKeys = (count: number): Buffer =>
+    Buffer.from(
+      JSON.stringify({ data: Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 0])) }),
+    );
+  t.match(parseJsonBody(withKeys(9_999)), { data: { k9998: 0 } }, 'with `data`, 10,000');
+  t.throws(() => parseJsonBody(withKeys(10_000)), { code: 'malformed_json', constructor: ApiError });
+});

@@ -1,0 +1,18 @@
+/** What comes back where somebody is logged in or out, for the description: data for programs, a redirect for pages. */
+import { Type } from 'typebox';
+import { redirectTo } from '#api/http/media.ts';
+
+const Url = Type.Object({ url: Type.String() });
+
+export const sessionReplies = {
+  200: {
+    ...Url,
+    description: 'With `json: true` in the body: where to go next; the session comes as a cookie.',
+  },
+  302: redirectTo('a page, without `json: true`'),
+};
+
+export const loginReplies = {
+  ...sessionReplies,
+  401: { ...Url, description: 'With `json: true`: refused; the address says why.' },
+};

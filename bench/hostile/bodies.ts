@@ -1,0 +1,111 @@
+/** Bodies that nobody sends by accident: of the documented shape, nearly so, none at all, and all of it up to the limits. */
+import fc from 'fast-check';
+import { isRecord } from '#api/schemas.ts';
+import { type Operation, recordAt } from '#test/support/description.ts';
+import { resolved, sampleOf } from '#test/support/sample-body.ts';
+import { arbitraryOf } from '#test/support/schema-arbitrary.ts';
+
+type Part = Readonly<Record<string, unknown>>;
+
+/** Just below what the API reads, and a little more than that. */
+const BYTES = [1_000_000, 2_090_000, 2_097_200] as const;
+const DEPTHS = [90, 99, 5_000] as const;
+const EVIL_PATTERNS = [
+  '(a+)+$',
+  '^(([a-z])+.)+[A-Z]([a-z])+$',
+  '(.*a){25}',
+  '[',
+  '\\',
+  '(?=a)',
+  'a{1000}{1000}',
+];
+
+export interface BodySource {
+  readonly schemas: Part;
+  /** A body that is taken, to change. */
+  readonly valid: Part;
+}
+
+/** @returns what makes the texts of bodies for this operation */
+export function hostileBodies(operation: Operation, { schemas, valid }: BodySource): fc.Arbitrary<string> {
+  const { body } = operation;
+  const properties = recordAt(resolved(body, schemas), 'properties');
+  const names = [...new Set([...Object.keys(properties), ...Object.keys(valid)])];
+  const shaped = body === null ? fc.jsonValue({ maxDepth: 4 }) : arbitraryOf(body, schemas);
+  const near = shaped.chain((made) =>
+    fc.subarray(Object.keys(valid)).map((kept) => {
+      const right = Object.fromEntries(kept.map((name) => [name, valid[name]]));
+      return isRecord(made) ? { ...made, ...right } : made;
+    }),
+  );
+  const oneWrong = fc
+    .tuple(fc.constantFrom(...(names.length === 0 ? ['x'] : names)), fc.jsonValue({ maxDepth: 3 }))
+    .map(([name, value]) => ({ ...valid, [name]: value }));
+  const large = fc
+    .tuple(fc.constantFrom(...(names.length === 0 ? ['x'] : names)), fc.constantFrom(...BYTES), fc.nat(5))
+    .map(([name, bytes, kind]) => largeBody(valid, name, bytes, kind, { schemas, properties }));
+  return fc.oneof(
+    { weight: 6, arbitrary: near.map(toText) },
+    { weight: 3, arbitrary: oneWrong.map(toText) },
+    { weight: 2, arbitrary: fc.constant(toText(valid)) },
+    { weight: 1, arbitrary: junk() },
+    { weight: 1, arbitrary: large },
+  );
+}
+
+/** With one member blown up: long texts, many items, many keys, deep nesting, patterns that backtrack. */
+function largeBody(
+  valid: Part,
+  name: string,
+  bytes: number,
+  kind: number,
+  { schemas, properties }: { readonly schemas: Part; readonly properties: Part },
+): string {
+  const [item] = Array.isArray(valid[name]) ? valid[name] : [];
+  const part = resolved(properties[name], schemas);
+  const one = item ?? sampleOf(part.items ?? {}, { schemas, known: {}, unique: 'item' });
+  const size = JSON.stringify(one)?.length ?? 2;
+  const value = (): unknown => {
+    switch (kind) {
+      case 0:
+        return 'x'.repeat(bytes);
+      case 1:
+        return Array.from({ length: Math.ceil(bytes / (size + 24)) }, (_, at) => numbered(one, at));
+      case 2:
+        return Object.fromEntries(Array.from({ length: bytes / 24 }, (_, at) => [`key${at}`, 'value']));
+      case 3:
+        return Array.from({ length: bytes / 2 }, () => 0);
+      case 4:
+        return '\u{1f600}'.repeat(bytes / 4);
+      default:
+        return EVIL_PATTERNS.map((pattern) => ({ type: 'pattern', params: { pattern: pattern.repeat(30) } }));
+    }
+  };
+  return toText({ ...valid, [name]: value() });
+}
+
+/** Items that must be unlike each other are. */
+function numbered(item: unknown, at: number): unknown {
+  if (!isRecord(item)) return item;
+  return {
+    ...item,
+    ...('id' in item ? { id: `q${at}` } : {}),
+    ...('name' in item ? { name: `n${at}` } : {}),
+  };
+}
+
+function junk(): fc.Arbitrary<string> {
+  return fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 300 }),
+    fc.json({ maxDepth: 6 }),
+    fc.constantFrom(...DEPTHS).map((depth) => `${'['.repeat(depth)}${']'.repeat(depth)}`),
+    fc.constantFrom(...DEPTHS).map((depth) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`),
+    fc.constantFrom(...BYTES).map((bytes) => ' '.repeat(bytes)),
+    fc.constantFrom(...BYTES).map((bytes) => `"${'\\u0041'.repeat(bytes / 6)}"`),
+    fc.constantFrom('', 'null', '{"__proto__":{"x":1}}', '{"a":1,"a":2}', '\ufeff{}', '1e999', '-0'),
+  );
+}
+
+function toText(value: unknown): string {
+  return JSON.stringify(value) ?? '';
+}

@@ -1,0 +1,153 @@
+/** Sends hostile requests to every documented operation, several at once, and counts what comes back. */
+import fc from 'fast-check';
+import { isRecord } from '#api/schemas.ts';
+import { type Description, type Operation, readDescription } from '#test/support/description.ts';
+import { openHttp } from '#test/support/http-send.ts';
+import { bodies, ids } from '#test/support/requests.ts';
+import { createWorld, type Ids, logIn, type Request, type World } from '#test/support/world.ts';
+import { apiKey, workspaceId } from './api.ts';
+import { hostileBodies } from './bodies.ts';
+
+const AT_ONCE = 4;
+const BATCH = 8;
+const EXAMPLES_MAX = 20;
+
+export interface SoakOptions {
+  readonly origin: string;
+  /** When it ends, whichever comes first: by default neither. */
+  readonly seconds?: number;
+  /** So often every operation gets `batch` requests. */
+  readonly rounds?: number;
+  /** Requests to an operation that are made in one go; making them costs more than sending them. */
+  readonly batch?: number;
+  /** The same requests in the same order for the same seed. */
+  readonly seed: number;
+}
+
+export interface Soaked {
+  readonly replies: ReadonlyMap<number, number>;
+  /** Operations that were asked, of so many. */
+  readonly operations: number;
+  readonly described: number;
+  /** Replies of 500, replies that are not as described, and requests without a reply. */
+  readonly faults: readonly string[];
+  readonly faultCount: number;
+}
+
+export async function soak(options: SoakOptions): Promise<Soaked> {
+  const { origin, seed, seconds = Infinity, rounds = Infinity, batch = BATCH } = options;
+  const http = openHttp(origin, AT_ONCE);
+  const { text } = await http.send({ method: 'GET', url: '/api/docs/openapi.json' });
+  const description = readDescription(JSON.parse(text));
+  const world = createWorld({
+    ...{ send: http.send, description, workspaceId, apiKey, bodies, session: await logIn(http.send) },
+    // Nobody listens there: deliveries fail at once.
+    known: { url: 'http://127.0.0.1:9/hook' },
+    ids: { ...ids, deliveryId: async () => 'c0000000000000000000000000' },
+  });
+  const replies = new Map<number, number>();
+  const faults: string[] = [];
+  const asked = new Set<string>();
+  let faultCount = 0;
+  const fault = (what: string): void => {
+    faultCount += 1;
+    if (faults.length < EXAMPLES_MAX) faults.push(what);
+  };
+
+  const ask = async (operation: Operation, request: Request): Promise<void> => {
+    const about = `${operation.name} with ${String(request.body ?? '').slice(0, 300)} at ${request.url.slice(0, 200)}`;
+    try {
+      const reply = await http.send(request);
+      replies.set(reply.status, (replies.get(reply.status) ?? 0) + 1);
+      asked.add(operation.name);
+      if (reply.status === 500) fault(`500: ${about}`);
+      for (const problem of description.problemsOf(operation, reply)) fault(`${problem}: ${about}`);
+    } catch (error) {
+      fault(`${error instanceof Error ? error.message : error}: ${about}`);
+    }
+  };
+
+  const untilMs = performance.now() + seconds * 1000;
+  const pending = requests(world, description, { seed, rounds, batch });
+  const worker = async (): Promise<void> => {
+    while (performance.now() < untilMs) {
+      const next = await pending.next();
+      if (next.done === true) return;
+      await ask(...next.value);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await http.close();
+  const described = description.operations.length;
+  return { replies, operations: asked.size, described, faults, faultCount };
+}
+
+/** Round after round over all operations, a few requests to each. */
+async function* requests(
+  world: World,
+  description: Description,
+  { seed, rounds, batch }: Required<Pick<SoakOptions, 'seed' | 'rounds' | 'batch'>>,
+): AsyncGenerator<[Operation, Request], void> {
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [at, operation] of description.operations.entries()) {
+      const sampleSeed = seed + round * 10_007 + at;
+      const ids = await freshIds(world, operation);
+      for (const request of someOf(world, description, operation, ids, { seed: sampleSeed, batch })) {
+        yield [operation, request];
+      }
+    }
+  }
+}
+
+function someOf(
+  world: World,
+  description: Description,
+  operation: Operation,
+  ids: Ids,
+  { seed, batch }: { readonly seed: number; readonly batch: number },
+): readonly Request[] {
+  const sample = <T>(arbitrary: fc.Arbitrary<T>): T[] => fc.sample(arbitrary, { seed, numRuns: batch });
+  const headers = world.credentialsFor(operation);
+  const valid = world.bodyFor(operation, ids);
+  const names = operation.parameters.filter((one) => one.in === 'query').map(({ name }) => String(name));
+  const queries = sample(queryOf(names));
+  const paths = sample(fc.option(pathPart(), { freq: 4 }));
+  const texts =
+    operation.method === 'GET'
+      ? []
+      : sample(
+          hostileBodies(operation, { schemas: description.schemas, valid: isRecord(valid) ? valid : {} }),
+        );
+  return queries.map((query, at) => {
+    const part = paths[at] ?? null;
+    const given = part === null ? ids : Object.fromEntries(Object.keys(ids).map((name) => [name, part]));
+    const url = world.urlOf(operation, given, query);
+    return { method: operation.method, url, headers, body: texts[at] };
+  });
+}
+
+/** Rows may be refused where there are too many by now; then the path names nothing. */
+async function freshIds(world: World, operation: Operation): Promise<Ids> {
+  try {
+    return await world.idsFor(operation);
+  } catch {
+    return { workspaceId: world.options.workspaceId };
+  }
+}
+
+function queryOf(names: readonly string[]): fc.Arbitrary<Ids> {
+  if (names.length === 0) return fc.constant({});
+  const value = fc.oneof(
+    fc.string({ unit: 'grapheme', maxLength: 50 }),
+    fc.integer().map(String),
+    fc.constant('1'),
+  );
+  return fc.dictionary(fc.constantFrom(...names), value, { maxKeys: 3 });
+}
+
+function pathPart(): fc.Arbitrary<string> {
+  return fc.oneof(
+    fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }),
+    fc.constantFrom('c0000000000000000000000000', '..', '\u0000', '%00', 'a'.repeat(600), "' or 1=1"),
+  );
+}

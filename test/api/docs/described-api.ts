@@ -1,0 +1,103 @@
+/** An API on a socket, with its description and requests to all of its operations; the replies are held to the description. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type { Test } from 'tap';
+import { fanOut } from '#api/jobs/fan-out.ts';
+import {
+  type ApiOptions,
+  addSurvey,
+  apiKey,
+  startApi,
+  type TestApi,
+  workspaceId,
+} from '#test/support/api-app.ts';
+import { type Description, type Operation, readDescription, type Sent } from '#test/support/description.ts';
+import { openHttp } from '#test/support/http-send.ts';
+import { bodies, ids } from '#test/support/requests.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { createWorld, type IdOf, logIn, type Request, type World } from '#test/support/world.ts';
+import { startReceiver } from '../events/support.ts';
+
+export interface DescribedApi {
+  readonly api: TestApi;
+  readonly origin: string;
+  readonly description: Description;
+  readonly world: World;
+  readonly operations: readonly Operation[];
+  /** Sends the request and fails the test where the reply is not as described. */
+  ask(t: Test, operation: Operation, request: Request, what: string): Promise<Sent>;
+  /** Takes away what is limited in number. */
+  tidy(): Promise<void>;
+  /** Statuses that operations were seen to answer with. */
+  readonly seen: ReadonlyMap<string, ReadonlySet<number>>;
+}
+
+export async function startDescribedApi(t: Test, options: ApiOptions = {}): Promise<DescribedApi> {
+  const hook = await startReceiver();
+  t.teardown(() => hook.close());
+  const api = await startApi({
+    ...options,
+    env: {
+      DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
+      SIGNUP_ENABLED: '1',
+      SURVEY_URL: 'https://surveys.example/{surveyId}',
+      SDK_PATH: sdkFolder(t),
+      ...options.env,
+    },
+  });
+  t.teardown(() => api.close());
+  const origin = await api.app.listen({ host: '127.0.0.1', port: 0 });
+  const { close, send } = openHttp(origin);
+  t.teardown(close);
+  const description = readDescription(JSON.parse(JSON.stringify(api.app.swagger())));
+  const world = createWorld({
+    ...{ send, description, workspaceId, apiKey, bodies, known: { url: hook.url } },
+    ids: { ...ids, deliveryId: deliveryOf(api) },
+    session: options.isReady === undefined ? await logIn(send) : '',
+  });
+  const seen = new Map<string, Set<number>>();
+  return {
+    api,
+    origin,
+    description,
+    world,
+    operations: description.operations,
+    seen,
+    async tidy() {
+      await api.context.db.deleteFrom('webhooks').execute();
+      await api.context.db.deleteFrom('invites').execute();
+    },
+    async ask(t, operation, request, what) {
+      const reply = await send(request);
+      const statuses = seen.get(operation.name) ?? new Set();
+      seen.set(operation.name, statuses.add(reply.status));
+      const problems = description.problemsOf(operation, reply);
+      if (problems.length > 0) t.fail(`${operation.name}, ${what}: ${problems.join('; ')}`);
+      if (reply.status === 500) t.fail(`${operation.name}, ${what}: a fault`);
+      return reply;
+    },
+  };
+}
+
+/** A response is made, and its event is fanned out to the webhook. */
+export function deliveryOf(api: TestApi): IdOf {
+  const { client, context, manage } = api;
+  return async ({ webhookId = '' }) => {
+    const survey = await addSurvey(api);
+    await client('POST', `/api/v1/client/${workspaceId}/responses`, {
+      ...{ surveyId: survey.id, finished: false, data: {} },
+    });
+    await fanOut(context, pino({ level: 'silent' }));
+    const { json } = await manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
+    return json.data[0].id;
+  };
+}
+
+/** Stands for the scripts that an operator puts there. */
+function sdkFolder(t: Test): string {
+  const folder = temporaryFolder(t);
+  for (const name of ['formbricks.umd.cjs', 'surveys.umd.cjs'])
+    writeFileSync(join(folder, name), 'void 0;\n');
+  return folder;
+}

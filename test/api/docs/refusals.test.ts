@@ -1,0 +1,142 @@
+/**
+ * Every refusal that the description has for an operation happens: to strangers, to those who may not, where there is
+ * nothing, where something is taken or closed. What is refused for its shape is in wrong-requests.test.ts.
+ */
+import t from 'tap';
+import { startDescribedApi } from './described-api.ts';
+import { refused } from './refused.ts';
+import { wrongIds } from './wrong.ts';
+
+const { api, ask, operations, seen, tidy, world } = await startDescribedApi(t);
+t.beforeEach(tidy);
+
+const isClientError = (status: number): boolean => status >= 400 && status < 500;
+
+t.test('without credentials, with wrong ones, from a page of another origin: 401 or 403', async (t) => {
+  for (const operation of operations.filter(({ credentials }) => credentials.length > 0)) {
+    const request = await world.requestFor(operation);
+    const strangers: Record<string, string>[] = [
+      {},
+      { 'x-api-key': 'fbk_nobody' },
+      { authorization: 'Bearer fbk_nobody' },
+      { cookie: 'next-auth.session-token=nobody' },
+    ];
+    for (const headers of strangers) {
+      const { status } = await ask(t, operation, { ...request, headers }, 'as a stranger');
+      t.equal(status, 401, operation.name);
+    }
+    if (!operation.credentials.includes('session')) continue;
+    const headers = { cookie: world.options.session, origin: 'https://elsewhere.example' };
+    const { status } = await ask(t, operation, { ...request, headers }, 'from another origin');
+    if (operation.method !== 'GET') t.equal(status, 403, operation.name);
+  }
+});
+
+t.test('with a key of another workspace, or one that may only read: refused, or empty', async (t) => {
+  await api.addWorkspace('elsewhere');
+  const foreign = await api.addKey({ elsewhere: 'manage' });
+  const reader = await api.addKey({ [world.options.workspaceId]: 'read' });
+  for (const operation of operations.filter(({ credentials }) => credentials.includes('apiKey'))) {
+    const request = await world.requestFor(operation);
+    for (const key of [foreign, reader]) {
+      await ask(t, operation, { ...request, headers: { 'x-api-key': key } }, 'with a lesser key');
+    }
+  }
+  t.pass('as described');
+});
+
+t.test('ids of nothing, and what is no id: refused', async (t) => {
+  for (const operation of operations.filter(({ path }) => path.includes('{'))) {
+    const ids = await world.idsFor(operation);
+    for (const wrong of wrongIds(operation, ids)) {
+      const request = await world.requestFor(operation, ids);
+      const url = world.urlOf(operation, wrong);
+      await ask(t, operation, { ...request, url }, `with ${JSON.stringify(wrong).slice(0, 80)}`);
+    }
+    const url = world.urlOf(
+      operation,
+      Object.fromEntries(Object.keys(ids).map((name) => [name, 'a'.repeat(600)])),
+    );
+    const { status } = await ask(
+      t,
+      operation,
+      { ...(await world.requestFor(operation, ids)), url },
+      'too long',
+    );
+    t.ok(isClientError(status), `${operation.name}: ${status}`);
+  }
+});
+
+/** A row that is not there, where the body names it. */
+const namesIn = ['surveyId', 'workspaceId'];
+
+t.test('queries and bodies that name what is not there: refused', async (t) => {
+  for (const operation of operations.filter(({ method }) => method === 'GET')) {
+    const request = await world.requestFor(operation);
+    for (const name of namesIn.filter((one) =>
+      operation.parameters.some((each) => each.name === one && each.in === 'query'),
+    )) {
+      const url = `${request.url.split('?')[0]}?${name}=c0000000000000000000000000`;
+      await ask(t, operation, { ...request, url }, `with another ${name}`);
+    }
+  }
+  for (const operation of operations.filter(({ method }) => method === 'POST' || method === 'PUT')) {
+    const { body, ...request } = await world.requestFor(operation);
+    const fields = JSON.parse(String(body ?? '{}'));
+    for (const name of namesIn.filter((one) => one in fields)) {
+      const wrong = JSON.stringify({ ...fields, [name]: 'c0000000000000000000000000' });
+      await ask(t, operation, { ...request, body: wrong }, `with another ${name}`);
+    }
+  }
+  t.pass('as described');
+});
+
+t.test('taken, used, closed: as each operation has it', async (t) => {
+  for (const operation of operations) {
+    for (const [status, requests] of Object.entries(refused[operation.name] ?? {})) {
+      const ids = await world.idsFor(operation);
+      const request = await world.requestFor(operation, ids);
+      let last = 0;
+      for (const one of await requests({ api, world, operation, ids, request })) {
+        last = (await ask(t, operation, one, `to be ${status}`)).status;
+      }
+      t.equal(last, Number(status), operation.name);
+    }
+  }
+});
+
+t.test('while sign-up is closed: 403, with a page for browsers', async (t) => {
+  const closed = await startDescribedApi(t, { env: { SIGNUP_ENABLED: '' } });
+  for (const operation of closed.operations.filter(({ path }) => path.endsWith('/auth/signup'))) {
+    const request = await closed.world.requestFor(operation);
+    for (const accept of ['application/json', 'text/html']) {
+      const headers = { ...request.headers, accept };
+      const { status } = await closed.ask(t, operation, { ...request, headers }, `closed, for ${accept}`);
+      t.equal(status, 403, operation.name);
+    }
+  }
+});
+
+/** Refusals that have tests of their own, because they need two at once, a rare key, megabytes or another setting. */
+const elsewhere: ReadonlySet<string> = new Set([
+  'GET /auth/signup 403',
+  'GET /api/v1/me 404',
+  'GET /api/v1/management/me 404',
+  'POST /api/v1/webhooks/{webhookId}/test 409',
+  'POST /api/auth/accept-invite 409',
+]);
+const statuses: ReadonlySet<string> = new Set(['401', '403', '404', '409', '412', '416']);
+
+t.test('nothing is described that does not happen', async (t) => {
+  for (const { name, responses } of operations) {
+    const unseen = Object.keys(responses).filter(
+      (status) =>
+        statuses.has(status) && !seen.get(name)?.has(Number(status)) && !elsewhere.has(`${name} ${status}`),
+    );
+    t.strictSame(
+      unseen,
+      [],
+      `${name}: if it can happen, see refused.ts; if not, its route declares too much`,
+    );
+  }
+});

@@ -1,0 +1,234 @@
+/** Requests that an operation refuses for a reason of its own: by operation and status, the last one of the list is refused. */
+import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
+import { addSurvey } from '#test/support/api-app.ts';
+import { asOwner, inviteToken, organizationId } from '#test/support/invited.ts';
+import { uploadForm } from '#test/support/requests.ts';
+import { openSurvey, type Request } from '#test/support/world.ts';
+import { account, form, type Place, type Successes, successes } from './successes.ts';
+
+type Refused = Readonly<Record<number, Successes>>;
+
+const management = '/api/v1/management';
+
+/** The request with some members of its body replaced. */
+function changed(request: Request, members: Readonly<Record<string, unknown>>): Request {
+  return { ...request, body: JSON.stringify({ ...JSON.parse(String(request.body ?? '{}')), ...members }) };
+}
+
+async function make({ api, world }: Place, path: string, body: Record<string, unknown>): Promise<string> {
+  const { workspaceId } = world.options;
+  return (await api.manage('POST', `${management}${path}`, { workspaceId, ...body })).json.data.id;
+}
+
+const toClosed: Successes = async ({ api, request }) => {
+  const survey = await addSurvey(api, { ...openSurvey, status: 'paused' });
+  return [changed(request, { surveyId: survey.id })];
+};
+
+const usedLink: Successes = async ({ api, request }) => {
+  const survey = await addSurvey(api, { ...openSurvey, singleUse: { enabled: true, isEncrypted: false } });
+  const { json } = await api.manage('GET', `${management}/surveys/${survey.id}/singleUseIds?limit=1`);
+  const link = new URL(json.data[0]);
+  const singleUseId = link.searchParams.get('suId');
+  const once = changed(request, { surveyId: survey.id, singleUseId, meta: { url: link.href } });
+  return [once, once];
+};
+
+const ofClosed: Successes = async ({ api, ids, request, world }) => {
+  const { json } = await api.manage('GET', `${management}/responses/${ids.responseId}`);
+  await api.manage('PUT', `${management}/surveys/${json.data.surveyId}`, { status: 'paused' });
+  return [changed(request, { data: { q1: world.unique() }, finished: false })];
+};
+
+/** Of two responses of one verified address, one may be finished. */
+const finishedAnother: Successes = async ({ api, ids, request, world }) => {
+  const { id: surveyId } = await addSurvey(api, {
+    ...{ ...openSurvey, isVerifyEmailEnabled: true, isSingleResponsePerEmailEnabled: true },
+  });
+  const token = verifiedEmailToken(surveyId, `${world.unique()}@example.com`, api.context.signer);
+  const meta = { url: `https://x.example/s/${surveyId}?verify=${token}` };
+  const begun = { surveyId, finished: false, data: {}, meta };
+  const url = `/api/v1/client/${world.options.workspaceId}/responses`;
+  const made = [await api.client('POST', url, begun), await api.client('POST', url, begun)];
+  return made.map(({ json }) => ({
+    ...changed(request, { finished: true }),
+    url: request.url.replace(ids.responseId ?? ids.id ?? '', json.data.id),
+  }));
+};
+
+const takenSlug: Successes = async ({ api, request, world }) => {
+  const slug = world.unique();
+  await addSurvey(api, { slug });
+  return [changed(request, { slug })];
+};
+
+const asIs: Successes = async ({ request }) => [request];
+
+const wrongPin: Successes = async ({ request }) => [changed(request, { pin: '0000' })];
+const twice: Successes = async ({ request }) => [request, request];
+
+const client: Readonly<Record<string, Refused>> = Object.fromEntries(
+  ['v1', 'v2'].flatMap((version) => {
+    const base = `/api/${version}/client/{workspaceId}`;
+    return [
+      [`POST ${base}/displays`, { 403: toClosed }],
+      [`POST ${base}/responses`, { 403: toClosed, 409: usedLink }],
+      [`PUT ${base}/responses/{responseId}`, { 403: ofClosed, 409: finishedAnother }],
+      [`POST ${base}/surveys/{surveyId}/pin`, { 403: wrongPin }],
+    ];
+  }),
+);
+
+const organization = '/api/v1/organizations/{organizationId}';
+/** A survey that shares a segment is to get one of its own, whose title is taken. */
+async function targeting(place: Place) {
+  const shared = await make(place, '/segments', { title: place.world.unique() });
+  const { id } = await addSurvey(place.api, { type: 'app', status: 'draft', segmentId: shared });
+  await make(place, '/segments', { title: id });
+  return { id, url: `/api/v3/surveys/${id}`, request: { targeting: { filters: [] } } };
+}
+
+/** The one who is logged in. */
+const lastOwner: Successes = async ({ ids, request, world }) => {
+  const members = await asOwner(world, 'GET', `/api/v1/organizations/${ids.organizationId}/members`);
+  const owner = members.find(({ role }: { role: string }) => role === 'owner');
+  return [{ ...request, url: request.url.replace(ids.userId ?? '', owner.id) }];
+};
+
+/** @returns the address of somebody who has an account */
+async function accountOf(place: Place): Promise<string> {
+  return (await account(place)).email;
+}
+
+async function acceptFor({ request, world }: Place, email: string): Promise<Request> {
+  return form(world, request.url, { token: await inviteToken(world, email), json: 'true' });
+}
+
+/** A form that has no token, or an old one, as a browser sends it. */
+const oldForm: Successes = async ({ request }) => [
+  { ...request, headers: { accept: 'text/html' }, body: 'csrfToken=old' },
+];
+/** One of ours, but nobody is logged in. */
+const withoutSession: Successes = async ({ request, world }) => [await form(world, request.url, {})];
+
+export const refused: Readonly<Record<string, Refused>> = {
+  ...client,
+  'POST /api/v1/client/{workspaceId}/storage/upload': {
+    403: async ({ world }) => [
+      { method: 'POST', ...(await uploadForm(world, 'x', { Signature: '0'.repeat(64) })) },
+    ],
+    412: asIs,
+  },
+  'POST /api/auth/signup': { 403: oldForm },
+  'POST /api/auth/resend-verification': { 403: oldForm },
+  'POST /api/auth/forgot-password': { 403: oldForm },
+  'POST /api/auth/reset-password': { 403: oldForm },
+  'POST /api/auth/accept-invite': {
+    401: async (place) => [await acceptFor(place, await accountOf(place))],
+    403: async (place) => {
+      const email = await accountOf(place);
+      await place.api.context.db
+        .updateTable('users')
+        .set({ isActive: 0 })
+        .where('email', '=', email)
+        .execute();
+      return [await acceptFor(place, email)];
+    },
+  },
+  [`POST ${organization}/invites`]: { 409: twice },
+  [`PUT ${organization}/members/{userId}`]: { 409: lastOwner },
+  [`DELETE ${organization}/members/{userId}`]: { 409: lastOwner },
+  [`POST ${organization}/teams`]: { 409: twice },
+  [`PUT ${organization}/teams/{teamId}`]: {
+    409: async ({ ids, request, world }) => {
+      const name = world.unique();
+      await asOwner(world, 'POST', `/api/v1/organizations/${ids.organizationId}/teams`, { name });
+      return [changed(request, { name })];
+    },
+  },
+  [`POST ${organization}/workspaces`]: { 409: twice },
+  'PUT /api/v1/management/workspaces/{workspaceId}': {
+    409: async ({ request, world }) => {
+      const name = world.unique();
+      const url = `/api/v1/organizations/${await organizationId({}, world)}/workspaces`;
+      await asOwner(world, 'POST', url, { name });
+      return [changed(request, { name })];
+    },
+  },
+  'POST /account/api-keys': { 401: withoutSession, 403: oldForm },
+  'POST /account/api-keys/{id}/revoke': { 401: withoutSession, 403: oldForm },
+  'GET /s/{surveyId}': { 404: async ({ request }) => [{ ...request, url: '/s/No-Id' }] },
+  'GET /js/{script}': { 404: async ({ request }) => [{ ...request, url: '/js/other.js' }] },
+  'POST /api/auth/callback/credentials': {
+    401: async ({ request, world }) => [
+      await form(world, request.url, { email: 'nobody@example.com', password: 'x', json: 'true' }),
+    ],
+  },
+  'POST /api/auth/callback/token': {
+    401: async ({ request, world }) => [await form(world, request.url, { token: 'x', json: 'true' })],
+  },
+  'GET /storage/{workspaceId}/{accessType}/{fileName}': {
+    401: async ({ request }) => [{ ...request, url: request.url.replace('/public/', '/private/') }],
+    416: async (place) =>
+      (await successes['GET /storage/{workspaceId}/{accessType}/{fileName}']?.(place)) ?? [],
+  },
+  'POST /api/v1/management/surveys': { 409: takenSlug },
+  'PUT /api/v1/management/surveys/{surveyId}': { 409: takenSlug },
+  'POST /api/v1/surveys': { 409: takenSlug },
+  'PUT /api/v1/surveys/{surveyId}': { 409: takenSlug },
+  'POST /api/v1/management/responses': { 409: usedLink },
+  'POST /api/v1/responses': { 409: usedLink },
+  'POST /api/v2/management/responses': { 409: usedLink },
+  'PUT /api/v1/management/responses/{responseId}': { 409: finishedAnother },
+  'PUT /api/v1/responses/{responseId}': { 409: finishedAnother },
+  'PUT /api/v2/management/responses/{id}': { 409: finishedAnother },
+  'GET /api/v2/management/contact-attribute-keys': {
+    // A workspace that refusals.test.ts adds, which the key does not reach.
+    403: async ({ request }) => [{ ...request, url: `${request.url}?workspaceId=elsewhere` }],
+  },
+  'POST /api/v2/management/contact-attribute-keys': { 409: twice },
+  'POST /api/v2/management/contacts': { 409: twice },
+  'PATCH /api/v3/surveys/{surveyId}': {
+    409: async (place) => {
+      const { request, url } = await targeting(place);
+      return [{ ...place.request, url, body: JSON.stringify(request) }];
+    },
+  },
+  'POST /api/v3/surveys/validate': {
+    409: async (place) => {
+      const { id, request } = await targeting(place);
+      return [changed(place.request, { operation: 'patch', surveyId: id, data: request })];
+    },
+  },
+  'POST /api/v1/management/action-classes': { 409: twice },
+  'PUT /api/v1/management/action-classes/{actionClassId}': {
+    409: async (place) => {
+      const name = place.world.unique();
+      await make(place, '/action-classes', { name, type: 'code', key: name });
+      return [changed(place.request, { name })];
+    },
+  },
+  'POST /api/v1/management/segments': { 409: twice },
+  'PUT /api/v1/management/segments/{segmentId}': {
+    409: async (place) => {
+      const title = place.world.unique();
+      await make(place, '/segments', { title });
+      return [changed(place.request, { title })];
+    },
+  },
+  'DELETE /api/v1/management/segments/{segmentId}': {
+    409: async ({ api, ids, request }) => {
+      await addSurvey(api, { type: 'app', segmentId: ids.segmentId });
+      return [request];
+    },
+  },
+  'POST /api/v1/management/languages': { 409: twice },
+  'DELETE /api/v1/management/languages/{languageId}': {
+    409: async ({ api, ids, request }) => {
+      const { json } = await api.manage('GET', `${management}/languages/${ids.languageId}`);
+      const languages = [{ language: json.data.code, default: true, enabled: true }];
+      await addSurvey(api, { languages });
+      return [request];
+    },
+  },
+};

@@ -1,0 +1,147 @@
+/**
+ * Every operation of the description, asked as it should be and in all the ways it should not be: each status that comes
+ * back is one that the description has for it, with the body that it shows. Routes that are added later are walked too.
+ */
+import t from 'tap';
+import { gatewayRoutes } from '#api/surfaces/client.ts';
+import { surfaceOf } from '#api/surfaces/surfaces.ts';
+import type { Operation } from '#test/support/description.ts';
+import { policyFile, startTestGateway } from '#test/support/gateway.ts';
+import { openHttp } from '#test/support/http-send.ts';
+import { startDescribedApi } from './described-api.ts';
+import { successes } from './successes.ts';
+
+/** More than the largest limit of the application. */
+const REQUESTS_MAX = 120;
+
+const described = await startDescribedApi(t);
+const { api, ask, description, operations, seen, tidy, world } = described;
+
+/** By the gateway, by the handler once it knows the session, or only while too many hash passwords at once. */
+const limitedOtherwise: ReadonlySet<string> = new Set([
+  ...[...gatewayRoutes].map((route) => route.replaceAll(/:(\w+)/g, '{$1}')),
+  'POST /api/auth/callback/credentials',
+  'POST /api/auth/callback/token',
+  'POST /api/auth/reset-password',
+  'GET /account',
+  'POST /account/api-keys',
+  'POST /account/api-keys/{id}/revoke',
+]);
+
+t.beforeEach(tidy);
+
+const isSuccess = (status: number): boolean => status < 400;
+const documentedSuccesses = (operation: Operation): readonly number[] =>
+  Object.keys(operation.responses).map(Number).filter(isSuccess);
+
+t.test('asked as described, every operation answers with each of its successes', async (t) => {
+  for (const operation of operations) {
+    const documented = documentedSuccesses(operation);
+    const ids = await world.idsFor(operation);
+    const request = await world.requestFor(operation, ids);
+    const requests = (await successes[operation.name]?.({ api, world, operation, ids, request })) ?? [
+      request,
+    ];
+    for (const one of requests) await ask(t, operation, one, 'as it should be');
+    const missing = documented.filter((status) => !seen.get(operation.name)?.has(status));
+    t.strictSame(
+      missing,
+      [],
+      `${operation.name}: if its schema does not say enough, see test/support/requests.ts`,
+    );
+  }
+});
+
+t.test('a method that a path does not have: 405, in the shape of the surface', async (t) => {
+  const byPath = Map.groupBy(operations, ({ path }) => path);
+  const shapes = { v1: 'ErrorV1', v2: 'ErrorV2', v3: 'ProblemV3' };
+  for (const [path, of] of byPath) {
+    const [first] = of;
+    if (first === undefined) continue;
+    const url = world.urlOf(first, { workspaceId: world.options.workspaceId, accessType: 'public' });
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
+      if (of.some((operation) => operation.method === method)) continue;
+      const reply = await world.options.send({ method, url, headers: world.credentialsFor(first) });
+      const name = `${shapes[surfaceOf(path).errorShape]}-405`;
+      t.equal(reply.status, 405, `${method} ${path}`);
+      t.strictSame(description.problemsOfError(name, reply), [], `${method} ${path}`);
+      const allowed = String(reply.headers.allow).split(', ');
+      t.strictSame(
+        of.map((operation) => operation.method).filter((one) => !allowed.includes(one)),
+        [],
+      );
+    }
+  }
+});
+
+t.test('the same once more: taken, used, gone', async (t) => {
+  for (const operation of operations.filter(({ method }) => method !== 'GET')) {
+    const request = await world.requestFor(operation);
+    await ask(t, operation, request, 'the first time');
+    const { status } = await ask(t, operation, request, 'the second time');
+    if (
+      operation.method === 'DELETE' &&
+      '404' in operation.responses &&
+      !operation.path.startsWith('/storage')
+    ) {
+      t.equal(status, 404, operation.name);
+    }
+  }
+});
+
+t.test('over the limits of the application: 429', async (t) => {
+  const limited = await startDescribedApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
+  const { world } = limited;
+  // One address and one person for all: what one route spends, the others of its limit miss.
+  const isLimited = ({ responses }: Operation): boolean => '429' in responses;
+  for (const operation of limited.operations.filter(isLimited)) {
+    const url = world.urlOf(operation, { workspaceId: world.options.workspaceId, accessType: 'public' });
+    const hasSession = operation.credentials.includes('session');
+    const headers = hasSession ? { cookie: world.options.session } : world.credentialsFor(operation);
+    const request = { method: operation.method, url, headers };
+    const ask = async (): Promise<number> =>
+      (await limited.ask(t, operation, request, 'again and again')).status;
+    let status = await ask();
+    for (let count = 0; status !== 429 && count < REQUESTS_MAX; count += 1) status = await ask();
+    if (!limitedOtherwise.has(operation.name)) t.equal(status, 429, operation.name);
+  }
+});
+
+t.test('while the service starts: 503', async (t) => {
+  const starting = await startDescribedApi(t, { isReady: () => false });
+  for (const operation of starting.operations) {
+    const request = { method: operation.method, url: starting.world.urlOf(operation, {}) };
+    const { status } = await starting.ask(t, operation, request, 'too early');
+    t.equal(status, 503, operation.name);
+  }
+});
+
+t.test('what the gateway says of a limit has the shape that is described', async (t) => {
+  const [row] = [`name: one, route: GET /api/*, identifier: ip, limit: 1, window: 1m`];
+  const { origin } = await startTestGateway(t, {
+    ...{ upstream: described.origin, policies: policyFile(row), wallClock: () => api.context.clock() },
+  });
+  const { close, send } = openHttp(origin);
+  t.teardown(close);
+  const lists = ['/api/v1/management/surveys', '/api/v1/client/{workspaceId}/environment', '/api/v3/surveys'];
+  for (const operation of operations.filter(({ method, path }) => method === 'GET' && lists.includes(path))) {
+    const request = await world.requestFor(operation);
+    await send(request);
+    const reply = await send(request);
+    t.equal(reply.status, 429);
+    t.equal(reply.headers['x-gateway-ratelimited'], 'true');
+    t.strictSame(description.problemsOf(operation, reply), [], operation.name);
+  }
+});
+
+t.test('a reply that is not as described would be found', async (t) => {
+  const operation = operations.find(({ name }) => name === 'GET /api/v1/management/surveys');
+  if (operation === undefined) return t.fail('the operation has gone');
+  const reply = await world.options.send(await world.requestFor(operation));
+  t.strictSame(description.problemsOf(operation, reply), []);
+  t.match(description.problemsOf(operation, { ...reply, status: 404 }), [/404 is not described/]);
+  t.match(description.problemsOf(operation, { ...reply, text: '{"data":[{"id":1}]}' }), [/200 .*required/]);
+  t.match(description.problemsOf(operation, { ...reply, headers: {} }), [/no type/]);
+  const limited = { status: 429, headers: { 'content-type': 'application/json' }, text: '{}' };
+  t.match(description.problemsOf(operation, limited), [/429 lacks retry-after/]);
+});

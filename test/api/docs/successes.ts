@@ -1,0 +1,224 @@
+/** Requests that succeed where one of the described shape alone would not, or where an operation succeeds in several ways. */
+import type { TestApi } from '#test/support/api-app.ts';
+import type { Operation, Sent } from '#test/support/description.ts';
+import { inviteToken, protectedForm } from '#test/support/invited.ts';
+import { contactRow, uploadForm } from '#test/support/requests.ts';
+import { cookiesOf, type Ids, type Request, type World } from '#test/support/world.ts';
+
+export interface Place {
+  readonly api: TestApi;
+  readonly world: World;
+  readonly operation: Operation;
+  readonly ids: Ids;
+  readonly request: Request;
+}
+
+/** @returns requests to send in turn */
+export type Successes = (place: Place) => Promise<readonly Request[]>;
+
+const environment: Successes = async ({ request, world }) => {
+  const { headers } = await world.options.send(request);
+  return [request, { ...request, headers: { 'if-none-match': String(headers.etag) } }];
+};
+
+/** A form of ours. @param cookie of who sends it */
+export async function form(
+  world: World,
+  url: string,
+  fields: Readonly<Record<string, string>>,
+  cookie = '',
+): Promise<Request> {
+  return { method: 'POST', url, ...(await protectedForm(world, fields, cookie)) };
+}
+
+/** The token in the link of a mail to an address. */
+async function mailedToken(
+  { api }: Place,
+  to: string,
+  kind: 'verifyEmail' | 'resetPassword' | 'changeEmail',
+): Promise<string> {
+  const { body } = await api.context.db
+    .selectFrom('mailOutbox')
+    .select('body')
+    .where('recipient', '=', to)
+    .where('kind', '=', kind)
+    .executeTakeFirstOrThrow();
+  return /[?&]token=([\w.~%-]+)/.exec(body)?.[1] ?? '';
+}
+
+/** As a browser sends it: what comes back is for people. */
+function fromBrowser(request: Request): Request {
+  return { ...request, headers: { ...request.headers, accept: 'text/html' } };
+}
+
+/** To programs with data, and to who sent the form of a page with the next page. @param fields that are taken */
+const alsoAsForm =
+  (fields: Readonly<Record<string, string>>): Successes =>
+  async ({ request, world }) => {
+    const email = `${world.unique()}@example.com`;
+    return [request, fromBrowser(await form(world, request.url, { email, ...fields }))];
+  };
+
+const script: Successes = async ({ request, world }) => {
+  const { headers } = await world.options.send(request);
+  return [request, { ...request, headers: { 'if-none-match': String(headers.etag) } }];
+};
+
+/** A form of the account page, sent by the one who is logged in. */
+const accountForm =
+  (fields: Readonly<Record<string, string>>): Successes =>
+  async ({ request, world }) => [await form(world, request.url, fields, world.options.session)];
+
+const password = 'Password1';
+
+/** Somebody who signed up and has yet to open the link. */
+async function signUp({ api, world }: Place): Promise<string> {
+  const email = `${world.unique()}@example.com`;
+  await api.client('POST', '/api/auth/signup', { name: 'Walker', email, password });
+  return email;
+}
+
+/** Somebody who has an account. @returns the reply to the login */
+export async function account(place: Place): Promise<{ readonly email: string; readonly loggedIn: Sent }> {
+  const email = await signUp(place);
+  const token = await mailedToken(place, email, 'verifyEmail');
+  const { world } = place;
+  const loggedIn = await world.options.send(
+    await form(world, '/api/auth/callback/token', { token, json: 'true' }),
+  );
+  return { email, loggedIn };
+}
+
+/** Of somebody who forgot the password. */
+async function resetToken(place: Place): Promise<string> {
+  const { email } = await account(place);
+  await place.api.client('POST', '/api/auth/forgot-password', { email });
+  return mailedToken(place, email, 'resetPassword');
+}
+
+export const successes: Readonly<Record<string, Successes>> = {
+  'GET /api/v1/client/{workspaceId}/environment': environment,
+  'GET /api/v2/client/{workspaceId}/environment': environment,
+  'GET /api/v1/client/{workspaceId}/app/environment': environment,
+  'GET /api/v1/client/{workspaceId}/website/environment': environment,
+
+  async 'POST /api/v3/tags/{tagId}/merge'({ operation, request, world }) {
+    const { tagId: newTagId } = await world.idsFor(operation);
+    return [{ ...request, body: JSON.stringify({ newTagId }) }];
+  },
+
+  // Somebody else has the user id: all but this one are written.
+  async 'PUT /api/v2/management/contacts/bulk'({ request, world }) {
+    const { workspaceId } = world.options;
+    const userId = world.unique();
+    const send = (): Request => ({
+      ...request,
+      body: JSON.stringify({ workspaceId, contacts: [contactRow(world, { userId }), contactRow(world, {})] }),
+    });
+    return [request, send(), send()];
+  },
+
+  async 'POST /api/v1/client/{workspaceId}/storage/upload'({ world }) {
+    const whole = await uploadForm(world, 'walk');
+    const changed = await uploadForm(world, 'walk', { policy: 'e30=' });
+    const half = { ...whole, body: whole.body.subarray(0, 200) };
+    return [whole, changed, half, { ...whole, headers: {} }].map((one) => ({ method: 'POST', ...one }));
+  },
+
+  async 'GET /storage/{workspaceId}/{accessType}/{fileName}'({ request, world }) {
+    const { headers } = await world.options.send(request);
+    return [
+      request,
+      { ...request, headers: { range: 'bytes=1-2' } },
+      { ...request, headers: { 'if-none-match': String(headers.etag) } },
+      { ...request, headers: { range: 'bytes=9-' } },
+    ];
+  },
+
+  async 'POST /api/auth/callback/credentials'(place) {
+    const { email } = await account(place);
+    const { url } = place.request;
+    const all = [
+      { email, password, json: 'true' },
+      { email, password },
+      { email, password: 'x', json: 'true' },
+    ];
+    return Promise.all(all.map((fields) => form(place.world, url, fields)));
+  },
+
+  async 'POST /api/auth/callback/token'(place) {
+    const token = await mailedToken(place, await signUp(place), 'verifyEmail');
+    const all = [{ token, json: 'true' }, { token }, { token: 'x', json: 'true' }];
+    return Promise.all(all.map((fields) => form(place.world, place.request.url, fields)));
+  },
+
+  async 'POST /api/auth/signout'({ request, world }) {
+    return [await form(world, request.url, { json: 'true' }), await form(world, request.url, {})];
+  },
+
+  'POST /api/auth/signup': alsoAsForm({ name: 'Walker', password }),
+  'POST /api/auth/resend-verification': alsoAsForm({}),
+  'POST /api/auth/forgot-password': alsoAsForm({}),
+  'GET /auth/login': async ({ request, world }) => [
+    request,
+    { ...request, headers: { cookie: world.options.session } },
+  ],
+  'GET /account': async ({ request, world }) => [
+    request,
+    { ...request, headers: { cookie: world.options.session } },
+  ],
+  async 'POST /account/api-keys'(place) {
+    const reach = `workspace:${place.world.options.workspaceId}`;
+    return accountForm({ label: 'Walk', permission: 'read', reach })(place);
+  },
+  'POST /account/api-keys/{id}/revoke': accountForm({}),
+  async 'GET /invite'({ request, world }) {
+    const token = await inviteToken(world, `${world.unique()}@example.com`);
+    return [request, { ...request, url: `/invite?token=${token}` }];
+  },
+  async 'POST /api/auth/accept-invite'({ request, world }) {
+    const accept = async (more: Readonly<Record<string, string>>): Promise<Request> => {
+      const token = await inviteToken(world, `${world.unique()}@example.com`);
+      return form(world, request.url, { token, name: 'Walker', password, ...more });
+    };
+    return [await accept({ json: 'true' }), await accept({})];
+  },
+  'GET /': async ({ request }) => [request, fromBrowser(request)],
+  'GET /js/{script}': script,
+  'GET /api/packages/js': script,
+  'GET /api/packages/app': script,
+  'GET /api/packages/website': script,
+  'GET /api/packages/surveys': script,
+
+  async 'GET /api/auth/session'(place) {
+    const { loggedIn } = await account(place);
+    return [place.request, { ...place.request, headers: { cookie: cookiesOf(loggedIn) } }];
+  },
+
+  async 'POST /api/auth/reset-password'(place) {
+    const { request, world } = place;
+    const token = await resetToken(place);
+    const other = await resetToken(place);
+    return [
+      { ...request, body: JSON.stringify({ token, password: 'Password2' }) },
+      fromBrowser(await form(world, request.url, { token: other, password: 'Password3' })),
+    ];
+  },
+
+  async 'GET /verify-email-change'(place) {
+    const { loggedIn } = await account(place);
+    const email = `${place.world.unique()}@example.com`;
+    await place.world.options.send({
+      method: 'PUT',
+      url: '/api/v1/profile/email',
+      headers: { cookie: cookiesOf(loggedIn) },
+      body: JSON.stringify({ email, password }),
+    });
+    return [
+      {
+        ...place.request,
+        url: `/verify-email-change?token=${await mailedToken(place, email, 'changeEmail')}`,
+      },
+    ];
+  },
+};

@@ -1,0 +1,19 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { parse } from 'yaml';
+import { toYaml } from '#api/docs/yaml.ts';
+
+t.test('what a reader of YAML gets is what was written', async (t) => {
+  const values = fc.jsonValue({ maxDepth: 4 }).map((value) => JSON.parse(JSON.stringify(value)));
+  fc.assert(
+    fc.property(values, (value) => {
+      t.strictSame(parse(toYaml(value)), value);
+    }),
+    { numRuns: 200, seed: 1 },
+  );
+});
+
+t.test('for people to read', async (t) => {
+  const text = toYaml({ a: { b: [1, { c: 'x: #' }], '200': [], no: {} }, d: null });
+  t.equal(text, 'a:\n  "200": []\n  b:\n    - 1\n    -\n      c: "x: #"\n  "no": {}\nd: null\n');
+});

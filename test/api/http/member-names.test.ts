@@ -1,0 +1,35 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { hasMoreNamesThan } from '#api/http/member-names.ts';
+import { isRecord } from '#api/schemas.ts';
+
+function namesIn(value: unknown): readonly string[] {
+  const children = Array.isArray(value) ? value : isRecord(value) ? Object.values(value) : [];
+  return [...(isRecord(value) ? Object.keys(value) : []), ...children.flatMap(namesIn)];
+}
+
+t.test('as many as the parsed value has', async (t) => {
+  // Names that only look different are counted as two; these have no escapes.
+  const value = fc.jsonValue({ maxDepth: 5 });
+  fc.assert(
+    fc.property(value, fc.constantFrom(undefined, '\t', 2), (made, indent) => {
+      const parsed: unknown = JSON.parse(JSON.stringify(made));
+      const text = Buffer.from(JSON.stringify(parsed, null, indent));
+      const count = new Set(namesIn(parsed)).size;
+      return !hasMoreNamesThan(text, count) && (count === 0 || hasMoreNamesThan(text, count - 1));
+    }),
+    { numRuns: 500 },
+  );
+  t.pass('500 texts');
+});
+
+t.test('texts that are no JSON end, too', async (t) => {
+  for (const text of ['', '"', '"\\', ']}]', '{{{{', ':::', '{"a":"\\"']) {
+    t.equal(hasMoreNamesThan(Buffer.from(text), 3), false, text);
+  }
+  t.equal(
+    hasMoreNamesThan(Buffer.from('{"a":"\\":b\\":","b\\"::" :"c"}'), 2),
+    false,
+    'what is within a text is text',
+  );
+});

@@ -1,0 +1,44 @@
+/** What is said of a value that has not the shape it should have. */
+import t from 'tap';
+import { Type } from 'typebox';
+import { checker } from '#api/http/validation.ts';
+import { Nullable } from '#api/schemas.ts';
+
+const Item = Type.Object({ name: Type.String() });
+const ITEMS = 30_000;
+
+t.test('a list that is far too long is not looked at item by item', (t) => {
+  for (const [what, list] of [
+    ['a list', Type.Array(Item, { maxItems: 10 })],
+    ['a list or null', Nullable(Type.Array(Item, { maxItems: 10 }))],
+  ] as const) {
+    const { is, issues } = checker(Type.Object({ list }));
+    let reads = 0;
+    const item = {
+      get name() {
+        reads += 1;
+        return 'x';
+      },
+    };
+    const value = { list: Array.from({ length: ITEMS }, () => item) };
+    t.notOk(is(value));
+    const readsOfCheck = reads;
+    reads = 0;
+    t.match(issues(value), { list: /10 items/ }, what);
+    t.ok(reads - readsOfCheck < 100, `${what}: ${reads - readsOfCheck} reads to say so`);
+  }
+  t.end();
+});
+
+t.test('what is wrong beside and within the lists is still said', (t) => {
+  const { issues } = checker(
+    Type.Object({ lists: Type.Array(Type.Array(Item, { maxItems: 2 })), name: Type.String() }),
+  );
+  const item = { name: 'x' };
+  t.strictSame(issues({ lists: [[item], [item, item, item]], name: 1 }), {
+    'lists.1': 'must not have more than 2 items',
+    name: 'must be string',
+  });
+  t.strictSame(issues({ lists: [[item, { name: 1 }]], name: 'x' }), { 'lists.0.1.name': 'must be string' });
+  t.end();
+});

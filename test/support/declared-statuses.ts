@@ -1,0 +1,52 @@
+/** Holds every reply of an API under test to the statuses that its route declares: whoever adds a refusal declares it. */
+import { subscribe } from 'node:diagnostics_channel';
+import type { FastifyInstance, RouteOptions } from 'fastify';
+import { errorResponsesOf } from '#api/docs/error-responses.ts';
+import { isRecord } from '#api/schemas.ts';
+import { refusalsOf } from '#api/surfaces/refusals.ts';
+import { surfaceOf } from '#api/surfaces/surfaces.ts';
+
+let watcher: ((app: FastifyInstance) => void) | null = null;
+/** Fastify announces every new app, before anything is registered on it. */
+subscribe('fastify.initialization', (message) => {
+  if (isRecord(message)) watcher?.(message.fastify as FastifyInstance);
+});
+
+/** @returns what `build` made, and which replies so far had a status that their route does not declare */
+export async function watchStatuses<T>(
+  build: () => Promise<T>,
+): Promise<{ readonly built: T; takeProblems(): string[] }> {
+  const problems: string[] = [];
+  watcher = (app) => watch(app, problems);
+  // Apps are made before the first pause, so this one is ours and no other.
+  const building = build();
+  watcher = null;
+  return { built: await building, takeProblems: () => problems.splice(0) };
+}
+
+function watch(app: FastifyInstance, problems: string[]): void {
+  const declared = new Map<string, ReadonlySet<string>>();
+  app.addHook('onRoute', (route) => {
+    if (route.schema?.hide === true) return;
+    for (const method of [route.method].flat()) {
+      declared.set(`${method} ${route.url}`, statusesOf(method, route));
+    }
+  });
+  app.addHook('onSend', async ({ method, routeOptions: { url } }, { statusCode }) => {
+    const statuses = method === 'HEAD' ? undefined : declared.get(`${method} ${url}`);
+    if (statuses?.has(String(statusCode)) !== false) return;
+    problems.push(
+      `${method} ${url} was answered ${statusCode}, which it does not declare: name the code in config.refuses of the route, or the status in its response schema`,
+    );
+  });
+}
+
+function statusesOf(method: string, route: RouteOptions): ReadonlySet<string> {
+  const errors = errorResponsesOf(
+    refusalsOf({ ...route, method }),
+    surfaceOf(route.url).errorShape,
+    route.url,
+  );
+  const own = isRecord(route.schema?.response) ? Object.keys(route.schema.response) : [];
+  return new Set([...Object.keys(errors), ...own]);
+}
