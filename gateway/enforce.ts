@@ -5,7 +5,7 @@ import type { Clock } from '#shared/clock.ts';
 import type { Violation } from './decision.ts';
 import { type ChargedTo, identify, type Peer, type PeerSocket, PeerTable } from './identify.ts';
 import { identityHeaders } from './identity/credential.ts';
-import { Digester } from './identity/digest.ts';
+import { Digester, type Identity } from './identity/digest.ts';
 import { chargeFor } from './limiter/charge.ts';
 import type { Limiter, LimitListener } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
@@ -153,6 +153,13 @@ export class Enforcement {
     } else if (status === 401) {
       for (const credential of credentials) if (limiter.isProven(credential)) limiter.withdraw(credential);
     }
+  }
+
+  /** The client's address as an identity, whether a policy counts it or not. */
+  addressIdentity(charged: ChargedTo | null, socket: PeerSocket, { forwardedFor }: CheckedHead): Identity {
+    // Where an address answers for credentials, it is this one.
+    const answering = charged?.charge.parts.find(({ credential }) => credential !== null);
+    return answering?.identity ?? this.peers.address(this.peerOf(socket), forwardedFor);
   }
 
   /** Behind a trusted proxy, where each request names its own client. */
