@@ -65,8 +65,9 @@ t.test('every command prints what is shown', async (t) => {
   const { id, admin } = await refuse(t, limits);
   // Blocks that say their own name.
   for (const { text } of page.blocks) {
-    const [, name] = /^# ([\w-]+\.(?:yaml|conf))\n/.exec(text) ?? [];
-    if (name !== undefined) writeFileSync(join(cwd, name), text);
+    const [head = '', name] = /^# ([\w-]+\.(?:yaml|conf|log))\n/.exec(text) ?? [];
+    if (name !== undefined)
+      writeFileSync(join(cwd, name), name.endsWith('.log') ? text.slice(head.length) : text);
   }
   const shown = page.blocks.filter(({ language }) => language === 'console');
   t.ok(shown.length >= 3);

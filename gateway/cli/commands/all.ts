@@ -4,6 +4,7 @@ import { addCheck } from './check.ts';
 import { addDiff } from './diff.ts';
 import { addExplain } from './explain.ts';
 import { addProve } from './prove.ts';
+import { addReplay } from './replay.ts';
 import { addWhy } from './why.ts';
 
-export const COMMANDS: readonly AddCommand[] = [addCheck, addExplain, addDiff, addProve, addWhy];
+export const COMMANDS: readonly AddCommand[] = [addCheck, addExplain, addDiff, addProve, addReplay, addWhy];
