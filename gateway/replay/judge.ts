@@ -146,7 +146,7 @@ export class Judge {
       this.#olderSockets = this.#sockets;
       this.#sockets = new Map();
     }
-    socket = this.#olderSockets.get(address) ?? { remoteAddress: hostOf(address) };
+    socket = this.#olderSockets.get(address) ?? { remoteAddress: copyOf(address) };
     this.#sockets.set(copyOf(address), socket);
     return socket;
   }
@@ -200,13 +200,6 @@ const SET_ASIDE: ReadonlySet<string> = new Set([
   'x-forwarded-proto',
   'x-forwarded-host',
 ]);
-
-/** Without its port, as a socket has it. */
-function hostOf(address: string): string {
-  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1];
-  if (bracketed !== undefined) return bracketed;
-  return copyOf(/^[\d.]+:\d+$/.test(address) ? address.slice(0, address.indexOf(':')) : address);
-}
 
 /** What is cut out of a log's line would keep the whole portion of the log. */
 function copyOf(text: string): string {

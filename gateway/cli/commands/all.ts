@@ -5,6 +5,15 @@ import { addDiff } from './diff.ts';
 import { addExplain } from './explain.ts';
 import { addProve } from './prove.ts';
 import { addReplay } from './replay.ts';
+import { addSuggest } from './suggest.ts';
 import { addWhy } from './why.ts';
 
-export const COMMANDS: readonly AddCommand[] = [addCheck, addExplain, addDiff, addProve, addReplay, addWhy];
+export const COMMANDS: readonly AddCommand[] = [
+  addCheck,
+  addExplain,
+  addDiff,
+  addProve,
+  addReplay,
+  addSuggest,
+  addWhy,
+];
