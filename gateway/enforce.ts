@@ -184,6 +184,13 @@ export class Enforcement {
     }
   }
 
+  /** The client's address as an identity, whether a policy counts it or not. */
+  addressIdentity(charged: ChargedTo | null, socket: PeerSocket, { forwardedFor }: CheckedHead): Identity {
+    // Where an address answers for credentials, it is this one.
+    const answering = charged?.charge.parts.find(({ credential }) => credential !== null);
+    return answering?.identity ?? this.peers.address(this.peerOf(socket), forwardedFor);
+  }
+
   /** Behind a trusted proxy, where each request names its own client. */
   addressOf({ forwardedFor }: CheckedHead, origin: RequestOrigin): string {
     return clientAddress(origin.peer, forwardedFor, this.options.trust);

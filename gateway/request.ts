@@ -121,17 +121,18 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       return;
     }
     this.#charged = charged;
+    this.#entry?.charged(charged, enforcement.addressIdentity(charged, req.socket, head));
     if (charged === null) {
       enforcement.metrics.count('uncovered');
       this.#forward();
     } else {
-      this.#entry?.charged(charged);
       this.#askedAt = this.#now;
       enforcement.spend(charged, this);
     }
   }
 
   onSpent(spent: Spent, position: number): void {
+    this.#entry?.spent(spent);
     const { metrics } = this.#parts.enforcement;
     if (spent.shares === null) {
       const storeMs = this.#now - this.#askedAt;

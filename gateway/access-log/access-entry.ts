@@ -2,6 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ChargedTo } from '#gateway/identify.ts';
+import type { Identity } from '#gateway/identity/digest.ts';
+import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import type { ClientResponse } from '#gateway/proxy/client-connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -35,6 +37,8 @@ export class AccessEntry {
   #path: string;
   #cover: Cover | null = null;
   #charged: ChargedTo | null = null;
+  #address: Identity | null = null;
+  #spent: Spent | null = null;
   #isOver = false;
 
   constructor(log: AccessLog, req: IncomingMessage, res: ClientResponse, clock: Clock, wallClock: Clock) {
@@ -63,8 +67,14 @@ export class AccessEntry {
     this.#cover = cover;
   }
 
-  charged(charged: ChargedTo): void {
+  /** @param address the client's */
+  charged(charged: ChargedTo | null, address: Identity): void {
     this.#charged = charged;
+    this.#address = address;
+  }
+
+  spent(spent: Spent): void {
+    this.#spent = spent;
   }
 
   /** Once; what comes later of it is not told. */
@@ -84,6 +94,9 @@ export class AccessEntry {
       policies: this.#cover?.policies.map(({ name }) => name) ?? [],
       policy: this.policy,
       identities: this.#identities(),
+      address: this.#address?.digest ?? null,
+      unproven: this.#unproven(),
+      proves: this.#proves(status),
       requestBytes: this.#requestBytes(),
       bytes: this.#socket.bytesWritten - this.#written,
       upstreamMs: rounded(this.upstreamMs),
@@ -100,6 +113,23 @@ export class AccessEntry {
       if (digest !== undefined) identities[name] = digest;
     }
     return identities;
+  }
+
+  /** Identifiers whose credential had to be charged to the address as well. */
+  #unproven(): string[] {
+    const names: string[] = [];
+    for (const [i, { policy, credential }] of (this.#charged?.charge.parts ?? []).entries()) {
+      // The store may know of a proof that this process does not.
+      if (credential === null || (this.#spent?.used[i] ?? 0) < 0) continue;
+      const { name } = policy.identifier;
+      if (!names.includes(name)) names.push(name);
+    }
+    return names;
+  }
+
+  #proves(status: number | null): boolean {
+    const isAnswer = this.upstreamMs !== null && status !== null && status >= 200 && status < 300;
+    return isAnswer && (this.#charged?.identified.provable ?? null) !== null;
   }
 
   /** As announced; of a chunked body what was read meanwhile. */
@@ -123,6 +153,9 @@ export function unreadableLine(status: number, time: Millis): object {
     policies: [],
     policy: null,
     identities: {},
+    address: null,
+    unproven: [],
+    proves: false,
     requestBytes: 0,
     bytes: 0,
     upstreamMs: null,

@@ -18,6 +18,9 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
+/** What a lone - among the arguments becomes: yargs would drop it. */
+export const STANDARD_INPUT = '(standard input)';
+
 /** Options of every command. */
 export interface GlobalOptions {
   readonly json: boolean;

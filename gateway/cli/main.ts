@@ -2,6 +2,12 @@
 import { runCli } from './program.ts';
 import { Terminal } from './terminal.ts';
 
+// Who has seen enough, such as `head`, closes the pipe.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
 process.exitCode = await runCli(process.argv.slice(2), {
   terminal: new Terminal({ stdout: process.stdout, stderr: process.stderr }),
   stdin: process.stdin,

@@ -2,7 +2,14 @@
 import yargs, { type Argv } from 'yargs';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import { ConfigError } from '#shared/configuration.ts';
-import { type CommandContext, CommandError, EXIT, type ExitCode, type GlobalOptions } from './command.ts';
+import {
+  type CommandContext,
+  CommandError,
+  EXIT,
+  type ExitCode,
+  type GlobalOptions,
+  STANDARD_INPUT,
+} from './command.ts';
 import { COMMANDS } from './commands/all.ts';
 
 export type CliOptions = Omit<CommandContext, 'run'>;
@@ -22,7 +29,7 @@ export async function runCli(args: readonly string[], options: CliOptions): Prom
       }
     },
   };
-  let program: Argv<GlobalOptions> = yargs([...args])
+  let program: Argv<GlobalOptions> = yargs(args.map((arg) => (arg === '-' ? STANDARD_INPUT : arg)))
     .scriptName('floodgate')
     .usage('$0 <command>\n\nChecks, explains, rehearses and changes limits.')
     .option('json', {

@@ -12,10 +12,18 @@ export interface TerminalOptions {
 export class Terminal {
   readonly #stdout: NodeJS.WriteStream;
   readonly #stderr: NodeJS.WriteStream;
+  /** Before every line of the answer. */
+  readonly #prefix: string;
 
-  constructor({ stdout, stderr }: TerminalOptions) {
+  constructor({ stdout, stderr }: TerminalOptions, prefix = '') {
     this.#stdout = stdout;
     this.#stderr = stderr;
+    this.#prefix = prefix;
+  }
+
+  /** The same, for lines that are comments of what is printed. */
+  commented(): Terminal {
+    return new Terminal({ stdout: this.#stdout, stderr: this.#stderr }, '# ');
   }
 
   /** Somebody reads along: progress may be shown. */
@@ -38,7 +46,7 @@ export class Terminal {
   }
 
   line(text = ''): void {
-    this.#stdout.write(`${text}\n`);
+    for (const line of text.split('\n')) this.#stdout.write(`${`${this.#prefix}${line}`.trimEnd()}\n`);
   }
 
   /** What is wrong; never mixed into the answer. */

@@ -4,11 +4,12 @@
  * ask it, so none of them can disagree with the gateway.
  */
 import { Bans } from '#gateway/control/bans.ts';
-import { decide, type Verdict } from '#gateway/decision.ts';
+import { type Decision, decide, type Verdict } from '#gateway/decision.ts';
 import { type ChargedRequest, Enforcement } from '#gateway/enforce.ts';
 import { isClientRoute } from '#gateway/header-names.ts';
 import type { ChargedTo, PeerSocket } from '#gateway/identify.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
+import { chargeFor } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
@@ -45,17 +46,21 @@ export interface RehearsedRequest {
   readonly socket: PeerSocket;
 }
 
-export type Rehearsed =
-  | { readonly kind: 'malformed'; readonly status: number; readonly reason: string }
-  | { readonly kind: 'uncovered'; readonly path: string }
-  | DecidedRequest;
+export interface Malformed {
+  readonly kind: 'malformed';
+  readonly status: number;
+  readonly reason: string;
+}
+
+export type Rehearsed = Malformed | { readonly kind: 'uncovered'; readonly path: string } | DecidedRequest;
 
 /** A request before anything is charged for it. */
 export type ReadRequest =
-  | Extract<Rehearsed, { kind: 'malformed' }>
+  | Malformed
   | {
       readonly kind: 'uncovered';
       readonly path: string;
+      readonly cover: Cover | null;
       /** All that the request may be known by. */
       readonly identities: () => readonly Identity[];
     }
@@ -82,6 +87,35 @@ export interface DecidedRequest {
   readonly shadowDenials: readonly Policy[];
 }
 
+/** A decision without what the client is told of it. */
+export type Weighed =
+  | Malformed
+  /** Nobody is charged. */
+  | { readonly kind: 'uncovered'; readonly path: string; readonly cover: Cover | null }
+  | WeighedRequest;
+
+export interface WeighedRequest {
+  readonly kind: 'decided';
+  /** Canonical. */
+  readonly path: string;
+  readonly cover: Cover;
+  readonly charged: ChargedTo;
+  readonly spent: Spent;
+  readonly decision: Decision;
+}
+
+/** Who sent a request, where digests are known and not whose they are. */
+export interface KnownIdentities {
+  /** In the order of `Cover.identifiers`; null where the request presents no such credential. */
+  readonly identities: readonly (Identity | null)[];
+  /** Of the client's address; asked where a credential has to be charged to it. */
+  readonly address: () => Identity;
+  /** Does this credential have to be charged to the address as well? */
+  readonly isUnproven: (credential: Identity) => boolean;
+  /** The credential that the answer proves; null: none. */
+  readonly provable: Identity | null;
+}
+
 export class Rehearsal {
   readonly enforcement: Enforcement;
   /** Counts and proofs, to be filled with live ones. */
@@ -106,8 +140,18 @@ export class Rehearsal {
   }
 
   ask(request: RehearsedRequest): Rehearsed {
+    const weighed = this.weigh(request);
+    return weighed.kind === 'decided' ? tell(weighed) : weighed;
+  }
+
+  weigh(request: RehearsedRequest): Weighed {
     const read = this.read(request);
-    return read.kind === 'covered' ? this.#decide(read.path, read.cover, read.charged) : read;
+    return read.kind === 'covered' ? this.#spend(read.path, read.cover, read.charged) : read;
+  }
+
+  /** Counters and credentials that are remembered. */
+  get remembered(): number {
+    return this.known.size;
   }
 
   /** Who is charged for a request, without charging it. */
@@ -120,50 +164,84 @@ export class Rehearsal {
     const match = enforcement.match(method, target);
     if (!match.ok) return malformed(match.reason);
     const identities = (): Identity[] => enforcement.identitiesOf({ rawHeaders: headers, socket }, head);
-    if (match.cover === null) return { kind: 'uncovered', path: match.path, identities };
+    if (match.cover === null) return { kind: 'uncovered', path: match.path, cover: null, identities };
     const charged = enforcement.chargeOf(match.cover, { rawHeaders: headers, socket }, head);
     if (charged === 'ambiguous') return malformed('the request presents two different API keys; send one');
-    if (charged === null) return { kind: 'uncovered', path: match.path, identities };
+    if (charged === null) return { kind: 'uncovered', path: match.path, cover: match.cover, identities };
     return { kind: 'covered', path: match.path, cover: match.cover, charged, identities };
   }
 
+  /**
+   * The same for a request of which a log of the gateway tells the digests.
+   *
+   * @param sender who it is, once it is known what is counted
+   */
+  weighKnown(method: string, target: string, sender: (cover: Cover) => KnownIdentities): Weighed {
+    const match = this.enforcement.match(method, target);
+    if (!match.ok) return malformed(match.reason);
+    const { path, cover } = match;
+    if (cover === null) return { kind: 'uncovered', path, cover };
+    const { identities, address, isUnproven, provable } = sender(cover);
+    const credentials: Identity[] = [];
+    for (let i = 0; i < identities.length; i++) {
+      const identity = identities[i] ?? null;
+      if (identity === null || cover.identifiers[i]?.kind === 'address') continue;
+      credentials.push(identity);
+      this.#believe(identity, isUnproven(identity));
+    }
+    const charge = chargeFor(cover, identities, address, (credential) => !isUnproven(credential));
+    if (charge === null) return { kind: 'uncovered', path, cover };
+    return this.#spend(path, cover, { charge, identified: { identities, credentials, provable } });
+  }
+
   /** What the upstream answered tells whether the request's credential works. */
-  answered({ charged }: DecidedRequest, status: number): void {
+  answered({ charged }: { readonly charged: ChargedTo }, status: number): void {
     this.enforcement.learn(charged, status);
   }
 
-  #decide(path: string, cover: Cover, charged: ChargedTo): DecidedRequest {
+  /** What the live gateway knew of a credential wins. */
+  #believe(credential: Identity, isUnproven: boolean): void {
+    if (this.#limiter.isProven(credential) !== isUnproven) return;
+    if (isUnproven) this.#limiter.withdraw(credential);
+    else this.#limiter.prove(credential);
+  }
+
+  #spend(path: string, cover: Cover, charged: ChargedTo): WeighedRequest {
     const asker = this.#asker;
     this.#limiter.spend(charged.charge, asker);
     const { spent } = asker;
     if (spent === null) throw new Error('memory answers at once');
-    const policies = applyingOf(cover, charged);
-    const decision = decide(spent, 0);
-    if (decision.kind === 'allow') {
-      return {
-        kind: 'allow',
-        path,
-        policies,
-        charged,
-        spent,
-        headers: limitHeaders(decision.verdicts),
-        violated: [],
-        shadowDenials: decision.shadowDenials,
-      };
-    }
-    const { violated } = decision;
-    const reply = denialReply(violated, isClientRoute(path), false, null);
+    return { kind: 'decided', path, cover, charged, spent, decision: decide(spent, 0) };
+  }
+}
+
+/** What the gateway adds to the reply, or answers. */
+function tell({ path, cover, charged, spent, decision }: WeighedRequest): DecidedRequest {
+  const policies = applyingOf(cover, charged);
+  if (decision.kind === 'allow') {
     return {
-      kind: 'deny',
+      kind: 'allow',
       path,
       policies,
       charged,
       spent,
-      headers: headersOf(reply),
-      violated,
-      shadowDenials: [],
+      headers: limitHeaders(decision.verdicts),
+      violated: [],
+      shadowDenials: decision.shadowDenials,
     };
   }
+  const { violated } = decision;
+  const reply = denialReply(violated, isClientRoute(path), false, null);
+  return {
+    kind: 'deny',
+    path,
+    policies,
+    charged,
+    spent,
+    headers: headersOf(reply),
+    violated,
+    shadowDenials: [],
+  };
 }
 
 /** Takes the answer of a limiter that answers at once. */
@@ -184,7 +262,7 @@ function applyingOf({ policies, identifiers }: Cover, { identified }: ChargedTo)
   return policies.filter(({ identifier }) => identified.identities[identifiers.indexOf(identifier)] != null);
 }
 
-function malformed(reason: string): Extract<Rehearsed, { kind: 'malformed' }> {
+function malformed(reason: string): Malformed {
   return { kind: 'malformed', status: ERRORS.gateway_bad_request.status, reason };
 }
 

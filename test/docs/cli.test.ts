@@ -67,8 +67,9 @@ t.test('every command prints what is shown', async (t) => {
   writeFileSync(join(cwd, 'edited.yaml'), edited);
   // Blocks that say their own name.
   for (const { text } of page.blocks) {
-    const [, name] = /^# ([\w-]+\.(?:yaml|conf))\n/.exec(text) ?? [];
-    if (name !== undefined) writeFileSync(join(cwd, name), text);
+    const [head = '', name] = /^# ([\w-]+\.(?:yaml|conf|log))\n/.exec(text) ?? [];
+    if (name !== undefined)
+      writeFileSync(join(cwd, name), name.endsWith('.log') ? text.slice(head.length) : text);
   }
   const shown = page.blocks.filter(({ language }) => language === 'console');
   t.ok(shown.length >= 3);

@@ -6,7 +6,9 @@ import { addDiff } from './diff.ts';
 import { addExplain } from './explain.ts';
 import { addInspect } from './inspect.ts';
 import { addProve } from './prove.ts';
+import { addReplay } from './replay.ts';
 import { addReset } from './reset.ts';
+import { addSuggest } from './suggest.ts';
 import { addTop } from './top.ts';
 import { addUnban } from './unban.ts';
 import { addWhy } from './why.ts';
@@ -16,10 +18,12 @@ export const COMMANDS: readonly AddCommand[] = [
   addExplain,
   addDiff,
   addProve,
-  addWhy,
   addInspect,
   addReset,
   addBan,
   addUnban,
   addTop,
+  addReplay,
+  addSuggest,
+  addWhy,
 ];

@@ -63,6 +63,9 @@ t.test('admitted, denied, uncovered, malformed, unreadable', async (t) => {
     policies: ['one', 'all'],
     policy: 'one',
     identities: { ip: /^[\w-]{22}$/, 'api-key': /^[\w-]{22}$/ },
+    address: /^[\w-]{22}$/,
+    unproven: ['api-key'],
+    proves: true,
     requestBytes: 4,
     upstreamMs: Number,
     storeMs: Number,
@@ -72,7 +75,7 @@ t.test('admitted, denied, uncovered, malformed, unreadable', async (t) => {
   const denied = await fetch(`${origin}/one/a`);
   await denied.text();
   const [, second] = await gateway.line(2);
-  t.match(second, { status: 429, decision: 'deny', policy: 'one', upstreamMs: null });
+  t.match(second, { status: 429, decision: 'deny', policy: 'one', upstreamMs: null, proves: false });
   t.equal(second?.id, denied.headers.get('x-gateway-decision'));
   t.ok(Number(second?.bytes) > 300);
   await (await fetch(`${origin}/else`)).text();
@@ -80,6 +83,11 @@ t.test('admitted, denied, uncovered, malformed, unreadable', async (t) => {
   await sendRaw(port, 'nonsense\r\n\r\n').ended();
   const lines = await gateway.line(5);
   t.match(lines[2], { path: '/else', status: 200, decision: 'uncovered', policies: [], identities: {} });
+  t.equal(
+    lines[2]?.address,
+    (second?.identities as Record<string, string> | undefined)?.ip,
+    'also where nothing is counted',
+  );
   t.match(lines[3], { path: '/one/a%2fb', status: 400, decision: 'malformed' });
   t.match(lines[4], { method: null, path: null, status: 400, decision: 'malformed' });
   t.notMatch(readFileSync(gateway.file, 'utf8'), /secret|127\.0\.0\.1/);

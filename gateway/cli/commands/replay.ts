@@ -1,0 +1,139 @@
+/** `replay LOG…`: what would this policy file have done with yesterday's requests? */
+import { readPolicyFile } from '#gateway/config.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { Replay, type ReplayResult } from '#gateway/replay/replay.ts';
+import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
+import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '../log-options.ts';
+import type { Terminal } from '../terminal.ts';
+
+interface ReplayOptions extends LogOptions {
+  readonly file: string;
+  readonly against: string | undefined;
+  readonly json: boolean;
+}
+
+export const addReplay: AddCommand = (program, context) =>
+  program.command(
+    'replay <logs..>',
+    'What would this policy file have allowed and denied of the requests in access logs?',
+    (command) =>
+      command
+        .positional('logs', {
+          type: 'string',
+          array: true,
+          demandOption: true,
+          describe: 'Access logs, also compressed with gzip; - for standard input',
+        })
+        .option('file', { type: 'string', default: 'policies.yaml', describe: 'The policy file to try' })
+        .option('against', {
+          type: 'string',
+          describe: 'The policy file to compare with, such as the one in use',
+        })
+        .options(LOG_OPTIONS)
+        .example('$0 replay access.log', 'How many requests of whom would policies.yaml have denied?')
+        .example(
+          '$0 replay access.log* --file edited.yaml --against policies.yaml',
+          'Whom does the edit hit?',
+        ),
+    (options) => context.run(() => run(options, context)),
+  );
+
+async function run(options: ReplayOptions, { terminal, now }: CommandContext): Promise<ExitCode> {
+  const set = loadPolicies(readPolicyFile(options.file), options.file);
+  const { against: other } = options;
+  const against = other === undefined ? null : loadPolicies(readPolicyFile(other), other);
+  const { logs, trust, progress } = openLogs(options, terminal, now);
+  const begunAt = now();
+  const result = await readingLogs(progress, () => new Replay({ logs, set, against, trust }).run());
+  const seconds = Math.max(0.001, (now() - begunAt) / 1000);
+  if (result.requests === 0) {
+    const [first] = result.unreadableLines;
+    throw new CommandError(
+      first === undefined
+        ? 'there is no request in these logs'
+        : `there is no request in these logs; line ${first.line} of ${first.file} reads: ${first.text}`,
+      EXIT.no,
+    );
+  }
+  if (options.json) terminal.json(documentOf(result, Math.round(result.lines / seconds)));
+  else print(result, seconds, terminal);
+  return EXIT.ok;
+}
+
+function documentOf(result: ReplayResult, linesPerSecond: number): object {
+  const { comparison, spanMs: _, spans: __, ...fields } = result;
+  return { ...fields, ...comparison, linesPerSecond };
+}
+
+function print(result: ReplayResult, seconds: number, terminal: Terminal): void {
+  const { requests, allowed, denied, uncovered, malformed, unknown, unreadable } = result;
+  const parts = [
+    `${number(allowed)} allowed`,
+    terminal.style(denied > 0 ? 'red' : 'green', `${number(denied)} denied`),
+  ];
+  parts.push(`${number(uncovered)} without a policy`);
+  if (malformed > 0) parts.push(`${number(malformed)} malformed`);
+  if (unknown > 0) parts.push(`${number(unknown)} cannot be judged`);
+  terminal.line(`${counted(requests, 'request')} from ${result.from} to ${result.to}: ${parts.join(', ')}`);
+  terminal.line();
+  terminal.table(
+    ['policy', 'limit', 'window', 'allowed', 'denied', 'clients', 'denied clients', 'first denied'],
+    result.policies.map((policy) => [
+      policy.name,
+      policy.limit,
+      `${policy.windowSeconds} s`,
+      policy.allowed,
+      policy.mode === 'shadow' ? `${number(policy.shadowDenied)} (shadow)` : policy.denied,
+      policy.identities,
+      policy.identitiesDenied,
+      policy.firstDeniedAt ?? '',
+    ]),
+  );
+  printMostDenied(result, terminal);
+  printComparisons(result, terminal);
+  if (result.notes.length > 0 || unreadable > 0) terminal.line();
+  for (const note of result.notes) terminal.line(`Note: ${note}.`);
+  if (unreadable > 0) {
+    terminal.line(`Note: ${number(unreadable)} of ${number(result.lines)} lines could not be read:`);
+    for (const { file, line, text } of result.unreadableLines) terminal.line(`  ${file}:${line}: ${text}`);
+  }
+  if (terminal.isInteractive) terminal.error(`${number(result.lines)} lines in ${seconds.toFixed(1)} s`);
+}
+
+function printMostDenied({ policies }: ReplayResult, terminal: Terminal): void {
+  const rows = policies.flatMap(({ name, mostDenied }) =>
+    mostDenied.map(({ identity, count }) => [name, identity, count] as const),
+  );
+  if (rows.length === 0) return;
+  terminal.line();
+  terminal.table(['policy', 'most denied', 'times'], rows);
+}
+
+function printComparisons({ file, logged, comparison }: ReplayResult, terminal: Terminal): void {
+  if (logged !== null) {
+    terminal.line();
+    terminal.line(
+      `The gateway that wrote the log denied ${number(logged.denied)}; ${file} denies ${number(logged.newlyDenied)} that it let through, and lets ${number(logged.newlyAllowed)} through that it denied.`,
+    );
+  }
+  if (comparison === null) return;
+  const { against, newlyDenied, newlyAllowed, identitiesNewlyDenied, mostNewlyDenied } = comparison;
+  terminal.line();
+  terminal.line(
+    `Compared with ${against}, ${file} denies ${counted(newlyDenied, 'request')} of ${counted(identitiesNewlyDenied, 'client')} more, and allows ${number(newlyAllowed)} that ${against} denies.`,
+  );
+  if (mostNewlyDenied.length === 0) return;
+  terminal.line();
+  terminal.table(
+    ['newly denied', 'times'],
+    mostNewlyDenied.map(({ identity, count }) => [identity, count]),
+  );
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en');
+}
+
+function counted(value: number, what: string): string {
+  return `${number(value)} ${what}${value === 1 ? '' : 's'}`;
+}

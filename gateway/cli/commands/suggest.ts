@@ -1,0 +1,107 @@
+/** `suggest LOG…`: what limits would fit the traffic of these logs? */
+import { policyText } from '#gateway/suggest/policy-text.ts';
+import { Suggest, type Suggestions } from '#gateway/suggest/suggest.ts';
+import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
+import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '../log-options.ts';
+import type { Terminal } from '../terminal.ts';
+
+interface SuggestOptions extends LogOptions {
+  readonly window: string;
+  readonly key: string;
+  readonly routes: number;
+  readonly json: boolean;
+}
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+const WINDOW_SECONDS_MAX = 366 * 86_400;
+const ROUTES_MAX = 1000;
+
+export const addSuggest: AddCommand = (program, context) =>
+  program.command(
+    'suggest <logs..>',
+    'What limits would fit the requests in access logs? Prints a policy file to start from',
+    (command) =>
+      command
+        .positional('logs', {
+          type: 'string',
+          array: true,
+          demandOption: true,
+          describe: 'Access logs, also compressed with gzip; - for standard input',
+        })
+        .option('window', {
+          type: 'string',
+          default: '1m',
+          describe: 'Window of the limits: 30s, 1m, 12h, 7d',
+        })
+        .option('key', {
+          type: 'string',
+          default: 'x-api-key',
+          describe: 'The header field that presents an API key, where the log has it',
+        })
+        .option('routes', { type: 'number', default: 50, describe: 'So many routes, the busiest first' })
+        .options(LOG_OPTIONS)
+        .example('$0 suggest access.log > policies.yaml', 'Writes limits that fit what clients really do'),
+    (options) => context.run(() => run(options, context)),
+  );
+
+async function run(options: SuggestOptions, { terminal, now }: CommandContext): Promise<ExitCode> {
+  const windowSeconds = readWindow(options.window);
+  const keyHeader = options.key.toLowerCase();
+  if (!/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(keyHeader))
+    throw new CommandError(`--key ${options.key} is no name of a header field`, EXIT.usage);
+  const routesMax = options.routes;
+  if (!Number.isInteger(routesMax) || routesMax < 1 || routesMax > ROUTES_MAX)
+    throw new CommandError(`--routes must be a whole number from 1 to ${ROUTES_MAX}`, EXIT.usage);
+  const { logs, trust, progress } = openLogs(options, terminal, now);
+  const suggestions = await readingLogs(progress, () =>
+    new Suggest({ logs, trust, windowSeconds, keyHeader, routesMax }).run(),
+  );
+  const { lines, unreadable } = logs.counts;
+  if (suggestions.routes.length === 0)
+    throw new CommandError('there is no request in these logs of which it is told who sent it', EXIT.no);
+  const policies = policyText(suggestions, keyHeader);
+  if (options.json) {
+    terminal.json({ lines, unreadable, ...suggestions, policies });
+    return EXIT.ok;
+  }
+  print(suggestions, unreadable, terminal);
+  terminal.line(policies.trimEnd());
+  return EXIT.ok;
+}
+
+/** As comments, so that all of it is a policy file. */
+function print(
+  { routes, others, oneIn, unknown }: Suggestions,
+  unreadable: number,
+  terminal: Terminal,
+): void {
+  const comment = terminal.commented();
+  comment.table(
+    ['route', 'by', 'requests', 'clients', 'p50', 'p95', 'p99', 'max', 'limit: clients denied'],
+    routes.map((route) => [
+      route.route,
+      route.identifier,
+      route.requests,
+      route.identities,
+      route.p50,
+      route.p95,
+      route.p99,
+      route.max,
+      route.candidates.map(({ limit, identitiesDenied }) => `${limit}: ${identitiesDenied}`).join(', '),
+    ]),
+  );
+  if (others > 0) comment.line(`${others.toLocaleString('en')} requests on other routes`);
+  if (unknown > 0)
+    comment.line(`${unknown.toLocaleString('en')} requests of which the log does not tell who sent them`);
+  if (unreadable > 0) comment.line(`${unreadable.toLocaleString('en')} lines could not be read`);
+  if (oneIn > 1) comment.line(`one client in ${oneIn} was followed; numbers of denied clients are estimates`);
+  comment.line();
+}
+
+function readWindow(text: string): number {
+  const [, digits, unit = ''] = /^([1-9]\d{0,8})([smhd])$/.exec(text) ?? [];
+  const seconds = Number(digits) * (UNIT_SECONDS[unit] ?? Number.NaN);
+  if (!(seconds <= WINDOW_SECONDS_MAX))
+    throw new CommandError(`--window ${text} is no window; write one such as 30s, 1m, 12h or 7d`, EXIT.usage);
+  return seconds;
+}

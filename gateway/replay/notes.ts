@@ -1,0 +1,58 @@
+/** What a replay could not know, in sentences: nothing is guessed, and nothing left out without saying so. */
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import { EXACT_MAX } from './distinct.ts';
+import type { PolicyResult } from './tally.ts';
+
+export interface Circumstances {
+  readonly set: PolicySet;
+  readonly results: readonly PolicyResult[];
+  /** Requests that came too late in the log for their time. */
+  readonly late: number;
+  /** Logs that ended too early, and why. */
+  readonly cutShort: readonly string[];
+  /** Requests with X-Forwarded-For where no proxy is trusted. */
+  readonly chained: number;
+  /** Counters were forgotten. */
+  readonly isFull: boolean;
+}
+
+export function notesOf({ set, results, late, cutShort, chained, isFull }: Circumstances): string[] {
+  const notes = unknownNotes(set, results);
+  if (chained > 0)
+    notes.push(
+      `X-Forwarded-For, which ${times(chained, 'request')} had, was not used; give --trusted-proxies as GATEWAY_TRUSTED_PROXIES is set`,
+    );
+  if (late > 0)
+    notes.push(
+      `${times(late, 'request')} stood so far behind younger ones that they were counted at the time of those`,
+    );
+  for (const log of cutShort) notes.push(`${log}; what came before counts`);
+  if (isFull)
+    notes.push(
+      'there were more counters than are remembered (1,048,576); those unused for longest were forgotten, so long windows may deny too little',
+    );
+  if (results.some(({ isEstimate }) => isEstimate))
+    notes.push(`numbers of clients above ${count(EXACT_MAX)} are estimates, mostly within 2 %`);
+  return notes;
+}
+
+/** Of each identifier that a log does not tell. */
+function unknownNotes({ policies }: PolicySet, results: readonly PolicyResult[]): string[] {
+  const most = new Map<string, number>();
+  for (const [i, { unknown }] of results.entries()) {
+    const name = policies[i]?.identifier.name ?? '';
+    if (unknown > 0) most.set(name, (most.get(name) ?? 0) + unknown);
+  }
+  return [...most].map(
+    ([name, unknown]) =>
+      `policies by ${name} cannot be judged where the log does not tell it: left out of ${times(unknown, 'request')}`,
+  );
+}
+
+function count(number: number): string {
+  return number.toLocaleString('en');
+}
+
+function times(number: number, what: string): string {
+  return `${count(number)} ${what}${number === 1 ? '' : 's'}`;
+}

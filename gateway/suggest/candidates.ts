@@ -1,0 +1,44 @@
+/** Limits worth considering: round numbers around what clients really make. */
+import type { Frequencies } from './frequencies.ts';
+
+export interface Candidate {
+  /** Requests in a window. */
+  readonly limit: number;
+  /** Clients that made more in some window; an estimate where not all were followed. */
+  readonly identitiesDenied: number;
+}
+
+/** Fewer would stop somebody who clicks twice. */
+export const LIMIT_MIN = 5;
+const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
+
+/** The next number that people would choose, not below this one. */
+export function roundUp(value: number): number {
+  let power = 1;
+  while (power * 10 < value) power *= 10;
+  for (const step of ROUND) {
+    const round = step * power;
+    if (round >= value && Number.isInteger(round)) return round;
+  }
+  return power * 10;
+}
+
+/** Twice what 99 of 100 windows need. */
+export function suggestedLimit(p99: number): number {
+  return roundUp(Math.max(LIMIT_MIN, 2 * p99));
+}
+
+/**
+ * @param most of each client, the requests of its busiest window
+ * @param oneIn so many clients, one was followed
+ */
+export function candidatesOf(
+  { p95, p99, max }: { readonly p95: number; readonly p99: number; readonly max: number },
+  most: Frequencies,
+  oneIn: number,
+): readonly Candidate[] {
+  const limits = new Set([roundUp(p95), roundUp(p99), suggestedLimit(p99), roundUp(max)]);
+  return [...limits]
+    .sort((a, b) => a - b)
+    .map((limit) => ({ limit, identitiesDenied: most.above(limit) * oneIn }));
+}

@@ -1,0 +1,218 @@
+/** `floodgate replay`: what a policy file would have done with the requests of a log. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import t, { type Test } from 'tap';
+import { floodgate } from '#test/support/cli.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const POLICIES = `version: 1
+identifiers:
+  ip: { source: client-address }
+  api-key: { source: [{ header: x-api-key }, { bearer: fbk_ }] }
+exclude: [GET /health]
+policies:
+  - { name: login, route: POST /login, identifier: ip, limit: 2, window: 1m }
+  - { name: items, route: "GET /items/*", identifier: api-key, limit: 1, window: 1m }
+  - { name: all, route: "* /*", identifier: ip, limit: 3, window: 1m, mode: shadow }
+`;
+
+function folderOf(t: Test): string {
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'policies.yaml'), POLICIES);
+  return cwd;
+}
+
+async function replay(cwd: string, ...args: string[]) {
+  const { code, stdout, stderr } = await floodgate(['replay', ...args, '--json'], { cwd });
+  return { code, stderr, ...(stdout === '' ? {} : JSON.parse(stdout)) };
+}
+
+function nginx(second: number, address: string, request: string, status = 200): string {
+  const time = new Date(Date.UTC(2026, 10, 22, 8, 0, second)).toISOString().slice(11, 19);
+  return `${address} - - [22/Nov/2026:${time} +0000] "${request} HTTP/1.1" ${status} 2 "-" "a"`;
+}
+
+t.test("NGINX: addresses are judged, keys are not, on the log's clock", async (t) => {
+  const cwd = folderOf(t);
+  const lines = [
+    ...Array.from({ length: 4 }, (_, i) => nginx(10 + i, '192.0.2.1', 'POST /login', 401)),
+    nginx(15, '192.0.2.2', 'POST /login/', 401),
+    nginx(61, '192.0.2.1', 'POST /login', 401),
+    nginx(62, '192.0.2.1', 'GET /items/1'),
+    nginx(63, '192.0.2.1', 'GET /health'),
+    nginx(64, '192.0.2.1', 'GET /a%2fb', 400),
+    'nonsense',
+  ];
+  writeFileSync(join(cwd, 'access.log.gz'), gzipSync(`${lines.join('\n')}\n`));
+  const result = await replay(cwd, 'access.log.gz');
+  t.match(result, {
+    code: 0,
+    formats: ['nginx'],
+    lines: 10,
+    unreadable: 1,
+    unreadableLines: [{ file: 'access.log.gz', line: 10, text: 'nonsense' }],
+    from: '2026-11-22T08:00:10.000Z',
+    to: '2026-11-22T08:01:04.000Z',
+    requests: 9,
+    allowed: 5,
+    denied: 2,
+    uncovered: 1,
+    malformed: 1,
+    unknown: 0,
+    logged: null,
+    notes: ['policies by api-key cannot be judged where the log does not tell it: left out of 1 request'],
+  });
+  t.ok(result.linesPerSecond > 0);
+  const [login, items, all] = result.policies;
+  t.match(login, {
+    name: 'login',
+    line: 7,
+    allowed: 4,
+    denied: 2,
+    identities: 2,
+    identitiesDenied: 1,
+    isEstimate: false,
+    firstDeniedAt: '2026-11-22T08:00:12.000Z',
+    mostDenied: [{ identity: /^[\w-]{22}$/, count: 2 }],
+  });
+  t.match(items, { allowed: 0, denied: 0, unknown: 1, identities: 0, firstDeniedAt: null });
+  t.match(all, { allowed: 5, denied: 0, shadowDenied: 0, identities: 2 });
+});
+
+t.test('a shadow policy says what it would deny', async (t) => {
+  const cwd = folderOf(t);
+  const lines = Array.from({ length: 5 }, (_, i) => nginx(i, '2001:db8::7', `GET /pages/${i}`));
+  writeFileSync(join(cwd, 'a.log'), lines.join('\n'));
+  const result = await replay(cwd, 'a.log');
+  t.match(result, { requests: 5, allowed: 5, denied: 0 });
+  t.match(result.policies[2], {
+    allowed: 3,
+    denied: 0,
+    shadowDenied: 2,
+    firstDeniedAt: '2026-11-22T08:00:03.000Z',
+  });
+});
+
+t.test('header fields of a log are used; concealed ones are not guessed', async (t) => {
+  const cwd = folderOf(t);
+  const caddy = (second: number, headers: object, status = 200, client = '192.0.2.1'): string =>
+    JSON.stringify({
+      ts: Date.UTC(2026, 10, 22, 8, 0, second) / 1000,
+      request: { remote_ip: '10.0.0.1', client_ip: client, method: 'GET', uri: '/items/1', headers },
+      duration: 0,
+      status,
+    });
+  const key = { 'X-Api-Key': ['one'], 'Content-Length': ['5'], 'Transfer-Encoding': ['chunked'] };
+  writeFileSync(
+    join(cwd, 'caddy.log'),
+    [
+      caddy(1, key),
+      caddy(2, { ...key, 'X-Forwarded-For': ['198.51.100.1'] }),
+      caddy(3, { 'X-Api-Key': ['two'] }),
+      caddy(4, { Authorization: ['REDACTED'] }),
+      caddy(5, {}),
+      caddy(6, { 'X-Api-Key': ['three'], Authorization: ['Bearer fbk_four'] }),
+    ].join('\n'),
+  );
+  const result = await replay(cwd, 'caddy.log');
+  t.match(result, { requests: 6, allowed: 3, denied: 2, malformed: 1, unknown: 0 });
+  t.match(result.policies[1], { allowed: 1, denied: 2, unknown: 1, identities: 2 });
+  t.match(result.notes, [
+    /by api-key.*left out of 1 request/,
+    /X-Forwarded-For, which 1 request had.*--trusted-proxies/,
+  ]);
+  t.equal(result.policies[2].identities, 1, 'the client that Caddy names');
+  const trusting = await replay(cwd, 'caddy.log', '--trusted-proxies', '10.0.0.0/8');
+  t.equal(trusting.policies[2].identities, 2, 'X-Forwarded-For, where the proxy is trusted');
+  t.strictSame(trusting.notes.length, 1);
+});
+
+t.test('Envoy: the field that has a header is named', async (t) => {
+  const cwd = folderOf(t);
+  const fixture = new URL('../../fixtures/logs/envoy.json.log', import.meta.url);
+  writeFileSync(join(cwd, 'envoy.log'), readFileSync(fixture));
+  t.match(await replay(cwd, 'envoy.log'), { requests: 3, policies: [{}, { unknown: 2 }] });
+  const told = await replay(cwd, 'envoy.log', '-H', 'X-Api-Key=api_key', '-H', 'authorization=auth');
+  t.match(told.policies[1], { allowed: 1, unknown: 0 });
+});
+
+t.test('two files compared: whom does the edit hit?', async (t) => {
+  const cwd = folderOf(t);
+  writeFileSync(
+    join(cwd, 'edited.yaml'),
+    POLICIES.replace('limit: 2', 'limit: 1').replace('window: 1m', 'window: 1h'),
+  );
+  const lines = [1, 2, 3].map((second) => nginx(second, '192.0.2.1', 'POST /login'));
+  writeFileSync(join(cwd, 'a.log'), lines.join('\n'));
+  t.match(await replay(cwd, 'a.log', '--file', 'edited.yaml', '--against', 'policies.yaml'), {
+    against: 'policies.yaml',
+    denied: 2,
+    newlyDenied: 1,
+    newlyAllowed: 0,
+    identitiesNewlyDenied: 1,
+    mostNewlyDenied: [{ count: 1 }],
+  });
+  t.match(await replay(cwd, 'a.log', '--against', 'edited.yaml'), {
+    denied: 1,
+    newlyDenied: 0,
+    newlyAllowed: 1,
+  });
+  const people = await floodgate(['replay', 'a.log', '--file', 'edited.yaml', '--against', 'policies.yaml'], {
+    cwd,
+  });
+  t.match(people.stdout, /edited\.yaml denies 1 request of 1 client more/);
+});
+
+t.test('our own log: digests are identities, and unknown ones are said', async (t) => {
+  const cwd = folderOf(t);
+  const fixture = new URL('../../fixtures/logs/floodgate.log', import.meta.url);
+  writeFileSync(join(cwd, 'own.log'), readFileSync(fixture));
+  const result = await replay(cwd, 'own.log');
+  t.match(result, {
+    formats: ['floodgate'],
+    requests: 5,
+    allowed: 4,
+    denied: 0,
+    malformed: 1,
+    logged: { denied: 1, newlyDenied: 0, newlyAllowed: 1 },
+  });
+  t.match(result.policies[1], { allowed: 1, unknown: 0 });
+  writeFileSync(join(cwd, 'wider.yaml'), POLICIES.replace('GET /items/*', 'GET,POST /*'));
+  const wider = await replay(cwd, 'own.log', '--file', 'wider.yaml');
+  t.match(wider.policies[1], { allowed: 1, unknown: 3 }, 'nobody looked for a key there');
+});
+
+t.test('standard input', async (t) => {
+  const cwd = folderOf(t);
+  writeFileSync(join(cwd, 'a.log'), nginx(1, '192.0.2.1', 'POST /login'));
+  const input = nginx(2, '192.0.2.1', 'POST /login');
+  const { stdout } = await floodgate(['replay', 'a.log', '-', '--json'], { cwd, input });
+  t.match(JSON.parse(stdout), { requests: 2, to: '2026-11-22T08:00:02.000Z' });
+});
+
+t.test('calls that cannot be answered', async (t) => {
+  const cwd = folderOf(t);
+  writeFileSync(join(cwd, 'strange.log'), 'what is this\n');
+  writeFileSync(join(cwd, 'empty.log'), '');
+  writeFileSync(join(cwd, 'a.log'), nginx(1, '192.0.2.1', 'GET /'));
+  t.match(await replay(cwd, 'strange.log'), {
+    code: 2,
+    stderr: /no access log that is known.*--format floodgate\|nginx/,
+  });
+  t.match(await replay(cwd, 'strange.log', '--format', 'nginx'), {
+    code: 1,
+    stderr: /line 1 of strange\.log reads: what is this/,
+  });
+  t.match(await replay(cwd, 'empty.log'), { code: 1, stderr: /no request/ });
+  t.match(await replay(cwd, 'none.log'), { code: 3, stderr: /none\.log cannot be read \(ENOENT\)/ });
+  t.match(await replay(cwd, '.'), { code: 3, stderr: /is a folder/ });
+  t.match(await replay(cwd, 'a.log', '--file', 'none.yaml'), { code: 3 });
+  t.match(await replay(cwd, 'a.log', '--trusted-proxies', 'x'), {
+    code: 2,
+    stderr: /--trusted-proxies.*neither/,
+  });
+  t.match(await replay(cwd, 'a.log', '-H', 'x'), { code: 2, stderr: /NAME=FIELD/ });
+  t.match(await replay(cwd, '-', '-'), { code: 2, stderr: /once only/ });
+  t.match(await replay(cwd), { code: 2 });
+});
