@@ -61,7 +61,9 @@ async function main(): Promise<void> {
       `faults      ${faultCount}${ending === null ? '' : `; the API ended ${ending}`}`,
       `event loop  longest stall ${Math.max(...vitals.map(({ stallMs }) => stallMs)).toFixed(0)} ms, of computing ${stall?.busyMs.toFixed(0)} ms; more than ${BUSY_MAX_MS} ms in ${stalls.length} of ${vitals.length} seconds`,
       `memory      ${memory.endMb.toFixed(0)} MB at the end, peak ${memory.peakMb.toFixed(0)} MB, slope of the second half ${memory.slopeMbPerHour.toFixed(0)} MB/hour`,
-      ...stalls.map(({ busyMs, during }) => `  ${busyMs.toFixed(0)} ms: ${during.join(' | ')}`),
+      ...stalls.map(
+        (one) => `  ${one.busyMs.toFixed(0)} ms in second ${vitals.indexOf(one)}: ${one.during.join(' | ')}`,
+      ),
       ...faults.map((one) => `  ${one}`),
     ].join('\n')}\n`,
   );
