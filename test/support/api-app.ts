@@ -20,12 +20,12 @@ import { createTargets, type Resolve } from '#api/events/targets.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { createLimiter, openCounters } from '#api/limits/limiter.ts';
 import { createMailer } from '#api/mail/mailer.ts';
-import { createSmtpTransport } from '#api/mail/smtp.ts';
+import { openTransport } from '#api/mail/open.ts';
 import { createRecaptcha } from '#api/recaptcha.ts';
 import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
 import { loadSdkScripts } from '#api/sdk-scripts.ts';
 import { createStateCache } from '#api/state-cache.ts';
-import { createStorage } from '#api/storage/open.ts';
+import { openStorage } from '#api/storage/open.ts';
 import type { Clock } from '#shared/clock.ts';
 import { watchStatuses } from './declared-statuses.ts';
 import type { Json } from './json.ts';
@@ -116,8 +116,8 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   const db = openDatabase(config.database, { onFault: health.note });
   await migrate(db);
   const signer = createSigner(Buffer.from('a secret of the tests'));
-  const counters = openCounters(secrets.redisUrl, clock, log, STORE_BUDGET_MS);
-  const transport = secrets.smtpUrl === null ? null : createSmtpTransport(secrets.smtpUrl, config.mailFrom);
+  const counters = await openCounters(secrets.redisUrl, clock, log, STORE_BUDGET_MS);
+  const transport = await openTransport(secrets.smtpUrl, config.mailFrom);
   const targets = createTargets({
     allowed: config.webhooks.allowedTargets,
     allowsInternal: config.webhooks.allowsInternalTargets,
@@ -131,7 +131,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     random,
     signer,
     states: createStateCache({ clock }),
-    storage: createStorage({
+    storage: await openStorage({
       location: config.storage,
       credentials: secrets.s3,
       publicUrl: config.publicUrl,
