@@ -5,7 +5,7 @@ import { type Logger, pino } from 'pino';
 import { buildApp } from '#api/app.ts';
 import { createAuditLog } from '#api/audit/audit.ts';
 import { hashApiKey } from '#api/auth/api-key.ts';
-import { createPasswords } from '#api/auth/password.ts';
+import { createPasswords, deriveArgon2id } from '#api/auth/password.ts';
 import type { Permission } from '#api/auth/principal.ts';
 import { createSigner } from '#api/auth/signer.ts';
 import { bootstrap } from '#api/bootstrap.ts';
@@ -74,6 +74,9 @@ export function countingRandom(): Random {
   };
 }
 
+/** Argon2id all the same, but every API of every test hashes a password or more: 40 ms at the cost that people get. */
+const LIGHT = { memory: 64, passes: 1, parallelism: 1 };
+
 /** Of a check of the limits: a busy machine that runs the tests is no outage. */
 const STORE_BUDGET_MS = 5_000;
 
@@ -140,7 +143,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       random,
     }),
     sdkScripts: await loadSdkScripts(config.sdkPath),
-    passwords: createPasswords(random),
+    passwords: createPasswords(random, (password, salt) => deriveArgon2id(password, salt, LIGHT)),
     limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled }),
     mailer: createMailer({ db, transport, clock, random, log }),
     audit: createAuditLog({
@@ -159,7 +162,8 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   };
   const context: Context = { ...standard, ...options.parts?.(standard) };
   if (config.storage.kind === 'disk') await context.storage.check();
-  await bootstrap(context, secrets);
+  // With passwords that work at once, whatever the test makes of them.
+  await bootstrap({ ...context, passwords: standard.passwords }, secrets);
   const { built: app, takeProblems } = await watchStatuses(() => buildApp(context, log, options.isReady));
   const refuseProblems = (): void => {
     const problems = takeProblems();
