@@ -4,7 +4,6 @@
  */
 import type { Kysely } from 'kysely';
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
-import { hashPassword } from '#api/auth/password.ts';
 import type { Secrets } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -24,7 +23,7 @@ const PASSWORD_RANDOM_BYTES = 15;
 
 /** @returns what to tell the operator; null when this was not the first start */
 export async function bootstrap(
-  { db, clock, random, config }: Pick<Context, 'db' | 'clock' | 'random' | 'config'>,
+  { db, clock, random, config, passwords }: Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'passwords'>,
   secrets: Pick<Secrets, 'bootstrapApiKey' | 'bootstrapPassword'>,
 ): Promise<FirstStart | null> {
   if (await hasOrganization(db)) return null;
@@ -35,7 +34,7 @@ export async function bootstrap(
     email: config.bootstrap.email,
     password: secrets.bootstrapPassword === null ? newPassword(random) : null,
   };
-  const passwordHash = await hashPassword(secrets.bootstrapPassword ?? first.password ?? '', random);
+  const passwordHash = await passwords.hash(secrets.bootstrapPassword ?? first.password ?? '');
   const now = toTimestamp(clock());
   const row = { createdAt: now, updatedAt: now };
 

@@ -30,12 +30,12 @@ import { startReport } from './jobs/limits-report.ts';
 import { startScheduledJobs } from './jobs/scheduled-jobs.ts';
 import { createLimiter, openCounters } from './limits/limiter.ts';
 import { createMailer } from './mail/mailer.ts';
-import { createSmtpTransport } from './mail/smtp.ts';
+import { openTransport } from './mail/open.ts';
 import { createRecaptcha } from './recaptcha.ts';
 import { loadSdkScripts } from './sdk-scripts.ts';
 import { createStateCache } from './state-cache.ts';
 import { stopWithin } from './stop.ts';
-import { createStorage } from './storage/open.ts';
+import { openStorage } from './storage/open.ts';
 import { StorageUnavailable } from './storage/storage.ts';
 
 /** How long requests in flight may take once we were told to stop. */
@@ -54,17 +54,17 @@ async function start(): Promise<void> {
   await migrate(db);
 
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
-  const counters = openCounters(secrets.redisUrl, Date.now, log);
+  const counters = await openCounters(secrets.redisUrl, Date.now, log);
   const { isRateLimitingDisabled: isDisabled, isAuditLogEnabled: isEnabled } = config;
   const limits = createLimiter({ counters, signer, isDisabled });
-  const transport = secrets.smtpUrl === null ? null : createSmtpTransport(secrets.smtpUrl, config.mailFrom);
+  const transport = await openTransport(secrets.smtpUrl, config.mailFrom);
   const mailer = createMailer({ db, transport, clock: Date.now, random: randomBytes, log });
   const targets = createTargets({
     allowed: config.webhooks.allowedTargets,
     allowsInternal: config.webhooks.allowsInternalTargets,
     resolve: createResolve(),
   });
-  const storage = createStorage({
+  const storage = await openStorage({
     location: config.storage,
     credentials: secrets.s3,
     publicUrl: config.publicUrl,

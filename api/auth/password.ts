@@ -110,7 +110,7 @@ function unreadable(): never {
   throw new Error('A hash of our own cannot be read');
 }
 
-const deriveArgon2id: Derive = (password, salt, cost) =>
+export const deriveArgon2id: Derive = (password, salt, cost) =>
   new Promise((resolve, reject) => {
     const parameters = { message: password, nonce: salt, tagLength: HASH_BYTES, ...cost };
     argon2('argon2id', parameters, (error, hash) => {

@@ -1,5 +1,5 @@
 /**
- * One attempt at handing a message to a receiver. The only file that knows undici.
+ * One attempt at handing a message to a receiver. The only file that knows undici, which is loaded with the first message.
  *
  * The attempt is bounded in everything: time for the whole of it, how much of the reply is read, and where the
  * connection may lead. Names are looked up through `Targets`, by the connection itself, and literal addresses are
@@ -9,7 +9,7 @@
  * have opened itself.
  */
 import { isIP, type LookupFunction } from 'node:net';
-import { Agent, buildConnector, request } from 'undici';
+import type { Agent, buildConnector } from 'undici';
 import type { Millis } from '#shared/clock.ts';
 import type { Reach, Targets } from './targets.ts';
 
@@ -58,27 +58,20 @@ class TargetRefused extends Error {
 }
 
 export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEOUT): Sender {
-  const agentFor = (reach: Reach): Agent =>
-    new Agent({
-      connect: checkedConnector(targets, reach, timeoutMs),
-      allowH2: false,
-      keepAliveTimeout: KEEP_ALIVE,
-      keepAliveMaxTimeout: KEEP_ALIVE,
-      maxHeaderSize: ANSWER_HEADER_BYTES_MAX,
-    });
-  const agents: Readonly<Record<Reach, Agent>> = {
-    public: agentFor('public'),
-    operators: agentFor('operators'),
-  };
+  let client: Promise<Client> | null = null;
 
   return {
     async close() {
-      await Promise.all([agents.public.destroy(), agents.operators.destroy()]);
+      const agents = (await client?.catch(() => null))?.agents;
+      await Promise.all([agents?.public.destroy(), agents?.operators.destroy()]);
     },
     async send({ url, headers, body, reach }) {
-      const signal = AbortSignal.timeout(timeoutMs);
       let isPrivate = false;
       try {
+        client ??= openClient(targets, timeoutMs);
+        // Before the clock starts: loading is no fault of the receiver.
+        const { request, agents } = await client;
+        const signal = AbortSignal.timeout(timeoutMs);
         const check = await targets.check(url, reach);
         if (check.kind === 'refused') throw new TargetRefused(check.reason);
         isPrivate = check.isPrivate;
@@ -108,6 +101,27 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
   };
 }
 
+interface Client {
+  readonly request: typeof import('undici').request;
+  readonly agents: Readonly<Record<Reach, Agent>>;
+}
+
+async function openClient(targets: Targets, timeoutMs: Millis): Promise<Client> {
+  const undici = await import('undici');
+  const agentFor = (reach: Reach): Agent =>
+    new undici.Agent({
+      connect: checkedConnector(undici.buildConnector, targets, reach, timeoutMs),
+      allowH2: false,
+      keepAliveTimeout: KEEP_ALIVE,
+      keepAliveMaxTimeout: KEEP_ALIVE,
+      maxHeaderSize: ANSWER_HEADER_BYTES_MAX,
+    });
+  return {
+    request: undici.request,
+    agents: { public: agentFor('public'), operators: agentFor('operators') },
+  };
+}
+
 /** 2xx only. */
 function resultOf(statusCode: number, reply: string): Omit<SendResult, 'isPrivate'> {
   const isRedirect = statusCode >= 300 && statusCode < 400;
@@ -120,7 +134,12 @@ function resultOf(statusCode: number, reply: string): Omit<SendResult, 'isPrivat
   };
 }
 
-function checkedConnector(targets: Targets, reach: Reach, timeoutMs: Millis): buildConnector.connector {
+function checkedConnector(
+  build: typeof buildConnector,
+  targets: Targets,
+  reach: Reach,
+  timeoutMs: Millis,
+): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, callback) => {
     targets.addressesOf(hostname, reach).then(
       (check) => {
@@ -133,7 +152,7 @@ function checkedConnector(targets: Targets, reach: Reach, timeoutMs: Millis): bu
       (error: Error) => callback(error, ''),
     );
   };
-  const connect = buildConnector({ timeout: timeoutMs, lookup, allowH2: false, autoSelectFamily: true });
+  const connect = build({ timeout: timeoutMs, lookup, allowH2: false, autoSelectFamily: true });
   return (options, callback) => {
     const host = options.hostname.replace(/^\[(.*)\]$/, '$1');
     // Literal addresses are not looked up, so they are checked here.

@@ -6,6 +6,7 @@ import type { ErrorHandler } from './error-handler.ts';
 import { lingerBehind } from './lingering-close.ts';
 import { type FindReplyRules, matchedPath, setReplyHeaders } from './reply-headers.ts';
 import { parseJsonBody } from './request-body.ts';
+import { serializerCompiler } from './serialization.ts';
 import { validatorCompiler } from './validation.ts';
 
 /** Bodies of these mean nothing; they are read within the limit and dropped (n8n sends one with DELETE). */
@@ -29,6 +30,7 @@ export const httpPlugin = fastifyPlugin<HttpOptions>(
   async (app, { publicUrl, findRules, errorHandler, isReady }) => {
     app.decorate('basePath', new URL(publicUrl).pathname.replace(/\/+$/, ''));
     app.setValidatorCompiler(validatorCompiler);
+    app.setSerializerCompiler(serializerCompiler);
     app.setErrorHandler(errorHandler);
     app.setNotFoundHandler(async () => {
       throw routeNotFound();

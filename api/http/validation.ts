@@ -2,7 +2,7 @@
 
 import type { FastifySchemaCompiler } from 'fastify';
 import type { Static, TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { Compile, type Validator } from 'typebox/compile';
 import { Value } from 'typebox/value';
 import { type Details, invalidFields, UNSUPPORTED_FIELD } from '#api/errors.ts';
 import { ID_PATTERN } from '#api/ids.ts';
@@ -24,13 +24,25 @@ export interface Checker<T> {
   issues(value: unknown, prefix?: string): Record<string, string>;
 }
 
-/** Compiles a schema once, for checks outside of a route's own. */
+const compiled = new WeakMap<TSchema, Validator>();
+
+/** Compiles a schema with the first value that is held to it: there are hundreds, and a start waits for none. */
+function validatorOf(schema: TSchema): Validator {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
+  const validator = Compile(schema);
+  compiled.set(schema, validator);
+  return validator;
+}
+
+/** For checks outside of a route's own. */
 export function checker<S extends TSchema>(schema: S): Checker<Static<S>> {
-  const compiled = Compile(schema);
   return {
-    is: (value): value is Static<S> => compiled.Check(value),
-    issues: (value, prefix = '') =>
-      compiled.Check(value) ? {} : toIssues(compiled.Errors(cut(schema, value)), schema, prefix),
+    is: (value): value is Static<S> => validatorOf(schema).Check(value),
+    issues(value, prefix = '') {
+      const validator = validatorOf(schema);
+      return validator.Check(value) ? {} : toIssues(validator.Errors(cut(schema, value)), schema, prefix);
+    },
   };
 }
 
@@ -38,14 +50,14 @@ export function checker<S extends TSchema>(schema: S): Checker<Static<S>> {
  * What Fastify calls for every schema of a route. Query and path parameters arrive as text and are converted to the
  * schema's types first; bodies are taken as they are, so "1" is not a number there.
  */
-export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
-  const compiled = Compile(schema);
-  return (given: unknown) => {
+export const validatorCompiler: FastifySchemaCompiler<TSchema> =
+  ({ schema, httpPart }) =>
+  (given: unknown) => {
     const value = httpPart === 'body' ? given : Value.Convert(schema, given);
-    if (compiled.Check(value)) return { value };
-    return { error: invalidFields(toIssues(compiled.Errors(cut(schema, value)), schema, '')) };
+    const validator = validatorOf(schema);
+    if (validator.Check(value)) return { value };
+    return { error: invalidFields(toIssues(validator.Errors(cut(schema, value)), schema, '')) };
   };
-};
 
 /**
  * Lists that are too long, shortened so that they are still too long. Findings are made slowly, item by item, and tens of

@@ -9,7 +9,6 @@ import type { Signer } from '#api/auth/signer.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
 import { createMemoryCounters } from './memory-counters.ts';
-import { BUDGET_MS, createRedisCounters } from './redis-counters.ts';
 import { type LimitName, limitTable } from './table.ts';
 
 export type LimitResult =
@@ -48,6 +47,8 @@ export interface LimiterOptions {
   readonly isDisabled: boolean;
 }
 
+/** What a request may lose to its check. */
+const BUDGET_MS: Millis = 50;
 const DIGEST_LENGTH = 32;
 
 /** What stands for an identity in the store; the same in every process that shares our database. */
@@ -81,13 +82,14 @@ export function createLimiter({ counters, signer, isDisabled }: LimiterOptions):
 }
 
 /** The store that the settings name: Redis, or memory without a REDIS_URL. Outages are told in the log. */
-export function openCounters(
+export async function openCounters(
   redisUrl: string | null,
   clock: Clock,
   log: LimiterLog,
   budgetMs: Millis = BUDGET_MS,
-): Counters {
+): Promise<Counters> {
   if (redisUrl === null) return createMemoryCounters(clock);
+  const { createRedisCounters } = await import('./redis-counters.ts');
   let since: Millis = 0;
   return createRedisCounters({
     url: redisUrl,

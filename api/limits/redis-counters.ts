@@ -12,8 +12,6 @@ import type { Millis } from '#shared/clock.ts';
 import { FAIL_FAST } from '#shared/redis-options.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
 
-/** What a request may lose to its check. */
-export const BUDGET_MS: Millis = 50;
 const FAILURES_TO_OPEN = 3;
 const PROBE_MS: Millis = 250;
 const PREFIX = 'fga';

@@ -1,10 +1,9 @@
-/** The store that the settings name. */
+/** The store that the settings name. The other one is not even loaded: S3's SDK is a tenth of what a start reads. */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Random } from '#api/ids.ts';
 import type { Clock } from '#shared/clock.ts';
 import { createDiskStorage } from './disk.ts';
 import type { S3Credentials, StorageLocation } from './location.ts';
-import { createS3Storage } from './s3.ts';
 import type { Storage } from './storage.ts';
 
 export interface StorageOptions {
@@ -18,7 +17,12 @@ export interface StorageOptions {
 }
 
 /** Does not look whether the store is there: that is `check`. */
-export function createStorage({ location, credentials, publicUrl, ...parts }: StorageOptions): Storage {
+export async function openStorage({
+  location,
+  credentials,
+  publicUrl,
+  ...parts
+}: StorageOptions): Promise<Storage> {
   switch (location.kind) {
     case 'disk':
       return createDiskStorage({
@@ -26,7 +30,9 @@ export function createStorage({ location, credentials, publicUrl, ...parts }: St
         uploadUrl: (workspaceId) => `${publicUrl}/api/v1/client/${workspaceId}/storage/upload`,
         ...parts,
       });
-    case 's3':
+    case 's3': {
+      const { createS3Storage } = await import('./s3.ts');
       return createS3Storage(location, credentials);
+    }
   }
 }

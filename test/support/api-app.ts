@@ -5,7 +5,7 @@ import { type Logger, pino } from 'pino';
 import { buildApp } from '#api/app.ts';
 import { createAuditLog } from '#api/audit/audit.ts';
 import { hashApiKey } from '#api/auth/api-key.ts';
-import { createPasswords } from '#api/auth/password.ts';
+import { createPasswords, deriveArgon2id } from '#api/auth/password.ts';
 import type { Permission } from '#api/auth/principal.ts';
 import { createSigner } from '#api/auth/signer.ts';
 import { bootstrap } from '#api/bootstrap.ts';
@@ -20,12 +20,12 @@ import { createTargets, type Resolve } from '#api/events/targets.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { createLimiter, openCounters } from '#api/limits/limiter.ts';
 import { createMailer } from '#api/mail/mailer.ts';
-import { createSmtpTransport } from '#api/mail/smtp.ts';
+import { openTransport } from '#api/mail/open.ts';
 import { createRecaptcha } from '#api/recaptcha.ts';
 import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
 import { loadSdkScripts } from '#api/sdk-scripts.ts';
 import { createStateCache } from '#api/state-cache.ts';
-import { createStorage } from '#api/storage/open.ts';
+import { openStorage } from '#api/storage/open.ts';
 import type { Clock } from '#shared/clock.ts';
 import { watchStatuses } from './declared-statuses.ts';
 import type { Json } from './json.ts';
@@ -74,6 +74,9 @@ export function countingRandom(): Random {
   };
 }
 
+/** Argon2id all the same, but every API of every test hashes a password or more: 40 ms at the cost that people get. */
+const LIGHT = { memory: 64, passes: 1, parallelism: 1 };
+
 /** Of a check of the limits: a busy machine that runs the tests is no outage. */
 const STORE_BUDGET_MS = 5_000;
 
@@ -116,8 +119,8 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   const db = openDatabase(config.database, { onFault: health.note });
   await migrate(db);
   const signer = createSigner(Buffer.from('a secret of the tests'));
-  const counters = openCounters(secrets.redisUrl, clock, log, STORE_BUDGET_MS);
-  const transport = secrets.smtpUrl === null ? null : createSmtpTransport(secrets.smtpUrl, config.mailFrom);
+  const counters = await openCounters(secrets.redisUrl, clock, log, STORE_BUDGET_MS);
+  const transport = await openTransport(secrets.smtpUrl, config.mailFrom);
   const targets = createTargets({
     allowed: config.webhooks.allowedTargets,
     allowsInternal: config.webhooks.allowsInternalTargets,
@@ -131,7 +134,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     random,
     signer,
     states: createStateCache({ clock }),
-    storage: createStorage({
+    storage: await openStorage({
       location: config.storage,
       credentials: secrets.s3,
       publicUrl: config.publicUrl,
@@ -140,7 +143,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       random,
     }),
     sdkScripts: await loadSdkScripts(config.sdkPath),
-    passwords: createPasswords(random),
+    passwords: createPasswords(random, (password, salt) => deriveArgon2id(password, salt, LIGHT)),
     limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled }),
     mailer: createMailer({ db, transport, clock, random, log }),
     audit: createAuditLog({
@@ -159,7 +162,8 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   };
   const context: Context = { ...standard, ...options.parts?.(standard) };
   if (config.storage.kind === 'disk') await context.storage.check();
-  await bootstrap(context, secrets);
+  // With passwords that work at once, whatever the test makes of them.
+  await bootstrap({ ...context, passwords: standard.passwords }, secrets);
   const { built: app, takeProblems } = await watchStatuses(() => buildApp(context, log, options.isReady));
   const refuseProblems = (): void => {
     const problems = takeProblems();

@@ -28,12 +28,22 @@ const texts = [
 ];
 const hugeText = 'x'.repeat(70_000);
 
+// Made once: each string of fast-check works out anew what its letters can be, and schemas have hundreds of texts.
+const free = fc.jsonValue({ maxDepth: FREE_DEPTH });
+const anyNumber = fc.oneof(fc.integer(), fc.double({ noNaN: true }), fc.constantFrom(...numbers));
+const anyName = fc.oneof(fc.string(), fc.constantFrom('q1', 'default', 'toString'));
+/** Huge ones are few: a survey has dozens of texts, and one of them tells as much as twenty. */
+const anyText = fc.oneof(
+  { weight: 10, arbitrary: fc.string({ unit: 'grapheme' }) },
+  { weight: 10, arbitrary: fc.constantFrom(...texts) },
+  { weight: 1, arbitrary: fc.constant(hugeText) },
+);
+
 /** @param definitions what `$ref`s of the form `#/components/schemas/Name` lead to */
 export function arbitraryOf(
   schema: unknown,
   definitions: Readonly<Record<string, unknown>>,
 ): fc.Arbitrary<unknown> {
-  const free = fc.jsonValue({ maxDepth: FREE_DEPTH });
   const part = (given: unknown): fc.Arbitrary<unknown> => {
     const found = resolved(given, definitions);
     return fc.oneof({ weight: FOREIGN_ONE_IN - 1, arbitrary: shaped(found) }, { weight: 1, arbitrary: free });
@@ -48,7 +58,7 @@ export function arbitraryOf(
         return text(found);
       case 'number':
       case 'integer':
-        return fc.oneof(fc.integer(), fc.double({ noNaN: true }), fc.constantFrom(...numbers));
+        return anyNumber;
       case 'boolean':
         return fc.boolean();
       case 'null':
@@ -68,21 +78,14 @@ export function arbitraryOf(
       requiredKeys: requiredKeys.filter((name) => named.some(([key]) => key === name)),
     });
     if (!isRecord(additionalProperties)) return known;
-    const more = fc.dictionary(
-      fc.oneof(fc.string(), fc.constantFrom('q1', 'default', 'toString')),
-      part(additionalProperties),
-      {
-        maxKeys: ITEMS_MAX,
-      },
-    );
+    const more = fc.dictionary(anyName, part(additionalProperties), { maxKeys: ITEMS_MAX });
     return fc.tuple(more, known).map(([a, b]) => ({ ...a, ...b }));
   };
   return part(schema);
 }
 
 function text({ pattern }: Schema): fc.Arbitrary<string> {
-  const any = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom(...texts), fc.constant(hugeText));
-  return typeof pattern === 'string' ? fc.oneof(fc.stringMatching(new RegExp(pattern)), any) : any;
+  return typeof pattern === 'string' ? fc.oneof(fc.stringMatching(new RegExp(pattern)), anyText) : anyText;
 }
 
 /** @throws Error for a reference that leads nowhere: the document would be wrong */

@@ -25,7 +25,13 @@ const base = `http://127.0.0.1:${port}`;
 const key = 'fbk_crash';
 
 let api: Started;
-const startApi = async (): Promise<void> => {
+/** Resolves when the API that is starting, or was the last to start, answers. */
+let answering: Promise<void>;
+const startApi = (): Promise<void> => {
+  answering = launchApi();
+  return answering;
+};
+const launchApi = async (): Promise<void> => {
   api = start(['api/main.ts'], {
     API_PORT: String(port),
     DATABASE_URL: `file:${path}`,
@@ -99,6 +105,7 @@ t.test('each of them is delivered at least once', { timeout: 390_000 }, async (t
         // Killed: whether this response was stored is open. Anything else is a finding.
         if (error instanceof Error && /^\d/.test(error.message)) throw error;
         await sleep(20);
+        await answering;
       }
     }
   };

@@ -46,7 +46,7 @@ t.test('the work: one derivation for each, and none of it skipped', async (t) =>
 });
 
 t.test('the time, in pairs', async (t) => {
-  const api = await startApi();
+  const api = await startApi({ parts: ({ random }) => ({ passwords: createPasswords(random) }) });
   t.teardown(() => api.close());
   const browser = openBrowser(api);
   await browser.logIn('nobody@example.com', 'Wrong1234');
