@@ -14,7 +14,8 @@ const packages: Readonly<Record<string, Locked>> = JSON.parse(text).packages;
 
 t.test('no address of a registry is written down', async (t) => {
   for (const [path, { resolved }] of Object.entries(packages)) {
-    if (resolved !== undefined)
+    // A package of our own is resolved to its folder.
+    if (resolved?.includes(':') === true)
       t.fail(`${path} is resolved to an address; set omit-lockfile-registry-resolved`);
   }
   t.ok(Object.keys(packages).length > 100);

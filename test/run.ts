@@ -26,6 +26,9 @@ const longest = [
   'test/api/main.test.ts',
   'test/gateway/store/sentinel.test.ts',
   'test/api/mail/mailer.test.ts',
+  'test/api/docs/wrong-requests.test.ts',
+  'test/api/docs/refusals.test.ts',
+  'test/api/docs/replies.test.ts',
 ];
 /** What tap allows a file that asks for nothing else, on a busy machine. */
 const TIMEOUT_SECONDS = 300;
