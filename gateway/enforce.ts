@@ -4,8 +4,16 @@ import { clientAddress, type ProxyTrust, UNTRUSTED } from '#shared/client-addres
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Bans } from './control/bans.ts';
 import type { Violation } from './decision.ts';
-import { type ChargedTo, identify, type Peer, type PeerSocket, PeerTable } from './identify.ts';
-import { identityHeaders, presentedCredential } from './identity/credential.ts';
+import {
+  type ChargedTo,
+  Identified,
+  identify,
+  identityOf,
+  type Peer,
+  type PeerSocket,
+  PeerTable,
+} from './identify.ts';
+import { identityHeaders } from './identity/credential.ts';
 import { Digester, type Identity } from './identity/digest.ts';
 import { chargeFor } from './limiter/charge.ts';
 import type { Limiter, LimitListener } from './limiter/limiter.ts';
@@ -105,21 +113,25 @@ export class Enforcement {
     return this.#table.match(method, target);
   }
 
-  /** @returns null when nobody is charged, 'ambiguous' when two different credentials are presented */
+  /**
+   * @param target as matched
+   * @returns null when nobody is charged; why the request is refused when it presents two values where one is counted
+   */
   chargeOf(
     cover: Cover,
-    { rawHeaders, socket }: RequestSource,
+    source: RequestSource,
+    target: string,
     head: CheckedHead,
-  ): ChargedTo | null | 'ambiguous' {
+  ): ChargedTo | null | string {
     const { limiter } = this.options;
-    const peer = this.peerOf(socket);
+    const peer = this.peerOf(source.socket);
     const known = peer.charges.get(cover);
     if (known !== undefined) return known;
-    const identified = identify(cover, rawHeaders, head.forwardedFor, peer, this.peers);
-    if (identified === null) return 'ambiguous';
+    const identified = identify(cover, source, target, head.forwardedFor, peer, this.peers);
+    if (typeof identified === 'string') return identified;
     const charge = chargeFor(
       cover,
-      identified.identities,
+      identified,
       () => this.peers.address(peer, head.forwardedFor),
       (credential) => limiter.isProven(credential),
     );
@@ -131,28 +143,36 @@ export class Enforcement {
   }
 
   /** @returns when the ban of this client, or of a credential that it presents, ends; 0 where nobody is banned */
-  bannedUntil(source: RequestSource, head: CheckedHead): Millis {
+  bannedUntil(source: RequestSource, target: string, head: CheckedHead): Millis {
     const { bans, clock } = this.options;
     if (bans.size === 0) return 0;
     const now = clock();
     let until = 0;
-    for (const { digest } of this.identitiesOf(source, head))
+    for (const { digest } of this.identitiesOf(source, target, head))
       until = Math.max(until, bans.endOf(digest, now));
     return until;
   }
 
-  /** All that a request may be known by: its address, and each credential that it presents. */
-  identitiesOf({ rawHeaders, socket }: RequestSource, { forwardedFor }: CheckedHead): Identity[] {
-    const { digester } = this.#table;
+  /** All that a request may be known by: its address, and what it presents to the identifiers of the file. */
+  identitiesOf(
+    { rawHeaders, socket }: RequestSource,
+    target: string,
+    { forwardedFor }: CheckedHead,
+  ): Identity[] {
     const peer = this.peerOf(socket);
     const identities = [this.peers.address(peer, forwardedFor)];
     for (const identifier of this.#set.identifiers) {
-      if (identifier.kind === 'address') {
-        identities.push(this.peers.address(peer, forwardedFor, identifier));
-        continue;
-      }
-      const presented = presentedCredential(rawHeaders, identifier.sources);
-      if (presented.kind === 'one') identities.push(digester.identify(identifier, presented.value));
+      const found = identityOf(
+        new Identified(),
+        identifier,
+        rawHeaders,
+        target,
+        forwardedFor,
+        peer,
+        this.peers,
+      );
+      // Of two different values none counts: where a policy counts them, the request is refused.
+      if (found !== null && typeof found !== 'string') identities.push(found);
     }
     return identities;
   }
@@ -175,10 +195,12 @@ export class Enforcement {
   }
 
   /** What the answer says of the credential that was presented. */
-  learn({ identified: { provable, credentials } }: ChargedTo, status: number): void {
+  learn({ identified }: ChargedTo, status: number): void {
     const { limiter } = this.options;
+    const { provable, credentials, pathValues } = identified;
     if (status >= 200 && status < 300) {
       if (provable !== null && !limiter.isProven(provable)) limiter.prove(provable);
+      for (const value of pathValues) if (!limiter.isProven(value)) limiter.prove(value);
     } else if (status === 401) {
       for (const credential of credentials) if (limiter.isProven(credential)) limiter.withdraw(credential);
     }

@@ -110,14 +110,14 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     this.#cors = isClientRoute(match.path);
     this.#entry?.matched(match.path, match.cover);
 
-    const bannedUntil = enforcement.bannedUntil(req, head);
+    const bannedUntil = enforcement.bannedUntil(req, match.target, head);
     if (bannedUntil > 0) {
       this.#refuseBanned(bannedUntil);
       return;
     }
-    const charged = match.cover === null ? null : enforcement.chargeOf(match.cover, req, head);
-    if (charged === 'ambiguous') {
-      this.#refuseMalformed('the request presents two different API keys; send one');
+    const charged = match.cover === null ? null : enforcement.chargeOf(match.cover, req, match.target, head);
+    if (typeof charged === 'string') {
+      this.#refuseMalformed(charged);
       return;
     }
     this.#charged = charged;

@@ -16,11 +16,14 @@ export class Part {
   readonly identity: Identity;
   /** Whose credential the counter for unproven ones is about; null in all other parts. */
   readonly credential: Part | null;
+  /** Whose proof holds for it: its own identity's unless several make one. */
+  readonly proof: Identity;
 
-  constructor(counter: Counter, identity: Identity, credential: Part | null = null) {
+  constructor(counter: Counter, identity: Identity, credential: Part | null = null, proof = identity) {
     this.counter = counter;
     this.identity = identity;
     this.credential = credential;
+    this.proof = proof;
   }
 
   get policy(): Policy {
@@ -57,18 +60,26 @@ export function reservedOf(limit: number): number {
   return limit === 1 ? 0 : Math.ceil(limit / 5);
 }
 
+/** Whom a request is counted for, in the order of `Cover.identifiers`. */
+export interface Counted {
+  /** null where the request presents no such credential. */
+  readonly identities: readonly (Identity | null)[];
+  /** Whose proof holds, where it is another one's. */
+  readonly proofs: readonly (Identity | undefined)[] | null;
+}
+
 /**
  * What a request has to be charged to.
  *
  * @param cover the policies that match
- * @param identities in the order of `cover.identifiers`; null where the request presents no such credential
+ * @param identified whom the request is counted for
  * @param address the client's address, which answers for credentials that have not worked yet
  * @param isProven has this credential worked lately?
  * @returns null when nobody is counted
  */
 export function chargeFor(
   cover: Cover,
-  identities: readonly (Identity | null)[],
+  { identities, proofs }: Counted,
   address: () => Identity,
   isProven: (credential: Identity) => boolean,
 ): Charge | null {
@@ -76,9 +87,10 @@ export function chargeFor(
   for (const { counter, unproven, identifierAt } of cover.counters) {
     const identity = identities[identifierAt] ?? null;
     if (identity === null) continue;
-    const part = new Part(counter, identity);
+    const proof = proofs?.[identifierAt] ?? identity;
+    const part = new Part(counter, identity, null, proof);
     parts.push(part);
-    if (unproven !== null && !isProven(identity)) parts.push(new Part(unproven, address(), part));
+    if (unproven !== null && !isProven(proof)) parts.push(new Part(unproven, address(), part));
   }
   return parts.length === 0 ? null : new Charge(parts);
 }

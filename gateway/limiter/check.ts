@@ -73,7 +73,7 @@ export function scriptCall(checks: readonly PendingCheck[], debts: readonly Debt
       }
       // It stands behind its credential's own part.
       isUnproven = true;
-      keys.push(proofKey(credential.identity), key);
+      keys.push(proofKey(credential.proof), key);
       charges[charges.length - 1] = -numbers.of(policy);
     }
     const parts = charges.length - 1 - head;

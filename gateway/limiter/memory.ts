@@ -44,7 +44,7 @@ export class MemoryLimiter implements Limiter {
       const { policy, credential } = part;
       const limit = share === undefined ? policy.limit : share(policy);
       let count = -1;
-      if (credential === null || !known.isProven(credential.identity, now)) {
+      if (credential === null || !known.isProven(credential.proof, now)) {
         count = known.used(part, now);
         const denied =
           count >= limit || (credential !== null && this.#isReserved(credential, count, limit, now));

@@ -15,15 +15,19 @@ import { type Answer, type PendingCheck, readReply, UnreadableReplyError } from 
 import { HISTORY_MS, PROVEN_MS, untilWindowEnd } from './limiter.ts';
 import { SPEND } from './spend-script.ts';
 
-/** KEYS the proof marker, counters of the credential; ARGV their windows in ms. Replies the marker's PTTL, then for each counter whether it is used. */
+/** KEYS proof markers and credentials' counters; ARGV for each its window in ms, 0 for a marker. Replies for each the marker's PTTL, or whether the counter is used. */
 const LOOK = storeScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local reply = { redis.call('PTTL', KEYS[1]) }
-for i = 2, #KEYS do
-  local value = tonumber(redis.call('GET', KEYS[i]) or 0)
-  local base = (math.floor(now / tonumber(ARGV[i - 1])) % 1048576) * 4294967296
-  reply[i] = value > base and value < base + 4294967296 and 1 or 0
+local reply = {}
+for i = 1, #KEYS do
+  local window = tonumber(ARGV[i])
+  if window == 0 then reply[i] = redis.call('PTTL', KEYS[i])
+  else
+    local value = tonumber(redis.call('GET', KEYS[i]) or 0)
+    local base = (math.floor(now / window) % 1048576) * 4294967296
+    reply[i] = value > base and value < base + 4294967296 and 1 or 0
+  end
 end
 return reply
 `);
@@ -68,7 +72,10 @@ export function isOneSlot({ parts }: Charge, slotOf: (key: string) => number | n
   if (first === undefined) return true;
   const slot = slotOf(first.key);
   return parts.every(
-    ({ key, credential }) => slotOf(key) === slot && (credential === null || slotOf(credential.key) === slot),
+    ({ key, credential }) =>
+      slotOf(key) === slot &&
+      (credential === null ||
+        (slotOf(credential.key) === slot && slotOf(proofKey(credential.proof)) === slot)),
   );
 }
 
@@ -140,11 +147,12 @@ export async function decideInSteps(
   };
 }
 
+/** What the store says of credentials that are not known to have worked, by key. */
 interface Known {
-  readonly isProven: boolean;
-  /** By key: credentials' own counters that are used in this window. */
+  /** For how long each marker has to live still; negative: there is none. */
+  readonly markers: ReadonlyMap<string, Millis>;
+  /** Credentials' own counters that are used in this window. */
   readonly used: ReadonlySet<string>;
-  readonly hasWorked: boolean;
 }
 
 /** Looks at the credentials that are not known to have worked, and notes in `outcomes` which have. */
@@ -152,52 +160,54 @@ async function knownOf(
   store: StoreConnection,
   parts: readonly Part[],
   outcomes: readonly Outcome[],
-): Promise<ReadonlyMap<string, Known>> {
-  const own = new Map<string, Part[]>();
+): Promise<Known> {
+  /** Window in ms, 0 for a marker, by key. */
+  const asked = new Map<string, Millis>();
   for (const { credential } of parts) {
     if (credential === null) continue;
-    const { digest } = credential.identity;
-    own.set(digest, [...(own.get(digest) ?? []), credential]);
+    asked.set(proofKey(credential.proof), 0);
+    asked.set(credential.key, credential.policy.windowMs);
   }
-  const known = new Map<string, Known>();
+  const markers = new Map<string, Millis>();
+  const used = new Set<string>();
+  const slots = Map.groupBy(asked.keys(), (key) => store.slotOf(key));
   await Promise.all(
-    [...own].map(async ([digest, counters]) => {
-      const [first] = counters;
-      if (first === undefined) return;
-      const keys = [proofKey(first.identity), ...counters.map(({ key }) => key)];
-      const windows = counters.map(({ policy }) => String(policy.windowMs));
+    [...slots.values()].map(async (keys) => {
+      const windows = keys.map((key) => String(asked.get(key) ?? 0));
       const reply = await store.run(LOOK, keys, windows);
       if (!Array.isArray(reply) || reply.length !== keys.length)
         throw new UnreadableReplyError('the store sent a reply that cannot be read');
-      const ttl = Number(reply[0]);
-      known.set(digest, {
-        isProven: ttl > HISTORY_MS - PROVEN_MS,
-        hasWorked: ttl >= 0,
-        used: new Set(keys.filter((_, i) => i > 0 && Number(reply[i]) === 1)),
-      });
+      for (const [i, key] of keys.entries()) {
+        if (asked.get(key) === 0) markers.set(key, Number(reply[i]));
+        else if (Number(reply[i]) === 1) used.add(key);
+      }
     }),
   );
+  const known = { markers, used };
   for (const [i, { credential }] of parts.entries()) {
     const outcome = outcomes[i];
-    if (credential !== null && outcome !== undefined)
-      outcome.isProven = known.get(credential.identity.digest)?.isProven ?? false;
+    if (credential !== null && outcome !== undefined) outcome.isProven = isProven(known, credential);
   }
   return known;
+}
+
+function isProven({ markers }: Known, credential: Part): boolean {
+  return (markers.get(proofKey(credential.proof)) ?? -1) > HISTORY_MS - PROVEN_MS;
 }
 
 /** The parts by slot, those about unproven credentials first. A proven credential is not charged to its address. */
 function stepsOf(
   parts: readonly Part[],
-  known: ReadonlyMap<string, Known>,
+  known: Known,
   store: StoreConnection,
 ): ReadonlyMap<number, readonly StepPart[]> {
   const ordered: StepPart[] = [];
   for (const [at, part] of parts.entries()) {
     const { credential } = part;
     if (credential === null) continue;
-    const of = known.get(credential.identity.digest);
-    if (of?.isProven === true) continue;
-    const isStranger = of === undefined || (!of.hasWorked && !of.used.has(credential.key));
+    if (isProven(known, credential)) continue;
+    const hasWorked = (known.markers.get(proofKey(credential.proof)) ?? -1) >= 0;
+    const isStranger = !hasWorked && !known.used.has(credential.key);
     ordered.push({ at, part: new Part(part.counter, part.identity), isStranger });
   }
   for (const [at, part] of parts.entries())

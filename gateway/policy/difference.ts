@@ -1,5 +1,5 @@
 /** What changes, and for whom, when one policy file replaces another. Pure. */
-import type { Identifier, Policy, PolicySet } from './policy.ts';
+import type { CredentialSource, Identifier, Policy, PolicySet } from './policy.ts';
 
 export type ChangeKind =
   | 'policy-added'
@@ -178,10 +178,24 @@ function isSameCounter(a: Policy, b: Policy): boolean {
 
 function identifierText(identifier: Identifier): string {
   if (identifier.kind === 'address') return `${identifier.name} (address, /${identifier.ipv6Prefix} of IPv6)`;
-  const sources = identifier.sources.map((source) =>
-    source.kind === 'header' ? `header ${source.header}` : `bearer ${source.prefix}`,
-  );
-  return `${identifier.name} (${sources.join(', ')})`;
+  if (identifier.kind === 'path') return `${identifier.name} ({${identifier.param}} of the path)`;
+  if (identifier.kind === 'combined') return identifier.parts.map(identifierText).join(' and ');
+  return `${identifier.name} (${identifier.sources.map(sourceText).join(', ')})`;
+}
+
+function sourceText(source: CredentialSource): string {
+  switch (source.kind) {
+    case 'header':
+      return `header ${source.header}`;
+    case 'bearer':
+      return `bearer ${source.prefix}`;
+    case 'cookie':
+      return `cookie ${source.cookie}`;
+    case 'query':
+      return `query ${source.parameter}`;
+    default:
+      return source satisfies never;
+  }
 }
 
 function onOff(value: boolean): string {

@@ -4,8 +4,9 @@
  */
 import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
+import { IdentifierTable } from './load-identifiers.ts';
 import { buildTests } from './load-tests.ts';
-import type { Identifier, Policy, PolicySet } from './policy.ts';
+import type { Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
@@ -75,31 +76,7 @@ function build(
       return null;
     }
   };
-  const identifiers = new Map<string, Identifier>();
-  for (const [key, { source, ipv6Prefix }] of Object.entries(file.identifiers)) {
-    if (source !== 'client-address' && ipv6Prefix !== undefined) {
-      report(
-        ['identifiers', key, 'ipv6Prefix'],
-        'ipv6Prefix goes with source: client-address only',
-        'remove it',
-        'key',
-      );
-    }
-    identifiers.set(
-      key,
-      source === 'client-address'
-        ? { name: key, kind: 'address', ipv6Prefix: ipv6Prefix ?? 64 }
-        : {
-            name: key,
-            kind: 'credential',
-            sources: source.map((entry) =>
-              'header' in entry
-                ? { kind: 'header', header: entry.header.toLowerCase() }
-                : { kind: 'bearer', prefix: entry.bearer },
-            ),
-          },
-    );
-  }
+  const identifiers = new IdentifierTable(file.identifiers, report);
   const exclude = (file.exclude ?? []).flatMap((text, i) => routeAt(['exclude', i], text) ?? []);
 
   const policies: Policy[] = [];
@@ -113,15 +90,8 @@ function build(
       report([...here, 'name'], `the name ${row.name} stands already in line ${twin}`, 'choose another');
     byName.set(row.name, line);
 
-    const identifier = identifiers.get(row.identifier);
-    if (identifier === undefined) {
-      report(
-        [...here, 'identifier'],
-        `unknown identifier ${row.identifier}`,
-        `identifiers has: ${[...identifiers.keys()].join(', ')}`,
-      );
-    }
     const route = routeAt([...here, 'route'], row.route);
+    const identifier = identifiers.of(row.identifier, route, [...here, 'identifier']);
     const blockers = route === null ? [] : coveredBy(route, exclude);
     if (blockers.length > 0) {
       const texts = blockers.map(({ text }) => `"${text}"`).join(' and ');
@@ -134,7 +104,7 @@ function build(
     const windowSeconds = Number(row.window.slice(0, -1)) * (WINDOW_UNITS_SECONDS[row.window.slice(-1)] ?? 0);
     if (windowSeconds > WINDOW_SECONDS_MAX)
       report([...here, 'window'], `window ${row.window} is too long`, 'write at most 366d');
-    if (identifier === undefined || route === null) continue;
+    if (identifier === null || route === null) continue;
 
     const policy: Policy = {
       name: row.name,
@@ -160,7 +130,7 @@ function build(
     policies.push(policy);
   }
   const tests = buildTests(file, byName, report, lineOf);
-  return { file: name, policies, exclude, identifiers: [...identifiers.values()], tests };
+  return { file: name, policies, exclude, identifiers: identifiers.declared, tests };
 }
 
 /** Rows that share a counter must mean the same by it. */
@@ -175,7 +145,8 @@ function checkBucket(
     return;
   }
   const differs = (['identifier', 'limit', 'windowMs', 'mode', 'onStoreFailure', 'headers'] as const).filter(
-    (key) => policy[key] !== other[key],
+    (key) =>
+      key === 'identifier' ? policy.identifier.name !== other.identifier.name : policy[key] !== other[key],
   );
   if (differs.length > 0) {
     const what = differs.map((key) => (key === 'windowMs' ? 'window' : key)).join(' and ');

@@ -1,16 +1,70 @@
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Route } from './route.ts';
 
-/** Who is counted. */
-export type Identifier =
-  | { readonly name: string; readonly kind: 'address'; readonly ipv6Prefix: number }
-  | { readonly name: string; readonly kind: 'credential'; readonly sources: readonly CredentialSource[] };
+/** Who is counted. The same object wherever the same is meant. */
+export type Identifier = SimpleIdentifier | CombinedIdentifier;
+
+export type SimpleIdentifier = AddressIdentifier | CredentialIdentifier | PathIdentifier;
+
+export interface AddressIdentifier {
+  readonly name: string;
+  readonly kind: 'address';
+  readonly ipv6Prefix: number;
+}
+
+export interface CredentialIdentifier {
+  readonly name: string;
+  readonly kind: 'credential';
+  readonly sources: readonly CredentialSource[];
+}
+
+/** A parameter of the policy's own route. */
+export interface PathIdentifier {
+  readonly name: string;
+  readonly kind: 'path';
+  readonly param: string;
+  /** Which segment of the path it is, from 0. */
+  readonly at: number;
+  /** All that follows is part of it. */
+  readonly takesRest: boolean;
+}
+
+/** One identity from several; nobody where one of them is absent. */
+export interface CombinedIdentifier {
+  readonly name: string;
+  readonly kind: 'combined';
+  readonly parts: readonly SimpleIdentifier[];
+  /** Which of them has to be proven; -1: none. */
+  readonly proofAt: number;
+}
 
 /** Where a client presents its credential. Header names are lower-case. */
 export type CredentialSource =
   | { readonly kind: 'header'; readonly header: string }
   /** `Authorization: Bearer …`, only values that begin with the prefix. */
-  | { readonly kind: 'bearer'; readonly prefix: string };
+  | { readonly kind: 'bearer'; readonly prefix: string }
+  | { readonly kind: 'cookie'; readonly cookie: string }
+  | { readonly kind: 'query'; readonly parameter: string };
+
+/** Clients can make up its values, so that they have to be proven. */
+export function needsProof(identifier: Identifier): boolean {
+  switch (identifier.kind) {
+    case 'address':
+      return false;
+    case 'credential':
+    case 'path':
+      return true;
+    case 'combined':
+      return identifier.proofAt >= 0;
+    default:
+      return identifier satisfies never;
+  }
+}
+
+/** What an identifier consists of. */
+export function partsOf(identifier: Identifier): readonly SimpleIdentifier[] {
+  return identifier.kind === 'combined' ? identifier.parts : [identifier];
+}
 
 /** What a policy does while the store is unavailable. */
 export type OnStoreFailure = 'allow' | 'deny' | 'local';
@@ -70,6 +124,7 @@ export interface PolicySet {
   readonly version: string;
   readonly policies: readonly Policy[];
   readonly exclude: readonly Route[];
-  readonly identifiers: readonly Identifier[];
+  /** Those that mean the same in every route. */
+  readonly identifiers: readonly SimpleIdentifier[];
   readonly tests: readonly PolicyTest[];
 }

@@ -21,6 +21,8 @@ const route = (description: string) =>
     description: `${description}, at most 2000 characters`,
   }) as const;
 
+const PARAMETER = '^[A-Za-z][A-Za-z0-9_]*$';
+
 const credentialSource = {
   anyOf: [
     {
@@ -35,8 +37,27 @@ const credentialSource = {
       properties: { bearer: { type: 'string', pattern: '^[!-~]*$' } },
       additionalProperties: false,
     },
+    {
+      type: 'object',
+      required: ['cookie'],
+      properties: { cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } },
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      required: ['query'],
+      properties: { query: { type: 'string', pattern: '^[A-Za-z0-9._~[\\]-]+$' } },
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      required: ['path'],
+      properties: { path: { type: 'string', pattern: PARAMETER } },
+      additionalProperties: false,
+    },
   ],
-  description: 'write { header: NAME } or { bearer: PREFIX }',
+  description:
+    'write { header: NAME }, { bearer: PREFIX }, { cookie: NAME }, { query: NAME } or { path: PARAMETER }',
 } as const;
 
 const identifier = {
@@ -67,7 +88,14 @@ const policy = {
   properties: {
     name: name('a name of its own: lower-case letters, digits, dots, dashes and underscores, at most 64'),
     route: route('METHODS PATH, such as POST /api/items or GET,PUT /api/items/*'),
-    identifier: { type: 'string', description: 'the name of an entry under identifiers' },
+    identifier: {
+      anyOf: [
+        { type: 'string' },
+        { type: 'array', items: { type: 'string' }, minItems: 2, maxItems: 4, uniqueItems: true },
+      ],
+      description:
+        'the name of an entry under identifiers, path.NAME for a parameter of the route, or a list of 2 to 4 of them',
+    },
     limit: {
       type: 'integer',
       minimum: 1,

@@ -3,7 +3,7 @@
 import type { Part } from '#gateway/limiter/charge.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import { exclusionOf, mismatchOf } from '#gateway/policy/mismatch.ts';
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import { type Identifier, type Policy, type PolicySet, partsOf } from '#gateway/policy/policy.ts';
 import { withoutSegmentParameters } from '#gateway/policy/target.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import type { Seconds } from '#shared/clock.ts';
@@ -103,7 +103,7 @@ function explainPolicy(
   if (excluded !== null) return { ...nobody, reason: `exclude has "${excluded}"` };
   const part = partOf(policy, decided, false);
   if (decided === null || part === null)
-    return { ...nobody, reason: `the request presents no ${policy.identifier.name}` };
+    return { ...nobody, reason: `the request presents no ${namesOf(policy.identifier, 'or no')}` };
   const unproven = partOf(policy, decided, true);
   const used = usedBy(decided, part);
   const usedUnproven = unproven === null ? -1 : usedBy(decided, unproven);
@@ -118,12 +118,31 @@ function explainPolicy(
 }
 
 function reasonToCount({ identifier, limit, mode }: Policy, usedUnproven: number): string {
-  const who =
-    identifier.kind === 'address' ? 'the client address is counted' : `its ${identifier.name} is counted`;
+  const who = whoIsCounted(identifier);
   const shadow = mode === 'shadow' ? '; shadow: it never denies' : '';
   return usedUnproven < 0
     ? `route matches, ${who}${shadow}`
     : `route matches, ${who}; not known to work yet, so its address is counted too (${usedUnproven} of ${limit} used)${shadow}`;
+}
+
+function whoIsCounted(identifier: Identifier): string {
+  switch (identifier.kind) {
+    case 'address':
+      return 'the client address is counted';
+    case 'credential':
+    case 'path':
+      return `its ${identifier.name} is counted`;
+    case 'combined':
+      return `its ${namesOf(identifier, 'and')} are counted together`;
+    default:
+      return identifier satisfies never;
+  }
+}
+
+function namesOf(identifier: Identifier, between: string): string {
+  return partsOf(identifier)
+    .map(({ name }) => name)
+    .join(` ${between} `);
 }
 
 function routeMismatch({ route }: Policy, method: string, path: string): string | null {

@@ -163,10 +163,11 @@ export class Rehearsal {
     if (!head.ok) return malformed(head.reason);
     const match = enforcement.match(method, target);
     if (!match.ok) return malformed(match.reason);
-    const identities = (): Identity[] => enforcement.identitiesOf({ rawHeaders: headers, socket }, head);
+    const identities = (): Identity[] =>
+      enforcement.identitiesOf({ rawHeaders: headers, socket }, match.target, head);
     if (match.cover === null) return { kind: 'uncovered', path: match.path, cover: null, identities };
-    const charged = enforcement.chargeOf(match.cover, { rawHeaders: headers, socket }, head);
-    if (charged === 'ambiguous') return malformed('the request presents two different API keys; send one');
+    const charged = enforcement.chargeOf(match.cover, { rawHeaders: headers, socket }, match.target, head);
+    if (typeof charged === 'string') return malformed(charged);
     if (charged === null) return { kind: 'uncovered', path: match.path, cover: match.cover, identities };
     return { kind: 'covered', path: match.path, cover: match.cover, charged, identities };
   }
@@ -189,9 +190,11 @@ export class Rehearsal {
       credentials.push(identity);
       this.#believe(identity, isUnproven(identity));
     }
-    const charge = chargeFor(cover, identities, address, (credential) => !isUnproven(credential));
+    const proofs = null;
+    const charge = chargeFor(cover, { identities, proofs }, address, (credential) => !isUnproven(credential));
     if (charge === null) return { kind: 'uncovered', path, cover };
-    return this.#spend(path, cover, { charge, identified: { identities, credentials, provable } });
+    const identified = { identities, proofs, credentials, provable, pathValues: [] };
+    return this.#spend(path, cover, { charge, identified });
   }
 
   /** What the upstream answered tells whether the request's credential works. */

@@ -100,6 +100,7 @@ t.test('every code of an own reply is named', async (t) => {
 t.test('every message of the last table is one of the loader', async (t) => {
   const bad = {
     'unknown key …; did you mean …?': 'nam: a, name: a, route: GET /a, identifier: ip, limit: 1, window: 1m',
+    'the route … has no {…}': 'name: a, route: GET /a, identifier: path.b, limit: 1, window: 1m',
     'unknown identifier …': 'name: a, route: GET /a, identifier: who, limit: 1, window: 1m',
     'unreachable: exclude takes out …': 'name: a, route: OPTIONS /a, identifier: ip, limit: 1, window: 1m',
     'path … has an empty segment': 'name: a, route: GET /a/, identifier: ip, limit: 1, window: 1m',

@@ -53,6 +53,17 @@ export function unproven(of: Policy, credential: string, address: string): reado
   return [own, new Part(new Counter(of, true), identity(address), own)];
 }
 
+/** The same for one identity from several, of which a credential has to be proven. */
+export function unprovenCombined(
+  of: Policy,
+  combined: string,
+  credential: string,
+  address: string,
+): readonly [Part, Part] {
+  const own = new Part(new Counter(of, false), identity(combined), null, identity(credential));
+  return [own, new Part(new Counter(of, true), identity(address), own)];
+}
+
 /** A limiter of this process alone, with a small table unless told otherwise. */
 export function memoryLimiter(
   options: Omit<MemoryLimiterOptions, 'known'> & { readonly known?: KnownCounters },

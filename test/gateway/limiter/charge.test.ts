@@ -38,7 +38,7 @@ function keys(
   if (cover === undefined) throw new Error('no cover');
   const charge = chargeFor(
     cover,
-    identities,
+    { identities, proofs: null },
     () => ADDRESS,
     (credential) => proven.includes(credential),
   );

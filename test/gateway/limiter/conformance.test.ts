@@ -16,6 +16,7 @@ import {
   policy,
   spend,
   unproven,
+  unprovenCombined,
   windowWithRoom,
 } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
@@ -156,6 +157,26 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
     for (let i = 0; i < 9; i++) admitted += await burst(limiter, chargeOf(own, ofAddress), 1);
     t.equal(admitted, 5);
   });
+
+  t.test(
+    'of several that make one identity the credential is proven, and each combination counts',
+    async (t) => {
+      await windowWithRoom(60_000, 3000);
+      const limiter = await limiterOf(t);
+      const p = policy('combined', 10, 60);
+      const [address, key] = [someone(), someone()];
+      const withKey = (combined: string) => chargeOf(...unprovenCombined(p, combined, key, address));
+      const known = someone();
+      t.equal(await burst(limiter, withKey(known), 1), 1);
+      let admitted = 0;
+      for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
+      t.equal(admitted, 7, 'combinations of a key that never worked share one limit of the address');
+      t.equal(await burst(limiter, withKey(known), 5), 2, 'what is kept is for one that was admitted before');
+      limiter.prove(identity(key));
+      t.equal(await burst(limiter, withKey(someone()), 15), 10, 'proven, each combination has its own limit');
+      t.equal(await burst(limiter, withKey(someone()), 15), 10);
+    },
+  );
 
   t.test('of two credentials that never worked each burdens the address', async (t) => {
     await windowWithRoom(60_000, 3000);

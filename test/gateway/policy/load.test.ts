@@ -71,6 +71,28 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       'headers is "none"; expected: on (the default) or off: whether replies tell clients about this policy',
     ],
   ],
+  'identifier-list-of-one': [
+    ['8:17', 'identifier is ["ip"]; expected: the name of an entry under identifiers, path.NAME'],
+  ],
+  'identifier-parameter-missing': [
+    [
+      '8:27',
+      'the route "POST /api/{itemId}" has no {workspaceId}; write {workspaceId} where it stands in the path',
+    ],
+  ],
+  'identifier-parameter-twice': [
+    ['8:17', '{id} stands twice in the route "POST /api/{id}/{id}"; give one of them another name'],
+  ],
+  'identifier-two-addresses': [
+    ['9:17', 'two of these identifiers are addresses; keep the one with the longer ipv6Prefix'],
+  ],
+  'source-parameter-beside-others': [
+    [
+      '5:19',
+      'a path parameter stands alone; give the other sources an identifier of their own, and write a list of both in the policy',
+    ],
+  ],
+  'source-query-name': [['5:19', `source is [{"query":"a=b"}]; expected: ${SOURCE}`]],
   'identifier-name': [['4:3', `API_Key cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
   'identifier-numeric-name': [['4:16', `source is "client"; expected: ${SOURCE}`]],
   'identifier-proto': [['4:3', `__proto__ cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
@@ -208,7 +230,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'source-empty': [['4:22', `source is []; expected: ${SOURCE}`]],
-  'source-entry': [['4:22', `source is [{"cookie":"session"},{"bearer":"fbk_"}]; expected: ${SOURCE}`]],
+  'source-entry': [['4:22', `source is [{"body":"session"},{"bearer":"fbk_"}]; expected: ${SOURCE}`]],
   'source-header-name': [
     ['4:22', `source is [{"header":"x api key"},{"bearer":"fbk_"}]; expected: ${SOURCE}`],
   ],
@@ -423,6 +445,38 @@ t.test('identifiers: addresses by prefix, credentials by header or bearer', asyn
       ],
     },
   ]);
+});
+
+t.test('identifiers: cookies, query parameters, parts of the path, and several in one', async (t) => {
+  const text = `version: 1
+identifiers:
+  ip: { source: client-address }
+  session: { source: [{ cookie: sid }, { query: Token }] }
+  workspace: { source: [{ path: workspaceId }] }
+policies:
+  - { name: a, route: "GET /a/{workspaceId}/*", identifier: workspace, limit: 5, window: 1m, bucket: w }
+  - { name: b, route: "GET /b/c/{workspaceId}", identifier: workspace, limit: 5, window: 1m, bucket: w }
+  - { name: c, route: "GET /a/{workspaceId}/c", identifier: [session, path.workspaceId], limit: 5, window: 1m }
+  - { name: d, route: "GET /a/{workspaceId}/d", identifier: [session, path.workspaceId], limit: 5, window: 1m }
+  - { name: e, route: "GET /files/{name*}", identifier: [ip, path.name], limit: 5, window: 1m }
+`;
+  const { identifiers, policies } = loadPolicies(text, 'f');
+  t.match(identifiers, [
+    { name: 'ip' },
+    {
+      kind: 'credential',
+      sources: [
+        { kind: 'cookie', cookie: 'sid' },
+        { kind: 'query', parameter: 'Token' },
+      ],
+    },
+  ]);
+  const [a, b, c, d, e] = policies.map(({ identifier }) => identifier);
+  t.match(a, { name: 'workspace', kind: 'path', param: 'workspaceId', at: 1, takesRest: false });
+  t.match(b, { at: 2 });
+  t.match(c, { name: 'session+path.workspaceId', kind: 'combined', proofAt: 0 });
+  t.equal(c, d, 'the same means the same object');
+  t.match(e, { proofAt: 1, parts: [{ kind: 'address' }, { kind: 'path', at: 1, takesRest: true }] });
 });
 
 t.test('rows that share a bucket share the number of the first row that uses it', async (t) => {

@@ -35,6 +35,24 @@ t.test('what is right passes', async (t) => {
   );
 });
 
+t.test('identifiers of every kind', async (t) => {
+  const table = `version: 1
+identifiers:
+  session: { source: [{ cookie: sid }] }
+  key: { source: [{ query: key }] }
+policies:
+  - { name: session, route: GET /s, identifier: session, limit: 2, window: 1m }
+  - { name: both, route: "GET /w/{id}", identifier: [key, path.id], limit: 2, window: 1m }
+  - { name: id, route: "GET /w/{id}", identifier: path.id, limit: 3, window: 1m }
+tests:
+  - { name: cookie, request: GET /s, headers: { cookie: "a=1; sid=2" }, times: 3, expect: { allowed: 2, policies: [session] } }
+  - { name: none, request: GET /s, headers: { cookie: a=1 }, expect: { policies: [] } }
+  - { name: both, request: GET /w/1?key=2, times: 3, expect: { allowed: 2, policies: [both, id] } }
+  - { name: one, request: GET /w/1, times: 4, expect: { allowed: 3, policies: [id] } }
+`;
+  t.strictSame(runTests(loadPolicies(table, 'p.yaml')), []);
+});
+
 t.test('what is wrong is told with line, expectation and fact', async (t) => {
   t.strictSame(
     failuresOf(`  - name: too few
