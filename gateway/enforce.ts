@@ -15,6 +15,7 @@ import {
 } from './identify.ts';
 import { identityHeaders } from './identity/credential.ts';
 import { Digester, type Identity } from './identity/digest.ts';
+import { VerifiedTokens } from './identity/verified-tokens.ts';
 import { chargeFor } from './limiter/charge.ts';
 import type { Limiter, LimitListener } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
@@ -27,7 +28,7 @@ import { DenialWriter } from './reply/denial.ts';
 
 export interface EnforcementOptions {
   readonly clock: Clock;
-  /** For what replies say of the date, which has to follow when the machine's clock is set. */
+  /** For what replies say of the date, and for when tokens end: that has to follow when the machine's clock is set. */
   readonly wallClock: Clock;
   readonly limiter: Limiter;
   readonly bans: Bans;
@@ -42,6 +43,7 @@ export interface EnforcementOptions {
 interface Table {
   readonly match: Matcher;
   readonly digester: Digester;
+  readonly tokens: VerifiedTokens;
   /** Lower-case names of the headers that carry credentials. */
   readonly identityHeaders: ReadonlySet<string>;
 }
@@ -77,7 +79,7 @@ export class Enforcement {
       options.onUntrustedChain(peer);
     });
     this.#set = set;
-    this.#table = tableOf(set, new Digester(salt));
+    this.#table = tableOf(set, new Digester(salt), options.wallClock);
   }
 
   get policies(): PolicySet {
@@ -87,12 +89,14 @@ export class Enforcement {
   /** Takes another table into use. Counters are known by name, and go on. */
   use(set: PolicySet): void {
     this.#set = set;
-    this.#table = tableOf(set, this.#table.digester);
+    this.#table = tableOf(set, this.#table.digester, this.options.wallClock);
   }
 
   /** The replicas agreed on another salt. */
   useSalt(salt: string): void {
-    this.#table = { ...this.#table, digester: new Digester(salt) };
+    const digester = new Digester(salt);
+    const tokens = new VerifiedTokens(digester, this.options.wallClock);
+    this.#table = { ...this.#table, digester, tokens };
   }
 
   get metrics(): Metrics {
@@ -228,6 +232,11 @@ export class Enforcement {
   }
 }
 
-function tableOf(set: PolicySet, digester: Digester): Table {
-  return { match: createMatcher(set), digester, identityHeaders: identityHeaders(set.identifiers) };
+function tableOf(set: PolicySet, digester: Digester, wallClock: Clock): Table {
+  return {
+    match: createMatcher(set),
+    digester,
+    tokens: new VerifiedTokens(digester, wallClock),
+    identityHeaders: identityHeaders(set.identifiers),
+  };
 }

@@ -9,9 +9,15 @@ import { ambiguityOf, isOnlyCredential, presentedCredential } from './identity/c
 import type { Digester, Identity } from './identity/digest.ts';
 import { AMBIGUOUS } from './identity/pairs.ts';
 import { pathValue } from './identity/path-value.ts';
+import type { VerifiedTokens } from './identity/verified-tokens.ts';
 import type { Charge } from './limiter/charge.ts';
 import type { Cover } from './policy/match.ts';
-import type { AddressIdentifier, CombinedIdentifier, SimpleIdentifier } from './policy/policy.ts';
+import type {
+  AddressIdentifier,
+  CombinedIdentifier,
+  SimpleIdentifier,
+  TokenIdentifier,
+} from './policy/policy.ts';
 import type { RequestOrigin } from './proxy/request-headers.ts';
 
 /** What a connection is known by. */
@@ -32,6 +38,7 @@ export interface Peer {
 /** What a peer's identities follow from. */
 export interface PeerBasis {
   readonly digester: Digester;
+  readonly tokens: VerifiedTokens;
 }
 
 /** What is charged, for whom. */
@@ -230,9 +237,32 @@ export function identityOf(
       found.isAlone &&= isOnlyCredential(rawHeaders, presented.value, presented.isCookie);
       return identity;
     }
+    case 'token':
+      return tokenIdentity(found, identifier, rawHeaders, peer.table);
     default:
       return identifier satisfies never;
   }
+}
+
+/** A token that is not valid is none: whoever made it up is nobody. */
+function tokenIdentity(
+  found: Identified,
+  identifier: TokenIdentifier,
+  rawHeaders: readonly string[],
+  { tokens }: PeerBasis,
+): Identity | string | null {
+  let identity: Identity | null = null;
+  for (const source of identifier.sources) {
+    const presented = presentedCredential(rawHeaders, [source.carrier]);
+    if (presented.kind === 'ambiguous') return ambiguityOf(identifier);
+    if (presented.kind === 'none') continue;
+    found.isAlone = false;
+    const claimed = tokens.identify(identifier, source, presented.value);
+    if (identity !== null && claimed !== null && claimed.digest !== identity.digest)
+      return ambiguityOf(identifier);
+    identity ??= claimed;
+  }
+  return identity;
 }
 
 function hasDigest(identities: readonly Identity[], { digest }: Identity): boolean {

@@ -5,10 +5,10 @@
  * ambiguous: gateway and upstream could each believe another, so the request is refused rather than guessed at.
  */
 import {
-  type CredentialIdentifier,
   type CredentialSource,
   type Identifier,
   partsOf,
+  type SimpleIdentifier,
 } from '#gateway/policy/policy.ts';
 import { AMBIGUOUS, cookieValue, type PairValue, queryValue } from './pairs.ts';
 
@@ -29,13 +29,27 @@ const TWO: Presented = { kind: 'ambiguous' };
 export function identityHeaders(identifiers: readonly Identifier[]): ReadonlySet<string> {
   const names = new Set(['authorization']);
   for (const identifier of identifiers.flatMap(partsOf)) {
-    if (identifier.kind !== 'credential') continue;
-    for (const source of identifier.sources) {
+    for (const source of carriersOf(identifier)) {
       if (source.kind === 'header') names.add(source.header);
       else if (source.kind === 'cookie') names.add('cookie');
     }
   }
   return names;
+}
+
+/** Where what an identifier counts is presented. */
+export function carriersOf(identifier: SimpleIdentifier): readonly CredentialSource[] {
+  switch (identifier.kind) {
+    case 'credential':
+      return identifier.sources;
+    case 'token':
+      return identifier.sources.map(({ carrier }) => carrier);
+    case 'address':
+    case 'path':
+      return [];
+    default:
+      return identifier satisfies never;
+  }
 }
 
 /**
@@ -71,8 +85,9 @@ export function presentedCredential(
 }
 
 /** What two different ones are called where they are refused. */
-export function ambiguityOf({ name, sources }: CredentialIdentifier): string {
-  return sources.every(({ kind }) => kind === 'header' || kind === 'bearer')
+export function ambiguityOf(identifier: SimpleIdentifier): string {
+  const { name } = identifier;
+  return carriersOf(identifier).every(({ kind }) => kind === 'header' || kind === 'bearer')
     ? 'the request presents two different API keys; send one'
     : `the request presents two different values of ${name}; send one`;
 }

@@ -81,6 +81,8 @@ function subjectOf(identifier: SimpleIdentifier, value: string): string {
       return `address\0${value}`;
     case 'credential':
       return `credential\0${identifier.name}\0${value}`;
+    case 'token':
+      return `claim\0${identifier.name}\0${value}`;
     case 'path':
       return `path\0${identifier.param}\0${value}`;
     default:

@@ -180,6 +180,12 @@ function identifierText(identifier: Identifier): string {
   if (identifier.kind === 'address') return `${identifier.name} (address, /${identifier.ipv6Prefix} of IPv6)`;
   if (identifier.kind === 'path') return `${identifier.name} ({${identifier.param}} of the path)`;
   if (identifier.kind === 'combined') return identifier.parts.map(identifierText).join(' and ');
+  if (identifier.kind === 'token') {
+    const tokens = identifier.sources.map(
+      ({ carrier, claim }) => `${claim} of the token in ${sourceText(carrier)}`,
+    );
+    return `${identifier.name} (${tokens.join(', ')})`;
+  }
   return `${identifier.name} (${identifier.sources.map(sourceText).join(', ')})`;
 }
 

@@ -1,17 +1,23 @@
 /** The identifiers of a policy file: those that it names, and what its policies make of them. */
+import { KEY_SET_BYTES_MAX, parseKeySet } from '#gateway/identity/key-set.ts';
+import type { Beside } from './beside.ts';
 import type {
   CombinedIdentifier,
   CredentialSource,
   Identifier,
   PathIdentifier,
   SimpleIdentifier,
+  TokenSource,
 } from './policy.ts';
-import type { Path, Report } from './problems.ts';
+import { type Path, type Report, reportMistake } from './problems.ts';
 import type { Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
 
 type Entry = PolicyFile['identifiers'][string];
 type SourceEntry = Exclude<Entry['source'], string>[number];
+type TokenEntry = Extract<SourceEntry, { jwt: unknown }>['jwt'];
+
+const ANY_BEARER: CredentialSource = { kind: 'bearer', prefix: '' };
 
 const PATH = 'path.';
 
@@ -23,8 +29,12 @@ export class IdentifierTable {
   /** What policies use, by what it means, so that the same is the same object. */
   readonly #used = new Map<string, Identifier>();
 
-  constructor(entries: PolicyFile['identifiers'], report: Report) {
+  readonly #beside: Beside;
+  #tokenSources = 0;
+
+  constructor(entries: PolicyFile['identifiers'], beside: Beside, report: Report) {
     this.#report = report;
+    this.#beside = beside;
     for (const [name, entry] of Object.entries(entries)) this.#declare(name, entry);
   }
 
@@ -61,7 +71,7 @@ export class IdentifierTable {
     }
     const param = source.find((entry) => 'path' in entry);
     if (param === undefined) {
-      this.#declared.set(name, { name, kind: 'credential', sources: source.map(credentialSource) });
+      this.#declared.set(name, this.#credential(name, source));
       return;
     }
     if (source.length > 1)
@@ -71,6 +81,40 @@ export class IdentifierTable {
         'give the other sources an identifier of their own, and write a list of both in the policy',
       );
     this.#params.set(name, param.path);
+  }
+
+  #credential(name: string, source: readonly SourceEntry[]): SimpleIdentifier {
+    const here: Path = ['identifiers', name, 'source'];
+    const tokens = source.flatMap((entry, i) =>
+      'jwt' in entry ? (this.#tokenSource(entry.jwt, [...here, i, 'jwt']) ?? []) : [],
+    );
+    if (!source.some((entry) => 'jwt' in entry))
+      return { name, kind: 'credential', sources: source.map(credentialSource) };
+    if (!source.every((entry) => 'jwt' in entry))
+      this.#report(
+        here,
+        'a claim and a plain value are two kinds of client',
+        'give the other sources an identifier of their own',
+      );
+    return { name, kind: 'token', sources: tokens };
+  }
+
+  /** null: it has a mistake, which is reported. */
+  #tokenSource(entry: TokenEntry, here: Path): TokenSource | null {
+    const carrier = carrierOf(entry);
+    if (carrier === null)
+      this.#report(
+        here,
+        'a token is in one place',
+        'write one of bearer: true, header: NAME and cookie: NAME',
+      );
+    try {
+      const keys = parseKeySet(this.#beside.text(entry.jwks, KEY_SET_BYTES_MAX), entry.jwks);
+      return carrier === null ? null : { id: this.#tokenSources++, carrier, claim: entry.claim, keys };
+    } catch (error) {
+      reportMistake(this.#report, [...here, 'jwks'], error);
+      return null;
+    }
   }
 
   #simple(name: string, route: Route | null, here: Path): SimpleIdentifier | null {
@@ -123,11 +167,13 @@ function meaning(identifier: SimpleIdentifier): string {
 
 function combined(parts: readonly SimpleIdentifier[]): CombinedIdentifier {
   const credentialAt = parts.findIndex(({ kind }) => kind === 'credential');
+  const isVouchedFor = parts.some(({ kind }) => kind === 'token');
+  const pathAt = isVouchedFor ? -1 : parts.findIndex(({ kind }) => kind === 'path');
   return {
     name: parts.map(({ name }) => name).join('+'),
     kind: 'combined',
     parts,
-    proofAt: credentialAt >= 0 ? credentialAt : parts.findIndex(({ kind }) => kind === 'path'),
+    proofAt: credentialAt >= 0 ? credentialAt : pathAt,
   };
 }
 
@@ -136,5 +182,12 @@ function credentialSource(entry: SourceEntry): CredentialSource {
   if ('bearer' in entry) return { kind: 'bearer', prefix: entry.bearer };
   if ('cookie' in entry) return { kind: 'cookie', cookie: entry.cookie };
   if ('query' in entry) return { kind: 'query', parameter: entry.query };
-  throw new Error('a path parameter is no credential');
+  throw new Error('a claim or a path parameter is no credential');
+}
+
+/** null where it is in none or in several. */
+function carrierOf({ bearer, header, cookie }: TokenEntry): CredentialSource | null {
+  if (bearer !== undefined) return header === undefined && cookie === undefined ? ANY_BEARER : null;
+  if (header !== undefined) return cookie === undefined ? credentialSource({ header }) : null;
+  return cookie === undefined ? null : credentialSource({ cookie });
 }

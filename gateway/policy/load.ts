@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
+import { Beside, readerBeside } from './beside.ts';
 import { IdentifierTable } from './load-identifiers.ts';
 import { buildTests } from './load-tests.ts';
 import type { Policy, PolicySet } from './policy.ts';
@@ -22,10 +23,10 @@ const NOT_UTF8 = /[\0\ufffd]/;
 
 /**
  * @param text the file's content
- * @param file its name, for messages
+ * @param file its name, for messages, and for the folder of the files that it names
  * @throws PolicyFileError with every mistake found
  */
-export function loadPolicies(text: string, file: string): PolicySet {
+export function loadPolicies(text: string, file: string, beside = readerBeside(file)): PolicySet {
   if (Buffer.byteLength(text) > FILE_BYTES_MAX) {
     throw new PolicyFileError(file, [
       { line: 1, column: 1, message: 'a policy file has at most 1 MiB', fix: 'remove what is not needed' },
@@ -57,14 +58,18 @@ export function loadPolicies(text: string, file: string): PolicySet {
   if (problems.length > 0) throw new PolicyFileError(file, problems);
 
   const lineOf = (path: Path): number => lines.linePos(offsetOf(contents, path, 'value')).line;
-  const set = build(value as PolicyFile, file, report, lineOf);
+  const files = new Beside(beside);
+  const set = build(value as PolicyFile, file, files, report, lineOf);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
-  return { ...set, version: hash('sha256', text).slice(0, VERSION_LENGTH) };
+  const all = [text, ...files.texts.values()].join('');
+  return { ...set, version: hash('sha256', all).slice(0, VERSION_LENGTH) };
 }
+
 /** What the schema cannot say: references, routes, windows, rows that nothing can reach. */
 function build(
   file: PolicyFile,
   name: string,
+  beside: Beside,
   report: Report,
   lineOf: (path: Path) => number,
 ): Omit<PolicySet, 'version'> {
@@ -76,7 +81,7 @@ function build(
       return null;
     }
   };
-  const identifiers = new IdentifierTable(file.identifiers, report);
+  const identifiers = new IdentifierTable(file.identifiers, beside, report);
   const exclude = (file.exclude ?? []).flatMap((text, i) => routeAt(['exclude', i], text) ?? []);
 
   const policies: Policy[] = [];

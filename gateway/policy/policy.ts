@@ -1,10 +1,11 @@
+import type { KeySet } from '#gateway/identity/key-set.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Route } from './route.ts';
 
 /** Who is counted. The same object wherever the same is meant. */
 export type Identifier = SimpleIdentifier | CombinedIdentifier;
 
-export type SimpleIdentifier = AddressIdentifier | CredentialIdentifier | PathIdentifier;
+export type SimpleIdentifier = AddressIdentifier | CredentialIdentifier | TokenIdentifier | PathIdentifier;
 
 export interface AddressIdentifier {
   readonly name: string;
@@ -16,6 +17,22 @@ export interface CredentialIdentifier {
   readonly name: string;
   readonly kind: 'credential';
   readonly sources: readonly CredentialSource[];
+}
+
+/** A claim of a signed token. */
+export interface TokenIdentifier {
+  readonly name: string;
+  readonly kind: 'token';
+  readonly sources: readonly TokenSource[];
+}
+
+export interface TokenSource {
+  /** Of this file's. */
+  readonly id: number;
+  /** Where the token is. */
+  readonly carrier: CredentialSource;
+  readonly claim: string;
+  readonly keys: KeySet;
 }
 
 /** A parameter of the policy's own route. */
@@ -50,6 +67,8 @@ export type CredentialSource =
 export function needsProof(identifier: Identifier): boolean {
   switch (identifier.kind) {
     case 'address':
+    // Whoever signed it has proven it.
+    case 'token':
       return false;
     case 'credential':
     case 'path':
@@ -120,7 +139,7 @@ export interface PolicyTest {
 /** A whole, valid policy file. */
 export interface PolicySet {
   readonly file: string;
-  /** The beginning of the SHA-256 of the file's text, by which two states of it are told apart. */
+  /** The beginning of the SHA-256 of its text and of the files that it names, by which two states are told apart. */
   readonly version: string;
   readonly policies: readonly Policy[];
   readonly exclude: readonly Route[];

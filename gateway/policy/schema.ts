@@ -21,6 +21,9 @@ const route = (description: string) =>
     description: `${description}, at most 2000 characters`,
   }) as const;
 
+/** In the folder of the policy file, and nowhere else. */
+const FILE_BESIDE = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$';
+
 const PARAMETER = '^[A-Za-z][A-Za-z0-9_]*$';
 
 const credentialSource = {
@@ -51,13 +54,34 @@ const credentialSource = {
     },
     {
       type: 'object',
+      required: ['jwt'],
+      properties: {
+        jwt: {
+          type: 'object',
+          required: ['claim', 'jwks'],
+          properties: {
+            bearer: { type: 'boolean', const: true },
+            header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
+            cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
+            claim: { type: 'string', minLength: 1, maxLength: 200 },
+            jwks: { type: 'string', pattern: FILE_BESIDE },
+          },
+          minProperties: 3,
+          maxProperties: 3,
+          additionalProperties: false,
+        },
+      },
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
       required: ['path'],
       properties: { path: { type: 'string', pattern: PARAMETER } },
       additionalProperties: false,
     },
   ],
   description:
-    'write { header: NAME }, { bearer: PREFIX }, { cookie: NAME }, { query: NAME } or { path: PARAMETER }',
+    'write { header: NAME }, { bearer: PREFIX }, { cookie: NAME }, { query: NAME }, { path: PARAMETER } or { jwt: { bearer: true, claim: sub, jwks: FILE } }',
 } as const;
 
 const identifier = {

@@ -1,4 +1,5 @@
 /** What a policy file may say and hardly means: rows that can never deny, names that nobody uses. Pure. */
+import { carriersOf } from '#gateway/identity/credential.ts';
 import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
 import { type Identifier, type Policy, type PolicySet, partsOf } from './policy.ts';
 import { inOrder, type Path, type Problem, type Report } from './problems.ts';
@@ -37,13 +38,13 @@ function bucketsOf({ policies }: PolicySet): Buckets {
 
 function warnOfIdentifier(identifier: Identifier, { policies }: PolicySet, warn: Report): void {
   const { name } = identifier;
+  if (identifier.kind === 'combined') return;
   if (!policies.some((policy) => partsOf(policy.identifier).some((part) => part.name === name))) {
     warn(['identifiers', name], `no policy uses the identifier ${name}`, 'use it, or remove it', 'key');
     return;
   }
-  if (identifier.kind !== 'credential') return;
   const filter = new HeaderFilter();
-  const useless = identifier.sources.filter(
+  const useless = carriersOf(identifier).filter(
     (source) => source.kind === 'header' && filter.stops(source.header, true),
   );
   for (const source of useless) {

@@ -130,6 +130,7 @@ function whoIsCounted(identifier: Identifier): string {
     case 'address':
       return 'the client address is counted';
     case 'credential':
+    case 'token':
     case 'path':
       return `its ${identifier.name} is counted`;
     case 'combined':
@@ -141,7 +142,7 @@ function whoIsCounted(identifier: Identifier): string {
 
 function namesOf(identifier: Identifier, between: string): string {
   return partsOf(identifier)
-    .map(({ name }) => name)
+    .map(({ name, kind }) => (kind === 'token' && between !== 'and' ? `${name} in a valid token` : name))
     .join(` ${between} `);
 }
 

@@ -1,4 +1,5 @@
 /** Runs the tests of a policy file: each against counters of its own, in memory. */
+import type { ReadBeside } from '#gateway/policy/beside.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import type { PolicySet, PolicyTest } from '#gateway/policy/policy.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
@@ -28,8 +29,8 @@ export function runTests(set: PolicySet): TestFailure[] {
  *
  * @throws PolicyFileError with every mistake, or with every test that fails
  */
-export function loadTestedPolicies(text: string, file: string): PolicySet {
-  const set = loadPolicies(text, file);
+export function loadTestedPolicies(text: string, file: string, beside?: ReadBeside): PolicySet {
+  const set = loadPolicies(text, file, beside);
   const failures = runTests(set);
   if (failures.length === 0) return set;
   throw new PolicyFileError(

@@ -14,7 +14,7 @@ export interface SampleRequest {
 /**
  * @param methods that may be used; those of the route, HEAD for GET
  * @param segment stands for every parameter of the route
- * @returns null when every such request is denied earlier by another policy, or counted by none
+ * @returns null when every such request is denied earlier by another policy, or counted by none, or needs a token
  */
 export function sampleRequest(
   set: PolicySet,

@@ -3,6 +3,7 @@
  * policy whose identifier cannot be known from a line is left out of that request, and the request is counted as such.
  */
 import type { PeerSocket } from '#gateway/identify.ts';
+import { carriersOf } from '#gateway/identity/credential.ts';
 import { type Identity, identityOf } from '#gateway/identity/digest.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import {
@@ -181,7 +182,7 @@ function digestOf(identifier: Identifier, digests: LoggedDigests | null): string
 function isTold(identifier: Identifier, { holds, concealed }: LoggedSender): boolean {
   if (identifier.kind === 'address') return true;
   return partsOf(identifier)
-    .flatMap((part) => (part.kind === 'credential' ? part.sources : []))
+    .flatMap(carriersOf)
     .map(headerOf)
     .every((header) => header === null || (holds(header) && !concealed.includes(header)));
 }

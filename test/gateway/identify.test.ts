@@ -1,9 +1,13 @@
 /** Whom a request is counted for, and which credential its answer may prove: on real requests to a whole gateway. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
 import { windowWithRoom } from '#test/support/spend.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
 import { send } from './proxy/exchange.ts';
 
 const HOUR_MS = 3_600_000;
@@ -141,6 +145,56 @@ t.test('two different values are refused with a reason', async (t) => {
   t.match(await refused('/token?token=1&token=2'), 'two different values of token; send one');
   t.match(await refused('/w/q/..;/1'), 'the path can be read in two ways');
   t.match(await refused('/session', { cookie: 'sid=1', connection: 'cookie' }), 'carries a credential');
+});
+
+t.test('a claim of a signed token; who is not vouched for is counted by the row beside it', async (t) => {
+  await windowWithRoom(HOUR_MS, 30_000);
+  const upstream = await startUpstream(t);
+  const folder = temporaryFolder(t);
+  const signer = await newSigner('ES256', 'key');
+  const forger = await newSigner('ES256', 'key');
+  writeFileSync(join(folder, 'keys.json'), keySetText(signer));
+  const file = join(folder, 'policies.yaml');
+  writeFileSync(
+    file,
+    `version: 1
+identifiers:
+  ip: { source: client-address }
+  user: { source: [{ jwt: { bearer: true, claim: sub, jwks: keys.json } }, { jwt: { cookie: jwt, claim: sub, jwks: keys.json } }] }
+policies:
+  - { name: user, route: "GET /*", identifier: user, limit: 3, window: 1h }
+  - { name: both, route: "GET /w/{id}", identifier: [user, path.id], limit: 2, window: 1h }
+  - { name: address, route: "GET /*", identifier: ip, limit: 30, window: 1h }
+`,
+  );
+  for (const store of ['memory', 'Redis', 'Cluster'] as const) {
+    await t.test(store, async (t) => {
+      const env = { ...(await storeOf(t, store)), GATEWAY_POLICIES: file };
+      const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+      const ask = async (headers: Record<string, string>, path = '/a') =>
+        (await send(port, path, { headers })).status;
+      const bearer = async (sub: string, by = signer, more = {}) => ({
+        authorization: `Bearer ${await sign(by, { sub, ...more })}`,
+      });
+      const ada = await bearer('ada');
+      for (const status of [200, 200]) t.equal(await ask(ada), status);
+      t.equal(
+        await ask({
+          cookie: (await bearer('ada', signer, { jti: '2' })).authorization.replace('Bearer ', 'jwt='),
+        }),
+        200,
+      );
+      t.equal(await ask(await bearer('ada', signer, { jti: '3' })), 429, 'another token of the same client');
+      t.equal(await ask({ ...ada, cookie: `jwt=${await sign(signer, { sub: 'bob' })}` }), 400, 'two of them');
+      const eve = await bearer('eve');
+      for (const status of [200, 200, 429]) t.equal(await ask(eve, '/w/1'), status);
+      t.equal(await ask(eve, '/w/2'), 200);
+      // Six were admitted so far, and count by their address too.
+      let admitted = 0;
+      for (let i = 0; i < 40; i++) if ((await ask(await bearer(`x${i}`, forger))) === 200) admitted++;
+      t.equal(admitted, 24, 'nobody: the address pays');
+    });
+  }
 });
 
 async function storeOf(t: Test, store: 'memory' | 'Redis' | 'Cluster'): Promise<Record<string, string>> {

@@ -105,6 +105,15 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       'ipv6Prefix is 8; expected: bits of an IPv6 address that make one client, a whole number from 16 to 128; 64 is usual',
     ],
   ],
+  'jwt-beside-a-header': [
+    ['3:19', 'a claim and a plain value are two kinds of client; give the other sources an identifier'],
+    ['3:81', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
+  ],
+  'jwt-in-no-place': [['3:19', 'source is [{"jwt":{"claim":"sub","jwks":"nowhere.json"}}]; expected: ']],
+  'jwt-key-file-elsewhere': [['3:19', 'source is [{"jwt":{"bearer":true,"claim":"sub","jwks":"../keys']],
+  'jwt-key-file-missing': [
+    ['3:61', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
+  ],
   'key-of-a-later-version': [
     ['11:5', `unknown key algorithm; ${POLICY_KEYS}`],
     ['12:5', `unknown key cost; ${POLICY_KEYS}`],
