@@ -142,6 +142,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       );
     },
   });
+  if (policies.planHeader !== null && config.trust.kind === 'none')
+    log.warn('the policy file has plans, but no proxy is trusted to name them; set GATEWAY_TRUSTED_PROXIES');
   const { wallClock, replica } = parts;
   const decisions = new Decisions({
     store: secrets.store === null ? new MemoryDecisions(wallClock) : new RedisDecisions(secrets.store),

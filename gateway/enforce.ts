@@ -1,6 +1,6 @@
 /** Which policies cover a request, who is charged for it, and what its answer proves. */
 import type { IncomingMessage } from 'node:http';
-import { clientAddress, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
+import { clientAddress, clientBytes, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Bans } from './control/bans.ts';
 import type { Violation } from './decision.ts';
@@ -13,17 +13,19 @@ import {
   type PeerSocket,
   PeerTable,
 } from './identify.ts';
-import { identityHeaders } from './identity/credential.ts';
+import { identityHeaders, presentedCredential } from './identity/credential.ts';
 import { Digester, type Identity } from './identity/digest.ts';
 import { VerifiedTokens } from './identity/verified-tokens.ts';
 import { chargeFor } from './limiter/charge.ts';
 import type { Limiter, LimitListener } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
 import { type Cover, createMatcher, type Matcher } from './policy/match.ts';
-import type { PolicySet } from './policy/policy.ts';
+import type { OverrideFacts } from './policy/overrides.ts';
+import type { CredentialSource, PolicySet } from './policy/policy.ts';
 import type { HeaderFilter } from './proxy/header-filter.ts';
+import { dropNominated } from './proxy/hop-by-hop.ts';
 import { type CheckedHead, checkRequestHead, type RequestHead } from './proxy/request-head.ts';
-import type { RequestOrigin } from './proxy/request-headers.ts';
+import { type RequestOrigin, upstreamHeaders } from './proxy/request-headers.ts';
 import { DenialWriter } from './reply/denial.ts';
 
 export interface EnforcementOptions {
@@ -46,6 +48,9 @@ interface Table {
   readonly tokens: VerifiedTokens;
   /** Lower-case names of the headers that carry credentials. */
   readonly identityHeaders: ReadonlySet<string>;
+  /** Where trusted proxies name plans; null: nowhere. */
+  readonly planSources: readonly CredentialSource[] | null;
+  readonly planNames: ReadonlySet<string> | null;
 }
 
 /** Of a request; node:http's requests are such. */
@@ -55,6 +60,8 @@ export interface RequestSource {
   /** Names and values in turn. */
   readonly rawHeaders: readonly string[];
   readonly socket: PeerSocket;
+  /** The client's plan, where it is known without a header: a rehearsal's. */
+  readonly plan?: string | undefined;
 }
 
 /** A request, as far as it matters who is charged for it. */
@@ -133,11 +140,14 @@ export class Enforcement {
     if (known !== undefined) return known;
     const identified = identify(cover, source, target, head.forwardedFor, peer, this.peers);
     if (typeof identified === 'string') return identified;
+    const facts = cover.hasOverrides ? this.#factsOf(source, head, peer.origin) : null;
+    if (typeof facts === 'string') return facts;
     const charge = chargeFor(
       cover,
       identified,
       () => this.peers.address(peer, head.forwardedFor),
       (credential) => limiter.isProven(credential),
+      facts,
     );
     if (charge === null) return null;
     const charged = { charge, identified };
@@ -181,6 +191,30 @@ export class Enforcement {
     return identities;
   }
 
+  /** @returns why the request is refused */
+  #factsOf(
+    { rawHeaders, plan: known }: RequestSource,
+    { forwardedFor }: CheckedHead,
+    origin: RequestOrigin,
+  ): OverrideFacts | string {
+    const address = clientBytes(origin.peer, forwardedFor, this.options.trust);
+    const { planSources } = this.#table;
+    // Anybody else could name the best of them.
+    if (known !== undefined || planSources === null || !origin.trusted)
+      return { address, plan: known ?? null };
+    const named = presentedCredential(rawHeaders, planSources);
+    if (named.kind === 'ambiguous') return 'the request names two different plans';
+    return { address, plan: named.kind === 'one' ? named.value : null };
+  }
+
+  /** What the upstream gets to see of the header section; names and values in turn. */
+  upstreamHeaders(rawHeaders: readonly string[], head: CheckedHead, origin: RequestOrigin): string[] {
+    const headers = upstreamHeaders(rawHeaders, head, origin, this.options.headerFilter);
+    const { planNames } = this.#table;
+    if (planNames !== null && !origin.trusted) dropNominated(headers, planNames);
+    return headers;
+  }
+
   /** Answers the request with what became of the charge, now or later. */
   spend({ charge }: ChargedTo, request: ChargedRequest): void {
     const { metrics, limiter } = this.options;
@@ -193,7 +227,7 @@ export class Enforcement {
     request.denyFromMemory(
       exhausted.map(({ part, used, resetMs }) => {
         const { policy } = part;
-        return { policy, remaining: 0, resetMs, part, used, limit: policy.limit };
+        return { policy, quota: part.limit, remaining: 0, resetMs, part, used, limit: part.limit };
       }),
     );
   }
@@ -238,5 +272,7 @@ function tableOf(set: PolicySet, digester: Digester, wallClock: Clock): Table {
     digester,
     tokens: new VerifiedTokens(digester, wallClock),
     identityHeaders: identityHeaders(set.identifiers),
+    planSources: set.planHeader === null ? null : [{ kind: 'header', header: set.planHeader }],
+    planNames: set.planHeader === null ? null : new Set([set.planHeader]),
   };
 }

@@ -23,7 +23,6 @@ import {
 import { ProxyCall } from './proxy/proxy-call.ts';
 import type { ProxyCallOwner, ProxyFailure } from './proxy/proxy-call-options.ts';
 import { EMPTY_HEAD } from './proxy/request-head.ts';
-import { upstreamHeaders } from './proxy/request-headers.ts';
 import type { UpgradeSocket } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
 import { bannedReply } from './reply/denial.ts';
@@ -186,7 +185,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       {
         decision: 'unavailable',
         part,
-        limit: part.policy.limit,
+        limit: part.limit,
         used: null,
         resetMs: UNAVAILABLE_RETRY_MS,
         isLocal: true,
@@ -217,7 +216,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       {
         decision: 'deny',
         part,
-        limit: first?.limit ?? part.policy.limit,
+        limit: first?.limit ?? part.limit,
         used: first?.used ?? null,
         resetMs: first?.resetMs ?? 0,
         isLocal,
@@ -291,7 +290,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
           ? clients.enter(enforcement.addressOf(head, connection.origin))
           : clients.hold(connection.client),
       head,
-      headers: upstreamHeaders(req.rawHeaders, head, connection.origin, enforcement.options.headerFilter),
+      headers: enforcement.upstreamHeaders(req.rawHeaders, head, connection.origin),
       target: this.#target,
       cors: this.#cors,
       added: this.#added,

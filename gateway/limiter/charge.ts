@@ -8,6 +8,7 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Cover } from '#gateway/policy/match.ts';
+import { limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 
 /** One counter of one identity. */
@@ -18,12 +19,21 @@ export class Part {
   readonly credential: Part | null;
   /** Whose proof holds for it: its own identity's unless several make one. */
   readonly proof: Identity;
+  /** The policy's, or the identity's own. */
+  readonly limit: number;
 
-  constructor(counter: Counter, identity: Identity, credential: Part | null = null, proof = identity) {
+  constructor(
+    counter: Counter,
+    identity: Identity,
+    credential: Part | null = null,
+    proof = identity,
+    limit = counter.policy.limit,
+  ) {
     this.counter = counter;
     this.identity = identity;
     this.credential = credential;
     this.proof = proof;
+    this.limit = limit;
   }
 
   get policy(): Policy {
@@ -50,7 +60,10 @@ export class Charge {
   constructor(parts: readonly Part[]) {
     this.parts = parts;
     let id = '';
-    for (const { identity, counter } of parts) id += identity.digest + counter.keySuffix;
+    for (const { identity, counter, limit } of parts) {
+      id += identity.digest + counter.keySuffix;
+      if (limit !== counter.policy.limit) id += ` ${limit}`;
+    }
     this.id = id;
   }
 }
@@ -75,6 +88,7 @@ export interface Counted {
  * @param identified whom the request is counted for
  * @param address the client's address, which answers for credentials that have not worked yet
  * @param isProven has this credential worked lately?
+ * @param facts what overrides are looked up by; null where no policy of the cover has any
  * @returns null when nobody is counted
  */
 export function chargeFor(
@@ -82,15 +96,20 @@ export function chargeFor(
   { identities, proofs }: Counted,
   address: () => Identity,
   isProven: (credential: Identity) => boolean,
+  facts: OverrideFacts | null,
 ): Charge | null {
   const parts: Part[] = [];
   for (const { counter, unproven, identifierAt } of cover.counters) {
     const identity = identities[identifierAt] ?? null;
     if (identity === null) continue;
     const proof = proofs?.[identifierAt] ?? identity;
-    const part = new Part(counter, identity, null, proof);
+    const { policy } = counter;
+    const part = new Part(counter, identity, null, proof, limitFor(policy, identity.digest, facts));
     parts.push(part);
-    if (unproven !== null && !isProven(proof)) parts.push(new Part(unproven, address(), part));
+    // Whom the operator names is known to work.
+    if (unproven === null || isProven(proof) || policy.overrides?.digests.has(identity.digest)) continue;
+    const who = address();
+    parts.push(new Part(unproven, who, part, who, limitFor(policy, who.digest, facts)));
   }
   return parts.length === 0 ? null : new Charge(parts);
 }

@@ -81,11 +81,11 @@ export class KnownCounters {
   }
 
   /** From which count on a part denies, as far as this process may say so without the store. */
-  #limitOf({ policy, credential }: Part, now: Millis): number {
-    if (credential === null) return policy.limit;
+  #limitOf({ limit, credential }: Part, now: Millis): number {
+    if (credential === null) return limit;
     // Another replica may know that this credential is proven: only the store can say.
     if (!this.#isStranger(credential.proof, now)) return Number.POSITIVE_INFINITY;
-    return this.hasHistory(credential, now) ? policy.limit : policy.limit - reservedOf(policy.limit);
+    return this.hasHistory(credential, now) ? limit : limit - reservedOf(limit);
   }
 
   isProven(credential: Identity, now: Millis): boolean {

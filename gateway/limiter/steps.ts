@@ -104,10 +104,10 @@ export async function decideInSteps(
       if (answer === undefined) throw new UnreadableReplyError('the store sent a reply of another length');
       now = reply.now;
       for (const [i, stepPart] of step.entries()) {
-        const { policy } = stepPart.part;
+        const { policy, limit } = stepPart.part;
         const used = answer.spent.used[i] ?? 0;
         const outcome = outcomes[stepPart.at];
-        if (outcome !== undefined) outcome.used = isClosed(stepPart, used) ? policy.limit : used;
+        if (outcome !== undefined) outcome.used = isClosed(stepPart, used) ? limit : used;
         const times = (answer.charged[i] ?? 0) - used;
         charged.push({
           ...stepPart,
@@ -131,7 +131,7 @@ export async function decideInSteps(
   giveBack(store, charged, admitted);
   for (const { at, part, used } of charged) {
     const outcome = outcomes[at];
-    if (outcome !== undefined) outcome.charged = Math.max(used, Math.min(used + admitted, part.policy.limit));
+    if (outcome !== undefined) outcome.charged = Math.max(used, Math.min(used + admitted, part.limit));
   }
   return {
     check,
@@ -208,7 +208,11 @@ function stepsOf(
     if (isProven(known, credential)) continue;
     const hasWorked = (known.markers.get(proofKey(credential.proof)) ?? -1) >= 0;
     const isStranger = !hasWorked && !known.used.has(credential.key);
-    ordered.push({ at, part: new Part(part.counter, part.identity), isStranger });
+    ordered.push({
+      at,
+      part: new Part(part.counter, part.identity, null, part.identity, part.limit),
+      isStranger,
+    });
   }
   for (const [at, part] of parts.entries())
     if (part.credential === null) ordered.push({ at, part, isStranger: false });
@@ -224,8 +228,8 @@ function stepsOf(
 
 /** KEYS and ARGV of the spend script, for one charge of parts that all have one slot. */
 function stepCall(step: readonly StepPart[], asking: number): [keys: string[], args: string[]] {
-  const policies = step.flatMap(({ part: { policy }, isStranger }) => {
-    const { limit, mode, windowMs } = policy;
+  const policies = step.flatMap(({ part: { policy, limit }, isStranger }) => {
+    const { mode, windowMs } = policy;
     return [mode === 'shadow' ? -limit : limit, isStranger ? -reservedOf(limit) : 0, windowMs];
   });
   const charge = [asking, step.length, ...step.map((_, i) => i + 1)];
@@ -233,20 +237,15 @@ function stepCall(step: readonly StepPart[], asking: number): [keys: string[], a
 }
 
 /** Whether only what is reserved is left, and not for this credential. */
-function isClosed({ part: { policy }, isStranger }: StepPart, used: number): boolean {
-  return (
-    isStranger &&
-    policy.mode === 'enforce' &&
-    used < policy.limit &&
-    used >= policy.limit - reservedOf(policy.limit)
-  );
+function isClosed({ part: { policy, limit }, isStranger }: StepPart, used: number): boolean {
+  return isStranger && policy.mode === 'enforce' && used < limit && used >= limit - reservedOf(limit);
 }
 
 /** Lowers what was charged to what is admitted. What cannot be given back ends with its window. */
 function giveBack(store: StoreConnection, charged: readonly Charged[], admitted: number): void {
   const bySlot = new Map<number, { readonly keys: string[]; readonly args: string[] }>();
   for (const { part, slot, used, times, window } of charged) {
-    const kept = Math.max(used, Math.min(used + admitted, part.policy.limit)) - used;
+    const kept = Math.max(used, Math.min(used + admitted, part.limit)) - used;
     if (times <= kept) continue;
     const call = bySlot.get(slot) ?? { keys: [], args: [] };
     bySlot.set(slot, call);

@@ -11,10 +11,13 @@ export function readerBeside(file: string): ReadBeside {
   return (name) => readFileSync(join(dirname(file), name), 'utf8');
 }
 
+const TOTAL_MAX = 33_554_432;
+
 /** The files that one policy file names, each read once. */
 export class Beside {
   readonly #read: ReadBeside;
   readonly texts = new Map<string, string>();
+  #total = 0;
 
   constructor(read: ReadBeside) {
     this.#read = read;
@@ -32,7 +35,10 @@ export class Beside {
         throw new Mistake(`${name} cannot be read (${code})`, 'put the file beside the policy file');
       }
       this.texts.set(name, text);
+      this.#total += text.length;
     }
+    if (this.#total > TOTAL_MAX)
+      throw new Mistake('the files beside this one have more than 32 MiB', 'remove what is not needed');
     if (text.length > bytesMax)
       throw new Mistake(`${name} has more than ${bytesMax} bytes`, 'remove what is not needed');
     return text;

@@ -7,6 +7,8 @@ export type ChangeKind =
   | 'policy-renamed'
   | 'route'
   | 'limit'
+  | 'overrides'
+  | 'plan'
   | 'window'
   | 'identifier'
   | 'bucket'
@@ -54,6 +56,10 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
     });
   }
   for (const old of gone.values()) changes.push(policyRemoved(old));
+  if (before.planHeader !== after.planHeader) {
+    const effect = 'overrides for plans go by another header';
+    changes.push({ kind: 'plan', policy: null, from: before.planHeader, to: after.planHeader, effect });
+  }
   changes.push(...exclusions(before, after));
   return changes;
 }
@@ -73,6 +79,12 @@ function changesOf(old: Policy, now: Policy): Change[] {
     `requests to ${old.route.text} are no longer counted by it, those to ${now.route.text} are`,
   );
   add('limit', old.limit, now.limit, limitEffect(old, now));
+  add(
+    'overrides',
+    overridesText(old),
+    overridesText(now),
+    'clients that they name, or named, have another limit; what they used counts',
+  );
   add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
   add(
     'identifier',
@@ -202,6 +214,11 @@ function sourceText(source: CredentialSource): string {
     default:
       return source satisfies never;
   }
+}
+
+function overridesText({ overrides }: Policy): string {
+  if (overrides === null) return 'none';
+  return `${overrides.size} ${overrides.size === 1 ? 'override' : 'overrides'}, version ${overrides.version}`;
 }
 
 function onOff(value: boolean): string {

@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
 import { Beside, readerBeside } from './beside.ts';
 import { IdentifierTable } from './load-identifiers.ts';
+import { OverrideLoader } from './load-overrides.ts';
 import { buildTests } from './load-tests.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
@@ -84,6 +85,8 @@ function build(
   const identifiers = new IdentifierTable(file.identifiers, beside, report);
   const exclude = (file.exclude ?? []).flatMap((text, i) => routeAt(['exclude', i], text) ?? []);
 
+  const planHeader = file.plan?.header.toLowerCase() ?? null;
+  const overrides = new OverrideLoader(beside, planHeader !== null, report);
   const policies: Policy[] = [];
   const byName = new Map<string, number>();
   const byBucket = new Map<string, Policy>();
@@ -118,6 +121,7 @@ function build(
       route,
       identifier,
       limit: row.limit,
+      overrides: overrides.of(row, here),
       windowMs: windowSeconds * 1000,
       windowSeconds,
       bucket: row.bucket ?? row.name,
@@ -135,7 +139,7 @@ function build(
     policies.push(policy);
   }
   const tests = buildTests(file, byName, report, lineOf);
-  return { file: name, policies, exclude, identifiers: identifiers.declared, tests };
+  return { file: name, policies, exclude, planHeader, identifiers: identifiers.declared, tests };
 }
 
 /** Rows that share a counter must mean the same by it. */
@@ -149,10 +153,7 @@ function checkBucket(
     byBucket.set(policy.bucket, policy);
     return;
   }
-  const differs = (['identifier', 'limit', 'windowMs', 'mode', 'onStoreFailure', 'headers'] as const).filter(
-    (key) =>
-      key === 'identifier' ? policy.identifier.name !== other.identifier.name : policy[key] !== other[key],
-  );
+  const differs = BUCKET_KEYS.filter((key) => meaningIn(policy, key) !== meaningIn(other, key));
   if (differs.length > 0) {
     const what = differs.map((key) => (key === 'windowMs' ? 'window' : key)).join(' and ');
     report(
@@ -160,4 +161,19 @@ function checkBucket(
       'make them equal or use another bucket',
     );
   }
+}
+
+const BUCKET_KEYS = [
+  'identifier',
+  'limit',
+  'overrides',
+  'windowMs',
+  'mode',
+  'onStoreFailure',
+  'headers',
+] as const;
+
+function meaningIn(policy: Policy, key: (typeof BUCKET_KEYS)[number]): unknown {
+  if (key === 'identifier') return policy.identifier.name;
+  return key === 'overrides' ? policy.overrides?.version : policy[key];
 }

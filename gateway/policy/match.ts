@@ -15,6 +15,8 @@ export interface Cover {
   readonly counters: readonly CoverCounter[];
   /** Whose identities are needed to charge them, each once. */
   readonly identifiers: readonly Identifier[];
+  /** Some of them have overrides. */
+  readonly hasOverrides: boolean;
   /** Only addresses are counted. */
   readonly isByAddress: boolean;
 }
@@ -75,6 +77,7 @@ export function createMatcher(set: PolicySet): Matcher {
             : [{ ...of, identifierAt: identifiers.indexOf(of.counter.policy.identifier) }];
         }),
         identifiers,
+        hasOverrides: sorted.some(({ overrides }) => overrides !== null),
         isByAddress: identifiers.every(({ kind }) => kind === 'address'),
       };
       covers.set(key, cover);

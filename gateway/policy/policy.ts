@@ -1,5 +1,6 @@
 import type { KeySet } from '#gateway/identity/key-set.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
+import type { Overrides } from './overrides.ts';
 import type { Route } from './route.ts';
 
 /** Who is counted. The same object wherever the same is meant. */
@@ -97,7 +98,10 @@ export interface Policy {
   readonly line: number;
   readonly route: Route;
   readonly identifier: Identifier;
+  /** Of whoever has no override. */
   readonly limit: number;
+  /** null: it has none. */
+  readonly overrides: Overrides | null;
   readonly windowMs: Millis;
   readonly windowSeconds: Seconds;
   /** Name of the counter: the policy's own unless rows share one. */
@@ -127,6 +131,8 @@ export interface PolicyTest {
   readonly times: number;
   /** Since the epoch. */
   readonly at: Millis;
+  /** What a trusted proxy says of the client; null: none does. */
+  readonly plan: string | null;
   readonly expect: {
     /** Names of all policies that apply. */
     readonly policies: readonly string[] | null;
@@ -143,6 +149,8 @@ export interface PolicySet {
   readonly version: string;
   readonly policies: readonly Policy[];
   readonly exclude: readonly Route[];
+  /** Lower-case name of the header in which trusted proxies name the client's plan; null: there is none. */
+  readonly planHeader: string | null;
   /** Those that mean the same in every route. */
   readonly identifiers: readonly SimpleIdentifier[];
   readonly tests: readonly PolicyTest[];

@@ -106,6 +106,13 @@ const identifier = {
   description: 'write { source: client-address } or { source: [ { header: x-api-key } ] }',
 } as const;
 
+const LIMIT = {
+  type: 'integer',
+  minimum: 1,
+  maximum: 1_000_000_000,
+  description: 'requests per window, a whole number from 1 to 1000000000',
+} as const;
+
 const policy = {
   type: 'object',
   required: ['name', 'route', 'identifier', 'limit', 'window'],
@@ -120,11 +127,37 @@ const policy = {
       description:
         'the name of an entry under identifiers, path.NAME for a parameter of the route, or a list of 2 to 4 of them',
     },
-    limit: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 1_000_000_000,
-      description: 'requests per window, a whole number from 1 to 1000000000',
+    limit: LIMIT,
+    overrides: {
+      type: 'array',
+      maxItems: 1000,
+      items: {
+        type: 'object',
+        required: ['for', 'limit'],
+        properties: {
+          for: {
+            type: 'object',
+            properties: {
+              address: { type: 'string', description: 'an address or a network such as 10.0.0.0/8' },
+              digest: { type: 'string', description: '22 characters, as floodgate explain shows them' },
+              plan: { type: 'string', description: 'the name of a plan' },
+            },
+            minProperties: 1,
+            maxProperties: 1,
+            additionalProperties: false,
+            description: 'write { address: CIDR }, { digest: DIGEST } or { plan: NAME }',
+          },
+          limit: LIMIT,
+        },
+        additionalProperties: false,
+        description: 'an override has for and limit',
+      },
+      description: 'a list of at most 1000 other limits, such as { for: { plan: gold }, limit: 1000 }',
+    },
+    overridesFile: {
+      type: 'string',
+      pattern: FILE_BESIDE,
+      description: 'the name of a file in the same folder, with one override a line, such as plan gold 1000',
     },
     window: {
       type: 'string',
@@ -178,6 +211,7 @@ const test = {
       type: 'string',
       description: 'when, such as 2026-11-20T10:00:00Z; a moment at which every window begins unless given',
     },
+    plan: { type: 'string', description: 'the plan that a trusted proxy names, such as gold' },
     expect: {
       type: 'object',
       properties: {
@@ -235,6 +269,19 @@ export const policyFileSchema = {
       items: route('METHODS PATH, such as OPTIONS * or GET /health'),
       description: 'a list of routes that are never limited',
       maxItems: 1000,
+    },
+    plan: {
+      type: 'object',
+      required: ['header'],
+      properties: {
+        header: {
+          type: 'string',
+          pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+          description: 'the name of a header field, such as x-plan',
+        },
+      },
+      additionalProperties: false,
+      description: 'where trusted proxies name the plan of a client, such as { header: x-plan }',
     },
     policies: { type: 'array', items: policy, description: 'a list of policies', maxItems: 1000 },
     tests: {

@@ -82,8 +82,8 @@ function reasonOf(decided: DecidedRequest | null, excluded: string | null): stri
   if (decided.kind === 'allow') return null;
   return decided.violated
     .map(
-      ({ policy }) =>
-        `${policy.name} (line ${policy.line}) allows ${policy.limit} in ${policy.windowSeconds} s`,
+      ({ policy, quota }) =>
+        `${policy.name} (line ${policy.line}) allows ${quota} in ${policy.windowSeconds} s`,
     )
     .join('; ');
 }
@@ -109,20 +109,26 @@ function explainPolicy(
   const usedUnproven = unproven === null ? -1 : usedBy(decided, unproven);
   return {
     ...base,
+    limit: part.limit,
     matched: true,
-    reason: reasonToCount(policy, usedUnproven),
+    reason: reasonToCount(policy, part.limit, usedUnproven),
     identity: part.identity.digest,
     used,
-    remaining: Math.max(0, limit - Math.max(used, usedUnproven)),
+    remaining: Math.max(0, part.limit - Math.max(used, usedUnproven)),
   };
 }
 
-function reasonToCount({ identifier, limit, mode }: Policy, usedUnproven: number): string {
+function reasonToCount(
+  { identifier, mode, limit: usual }: Policy,
+  limit: number,
+  usedUnproven: number,
+): string {
   const who = whoIsCounted(identifier);
-  const shadow = mode === 'shadow' ? '; shadow: it never denies' : '';
+  const overridden = limit === usual ? '' : `; an override makes its limit ${limit} instead of ${usual}`;
+  const more = `${overridden}${mode === 'shadow' ? '; shadow: it never denies' : ''}`;
   return usedUnproven < 0
-    ? `route matches, ${who}${shadow}`
-    : `route matches, ${who}; not known to work yet, so its address is counted too (${usedUnproven} of ${limit} used)${shadow}`;
+    ? `route matches, ${who}${more}`
+    : `route matches, ${who}; not known to work yet, so its address is counted too (${usedUnproven} of ${limit} used)${more}`;
 }
 
 function whoIsCounted(identifier: Identifier): string {

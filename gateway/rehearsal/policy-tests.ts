@@ -52,8 +52,9 @@ function runTest(set: PolicySet, test: PolicyTest): string[] {
     countersMax: TABLE_SIZE,
     credentialsMax: TABLE_SIZE,
   });
-  const { method, target, rawHeaders } = test;
-  const request = { method, target, rawHeaders, socket: { remoteAddress: test.from } };
+  const { method, target, rawHeaders, plan } = test;
+  const socket = { remoteAddress: test.from };
+  const request = { method, target, rawHeaders, socket, plan: plan ?? undefined };
   let allowed = 0;
   let last = rehearsal.ask(request);
   for (let i = 1; ; i++) {

@@ -44,6 +44,8 @@ export interface RehearsedRequest {
   readonly rawHeaders: readonly string[];
   /** The connection it comes on, with its address. */
   readonly socket: PeerSocket;
+  /** The client's plan, as a trusted proxy would name it. */
+  readonly plan?: string | undefined;
 }
 
 export interface Malformed {
@@ -155,7 +157,7 @@ export class Rehearsal {
   }
 
   /** Who is charged for a request, without charging it. */
-  read({ method, target, rawHeaders, socket }: RehearsedRequest): ReadRequest {
+  read({ method, target, rawHeaders, socket, plan }: RehearsedRequest): ReadRequest {
     const { enforcement } = this;
     const headers = hasHost(rawHeaders) ? rawHeaders : [...rawHeaders, 'Host', 'localhost'];
     const { origin } = enforcement.peerOf(socket);
@@ -166,7 +168,8 @@ export class Rehearsal {
     const identities = (): Identity[] =>
       enforcement.identitiesOf({ rawHeaders: headers, socket }, match.target, head);
     if (match.cover === null) return { kind: 'uncovered', path: match.path, cover: null, identities };
-    const charged = enforcement.chargeOf(match.cover, { rawHeaders: headers, socket }, match.target, head);
+    const source = { rawHeaders: headers, socket, plan };
+    const charged = enforcement.chargeOf(match.cover, source, match.target, head);
     if (typeof charged === 'string') return malformed(charged);
     if (charged === null) return { kind: 'uncovered', path: match.path, cover: match.cover, identities };
     return { kind: 'covered', path: match.path, cover: match.cover, charged, identities };
@@ -191,7 +194,10 @@ export class Rehearsal {
       this.#believe(identity, isUnproven(identity));
     }
     const proofs = null;
-    const charge = chargeFor(cover, { identities, proofs }, address, (credential) => !isUnproven(credential));
+    // A log tells neither addresses nor plans.
+    const facts = cover.hasOverrides ? { address: null, plan: null } : null;
+    const isProven = (credential: Identity): boolean => !isUnproven(credential);
+    const charge = chargeFor(cover, { identities, proofs }, address, isProven, facts);
     if (charge === null) return { kind: 'uncovered', path, cover };
     const identified = { identities, proofs, credentials, provable, pathValues: [] };
     return this.#spend(path, cover, { charge, identified });

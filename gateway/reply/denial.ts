@@ -73,7 +73,8 @@ export class DenialWriter {
       this.#texts.set(policy, texts);
     }
     let key = `${cors} ${close}`;
-    for (const { policy, resetMs } of violated) key += ` ${policy.index}:${Math.ceil(resetMs / 1000)}`;
+    for (const { policy, quota, resetMs } of violated)
+      key += ` ${policy.index}:${quota}:${Math.ceil(resetMs / 1000)}`;
     let denial = texts.get(key);
     if (denial === undefined) {
       denial = textOf(violated, cors, close);
@@ -165,6 +166,7 @@ export function bannedReply(
 function denialMessage(violated: readonly Verdict[]): string {
   const [first] = violated;
   if (first === undefined) return 'Too many requests.';
-  const { name, limit, windowSeconds } = first.policy;
-  return `Too many requests: policy ${name} allows ${limit} in ${windowSeconds} seconds. Wait for the seconds in Retry-After.`;
+  const { policy, quota } = first;
+  const { name, windowSeconds } = policy;
+  return `Too many requests: policy ${name} allows ${quota} in ${windowSeconds} seconds. Wait for the seconds in Retry-After.`;
 }

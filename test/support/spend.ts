@@ -22,6 +22,7 @@ export function policy(
     route: parseRoute('GET /'),
     identifier: { name: 'ip', kind: 'address', ipv6Prefix: 64 },
     limit,
+    overrides: null,
     windowMs: windowSeconds * 1000,
     windowSeconds,
     bucket: name,
@@ -45,6 +46,11 @@ export function part(of: Policy, who = 'somebody'): Part {
 
 export function chargeOf(...parts: readonly Part[]): Charge {
   return new Charge(parts);
+}
+
+/** The same for an identity with a limit of its own. */
+export function partWithLimit(of: Policy, limit: number, who = 'somebody'): Part {
+  return new Part(new Counter(of, false), identity(who), null, identity(who), limit);
 }
 
 /** The parts of a credential that is not known to have worked: its own, and its address's for such ones. */

@@ -41,6 +41,7 @@ function keys(
     { identities, proofs: null },
     () => ADDRESS,
     (credential) => proven.includes(credential),
+    null,
   );
   const name = (key: string): string =>
     key.replace(ADDRESS.digest, 'ADDRESS').replace(KEY.digest, 'KEY').replace(TENANT.digest, 'TENANT');

@@ -13,6 +13,7 @@ import {
   identity,
   memoryLimiter,
   part,
+  partWithLimit,
   policy,
   spend,
   unproven,
@@ -105,6 +106,25 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
     t.equal(await burst(limiter, at(10), 8), 8);
     t.equal(await burst(limiter, at(5), 3), 0);
     t.equal(await burst(limiter, at(12), 9), 4, 'the lowered limit did not change the count');
+  });
+
+  t.test('an override is another limit of the same counter, also among those who ask together', async (t) => {
+    await windowWithRoom(60_000, 3000);
+    const limiter = await limiterOf(t);
+    const p = policy('p', 10, 60);
+    const who = someone();
+    const usual = chargeOf(part(p, who));
+    const raised = chargeOf(partWithLimit(p, 25, who));
+    const lowered = chargeOf(partWithLimit(p, 4, who));
+    t.equal(await burst(limiter, lowered, 6), 4);
+    t.equal(await burst(limiter, usual, 9), 6);
+    t.equal(await burst(limiter, lowered, 2), 0);
+    const together = await Promise.all([burst(limiter, usual, 5), burst(limiter, raised, 20)]);
+    t.strictSame(together, [0, 15]);
+    const answer = await spend(limiter, raised);
+    if (answer.kind !== 'spent') return t.fail('the store is there');
+    t.equal(answer.admitted, false);
+    t.equal((answer.spent.used[0] ?? 0) + answer.position, 25);
   });
 
   t.test('shadow policies count up to their limit and never deny', async (t) => {
@@ -239,6 +259,7 @@ t.test('arithmetic that all stores share', async (t) => {
   t.equal(untilWindowEnd(60_000, 60_000), 60_000, 'a window begins with its whole length');
   t.equal(untilWindowEnd(119_999, 60_000), 1);
   t.equal(shareOf(policy('p', 5, 60), 0, 1), 5);
+  t.equal(shareOf(policy('p', 5, 60), 0, 2, 9), 5, 'of an override');
   for (const [limit, replicas] of [
     [5, 8],
     [100, 3],

@@ -25,8 +25,8 @@ const IDENTIFIERS = 'names of lower-case letters, digits and dashes, each with a
 const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
-  'known here: name, route, identifier, limit, window, bucket, mode, onStoreFailure, headers';
-const FILE_KEYS = 'known here: version, identifiers, exclude, policies, tests';
+  'known here: name, route, identifier, limit, overrides, overridesFile, window, bucket, mode, onStoreFailure, headers';
+const FILE_KEYS = 'known here: version, identifiers, exclude, plan, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
 
@@ -55,6 +55,9 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   ],
   'bucket-with-other-window': [
     ['16:13', `bucket items is shared with items in line 6, which has another window; ${UNEQUAL}`],
+  ],
+  'bucket-with-other-overrides': [
+    ['17:13', `bucket b is shared with items in line 5, which has another overrides; ${UNEQUAL}`],
   ],
   'duplicate-identifier': [['5:3', 'ip stands twice; keep one']],
   'duplicate-key': [['11:5', 'limit stands twice; keep one']],
@@ -117,7 +120,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'key-of-a-later-version': [
     ['11:5', `unknown key algorithm; ${POLICY_KEYS}`],
     ['12:5', `unknown key cost; ${POLICY_KEYS}`],
-    ['13:5', `unknown key overrides; ${POLICY_KEYS}`],
+    ['13:5', `unknown key quota; ${POLICY_KEYS}`],
   ],
   'limit-fraction': [['9:12', `limit is 5.5; expected: ${LIMIT}`]],
   'limit-huge': [['9:12', `limit is 1000000001; expected: ${LIMIT}`]],
@@ -192,6 +195,29 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'only-comments': [['1:1', `the file is empty; expected: ${FILE}`]],
+  'override-address': [
+    [
+      '10:24',
+      '"10.0.0/8" is neither an address nor a network; write an address or a network such as 10.0.0.0/8 or 2001:db8::/32',
+    ],
+  ],
+  'override-digest': [
+    ['10:24', '"somebody" is no digest; write the 22 characters that floodgate explain shows as identity'],
+  ],
+  'override-for-nobody': [
+    ['10:24', 'for is {}; expected: write { address: CIDR }, { digest: DIGEST } or { plan: NAME }'],
+  ],
+  'override-limit': [['10:56', `limit is 0; expected: ${LIMIT}`]],
+  'override-plan-name': [['11:24', '"gold plan" is no name of a plan; write letters, digits']],
+  'override-plan-without-header': [
+    ['10:24', 'nothing says which plan a client has; write plan: { header: NAME } at the top'],
+  ],
+  'override-twice': [['12:16', 'address 10.1.2.3/8 stands twice; keep one of them']],
+  'overrides-file-missing': [
+    ['10:20', 'nowhere.txt cannot be read (ENOENT); put the file beside the policy file'],
+  ],
+  'overrides-in-two-places': [['11:5', 'overrides stand in two places; keep overrides or overridesFile']],
+  'plan-header-name': [['4:17', 'header is "x plan"; expected: the name of a header field, such as x-plan']],
   'path-dot-segment': [['7:12', `segment ".." ${LITERAL}`]],
   'path-empty-segment': [
     [
