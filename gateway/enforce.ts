@@ -19,6 +19,7 @@ import { VerifiedTokens } from './identity/verified-tokens.ts';
 import { chargeFor } from './limiter/charge.ts';
 import type { Limiter, LimitListener } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
+import { entryFor, type ListEntry } from './policy/lists.ts';
 import { type Cover, createMatcher, type Matcher } from './policy/match.ts';
 import type { OverrideFacts } from './policy/overrides.ts';
 import type { CredentialSource, PolicySet } from './policy/policy.ts';
@@ -165,6 +166,20 @@ export class Enforcement {
     for (const { digest } of this.identitiesOf(source, target, head))
       until = Math.max(until, bans.endOf(digest, now));
     return until;
+  }
+
+  /**
+   * What the lists of the policy file say of a request's client.
+   *
+   * @returns null: nothing
+   */
+  listed(source: RequestSource, target: string, head: CheckedHead): ListEntry | null {
+    const { lists } = this.#set;
+    if (lists === null) return null;
+    const { origin } = this.peerOf(source.socket);
+    const digests =
+      lists.digests.size === 0 ? [] : this.identitiesOf(source, target, head).map(({ digest }) => digest);
+    return entryFor(lists, digests, clientBytes(origin.peer, head.forwardedFor, this.options.trust));
   }
 
   /** All that a request may be known by: its address, and what it presents to the identifiers of the file. */

@@ -14,6 +14,7 @@ import type { ChargedRequest, Enforcement } from './enforce.ts';
 import { DECISION_HEADER, isClientRoute } from './header-names.ts';
 import type { ChargedTo } from './identify.ts';
 import type { Spent } from './limiter/limiter.ts';
+import type { ListEntry } from './policy/lists.ts';
 import {
   assignExchange,
   type ClientConnection,
@@ -25,7 +26,7 @@ import type { ProxyCallOwner, ProxyFailure } from './proxy/proxy-call-options.ts
 import { EMPTY_HEAD } from './proxy/request-head.ts';
 import type { UpgradeSocket } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
-import { bannedReply } from './reply/denial.ts';
+import { bannedReply, DENIED_SECONDS, listedReply } from './reply/denial.ts';
 import { failureReply } from './reply/failure.ts';
 import { limitHeaders } from './reply/limit-headers.ts';
 import { type OwnReply, ownReply, sendOwn } from './reply/own-reply.ts';
@@ -112,6 +113,11 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     const bannedUntil = enforcement.bannedUntil(req, match.target, head);
     if (bannedUntil > 0) {
       this.#refuseBanned(bannedUntil);
+      return;
+    }
+    const listed = enforcement.listed(req, match.target, head);
+    if (listed !== null) {
+      this.#followList(listed);
       return;
     }
     const charged = match.cover === null ? null : enforcement.chargeOf(match.cover, req, match.target, head);
@@ -226,6 +232,36 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     );
     this.#log('deny', decision);
     denials.write(this.req, this.res, violated, { decision, cors: this.#cors, close: this.#closes });
+  }
+
+  #followList(entry: ListEntry): void {
+    const { decisions, enforcement } = this.#parts;
+    const { metrics } = enforcement;
+    metrics.listed[entry.list]++;
+    if (entry.list === 'allow') {
+      metrics.count('uncovered');
+      this.#forward();
+      return;
+    }
+    metrics.count('denied');
+    this.#decided();
+    const identity = enforcement.addressIdentity(null, this.req.socket, this.#head);
+    const { counter } = entry;
+    this.#violated = [counter];
+    const decision = decisions.add(
+      {
+        decision: 'listed',
+        part: { counter, policy: counter.policy, identity },
+        limit: 0,
+        used: null,
+        resetMs: DENIED_SECONDS * 1000,
+        isLocal: true,
+        fromMemory: true,
+      },
+      this,
+    );
+    this.#log('deny', decision);
+    this.#send(listedReply(entry, decision, { cors: this.#cors, close: this.#closes }));
   }
 
   #log(decision: LoggedDecision, id: string | null): void {

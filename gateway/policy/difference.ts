@@ -9,6 +9,8 @@ export type ChangeKind =
   | 'limit'
   | 'overrides'
   | 'plan'
+  | 'list-added'
+  | 'list-removed'
   | 'window'
   | 'identifier'
   | 'bucket'
@@ -60,7 +62,7 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
     const effect = 'overrides for plans go by another header';
     changes.push({ kind: 'plan', policy: null, from: before.planHeader, to: after.planHeader, effect });
   }
-  changes.push(...exclusions(before, after));
+  changes.push(...exclusions(before, after), ...listChanges(before, after));
   return changes;
 }
 
@@ -164,6 +166,33 @@ function exclusions(before: PolicySet, after: PolicySet): Change[] {
         from: text,
         to: null,
         effect: `policies apply to ${text} again`,
+      }),
+    ),
+  ];
+}
+
+function listChanges(before: PolicySet, after: PolicySet): Change[] {
+  const old = new Set(before.lists?.texts);
+  const now = new Set(after.lists?.texts);
+  const effectOf = (text: string): string =>
+    text.startsWith('allow') ? 'no policy counts these clients any more' : 'these clients are refused';
+  return [
+    ...[...now.difference(old)].map(
+      (text): Change => ({
+        kind: 'list-added',
+        policy: null,
+        from: null,
+        to: text,
+        effect: effectOf(text),
+      }),
+    ),
+    ...[...old.difference(now)].map(
+      (text): Change => ({
+        kind: 'list-removed',
+        policy: null,
+        from: text,
+        to: null,
+        effect: 'these clients are treated like all others',
       }),
     ),
   ];

@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
 import { Beside, readerBeside } from './beside.ts';
 import { IdentifierTable } from './load-identifiers.ts';
+import { buildLists } from './load-lists.ts';
 import { OverrideLoader } from './load-overrides.ts';
 import { buildTests } from './load-tests.ts';
 import type { Policy, PolicySet } from './policy.ts';
@@ -138,8 +139,9 @@ function build(
     }
     policies.push(policy);
   }
+  const lists = buildLists(file, report, lineOf);
   const tests = buildTests(file, byName, report, lineOf);
-  return { file: name, policies, exclude, planHeader, identifiers: identifiers.declared, tests };
+  return { file: name, policies, exclude, planHeader, identifiers: identifiers.declared, lists, tests };
 }
 
 /** Rows that share a counter must mean the same by it. */

@@ -1,5 +1,6 @@
 import type { KeySet } from '#gateway/identity/key-set.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
+import type { Lists } from './lists.ts';
 import type { Overrides } from './overrides.ts';
 import type { Route } from './route.ts';
 
@@ -153,5 +154,7 @@ export interface PolicySet {
   readonly planHeader: string | null;
   /** Those that mean the same in every route. */
   readonly identifiers: readonly SimpleIdentifier[];
+  /** null: there are none. */
+  readonly lists: Lists | null;
   readonly tests: readonly PolicyTest[];
 }

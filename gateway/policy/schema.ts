@@ -251,6 +251,36 @@ const test = {
   description: 'a test has name, request and expect',
 } as const;
 
+const listed = {
+  address: { type: 'string', description: 'an address or a network such as 203.0.113.0/24' },
+  digest: { type: 'string', description: '22 characters, as the access log shows them under identities' },
+} as const;
+
+const allowed = {
+  type: 'object',
+  properties: listed,
+  minProperties: 1,
+  additionalProperties: false,
+  description: 'write { address: CIDR } or { digest: DIGEST }',
+} as const;
+
+const denied = {
+  type: 'object',
+  properties: {
+    ...listed,
+    status: { enum: [403, 429], description: '429 (the default) or 403' },
+    reason: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      description: 'what the client is told, at most 200 characters',
+    },
+  },
+  minProperties: 1,
+  additionalProperties: false,
+  description: 'write { address: CIDR } or { digest: DIGEST }, with status and reason if you like',
+} as const;
+
 export const policyFileSchema = {
   type: 'object',
   required: ['version', 'identifiers', 'policies'],
@@ -269,6 +299,18 @@ export const policyFileSchema = {
       items: route('METHODS PATH, such as OPTIONS * or GET /health'),
       description: 'a list of routes that are never limited',
       maxItems: 1000,
+    },
+    allow: {
+      type: 'array',
+      items: allowed,
+      maxItems: 10_000,
+      description: 'a list of clients and networks that no policy counts',
+    },
+    deny: {
+      type: 'array',
+      items: denied,
+      maxItems: 10_000,
+      description: 'a list of clients and networks that are refused',
     },
     plan: {
       type: 'object',

@@ -7,7 +7,7 @@ import { type Identifier, type Policy, type PolicySet, partsOf } from '#gateway/
 import { withoutSegmentParameters } from '#gateway/policy/target.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import type { Seconds } from '#shared/clock.ts';
-import type { DecidedRequest, Rehearsal, RehearsedRequest } from './rehearsal.ts';
+import type { DecidedRequest, Rehearsal, Rehearsed, RehearsedRequest } from './rehearsal.ts';
 
 export interface Explanation {
   readonly decision: 'allow' | 'deny' | 'uncovered' | 'malformed';
@@ -60,24 +60,34 @@ export async function explain(
       policies: [],
     };
   }
-  const decided = asked.kind === 'uncovered' ? null : asked;
+  const decided = asked.kind === 'allow' || asked.kind === 'deny' ? asked : null;
   const path = asked.path;
-  const excluded = exclusionOf(set.exclude, request.method, path);
-  const policies = set.policies.map((policy) =>
-    explainPolicy(policy, request, excluded?.text ?? null, decided, path),
-  );
+  const bypass = bypassOf(set, asked, request.method, path);
+  const policies = set.policies.map((policy) => explainPolicy(policy, request, bypass, decided, path));
   return {
-    decision: asked.kind,
+    decision: asked.kind === 'listed' ? 'deny' : asked.kind,
     path,
-    status: asked.kind === 'deny' ? 429 : null,
-    headers: recordOf(decided?.headers ?? []),
-    reason: reasonOf(decided, excluded?.text ?? null),
+    status: asked.kind === 'listed' ? asked.status : asked.kind === 'deny' ? 429 : null,
+    headers: recordOf(asked.kind === 'uncovered' ? [] : asked.headers),
+    reason: bypass === null ? reasonOf(decided) : `${bypass}: no policy applies`,
     policies,
   };
 }
 
-function reasonOf(decided: DecidedRequest | null, excluded: string | null): string | null {
-  if (excluded !== null) return `exclude has "${excluded}": no policy applies`;
+/** What keeps all policies from being asked; null: nothing. */
+function bypassOf(
+  { exclude }: PolicySet,
+  asked: Exclude<Rehearsed, { kind: 'malformed' }>,
+  method: string,
+  path: string,
+): string | null {
+  const entry = asked.kind === 'listed' ? asked.entry : asked.kind === 'uncovered' ? asked.allowedBy : null;
+  if (entry !== null) return `${entry.list} has ${entry.text} (line ${entry.line})`;
+  const excluded = exclusionOf(exclude, method, path);
+  return excluded === null ? null : `exclude has "${excluded.text}"`;
+}
+
+function reasonOf(decided: DecidedRequest | null): string | null {
   if (decided === null) return 'no policy applies';
   if (decided.kind === 'allow') return null;
   return decided.violated
@@ -91,7 +101,7 @@ function reasonOf(decided: DecidedRequest | null, excluded: string | null): stri
 function explainPolicy(
   policy: Policy,
   { method }: RehearsedRequest,
-  excluded: string | null,
+  bypass: string | null,
   decided: DecidedRequest | null,
   path: string,
 ): ExplainedPolicy {
@@ -100,7 +110,7 @@ function explainPolicy(
   const nobody = { ...base, matched: false, identity: null, used: null, remaining: null };
   const mismatch = routeMismatch(policy, method, path);
   if (mismatch !== null) return { ...nobody, reason: mismatch };
-  if (excluded !== null) return { ...nobody, reason: `exclude has "${excluded}"` };
+  if (bypass !== null) return { ...nobody, reason: bypass };
   const part = partOf(policy, decided, false);
   if (decided === null || part === null)
     return { ...nobody, reason: `the request presents no ${namesOf(policy.identifier, 'or no')}` };

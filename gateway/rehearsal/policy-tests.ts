@@ -92,6 +92,7 @@ function differences({ expect, times }: PolicyTest, allowed: number, last: Rehea
 function statusOf(last: Rehearsed): number {
   switch (last.kind) {
     case 'malformed':
+    case 'listed':
       return last.status;
     case 'deny':
       return 429;
@@ -104,7 +105,7 @@ function statusOf(last: Rehearsed): number {
 }
 
 function policiesOf(last: Rehearsed): string[] {
-  if (last.kind === 'malformed' || last.kind === 'uncovered') return [];
+  if (last.kind !== 'allow' && last.kind !== 'deny') return [];
   return [...new Set(last.policies.map(({ name }) => name))];
 }
 

@@ -14,10 +14,11 @@ import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { Metrics } from '#gateway/metrics.ts';
+import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
-import { denialReply } from '#gateway/reply/denial.ts';
+import { denialReply, listedReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf } from '#gateway/reply/own-reply.ts';
@@ -54,15 +55,39 @@ export interface Malformed {
   readonly reason: string;
 }
 
-export type Rehearsed = Malformed | { readonly kind: 'uncovered'; readonly path: string } | DecidedRequest;
+/** The list deny names the client. */
+export interface ListedRequest {
+  readonly kind: 'listed';
+  readonly path: string;
+  readonly cover: Cover | null;
+  readonly entry: ListEntry;
+  readonly status: number;
+  /** What the gateway answers; names and values in turn. */
+  readonly headers: readonly string[];
+  /** All that the request may be known by. */
+  readonly identities: () => readonly Identity[];
+}
 
-/** A request before anything is charged for it. */
-export type ReadRequest =
+export type Rehearsed =
   | Malformed
   | {
       readonly kind: 'uncovered';
       readonly path: string;
+      /** The entry of the list allow that names the client; null: no policy applies anyway. */
+      readonly allowedBy: ListEntry | null;
+    }
+  | ListedRequest
+  | DecidedRequest;
+
+/** A request before anything is charged for it. */
+export type ReadRequest =
+  | Malformed
+  | ListedRequest
+  | {
+      readonly kind: 'uncovered';
+      readonly path: string;
       readonly cover: Cover | null;
+      readonly allowedBy: ListEntry | null;
       /** All that the request may be known by. */
       readonly identities: () => readonly Identity[];
     }
@@ -93,7 +118,13 @@ export interface DecidedRequest {
 export type Weighed =
   | Malformed
   /** Nobody is charged. */
-  | { readonly kind: 'uncovered'; readonly path: string; readonly cover: Cover | null }
+  | {
+      readonly kind: 'uncovered';
+      readonly path: string;
+      readonly cover: Cover | null;
+      readonly allowedBy: ListEntry | null;
+    }
+  | ListedRequest
   | WeighedRequest;
 
 export interface WeighedRequest {
@@ -167,12 +198,28 @@ export class Rehearsal {
     if (!match.ok) return malformed(match.reason);
     const identities = (): Identity[] =>
       enforcement.identitiesOf({ rawHeaders: headers, socket }, match.target, head);
-    if (match.cover === null) return { kind: 'uncovered', path: match.path, cover: null, identities };
+    const { path, cover } = match;
     const source = { rawHeaders: headers, socket, plan };
-    const charged = enforcement.chargeOf(match.cover, source, match.target, head);
+    const listed = enforcement.listed(source, match.target, head);
+    if (listed?.list === 'deny') {
+      const reply = listedReply(listed, null, { cors: isClientRoute(path), close: false });
+      const { status } = ERRORS[reply.code];
+      return {
+        kind: 'listed',
+        path,
+        cover: null,
+        entry: listed,
+        status,
+        headers: headersOf(reply),
+        identities,
+      };
+    }
+    if (listed !== null || cover === null)
+      return { kind: 'uncovered', path, cover: null, allowedBy: listed, identities };
+    const charged = enforcement.chargeOf(cover, source, match.target, head);
     if (typeof charged === 'string') return malformed(charged);
-    if (charged === null) return { kind: 'uncovered', path: match.path, cover: match.cover, identities };
-    return { kind: 'covered', path: match.path, cover: match.cover, charged, identities };
+    if (charged === null) return { kind: 'uncovered', path, cover, allowedBy: null, identities };
+    return { kind: 'covered', path, cover, charged, identities };
   }
 
   /**
@@ -184,7 +231,7 @@ export class Rehearsal {
     const match = this.enforcement.match(method, target);
     if (!match.ok) return malformed(match.reason);
     const { path, cover } = match;
-    if (cover === null) return { kind: 'uncovered', path, cover };
+    if (cover === null) return { kind: 'uncovered', path, cover, allowedBy: null };
     const { identities, address, isUnproven, provable } = sender(cover);
     const credentials: Identity[] = [];
     for (let i = 0; i < identities.length; i++) {
@@ -198,7 +245,7 @@ export class Rehearsal {
     const facts = cover.hasOverrides ? { address: null, plan: null } : null;
     const isProven = (credential: Identity): boolean => !isUnproven(credential);
     const charge = chargeFor(cover, { identities, proofs }, address, isProven, facts);
-    if (charge === null) return { kind: 'uncovered', path, cover };
+    if (charge === null) return { kind: 'uncovered', path, cover, allowedBy: null };
     const identified = { identities, proofs, credentials, provable, pathValues: [] };
     return this.#spend(path, cover, { charge, identified });
   }

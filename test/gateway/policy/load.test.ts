@@ -26,7 +26,7 @@ const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
   'known here: name, route, identifier, limit, overrides, overridesFile, window, bucket, mode, onStoreFailure, headers';
-const FILE_KEYS = 'known here: version, identifiers, exclude, plan, policies, tests';
+const FILE_KEYS = 'known here: version, identifiers, exclude, allow, deny, plan, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
 
@@ -128,6 +128,17 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'limit-negative': [['9:12', `limit is -5; expected: ${LIMIT}`]],
   'limit-text': [['9:12', `limit is "five"; expected: ${LIMIT}`]],
   'limit-zero': [['9:12', `limit is 0; expected: ${LIMIT}`]],
+  'list-digest': [['5:5', '"fbk_1" is no digest; write the 22 characters that the access log shows']],
+  'list-entry-of-nobody': [['4:9', 'entry 1 is {}; expected: write { address: CIDR } or { digest: DIGEST }']],
+  'list-entry-of-two': [
+    ['5:5', 'an entry names one client or network; write address: CIDR or digest: DIGEST'],
+  ],
+  'list-network': [
+    ['5:5', '"example.com" is neither an address nor a network; write an address or a network such as'],
+  ],
+  'list-status': [['5:34', 'status is 404; expected: 429 (the default) or 403']],
+  'list-status-of-allowed': [['5:26', 'unknown key status; known here: address, digest']],
+  'list-twice': [['7:5', '10.0.0.0/8 stands twice in allow and deny; keep one of them']],
   'many-mistakes': [
     [
       '3:45',
