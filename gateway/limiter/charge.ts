@@ -10,6 +10,7 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import { limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import { isRolledOut } from '#gateway/policy/rollout.ts';
 
 /** One counter of one identity. */
 export class Part {
@@ -104,6 +105,7 @@ export function chargeFor(
     if (identity === null) continue;
     const proof = proofs?.[identifierAt] ?? identity;
     const { policy } = counter;
+    if (policy.rollout !== null && !isRolledOut(policy.rollout, identity.words)) continue;
     const part = new Part(counter, identity, null, proof, limitFor(policy, identity.digest, facts));
     parts.push(part);
     // Whom the operator names is known to work.

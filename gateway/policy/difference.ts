@@ -8,6 +8,7 @@ export type ChangeKind =
   | 'route'
   | 'limit'
   | 'overrides'
+  | 'rollout'
   | 'plan'
   | 'list-added'
   | 'list-removed'
@@ -81,6 +82,14 @@ function changesOf(old: Policy, now: Policy): Change[] {
     `requests to ${old.route.text} are no longer counted by it, those to ${now.route.text} are`,
   );
   add('limit', old.limit, now.limit, limitEffect(old, now));
+  add(
+    'rollout',
+    `${old.rollout?.percent ?? 100}%`,
+    `${now.rollout?.percent ?? 100}%`,
+    (now.rollout?.percent ?? 100) > (old.rollout?.percent ?? 100)
+      ? 'more clients are counted by it'
+      : 'fewer clients are counted by it',
+  );
   add(
     'overrides',
     overridesText(old),

@@ -64,6 +64,7 @@ function policyOf(list: string, line: number): Policy {
     windowSeconds: 0,
     bucket: name,
     bucketId: -1,
+    rollout: null,
     mode: 'enforce',
     onStoreFailure: 'local',
     headers: false,

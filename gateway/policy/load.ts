@@ -11,6 +11,7 @@ import { OverrideLoader } from './load-overrides.ts';
 import { buildTests } from './load-tests.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
+import { type Rollout, rolloutOf } from './rollout.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
 import { checkShape } from './shape.ts';
@@ -127,6 +128,7 @@ function build(
       windowSeconds,
       bucket: row.bucket ?? row.name,
       bucketId: byBucket.get(row.bucket ?? row.name)?.index ?? index,
+      rollout: rolloutIn(row.rollout, row.bucket ?? row.name),
       mode: row.mode ?? 'enforce',
       onStoreFailure: row.onStoreFailure ?? 'local',
       headers: row.headers !== 'off' && row.headers !== false,
@@ -165,17 +167,25 @@ function checkBucket(
   }
 }
 
+/** null: everybody. */
+function rolloutIn(written: number | string | undefined, bucket: string): Rollout | null {
+  const percent = written === undefined ? 100 : Number.parseFloat(String(written));
+  return percent === 100 ? null : rolloutOf(percent, bucket);
+}
+
 const BUCKET_KEYS = [
   'identifier',
   'limit',
   'overrides',
   'windowMs',
+  'rollout',
   'mode',
   'onStoreFailure',
   'headers',
 ] as const;
 
 function meaningIn(policy: Policy, key: (typeof BUCKET_KEYS)[number]): unknown {
+  if (key === 'rollout') return policy.rollout?.percent;
   if (key === 'identifier') return policy.identifier.name;
   return key === 'overrides' ? policy.overrides?.version : policy[key];
 }

@@ -2,6 +2,7 @@ import type { KeySet } from '#gateway/identity/key-set.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Lists } from './lists.ts';
 import type { Overrides } from './overrides.ts';
+import type { Rollout } from './rollout.ts';
 import type { Route } from './route.ts';
 
 /** Who is counted. The same object wherever the same is meant. */
@@ -112,6 +113,8 @@ export interface Policy {
    * metrics and denials, so that a reply does not depend on which row was asked first.
    */
   readonly bucketId: number;
+  /** Which clients it counts; null: all. */
+  readonly rollout: Rollout | null;
   /** Shadow policies count and report, and never deny. */
   readonly mode: 'enforce' | 'shadow';
   readonly onStoreFailure: OnStoreFailure;

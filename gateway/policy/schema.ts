@@ -165,6 +165,13 @@ const policy = {
       description: 'a length of time such as 30s, 1m, 1h or 1d',
     },
     bucket: name('the name of a counter that several policies share'),
+    rollout: {
+      anyOf: [
+        { type: 'number', minimum: 0, maximum: 100 },
+        { type: 'string', pattern: '^(?:100|[0-9]{1,2}(?:\\.[0-9]{1,3})?)%$' },
+      ],
+      description: 'a percentage of all clients, such as 10%: the others are not counted by this policy',
+    },
     mode: {
       enum: ['enforce', 'shadow'],
       description: 'enforce (the default), or shadow to count and report without denying',

@@ -107,7 +107,7 @@ function covers(wide: readonly Policy[], rows: readonly Policy[]): boolean {
 
 /** Of the same requests, `wide` lets no more through than `policy` allows. */
 function deniesFirst(wide: Policy, policy: Policy): boolean {
-  if (wide.overrides !== null || policy.overrides !== null) return false;
+  if (wide.rollout !== null || wide.overrides !== null || policy.overrides !== null) return false;
   if (wide.mode === 'shadow' || !countsNoLess(wide.identifier, policy.identifier)) return false;
   // While the store is away the other rule decides.
   if (wide.onStoreFailure === 'allow' && policy.onStoreFailure !== 'allow') return false;

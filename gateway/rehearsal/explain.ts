@@ -112,8 +112,7 @@ function explainPolicy(
   if (mismatch !== null) return { ...nobody, reason: mismatch };
   if (bypass !== null) return { ...nobody, reason: bypass };
   const part = partOf(policy, decided, false);
-  if (decided === null || part === null)
-    return { ...nobody, reason: `the request presents no ${namesOf(policy.identifier, 'or no')}` };
+  if (decided === null || part === null) return { ...nobody, reason: reasonNotToCount(policy) };
   const unproven = partOf(policy, decided, true);
   const used = usedBy(decided, part);
   const usedUnproven = unproven === null ? -1 : usedBy(decided, unproven);
@@ -139,6 +138,13 @@ function reasonToCount(
   return usedUnproven < 0
     ? `route matches, ${who}${more}`
     : `route matches, ${who}; not known to work yet, so its address is counted too (${usedUnproven} of ${limit} used)${more}`;
+}
+
+function reasonNotToCount({ identifier, rollout }: Policy): string {
+  const absent = `the request presents no ${namesOf(identifier, 'or no')}`;
+  if (rollout === null) return absent;
+  const outside = `the client is not in the rollout of ${rollout.percent}%`;
+  return identifier.kind === 'address' ? outside : `${absent}, or ${outside}`;
 }
 
 function whoIsCounted(identifier: Identifier): string {

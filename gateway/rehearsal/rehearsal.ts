@@ -313,9 +313,10 @@ class Asker implements Pick<ChargedRequest, 'onSpent' | 'onStoreUnavailable'> {
   }
 }
 
-/** Those whose identifier the request presents. */
-function applyingOf({ policies, identifiers }: Cover, { identified }: ChargedTo): Policy[] {
-  return policies.filter(({ identifier }) => identified.identities[identifiers.indexOf(identifier)] != null);
+/** Those that count the request. */
+function applyingOf({ policies }: Cover, { charge }: ChargedTo): Policy[] {
+  const buckets = new Set(charge.parts.map(({ policy }) => policy.bucketId));
+  return policies.filter(({ bucketId }) => buckets.has(bucketId));
 }
 
 function malformed(reason: string): Malformed {

@@ -23,6 +23,7 @@ export function policy(
     identifier: { name: 'ip', kind: 'address', ipv6Prefix: 64 },
     limit,
     overrides: null,
+    rollout: null,
     windowMs: windowSeconds * 1000,
     windowSeconds,
     bucket: name,

@@ -119,7 +119,7 @@ function plan(
 
 function reasonToSkip(
   { policies }: PolicySet,
-  { mode, limit, bucketId, index, identifier, route: { methods } }: Policy,
+  { mode, limit, bucketId, index, identifier, rollout, route: { methods } }: Policy,
   request: SampleRequest | null,
   limitMax: number,
   allMethods: boolean,
@@ -127,6 +127,7 @@ function reasonToSkip(
   if (mode === 'shadow') return 'it is in shadow mode and never denies';
   if (limit > limitMax) return `its limit is above --limit-max ${limitMax}`;
   if (bucketId !== index) return `it shares the counter of ${policies[bucketId]?.name}`;
+  if (rollout !== null) return `it counts ${rollout.percent}% of all clients only`;
   if (request !== null) return null;
   if (partsOf(identifier).some(({ kind }) => kind === 'token')) return 'it counts signed tokens';
   if (!allMethods && methods !== null && !methods.has('GET'))

@@ -25,7 +25,7 @@ const IDENTIFIERS = 'names of lower-case letters, digits and dashes, each with a
 const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
-  'known here: name, route, identifier, limit, overrides, overridesFile, window, bucket, mode, onStoreFailure, headers';
+  'known here: name, route, identifier, limit, overrides, overridesFile, window, bucket, rollout, mode, onStoreFailure, headers';
 const FILE_KEYS = 'known here: version, identifiers, exclude, allow, deny, plan, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
