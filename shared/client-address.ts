@@ -52,8 +52,7 @@ export function parseTrustedProxies(text: string): ProxyTrust {
 }
 
 /** Without leading zeros, which some read as octal. */
-const PLAIN_IPV4 =
-  /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})(?:\/(\d{1,2}))?$/;
+const PLAIN_IPV4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})(?:\/(\d{1,2}))?$/;
 
 /** A network, or one address. */
 export interface Network {
