@@ -26,7 +26,7 @@ import { GuardedLimiter } from './limiter/outage.ts';
 import { counter, gauge, Metrics, type Sample } from './metrics.ts';
 import { countersOf } from './policy/counter.ts';
 import type { PolicySet } from './policy/policy.ts';
-import { PolicyWatch } from './policy/watch.ts';
+import { loadWatched, PolicyWatch } from './policy/watch.ts';
 import { processSamples } from './process-samples.ts';
 import { HeaderFilter } from './proxy/header-filter.ts';
 import { Upstream } from './proxy/upstream.ts';
@@ -80,7 +80,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, secrets, clock, log } = parts;
   const metrics = new Metrics();
   const text = parts.readPolicyFile(config.policiesFile);
-  const policies = loadTestedPolicies(text, config.policiesFile);
+  const { set: policies, inUse } = loadWatched(text, config.policiesFile, loadTestedPolicies);
 
   let salt = secrets.identitySecret ?? parts.newSalt();
   let limiter: Limiter;
@@ -142,6 +142,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       );
     },
   });
+  if (policies.planHeader !== null && config.trust.kind === 'none')
+    log.warn('the policy file has plans, but no proxy is trusted to name them; set GATEWAY_TRUSTED_PROXIES');
   const { wallClock, replica } = parts;
   const decisions = new Decisions({
     store: secrets.store === null ? new MemoryDecisions(wallClock) : new RedisDecisions(secrets.store),
@@ -162,7 +164,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     accessLog,
     clock,
   });
-  const watch = new PolicyWatch(text, {
+  const watch = new PolicyWatch(inUse, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
     load: loadTestedPolicies,

@@ -8,6 +8,8 @@ import type { Millis, Seconds } from '#shared/clock.ts';
 /** What one policy says about one request; a decision has one per policy. */
 export interface Verdict {
   readonly policy: Policy;
+  /** What the client is told: the policy's limit, or its own. */
+  readonly quota: number;
   /** Requests left in this window after this one. */
   readonly remaining: number;
   readonly resetMs: Millis;
@@ -19,7 +21,7 @@ export interface Violation extends Verdict {
   readonly part: Part;
   /** What was charged before this request. */
   readonly used: number;
-  /** The policy's, or this process's share of it. */
+  /** The quota, or this process's share of it. */
   readonly limit: number;
 }
 
@@ -47,15 +49,16 @@ export function decide(spent: Spent, position: number): Decision {
   const verdicts: Verdict[] = [];
   let shadowDenials = NO_POLICIES;
   for (let i = 0; i < parts.length; i++) {
-    const policy = parts[i]?.policy;
+    const part = parts[i];
     const before = used[i] ?? -1;
-    if (policy === undefined || before < 0) continue;
-    const left = (shares?.[i] ?? policy.limit) - before - (position + 1);
+    if (part === undefined || before < 0) continue;
+    const { policy, limit } = part;
+    const left = (shares?.[i] ?? limit) - before - (position + 1);
     if (policy.mode === 'shadow') {
       if (left < 0) shadowDenials = [...shadowDenials, policy];
       continue;
     }
-    addVerdict(verdicts, { policy, remaining: Math.max(0, left), resetMs: resetMs[i] ?? 0 });
+    addVerdict(verdicts, { policy, quota: limit, remaining: Math.max(0, left), resetMs: resetMs[i] ?? 0 });
   }
   if (verdicts.length > 1) verdicts.sort(tightestFirst);
   return { kind: 'allow', verdicts, shadowDenials };
@@ -69,10 +72,18 @@ function violationsOf({ parts, used, resetMs, shares, admitted }: Spent): readon
     const before = used[i] ?? -1;
     if (part === undefined || before < 0 || part.policy.mode === 'shadow') continue;
     const { policy } = part;
-    const limit = shares?.[i] ?? policy.limit;
+    const limit = shares?.[i] ?? part.limit;
     if (limit - before > admitted) continue;
     const charged = before + admitted;
-    addVerdict(violations, { policy, remaining: 0, resetMs: resetMs[i] ?? 0, part, used: charged, limit });
+    addVerdict(violations, {
+      policy,
+      quota: part.limit,
+      remaining: 0,
+      resetMs: resetMs[i] ?? 0,
+      part,
+      used: charged,
+      limit,
+    });
   }
   if (violations.length > 1) violations.sort(tightestFirst);
   return violations;

@@ -1,25 +1,37 @@
 /** Which policies cover a request, who is charged for it, and what its answer proves. */
 import type { IncomingMessage } from 'node:http';
-import { clientAddress, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
+import { clientAddress, clientBytes, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Bans } from './control/bans.ts';
 import type { Violation } from './decision.ts';
-import { type ChargedTo, identify, type Peer, type PeerSocket, PeerTable } from './identify.ts';
+import {
+  type ChargedTo,
+  Identified,
+  identify,
+  identityOf,
+  type Peer,
+  type PeerSocket,
+  PeerTable,
+} from './identify.ts';
 import { identityHeaders, presentedCredential } from './identity/credential.ts';
 import { Digester, type Identity } from './identity/digest.ts';
+import { VerifiedTokens } from './identity/verified-tokens.ts';
 import { chargeFor } from './limiter/charge.ts';
 import type { Limiter, LimitListener } from './limiter/limiter.ts';
 import type { Metrics } from './metrics.ts';
+import { entryFor, type ListEntry } from './policy/lists.ts';
 import { type Cover, createMatcher, type Matcher } from './policy/match.ts';
-import type { PolicySet } from './policy/policy.ts';
+import type { OverrideFacts } from './policy/overrides.ts';
+import type { CredentialSource, PolicySet } from './policy/policy.ts';
 import type { HeaderFilter } from './proxy/header-filter.ts';
+import { dropNominated } from './proxy/hop-by-hop.ts';
 import { type CheckedHead, checkRequestHead, type RequestHead } from './proxy/request-head.ts';
-import type { RequestOrigin } from './proxy/request-headers.ts';
+import { type RequestOrigin, upstreamHeaders } from './proxy/request-headers.ts';
 import { DenialWriter } from './reply/denial.ts';
 
 export interface EnforcementOptions {
   readonly clock: Clock;
-  /** For what replies say of the date, which has to follow when the machine's clock is set. */
+  /** For what replies say of the date, and for when tokens end: that has to follow when the machine's clock is set. */
   readonly wallClock: Clock;
   readonly limiter: Limiter;
   readonly bans: Bans;
@@ -34,8 +46,12 @@ export interface EnforcementOptions {
 interface Table {
   readonly match: Matcher;
   readonly digester: Digester;
+  readonly tokens: VerifiedTokens;
   /** Lower-case names of the headers that carry credentials. */
   readonly identityHeaders: ReadonlySet<string>;
+  /** Where trusted proxies name plans; null: nowhere. */
+  readonly planSources: readonly CredentialSource[] | null;
+  readonly planNames: ReadonlySet<string> | null;
 }
 
 /** Of a request; node:http's requests are such. */
@@ -45,6 +61,8 @@ export interface RequestSource {
   /** Names and values in turn. */
   readonly rawHeaders: readonly string[];
   readonly socket: PeerSocket;
+  /** The client's plan, where it is known without a header: a rehearsal's. */
+  readonly plan?: string | undefined;
 }
 
 /** A request, as far as it matters who is charged for it. */
@@ -69,7 +87,7 @@ export class Enforcement {
       options.onUntrustedChain(peer);
     });
     this.#set = set;
-    this.#table = tableOf(set, new Digester(salt));
+    this.#table = tableOf(set, new Digester(salt), options.wallClock);
   }
 
   get policies(): PolicySet {
@@ -79,12 +97,14 @@ export class Enforcement {
   /** Takes another table into use. Counters are known by name, and go on. */
   use(set: PolicySet): void {
     this.#set = set;
-    this.#table = tableOf(set, this.#table.digester);
+    this.#table = tableOf(set, this.#table.digester, this.options.wallClock);
   }
 
   /** The replicas agreed on another salt. */
   useSalt(salt: string): void {
-    this.#table = { ...this.#table, digester: new Digester(salt) };
+    const digester = new Digester(salt);
+    const tokens = new VerifiedTokens(digester, this.options.wallClock);
+    this.#table = { ...this.#table, digester, tokens };
   }
 
   get metrics(): Metrics {
@@ -105,23 +125,30 @@ export class Enforcement {
     return this.#table.match(method, target);
   }
 
-  /** @returns null when nobody is charged, 'ambiguous' when two different credentials are presented */
+  /**
+   * @param target as matched
+   * @returns null when nobody is charged; why the request is refused when it presents two values where one is counted
+   */
   chargeOf(
     cover: Cover,
-    { rawHeaders, socket }: RequestSource,
+    source: RequestSource,
+    target: string,
     head: CheckedHead,
-  ): ChargedTo | null | 'ambiguous' {
+  ): ChargedTo | null | string {
     const { limiter } = this.options;
-    const peer = this.peerOf(socket);
+    const peer = this.peerOf(source.socket);
     const known = peer.charges.get(cover);
     if (known !== undefined) return known;
-    const identified = identify(cover, rawHeaders, head.forwardedFor, peer, this.peers);
-    if (identified === null) return 'ambiguous';
+    const identified = identify(cover, source, target, head.forwardedFor, peer, this.peers);
+    if (typeof identified === 'string') return identified;
+    const facts = cover.hasOverrides ? this.#factsOf(source, head, peer.origin) : null;
+    if (typeof facts === 'string') return facts;
     const charge = chargeFor(
       cover,
-      identified.identities,
+      identified,
       () => this.peers.address(peer, head.forwardedFor),
       (credential) => limiter.isProven(credential),
+      facts,
     );
     if (charge === null) return null;
     const charged = { charge, identified };
@@ -131,30 +158,76 @@ export class Enforcement {
   }
 
   /** @returns when the ban of this client, or of a credential that it presents, ends; 0 where nobody is banned */
-  bannedUntil(source: RequestSource, head: CheckedHead): Millis {
+  bannedUntil(source: RequestSource, target: string, head: CheckedHead): Millis {
     const { bans, clock } = this.options;
     if (bans.size === 0) return 0;
     const now = clock();
     let until = 0;
-    for (const { digest } of this.identitiesOf(source, head))
+    for (const { digest } of this.identitiesOf(source, target, head))
       until = Math.max(until, bans.endOf(digest, now));
     return until;
   }
 
-  /** All that a request may be known by: its address, and each credential that it presents. */
-  identitiesOf({ rawHeaders, socket }: RequestSource, { forwardedFor }: CheckedHead): Identity[] {
-    const { digester } = this.#table;
+  /**
+   * What the lists of the policy file say of a request's client.
+   *
+   * @returns null: nothing
+   */
+  listed(source: RequestSource, target: string, head: CheckedHead): ListEntry | null {
+    const { lists } = this.#set;
+    if (lists === null) return null;
+    const { origin } = this.peerOf(source.socket);
+    const digests =
+      lists.digests.size === 0 ? [] : this.identitiesOf(source, target, head).map(({ digest }) => digest);
+    return entryFor(lists, digests, clientBytes(origin.peer, head.forwardedFor, this.options.trust));
+  }
+
+  /** All that a request may be known by: its address, and what it presents to the identifiers of the file. */
+  identitiesOf(
+    { rawHeaders, socket }: RequestSource,
+    target: string,
+    { forwardedFor }: CheckedHead,
+  ): Identity[] {
     const peer = this.peerOf(socket);
     const identities = [this.peers.address(peer, forwardedFor)];
     for (const identifier of this.#set.identifiers) {
-      if (identifier.kind === 'address') {
-        identities.push(this.peers.address(peer, forwardedFor, identifier));
-        continue;
-      }
-      const presented = presentedCredential(rawHeaders, identifier.sources);
-      if (presented.kind === 'one') identities.push(digester.identify(identifier, presented.value));
+      const found = identityOf(
+        new Identified(),
+        identifier,
+        rawHeaders,
+        target,
+        forwardedFor,
+        peer,
+        this.peers,
+      );
+      // Of two different values none counts: where a policy counts them, the request is refused.
+      if (found !== null && typeof found !== 'string') identities.push(found);
     }
     return identities;
+  }
+
+  /** @returns why the request is refused */
+  #factsOf(
+    { rawHeaders, plan: known }: RequestSource,
+    { forwardedFor }: CheckedHead,
+    origin: RequestOrigin,
+  ): OverrideFacts | string {
+    const address = clientBytes(origin.peer, forwardedFor, this.options.trust);
+    const { planSources } = this.#table;
+    // Anybody else could name the best of them.
+    if (known !== undefined || planSources === null || !origin.trusted)
+      return { address, plan: known ?? null };
+    const named = presentedCredential(rawHeaders, planSources);
+    if (named.kind === 'ambiguous') return 'the request names two different plans';
+    return { address, plan: named.kind === 'one' ? named.value : null };
+  }
+
+  /** What the upstream gets to see of the header section; names and values in turn. */
+  upstreamHeaders(rawHeaders: readonly string[], head: CheckedHead, origin: RequestOrigin): string[] {
+    const headers = upstreamHeaders(rawHeaders, head, origin, this.options.headerFilter);
+    const { planNames } = this.#table;
+    if (planNames !== null && !origin.trusted) dropNominated(headers, planNames);
+    return headers;
   }
 
   /** Answers the request with what became of the charge, now or later. */
@@ -169,16 +242,18 @@ export class Enforcement {
     request.denyFromMemory(
       exhausted.map(({ part, used, resetMs }) => {
         const { policy } = part;
-        return { policy, remaining: 0, resetMs, part, used, limit: policy.limit };
+        return { policy, quota: part.limit, remaining: 0, resetMs, part, used, limit: part.limit };
       }),
     );
   }
 
   /** What the answer says of the credential that was presented. */
-  learn({ identified: { provable, credentials } }: ChargedTo, status: number): void {
+  learn({ identified }: ChargedTo, status: number): void {
     const { limiter } = this.options;
+    const { provable, credentials, pathValues } = identified;
     if (status >= 200 && status < 300) {
       if (provable !== null && !limiter.isProven(provable)) limiter.prove(provable);
+      for (const value of pathValues) if (!limiter.isProven(value)) limiter.prove(value);
     } else if (status === 401) {
       for (const credential of credentials) if (limiter.isProven(credential)) limiter.withdraw(credential);
     }
@@ -206,6 +281,13 @@ export class Enforcement {
   }
 }
 
-function tableOf(set: PolicySet, digester: Digester): Table {
-  return { match: createMatcher(set), digester, identityHeaders: identityHeaders(set.identifiers) };
+function tableOf(set: PolicySet, digester: Digester, wallClock: Clock): Table {
+  return {
+    match: createMatcher(set),
+    digester,
+    tokens: new VerifiedTokens(digester, wallClock),
+    identityHeaders: identityHeaders(set.identifiers),
+    planSources: set.planHeader === null ? null : [{ kind: 'header', header: set.planHeader }],
+    planNames: set.planHeader === null ? null : new Set([set.planHeader]),
+  };
 }

@@ -5,11 +5,19 @@
  * have answered to another one, a session's cookie above all.
  */
 import { clientAddress, isTrustedPeer, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
-import { isOnlyCredential, presentedCredential } from './identity/credential.ts';
+import { ambiguityOf, isOnlyCredential, presentedCredential } from './identity/credential.ts';
 import type { Digester, Identity } from './identity/digest.ts';
+import { AMBIGUOUS } from './identity/pairs.ts';
+import { pathValue } from './identity/path-value.ts';
+import type { VerifiedTokens } from './identity/verified-tokens.ts';
 import type { Charge } from './limiter/charge.ts';
 import type { Cover } from './policy/match.ts';
-import type { Identifier } from './policy/policy.ts';
+import type {
+  AddressIdentifier,
+  CombinedIdentifier,
+  SimpleIdentifier,
+  TokenIdentifier,
+} from './policy/policy.ts';
 import type { RequestOrigin } from './proxy/request-headers.ts';
 
 /** What a connection is known by. */
@@ -30,26 +38,45 @@ export interface Peer {
 /** What a peer's identities follow from. */
 export interface PeerBasis {
   readonly digester: Digester;
+  readonly tokens: VerifiedTokens;
 }
 
 /** What is charged, for whom. */
 export interface ChargedTo {
   readonly charge: Charge;
-  readonly identified: Identified;
+  readonly identified: KnownAs;
 }
 
-export interface Identified {
-  /** In the order of `Cover.identifiers`; null where no such credential is presented. */
+/** Whom a request is counted for, and what its answer proves. */
+export interface KnownAs {
   readonly identities: readonly (Identity | null)[];
   readonly credentials: readonly Identity[];
-  /** The credential that an answer to this request proves; null: none. */
   readonly provable: Identity | null;
+  readonly pathValues: readonly Identity[];
 }
 
-export const NOBODY: Identified = { identities: [], credentials: [], provable: null };
+/** Whom a request is counted for. */
+export class Identified implements KnownAs {
+  /** In the order of `Cover.identifiers`; null where no such credential is presented. */
+  readonly identities: (Identity | null)[] = [];
+  /** In the same order: whose proof holds for it, where it is another one's; null where none is. */
+  proofs: (Identity | undefined)[] | null = null;
+  readonly credentials: Identity[] = [];
+  /** Values of path parameters that have to be proven: a success does, whatever else the request presents. */
+  pathValues: readonly Identity[] = NO_IDENTITIES;
+  /** No credential is presented besides those counted. */
+  isAlone = true;
+
+  /** The credential that an answer to this request proves; null: none. */
+  get provable(): Identity | null {
+    return this.isAlone && this.credentials.length === 1 ? (this.credentials[0] ?? null) : null;
+  }
+}
+
+const NO_IDENTITIES: readonly Identity[] = [];
 
 /** Who answers for credentials that have not worked yet where no policy of the request counts addresses itself. */
-const ANY_ADDRESS: Identifier & { readonly kind: 'address' } = {
+const ANY_ADDRESS: AddressIdentifier = {
   name: 'address',
   kind: 'address',
   ipv6Prefix: 64,
@@ -95,53 +122,150 @@ export class PeerTable {
    *
    * @param forwardedFor all values of X-Forwarded-For, joined; '' when there is none
    */
-  address(peer: Peer, forwardedFor: string, identifier: Identifier = ANY_ADDRESS): Identity {
+  address(peer: Peer, forwardedFor: string, identifier: AddressIdentifier = ANY_ADDRESS): Identity {
     const { origin, addresses, table } = peer;
-    const ipv6Prefix = identifier.kind === 'address' ? identifier.ipv6Prefix : ANY_ADDRESS.ipv6Prefix;
+    const { ipv6Prefix } = identifier;
     const known = addresses.get(ipv6Prefix);
     if (known !== undefined) return known;
     // Behind a trusted proxy one connection carries many clients, so nothing may be remembered for it.
     const address = clientAddress(origin.peer, forwardedFor, this.#trust, ipv6Prefix);
     if (address === UNTRUSTED) this.#onUntrustedChain(origin.peer);
-    const identity = table.digester.identify(
-      identifier.kind === 'address' ? identifier : ANY_ADDRESS,
-      address,
-    );
+    const identity = table.digester.identify(identifier, address);
     if (!origin.trusted) addresses.set(ipv6Prefix, identity);
     return identity;
   }
 }
 
-/** @returns null when the request presents two different credentials where one is counted */
+/** A request, as far as it says who makes it. */
+export interface IdentifiedRequest {
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+}
+
+/**
+ * @param target as matched: the canonical path and the query
+ * @param forwardedFor all values of X-Forwarded-For, joined; '' when there is none
+ * @returns why it is refused when it presents two different values where one is counted
+ */
 export function identify(
   cover: Cover,
-  rawHeaders: readonly string[],
+  { rawHeaders }: IdentifiedRequest,
+  target: string,
   forwardedFor: string,
   peer: Peer,
   peers: PeerTable,
-): Identified | null {
-  const identities: (Identity | null)[] = [];
-  const credentials: Identity[] = [];
-  let isAlone = true;
+): Identified | string {
+  const found = new Identified();
   for (const identifier of cover.identifiers) {
-    if (identifier.kind === 'address') {
-      identities.push(peers.address(peer, forwardedFor, identifier));
+    if (identifier.kind === 'combined') {
+      const refusal = addCombined(found, identifier, rawHeaders, target, forwardedFor, peer, peers);
+      if (refusal !== null) return refusal;
       continue;
     }
-    const presented = presentedCredential(rawHeaders, identifier.sources);
-    if (presented.kind === 'ambiguous') return null;
-    if (presented.kind === 'none') {
-      identities.push(null);
-      continue;
-    }
-    const identity = peer.table.digester.identify(identifier, presented.value);
-    identities.push(identity);
-    credentials.push(identity);
-    isAlone &&= isOnlyCredential(rawHeaders, presented.value);
+    const identity = identityOf(found, identifier, rawHeaders, target, forwardedFor, peer, peers);
+    if (typeof identity === 'string') return identity;
+    if (identifier.kind === 'path') addPathValue(found, identity);
+    found.identities.push(identity);
   }
-  return {
-    identities,
-    credentials,
-    provable: isAlone && credentials.length === 1 ? (credentials[0] ?? null) : null,
-  };
+  return found;
+}
+
+/** @returns why the request is refused; null: it is not */
+function addCombined(
+  found: Identified,
+  { parts, proofAt }: CombinedIdentifier,
+  ...presented: Presented
+): string | null {
+  const identities: Identity[] = [];
+  for (const part of parts) {
+    const identity = identityOf(found, part, ...presented);
+    if (typeof identity === 'string') return identity;
+    if (identity !== null) identities.push(identity);
+  }
+  const isWhole = identities.length === parts.length;
+  if (isWhole) {
+    const proof = identities[proofAt];
+    if (parts[proofAt]?.kind === 'path') addPathValue(found, proof ?? null);
+    found.proofs ??= [];
+    found.proofs[found.identities.length] = proof;
+  }
+  const [, , , { table }] = presented;
+  found.identities.push(isWhole ? table.digester.combine(identities) : null);
+  return null;
+}
+
+function addPathValue(found: Identified, value: Identity | null): void {
+  if (value !== null) found.pathValues = [...found.pathValues, value];
+}
+
+type Presented = [
+  rawHeaders: readonly string[],
+  target: string,
+  forwardedFor: string,
+  peer: Peer,
+  peers: PeerTable,
+];
+
+/** @returns null where it is absent; why the request is refused */
+export function identityOf(
+  found: Identified,
+  identifier: SimpleIdentifier,
+  rawHeaders: readonly string[],
+  target: string,
+  forwardedFor: string,
+  peer: Peer,
+  peers: PeerTable,
+): Identity | string | null {
+  const { digester } = peer.table;
+  switch (identifier.kind) {
+    case 'address':
+      return peers.address(peer, forwardedFor, identifier);
+    case 'path': {
+      const mark = target.indexOf('?');
+      const path = mark < 0 ? target : target.slice(0, mark);
+      const value = pathValue(path, identifier.at, identifier.takesRest);
+      if (value === null) return null;
+      if (value === AMBIGUOUS) return 'the path can be read in two ways; send it without segment parameters';
+      return digester.identify(identifier, value);
+    }
+    case 'credential': {
+      const presented = presentedCredential(rawHeaders, identifier.sources, target);
+      if (presented.kind === 'ambiguous') return ambiguityOf(identifier);
+      if (presented.kind === 'none') return null;
+      const identity = digester.identify(identifier, presented.value);
+      if (!hasDigest(found.credentials, identity)) found.credentials.push(identity);
+      found.isAlone &&= isOnlyCredential(rawHeaders, presented.value, presented.isCookie);
+      return identity;
+    }
+    case 'token':
+      return tokenIdentity(found, identifier, rawHeaders, peer.table);
+    default:
+      return identifier satisfies never;
+  }
+}
+
+/** A token that is not valid is none: whoever made it up is nobody. */
+function tokenIdentity(
+  found: Identified,
+  identifier: TokenIdentifier,
+  rawHeaders: readonly string[],
+  { tokens }: PeerBasis,
+): Identity | string | null {
+  let identity: Identity | null = null;
+  for (const source of identifier.sources) {
+    const presented = presentedCredential(rawHeaders, [source.carrier]);
+    if (presented.kind === 'ambiguous') return ambiguityOf(identifier);
+    if (presented.kind === 'none') continue;
+    found.isAlone = false;
+    const claimed = tokens.identify(identifier, source, presented.value);
+    if (identity !== null && claimed !== null && claimed.digest !== identity.digest)
+      return ambiguityOf(identifier);
+    identity ??= claimed;
+  }
+  return identity;
+}
+
+function hasDigest(identities: readonly Identity[], { digest }: Identity): boolean {
+  for (const identity of identities) if (identity.digest === digest) return true;
+  return false;
 }

@@ -19,7 +19,7 @@ import { type Family, families } from './exposition.ts';
 import { StoreRefusedError } from './limiter/outage.ts';
 import type { PolicySet } from './policy/policy.ts';
 import { PolicyFileError } from './policy/problems.ts';
-import { PolicyWatch } from './policy/watch.ts';
+import { loadWatched, PolicyWatch } from './policy/watch.ts';
 import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
 import {
   STATE_INTERVAL_MS,
@@ -137,8 +137,9 @@ async function startWorkers(
   if (store === null) throw new Error('the configuration asks for a store where there are workers');
   // The supervisor decides nothing, but its admin API speaks of the policies in use.
   const text = readPolicyFile(config.policiesFile);
-  let set = loadTestedPolicies(text, config.policiesFile);
-  const watch = new PolicyWatch(text, {
+  const { set: first, inUse } = loadWatched(text, config.policiesFile, loadTestedPolicies);
+  let set = first;
+  const watch = new PolicyWatch(inUse, {
     file: config.policiesFile,
     read: readPolicyFile,
     load: loadTestedPolicies,

@@ -47,6 +47,8 @@ export class Metrics {
   /** Of the denied ones: without asking the store, because this process knew the bucket to be exhausted. */
   deniedFromMemory = 0;
   readonly limited = new Limited();
+  /** Requests of clients on the lists of the policy file. */
+  readonly listed = { allow: 0, deny: 0 };
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
@@ -108,6 +110,11 @@ export class Metrics {
         'floodgate_denied_from_memory_total',
         'Requests denied without asking the store: this process knew the bucket to be exhausted.',
         this.deniedFromMemory,
+      ),
+      ...Object.entries(this.listed).map(([list, value]) =>
+        counter('floodgate_listed_total', 'Requests of clients on the lists of the policy file.', value, {
+          list,
+        }),
       ),
       counter(
         'floodgate_untrusted_chains_total',

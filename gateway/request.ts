@@ -14,6 +14,7 @@ import type { ChargedRequest, Enforcement } from './enforce.ts';
 import { DECISION_HEADER, isClientRoute } from './header-names.ts';
 import type { ChargedTo } from './identify.ts';
 import type { Spent } from './limiter/limiter.ts';
+import type { ListEntry } from './policy/lists.ts';
 import {
   assignExchange,
   type ClientConnection,
@@ -23,10 +24,9 @@ import {
 import { ProxyCall } from './proxy/proxy-call.ts';
 import type { ProxyCallOwner, ProxyFailure } from './proxy/proxy-call-options.ts';
 import { EMPTY_HEAD } from './proxy/request-head.ts';
-import { upstreamHeaders } from './proxy/request-headers.ts';
 import type { UpgradeSocket } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
-import { bannedReply } from './reply/denial.ts';
+import { bannedReply, DENIED_SECONDS, listedReply } from './reply/denial.ts';
 import { failureReply } from './reply/failure.ts';
 import { limitHeaders } from './reply/limit-headers.ts';
 import { type OwnReply, ownReply, sendOwn } from './reply/own-reply.ts';
@@ -110,14 +110,19 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     this.#cors = isClientRoute(match.path);
     this.#entry?.matched(match.path, match.cover);
 
-    const bannedUntil = enforcement.bannedUntil(req, head);
+    const bannedUntil = enforcement.bannedUntil(req, match.target, head);
     if (bannedUntil > 0) {
       this.#refuseBanned(bannedUntil);
       return;
     }
-    const charged = match.cover === null ? null : enforcement.chargeOf(match.cover, req, head);
-    if (charged === 'ambiguous') {
-      this.#refuseMalformed('the request presents two different API keys; send one');
+    const listed = enforcement.listed(req, match.target, head);
+    if (listed !== null) {
+      this.#followList(listed);
+      return;
+    }
+    const charged = match.cover === null ? null : enforcement.chargeOf(match.cover, req, match.target, head);
+    if (typeof charged === 'string') {
+      this.#refuseMalformed(charged);
       return;
     }
     this.#charged = charged;
@@ -186,7 +191,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       {
         decision: 'unavailable',
         part,
-        limit: part.policy.limit,
+        limit: part.limit,
         used: null,
         resetMs: UNAVAILABLE_RETRY_MS,
         isLocal: true,
@@ -217,7 +222,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       {
         decision: 'deny',
         part,
-        limit: first?.limit ?? part.policy.limit,
+        limit: first?.limit ?? part.limit,
         used: first?.used ?? null,
         resetMs: first?.resetMs ?? 0,
         isLocal,
@@ -227,6 +232,36 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     );
     this.#log('deny', decision);
     denials.write(this.req, this.res, violated, { decision, cors: this.#cors, close: this.#closes });
+  }
+
+  #followList(entry: ListEntry): void {
+    const { decisions, enforcement } = this.#parts;
+    const { metrics } = enforcement;
+    metrics.listed[entry.list]++;
+    if (entry.list === 'allow') {
+      metrics.count('uncovered');
+      this.#forward();
+      return;
+    }
+    metrics.count('denied');
+    this.#decided();
+    const identity = enforcement.addressIdentity(null, this.req.socket, this.#head);
+    const { counter } = entry;
+    this.#violated = [counter];
+    const decision = decisions.add(
+      {
+        decision: 'listed',
+        part: { counter, policy: counter.policy, identity },
+        limit: 0,
+        used: null,
+        resetMs: DENIED_SECONDS * 1000,
+        isLocal: true,
+        fromMemory: true,
+      },
+      this,
+    );
+    this.#log('deny', decision);
+    this.#send(listedReply(entry, decision, { cors: this.#cors, close: this.#closes }));
   }
 
   #log(decision: LoggedDecision, id: string | null): void {
@@ -291,7 +326,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
           ? clients.enter(enforcement.addressOf(head, connection.origin))
           : clients.hold(connection.client),
       head,
-      headers: upstreamHeaders(req.rawHeaders, head, connection.origin, enforcement.options.headerFilter),
+      headers: enforcement.upstreamHeaders(req.rawHeaders, head, connection.origin),
       target: this.#target,
       cors: this.#cors,
       added: this.#added,

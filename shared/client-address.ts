@@ -47,20 +47,43 @@ export function parseTrustedProxies(text: string): ProxyTrust {
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '')
     .flatMap((entry) => (entry === 'loopback' ? LOOPBACK : [entry]))
-    .map(parseCidr);
+    .map((entry) => parseCidr(entry));
   return { kind: 'cidrs', cidrs };
 }
 
-function parseCidr(entry: string): Cidr {
+/** Without leading zeros, which some read as octal. */
+const PLAIN_IPV4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})(?:\/(\d{1,2}))?$/;
+
+/** A network, or one address. */
+export interface Network {
+  /** 4 or 16. */
+  readonly bytes: readonly number[];
+  /** How many of them belong to the network. */
+  readonly bits: number;
+}
+
+/** @throws Error that says what is wrong with the text */
+export function parseNetwork(text: string): Network {
+  // Lists may have very many of these.
+  const plain = PLAIN_IPV4.exec(text);
+  if (plain !== null) {
+    const bytes = [Number(plain[1]), Number(plain[2]), Number(plain[3]), Number(plain[4])];
+    const bits = plain[5] === undefined ? 32 : Number(plain[5]);
+    if (bits <= 32 && bytes.every((byte) => byte <= 255)) return { bytes, bits };
+  }
+  const [network, bits] = parseCidr(text, `"${text}" is neither an address nor a network`);
+  return { bytes: network.toByteArray(), bits };
+}
+
+function parseCidr(
+  entry: string,
+  complaint = `"${entry}" is neither an address, a CIDR such as 10.0.0.0/8, the word loopback, nor a hop count such as 1`,
+): Cidr {
   const [address = '', length, ...rest] = entry.split('/');
   const family = isIP(address);
   const bits = family === 4 ? 32 : 128;
   const prefix = length === undefined ? bits : /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
-  if (family === 0 || rest.length > 0 || !(prefix <= bits)) {
-    throw new Error(
-      `"${entry}" is neither an address, a CIDR such as 10.0.0.0/8, the word loopback, nor a hop count such as 1`,
-    );
-  }
+  if (family === 0 || rest.length > 0 || !(prefix <= bits)) throw new Error(complaint);
   const parsed = ipaddr.process(address);
   if (family === 4 || parsed.kind() === 'ipv6') return [parsed, prefix];
   // ::ffff:10.0.0.0/104 speaks of IPv4 in IPv6 clothes. A short prefix would trust all of IPv4: surely not meant.
@@ -82,17 +105,32 @@ export function clientAddress(
   trust: ProxyTrust,
   ipv6Prefix = 64,
 ): string {
-  const socket = readAddress(peer ?? '');
-  if (socket === null) return UNTRUSTED;
-  if (trust.kind === 'none') return counted(socket, ipv6Prefix);
-  if (trust.kind === 'cidrs' && !isTrusted(socket, trust.cidrs)) return counted(socket, ipv6Prefix);
-
-  if (forwardedFor.trim() === '') {
-    // A trusted proxy that names nobody speaks for itself, unless a fixed number of hops was promised.
-    return trust.kind === 'hops' ? UNTRUSTED : counted(socket, ipv6Prefix);
-  }
-  const address = walk(forwardedFor, trust);
+  const address = clientOf(peer, forwardedFor, trust);
   return address === null ? UNTRUSTED : counted(address, ipv6Prefix);
+}
+
+/**
+ * The same address whole.
+ *
+ * @returns 4 bytes, also for clients behind NAT64 and 6to4, or 16; null where `clientAddress` gives UNTRUSTED
+ */
+export function clientBytes(
+  peer: string | undefined,
+  forwardedFor: string,
+  trust: ProxyTrust,
+): readonly number[] | null {
+  const bytes = clientOf(peer, forwardedFor, trust)?.toByteArray() ?? null;
+  return bytes === null || bytes.length === 4 ? bytes : (embeddedIpv4(bytes) ?? bytes);
+}
+
+function clientOf(peer: string | undefined, forwardedFor: string, trust: ProxyTrust): Address | null {
+  const socket = readAddress(peer ?? '');
+  if (socket === null) return null;
+  if (trust.kind === 'none') return socket;
+  if (trust.kind === 'cidrs' && !isTrusted(socket, trust.cidrs)) return socket;
+  // A trusted proxy that names nobody speaks for itself, unless a fixed number of hops was promised.
+  if (forwardedFor.trim() === '') return trust.kind === 'hops' ? null : socket;
+  return walk(forwardedFor, trust);
 }
 
 /** From the right, and never further left than trust reaches: what strangers wrote there changes nothing. */

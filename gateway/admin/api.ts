@@ -36,6 +36,7 @@ const Explain = Type.Object(
     request: Type.String({ minLength: 1, maxLength: 16_384 }),
     headers: Type.Optional(Type.Array(Type.String({ maxLength: 16_384 }), { maxItems: HEADERS_MAX })),
     from: Type.Optional(Type.String({ maxLength: 64 })),
+    plan: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
   },
   { additionalProperties: false },
 );
@@ -80,9 +81,12 @@ function addRoutes(api: FastifyInstance, options: AdminApiOptions): void {
   api.get('/top', async () => topSnapshot(top, clock()));
 
   api.post<{ Body: Static<typeof Explain> }>('/explain', { schema: { body: Explain } }, async ({ body }) => {
-    const { request, headers = [], from = '127.0.0.1' } = body;
+    const { request, headers = [], from = '127.0.0.1', plan } = body;
     if (isIP(from) === 0) throw new BadRequestError('from must be an address such as 192.0.2.1');
-    return explainLive(readRequest(request, headers, from), { set: policies(), trust, control, clock });
+    return explainLive(
+      { ...readRequest(request, headers, from), plan },
+      { set: policies(), trust, control, clock },
+    );
   });
 
   api.post<{ Body: Static<typeof Subject> }>('/inspect', { schema: { body: Subject } }, async ({ body }) =>

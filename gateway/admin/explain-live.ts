@@ -56,6 +56,11 @@ async function seed(rehearsal: Rehearsal, parts: readonly Part[], control: Contr
     );
     now = look.now;
     if (look.provenUntil !== null) rehearsal.known.prove(identity, look.provenUntil);
+    for (const { proof } of same) {
+      if (proof.digest === identity.digest) continue;
+      const { provenUntil } = await control.look(proof, []);
+      if (provenUntil !== null) rehearsal.known.prove(proof, provenUntil);
+    }
     for (const [i, part] of same.entries()) {
       const used = look.used[i] ?? 0;
       if (used > 0) rehearsal.known.note(part, used, now + untilWindowEnd(now, part.policy.windowMs), 0, now);

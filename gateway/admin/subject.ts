@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Static } from 'typebox';
 import { Type } from 'typebox';
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
-import type { Identifier, PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet, SimpleIdentifier } from '#gateway/policy/policy.ts';
 import { clientAddress } from '#shared/client-address.ts';
 
 export const Subject = Type.Object(
@@ -61,7 +61,7 @@ export function identityFor(
   }
 }
 
-function addressIdentity(text: string, identifiers: readonly Identifier[], salt: string): Identity {
+function addressIdentity(text: string, identifiers: readonly SimpleIdentifier[], salt: string): Identity {
   if (isIP(text) === 0)
     throw new SubjectError(`"${shortened(text)}" is no address; write one such as 192.0.2.1`);
   const prefixes = new Set(identifiers.map((one) => (one.kind === 'address' ? one.ipv6Prefix : 64)));
@@ -80,7 +80,11 @@ function addressIdentity(text: string, identifiers: readonly Identifier[], salt:
   return new Digester(salt).identify({ name: 'address', kind: 'address', ipv6Prefix: 64 }, address);
 }
 
-function chosen(set: PolicySet, kind: Identifier['kind'], name: string | undefined): Identifier[] {
+function chosen(
+  set: PolicySet,
+  kind: SimpleIdentifier['kind'],
+  name: string | undefined,
+): SimpleIdentifier[] {
   const candidates = set.identifiers.filter((identifier) => identifier.kind === kind);
   if (name === undefined) return candidates;
   const found = candidates.filter((identifier) => identifier.name === name);

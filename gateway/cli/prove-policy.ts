@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Policy } from '#gateway/policy/policy.ts';
-import { credentialHeader, type SampleRequest } from '#gateway/rehearsal/sample-request.ts';
+import { type SampleRequest, sampleClient } from '#gateway/rehearsal/sample-request.ts';
 import { CommandError, EXIT } from './command.ts';
 
 /** Fewer than the gateway lets one client have at the upstream. */
@@ -88,12 +88,10 @@ function asker(
   const chance = createHash('sha256').update(`${policy.name} ${attempt} ${options.now()}`).digest();
   // Of the block for measurements (RFC 2544): nobody's address. It counts where the gateway trusts this machine.
   const address = `198.${18 + ((chance[0] ?? 0) & 1)}.${chance[1]}.${chance[2]}`;
-  const headers = new Headers([
-    ['x-forwarded-for', address],
-    ...credentialHeader(policy, chance.toString('hex', 3, 19)),
-  ]);
+  const client = sampleClient(policy, chance.toString('hex', 3, 19));
+  const headers = new Headers([['x-forwarded-for', address], ...client.headers.map(([...field]) => field)]);
   for (const [name, value] of options.headers) headers.set(name, value);
-  const url = new URL(target, options.gateway);
+  const url = new URL(target + client.query, options.gateway);
   return async () => {
     let response: Response;
     try {

@@ -8,8 +8,8 @@ export interface DecisionRecord {
   readonly id: string;
   /** ISO 8601. */
   readonly at: string;
-  /** unavailable: the store could not be asked, and the policy says deny. */
-  readonly decision: 'deny' | 'unavailable';
+  /** unavailable: the store could not be asked, and the policy says deny; listed: the list deny names the client. */
+  readonly decision: 'deny' | 'unavailable' | 'listed';
   readonly method: string;
   /** Canonical, without the query, cut to 200 characters. */
   readonly path: string;

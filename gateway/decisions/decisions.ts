@@ -26,7 +26,7 @@ const PATH_MAX = 200;
 export interface Refusal {
   readonly decision: DecisionRecord['decision'];
   /** What was exhausted. */
-  readonly part: Part;
+  readonly part: Pick<Part, 'counter' | 'policy' | 'identity'>;
   readonly limit: number;
   readonly used: number | null;
   readonly resetMs: Millis;

@@ -4,54 +4,120 @@
  * The same key counts as the same identity however it is sent. A blank value is none. Two different ones are
  * ambiguous: gateway and upstream could each believe another, so the request is refused rather than guessed at.
  */
-import type { CredentialSource, Identifier } from '#gateway/policy/policy.ts';
+import {
+  type CredentialSource,
+  type Identifier,
+  partsOf,
+  type SimpleIdentifier,
+} from '#gateway/policy/policy.ts';
+import { AMBIGUOUS, cookieValue, type PairValue, queryValue } from './pairs.ts';
 
 export type Presented =
   | { readonly kind: 'none' }
-  | { readonly kind: 'one'; readonly value: string }
+  | {
+      readonly kind: 'one';
+      readonly value: string;
+      /** It came in a cookie. */
+      readonly isCookie: boolean;
+    }
   | { readonly kind: 'ambiguous' };
 
 const NONE: Presented = { kind: 'none' };
-const AMBIGUOUS: Presented = { kind: 'ambiguous' };
+const TWO: Presented = { kind: 'ambiguous' };
 
 /** Lower-case names of the headers in which clients may present a credential, `authorization` in any case. */
 export function identityHeaders(identifiers: readonly Identifier[]): ReadonlySet<string> {
   const names = new Set(['authorization']);
-  for (const identifier of identifiers) {
-    if (identifier.kind === 'address') continue;
-    for (const source of identifier.sources) if (source.kind === 'header') names.add(source.header);
+  for (const identifier of identifiers.flatMap(partsOf)) {
+    for (const source of carriersOf(identifier)) {
+      if (source.kind === 'header') names.add(source.header);
+      else if (source.kind === 'cookie') names.add('cookie');
+    }
   }
   return names;
 }
 
-/** @param rawHeaders names and values in turn, as node:http gives them */
+/** Where what an identifier counts is presented. */
+export function carriersOf(identifier: SimpleIdentifier): readonly CredentialSource[] {
+  switch (identifier.kind) {
+    case 'credential':
+      return identifier.sources;
+    case 'token':
+      return identifier.sources.map(({ carrier }) => carrier);
+    case 'address':
+    case 'path':
+      return [];
+    default:
+      return identifier satisfies never;
+  }
+}
+
+/**
+ * @param rawHeaders names and values in turn, as node:http gives them
+ * @param target of the request, with its query
+ */
 export function presentedCredential(
   rawHeaders: readonly string[],
   sources: readonly CredentialSource[],
+  target = '',
 ): Presented {
   let found: string | null = null;
+  let isCookie = false;
+  for (const source of sources) {
+    if (source.kind !== 'query') continue;
+    const value = queryValue(target, source.parameter);
+    if (value === null || value === found) continue;
+    if (value === AMBIGUOUS || found !== null) return TWO;
+    found = value;
+  }
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     for (const source of sources) {
-      const value =
-        source.kind === 'header'
-          ? headerValue(source.header, name, rawHeaders[i + 1])
-          : bearer(source.prefix, name, rawHeaders[i + 1]);
-      if (value === null || value === found) continue;
-      if (found !== null) return AMBIGUOUS;
+      const value = valueIn(source, name, rawHeaders[i + 1]);
+      if (value === null) continue;
+      if (source.kind === 'cookie') isCookie = true;
+      if (value === found) continue;
+      if (value === AMBIGUOUS || found !== null) return TWO;
       found = value;
     }
   }
-  return found === null ? NONE : { kind: 'one', value: found };
+  return found === null ? NONE : { kind: 'one', value: found, isCookie };
+}
+
+/** What two different ones are called where they are refused. */
+export function ambiguityOf(identifier: SimpleIdentifier): string {
+  const { name } = identifier;
+  return carriersOf(identifier).every(({ kind }) => kind === 'header' || kind === 'bearer')
+    ? 'the request presents two different API keys; send one'
+    : `the request presents two different values of ${name}; send one`;
+}
+
+function valueIn(source: CredentialSource, name: string, value: string | undefined): PairValue {
+  switch (source.kind) {
+    case 'header':
+      return headerValue(source.header, name, value);
+    case 'bearer':
+      return bearer(source.prefix, name, value);
+    case 'cookie':
+      return isField(name, 'cookie') ? cookieValue(value ?? '', source.cookie) : null;
+    case 'query':
+      return null;
+    default:
+      return source satisfies never;
+  }
+}
+
+function isField(name: string, lower: string): boolean {
+  return name.length === lower.length && name.toLowerCase() === lower;
 }
 
 function headerValue(header: string, name: string, value: string | undefined): string | null {
-  if (name.length !== header.length || name.toLowerCase() !== header) return null;
+  if (!isField(name, header)) return null;
   return value?.trim() || null;
 }
 
 function bearer(prefix: string, name: string, value: string | undefined): string | null {
-  if (name.length !== 'authorization'.length || name.toLowerCase() !== 'authorization') return null;
+  if (!isField(name, 'authorization')) return null;
   // Only the first word: an upstream that splits at spaces takes `Bearer KEY more` for KEY.
   const token = /^\s*bearer[ \t]+(\S+)/i.exec(value ?? '')?.[1];
   // In any case, because some upstreams accept the prefix so; counting a value that is no key there costs nothing.
@@ -60,15 +126,20 @@ function bearer(prefix: string, name: string, value: string | undefined): string
 
 /**
  * Does an answer to this request speak of this credential alone? Not beside a cookie, which may be a session, and not
- * beside an Authorization field with something else in it.
+ * beside an Authorization field with something else in it. One that is a cookie itself has others beside it in every
+ * browser.
  *
  * @param rawHeaders names and values in turn, as node:http gives them
  */
-export function isOnlyCredential(rawHeaders: readonly string[], credential: string): boolean {
+export function isOnlyCredential(
+  rawHeaders: readonly string[],
+  credential: string,
+  isCookie = false,
+): boolean {
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
-    if (name.length === 'cookie'.length && name.toLowerCase() === 'cookie') return false;
-    if (name.length !== 'authorization'.length || name.toLowerCase() !== 'authorization') continue;
+    if (isField(name, 'cookie') && !isCookie) return false;
+    if (!isField(name, 'authorization')) continue;
     if (bearer('', name, rawHeaders[i + 1]) !== credential) return false;
   }
   return true;

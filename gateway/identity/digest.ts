@@ -3,7 +3,7 @@
  * to 16 bytes. Only that digest reaches the store, the log or a metric, and nothing here keeps what it stands for.
  */
 import { hash } from 'node:crypto';
-import type { Identifier } from '#gateway/policy/policy.ts';
+import type { SimpleIdentifier } from '#gateway/policy/policy.ts';
 
 /** One counted client. It lives as long as its request or its connection; what is known of it is in a table by digest. */
 export interface Identity {
@@ -59,11 +59,33 @@ export class Digester {
     this.#outer.set(key.map((byte) => byte ^ 0x5c));
   }
 
-  /** @param value the normalized address or the credential */
-  identify(identifier: Identifier, value: string): Identity {
-    const subject =
-      identifier.kind === 'address' ? `address\0${value}` : `credential\0${identifier.name}\0${value}`;
+  /** @param value the normalized address, the credential or the path parameter */
+  identify(identifier: SimpleIdentifier, value: string): Identity {
+    return this.#digest(subjectOf(identifier, value));
+  }
+
+  /** One identity from several, in their order. */
+  combine(identities: readonly Identity[]): Identity {
+    return this.#digest(`combined\0${identities.map(({ digest }) => digest).join('\0')}`);
+  }
+
+  #digest(subject: string): Identity {
     this.#outer.write(hash('sha256', this.#inner + subject, 'latin1'), BLOCK_BYTES, 'latin1');
     return identityOf(first16Bytes(hash('sha256', this.#outer, 'base64url')));
+  }
+}
+
+function subjectOf(identifier: SimpleIdentifier, value: string): string {
+  switch (identifier.kind) {
+    case 'address':
+      return `address\0${value}`;
+    case 'credential':
+      return `credential\0${identifier.name}\0${value}`;
+    case 'token':
+      return `claim\0${identifier.name}\0${value}`;
+    case 'path':
+      return `path\0${identifier.param}\0${value}`;
+    default:
+      return identifier satisfies never;
   }
 }

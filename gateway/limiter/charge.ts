@@ -8,7 +8,9 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Cover } from '#gateway/policy/match.ts';
+import { limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import { isRolledOut } from '#gateway/policy/rollout.ts';
 
 /** One counter of one identity. */
 export class Part {
@@ -16,11 +18,23 @@ export class Part {
   readonly identity: Identity;
   /** Whose credential the counter for unproven ones is about; null in all other parts. */
   readonly credential: Part | null;
+  /** Whose proof holds for it: its own identity's unless several make one. */
+  readonly proof: Identity;
+  /** The policy's, or the identity's own. */
+  readonly limit: number;
 
-  constructor(counter: Counter, identity: Identity, credential: Part | null = null) {
+  constructor(
+    counter: Counter,
+    identity: Identity,
+    credential: Part | null = null,
+    proof = identity,
+    limit = counter.policy.limit,
+  ) {
     this.counter = counter;
     this.identity = identity;
     this.credential = credential;
+    this.proof = proof;
+    this.limit = limit;
   }
 
   get policy(): Policy {
@@ -47,7 +61,10 @@ export class Charge {
   constructor(parts: readonly Part[]) {
     this.parts = parts;
     let id = '';
-    for (const { identity, counter } of parts) id += identity.digest + counter.keySuffix;
+    for (const { identity, counter, limit } of parts) {
+      id += identity.digest + counter.keySuffix;
+      if (limit !== counter.policy.limit) id += ` ${limit}`;
+    }
     this.id = id;
   }
 }
@@ -57,28 +74,44 @@ export function reservedOf(limit: number): number {
   return limit === 1 ? 0 : Math.ceil(limit / 5);
 }
 
+/** Whom a request is counted for, in the order of `Cover.identifiers`. */
+export interface Counted {
+  /** null where the request presents no such credential. */
+  readonly identities: readonly (Identity | null)[];
+  /** Whose proof holds, where it is another one's. */
+  readonly proofs: readonly (Identity | undefined)[] | null;
+}
+
 /**
  * What a request has to be charged to.
  *
  * @param cover the policies that match
- * @param identities in the order of `cover.identifiers`; null where the request presents no such credential
+ * @param identified whom the request is counted for
  * @param address the client's address, which answers for credentials that have not worked yet
  * @param isProven has this credential worked lately?
+ * @param facts what overrides are looked up by; null where no policy of the cover has any
  * @returns null when nobody is counted
  */
 export function chargeFor(
   cover: Cover,
-  identities: readonly (Identity | null)[],
+  { identities, proofs }: Counted,
   address: () => Identity,
   isProven: (credential: Identity) => boolean,
+  facts: OverrideFacts | null,
 ): Charge | null {
   const parts: Part[] = [];
   for (const { counter, unproven, identifierAt } of cover.counters) {
     const identity = identities[identifierAt] ?? null;
     if (identity === null) continue;
-    const part = new Part(counter, identity);
+    const proof = proofs?.[identifierAt] ?? identity;
+    const { policy } = counter;
+    if (policy.rollout !== null && !isRolledOut(policy.rollout, identity.words)) continue;
+    const part = new Part(counter, identity, null, proof, limitFor(policy, identity.digest, facts));
     parts.push(part);
-    if (unproven !== null && !isProven(identity)) parts.push(new Part(unproven, address(), part));
+    // Whom the operator names is known to work.
+    if (unproven === null || isProven(proof) || policy.overrides?.digests.has(identity.digest)) continue;
+    const who = address();
+    parts.push(new Part(unproven, who, part, who, limitFor(policy, who.digest, facts)));
   }
   return parts.length === 0 ? null : new Charge(parts);
 }

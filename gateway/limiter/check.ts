@@ -38,15 +38,31 @@ export function keysOf({ parts }: Charge): number {
 /** Numbers policies in the order in which a script meets them. */
 class PolicyNumbers {
   readonly #numbers = new Map<Policy, number>();
+  /** Of those whose limit an override changes. */
+  readonly #overridden = new Map<string, number>();
   /** Limit, negative in shadow; what of it is reserved; window. */
   readonly rows: number[] = [];
 
-  of(policy: Policy): number {
+  of(policy: Policy, limit = policy.limit): number {
+    if (limit !== policy.limit) return this.#ofOverride(policy, limit);
     const known = this.#numbers.get(policy);
     if (known !== undefined) return known;
-    const number = this.#numbers.size + 1;
+    const number = this.#add(policy, limit);
     this.#numbers.set(policy, number);
-    const { limit, mode, windowMs } = policy;
+    return number;
+  }
+
+  #ofOverride(policy: Policy, limit: number): number {
+    const key = `${policy.index} ${limit}`;
+    const known = this.#overridden.get(key);
+    if (known !== undefined) return known;
+    const number = this.#add(policy, limit);
+    this.#overridden.set(key, number);
+    return number;
+  }
+
+  #add({ mode, windowMs }: Policy, limit: number): number {
+    const number = this.#numbers.size + this.#overridden.size + 1;
     this.rows.push(mode === 'shadow' ? -limit : limit, reservedOf(limit), windowMs);
     return number;
   }
@@ -65,16 +81,16 @@ export function scriptCall(checks: readonly PendingCheck[], debts: readonly Debt
     charges.push(listeners.length, 0);
     const head = charges.length - 1;
     let isUnproven = false;
-    for (const { key, policy, credential } of charge.parts) {
+    for (const { key, policy, limit, credential } of charge.parts) {
       if (credential === null) {
         keys.push(key);
-        charges.push(numbers.of(policy));
+        charges.push(numbers.of(policy, limit));
         continue;
       }
       // It stands behind its credential's own part.
       isUnproven = true;
-      keys.push(proofKey(credential.identity), key);
-      charges[charges.length - 1] = -numbers.of(policy);
+      keys.push(proofKey(credential.proof), key);
+      charges[charges.length - 1] = -numbers.of(policy, limit);
     }
     const parts = charges.length - 1 - head;
     charges[head] = isUnproven ? -parts : parts;
@@ -145,7 +161,8 @@ export function readReply(
     for (const part of parts) {
       const said = numbers.next();
       const before = said < -1 ? -2 - said : said;
-      const { limit, windowMs } = part.policy;
+      const { limit } = part;
+      const { windowMs } = part.policy;
       // To whom what is left is not open, the counter is exhausted.
       used.push(said < -1 ? limit : said);
       charged.push(before < 0 ? -1 : Math.max(before, Math.min(before + admitted, limit)));

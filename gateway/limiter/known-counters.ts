@@ -81,11 +81,11 @@ export class KnownCounters {
   }
 
   /** From which count on a part denies, as far as this process may say so without the store. */
-  #limitOf({ policy, credential }: Part, now: Millis): number {
-    if (credential === null) return policy.limit;
+  #limitOf({ limit, credential }: Part, now: Millis): number {
+    if (credential === null) return limit;
     // Another replica may know that this credential is proven: only the store can say.
-    if (!this.#isStranger(credential.identity, now)) return Number.POSITIVE_INFINITY;
-    return this.hasHistory(credential, now) ? policy.limit : policy.limit - reservedOf(policy.limit);
+    if (!this.#isStranger(credential.proof, now)) return Number.POSITIVE_INFINITY;
+    return this.hasHistory(credential, now) ? limit : limit - reservedOf(limit);
   }
 
   isProven(credential: Identity, now: Millis): boolean {
@@ -95,7 +95,7 @@ export class KnownCounters {
 
   /** It has worked lately, or it was admitted in this window already: no invented one of which each is used once. */
   hasHistory(credential: Part, now: Millis): boolean {
-    const place = this.#credentials.find(...credential.identity.words);
+    const place = this.#credentials.find(...credential.proof.words);
     if (place >= 0 && this.#credentials.until(place) + HISTORY_MS > now) return true;
     return this.used(credential, now) > 0;
   }

@@ -75,9 +75,10 @@ export function untilWindowEnd(now: Millis, windowMs: Millis): Millis {
  * policies, so that no replica is without a share everywhere.
  *
  * @param rank from 0
+ * @param limit the policy's unless an override says another
  */
-export function shareOf(policy: Policy, rank: number, replicas: number): number {
-  const { limit, index } = policy;
+export function shareOf(policy: Policy, rank: number, replicas: number, limit = policy.limit): number {
+  const { index } = policy;
   if (replicas <= 1) return limit;
   const place = (rank + index) % replicas;
   return Math.floor(limit / replicas) + (place < limit % replicas ? 1 : 0);

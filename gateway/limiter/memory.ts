@@ -14,7 +14,7 @@ export interface MemoryLimiterOptions {
   readonly clock: Clock;
   readonly known: KnownCounters;
   /** How many of a limit are this process's to admit; unset: all. */
-  readonly share?: (policy: Policy) => number;
+  readonly share?: (part: Part) => number;
   /** By how many milliseconds the store's clock is ahead: windows go by that one. */
   readonly storeAheadMs?: () => Millis;
   /** Told of each admitted request's parts, so that they can be charged to the store later. */
@@ -42,9 +42,9 @@ export class MemoryLimiter implements Limiter {
     let admitted = 1;
     for (const part of parts) {
       const { policy, credential } = part;
-      const limit = share === undefined ? policy.limit : share(policy);
+      const limit = share === undefined ? part.limit : share(part);
       let count = -1;
-      if (credential === null || !known.isProven(credential.identity, now)) {
+      if (credential === null || !known.isProven(credential.proof, now)) {
         count = known.used(part, now);
         const denied =
           count >= limit || (credential !== null && this.#isReserved(credential, count, limit, now));
@@ -92,7 +92,7 @@ export class MemoryLimiter implements Limiter {
     for (const [i, part] of parts.entries()) {
       const count = used[i] ?? -1;
       // A shadow policy counts up to its limit.
-      if (count < 0 || count >= (shares?.[i] ?? part.policy.limit)) continue;
+      if (count < 0 || count >= (shares?.[i] ?? part.limit)) continue;
       const endsAt = this.#windowEnd(part.policy, now);
       known.note(part, count + 1, endsAt, 0, now);
       onAdmitted?.(part, endsAt);

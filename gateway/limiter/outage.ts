@@ -128,7 +128,7 @@ export class GuardedLimiter implements Limiter {
     this.#fallback = new MemoryLimiter({
       clock: options.clock,
       known: this.#known,
-      share: (policy) => shareOf(policy, this.#rank, this.#replicas),
+      share: ({ policy, limit }) => shareOf(policy, this.#rank, this.#replicas, limit),
       storeAheadMs: () => this.#storeAheadMs ?? 0,
       onAdmitted: (part, windowEndsAt) => this.#owed.add(part, windowEndsAt),
     });

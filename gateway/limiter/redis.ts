@@ -310,12 +310,11 @@ export class RedisStore {
         if (part === undefined) continue;
         const isProven = proven[i] ?? null;
         if (part.credential !== null && isProven === true)
-          known.prove(part.credential.identity, askedAt + PROVEN_LOCALLY_MS);
+          known.prove(part.credential.proof, askedAt + PROVEN_LOCALLY_MS);
         if (used < 0) continue;
         // At the earliest the window ends so long after we asked, at the latest so long after we heard.
         known.note(part, used, askedAt + (resetMs[i] ?? 0) - 1, now - askedAt + 1, now);
-        if (part.credential !== null && spent.admitted === 0)
-          known.noteStranger(part.credential.identity, now);
+        if (part.credential !== null && spent.admitted === 0) known.noteStranger(part.credential.proof, now);
       }
     }
   }

@@ -15,15 +15,19 @@ import { type Answer, type PendingCheck, readReply, UnreadableReplyError } from 
 import { HISTORY_MS, PROVEN_MS, untilWindowEnd } from './limiter.ts';
 import { SPEND } from './spend-script.ts';
 
-/** KEYS the proof marker, counters of the credential; ARGV their windows in ms. Replies the marker's PTTL, then for each counter whether it is used. */
+/** KEYS proof markers and credentials' counters; ARGV for each its window in ms, 0 for a marker. Replies for each the marker's PTTL, or whether the counter is used. */
 const LOOK = storeScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local reply = { redis.call('PTTL', KEYS[1]) }
-for i = 2, #KEYS do
-  local value = tonumber(redis.call('GET', KEYS[i]) or 0)
-  local base = (math.floor(now / tonumber(ARGV[i - 1])) % 1048576) * 4294967296
-  reply[i] = value > base and value < base + 4294967296 and 1 or 0
+local reply = {}
+for i = 1, #KEYS do
+  local window = tonumber(ARGV[i])
+  if window == 0 then reply[i] = redis.call('PTTL', KEYS[i])
+  else
+    local value = tonumber(redis.call('GET', KEYS[i]) or 0)
+    local base = (math.floor(now / window) % 1048576) * 4294967296
+    reply[i] = value > base and value < base + 4294967296 and 1 or 0
+  end
 end
 return reply
 `);
@@ -68,7 +72,10 @@ export function isOneSlot({ parts }: Charge, slotOf: (key: string) => number | n
   if (first === undefined) return true;
   const slot = slotOf(first.key);
   return parts.every(
-    ({ key, credential }) => slotOf(key) === slot && (credential === null || slotOf(credential.key) === slot),
+    ({ key, credential }) =>
+      slotOf(key) === slot &&
+      (credential === null ||
+        (slotOf(credential.key) === slot && slotOf(proofKey(credential.proof)) === slot)),
   );
 }
 
@@ -97,10 +104,10 @@ export async function decideInSteps(
       if (answer === undefined) throw new UnreadableReplyError('the store sent a reply of another length');
       now = reply.now;
       for (const [i, stepPart] of step.entries()) {
-        const { policy } = stepPart.part;
+        const { policy, limit } = stepPart.part;
         const used = answer.spent.used[i] ?? 0;
         const outcome = outcomes[stepPart.at];
-        if (outcome !== undefined) outcome.used = isClosed(stepPart, used) ? policy.limit : used;
+        if (outcome !== undefined) outcome.used = isClosed(stepPart, used) ? limit : used;
         const times = (answer.charged[i] ?? 0) - used;
         charged.push({
           ...stepPart,
@@ -124,7 +131,7 @@ export async function decideInSteps(
   giveBack(store, charged, admitted);
   for (const { at, part, used } of charged) {
     const outcome = outcomes[at];
-    if (outcome !== undefined) outcome.charged = Math.max(used, Math.min(used + admitted, part.policy.limit));
+    if (outcome !== undefined) outcome.charged = Math.max(used, Math.min(used + admitted, part.limit));
   }
   return {
     check,
@@ -140,11 +147,12 @@ export async function decideInSteps(
   };
 }
 
+/** What the store says of credentials that are not known to have worked, by key. */
 interface Known {
-  readonly isProven: boolean;
-  /** By key: credentials' own counters that are used in this window. */
+  /** For how long each marker has to live still; negative: there is none. */
+  readonly markers: ReadonlyMap<string, Millis>;
+  /** Credentials' own counters that are used in this window. */
   readonly used: ReadonlySet<string>;
-  readonly hasWorked: boolean;
 }
 
 /** Looks at the credentials that are not known to have worked, and notes in `outcomes` which have. */
@@ -152,53 +160,59 @@ async function knownOf(
   store: StoreConnection,
   parts: readonly Part[],
   outcomes: readonly Outcome[],
-): Promise<ReadonlyMap<string, Known>> {
-  const own = new Map<string, Part[]>();
+): Promise<Known> {
+  /** Window in ms, 0 for a marker, by key. */
+  const asked = new Map<string, Millis>();
   for (const { credential } of parts) {
     if (credential === null) continue;
-    const { digest } = credential.identity;
-    own.set(digest, [...(own.get(digest) ?? []), credential]);
+    asked.set(proofKey(credential.proof), 0);
+    asked.set(credential.key, credential.policy.windowMs);
   }
-  const known = new Map<string, Known>();
+  const markers = new Map<string, Millis>();
+  const used = new Set<string>();
+  const slots = Map.groupBy(asked.keys(), (key) => store.slotOf(key));
   await Promise.all(
-    [...own].map(async ([digest, counters]) => {
-      const [first] = counters;
-      if (first === undefined) return;
-      const keys = [proofKey(first.identity), ...counters.map(({ key }) => key)];
-      const windows = counters.map(({ policy }) => String(policy.windowMs));
+    [...slots.values()].map(async (keys) => {
+      const windows = keys.map((key) => String(asked.get(key) ?? 0));
       const reply = await store.run(LOOK, keys, windows);
       if (!Array.isArray(reply) || reply.length !== keys.length)
         throw new UnreadableReplyError('the store sent a reply that cannot be read');
-      const ttl = Number(reply[0]);
-      known.set(digest, {
-        isProven: ttl > HISTORY_MS - PROVEN_MS,
-        hasWorked: ttl >= 0,
-        used: new Set(keys.filter((_, i) => i > 0 && Number(reply[i]) === 1)),
-      });
+      for (const [i, key] of keys.entries()) {
+        if (asked.get(key) === 0) markers.set(key, Number(reply[i]));
+        else if (Number(reply[i]) === 1) used.add(key);
+      }
     }),
   );
+  const known = { markers, used };
   for (const [i, { credential }] of parts.entries()) {
     const outcome = outcomes[i];
-    if (credential !== null && outcome !== undefined)
-      outcome.isProven = known.get(credential.identity.digest)?.isProven ?? false;
+    if (credential !== null && outcome !== undefined) outcome.isProven = isProven(known, credential);
   }
   return known;
+}
+
+function isProven({ markers }: Known, credential: Part): boolean {
+  return (markers.get(proofKey(credential.proof)) ?? -1) > HISTORY_MS - PROVEN_MS;
 }
 
 /** The parts by slot, those about unproven credentials first. A proven credential is not charged to its address. */
 function stepsOf(
   parts: readonly Part[],
-  known: ReadonlyMap<string, Known>,
+  known: Known,
   store: StoreConnection,
 ): ReadonlyMap<number, readonly StepPart[]> {
   const ordered: StepPart[] = [];
   for (const [at, part] of parts.entries()) {
     const { credential } = part;
     if (credential === null) continue;
-    const of = known.get(credential.identity.digest);
-    if (of?.isProven === true) continue;
-    const isStranger = of === undefined || (!of.hasWorked && !of.used.has(credential.key));
-    ordered.push({ at, part: new Part(part.counter, part.identity), isStranger });
+    if (isProven(known, credential)) continue;
+    const hasWorked = (known.markers.get(proofKey(credential.proof)) ?? -1) >= 0;
+    const isStranger = !hasWorked && !known.used.has(credential.key);
+    ordered.push({
+      at,
+      part: new Part(part.counter, part.identity, null, part.identity, part.limit),
+      isStranger,
+    });
   }
   for (const [at, part] of parts.entries())
     if (part.credential === null) ordered.push({ at, part, isStranger: false });
@@ -214,8 +228,8 @@ function stepsOf(
 
 /** KEYS and ARGV of the spend script, for one charge of parts that all have one slot. */
 function stepCall(step: readonly StepPart[], asking: number): [keys: string[], args: string[]] {
-  const policies = step.flatMap(({ part: { policy }, isStranger }) => {
-    const { limit, mode, windowMs } = policy;
+  const policies = step.flatMap(({ part: { policy, limit }, isStranger }) => {
+    const { mode, windowMs } = policy;
     return [mode === 'shadow' ? -limit : limit, isStranger ? -reservedOf(limit) : 0, windowMs];
   });
   const charge = [asking, step.length, ...step.map((_, i) => i + 1)];
@@ -223,20 +237,15 @@ function stepCall(step: readonly StepPart[], asking: number): [keys: string[], a
 }
 
 /** Whether only what is reserved is left, and not for this credential. */
-function isClosed({ part: { policy }, isStranger }: StepPart, used: number): boolean {
-  return (
-    isStranger &&
-    policy.mode === 'enforce' &&
-    used < policy.limit &&
-    used >= policy.limit - reservedOf(policy.limit)
-  );
+function isClosed({ part: { policy, limit }, isStranger }: StepPart, used: number): boolean {
+  return isStranger && policy.mode === 'enforce' && used < limit && used >= limit - reservedOf(limit);
 }
 
 /** Lowers what was charged to what is admitted. What cannot be given back ends with its window. */
 function giveBack(store: StoreConnection, charged: readonly Charged[], admitted: number): void {
   const bySlot = new Map<number, { readonly keys: string[]; readonly args: string[] }>();
   for (const { part, slot, used, times, window } of charged) {
-    const kept = Math.max(used, Math.min(used + admitted, part.policy.limit)) - used;
+    const kept = Math.max(used, Math.min(used + admitted, part.limit)) - used;
     if (times <= kept) continue;
     const call = bySlot.get(slot) ?? { keys: [], args: [] };
     bySlot.set(slot, call);

@@ -1,4 +1,4 @@
-import type { Policy, PolicySet } from './policy.ts';
+import { needsProof, type Policy, type PolicySet } from './policy.ts';
 
 /** A policy's counter, whoever is counted; made once for each policy of a file. */
 export class Counter {
@@ -23,9 +23,9 @@ export function countersOf({ policies }: PolicySet): Counter[] {
   return policies
     .filter(({ index, bucketId }) => index === bucketId)
     .flatMap((policy) =>
-      policy.identifier.kind === 'address'
-        ? [new Counter(policy, false)]
-        : [new Counter(policy, false), new Counter(policy, true)],
+      needsProof(policy.identifier)
+        ? [new Counter(policy, false), new Counter(policy, true)]
+        : [new Counter(policy, false)],
     );
 }
 

@@ -1,5 +1,5 @@
 /** What changes, and for whom, when one policy file replaces another. Pure. */
-import type { Identifier, Policy, PolicySet } from './policy.ts';
+import type { CredentialSource, Identifier, Policy, PolicySet } from './policy.ts';
 
 export type ChangeKind =
   | 'policy-added'
@@ -7,6 +7,11 @@ export type ChangeKind =
   | 'policy-renamed'
   | 'route'
   | 'limit'
+  | 'overrides'
+  | 'rollout'
+  | 'plan'
+  | 'list-added'
+  | 'list-removed'
   | 'window'
   | 'identifier'
   | 'bucket'
@@ -54,7 +59,11 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
     });
   }
   for (const old of gone.values()) changes.push(policyRemoved(old));
-  changes.push(...exclusions(before, after));
+  if (before.planHeader !== after.planHeader) {
+    const effect = 'overrides for plans go by another header';
+    changes.push({ kind: 'plan', policy: null, from: before.planHeader, to: after.planHeader, effect });
+  }
+  changes.push(...exclusions(before, after), ...listChanges(before, after));
   return changes;
 }
 
@@ -73,6 +82,20 @@ function changesOf(old: Policy, now: Policy): Change[] {
     `requests to ${old.route.text} are no longer counted by it, those to ${now.route.text} are`,
   );
   add('limit', old.limit, now.limit, limitEffect(old, now));
+  add(
+    'rollout',
+    `${old.rollout?.percent ?? 100}%`,
+    `${now.rollout?.percent ?? 100}%`,
+    (now.rollout?.percent ?? 100) > (old.rollout?.percent ?? 100)
+      ? 'more clients are counted by it'
+      : 'fewer clients are counted by it',
+  );
+  add(
+    'overrides',
+    overridesText(old),
+    overridesText(now),
+    'clients that they name, or named, have another limit; what they used counts',
+  );
   add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
   add(
     'identifier',
@@ -157,6 +180,33 @@ function exclusions(before: PolicySet, after: PolicySet): Change[] {
   ];
 }
 
+function listChanges(before: PolicySet, after: PolicySet): Change[] {
+  const old = new Set(before.lists?.texts);
+  const now = new Set(after.lists?.texts);
+  const effectOf = (text: string): string =>
+    text.startsWith('allow') ? 'no policy counts these clients any more' : 'these clients are refused';
+  return [
+    ...[...now.difference(old)].map(
+      (text): Change => ({
+        kind: 'list-added',
+        policy: null,
+        from: null,
+        to: text,
+        effect: effectOf(text),
+      }),
+    ),
+    ...[...old.difference(now)].map(
+      (text): Change => ({
+        kind: 'list-removed',
+        policy: null,
+        from: text,
+        to: null,
+        effect: 'these clients are treated like all others',
+      }),
+    ),
+  ];
+}
+
 function isSameButName(a: Policy, b: Policy): boolean {
   return (
     a.route.text === b.route.text &&
@@ -178,10 +228,35 @@ function isSameCounter(a: Policy, b: Policy): boolean {
 
 function identifierText(identifier: Identifier): string {
   if (identifier.kind === 'address') return `${identifier.name} (address, /${identifier.ipv6Prefix} of IPv6)`;
-  const sources = identifier.sources.map((source) =>
-    source.kind === 'header' ? `header ${source.header}` : `bearer ${source.prefix}`,
-  );
-  return `${identifier.name} (${sources.join(', ')})`;
+  if (identifier.kind === 'path') return `${identifier.name} ({${identifier.param}} of the path)`;
+  if (identifier.kind === 'combined') return identifier.parts.map(identifierText).join(' and ');
+  if (identifier.kind === 'token') {
+    const tokens = identifier.sources.map(
+      ({ carrier, claim }) => `${claim} of the token in ${sourceText(carrier)}`,
+    );
+    return `${identifier.name} (${tokens.join(', ')})`;
+  }
+  return `${identifier.name} (${identifier.sources.map(sourceText).join(', ')})`;
+}
+
+function sourceText(source: CredentialSource): string {
+  switch (source.kind) {
+    case 'header':
+      return `header ${source.header}`;
+    case 'bearer':
+      return `bearer ${source.prefix}`;
+    case 'cookie':
+      return `cookie ${source.cookie}`;
+    case 'query':
+      return `query ${source.parameter}`;
+    default:
+      return source satisfies never;
+  }
+}
+
+function overridesText({ overrides }: Policy): string {
+  if (overrides === null) return 'none';
+  return `${overrides.size} ${overrides.size === 1 ? 'override' : 'overrides'}, version ${overrides.version}`;
 }
 
 function onOff(value: boolean): string {

@@ -68,6 +68,7 @@ function buildTest(entry: TestEntry, here: Path, report: Report, line: number): 
       from,
       times,
       at,
+      plan: entry.plan ?? null,
       expect: {
         policies: expect.policies ?? null,
         allowed: expect.allowed ?? null,

@@ -4,9 +4,14 @@
  */
 import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
+import { Beside, readerBeside } from './beside.ts';
+import { IdentifierTable } from './load-identifiers.ts';
+import { buildLists } from './load-lists.ts';
+import { OverrideLoader } from './load-overrides.ts';
 import { buildTests } from './load-tests.ts';
-import type { Identifier, Policy, PolicySet } from './policy.ts';
+import type { Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
+import { type Rollout, rolloutOf } from './rollout.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
 import { checkShape } from './shape.ts';
@@ -21,10 +26,10 @@ const NOT_UTF8 = /[\0\ufffd]/;
 
 /**
  * @param text the file's content
- * @param file its name, for messages
+ * @param file its name, for messages, and for the folder of the files that it names
  * @throws PolicyFileError with every mistake found
  */
-export function loadPolicies(text: string, file: string): PolicySet {
+export function loadPolicies(text: string, file: string, beside = readerBeside(file)): PolicySet {
   if (Buffer.byteLength(text) > FILE_BYTES_MAX) {
     throw new PolicyFileError(file, [
       { line: 1, column: 1, message: 'a policy file has at most 1 MiB', fix: 'remove what is not needed' },
@@ -56,14 +61,18 @@ export function loadPolicies(text: string, file: string): PolicySet {
   if (problems.length > 0) throw new PolicyFileError(file, problems);
 
   const lineOf = (path: Path): number => lines.linePos(offsetOf(contents, path, 'value')).line;
-  const set = build(value as PolicyFile, file, report, lineOf);
+  const files = new Beside(beside);
+  const set = build(value as PolicyFile, file, files, report, lineOf);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
-  return { ...set, version: hash('sha256', text).slice(0, VERSION_LENGTH) };
+  const all = [text, ...files.texts.values()].join('');
+  return { ...set, version: hash('sha256', all).slice(0, VERSION_LENGTH) };
 }
+
 /** What the schema cannot say: references, routes, windows, rows that nothing can reach. */
 function build(
   file: PolicyFile,
   name: string,
+  beside: Beside,
   report: Report,
   lineOf: (path: Path) => number,
 ): Omit<PolicySet, 'version'> {
@@ -75,33 +84,11 @@ function build(
       return null;
     }
   };
-  const identifiers = new Map<string, Identifier>();
-  for (const [key, { source, ipv6Prefix }] of Object.entries(file.identifiers)) {
-    if (source !== 'client-address' && ipv6Prefix !== undefined) {
-      report(
-        ['identifiers', key, 'ipv6Prefix'],
-        'ipv6Prefix goes with source: client-address only',
-        'remove it',
-        'key',
-      );
-    }
-    identifiers.set(
-      key,
-      source === 'client-address'
-        ? { name: key, kind: 'address', ipv6Prefix: ipv6Prefix ?? 64 }
-        : {
-            name: key,
-            kind: 'credential',
-            sources: source.map((entry) =>
-              'header' in entry
-                ? { kind: 'header', header: entry.header.toLowerCase() }
-                : { kind: 'bearer', prefix: entry.bearer },
-            ),
-          },
-    );
-  }
+  const identifiers = new IdentifierTable(file.identifiers, beside, report);
   const exclude = (file.exclude ?? []).flatMap((text, i) => routeAt(['exclude', i], text) ?? []);
 
+  const planHeader = file.plan?.header.toLowerCase() ?? null;
+  const overrides = new OverrideLoader(beside, planHeader !== null, report);
   const policies: Policy[] = [];
   const byName = new Map<string, number>();
   const byBucket = new Map<string, Policy>();
@@ -113,15 +100,8 @@ function build(
       report([...here, 'name'], `the name ${row.name} stands already in line ${twin}`, 'choose another');
     byName.set(row.name, line);
 
-    const identifier = identifiers.get(row.identifier);
-    if (identifier === undefined) {
-      report(
-        [...here, 'identifier'],
-        `unknown identifier ${row.identifier}`,
-        `identifiers has: ${[...identifiers.keys()].join(', ')}`,
-      );
-    }
     const route = routeAt([...here, 'route'], row.route);
+    const identifier = identifiers.of(row.identifier, route, [...here, 'identifier']);
     const blockers = route === null ? [] : coveredBy(route, exclude);
     if (blockers.length > 0) {
       const texts = blockers.map(({ text }) => `"${text}"`).join(' and ');
@@ -134,7 +114,7 @@ function build(
     const windowSeconds = Number(row.window.slice(0, -1)) * (WINDOW_UNITS_SECONDS[row.window.slice(-1)] ?? 0);
     if (windowSeconds > WINDOW_SECONDS_MAX)
       report([...here, 'window'], `window ${row.window} is too long`, 'write at most 366d');
-    if (identifier === undefined || route === null) continue;
+    if (identifier === null || route === null) continue;
 
     const policy: Policy = {
       name: row.name,
@@ -143,10 +123,12 @@ function build(
       route,
       identifier,
       limit: row.limit,
+      overrides: overrides.of(row, here),
       windowMs: windowSeconds * 1000,
       windowSeconds,
       bucket: row.bucket ?? row.name,
       bucketId: byBucket.get(row.bucket ?? row.name)?.index ?? index,
+      rollout: rolloutIn(row.rollout, row.bucket ?? row.name),
       mode: row.mode ?? 'enforce',
       onStoreFailure: row.onStoreFailure ?? 'local',
       headers: row.headers !== 'off' && row.headers !== false,
@@ -159,8 +141,9 @@ function build(
     }
     policies.push(policy);
   }
+  const lists = buildLists(file, report, lineOf);
   const tests = buildTests(file, byName, report, lineOf);
-  return { file: name, policies, exclude, identifiers: [...identifiers.values()], tests };
+  return { file: name, policies, exclude, planHeader, identifiers: identifiers.declared, lists, tests };
 }
 
 /** Rows that share a counter must mean the same by it. */
@@ -174,9 +157,7 @@ function checkBucket(
     byBucket.set(policy.bucket, policy);
     return;
   }
-  const differs = (['identifier', 'limit', 'windowMs', 'mode', 'onStoreFailure', 'headers'] as const).filter(
-    (key) => policy[key] !== other[key],
-  );
+  const differs = BUCKET_KEYS.filter((key) => meaningIn(policy, key) !== meaningIn(other, key));
   if (differs.length > 0) {
     const what = differs.map((key) => (key === 'windowMs' ? 'window' : key)).join(' and ');
     report(
@@ -184,4 +165,27 @@ function checkBucket(
       'make them equal or use another bucket',
     );
   }
+}
+
+/** null: everybody. */
+function rolloutIn(written: number | string | undefined, bucket: string): Rollout | null {
+  const percent = written === undefined ? 100 : Number.parseFloat(String(written));
+  return percent === 100 ? null : rolloutOf(percent, bucket);
+}
+
+const BUCKET_KEYS = [
+  'identifier',
+  'limit',
+  'overrides',
+  'windowMs',
+  'rollout',
+  'mode',
+  'onStoreFailure',
+  'headers',
+] as const;
+
+function meaningIn(policy: Policy, key: (typeof BUCKET_KEYS)[number]): unknown {
+  if (key === 'rollout') return policy.rollout?.percent;
+  if (key === 'identifier') return policy.identifier.name;
+  return key === 'overrides' ? policy.overrides?.version : policy[key];
 }

@@ -4,7 +4,7 @@
  * very same `Cover` object, so what follows from the set is worked out once, not per request.
  */
 import { Counter } from './counter.ts';
-import type { Identifier, Policy, PolicySet } from './policy.ts';
+import { type Identifier, needsProof, type Policy, type PolicySet } from './policy.ts';
 import type { Route } from './route.ts';
 import { canonicalTarget, meaningOf, withoutSegmentParameters } from './target.ts';
 
@@ -15,13 +15,15 @@ export interface Cover {
   readonly counters: readonly CoverCounter[];
   /** Whose identities are needed to charge them, each once. */
   readonly identifiers: readonly Identifier[];
+  /** Some of them have overrides. */
+  readonly hasOverrides: boolean;
   /** Only addresses are counted. */
   readonly isByAddress: boolean;
 }
 
 export interface CoverCounter {
   readonly counter: Counter;
-  /** Counts what an address spends on credentials that have not worked yet; null where addresses are counted. */
+  /** Counts what an address spends on credentials that have not worked yet; null where nothing has to be proven. */
   readonly unproven: Counter | null;
   /** Which of `Cover.identifiers` is counted. */
   readonly identifierAt: number;
@@ -50,7 +52,7 @@ export function createMatcher(set: PolicySet): Matcher {
   const covers = new Map<string, Cover>();
   const counters = set.policies.map((policy) => ({
     counter: new Counter(policy, false),
-    unproven: policy.identifier.kind === 'credential' ? new Counter(policy, true) : null,
+    unproven: needsProof(policy.identifier) ? new Counter(policy, true) : null,
   }));
   const cache = new Map<string, Map<string, Match>>();
   let cached = 0;
@@ -75,6 +77,7 @@ export function createMatcher(set: PolicySet): Matcher {
             : [{ ...of, identifierAt: identifiers.indexOf(of.counter.policy.identifier) }];
         }),
         identifiers,
+        hasOverrides: sorted.some(({ overrides }) => overrides !== null),
         isByAddress: identifiers.every(({ kind }) => kind === 'address'),
       };
       covers.set(key, cover);

@@ -1,16 +1,92 @@
+import type { KeySet } from '#gateway/identity/key-set.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
+import type { Lists } from './lists.ts';
+import type { Overrides } from './overrides.ts';
+import type { Rollout } from './rollout.ts';
 import type { Route } from './route.ts';
 
-/** Who is counted. */
-export type Identifier =
-  | { readonly name: string; readonly kind: 'address'; readonly ipv6Prefix: number }
-  | { readonly name: string; readonly kind: 'credential'; readonly sources: readonly CredentialSource[] };
+/** Who is counted. The same object wherever the same is meant. */
+export type Identifier = SimpleIdentifier | CombinedIdentifier;
+
+export type SimpleIdentifier = AddressIdentifier | CredentialIdentifier | TokenIdentifier | PathIdentifier;
+
+export interface AddressIdentifier {
+  readonly name: string;
+  readonly kind: 'address';
+  readonly ipv6Prefix: number;
+}
+
+export interface CredentialIdentifier {
+  readonly name: string;
+  readonly kind: 'credential';
+  readonly sources: readonly CredentialSource[];
+}
+
+/** A claim of a signed token. */
+export interface TokenIdentifier {
+  readonly name: string;
+  readonly kind: 'token';
+  readonly sources: readonly TokenSource[];
+}
+
+export interface TokenSource {
+  /** Of this file's. */
+  readonly id: number;
+  /** Where the token is. */
+  readonly carrier: CredentialSource;
+  readonly claim: string;
+  readonly keys: KeySet;
+}
+
+/** A parameter of the policy's own route. */
+export interface PathIdentifier {
+  readonly name: string;
+  readonly kind: 'path';
+  readonly param: string;
+  /** Which segment of the path it is, from 0. */
+  readonly at: number;
+  /** All that follows is part of it. */
+  readonly takesRest: boolean;
+}
+
+/** One identity from several; nobody where one of them is absent. */
+export interface CombinedIdentifier {
+  readonly name: string;
+  readonly kind: 'combined';
+  readonly parts: readonly SimpleIdentifier[];
+  /** Which of them has to be proven; -1: none. */
+  readonly proofAt: number;
+}
 
 /** Where a client presents its credential. Header names are lower-case. */
 export type CredentialSource =
   | { readonly kind: 'header'; readonly header: string }
   /** `Authorization: Bearer …`, only values that begin with the prefix. */
-  | { readonly kind: 'bearer'; readonly prefix: string };
+  | { readonly kind: 'bearer'; readonly prefix: string }
+  | { readonly kind: 'cookie'; readonly cookie: string }
+  | { readonly kind: 'query'; readonly parameter: string };
+
+/** Clients can make up its values, so that they have to be proven. */
+export function needsProof(identifier: Identifier): boolean {
+  switch (identifier.kind) {
+    case 'address':
+    // Whoever signed it has proven it.
+    case 'token':
+      return false;
+    case 'credential':
+    case 'path':
+      return true;
+    case 'combined':
+      return identifier.proofAt >= 0;
+    default:
+      return identifier satisfies never;
+  }
+}
+
+/** What an identifier consists of. */
+export function partsOf(identifier: Identifier): readonly SimpleIdentifier[] {
+  return identifier.kind === 'combined' ? identifier.parts : [identifier];
+}
 
 /** What a policy does while the store is unavailable. */
 export type OnStoreFailure = 'allow' | 'deny' | 'local';
@@ -24,7 +100,10 @@ export interface Policy {
   readonly line: number;
   readonly route: Route;
   readonly identifier: Identifier;
+  /** Of whoever has no override. */
   readonly limit: number;
+  /** null: it has none. */
+  readonly overrides: Overrides | null;
   readonly windowMs: Millis;
   readonly windowSeconds: Seconds;
   /** Name of the counter: the policy's own unless rows share one. */
@@ -34,6 +113,8 @@ export interface Policy {
    * metrics and denials, so that a reply does not depend on which row was asked first.
    */
   readonly bucketId: number;
+  /** Which clients it counts; null: all. */
+  readonly rollout: Rollout | null;
   /** Shadow policies count and report, and never deny. */
   readonly mode: 'enforce' | 'shadow';
   readonly onStoreFailure: OnStoreFailure;
@@ -54,6 +135,8 @@ export interface PolicyTest {
   readonly times: number;
   /** Since the epoch. */
   readonly at: Millis;
+  /** What a trusted proxy says of the client; null: none does. */
+  readonly plan: string | null;
   readonly expect: {
     /** Names of all policies that apply. */
     readonly policies: readonly string[] | null;
@@ -66,10 +149,15 @@ export interface PolicyTest {
 /** A whole, valid policy file. */
 export interface PolicySet {
   readonly file: string;
-  /** The beginning of the SHA-256 of the file's text, by which two states of it are told apart. */
+  /** The beginning of the SHA-256 of its text and of the files that it names, by which two states are told apart. */
   readonly version: string;
   readonly policies: readonly Policy[];
   readonly exclude: readonly Route[];
-  readonly identifiers: readonly Identifier[];
+  /** Lower-case name of the header in which trusted proxies name the client's plan; null: there is none. */
+  readonly planHeader: string | null;
+  /** Those that mean the same in every route. */
+  readonly identifiers: readonly SimpleIdentifier[];
+  /** null: there are none. */
+  readonly lists: Lists | null;
   readonly tests: readonly PolicyTest[];
 }

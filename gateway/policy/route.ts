@@ -13,7 +13,12 @@ import { canonicalTarget, meaningOf } from './target.ts';
 export type Segment =
   /** `text` is the meaning of a canonical segment. */
   | { readonly kind: 'literal'; readonly text: string }
-  | { readonly kind: 'param' }
+  | {
+      readonly kind: 'param';
+      readonly name: string;
+      /** Written {name*}: what follows is part of it. */
+      readonly takesRest: boolean;
+    }
   /** All that follows, also nothing. */
   | { readonly kind: 'rest' };
 
@@ -27,7 +32,7 @@ export interface Route {
 
 /** What may stand in a literal segment. */
 const LITERAL = /^(?:[A-Za-z0-9\-_~!$&'()+,=:@.]|%[0-9A-Fa-f]{2})+$/;
-const PARAM = /^\{[A-Za-z][A-Za-z0-9_]*(\*?)\}$/;
+const PARAM = /^\{([A-Za-z][A-Za-z0-9_]*)(\*?)\}$/;
 
 /** @throws Mistake that says what is wrong with the route and how to write it */
 export function parseRoute(text: string): Route {
@@ -75,13 +80,14 @@ function parsePattern(pattern: string): Segment[] {
         'remove the slash; matching ignores repeated and trailing slashes',
       );
     const param = PARAM.exec(part);
-    const isRest = part === '*' || param?.[1] === '*';
+    const name = param?.[1] ?? '';
+    const isRest = part === '*' || param?.[2] === '*';
     if (isRest && i < parts.length - 1)
       throw new Mistake(`${part} matches the rest of the path`, 'it must be the last segment');
     if (part === '*') return [{ kind: 'rest' }];
     // {name*} is at least one segment.
-    if (isRest) return [{ kind: 'param' }, { kind: 'rest' }];
-    if (param !== null) return [{ kind: 'param' }];
+    if (isRest) return [{ kind: 'param', name, takesRest: true }, { kind: 'rest' }];
+    if (param !== null) return [{ kind: 'param', name, takesRest: false }];
     return [{ kind: 'literal', text: parseLiteral(part) }];
   });
 }

@@ -21,6 +21,11 @@ const route = (description: string) =>
     description: `${description}, at most 2000 characters`,
   }) as const;
 
+/** In the folder of the policy file, and nowhere else. */
+const FILE_BESIDE = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$';
+
+const PARAMETER = '^[A-Za-z][A-Za-z0-9_]*$';
+
 const credentialSource = {
   anyOf: [
     {
@@ -35,8 +40,48 @@ const credentialSource = {
       properties: { bearer: { type: 'string', pattern: '^[!-~]*$' } },
       additionalProperties: false,
     },
+    {
+      type: 'object',
+      required: ['cookie'],
+      properties: { cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } },
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      required: ['query'],
+      properties: { query: { type: 'string', pattern: '^[A-Za-z0-9._~[\\]-]+$' } },
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      required: ['jwt'],
+      properties: {
+        jwt: {
+          type: 'object',
+          required: ['claim', 'jwks'],
+          properties: {
+            bearer: { type: 'boolean', const: true },
+            header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
+            cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
+            claim: { type: 'string', minLength: 1, maxLength: 200 },
+            jwks: { type: 'string', pattern: FILE_BESIDE },
+          },
+          minProperties: 3,
+          maxProperties: 3,
+          additionalProperties: false,
+        },
+      },
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      required: ['path'],
+      properties: { path: { type: 'string', pattern: PARAMETER } },
+      additionalProperties: false,
+    },
   ],
-  description: 'write { header: NAME } or { bearer: PREFIX }',
+  description:
+    'write { header: NAME }, { bearer: PREFIX }, { cookie: NAME }, { query: NAME }, { path: PARAMETER } or { jwt: { bearer: true, claim: sub, jwks: FILE } }',
 } as const;
 
 const identifier = {
@@ -61,18 +106,58 @@ const identifier = {
   description: 'write { source: client-address } or { source: [ { header: x-api-key } ] }',
 } as const;
 
+const LIMIT = {
+  type: 'integer',
+  minimum: 1,
+  maximum: 1_000_000_000,
+  description: 'requests per window, a whole number from 1 to 1000000000',
+} as const;
+
 const policy = {
   type: 'object',
   required: ['name', 'route', 'identifier', 'limit', 'window'],
   properties: {
     name: name('a name of its own: lower-case letters, digits, dots, dashes and underscores, at most 64'),
     route: route('METHODS PATH, such as POST /api/items or GET,PUT /api/items/*'),
-    identifier: { type: 'string', description: 'the name of an entry under identifiers' },
-    limit: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 1_000_000_000,
-      description: 'requests per window, a whole number from 1 to 1000000000',
+    identifier: {
+      anyOf: [
+        { type: 'string' },
+        { type: 'array', items: { type: 'string' }, minItems: 2, maxItems: 4, uniqueItems: true },
+      ],
+      description:
+        'the name of an entry under identifiers, path.NAME for a parameter of the route, or a list of 2 to 4 of them',
+    },
+    limit: LIMIT,
+    overrides: {
+      type: 'array',
+      maxItems: 1000,
+      items: {
+        type: 'object',
+        required: ['for', 'limit'],
+        properties: {
+          for: {
+            type: 'object',
+            properties: {
+              address: { type: 'string', description: 'an address or a network such as 10.0.0.0/8' },
+              digest: { type: 'string', description: '22 characters, as floodgate explain shows them' },
+              plan: { type: 'string', description: 'the name of a plan' },
+            },
+            minProperties: 1,
+            maxProperties: 1,
+            additionalProperties: false,
+            description: 'write { address: CIDR }, { digest: DIGEST } or { plan: NAME }',
+          },
+          limit: LIMIT,
+        },
+        additionalProperties: false,
+        description: 'an override has for and limit',
+      },
+      description: 'a list of at most 1000 other limits, such as { for: { plan: gold }, limit: 1000 }',
+    },
+    overridesFile: {
+      type: 'string',
+      pattern: FILE_BESIDE,
+      description: 'the name of a file in the same folder, with one override a line, such as plan gold 1000',
     },
     window: {
       type: 'string',
@@ -80,6 +165,13 @@ const policy = {
       description: 'a length of time such as 30s, 1m, 1h or 1d',
     },
     bucket: name('the name of a counter that several policies share'),
+    rollout: {
+      anyOf: [
+        { type: 'number', minimum: 0, maximum: 100 },
+        { type: 'string', pattern: '^(?:100|[0-9]{1,2}(?:\\.[0-9]{1,3})?)%$' },
+      ],
+      description: 'a percentage of all clients, such as 10%: the others are not counted by this policy',
+    },
     mode: {
       enum: ['enforce', 'shadow'],
       description: 'enforce (the default), or shadow to count and report without denying',
@@ -126,6 +218,7 @@ const test = {
       type: 'string',
       description: 'when, such as 2026-11-20T10:00:00Z; a moment at which every window begins unless given',
     },
+    plan: { type: 'string', description: 'the plan that a trusted proxy names, such as gold' },
     expect: {
       type: 'object',
       properties: {
@@ -165,6 +258,36 @@ const test = {
   description: 'a test has name, request and expect',
 } as const;
 
+const listed = {
+  address: { type: 'string', description: 'an address or a network such as 203.0.113.0/24' },
+  digest: { type: 'string', description: '22 characters, as the access log shows them under identities' },
+} as const;
+
+const allowed = {
+  type: 'object',
+  properties: listed,
+  minProperties: 1,
+  additionalProperties: false,
+  description: 'write { address: CIDR } or { digest: DIGEST }',
+} as const;
+
+const denied = {
+  type: 'object',
+  properties: {
+    ...listed,
+    status: { enum: [403, 429], description: '429 (the default) or 403' },
+    reason: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      description: 'what the client is told, at most 200 characters',
+    },
+  },
+  minProperties: 1,
+  additionalProperties: false,
+  description: 'write { address: CIDR } or { digest: DIGEST }, with status and reason if you like',
+} as const;
+
 export const policyFileSchema = {
   type: 'object',
   required: ['version', 'identifiers', 'policies'],
@@ -183,6 +306,31 @@ export const policyFileSchema = {
       items: route('METHODS PATH, such as OPTIONS * or GET /health'),
       description: 'a list of routes that are never limited',
       maxItems: 1000,
+    },
+    allow: {
+      type: 'array',
+      items: allowed,
+      maxItems: 10_000,
+      description: 'a list of clients and networks that no policy counts',
+    },
+    deny: {
+      type: 'array',
+      items: denied,
+      maxItems: 10_000,
+      description: 'a list of clients and networks that are refused',
+    },
+    plan: {
+      type: 'object',
+      required: ['header'],
+      properties: {
+        header: {
+          type: 'string',
+          pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+          description: 'the name of a header field, such as x-plan',
+        },
+      },
+      additionalProperties: false,
+      description: 'where trusted proxies name the plan of a client, such as { header: x-plan }',
     },
     policies: { type: 'array', items: policy, description: 'a list of policies', maxItems: 1000 },
     tests: {

@@ -139,8 +139,14 @@ function hex(byte: number): string {
  */
 export function withoutSegmentParameters(path: string): string | null {
   if (!path.includes(';') && !path.includes('%3B')) return null;
-  return resolved(path.split('/').map((segment) => segment.replace(/(?:;|%3B).*$/, '')));
+  return resolved(path.split('/').map(withoutParameters));
 }
+
+export function withoutParameters(segment: string): string {
+  return segment.replace(SEGMENT_PARAMETERS, '');
+}
+
+const SEGMENT_PARAMETERS = /(?:;|%3B).*$/;
 
 /**
  * What a segment of a canonical path stands for, byte by byte. Only unreserved characters have one canonical spelling:

@@ -1,6 +1,7 @@
 /** What a policy file may say and hardly means: rows that can never deny, names that nobody uses. Pure. */
+import { carriersOf } from '#gateway/identity/credential.ts';
 import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
-import type { Identifier, Policy, PolicySet } from './policy.ts';
+import { type Identifier, type Policy, type PolicySet, partsOf } from './policy.ts';
 import { inOrder, type Path, type Problem, type Report } from './problems.ts';
 import { coveredBy, type Route } from './route.ts';
 
@@ -37,13 +38,13 @@ function bucketsOf({ policies }: PolicySet): Buckets {
 
 function warnOfIdentifier(identifier: Identifier, { policies }: PolicySet, warn: Report): void {
   const { name } = identifier;
-  if (!policies.some((policy) => policy.identifier.name === name)) {
+  if (identifier.kind === 'combined') return;
+  if (!policies.some((policy) => partsOf(policy.identifier).some((part) => part.name === name))) {
     warn(['identifiers', name], `no policy uses the identifier ${name}`, 'use it, or remove it', 'key');
     return;
   }
-  if (identifier.kind === 'address') return;
   const filter = new HeaderFilter();
-  const useless = identifier.sources.filter(
+  const useless = carriersOf(identifier).filter(
     (source) => source.kind === 'header' && filter.stops(source.header, true),
   );
   for (const source of useless) {
@@ -106,6 +107,7 @@ function covers(wide: readonly Policy[], rows: readonly Policy[]): boolean {
 
 /** Of the same requests, `wide` lets no more through than `policy` allows. */
 function deniesFirst(wide: Policy, policy: Policy): boolean {
+  if (wide.rollout !== null || wide.overrides !== null || policy.overrides !== null) return false;
   if (wide.mode === 'shadow' || !countsNoLess(wide.identifier, policy.identifier)) return false;
   // While the store is away the other rule decides.
   if (wide.onStoreFailure === 'allow' && policy.onStoreFailure !== 'allow') return false;
@@ -122,5 +124,6 @@ function mostIn(wide: Policy, { windowSeconds }: Policy): number {
 /** Whoever is one client for `policy` is one, or a part of one, for `wide`. */
 function countsNoLess(wide: Identifier, of: Identifier): boolean {
   if (wide.name === of.name) return true;
+  if (of.kind === 'combined') return of.parts.some((part) => countsNoLess(wide, part));
   return wide.kind === 'address' && of.kind === 'address' && wide.ipv6Prefix <= of.ipv6Prefix;
 }

@@ -4,10 +4,13 @@
  *
  * The file is looked at four times a second rather than watched: that sees it whatever way it was replaced (an editor's
  * rename, the symlink of a Kubernetes ConfigMap, a mounted volume). It is taken once it has not changed for a second,
- * so that nobody takes half of what is just being written; a text that looks cut off has to last longer.
+ * so that nobody takes half of what is just being written; a text that looks cut off has to last longer. All this holds
+ * for the files that it names as well: they are taken together.
  */
 import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { type ReadBeside, readerBeside } from './beside.ts';
 import type { PolicySet } from './policy.ts';
 
 const LOOK_MS: Millis = 250;
@@ -18,22 +21,54 @@ export interface PolicyWatchOptions {
   readonly file: string;
   readonly read: (file: string) => string;
   /** @throws Error that says why the text cannot be used */
-  readonly load: (text: string, file: string) => PolicySet;
+  readonly load: (text: string, file: string, beside: ReadBeside) => PolicySet;
   readonly clock: Clock;
   readonly onLoaded: (set: PolicySet) => void;
   readonly onRefused: (error: Error) => void;
 }
 
-/** What a look at the file found. */
-type Content = string | Error;
+/** What a look at the file, and at those that it names, found. */
+interface Content {
+  readonly text: string | Error;
+  readonly beside: ReadonlyMap<string, string | Error>;
+}
+
+/** What is in use. */
+export interface PolicyTexts {
+  readonly text: string;
+  /** By name. */
+  readonly beside: ReadonlyMap<string, string>;
+}
+
+/**
+ * Loads a file, and keeps the texts that it was made of.
+ *
+ * @throws Error that says why it cannot be used
+ */
+export function loadWatched(
+  text: string,
+  file: string,
+  load: PolicyWatchOptions['load'],
+): { readonly set: PolicySet; readonly inUse: PolicyTexts } {
+  const beside = new Map<string, string>();
+  const read = readerBeside(file);
+  const set = load(text, file, (name) => {
+    const found = read(name);
+    beside.set(name, found);
+    return found;
+  });
+  return { set, inUse: { text, beside } };
+}
 
 export class PolicyWatch {
   readonly #options: PolicyWatchOptions;
-  /** In use. */
-  #text: string;
-  /** Identity, size and times of the file at the last look; '' before the first one. */
+  readonly #readBeside: ReadBeside;
+  #inUse: PolicyTexts;
+  /** Names of the files that the text read last asked for: they are looked at as well. */
+  #named: ReadonlySet<string>;
+  /** Identity, size and times of the files at the last look; '' before the first one. */
   #signature = '';
-  #content: Content = '';
+  #content: Content = { text: '', beside: new Map() };
   #unchangedSince: Millis = 0;
   /** The file has changed, or somebody asked, and it has not been judged since. */
   #pending = false;
@@ -41,10 +76,11 @@ export class PolicyWatch {
   #looking: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param text of the file that is in use now */
-  constructor(text: string, options: PolicyWatchOptions) {
-    this.#text = text;
+  constructor(inUse: PolicyTexts, options: PolicyWatchOptions) {
+    this.#inUse = inUse;
+    this.#named = new Set(inUse.beside.keys());
     this.#options = options;
+    this.#readBeside = readerBeside(options.file);
   }
 
   start(): void {
@@ -65,9 +101,11 @@ export class PolicyWatch {
 
   /** One look, or the one that is under way. Never rejects. */
   look(): Promise<void> {
-    this.#looking ??= signatureOf(this.#options.file).then((signature) => {
+    const { file } = this.#options;
+    const files = [file, ...[...this.#named].map((name) => join(dirname(file), name))];
+    this.#looking ??= Promise.all(files.map(signatureOf)).then((signatures) => {
       this.#looking = null;
-      this.#compare(signature);
+      this.#compare(signatures.join());
     });
     return this.#looking;
   }
@@ -97,37 +135,74 @@ export class PolicyWatch {
   }
 
   #read(): Content {
-    try {
-      return this.#options.read(this.#options.file);
-    } catch (error) {
-      return error instanceof Error ? error : new Error(String(error));
-    }
+    const { file, read } = this.#options;
+    const readBeside = this.#readBeside;
+    return {
+      text: textOrError(() => read(file)),
+      beside: new Map([...this.#named].map((name) => [name, textOrError(() => readBeside(name))])),
+    };
   }
 
-  /** The beginning of what is in use, or without the end of its last line. */
-  #looksCutOff(content: Content): boolean {
-    if (typeof content !== 'string' || content === this.#text) return false;
-    return this.#text.startsWith(content) || !content.endsWith('\n');
+  /** One of them is the beginning of what is in use, or without the end of its last line. */
+  #looksCutOff({ text, beside }: Content): boolean {
+    const inUse = this.#inUse;
+    return (
+      looksCutOff(text, inUse.text) ||
+      [...beside].some(([name, text]) => looksCutOff(text, inUse.beside.get(name) ?? ''))
+    );
   }
 
-  #judge(content: Content): void {
+  #judge({ text, beside }: Content): void {
     const { file, load, onLoaded, onRefused } = this.#options;
+    const readBeside = this.#readBeside;
     const forced = this.#forced;
     this.#pending = false;
     this.#forced = false;
-    if (content === this.#text && !forced) return;
+    if (isSame({ text, beside }, this.#inUse) && !forced) return;
+    const asked = new Map<string, string>();
+    const named = new Set<string>();
     try {
-      if (content instanceof Error) throw content;
-      const set = load(content, file);
-      this.#text = content;
+      if (text instanceof Error) throw text;
+      const set = load(text, file, (name) => {
+        named.add(name);
+        const read = beside.get(name) ?? readBeside(name);
+        if (read instanceof Error) throw read;
+        asked.set(name, read);
+        return read;
+      });
+      this.#inUse = { text, beside: asked };
+      this.#named = named;
       onLoaded(set);
     } catch (error) {
+      // What the refused text names is what will be corrected.
+      this.#named = new Set([...this.#named, ...named]);
       onRefused(error as Error);
     }
   }
 }
 
+function textOrError(read: () => string): string | Error {
+  try {
+    return read();
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+function looksCutOff(text: string | Error, inUse: string): boolean {
+  if (typeof text !== 'string' || text === inUse) return false;
+  return inUse.startsWith(text) || !text.endsWith('\n');
+}
+
 function isSame(a: Content, b: Content): boolean {
+  return (
+    isSameText(a.text, b.text) &&
+    a.beside.size === b.beside.size &&
+    [...a.beside].every(([name, text]) => isSameText(text, b.beside.get(name)))
+  );
+}
+
+function isSameText(a: string | Error, b: string | Error | undefined): boolean {
   return a instanceof Error && b instanceof Error ? a.message === b.message : a === b;
 }
 

@@ -3,11 +3,11 @@
 import type { Part } from '#gateway/limiter/charge.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import { exclusionOf, mismatchOf } from '#gateway/policy/mismatch.ts';
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import { type Identifier, type Policy, type PolicySet, partsOf } from '#gateway/policy/policy.ts';
 import { withoutSegmentParameters } from '#gateway/policy/target.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import type { Seconds } from '#shared/clock.ts';
-import type { DecidedRequest, Rehearsal, RehearsedRequest } from './rehearsal.ts';
+import type { DecidedRequest, Rehearsal, Rehearsed, RehearsedRequest } from './rehearsal.ts';
 
 export interface Explanation {
   readonly decision: 'allow' | 'deny' | 'uncovered' | 'malformed';
@@ -60,30 +60,40 @@ export async function explain(
       policies: [],
     };
   }
-  const decided = asked.kind === 'uncovered' ? null : asked;
+  const decided = asked.kind === 'allow' || asked.kind === 'deny' ? asked : null;
   const path = asked.path;
-  const excluded = exclusionOf(set.exclude, request.method, path);
-  const policies = set.policies.map((policy) =>
-    explainPolicy(policy, request, excluded?.text ?? null, decided, path),
-  );
+  const bypass = bypassOf(set, asked, request.method, path);
+  const policies = set.policies.map((policy) => explainPolicy(policy, request, bypass, decided, path));
   return {
-    decision: asked.kind,
+    decision: asked.kind === 'listed' ? 'deny' : asked.kind,
     path,
-    status: asked.kind === 'deny' ? 429 : null,
-    headers: recordOf(decided?.headers ?? []),
-    reason: reasonOf(decided, excluded?.text ?? null),
+    status: asked.kind === 'listed' ? asked.status : asked.kind === 'deny' ? 429 : null,
+    headers: recordOf(asked.kind === 'uncovered' ? [] : asked.headers),
+    reason: bypass === null ? reasonOf(decided) : `${bypass}: no policy applies`,
     policies,
   };
 }
 
-function reasonOf(decided: DecidedRequest | null, excluded: string | null): string | null {
-  if (excluded !== null) return `exclude has "${excluded}": no policy applies`;
+/** What keeps all policies from being asked; null: nothing. */
+function bypassOf(
+  { exclude }: PolicySet,
+  asked: Exclude<Rehearsed, { kind: 'malformed' }>,
+  method: string,
+  path: string,
+): string | null {
+  const entry = asked.kind === 'listed' ? asked.entry : asked.kind === 'uncovered' ? asked.allowedBy : null;
+  if (entry !== null) return `${entry.list} has ${entry.text} (line ${entry.line})`;
+  const excluded = exclusionOf(exclude, method, path);
+  return excluded === null ? null : `exclude has "${excluded.text}"`;
+}
+
+function reasonOf(decided: DecidedRequest | null): string | null {
   if (decided === null) return 'no policy applies';
   if (decided.kind === 'allow') return null;
   return decided.violated
     .map(
-      ({ policy }) =>
-        `${policy.name} (line ${policy.line}) allows ${policy.limit} in ${policy.windowSeconds} s`,
+      ({ policy, quota }) =>
+        `${policy.name} (line ${policy.line}) allows ${quota} in ${policy.windowSeconds} s`,
     )
     .join('; ');
 }
@@ -91,7 +101,7 @@ function reasonOf(decided: DecidedRequest | null, excluded: string | null): stri
 function explainPolicy(
   policy: Policy,
   { method }: RehearsedRequest,
-  excluded: string | null,
+  bypass: string | null,
   decided: DecidedRequest | null,
   path: string,
 ): ExplainedPolicy {
@@ -100,30 +110,62 @@ function explainPolicy(
   const nobody = { ...base, matched: false, identity: null, used: null, remaining: null };
   const mismatch = routeMismatch(policy, method, path);
   if (mismatch !== null) return { ...nobody, reason: mismatch };
-  if (excluded !== null) return { ...nobody, reason: `exclude has "${excluded}"` };
+  if (bypass !== null) return { ...nobody, reason: bypass };
   const part = partOf(policy, decided, false);
-  if (decided === null || part === null)
-    return { ...nobody, reason: `the request presents no ${policy.identifier.name}` };
+  if (decided === null || part === null) return { ...nobody, reason: reasonNotToCount(policy) };
   const unproven = partOf(policy, decided, true);
   const used = usedBy(decided, part);
   const usedUnproven = unproven === null ? -1 : usedBy(decided, unproven);
   return {
     ...base,
+    limit: part.limit,
     matched: true,
-    reason: reasonToCount(policy, usedUnproven),
+    reason: reasonToCount(policy, part.limit, usedUnproven),
     identity: part.identity.digest,
     used,
-    remaining: Math.max(0, limit - Math.max(used, usedUnproven)),
+    remaining: Math.max(0, part.limit - Math.max(used, usedUnproven)),
   };
 }
 
-function reasonToCount({ identifier, limit, mode }: Policy, usedUnproven: number): string {
-  const who =
-    identifier.kind === 'address' ? 'the client address is counted' : `its ${identifier.name} is counted`;
-  const shadow = mode === 'shadow' ? '; shadow: it never denies' : '';
+function reasonToCount(
+  { identifier, mode, limit: usual }: Policy,
+  limit: number,
+  usedUnproven: number,
+): string {
+  const who = whoIsCounted(identifier);
+  const overridden = limit === usual ? '' : `; an override makes its limit ${limit} instead of ${usual}`;
+  const more = `${overridden}${mode === 'shadow' ? '; shadow: it never denies' : ''}`;
   return usedUnproven < 0
-    ? `route matches, ${who}${shadow}`
-    : `route matches, ${who}; not known to work yet, so its address is counted too (${usedUnproven} of ${limit} used)${shadow}`;
+    ? `route matches, ${who}${more}`
+    : `route matches, ${who}; not known to work yet, so its address is counted too (${usedUnproven} of ${limit} used)${more}`;
+}
+
+function reasonNotToCount({ identifier, rollout }: Policy): string {
+  const absent = `the request presents no ${namesOf(identifier, 'or no')}`;
+  if (rollout === null) return absent;
+  const outside = `the client is not in the rollout of ${rollout.percent}%`;
+  return identifier.kind === 'address' ? outside : `${absent}, or ${outside}`;
+}
+
+function whoIsCounted(identifier: Identifier): string {
+  switch (identifier.kind) {
+    case 'address':
+      return 'the client address is counted';
+    case 'credential':
+    case 'token':
+    case 'path':
+      return `its ${identifier.name} is counted`;
+    case 'combined':
+      return `its ${namesOf(identifier, 'and')} are counted together`;
+    default:
+      return identifier satisfies never;
+  }
+}
+
+function namesOf(identifier: Identifier, between: string): string {
+  return partsOf(identifier)
+    .map(({ name, kind }) => (kind === 'token' && between !== 'and' ? `${name} in a valid token` : name))
+    .join(` ${between} `);
 }
 
 function routeMismatch({ route }: Policy, method: string, path: string): string | null {

@@ -1,4 +1,5 @@
 /** Runs the tests of a policy file: each against counters of its own, in memory. */
+import type { ReadBeside } from '#gateway/policy/beside.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import type { PolicySet, PolicyTest } from '#gateway/policy/policy.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
@@ -28,8 +29,8 @@ export function runTests(set: PolicySet): TestFailure[] {
  *
  * @throws PolicyFileError with every mistake, or with every test that fails
  */
-export function loadTestedPolicies(text: string, file: string): PolicySet {
-  const set = loadPolicies(text, file);
+export function loadTestedPolicies(text: string, file: string, beside?: ReadBeside): PolicySet {
+  const set = loadPolicies(text, file, beside);
   const failures = runTests(set);
   if (failures.length === 0) return set;
   throw new PolicyFileError(
@@ -51,8 +52,9 @@ function runTest(set: PolicySet, test: PolicyTest): string[] {
     countersMax: TABLE_SIZE,
     credentialsMax: TABLE_SIZE,
   });
-  const { method, target, rawHeaders } = test;
-  const request = { method, target, rawHeaders, socket: { remoteAddress: test.from } };
+  const { method, target, rawHeaders, plan } = test;
+  const socket = { remoteAddress: test.from };
+  const request = { method, target, rawHeaders, socket, plan: plan ?? undefined };
   let allowed = 0;
   let last = rehearsal.ask(request);
   for (let i = 1; ; i++) {
@@ -90,6 +92,7 @@ function differences({ expect, times }: PolicyTest, allowed: number, last: Rehea
 function statusOf(last: Rehearsed): number {
   switch (last.kind) {
     case 'malformed':
+    case 'listed':
       return last.status;
     case 'deny':
       return 429;
@@ -102,7 +105,7 @@ function statusOf(last: Rehearsed): number {
 }
 
 function policiesOf(last: Rehearsed): string[] {
-  if (last.kind === 'malformed' || last.kind === 'uncovered') return [];
+  if (last.kind !== 'allow' && last.kind !== 'deny') return [];
   return [...new Set(last.policies.map(({ name }) => name))];
 }
 

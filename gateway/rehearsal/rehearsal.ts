@@ -14,10 +14,11 @@ import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { Metrics } from '#gateway/metrics.ts';
+import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
-import { denialReply } from '#gateway/reply/denial.ts';
+import { denialReply, listedReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf } from '#gateway/reply/own-reply.ts';
@@ -44,6 +45,8 @@ export interface RehearsedRequest {
   readonly rawHeaders: readonly string[];
   /** The connection it comes on, with its address. */
   readonly socket: PeerSocket;
+  /** The client's plan, as a trusted proxy would name it. */
+  readonly plan?: string | undefined;
 }
 
 export interface Malformed {
@@ -52,15 +55,39 @@ export interface Malformed {
   readonly reason: string;
 }
 
-export type Rehearsed = Malformed | { readonly kind: 'uncovered'; readonly path: string } | DecidedRequest;
+/** The list deny names the client. */
+export interface ListedRequest {
+  readonly kind: 'listed';
+  readonly path: string;
+  readonly cover: Cover | null;
+  readonly entry: ListEntry;
+  readonly status: number;
+  /** What the gateway answers; names and values in turn. */
+  readonly headers: readonly string[];
+  /** All that the request may be known by. */
+  readonly identities: () => readonly Identity[];
+}
 
-/** A request before anything is charged for it. */
-export type ReadRequest =
+export type Rehearsed =
   | Malformed
   | {
       readonly kind: 'uncovered';
       readonly path: string;
+      /** The entry of the list allow that names the client; null: no policy applies anyway. */
+      readonly allowedBy: ListEntry | null;
+    }
+  | ListedRequest
+  | DecidedRequest;
+
+/** A request before anything is charged for it. */
+export type ReadRequest =
+  | Malformed
+  | ListedRequest
+  | {
+      readonly kind: 'uncovered';
+      readonly path: string;
       readonly cover: Cover | null;
+      readonly allowedBy: ListEntry | null;
       /** All that the request may be known by. */
       readonly identities: () => readonly Identity[];
     }
@@ -91,7 +118,13 @@ export interface DecidedRequest {
 export type Weighed =
   | Malformed
   /** Nobody is charged. */
-  | { readonly kind: 'uncovered'; readonly path: string; readonly cover: Cover | null }
+  | {
+      readonly kind: 'uncovered';
+      readonly path: string;
+      readonly cover: Cover | null;
+      readonly allowedBy: ListEntry | null;
+    }
+  | ListedRequest
   | WeighedRequest;
 
 export interface WeighedRequest {
@@ -155,7 +188,7 @@ export class Rehearsal {
   }
 
   /** Who is charged for a request, without charging it. */
-  read({ method, target, rawHeaders, socket }: RehearsedRequest): ReadRequest {
+  read({ method, target, rawHeaders, socket, plan }: RehearsedRequest): ReadRequest {
     const { enforcement } = this;
     const headers = hasHost(rawHeaders) ? rawHeaders : [...rawHeaders, 'Host', 'localhost'];
     const { origin } = enforcement.peerOf(socket);
@@ -163,12 +196,30 @@ export class Rehearsal {
     if (!head.ok) return malformed(head.reason);
     const match = enforcement.match(method, target);
     if (!match.ok) return malformed(match.reason);
-    const identities = (): Identity[] => enforcement.identitiesOf({ rawHeaders: headers, socket }, head);
-    if (match.cover === null) return { kind: 'uncovered', path: match.path, cover: null, identities };
-    const charged = enforcement.chargeOf(match.cover, { rawHeaders: headers, socket }, head);
-    if (charged === 'ambiguous') return malformed('the request presents two different API keys; send one');
-    if (charged === null) return { kind: 'uncovered', path: match.path, cover: match.cover, identities };
-    return { kind: 'covered', path: match.path, cover: match.cover, charged, identities };
+    const identities = (): Identity[] =>
+      enforcement.identitiesOf({ rawHeaders: headers, socket }, match.target, head);
+    const { path, cover } = match;
+    const source = { rawHeaders: headers, socket, plan };
+    const listed = enforcement.listed(source, match.target, head);
+    if (listed?.list === 'deny') {
+      const reply = listedReply(listed, null, { cors: isClientRoute(path), close: false });
+      const { status } = ERRORS[reply.code];
+      return {
+        kind: 'listed',
+        path,
+        cover: null,
+        entry: listed,
+        status,
+        headers: headersOf(reply),
+        identities,
+      };
+    }
+    if (listed !== null || cover === null)
+      return { kind: 'uncovered', path, cover: null, allowedBy: listed, identities };
+    const charged = enforcement.chargeOf(cover, source, match.target, head);
+    if (typeof charged === 'string') return malformed(charged);
+    if (charged === null) return { kind: 'uncovered', path, cover, allowedBy: null, identities };
+    return { kind: 'covered', path, cover, charged, identities };
   }
 
   /**
@@ -180,7 +231,7 @@ export class Rehearsal {
     const match = this.enforcement.match(method, target);
     if (!match.ok) return malformed(match.reason);
     const { path, cover } = match;
-    if (cover === null) return { kind: 'uncovered', path, cover };
+    if (cover === null) return { kind: 'uncovered', path, cover, allowedBy: null };
     const { identities, address, isUnproven, provable } = sender(cover);
     const credentials: Identity[] = [];
     for (let i = 0; i < identities.length; i++) {
@@ -189,9 +240,14 @@ export class Rehearsal {
       credentials.push(identity);
       this.#believe(identity, isUnproven(identity));
     }
-    const charge = chargeFor(cover, identities, address, (credential) => !isUnproven(credential));
-    if (charge === null) return { kind: 'uncovered', path, cover };
-    return this.#spend(path, cover, { charge, identified: { identities, credentials, provable } });
+    const proofs = null;
+    // A log tells neither addresses nor plans.
+    const facts = cover.hasOverrides ? { address: null, plan: null } : null;
+    const isProven = (credential: Identity): boolean => !isUnproven(credential);
+    const charge = chargeFor(cover, { identities, proofs }, address, isProven, facts);
+    if (charge === null) return { kind: 'uncovered', path, cover, allowedBy: null };
+    const identified = { identities, proofs, credentials, provable, pathValues: [] };
+    return this.#spend(path, cover, { charge, identified });
   }
 
   /** What the upstream answered tells whether the request's credential works. */
@@ -257,9 +313,10 @@ class Asker implements Pick<ChargedRequest, 'onSpent' | 'onStoreUnavailable'> {
   }
 }
 
-/** Those whose identifier the request presents. */
-function applyingOf({ policies, identifiers }: Cover, { identified }: ChargedTo): Policy[] {
-  return policies.filter(({ identifier }) => identified.identities[identifiers.indexOf(identifier)] != null);
+/** Those that count the request. */
+function applyingOf({ policies }: Cover, { charge }: ChargedTo): Policy[] {
+  const buckets = new Set(charge.parts.map(({ policy }) => policy.bucketId));
+  return policies.filter(({ bucketId }) => buckets.has(bucketId));
 }
 
 function malformed(reason: string): Malformed {

@@ -1,5 +1,5 @@
 /** A request that a policy, and no tighter one, limits: made from its route, and confirmed by a rehearsal. */
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import { type Policy, type PolicySet, partsOf } from '#gateway/policy/policy.ts';
 import { Rehearsal } from './rehearsal.ts';
 
 /** One identity is counted. */
@@ -14,7 +14,7 @@ export interface SampleRequest {
 /**
  * @param methods that may be used; those of the route, HEAD for GET
  * @param segment stands for every parameter of the route
- * @returns null when every such request is denied earlier by another policy, or counted by none
+ * @returns null when every such request is denied earlier by another policy, or counted by none, or needs a token
  */
 export function sampleRequest(
   set: PolicySet,
@@ -33,17 +33,38 @@ export function sampleRequest(
   return null;
 }
 
-/** The header field that presents a credential to be counted; none where addresses are. */
-export function credentialHeader(
-  { identifier }: Policy,
-  credential: string,
-): [name: string, value: string][] {
-  if (identifier.kind === 'address') return [];
-  const [source] = identifier.sources;
-  if (source === undefined) return [];
-  return source.kind === 'header'
-    ? [[source.header, credential]]
-    : [['authorization', `Bearer ${source.prefix}${credential}`]];
+/** What presents a client to be counted. */
+export interface SampleClient {
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Behind the path; '' or beginning with `?`. */
+  readonly query: string;
+}
+
+/** A client with a credential of each kind that the policy counts. */
+export function sampleClient({ identifier }: Policy, credential: string): SampleClient {
+  const headers: [string, string][] = [];
+  const query = new URLSearchParams();
+  for (const part of partsOf(identifier)) {
+    const [source] = part.kind === 'credential' ? part.sources : [];
+    if (source === undefined) continue;
+    switch (source.kind) {
+      case 'header':
+        headers.push([source.header, credential]);
+        break;
+      case 'bearer':
+        headers.push(['authorization', `Bearer ${source.prefix}${credential}`]);
+        break;
+      case 'cookie':
+        headers.push(['cookie', `${source.cookie}=${credential}`]);
+        break;
+      case 'query':
+        query.set(source.parameter, credential);
+        break;
+      default:
+        source satisfies never;
+    }
+  }
+  return { headers, query: query.size === 0 ? '' : `?${query}` };
 }
 
 function isLimitedBy(set: PolicySet, policy: Policy, { method, target }: SampleRequest): boolean {
@@ -54,10 +75,11 @@ function isLimitedBy(set: PolicySet, policy: Policy, { method, target }: SampleR
     countersMax: TABLE_SIZE,
     credentialsMax: TABLE_SIZE,
   });
+  const { headers, query } = sampleClient(policy, 'sample');
   const request = {
     method,
-    target,
-    rawHeaders: credentialHeader(policy, 'sample').flat(),
+    target: target + query,
+    rawHeaders: headers.flat(),
     socket: { remoteAddress: FROM },
   };
   for (let i = 0; i < policy.limit; i++) if (rehearsal.ask(request).kind !== 'allow') return false;

@@ -3,9 +3,16 @@
  * policy whose identifier cannot be known from a line is left out of that request, and the request is counted as such.
  */
 import type { PeerSocket } from '#gateway/identify.ts';
+import { carriersOf } from '#gateway/identity/credential.ts';
 import { type Identity, identityOf } from '#gateway/identity/digest.ts';
 import type { Cover } from '#gateway/policy/match.ts';
-import type { CredentialSource, Identifier, Policy, PolicySet } from '#gateway/policy/policy.ts';
+import {
+  type CredentialSource,
+  type Identifier,
+  type Policy,
+  type PolicySet,
+  partsOf,
+} from '#gateway/policy/policy.ts';
 import { type KnownIdentities, Rehearsal, type Weighed } from '#gateway/rehearsal/rehearsal.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -174,14 +181,26 @@ function digestOf(identifier: Identifier, digests: LoggedDigests | null): string
 /** Does the log tell whether the request presents such a credential? */
 function isTold(identifier: Identifier, { holds, concealed }: LoggedSender): boolean {
   if (identifier.kind === 'address') return true;
-  return identifier.sources.every((source) => {
-    const header = headerOf(source);
-    return holds(header) && !concealed.includes(header);
-  });
+  return partsOf(identifier)
+    .flatMap(carriersOf)
+    .map(headerOf)
+    .every((header) => header === null || (holds(header) && !concealed.includes(header)));
 }
 
-function headerOf(source: CredentialSource): string {
-  return source.kind === 'header' ? source.header : 'authorization';
+/** null: it is in the request line, which every log has. */
+function headerOf(source: CredentialSource): string | null {
+  switch (source.kind) {
+    case 'header':
+      return source.header;
+    case 'bearer':
+      return 'authorization';
+    case 'cookie':
+      return 'cookie';
+    case 'query':
+      return null;
+    default:
+      return source satisfies never;
+  }
 }
 
 function headersOf({ headers, forwardedFor }: LoggedSender): readonly string[] {

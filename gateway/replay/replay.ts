@@ -189,7 +189,7 @@ export class Replay {
 }
 
 function isDenial({ weighed }: Judged): boolean {
-  return weighed.kind === 'decided' && weighed.decision.kind === 'deny';
+  return weighed.kind === 'listed' || (weighed.kind === 'decided' && weighed.decision.kind === 'deny');
 }
 
 function isoOf(at: Millis | null): string | null {

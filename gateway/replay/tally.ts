@@ -57,6 +57,9 @@ export class Tally {
         if (unknown.length > 0) this.unknown++;
         else this.uncovered++;
         return;
+      case 'listed':
+        this.denied++;
+        return;
       case 'decided':
         if (weighed.decision.kind === 'allow') this.#allow(weighed, at);
         else this.#deny(weighed, at);

@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { retryAfterSeconds, type Verdict } from '#gateway/decision.ts';
 import { DECISION_ID_LENGTH } from '#gateway/decisions/decision-ids.ts';
 import { DECISION_HEADER, RATELIMITED_HEADER } from '#gateway/header-names.ts';
+import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Millis, Seconds } from '#shared/clock.ts';
 import { limitHeaders } from './limit-headers.ts';
@@ -73,7 +74,8 @@ export class DenialWriter {
       this.#texts.set(policy, texts);
     }
     let key = `${cors} ${close}`;
-    for (const { policy, resetMs } of violated) key += ` ${policy.index}:${Math.ceil(resetMs / 1000)}`;
+    for (const { policy, quota, resetMs } of violated)
+      key += ` ${policy.index}:${quota}:${Math.ceil(resetMs / 1000)}`;
     let denial = texts.get(key);
     if (denial === undefined) {
       denial = textOf(violated, cors, close);
@@ -162,9 +164,34 @@ export function bannedReply(
   );
 }
 
+/** How long who is on the list `deny` is asked to wait: lists are edited now and then. */
+export const DENIED_SECONDS: Seconds = 3600;
+
+/**
+ * What the list `deny` says. Never 403 on routes that browsers call from elsewhere: survey widgets drop their answers on
+ * it, and try again after 429.
+ *
+ * @param decision its id; null: it has none
+ */
+export function listedReply(
+  { status, reason }: Pick<ListEntry, 'status' | 'reason'>,
+  decision: string | null,
+  options: { readonly cors: boolean; readonly close: boolean },
+): OwnReply {
+  const isForbidden = status === 403 && !options.cors;
+  const message = `The operator has blocked this client${reason === null ? '.' : `: ${reason}`}`;
+  const id = decision === null ? [] : [DECISION_HEADER, decision];
+  return ownReply(isForbidden ? 'gateway_forbidden' : 'gateway_denied', message, {
+    ...options,
+    headers: isForbidden ? id : [RATELIMITED_HEADER, 'true', 'Retry-After', String(DENIED_SECONDS), ...id],
+    extra: decision === null ? {} : { decision },
+  });
+}
+
 function denialMessage(violated: readonly Verdict[]): string {
   const [first] = violated;
   if (first === undefined) return 'Too many requests.';
-  const { name, limit, windowSeconds } = first.policy;
-  return `Too many requests: policy ${name} allows ${limit} in ${windowSeconds} seconds. Wait for the seconds in Retry-After.`;
+  const { policy, quota } = first;
+  const { name, windowSeconds } = policy;
+  return `Too many requests: policy ${name} allows ${quota} in ${windowSeconds} seconds. Wait for the seconds in Retry-After.`;
 }

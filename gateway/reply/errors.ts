@@ -11,6 +11,8 @@ export type ErrorCode =
   | 'gateway_header_too_large'
   | 'gateway_rate_limited'
   | 'gateway_banned'
+  | 'gateway_denied'
+  | 'gateway_forbidden'
   | 'gateway_client_busy'
   | 'gateway_store_unavailable'
   | 'gateway_overloaded'
@@ -39,6 +41,9 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
   },
   /** An operator has banned the client, or the credential that it presents. */
   gateway_banned: { status: 429, title: 'Too Many Requests', type: BLANK },
+  /** The policy file's list deny names the client. */
+  gateway_denied: { status: 429, title: 'Too Many Requests', type: BLANK },
+  gateway_forbidden: { status: 403, title: 'Forbidden', type: BLANK },
   /** The client holds as much at once as one client may. No policy denies the request. */
   gateway_client_busy: { status: 429, title: 'Too Many Requests', type: BLANK },
   gateway_store_unavailable: { status: 503, title: 'Service Unavailable', type: BLANK },

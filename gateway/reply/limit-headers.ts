@@ -11,16 +11,18 @@ interface PolicyText {
 /** Policies live as long as the file that they came from, and so do their texts. */
 const texts = new WeakMap<Policy, PolicyText>();
 
-function textOf(policy: Policy): PolicyText {
+function textOf({ policy, quota }: Verdict): PolicyText {
+  if (quota !== policy.limit) return newText(policy, quota);
   let text = texts.get(policy);
   if (text === undefined) {
-    text = {
-      limit: String(policy.limit),
-      quota: `"${policy.name}";q=${policy.limit};w=${policy.windowSeconds}`,
-    };
+    text = newText(policy, quota);
     texts.set(policy, text);
   }
   return text;
+}
+
+function newText({ name, windowSeconds }: Policy, limit: number): PolicyText {
+  return { limit: String(limit), quota: `"${name}";q=${limit};w=${windowSeconds}` };
 }
 
 /**
@@ -36,7 +38,7 @@ export function limitHeaders(verdicts: readonly Verdict[]): string[] {
   for (const verdict of verdicts) {
     const { policy, remaining, resetMs } = verdict;
     if (!policy.headers) continue;
-    const { quota } = textOf(policy);
+    const { quota } = textOf(verdict);
     const state = `"${policy.name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`;
     if (tightest === undefined) {
       tightest = verdict;
@@ -50,7 +52,7 @@ export function limitHeaders(verdicts: readonly Verdict[]): string[] {
   if (tightest === undefined) return [];
   return [
     'x-ratelimit-limit',
-    textOf(tightest.policy).limit,
+    textOf(tightest).limit,
     'x-ratelimit-remaining',
     String(tightest.remaining),
     'x-ratelimit-reset',

@@ -1,6 +1,6 @@
 /** Who sent a logged request, where no policy says who is to be counted: its key where the log tells one, else its address. */
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
-import type { Identifier } from '#gateway/policy/policy.ts';
+import type { SimpleIdentifier } from '#gateway/policy/policy.ts';
 import type { LoggedDigests, LoggedRequest, LoggedSender } from '#gateway/replay/logged-request.ts';
 import { clientAddress, type ProxyTrust } from '#shared/client-address.ts';
 
@@ -13,8 +13,8 @@ export interface Sender {
 export const ADDRESS = 'ip';
 export const KEY = 'api-key';
 
-const IP: Identifier = { name: ADDRESS, kind: 'address', ipv6Prefix: 64 };
-const API_KEY: Identifier = { name: KEY, kind: 'credential', sources: [] };
+const IP: SimpleIdentifier = { name: ADDRESS, kind: 'address', ipv6Prefix: 64 };
+const API_KEY: SimpleIdentifier = { name: KEY, kind: 'credential', sources: [] };
 const ADDRESSES_MAX = 16_384;
 
 export class Senders {

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
+import { runTests } from '#gateway/rehearsal/policy-tests.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { readPage } from './pages.ts';
@@ -51,14 +52,15 @@ t.test('Formbricks: the table of this project, and the newer login, which is off
   t.match(await check(file), /18 policies/);
 });
 
-t.test('plans: a key is counted by its own plan and by its address', async (t) => {
-  const match = createMatcher(loadPolicies(read('plans.yaml'), 'plans.yaml'));
-  const matched = match('GET', '/api/items');
+t.test('plans: its tests pass, and a key is counted by minute, by day and by its address', async (t) => {
+  const set = loadPolicies(read('plans.yaml'), 'plans.yaml');
+  t.strictSame(runTests(set), []);
+  t.equal(set.tests.length, 3);
+  const matched = createMatcher(set)('GET', '/api/items');
   t.ok(matched.ok);
   t.strictSame(matched.ok && matched.cover?.policies.map(({ name }) => name), [
-    'free-minute',
-    'free-day',
-    'pro-minute',
+    'api-minute',
+    'api-day',
     'address',
   ]);
 });

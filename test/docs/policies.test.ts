@@ -12,10 +12,12 @@ import { ERRORS } from '#gateway/reply/errors.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { keySetText, newSigner } from '#test/support/tokens.ts';
 import { codeIn, readPage, tableOf } from './pages.ts';
 
 const run = promisify(execFile);
 const page = readPage('docs/policies.md');
+const keySet = keySetText(await newSigner('EdDSA', 'key'));
 const identifiers = 'version: 1\nidentifiers:\n  api-key: { source: [{ header: x-api-key }] }\npolicies:\n';
 
 /** A block that is a list of policies, as a file. */
@@ -28,7 +30,7 @@ t.test('every YAML block is right, but for the one that is shown with its mistak
   t.ok(blocks.length >= 3);
   for (const { text, line } of blocks) {
     if (text.startsWith('# broken.yaml')) t.throws(() => loadPolicies(asFile(text), 'broken.yaml'));
-    else t.doesNotThrow(() => loadPolicies(asFile(text), 'page.yaml'), `line ${line}`);
+    else t.doesNotThrow(() => loadPolicies(asFile(text), 'page.yaml', () => keySet), `line ${line}`);
   }
 });
 
@@ -100,6 +102,7 @@ t.test('every code of an own reply is named', async (t) => {
 t.test('every message of the last table is one of the loader', async (t) => {
   const bad = {
     'unknown key …; did you mean …?': 'nam: a, name: a, route: GET /a, identifier: ip, limit: 1, window: 1m',
+    'the route … has no {…}': 'name: a, route: GET /a, identifier: path.b, limit: 1, window: 1m',
     'unknown identifier …': 'name: a, route: GET /a, identifier: who, limit: 1, window: 1m',
     'unreachable: exclude takes out …': 'name: a, route: OPTIONS /a, identifier: ip, limit: 1, window: 1m',
     'path … has an empty segment': 'name: a, route: GET /a/, identifier: ip, limit: 1, window: 1m',

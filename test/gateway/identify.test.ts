@@ -1,7 +1,13 @@
 /** Whom a request is counted for, and which credential its answer may prove: on real requests to a whole gateway. */
-import t from 'tap';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { startCluster } from '#test/support/redis-cluster.ts';
 import { windowWithRoom } from '#test/support/spend.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
 import { send } from './proxy/exchange.ts';
 
 const HOUR_MS = 3_600_000;
@@ -70,3 +76,132 @@ t.test('a 401 withdraws the proof', async (t) => {
   for (const key of keys) statuses.push(await ask(key));
   t.ok(statuses.includes(429), 'from then on their address pays for them');
 });
+
+const TABLE = `version: 1
+identifiers:
+  ip: { source: client-address }
+  session: { source: [{ cookie: sid }] }
+  token: { source: [{ query: token }] }
+  api-key: { source: [{ header: x-api-key }] }
+policies:
+  - { name: session, route: "GET /session", identifier: session, limit: 20, window: 1h }
+  - { name: token, route: "GET /token", identifier: token, limit: 20, window: 1h }
+  - { name: workspace, route: "GET /w/{id}/*", identifier: path.id, limit: 20, window: 1h }
+  - { name: both, route: "GET /both/{id}", identifier: [api-key, path.id], limit: 20, window: 1h }
+  - { name: keys, route: "GET /both/{id}", identifier: api-key, limit: 1000, window: 1h }
+`;
+
+t.test('cookies, query parameters, the path, and several in one', async (t) => {
+  await windowWithRoom(HOUR_MS, 30_000);
+  const upstream = await startUpstream(t, (req, res) => {
+    const isInvented = JSON.stringify([req.url, req.headers]).includes('invented');
+    res.writeHead(isInvented ? 404 : 200).end();
+  });
+  for (const store of ['memory', 'Redis', 'Cluster'] as const) {
+    await t.test(store, async (t) => {
+      const env = await storeOf(t, store);
+      const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: TABLE, env });
+      /** How many of so many are admitted, one after the other. */
+      const passed = async (
+        times: number,
+        of: (i: number) => readonly [path: string, headers?: Record<string, string>],
+      ) => {
+        let count = 0;
+        for (let i = 0; i < times; i++) {
+          const [path, headers = {}] = of(i);
+          if ((await send(port, path, { headers })).status !== 429) count++;
+        }
+        return count;
+      };
+      const both = (id: number | string, key: string) => [`/both/${id}`, { 'x-api-key': key }] as const;
+      t.equal(await passed(30, () => ['/session', { cookie: 'a=b; sid=1' }]), 20, 'one cookie');
+      t.equal(await passed(10, (i) => ['/session', { cookie: `sid=s${i}; theme=dark` }]), 10, 'each its own');
+      t.equal(await passed(30, (i) => ['/session', { cookie: `sid=invented-${i}` }]), 5, 'invented ones');
+      t.equal(await passed(30, (i) => ['/session', { cookie: `theme=${i}` }]), 30, 'none: not counted');
+      t.equal(await passed(30, (i) => [`/token?page=${i}&token=1`]), 20);
+      t.equal(await passed(10, (i) => [`/token?token=t${i}`]), 10);
+      t.equal(await passed(30, (i) => [`/token?token=invented-${i}`]), 5);
+      t.equal(await passed(30, (i) => [`/w/one/${i}`]), 20);
+      t.equal(await passed(5, (i) => [`/w/one;x=${i}/a`]), 0, 'the same, however it is spelled');
+      t.equal(await passed(10, (i) => [`/w/w${i}/a`]), 10);
+      t.equal(await passed(30, (i) => [`/w/invented-${i}/a`]), 5);
+      t.equal(await passed(30, () => both(1, 'k')), 20);
+      t.equal(await passed(30, (i) => both(i + 2, 'k')), 30, 'the key is proven: each pair has its own');
+      t.equal(await passed(30, (i) => both('invented', `k${i}`)), 15);
+      t.equal(await passed(30, () => ['/both/1']), 30, 'one of them is absent: not counted');
+    });
+  }
+});
+
+t.test('two different values are refused with a reason', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: TABLE });
+  const refused = async (path: string, headers: Record<string, string> = {}): Promise<string> => {
+    const { status, body } = await send(port, path, { headers });
+    t.equal(status, 400, path);
+    return JSON.parse(body.toString()).message;
+  };
+  t.match(await refused('/session', { cookie: 'sid=1; sid=2' }), 'two different values of session; send one');
+  t.match(await refused('/token?token=1&token=2'), 'two different values of token; send one');
+  t.match(await refused('/w/q/..;/1'), 'the path can be read in two ways');
+  t.match(await refused('/session', { cookie: 'sid=1', connection: 'cookie' }), 'carries a credential');
+});
+
+t.test('a claim of a signed token; who is not vouched for is counted by the row beside it', async (t) => {
+  await windowWithRoom(HOUR_MS, 30_000);
+  const upstream = await startUpstream(t);
+  const folder = temporaryFolder(t);
+  const signer = await newSigner('ES256', 'key');
+  const forger = await newSigner('ES256', 'key');
+  writeFileSync(join(folder, 'keys.json'), keySetText(signer));
+  const file = join(folder, 'policies.yaml');
+  writeFileSync(
+    file,
+    `version: 1
+identifiers:
+  ip: { source: client-address }
+  user: { source: [{ jwt: { bearer: true, claim: sub, jwks: keys.json } }, { jwt: { cookie: jwt, claim: sub, jwks: keys.json } }] }
+policies:
+  - { name: user, route: "GET /*", identifier: user, limit: 3, window: 1h }
+  - { name: both, route: "GET /w/{id}", identifier: [user, path.id], limit: 2, window: 1h }
+  - { name: address, route: "GET /*", identifier: ip, limit: 30, window: 1h }
+`,
+  );
+  for (const store of ['memory', 'Redis', 'Cluster'] as const) {
+    await t.test(store, async (t) => {
+      const env = { ...(await storeOf(t, store)), GATEWAY_POLICIES: file };
+      const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+      const ask = async (headers: Record<string, string>, path = '/a') =>
+        (await send(port, path, { headers })).status;
+      const bearer = async (sub: string, by = signer, more = {}) => ({
+        authorization: `Bearer ${await sign(by, { sub, ...more })}`,
+      });
+      const ada = await bearer('ada');
+      for (const status of [200, 200]) t.equal(await ask(ada), status);
+      t.equal(
+        await ask({
+          cookie: (await bearer('ada', signer, { jti: '2' })).authorization.replace('Bearer ', 'jwt='),
+        }),
+        200,
+      );
+      t.equal(await ask(await bearer('ada', signer, { jti: '3' })), 429, 'another token of the same client');
+      t.equal(await ask({ ...ada, cookie: `jwt=${await sign(signer, { sub: 'bob' })}` }), 400, 'two of them');
+      const eve = await bearer('eve');
+      for (const status of [200, 200, 429]) t.equal(await ask(eve, '/w/1'), status);
+      t.equal(await ask(eve, '/w/2'), 200);
+      // Six were admitted so far, and count by their address too.
+      let admitted = 0;
+      for (let i = 0; i < 40; i++) if ((await ask(await bearer(`x${i}`, forger))) === 200) admitted++;
+      t.equal(admitted, 24, 'nobody: the address pays');
+    });
+  }
+});
+
+async function storeOf(t: Test, store: 'memory' | 'Redis' | 'Cluster'): Promise<Record<string, string>> {
+  const more = { GATEWAY_STORE_TIMEOUT_MS: '5000' };
+  if (store === 'memory') return {};
+  if (store === 'Cluster') return { ...more, GATEWAY_REDIS_URL: (await startCluster(t)).url };
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  return { ...more, GATEWAY_REDIS_URL: redis.url };
+}

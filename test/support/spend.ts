@@ -22,6 +22,8 @@ export function policy(
     route: parseRoute('GET /'),
     identifier: { name: 'ip', kind: 'address', ipv6Prefix: 64 },
     limit,
+    overrides: null,
+    rollout: null,
     windowMs: windowSeconds * 1000,
     windowSeconds,
     bucket: name,
@@ -47,9 +49,25 @@ export function chargeOf(...parts: readonly Part[]): Charge {
   return new Charge(parts);
 }
 
+/** The same for an identity with a limit of its own. */
+export function partWithLimit(of: Policy, limit: number, who = 'somebody'): Part {
+  return new Part(new Counter(of, false), identity(who), null, identity(who), limit);
+}
+
 /** The parts of a credential that is not known to have worked: its own, and its address's for such ones. */
 export function unproven(of: Policy, credential: string, address: string): readonly [Part, Part] {
   const own = part(of, credential);
+  return [own, new Part(new Counter(of, true), identity(address), own)];
+}
+
+/** The same for one identity from several, of which a credential has to be proven. */
+export function unprovenCombined(
+  of: Policy,
+  combined: string,
+  credential: string,
+  address: string,
+): readonly [Part, Part] {
+  const own = new Part(new Counter(of, false), identity(combined), null, identity(credential));
   return [own, new Part(new Counter(of, true), identity(address), own)];
 }
 

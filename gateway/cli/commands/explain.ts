@@ -16,6 +16,7 @@ interface ExplainOptions {
   readonly request: string;
   readonly header: readonly string[];
   readonly from: string;
+  readonly plan: string | undefined;
   readonly file: string | undefined;
   readonly gateway: string;
   readonly token: string | undefined;
@@ -37,6 +38,7 @@ export const addExplain: AddCommand = (program, context) =>
           default: [],
           describe: "'name: value'; may be given several times",
         })
+        .option('plan', { type: 'string', describe: 'Plan of the client, as a trusted proxy would name it' })
         .option('from', { type: 'string', default: '127.0.0.1', describe: 'Address of the client' })
         .option('file', { type: 'string', describe: 'A policy file to ask instead of the running gateway' })
         .options(ADMIN_OPTIONS)
@@ -49,14 +51,15 @@ export const addExplain: AddCommand = (program, context) =>
   );
 
 async function run(options: ExplainOptions, { terminal, env, now }: CommandContext): Promise<ExitCode> {
-  const { header, from, file, gateway, token } = options;
-  const request = readRequest(options.request, header, from);
+  const { header, from, plan, file, gateway, token } = options;
+  const request = { ...readRequest(options.request, header, from), plan };
   const explanation =
     file === undefined
       ? ((await askAdmin({ gateway, token: token ?? env.GATEWAY_ADMIN_TOKEN }, 'POST', '/api/explain', {
           request: options.request,
           headers: header,
           from,
+          ...(plan === undefined ? {} : { plan }),
         })) as Explanation)
       : await explainFile(file, request, now);
   if (options.json) terminal.json(explanation);

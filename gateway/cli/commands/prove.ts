@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline/promises';
 import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import { type Policy, type PolicySet, partsOf } from '#gateway/policy/policy.ts';
 import { type SampleRequest, sampleRequest } from '#gateway/rehearsal/sample-request.ts';
 import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
 import { type Proof, prove } from '../prove-policy.ts';
@@ -119,7 +119,7 @@ function plan(
 
 function reasonToSkip(
   { policies }: PolicySet,
-  { mode, limit, bucketId, index, route: { methods } }: Policy,
+  { mode, limit, bucketId, index, identifier, rollout, route: { methods } }: Policy,
   request: SampleRequest | null,
   limitMax: number,
   allMethods: boolean,
@@ -127,7 +127,9 @@ function reasonToSkip(
   if (mode === 'shadow') return 'it is in shadow mode and never denies';
   if (limit > limitMax) return `its limit is above --limit-max ${limitMax}`;
   if (bucketId !== index) return `it shares the counter of ${policies[bucketId]?.name}`;
+  if (rollout !== null) return `it counts ${rollout.percent}% of all clients only`;
   if (request !== null) return null;
+  if (partsOf(identifier).some(({ kind }) => kind === 'token')) return 'it counts signed tokens';
   if (!allMethods && methods !== null && !methods.has('GET'))
     return 'its methods may change data; add --all-methods';
   return 'another policy denies all of its requests earlier';

@@ -64,6 +64,7 @@ function sentences(record: DecisionRecord): string[] {
 function reasonOf({ decision, policy, limit, used, windowSeconds, isUnproven }: DecisionRecord): string[] {
   if (decision === 'unavailable')
     return [`The store was away, and policy ${policy} says onStoreFailure: deny. The client got 503.`];
+  if (decision === 'listed') return ['The list deny of the policy file names this client.'];
   const counted = `policy ${policy} allows ${limit} in ${windowSeconds} s, and ${used ?? limit} were used`;
   if (isUnproven) {
     return [
@@ -82,6 +83,7 @@ function decidedBy({ decidedBy, fromMemory }: DecisionRecord): string {
 function adviceOf({ decision, file, line, isUnproven }: DecisionRecord): string {
   if (decision === 'unavailable')
     return `To let requests pass while the store is away, set onStoreFailure: local in ${file}:${line}.`;
+  if (decision === 'listed') return `To let it in, remove the entry in ${file}:${line}; it applies at once.`;
   if (isUnproven) return 'Check that the client sends a key that the application accepts.';
   return `To let such clients make more requests, raise limit in ${file}:${line}; it applies at once.`;
 }

@@ -65,6 +65,45 @@ t.test('each policy says whether it applies, and why', async (t) => {
   });
 });
 
+t.test('overrides and lists', async (t) => {
+  const cwd = temporaryFolder(t);
+  const file = FILE.replace(
+    'exclude:',
+    'plan: { header: x-plan }\nallow: [{ address: 10.0.0.1 }]\ndeny: [{ address: 10.0.0.2, status: 403 }]\nexclude:',
+  );
+  const row = 'limit: 10, window: 1m';
+  writeFileSync(
+    join(cwd, 'p.yaml'),
+    file.replace(row, `${row}, overrides: [{ for: { plan: gold }, limit: 20 }]`),
+  );
+  const explain = async (...args: string[]) => {
+    const { code, stdout } = await floodgate(['explain', 'GET /a/1', '--file', 'p.yaml', '--json', ...args], {
+      cwd,
+    });
+    return { code, ...JSON.parse(stdout) };
+  };
+  const gold = await explain('--plan', 'gold');
+  t.match(gold.policies[0], {
+    limit: 20,
+    remaining: 20,
+    reason: /an override makes its limit 20 instead of 10/,
+  });
+  t.equal(gold.headers['x-ratelimit-limit'], '20');
+  const stranger = await explain('-H', 'x-plan: gold');
+  t.match(stranger.policies[0], { limit: 10, reason: 'route matches, the client address is counted' });
+  t.match(await explain('--from', '10.0.0.1'), {
+    code: 0,
+    decision: 'uncovered',
+    reason: 'allow has 10.0.0.1 (line 6): no policy applies',
+  });
+  t.match(await explain('--from', '10.0.0.2'), {
+    code: 1,
+    decision: 'deny',
+    status: 403,
+    reason: 'deny has 10.0.0.2 (line 7): no policy applies',
+  });
+});
+
 t.test('for people: a table', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'p.yaml'), FILE);

@@ -121,3 +121,20 @@ t.test('a value as long as a header section may be costs no more than reading it
   t.equal(presented(['authorization', `${' '.repeat(1_000_000)}Bearer`]), '(none)');
   t.equal(presented(['authorization', `Bearer fbk_${long}`]), `fbk_${long}`);
 });
+
+t.test('cookies and query parameters are places like any other', async (t) => {
+  const sources: readonly CredentialSource[] = [
+    { kind: 'cookie', cookie: 'sid' },
+    { kind: 'query', parameter: 'key' },
+    { kind: 'header', header: 'x-key' },
+  ];
+  const of = (headers: readonly string[], target = '/') => presentedCredential(headers, sources, target);
+  t.match(of(['Cookie', 'a=b; sid=1']), { kind: 'one', value: '1', isCookie: true });
+  t.match(of([], '/?key=1'), { kind: 'one', value: '1', isCookie: false });
+  t.match(of(['x-key', '1', 'cookie', 'sid=1'], '/?key=1'), { kind: 'one', value: '1', isCookie: true });
+  t.match(of(['x-key', '1', 'cookie', 'sid=2']), { kind: 'ambiguous' });
+  t.match(of(['x-key', '1'], '/?key=2'), { kind: 'ambiguous' });
+  t.match(of(['cookie', 'sid=1', 'cookie', 'sid=2']), { kind: 'ambiguous' });
+  t.match(of([], '/?key=1&key=2'), { kind: 'ambiguous' });
+  t.match(of(['cookie', 'sid=; other=1'], '/?key='), { kind: 'none' });
+});

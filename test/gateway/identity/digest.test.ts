@@ -1,10 +1,10 @@
 import { createHmac, hash } from 'node:crypto';
 import t from 'tap';
 import { Digester, identityOf } from '#gateway/identity/digest.ts';
-import type { Identifier } from '#gateway/policy/policy.ts';
+import type { SimpleIdentifier } from '#gateway/policy/policy.ts';
 
-const IP: Identifier = { name: 'ip', kind: 'address', ipv6Prefix: 64 };
-const KEY: Identifier = {
+const IP: SimpleIdentifier = { name: 'ip', kind: 'address', ipv6Prefix: 64 };
+const KEY: SimpleIdentifier = {
   name: 'key',
   kind: 'credential',
   sources: [{ kind: 'header', header: 'x-api-key' }],
@@ -41,7 +41,8 @@ t.test(
   'an address is one identity under any name; a credential is told apart by its identifier',
   async (t) => {
     const digester = new Digester('salt');
-    const digest = (identifier: Identifier, value: string) => digester.identify(identifier, value).digest;
+    const digest = (identifier: SimpleIdentifier, value: string) =>
+      digester.identify(identifier, value).digest;
     t.equal(digest(IP, '1.2.3.4'), digest({ ...IP, name: 'client' }, '1.2.3.4'));
     t.not(digest(KEY, 'k'), digest({ ...KEY, name: 'tenant' }, 'k'));
     t.not(digest(KEY, 'k'), digest(KEY, 'K'));

@@ -38,9 +38,10 @@ function keys(
   if (cover === undefined) throw new Error('no cover');
   const charge = chargeFor(
     cover,
-    identities,
+    { identities, proofs: null },
     () => ADDRESS,
     (credential) => proven.includes(credential),
+    null,
   );
   const name = (key: string): string =>
     key.replace(ADDRESS.digest, 'ADDRESS').replace(KEY.digest, 'KEY').replace(TENANT.digest, 'TENANT');

@@ -13,9 +13,11 @@ import {
   identity,
   memoryLimiter,
   part,
+  partWithLimit,
   policy,
   spend,
   unproven,
+  unprovenCombined,
   windowWithRoom,
 } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
@@ -106,6 +108,25 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
     t.equal(await burst(limiter, at(12), 9), 4, 'the lowered limit did not change the count');
   });
 
+  t.test('an override is another limit of the same counter, also among those who ask together', async (t) => {
+    await windowWithRoom(60_000, 3000);
+    const limiter = await limiterOf(t);
+    const p = policy('p', 10, 60);
+    const who = someone();
+    const usual = chargeOf(part(p, who));
+    const raised = chargeOf(partWithLimit(p, 25, who));
+    const lowered = chargeOf(partWithLimit(p, 4, who));
+    t.equal(await burst(limiter, lowered, 6), 4);
+    t.equal(await burst(limiter, usual, 9), 6);
+    t.equal(await burst(limiter, lowered, 2), 0);
+    const together = await Promise.all([burst(limiter, usual, 5), burst(limiter, raised, 20)]);
+    t.strictSame(together, [0, 15]);
+    const answer = await spend(limiter, raised);
+    if (answer.kind !== 'spent') return t.fail('the store is there');
+    t.equal(answer.admitted, false);
+    t.equal((answer.spent.used[0] ?? 0) + answer.position, 25);
+  });
+
   t.test('shadow policies count up to their limit and never deny', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
@@ -156,6 +177,26 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
     for (let i = 0; i < 9; i++) admitted += await burst(limiter, chargeOf(own, ofAddress), 1);
     t.equal(admitted, 5);
   });
+
+  t.test(
+    'of several that make one identity the credential is proven, and each combination counts',
+    async (t) => {
+      await windowWithRoom(60_000, 3000);
+      const limiter = await limiterOf(t);
+      const p = policy('combined', 10, 60);
+      const [address, key] = [someone(), someone()];
+      const withKey = (combined: string) => chargeOf(...unprovenCombined(p, combined, key, address));
+      const known = someone();
+      t.equal(await burst(limiter, withKey(known), 1), 1);
+      let admitted = 0;
+      for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
+      t.equal(admitted, 7, 'combinations of a key that never worked share one limit of the address');
+      t.equal(await burst(limiter, withKey(known), 5), 2, 'what is kept is for one that was admitted before');
+      limiter.prove(identity(key));
+      t.equal(await burst(limiter, withKey(someone()), 15), 10, 'proven, each combination has its own limit');
+      t.equal(await burst(limiter, withKey(someone()), 15), 10);
+    },
+  );
 
   t.test('of two credentials that never worked each burdens the address', async (t) => {
     await windowWithRoom(60_000, 3000);
@@ -218,6 +259,7 @@ t.test('arithmetic that all stores share', async (t) => {
   t.equal(untilWindowEnd(60_000, 60_000), 60_000, 'a window begins with its whole length');
   t.equal(untilWindowEnd(119_999, 60_000), 1);
   t.equal(shareOf(policy('p', 5, 60), 0, 1), 5);
+  t.equal(shareOf(policy('p', 5, 60), 0, 2, 9), 5, 'of an override');
   for (const [limit, replicas] of [
     [5, 8],
     [100, 3],

@@ -25,8 +25,8 @@ const IDENTIFIERS = 'names of lower-case letters, digits and dashes, each with a
 const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
-  'known here: name, route, identifier, limit, window, bucket, mode, onStoreFailure, headers';
-const FILE_KEYS = 'known here: version, identifiers, exclude, policies, tests';
+  'known here: name, route, identifier, limit, overrides, overridesFile, window, bucket, rollout, mode, onStoreFailure, headers';
+const FILE_KEYS = 'known here: version, identifiers, exclude, allow, deny, plan, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
 
@@ -56,6 +56,9 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'bucket-with-other-window': [
     ['16:13', `bucket items is shared with items in line 6, which has another window; ${UNEQUAL}`],
   ],
+  'bucket-with-other-overrides': [
+    ['17:13', `bucket b is shared with items in line 5, which has another overrides; ${UNEQUAL}`],
+  ],
   'duplicate-identifier': [['5:3', 'ip stands twice; keep one']],
   'duplicate-key': [['11:5', 'limit stands twice; keep one']],
   'duplicate-top-key': [['11:1', 'version stands twice; keep one']],
@@ -71,6 +74,28 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       'headers is "none"; expected: on (the default) or off: whether replies tell clients about this policy',
     ],
   ],
+  'identifier-list-of-one': [
+    ['8:17', 'identifier is ["ip"]; expected: the name of an entry under identifiers, path.NAME'],
+  ],
+  'identifier-parameter-missing': [
+    [
+      '8:27',
+      'the route "POST /api/{itemId}" has no {workspaceId}; write {workspaceId} where it stands in the path',
+    ],
+  ],
+  'identifier-parameter-twice': [
+    ['8:17', '{id} stands twice in the route "POST /api/{id}/{id}"; give one of them another name'],
+  ],
+  'identifier-two-addresses': [
+    ['9:17', 'two of these identifiers are addresses; keep the one with the longer ipv6Prefix'],
+  ],
+  'source-parameter-beside-others': [
+    [
+      '5:19',
+      'a path parameter stands alone; give the other sources an identifier of their own, and write a list of both in the policy',
+    ],
+  ],
+  'source-query-name': [['5:19', `source is [{"query":"a=b"}]; expected: ${SOURCE}`]],
   'identifier-name': [['4:3', `API_Key cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
   'identifier-numeric-name': [['4:16', `source is "client"; expected: ${SOURCE}`]],
   'identifier-proto': [['4:3', `__proto__ cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
@@ -83,10 +108,19 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       'ipv6Prefix is 8; expected: bits of an IPv6 address that make one client, a whole number from 16 to 128; 64 is usual',
     ],
   ],
+  'jwt-beside-a-header': [
+    ['3:19', 'a claim and a plain value are two kinds of client; give the other sources an identifier'],
+    ['3:81', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
+  ],
+  'jwt-in-no-place': [['3:19', 'source is [{"jwt":{"claim":"sub","jwks":"nowhere.json"}}]; expected: ']],
+  'jwt-key-file-elsewhere': [['3:19', 'source is [{"jwt":{"bearer":true,"claim":"sub","jwks":"../keys']],
+  'jwt-key-file-missing': [
+    ['3:61', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
+  ],
   'key-of-a-later-version': [
     ['11:5', `unknown key algorithm; ${POLICY_KEYS}`],
     ['12:5', `unknown key cost; ${POLICY_KEYS}`],
-    ['13:5', `unknown key overrides; ${POLICY_KEYS}`],
+    ['13:5', `unknown key quota; ${POLICY_KEYS}`],
   ],
   'limit-fraction': [['9:12', `limit is 5.5; expected: ${LIMIT}`]],
   'limit-huge': [['9:12', `limit is 1000000001; expected: ${LIMIT}`]],
@@ -94,6 +128,17 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'limit-negative': [['9:12', `limit is -5; expected: ${LIMIT}`]],
   'limit-text': [['9:12', `limit is "five"; expected: ${LIMIT}`]],
   'limit-zero': [['9:12', `limit is 0; expected: ${LIMIT}`]],
+  'list-digest': [['5:5', '"fbk_1" is no digest; write the 22 characters that the access log shows']],
+  'list-entry-of-nobody': [['4:9', 'entry 1 is {}; expected: write { address: CIDR } or { digest: DIGEST }']],
+  'list-entry-of-two': [
+    ['5:5', 'an entry names one client or network; write address: CIDR or digest: DIGEST'],
+  ],
+  'list-network': [
+    ['5:5', '"example.com" is neither an address nor a network; write an address or a network such as'],
+  ],
+  'list-status': [['5:34', 'status is 404; expected: 429 (the default) or 403']],
+  'list-status-of-allowed': [['5:26', 'unknown key status; known here: address, digest']],
+  'list-twice': [['7:5', '10.0.0.0/8 stands twice in allow and deny; keep one of them']],
   'many-mistakes': [
     [
       '3:45',
@@ -161,6 +206,29 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'only-comments': [['1:1', `the file is empty; expected: ${FILE}`]],
+  'override-address': [
+    [
+      '10:24',
+      '"10.0.0/8" is neither an address nor a network; write an address or a network such as 10.0.0.0/8 or 2001:db8::/32',
+    ],
+  ],
+  'override-digest': [
+    ['10:24', '"somebody" is no digest; write the 22 characters that floodgate explain shows as identity'],
+  ],
+  'override-for-nobody': [
+    ['10:24', 'for is {}; expected: write { address: CIDR }, { digest: DIGEST } or { plan: NAME }'],
+  ],
+  'override-limit': [['10:56', `limit is 0; expected: ${LIMIT}`]],
+  'override-plan-name': [['11:24', '"gold plan" is no name of a plan; write letters, digits']],
+  'override-plan-without-header': [
+    ['10:24', 'nothing says which plan a client has; write plan: { header: NAME } at the top'],
+  ],
+  'override-twice': [['12:16', 'address 10.1.2.3/8 stands twice; keep one of them']],
+  'overrides-file-missing': [
+    ['10:20', 'nowhere.txt cannot be read (ENOENT); put the file beside the policy file'],
+  ],
+  'overrides-in-two-places': [['11:5', 'overrides stand in two places; keep overrides or overridesFile']],
+  'plan-header-name': [['4:17', 'header is "x plan"; expected: the name of a header field, such as x-plan']],
   'path-dot-segment': [['7:12', `segment ".." ${LITERAL}`]],
   'path-empty-segment': [
     [
@@ -208,7 +276,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'source-empty': [['4:22', `source is []; expected: ${SOURCE}`]],
-  'source-entry': [['4:22', `source is [{"cookie":"session"},{"bearer":"fbk_"}]; expected: ${SOURCE}`]],
+  'source-entry': [['4:22', `source is [{"body":"session"},{"bearer":"fbk_"}]; expected: ${SOURCE}`]],
   'source-header-name': [
     ['4:22', `source is [{"header":"x api key"},{"bearer":"fbk_"}]; expected: ${SOURCE}`],
   ],
@@ -423,6 +491,38 @@ t.test('identifiers: addresses by prefix, credentials by header or bearer', asyn
       ],
     },
   ]);
+});
+
+t.test('identifiers: cookies, query parameters, parts of the path, and several in one', async (t) => {
+  const text = `version: 1
+identifiers:
+  ip: { source: client-address }
+  session: { source: [{ cookie: sid }, { query: Token }] }
+  workspace: { source: [{ path: workspaceId }] }
+policies:
+  - { name: a, route: "GET /a/{workspaceId}/*", identifier: workspace, limit: 5, window: 1m, bucket: w }
+  - { name: b, route: "GET /b/c/{workspaceId}", identifier: workspace, limit: 5, window: 1m, bucket: w }
+  - { name: c, route: "GET /a/{workspaceId}/c", identifier: [session, path.workspaceId], limit: 5, window: 1m }
+  - { name: d, route: "GET /a/{workspaceId}/d", identifier: [session, path.workspaceId], limit: 5, window: 1m }
+  - { name: e, route: "GET /files/{name*}", identifier: [ip, path.name], limit: 5, window: 1m }
+`;
+  const { identifiers, policies } = loadPolicies(text, 'f');
+  t.match(identifiers, [
+    { name: 'ip' },
+    {
+      kind: 'credential',
+      sources: [
+        { kind: 'cookie', cookie: 'sid' },
+        { kind: 'query', parameter: 'Token' },
+      ],
+    },
+  ]);
+  const [a, b, c, d, e] = policies.map(({ identifier }) => identifier);
+  t.match(a, { name: 'workspace', kind: 'path', param: 'workspaceId', at: 1, takesRest: false });
+  t.match(b, { at: 2 });
+  t.match(c, { name: 'session+path.workspaceId', kind: 'combined', proofAt: 0 });
+  t.equal(c, d, 'the same means the same object');
+  t.match(e, { proofAt: 1, parts: [{ kind: 'address' }, { kind: 'path', at: 1, takesRest: true }] });
 });
 
 t.test('rows that share a bucket share the number of the first row that uses it', async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { coveredBy, parseRoute } from '#gateway/policy/route.ts';
 
-const param = { kind: 'param' } as const;
+const param = (name: string, takesRest = false) => ({ kind: 'param', name, takesRest }) as const;
 const rest = { kind: 'rest' } as const;
 const literal = (text: string) => ({ kind: 'literal', text }) as const;
 
@@ -11,9 +11,9 @@ t.test('a pattern becomes its segments', async (t) => {
     ['GET *', [rest]],
     ['GET /*', [rest]],
     ['GET /a', [literal('a')]],
-    ['GET /a/{id}/b', [literal('a'), param, literal('b')]],
+    ['GET /a/{id}/b', [literal('a'), param('id'), literal('b')]],
     ['GET /a/*', [literal('a'), rest]],
-    ['GET /a/{name*}', [literal('a'), param, rest]],
+    ['GET /a/{name*}', [literal('a'), param('name', true), rest]],
     ['GET /a.b/~c/@me/d,e', [literal('a.b'), literal('~c'), literal('@me'), literal('d,e')]],
     ['GET /...', [literal('...')]],
     // A literal is written in any spelling that a request may have.

@@ -9,12 +9,13 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import t, { type Test } from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { PolicyWatch } from '#gateway/policy/watch.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { keySetText, newSigner } from '#test/support/tokens.ts';
 
 const GOOD = readFileSync(resolve(import.meta.dirname, '../../../policies.yaml'), 'utf8');
 const withLimit = (limit: number): string => GOOD.replace('limit: 40', `limit: ${limit}`);
@@ -26,7 +27,8 @@ function watchOf(t: Test, file = join(temporaryFolder(t), 'policies.yaml')) {
   const loaded: PolicySet[] = [];
   const refused: Error[] = [];
   let now = 0;
-  const watch = new PolicyWatch(GOOD, {
+  const inUse = { text: GOOD, beside: new Map() };
+  const watch = new PolicyWatch(inUse, {
     file,
     read: (path) => readFileSync(path, 'utf8'),
     load: loadPolicies,
@@ -170,4 +172,41 @@ t.test('SIGHUP takes a stable file at once, also when it seems unchanged', async
   await pass(500);
   t.strictSame(limits(), [40, 41]);
   t.strictSame(refused, []);
+});
+
+t.test('files that it names are taken with it, whole', async (t) => {
+  const file = join(temporaryFolder(t), 'policies.yaml');
+  const keys = join(dirname(file), 'keys.json');
+  const [first, second] = [await newSigner('EdDSA', 'first'), await newSigner('EdDSA', 'second')];
+  const { limits, refused, pass, loaded } = watchOf(t, file);
+  await pass(2000);
+  const naming = GOOD.replace(
+    'identifiers:\n',
+    'identifiers:\n  user: { source: [{ jwt: { bearer: true, claim: sub, jwks: keys.json } }] }\n',
+  );
+  writeFileSync(file, naming);
+  await pass(2000);
+  t.match(refused[0]?.message, 'keys.json cannot be read (ENOENT)');
+  writeFileSync(keys, keySetText(first));
+  await pass(2000);
+  t.equal(limits().length, 1, 'the file that was missing is looked for');
+  const versions = new Set(loaded.map(({ version }) => version));
+
+  const text = keySetText(first, second);
+  writeFileSync(keys, text.slice(0, text.length - 20));
+  await pass(3000);
+  t.equal(refused.length, 1, 'half written: not even judged');
+  writeFileSync(keys, text);
+  await pass(2000);
+  t.equal(limits().length, 2);
+  t.notOk(versions.has(loaded[1]?.version ?? ''), 'another version of the table');
+  const user = loaded[1]?.identifiers.find(({ name }) => name === 'user');
+  t.equal(user?.kind === 'token' && user.sources[0]?.keys.length, 2);
+
+  rmSync(keys);
+  await pass(2000);
+  t.match(refused[1]?.message, 'keys.json cannot be read (ENOENT)');
+  t.equal(limits().length, 2, 'the old table stays');
+  await pass(5000);
+  t.equal(refused.length, 2, 'told once');
 });

@@ -14,24 +14,27 @@ const management = policy('management', 100, 60);
 const silent = policy('silent', 1, 60, { headers: false });
 
 t.test('one policy: the x-ratelimit trio and the IETF pair', async (t) => {
-  t.strictSame(limitHeaders([{ policy: management, remaining: 57, resetMs: 30_001 }]), [
-    'x-ratelimit-limit',
-    '100',
-    'x-ratelimit-remaining',
-    '57',
-    'x-ratelimit-reset',
-    '31',
-    'RateLimit-Policy',
-    '"management";q=100;w=60',
-    'RateLimit',
-    '"management";r=57;t=31',
-  ]);
+  t.strictSame(
+    limitHeaders([{ policy: management, quota: management.limit, remaining: 57, resetMs: 30_001 }]),
+    [
+      'x-ratelimit-limit',
+      '100',
+      'x-ratelimit-remaining',
+      '57',
+      'x-ratelimit-reset',
+      '31',
+      'RateLimit-Policy',
+      '"management";q=100;w=60',
+      'RateLimit',
+      '"management";r=57;t=31',
+    ],
+  );
 });
 
 t.test('several policies: the trio of the tightest, the pair with all of them', async (t) => {
   const verdicts = [
-    { policy: storage, remaining: 0, resetMs: 1 },
-    { policy: management, remaining: 99, resetMs: 60_000 },
+    { policy: storage, quota: storage.limit, remaining: 0, resetMs: 1 },
+    { policy: management, quota: management.limit, remaining: 99, resetMs: 60_000 },
   ];
   t.strictSame(limitHeaders(verdicts), [
     'x-ratelimit-limit',
@@ -48,8 +51,8 @@ t.test('several policies: the trio of the tightest, the pair with all of them', 
 });
 
 t.test('a policy with headers: off is not told, tightest or not', async (t) => {
-  const quiet = { policy: silent, remaining: 0, resetMs: 1000 };
-  const told = { policy: management, remaining: 9, resetMs: 1000 };
+  const quiet = { policy: silent, quota: silent.limit, remaining: 0, resetMs: 1000 };
+  const told = { policy: management, quota: management.limit, remaining: 9, resetMs: 1000 };
   t.strictSame(limitHeaders([quiet, told]), limitHeaders([told]));
   t.strictSame(limitHeaders([told, quiet]), limitHeaders([told]));
   t.strictSame(limitHeaders([quiet]), []);
@@ -58,11 +61,19 @@ t.test('a policy with headers: off is not told, tightest or not', async (t) => {
 
 t.test('two policies of one name, before and after a reload, keep their own texts', async (t) => {
   const edited = policy('management', 200, 3600);
-  const [, before] = limitHeaders([{ policy: management, remaining: 1, resetMs: 1 }]);
-  const after = limitHeaders([{ policy: edited, remaining: 1, resetMs: 1 }]);
+  const [, before] = limitHeaders([
+    { policy: management, quota: management.limit, remaining: 1, resetMs: 1 },
+  ]);
+  const after = limitHeaders([{ policy: edited, quota: edited.limit, remaining: 1, resetMs: 1 }]);
   t.equal(before, '100');
   t.equal(after[1], '200');
   t.equal(after[7], '"management";q=200;w=3600');
+});
+
+t.test('a client with a limit of its own is told that one', async (t) => {
+  const headers = limitHeaders([{ policy: management, quota: 7, remaining: 1, resetMs: 1 }]);
+  t.equal(headers[1], '7');
+  t.equal(headers[7], '"management";q=7;w=60');
 });
 
 t.test('browsers get to see every header that tells about limits', async (t) => {
@@ -71,9 +82,9 @@ t.test('browsers get to see every header that tells about limits', async (t) => 
   t.strictSame(EXPOSE_HEADERS, ['Access-Control-Expose-Headers', exposed]);
   t.strictSame(CORS_HEADERS, ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed]);
   t.equal(RATELIMITED_HEADER, 'x-gateway-ratelimited');
-  const written = limitHeaders([{ policy: management, remaining: 1, resetMs: 1 }]).filter(
-    (_, i) => i % 2 === 0,
-  );
+  const written = limitHeaders([
+    { policy: management, quota: management.limit, remaining: 1, resetMs: 1 },
+  ]).filter((_, i) => i % 2 === 0);
   t.strictSame(
     written.map((name) => name.toLowerCase()),
     LIMIT_HEADERS,

@@ -1,0 +1,66 @@
+/**
+ * Tokens that were verified before, by digest: a signature is checked once for each token, not for each request. Those
+ * that nobody signed have a table of their own, so that a flood of them does not push out the good ones.
+ */
+import { hash } from 'node:crypto';
+import type { TokenIdentifier, TokenSource } from '#gateway/policy/policy.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { Digester, Identity } from './digest.ts';
+import { verifiedClaim } from './json-web-token.ts';
+
+interface Known {
+  readonly identity: Identity;
+  readonly from: Millis;
+  readonly until: Millis;
+}
+
+/** About 400 bytes each; the oldest one goes first. */
+const VERIFIED_MAX = 16_384;
+const UNSIGNED_MAX = 4096;
+
+export class VerifiedTokens {
+  readonly #digester: Digester;
+  readonly #wallClock: Clock;
+  readonly #verified = new Map<string, Known>();
+  readonly #unsigned = new Set<string>();
+
+  constructor(digester: Digester, wallClock: Clock) {
+    this.#digester = digester;
+    this.#wallClock = wallClock;
+  }
+
+  get size(): number {
+    return this.#verified.size + this.#unsigned.size;
+  }
+
+  /** @returns null when the token says nothing that can be believed */
+  identify(identifier: TokenIdentifier, source: TokenSource, token: string): Identity | null {
+    const now = this.#wallClock();
+    const key = `${source.id} ${hash('sha256', token, 'base64url')}`;
+    const known = this.#verified.get(key);
+    if (known !== undefined) return now >= known.from && now < known.until ? known.identity : null;
+    if (this.#unsigned.has(key)) return null;
+    const verified = verifiedClaim(token, source, now);
+    if (typeof verified === 'string') {
+      // What else may be wrong costs no signature to see.
+      if (verified === 'unsigned') {
+        makeRoom(this.#unsigned, UNSIGNED_MAX);
+        this.#unsigned.add(key);
+      }
+      return null;
+    }
+    const { value, from, until } = verified;
+    const identity = this.#digester.identify(identifier, value);
+    makeRoom(this.#verified, VERIFIED_MAX);
+    this.#verified.set(key, { identity, from, until });
+    return identity;
+  }
+}
+
+function makeRoom(table: Map<string, unknown> | Set<string>, max: number): void {
+  if (table.size < max) return;
+  for (const oldest of table.keys()) {
+    table.delete(oldest);
+    return;
+  }
+}

@@ -1,0 +1,193 @@
+/** The identifiers of a policy file: those that it names, and what its policies make of them. */
+import { KEY_SET_BYTES_MAX, parseKeySet } from '#gateway/identity/key-set.ts';
+import type { Beside } from './beside.ts';
+import type {
+  CombinedIdentifier,
+  CredentialSource,
+  Identifier,
+  PathIdentifier,
+  SimpleIdentifier,
+  TokenSource,
+} from './policy.ts';
+import { type Path, type Report, reportMistake } from './problems.ts';
+import type { Route } from './route.ts';
+import type { PolicyFile } from './schema.ts';
+
+type Entry = PolicyFile['identifiers'][string];
+type SourceEntry = Exclude<Entry['source'], string>[number];
+type TokenEntry = Extract<SourceEntry, { jwt: unknown }>['jwt'];
+
+const ANY_BEARER: CredentialSource = { kind: 'bearer', prefix: '' };
+
+const PATH = 'path.';
+
+export class IdentifierTable {
+  readonly #report: Report;
+  readonly #declared = new Map<string, SimpleIdentifier>();
+  /** Names of entries that stand for a parameter of each policy's own route. */
+  readonly #params = new Map<string, string>();
+  /** What policies use, by what it means, so that the same is the same object. */
+  readonly #used = new Map<string, Identifier>();
+
+  readonly #beside: Beside;
+  #tokenSources = 0;
+
+  constructor(entries: PolicyFile['identifiers'], beside: Beside, report: Report) {
+    this.#report = report;
+    this.#beside = beside;
+    for (const [name, entry] of Object.entries(entries)) this.#declare(name, entry);
+  }
+
+  /** Those that mean the same in every route. */
+  get declared(): SimpleIdentifier[] {
+    return [...this.#declared.values()];
+  }
+
+  /**
+   * Whom a policy counts.
+   *
+   * @param route null: it has a mistake of its own, so what follows from it is not told
+   * @returns null when that cannot be said, which is reported
+   */
+  of(written: string | readonly string[], route: Route | null, here: Path): Identifier | null {
+    if (typeof written === 'string') return this.#simple(written, route, here);
+    const parts = written.map((name, i) => this.#simple(name, route, [...here, i]));
+    if (!parts.every((part) => part !== null)) return null;
+    if (parts.filter(({ kind }) => kind === 'address').length > 1) {
+      this.#report(here, 'two of these identifiers are addresses', 'keep the one with the longer ipv6Prefix');
+      return null;
+    }
+    return this.#one(parts.map(meaning).join('+'), () => combined(parts));
+  }
+
+  #declare(name: string, { source, ipv6Prefix }: Entry): void {
+    if (source === 'client-address') {
+      this.#declared.set(name, { name, kind: 'address', ipv6Prefix: ipv6Prefix ?? 64 });
+      return;
+    }
+    if (ipv6Prefix !== undefined) {
+      const here: Path = ['identifiers', name, 'ipv6Prefix'];
+      this.#report(here, 'ipv6Prefix goes with source: client-address only', 'remove it', 'key');
+    }
+    const param = source.find((entry) => 'path' in entry);
+    if (param === undefined) {
+      this.#declared.set(name, this.#credential(name, source));
+      return;
+    }
+    if (source.length > 1)
+      this.#report(
+        ['identifiers', name, 'source'],
+        'a path parameter stands alone',
+        'give the other sources an identifier of their own, and write a list of both in the policy',
+      );
+    this.#params.set(name, param.path);
+  }
+
+  #credential(name: string, source: readonly SourceEntry[]): SimpleIdentifier {
+    const here: Path = ['identifiers', name, 'source'];
+    const tokens = source.flatMap((entry, i) =>
+      'jwt' in entry ? (this.#tokenSource(entry.jwt, [...here, i, 'jwt']) ?? []) : [],
+    );
+    if (!source.some((entry) => 'jwt' in entry))
+      return { name, kind: 'credential', sources: source.map(credentialSource) };
+    if (!source.every((entry) => 'jwt' in entry))
+      this.#report(
+        here,
+        'a claim and a plain value are two kinds of client',
+        'give the other sources an identifier of their own',
+      );
+    return { name, kind: 'token', sources: tokens };
+  }
+
+  /** null: it has a mistake, which is reported. */
+  #tokenSource(entry: TokenEntry, here: Path): TokenSource | null {
+    const carrier = carrierOf(entry);
+    if (carrier === null)
+      this.#report(
+        here,
+        'a token is in one place',
+        'write one of bearer: true, header: NAME and cookie: NAME',
+      );
+    try {
+      const keys = parseKeySet(this.#beside.text(entry.jwks, KEY_SET_BYTES_MAX), entry.jwks);
+      return carrier === null ? null : { id: this.#tokenSources++, carrier, claim: entry.claim, keys };
+    } catch (error) {
+      reportMistake(this.#report, [...here, 'jwks'], error);
+      return null;
+    }
+  }
+
+  #simple(name: string, route: Route | null, here: Path): SimpleIdentifier | null {
+    const param = name.startsWith(PATH) ? name.slice(PATH.length) : this.#params.get(name);
+    if (param !== undefined) return route === null ? null : this.#path(name, param, route, here);
+    const identifier = this.#declared.get(name);
+    if (identifier === undefined) {
+      const known = [...this.#declared.keys(), ...this.#params.keys()];
+      this.#report(here, `unknown identifier ${name}`, `identifiers has: ${known.join(', ')}`);
+    }
+    return identifier ?? null;
+  }
+
+  #path(name: string, param: string, { segments, text }: Route, here: Path): SimpleIdentifier | null {
+    const places = [...segments.entries()].filter(
+      ([, segment]) => segment.kind === 'param' && segment.name === param,
+    );
+    const [place] = places;
+    if (place === undefined || place[1].kind !== 'param') {
+      this.#report(
+        here,
+        `the route "${text}" has no {${param}}`,
+        `write {${param}} where it stands in the path`,
+      );
+      return null;
+    }
+    if (places.length > 1) {
+      this.#report(here, `{${param}} stands twice in the route "${text}"`, 'give one of them another name');
+      return null;
+    }
+    const { takesRest } = place[1];
+    const identifier: PathIdentifier = { name, kind: 'path', param, at: place[0], takesRest };
+    return this.#one(meaning(identifier), () => identifier);
+  }
+
+  #one<T extends Identifier>(meaning: string, make: () => T): T {
+    const known = this.#used.get(meaning);
+    if (known !== undefined) return known as T;
+    const made = make();
+    this.#used.set(meaning, made);
+    return made;
+  }
+}
+
+function meaning(identifier: SimpleIdentifier): string {
+  return identifier.kind === 'path'
+    ? `${identifier.name}@${identifier.at}${identifier.takesRest ? '*' : ''}`
+    : identifier.name;
+}
+
+function combined(parts: readonly SimpleIdentifier[]): CombinedIdentifier {
+  const credentialAt = parts.findIndex(({ kind }) => kind === 'credential');
+  const isVouchedFor = parts.some(({ kind }) => kind === 'token');
+  const pathAt = isVouchedFor ? -1 : parts.findIndex(({ kind }) => kind === 'path');
+  return {
+    name: parts.map(({ name }) => name).join('+'),
+    kind: 'combined',
+    parts,
+    proofAt: credentialAt >= 0 ? credentialAt : pathAt,
+  };
+}
+
+function credentialSource(entry: SourceEntry): CredentialSource {
+  if ('header' in entry) return { kind: 'header', header: entry.header.toLowerCase() };
+  if ('bearer' in entry) return { kind: 'bearer', prefix: entry.bearer };
+  if ('cookie' in entry) return { kind: 'cookie', cookie: entry.cookie };
+  if ('query' in entry) return { kind: 'query', parameter: entry.query };
+  throw new Error('a claim or a path parameter is no credential');
+}
+
+/** null where it is in none or in several. */
+function carrierOf({ bearer, header, cookie }: TokenEntry): CredentialSource | null {
+  if (bearer !== undefined) return header === undefined && cookie === undefined ? ANY_BEARER : null;
+  if (header !== undefined) return cookie === undefined ? credentialSource({ header }) : null;
+  return cookie === undefined ? null : credentialSource({ cookie });
+}

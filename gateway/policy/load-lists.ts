@@ -1,0 +1,74 @@
+/** The lists `allow` and `deny` of a policy file. */
+import { Counter } from './counter.ts';
+import type { ListEntry, Lists } from './lists.ts';
+import { DIGEST, networkOf } from './load-overrides.ts';
+import { NetworkTable } from './network-table.ts';
+import type { Policy } from './policy.ts';
+import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
+import { parseRoute } from './route.ts';
+import type { PolicyFile } from './schema.ts';
+
+type DenyEntry = NonNullable<PolicyFile['deny']>[number];
+
+const NAMES = ['allow', 'deny'] as const;
+
+/** @returns null where there are none: nothing is then looked up */
+export function buildLists(file: PolicyFile, report: Report, lineOf: (path: Path) => number): Lists | null {
+  const digests = new Map<string, ListEntry>();
+  const networks = new NetworkTable<ListEntry>();
+  const texts: string[] = [];
+  for (const list of NAMES) {
+    for (const [i, written] of (file[list] ?? []).entries()) {
+      const here: Path = [list, i];
+      try {
+        add(listEntry(list, written, lineOf(here)), written);
+      } catch (error) {
+        reportMistake(report, here, error);
+      }
+    }
+  }
+  return texts.length === 0 ? null : { digests, networks, texts };
+
+  function add(entry: ListEntry, { address, digest }: DenyEntry): void {
+    if ((address === undefined) === (digest === undefined))
+      throw new Mistake('an entry names one client or network', 'write address: CIDR or digest: DIGEST');
+    if (digest !== undefined && !DIGEST.test(digest))
+      throw new Mistake(`"${digest}" is no digest`, 'write the 22 characters that the access log shows');
+    const isNew =
+      address === undefined ? !digests.has(digest ?? '') : networks.add(networkOf(address), entry);
+    if (!isNew) throw new Mistake(`${entry.text} stands twice in allow and deny`, 'keep one of them');
+    if (digest !== undefined) digests.set(digest, entry);
+    const status = entry.list === 'deny' && entry.status === 403 ? ' with 403' : '';
+    texts.push(`${entry.list} ${entry.text}${status}`);
+  }
+}
+
+function listEntry(list: ListEntry['list'], written: DenyEntry, line: number): ListEntry {
+  const { address, digest, status = 429, reason = null } = written;
+  const text = address ?? digest ?? '';
+  return { list, text, line, status, reason, counter: new Counter(policyOf(list, line), false) };
+}
+
+/** Counts nothing; it says where a refusal comes from. The space keeps its name apart from those of policies. */
+function policyOf(list: string, line: number): Policy {
+  const name = `${list} list`;
+  return {
+    name,
+    index: -1,
+    line,
+    route: ANY_ROUTE,
+    identifier: { name, kind: 'address', ipv6Prefix: 128 },
+    limit: 0,
+    overrides: null,
+    windowMs: 0,
+    windowSeconds: 0,
+    bucket: name,
+    bucketId: -1,
+    rollout: null,
+    mode: 'enforce',
+    onStoreFailure: 'local',
+    headers: false,
+  };
+}
+
+const ANY_ROUTE = parseRoute('* *');

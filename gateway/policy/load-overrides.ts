@@ -1,0 +1,189 @@
+/** The overrides of policies: as the policy file has them, or a file beside it, one a line. */
+import { hash } from 'node:crypto';
+import { parseNetwork } from '#shared/client-address.ts';
+import type { Beside } from './beside.ts';
+import { NetworkTable } from './network-table.ts';
+import type { Overrides } from './overrides.ts';
+import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
+import type { PolicyFile } from './schema.ts';
+
+type Row = PolicyFile['policies'][number];
+
+/** Of a file; it is read between two requests of clients. */
+const LINES_MAX = 100_000;
+const BYTES_MAX = 8_388_608;
+const MISTAKES_MAX = 10;
+const LIMIT_MAX = 1_000_000_000;
+const VERSION_LENGTH = 12;
+const LINE = /^\s*(address|digest|plan)\s+(\S+)\s+(\S+)\s*$/;
+export const DIGEST = /^[A-Za-z0-9_-]{22}$/;
+const PLAN = /^[A-Za-z0-9._~-]{1,64}$/;
+const HOW = 'write address CIDR LIMIT, digest DIGEST LIMIT or plan NAME LIMIT';
+
+/** Reads each file once, however many policies name it. */
+export class OverrideLoader {
+  readonly #beside: Beside;
+  readonly #hasPlan: boolean;
+  readonly #report: Report;
+  readonly #files = new Map<string, Overrides | null>();
+
+  /** @param hasPlan the file says which header names plans */
+  constructor(beside: Beside, hasPlan: boolean, report: Report) {
+    this.#beside = beside;
+    this.#hasPlan = hasPlan;
+    this.#report = report;
+  }
+
+  of({ overrides, overridesFile }: Row, here: Path): Overrides | null {
+    if (overrides !== undefined && overridesFile !== undefined)
+      this.#report(
+        [...here, 'overridesFile'],
+        'overrides stand in two places',
+        'keep overrides or overridesFile',
+        'key',
+      );
+    if (overrides !== undefined) return this.#inline(overrides, [...here, 'overrides']);
+    return overridesFile === undefined ? null : this.#file(overridesFile, [...here, 'overridesFile']);
+  }
+
+  #inline(entries: NonNullable<Row['overrides']>, here: Path): Overrides {
+    const table = new OverrideTable(this.#hasPlan);
+    for (const [i, { for: who, limit }] of entries.entries()) {
+      const [kind = '', value = ''] = Object.entries(who)[0] ?? [];
+      try {
+        table.add(kind, value, limit);
+      } catch (error) {
+        reportMistake(this.#report, [...here, i, 'for'], error);
+      }
+    }
+    return table.finished(JSON.stringify(entries));
+  }
+
+  /** null: it has mistakes, which are reported where it is named first. */
+  #file(name: string, here: Path): Overrides | null {
+    const known = this.#files.get(name);
+    if (known !== undefined) return known;
+    this.#files.set(name, null);
+    let text: string;
+    try {
+      text = this.#beside.text(name, BYTES_MAX);
+    } catch (error) {
+      reportMistake(this.#report, here, error);
+      return null;
+    }
+    const lines = text.split('\n');
+    if (lines.length > LINES_MAX + 1) {
+      this.#report(
+        here,
+        `${name} has ${lines.length - 1} lines`,
+        `write at most ${LINES_MAX}, and the others by network or plan`,
+      );
+      return null;
+    }
+    const table = new OverrideTable(this.#hasPlan);
+    let mistakes = 0;
+    for (let i = 0; i < lines.length; i++) {
+      try {
+        addLine(table, lines[i] ?? '');
+      } catch (error) {
+        if (!(error instanceof Mistake)) throw error;
+        this.#report(here, `${name}:${i + 1}: ${error.what}`, error.fix);
+        if (++mistakes === MISTAKES_MAX) break;
+      }
+    }
+    if (mistakes > 0) return null;
+    const overrides = table.finished(text);
+    this.#files.set(name, overrides);
+    return overrides;
+  }
+}
+
+function addLine(table: OverrideTable, line: string): void {
+  const [, kind, value = '', limitText = ''] = LINE.exec(line) ?? [];
+  if (kind === undefined) {
+    const bare = line.trim();
+    if (bare === '' || bare.startsWith('#')) return;
+    throw new Mistake(`"${bare.slice(0, 60)}" is no override`, HOW);
+  }
+  const limit = /^[0-9]{1,10}$/.test(limitText) ? Number(limitText) : 0;
+  if (limit < 1 || limit > LIMIT_MAX)
+    throw new Mistake(
+      `the limit is ${limitText.slice(0, 60)}`,
+      `write a whole number from 1 to ${LIMIT_MAX}`,
+    );
+  table.add(kind, value, limit);
+}
+
+class OverrideTable {
+  readonly #hasPlan: boolean;
+  readonly #digests = new Map<string, number>();
+  readonly #networks = new NetworkTable<number>();
+  readonly #plans = new Map<string, number>();
+  #size = 0;
+
+  constructor(hasPlan: boolean) {
+    this.#hasPlan = hasPlan;
+  }
+
+  /** @throws Mistake that says what is wrong with it */
+  add(kind: string, value: string, limit: number): void {
+    if (!this.#isNew(kind, value, limit))
+      throw new Mistake(`${kind} ${value} stands twice`, 'keep one of them');
+    this.#size++;
+  }
+
+  /** @param text by which two tables are told apart */
+  finished(text: string): Overrides {
+    return {
+      digests: this.#digests,
+      networks: this.#networks,
+      plans: this.#plans,
+      size: this.#size,
+      version: hash('sha256', text).slice(0, VERSION_LENGTH),
+    };
+  }
+
+  #isNew(kind: string, value: string, limit: number): boolean {
+    switch (kind) {
+      case 'address':
+        return this.#networks.add(networkOf(value), limit);
+      case 'digest':
+        if (!DIGEST.test(value))
+          throw new Mistake(
+            `"${value}" is no digest`,
+            'write the 22 characters that floodgate explain shows as identity',
+          );
+        return isAdded(this.#digests, value, limit);
+      default:
+        if (!PLAN.test(value))
+          throw new Mistake(
+            `"${value}" is no name of a plan`,
+            'write letters, digits, dots, dashes and underscores, at most 64',
+          );
+        if (!this.#hasPlan)
+          throw new Mistake(
+            'nothing says which plan a client has',
+            'write plan: { header: NAME } at the top of the policy file',
+          );
+        return isAdded(this.#plans, value, limit);
+    }
+  }
+}
+
+function isAdded(map: Map<string, number>, key: string, limit: number): boolean {
+  if (map.has(key)) return false;
+  map.set(key, limit);
+  return true;
+}
+
+/** @throws Mistake */
+export function networkOf(text: string): ReturnType<typeof parseNetwork> {
+  try {
+    return parseNetwork(text);
+  } catch (error) {
+    throw new Mistake(
+      (error as Error).message,
+      'write an address or a network such as 10.0.0.0/8 or 2001:db8::/32',
+    );
+  }
+}

@@ -1,0 +1,30 @@
+/** Other limits for some clients of a policy: by the digest that is counted, by the client's address, by plan. */
+import type { NetworkTable } from './network-table.ts';
+import type { Policy } from './policy.ts';
+
+export interface Overrides {
+  readonly digests: ReadonlyMap<string, number>;
+  readonly networks: NetworkTable<number>;
+  readonly plans: ReadonlyMap<string, number>;
+  readonly size: number;
+  /** The beginning of a hash of how they are written. */
+  readonly version: string;
+}
+
+/** What of a request, beside whom it is counted for, overrides may be for. */
+export interface OverrideFacts {
+  /** Bytes of the client's address; null: it cannot be read. */
+  readonly address: readonly number[] | null;
+  /** As a trusted proxy says; null: none does. */
+  readonly plan: string | null;
+}
+
+/** The limit of one identity. What names the client most precisely wins: its digest, the longest prefix, the plan. */
+export function limitFor({ limit, overrides }: Policy, digest: string, facts: OverrideFacts | null): number {
+  if (overrides === null || facts === null) return limit;
+  const named = overrides.digests.get(digest);
+  if (named !== undefined) return named;
+  const placed = facts.address === null ? undefined : overrides.networks.find(facts.address);
+  if (placed !== undefined) return placed;
+  return (facts.plan === null ? undefined : overrides.plans.get(facts.plan)) ?? limit;
+}

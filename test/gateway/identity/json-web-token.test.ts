@@ -1,0 +1,125 @@
+/** Which tokens are believed: the same that jose, which made them, believes. */
+import { createHmac } from 'node:crypto';
+import { createLocalJWKSet, jwtVerify } from 'jose';
+import t from 'tap';
+import { verifiedClaim } from '#gateway/identity/json-web-token.ts';
+import { parseKeySet } from '#gateway/identity/key-set.ts';
+import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
+
+const NOW = Date.parse('2026-11-20T10:00:00Z');
+const SECONDS = NOW / 1000;
+const base64url = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+const signers = await Promise.all([
+  newSigner('RS256', 'rsa'),
+  newSigner('ES256', 'ec'),
+  newSigner('EdDSA', 'ed'),
+]);
+const [rsa, ec, ed] = signers;
+const stranger = await newSigner('RS256', 'rsa');
+const text = keySetText(...signers);
+const keys = parseKeySet(text, 'keys.json');
+const claimOf = (token: string, now = NOW) => verifiedClaim(token, { claim: 'sub', keys }, now);
+
+t.test('what jose signs and verifies is verified, whatever the algorithm', async (t) => {
+  for (const signer of signers) {
+    for (const header of [{}, { kid: undefined }, { typ: 'JWT' }]) {
+      const token = await sign(signer, { sub: 'ada', exp: SECONDS + 60 }, header);
+      t.match(claimOf(token), { value: 'ada' }, `${signer.algorithm} ${JSON.stringify(header)}`);
+    }
+  }
+  t.match(claimOf(await sign(rsa, { sub: 7 as unknown as string })), { value: '7' });
+});
+
+t.test('what is changed, forged or strange is not, here and in jose', async (t) => {
+  const good = await sign(rsa, { sub: 'ada' });
+  const [head = '', body = '', signature = ''] = good.split('.');
+  const [ecHead = '', ecBody = '', ecSignature = ''] = (await sign(ec, { sub: 'ada' })).split('.');
+  const other = base64url({ sub: 'eve' });
+  const none = `${base64url({ alg: 'none', kid: 'rsa' })}.${body}.`;
+  const hmacHead = base64url({ alg: 'HS256', kid: 'rsa' });
+  const hmac = createHmac('sha256', JSON.stringify(rsa.jwk))
+    .update(`${hmacHead}.${body}`)
+    .digest('base64url');
+  const flipped = Buffer.from(signature, 'base64url');
+  flipped[10] = (flipped[10] ?? 0) ^ 1;
+  const forged: Readonly<Record<string, string>> = {
+    'another body': `${head}.${other}.${signature}`,
+    'another signature': `${head}.${body}.${flipped.toString('base64url')}`,
+    'no signature': `${head}.${body}.`,
+    'alg none': none,
+    'alg none with a signature': `${none}${signature}`,
+    'the public key as a shared secret': `${hmacHead}.${body}.${hmac}`,
+    "another key's name": `${base64url({ alg: 'RS256', kid: 'ec' })}.${body}.${signature}`,
+    "another algorithm's name": `${base64url({ alg: 'ES256', kid: 'rsa' })}.${body}.${signature}`,
+    'an unknown key': await sign(rsa, { sub: 'ada' }, { kid: 'gone' }),
+    'a key of the same name': await sign(stranger, { sub: 'ada' }),
+    'another hash': await sign(await newSigner('RS512', 'rsa'), { sub: 'ada' }),
+    'an ES256 signature of zeros': `${ecHead}.${ecBody}.${Buffer.alloc(64).toString('base64url')}`,
+    'an ES256 signature in DER': `${ecHead}.${ecBody}.${Buffer.concat([Buffer.from([0x30, 68, 2, 32]), Buffer.from(ecSignature, 'base64url')]).toString('base64url')}`,
+    'an extension to be understood': `${base64url({ alg: 'RS256', kid: 'rsa', crit: ['b64'], b64: false })}.${body}.${signature}`,
+    'four parts': `${good}.${signature}`,
+    'two parts': `${head}.${body}`,
+    'no base64url': `${head}.${body}=.${signature}`,
+    'no JSON': `${Buffer.from('{').toString('base64url')}.${body}.${signature}`,
+    empty: '',
+  };
+  const set = createLocalJWKSet(JSON.parse(text));
+  for (const [what, token] of Object.entries(forged)) {
+    t.type(claimOf(token), 'string', what);
+    await t.rejects(jwtVerify(token, set, { currentDate: new Date(NOW) }), what);
+  }
+  t.type(claimOf(await sign(rsa, { sub: 'a'.repeat(9000) })), 'string', 'too long');
+});
+
+t.test('its time: exp and nbf, with a minute for clocks that differ', async (t) => {
+  const token = await sign(ed, { sub: 'ada', nbf: SECONDS, exp: SECONDS + 600 });
+  t.equal(claimOf(token, NOW - 61_000), 'not now');
+  t.match(claimOf(token, NOW - 60_000), { value: 'ada' });
+  t.match(claimOf(token, NOW + 659_999), { from: NOW - 60_000, until: NOW + 660_000 });
+  t.equal(claimOf(token, NOW + 660_000), 'not now');
+  t.equal(
+    claimOf(await sign(ed, { sub: 'ada', exp: 'never' as unknown as number }).catch(() => '')),
+    'unreadable',
+  );
+});
+
+t.test('the claim: a text or a whole number', async (t) => {
+  for (const sub of ['', 1.5, null, true, ['ada'], { id: 1 }, undefined])
+    t.equal(
+      claimOf(await sign(ec, { other: 1, ...(sub === undefined ? {} : { sub: sub as string }) })),
+      'unreadable',
+      JSON.stringify(sub),
+    );
+});
+
+t.test('without a name the only key of its algorithm; of two there is no telling', async (t) => {
+  const second = await newSigner('RS256', 'second');
+  const token = await sign(rsa, { sub: 'ada' }, { kid: undefined });
+  const two = parseKeySet(keySetText(rsa, second), 'keys.json');
+  t.equal(verifiedClaim(token, { claim: 'sub', keys: two }, NOW), 'unsigned');
+});
+
+t.test('key sets: what cannot be used is passed over, what must not be there is told', async (t) => {
+  const of = (value: unknown) => () => parseKeySet(JSON.stringify(value), 'k.json');
+  const unusable = [
+    { ...rsa.jwk, use: 'enc' },
+    { ...rsa.jwk, alg: 'PS256' },
+    { kty: 'oct', k: 'c2VjcmV0' },
+    { ...ec.jwk, key_ops: ['sign'] },
+    { kty: 'EC', crv: 'P-521' },
+  ];
+  t.equal(of({ keys: [...unusable, ed.jwk] })().length, 1);
+  t.throws(of({ keys: unusable }), {
+    message: /k\.json has no key that can be used; write a JSON Web Key Set/,
+  });
+  t.throws(of({ keys: [{ ...rsa.jwk, d: 'secret' }] }), { message: /key 1 of k\.json is a private key/ });
+  t.throws(of({ keys: [ed.jwk, { ...rsa.jwk, n: 'AQAB' }] }), { message: /key 2 of k\.json/ });
+  t.throws(of({ keys: [{ ...ec.jwk, x: 'AA' }] }), { message: /key 1 of k\.json is damaged/ });
+  t.throws(of({ keys: Array.from({ length: 101 }, () => ed.jwk) }), {
+    message: /101 keys; write at most 100/,
+  });
+  for (const value of [null, [], {}, { keys: {} }, { keys: [1] }, 'text'])
+    t.throws(of(value), { message: /is no key set/ }, JSON.stringify(value));
+  t.throws(() => parseKeySet(text.slice(0, 100), 'k.json'), { message: /k\.json is not JSON/ });
+});

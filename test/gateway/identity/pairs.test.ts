@@ -1,0 +1,83 @@
+/** Cookies and queries as clients write them, and as those write them who want to be somebody else. */
+import t from 'tap';
+import { AMBIGUOUS, cookieValue, queryValue } from '#gateway/identity/pairs.ts';
+import { pathValue } from '#gateway/identity/path-value.ts';
+
+t.test('a cookie by its name', async (t) => {
+  const cases = [
+    ['sid=1', '1'],
+    ['a=b; sid=1; c=d', '1'],
+    ['a=b;sid=1', '1'],
+    [' \t sid \t=\t1 ', '1'],
+    ['sid="1"', '1'],
+    ['sid=%31', '1'],
+    ['sid=a=b', 'a=b'],
+    ['sid=%zz%', '%zz%'],
+    ['sid=1; sid=1', '1'],
+    ['sid=; sid=1', '1'],
+    ['sid=1; sid=2', AMBIGUOUS],
+    ['sid=1; sid="2"', AMBIGUOUS],
+    ['', null],
+    ['sid', null],
+    ['sid=', null],
+    ['sid=" "', null],
+    ['SID=1', null],
+    ['xsid=1; sidx=2', null],
+    ['a="sid=1"', null],
+    [';;;=;=1;', null],
+  ] as const;
+  for (const [field, value] of cases) t.equal(cookieValue(field, 'sid'), value, field);
+});
+
+t.test('a query parameter by its name, however it is spelled', async (t) => {
+  const cases = [
+    ['/a?key=1', '1'],
+    ['/a?b=2&key=1&c', '1'],
+    ['/a?b=2;key=1', '1'],
+    ['/a?k%65y=1', '1'],
+    ['/a?%6B%65%79=1', '1'],
+    ['/a?key=%31', '1'],
+    ['/a?key=a+b', 'a b'],
+    ['/a?key=a%20b', 'a b'],
+    ['/a?key=a=b', 'a=b'],
+    ['/a?key=1&key=1', '1'],
+    ['/a?key=1&key=2', AMBIGUOUS],
+    ['/a?key=1&k%65y=2', AMBIGUOUS],
+    ['/a?key=1?key=2', '1?key=2'],
+    ['/a', null],
+    ['/a?', null],
+    ['/a?key', null],
+    ['/a?key=', null],
+    ['/a?key=+', null],
+    ['/a?KEY=1', null],
+    ['/key=1', null],
+    ['/a?xkey=1&keyx=2', null],
+  ] as const;
+  for (const [target, value] of cases) t.equal(queryValue(target, 'key'), value, target);
+});
+
+t.test('ten thousand pairs are one pass', async (t) => {
+  const pairs = Array.from({ length: 10_000 }, (_, i) => `a${i}`);
+  for (const tail of ['', '=']) {
+    const text = pairs.map((name) => name + tail);
+    t.equal(cookieValue(`${text.join(';')}; sid=1`, 'sid'), '1');
+    t.equal(queryValue(`/a?${text.join('&')}&key=1`, 'key'), '1');
+  }
+});
+
+t.test('a path parameter, with and without segment parameters', async (t) => {
+  const cases = [
+    ['/a/w1/b', false, 'w1'],
+    ['/a/w1', false, 'w1'],
+    ['/a/w1/b/c', true, 'w1/b/c'],
+    ['/a/%40w', false, '@w'],
+    ['/a/w1;x=1/b', false, 'w1'],
+    ['/a/w1%3Bx/b', false, 'w1'],
+    ['/a;x/w1/b', false, 'w1'],
+    ['/a/w1;x/b;y', true, 'w1/b'],
+    ['/a/q/..;/w1', false, AMBIGUOUS],
+    ['/a', false, null],
+    ['/', false, null],
+  ] as const;
+  for (const [path, takesRest, value] of cases) t.equal(pathValue(path, 1, takesRest), value, path);
+});

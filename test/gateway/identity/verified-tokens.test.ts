@@ -1,0 +1,46 @@
+/** Tokens in great number: remembered within bounds, and the good ones stay. */
+import t from 'tap';
+import { Digester } from '#gateway/identity/digest.ts';
+import { parseKeySet } from '#gateway/identity/key-set.ts';
+import { VerifiedTokens } from '#gateway/identity/verified-tokens.ts';
+import type { TokenIdentifier, TokenSource } from '#gateway/policy/policy.ts';
+import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
+
+const signer = await newSigner('EdDSA', 'key');
+const keys = parseKeySet(keySetText(signer), 'keys.json');
+const source: TokenSource = { id: 0, carrier: { kind: 'bearer', prefix: '' }, claim: 'sub', keys };
+const user: TokenIdentifier = { name: 'user', kind: 'token', sources: [source] };
+
+t.test('one identity for all tokens of a claim, while each lasts', async (t) => {
+  let now = 0;
+  const tokens = new VerifiedTokens(new Digester('salt'), () => now);
+  const first = await sign(signer, { sub: 'ada', exp: 100 });
+  const second = await sign(signer, { sub: 'ada', exp: 1000 });
+  const digest = (token: string) => tokens.identify(user, source, token)?.digest;
+  t.ok(digest(first));
+  t.equal(digest(first), digest(second));
+  t.equal(digest(first), digest(first), 'also from memory');
+  now = 161_000;
+  t.equal(digest(first), undefined, 'its time is over, though it is remembered');
+  t.ok(digest(second));
+  const other = { ...source, id: 1, claim: 'org' };
+  t.equal(
+    tokens.identify({ ...user, sources: [other] }, other, second),
+    null,
+    'another claim is another question',
+  );
+});
+
+t.test('a flood of tokens that nobody signed', async (t) => {
+  const tokens = new VerifiedTokens(new Digester('salt'), () => 0);
+  const good = await sign(signer, { sub: 'ada' });
+  const [head, body, signature = ''] = good.split('.');
+  t.ok(tokens.identify(user, source, good));
+  const wrong = `AAAAAAAA${signature.slice(8)}`;
+  for (let i = 0; i < 6000; i++) {
+    const payload = Buffer.from(JSON.stringify({ sub: `invented-${i}` })).toString('base64url');
+    if (tokens.identify(user, source, `${head}.${payload}.${wrong}`) !== null) t.fail('believed');
+  }
+  t.equal(tokens.size, 4096 + 1);
+  t.ok(tokens.identify(user, source, `${head}.${body}.${signature}`));
+});

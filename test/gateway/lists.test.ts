@@ -1,0 +1,102 @@
+/** The lists allow and deny on a running gateway: whom they name, and what those get. */
+import t from 'tap';
+import { Digester } from '#gateway/identity/digest.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { runTests } from '#gateway/rehearsal/policy-tests.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { send } from './proxy/exchange.ts';
+
+const SALT = 'salt of the lists';
+const digester = new Digester(SALT);
+const key = (value: string): string =>
+  digester.identify({ name: 'api-key', kind: 'credential', sources: [] }, value).digest;
+const address = (value: string): string =>
+  digester.identify({ name: 'ip', kind: 'address', ipv6Prefix: 64 }, value).digest;
+
+const FILE = `allow:
+  - { address: 10.1.0.0/16 }
+  - { digest: ${key('friend')} }
+  - { digest: ${address('192.0.2.7')} }
+deny:
+  - { address: 10.0.0.0/8 }
+  - { address: 203.0.113.0/24, status: 403, reason: "write to abuse@example.com" }
+  - { address: "2001:db8:bad::/48" }
+  - { digest: ${key('stolen')} }
+${policyFile(
+  'name: all, route: "* *", identifier: ip, limit: 1, window: 1d',
+  'name: keys, route: "GET /keys", identifier: api-key, limit: 1, window: 1d',
+)}`;
+
+t.test('whom they name, and what those get', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port, gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: FILE,
+    env: { GATEWAY_TRUSTED_PROXIES: 'loopback', GATEWAY_IDENTITY_SECRET: SALT },
+  });
+  const ask = (from: string, path = '/a', headers: Record<string, string> = {}, method = 'GET') =>
+    send(port, path, { method, headers: { 'x-forwarded-for': from, ...headers } });
+  const statuses = async (times: number, ...request: Parameters<typeof ask>) => {
+    const all: number[] = [];
+    for (let i = 0; i < times; i++) all.push((await ask(...request)).status);
+    return all;
+  };
+  t.strictSame(await statuses(3, '10.1.2.3'), [200, 200, 200], 'allowed, although a wider network is denied');
+  t.equal((await ask('10.1.2.3')).headers['x-ratelimit-limit'], undefined, 'no policy counts');
+  t.strictSame(await statuses(3, '192.0.2.7'), [200, 200, 200], 'by the digest of an address');
+  t.strictSame(await statuses(3, '192.0.2.8', '/keys', { 'x-api-key': 'friend' }), [200, 200, 200]);
+  t.strictSame(await statuses(2, '192.0.2.9'), [200, 429], 'everybody else');
+
+  const denied = await ask('10.2.0.1');
+  t.equal(denied.status, 429);
+  t.match(denied.headers, {
+    'retry-after': '3600',
+    'x-gateway-ratelimited': 'true',
+    'cache-control': 'no-store',
+  });
+  t.match(JSON.parse(denied.body.toString()), {
+    code: 'gateway_denied',
+    message: 'The operator has blocked this client.',
+    details: {},
+  });
+  t.strictSame(await statuses(1, '10.2.0.1', '/a', {}, 'OPTIONS'), [429], 'what is excluded, too');
+  t.strictSame(await statuses(1, '2001:db8:bad:1::7'), [429]);
+  t.strictSame(
+    await statuses(1, '192.0.2.10', '/a', { authorization: 'Bearer fbk_1', 'x-api-key': 'stolen' }),
+    [200],
+    'two keys: none of them counts',
+  );
+  t.strictSame(await statuses(1, '192.0.2.11', '/other', { 'x-api-key': 'stolen' }), [429], 'on every route');
+
+  const forbidden = await ask('203.0.113.9');
+  t.equal(forbidden.status, 403);
+  t.equal(forbidden.headers['retry-after'], undefined);
+  t.match(forbidden.body.toString(), 'The operator has blocked this client: write to abuse@example.com');
+  const widget = await ask('203.0.113.9', '/api/v1/client/w1/responses', {}, 'POST');
+  t.equal(widget.status, 429, 'survey widgets drop answers on 403');
+  t.match(widget.headers, { 'access-control-allow-origin': '*', 'retry-after': '3600' });
+
+  const id = String(denied.headers['x-gateway-decision']);
+  t.match(await gateway.findDecision(id), {
+    decision: 'listed',
+    policy: 'deny list',
+    line: 6,
+    identity: address('10.2.0.1'),
+    path: '/a',
+  });
+  const listed = gateway.samples().filter(({ name }) => name === 'floodgate_listed_total');
+  t.match(listed, [
+    { labels: { list: 'allow' }, value: 10 },
+    { labels: { list: 'deny' }, value: 6 },
+  ]);
+});
+
+t.test('tests of the file know them', async (t) => {
+  const tests = `tests:
+  - { name: allowed, request: GET /a, from: 10.1.2.3, times: 5, expect: { allowed: 5, policies: [] } }
+  - { name: denied, request: GET /a, from: 10.2.0.1, expect: { allowed: 0, status: 429, headers: { retry-after: 3600 } } }
+  - { name: forbidden, request: GET /a, from: 203.0.113.9, expect: { status: 403 } }
+  - { name: widget, request: POST /api/v1/client/w/displays, from: 203.0.113.9, expect: { status: 429 } }
+`;
+  t.strictSame(runTests(loadPolicies(`${FILE}\n${tests}`, 'p.yaml')), []);
+});

@@ -1,0 +1,105 @@
+/** Limits of their own on a running gateway: plans that a trusted proxy names, networks, and a file of them. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { environment, launch } from '#test/support/gateway-process.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { startCluster } from '#test/support/redis-cluster.ts';
+import { windowWithRoom } from '#test/support/spend.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { send } from './proxy/exchange.ts';
+
+const HOUR_MS = 3_600_000;
+const FILE = `plan: { header: x-plan }\n${policyFile(
+  'name: all, route: "GET /a", identifier: ip, limit: 3, window: 1h, overrides: [{ for: { plan: gold }, limit: 6 }, { for: { address: 10.0.0.0/8 }, limit: 2 }]',
+  'name: keys, route: "GET /keys", identifier: api-key, limit: 3, window: 1h, overrides: [{ for: { plan: gold }, limit: 6 }]',
+)}`;
+
+t.test('the plan that a trusted proxy names', async (t) => {
+  await windowWithRoom(HOUR_MS, 30_000);
+  const upstream = await startUpstream(t);
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const cluster = await startCluster(t);
+  const stores = { memory: '', Redis: redis.url, Cluster: cluster.url };
+  for (const [store, url] of Object.entries(stores)) {
+    await t.test(store, async (t) => {
+      const env: Record<string, string> = {
+        GATEWAY_TRUSTED_PROXIES: 'loopback',
+        GATEWAY_STORE_TIMEOUT_MS: '5000',
+      };
+      if (url !== '') env.GATEWAY_REDIS_URL = url;
+      const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: FILE, env });
+      const ask = (headers: Record<string, string>, path = '/a') => send(port, path, { headers });
+      const passed = async (times: number, headers: Record<string, string>, path = '/a') => {
+        let count = 0;
+        for (let i = 0; i < times; i++) if ((await ask(headers, path)).status === 200) count++;
+        return count;
+      };
+      const from = (address: string, plan?: string) => ({
+        'x-forwarded-for': address,
+        ...(plan === undefined ? {} : { 'x-plan': plan }),
+      });
+      t.equal(await passed(5, from('192.0.2.1')), 3);
+      t.equal(await passed(5, from('192.0.2.1', 'gold')), 3, 'the rest of the same counter');
+      t.equal(await passed(3, from('192.0.2.1', 'silver')), 0, 'no such plan');
+      t.equal(await passed(9, from('10.1.1.1')), 2);
+      t.equal(await passed(9, { ...from('192.0.2.2', 'gold'), 'x-api-key': 'k1' }, '/keys'), 6);
+      const { headers, status, body } = await ask(from('192.0.2.1', 'gold'));
+      t.equal(status, 429);
+      t.equal(headers['x-ratelimit-limit'], '6');
+      t.match(headers['ratelimit-policy'], '"all";q=6;w=3600');
+      t.match(body.toString(), 'policy all allows 6 in 3600 seconds');
+      const usual = await ask(from('192.0.2.1'));
+      t.equal(usual.headers['x-ratelimit-limit'], '3', 'the texts of denials are kept apart');
+      t.match(usual.body.toString(), 'policy all allows 3 in');
+      const seen = JSON.parse((await ask(from('192.0.2.9', 'gold'))).body.toString()).headers;
+      t.ok(seen.includes('x-plan'), 'the application learns what the proxy said');
+      const two = await send(port, '/a', { headers: ['host', 'a', 'x-plan', 'gold', 'X-Plan', 'free'] });
+      t.match([two.status, two.body.toString()], [400, /two different plans/]);
+    });
+  }
+});
+
+t.test('what strangers say of their plan counts nothing, and ends here', async (t) => {
+  await windowWithRoom(HOUR_MS, 30_000);
+  const upstream = await startUpstream(t);
+  const { port, log } = await startTestGateway(t, { upstream: upstream.origin, policies: FILE });
+  t.match(log, [{}, { msg: /no proxy is trusted to name them; set GATEWAY_TRUSTED_PROXIES/ }]);
+  const replies = [];
+  for (let i = 0; i < 4; i++) replies.push(await send(port, '/a', { headers: { 'X-Plan': 'gold' } }));
+  t.strictSame(
+    replies.map(({ status }) => status),
+    [200, 200, 200, 429],
+  );
+  t.notMatch(replies[0]?.body.toString().toLowerCase(), 'x-plan');
+  const uncovered = await send(port, '/other', { headers: { 'X-Plan': 'gold' } });
+  t.notMatch(uncovered.body.toString().toLowerCase(), 'x-plan', 'nor where nothing is counted');
+});
+
+t.test('an edited file of overrides is used within seconds, and counters go on', async (t) => {
+  const upstream = await startUpstream(t);
+  const folder = temporaryFolder(t);
+  const row = 'name: a, route: GET /a, identifier: ip, limit: 1, window: 1h, overridesFile: limits.txt';
+  writeFileSync(join(folder, 'policies.yaml'), `${policyFile(row)}\n`);
+  writeFileSync(join(folder, 'limits.txt'), 'address 127.0.0.0/8 2\n');
+  const env = await environment({
+    GATEWAY_UPSTREAM: upstream.origin,
+    GATEWAY_POLICIES: join(folder, 'policies.yaml'),
+  });
+  const gateway = await launch(t, env);
+  await windowWithRoom(HOUR_MS, 30_000);
+  const statuses = async (times: number) => {
+    const all: number[] = [];
+    for (let i = 0; i < times; i++) all.push((await send(Number(env.GATEWAY_PORT), '/a')).status);
+    return all;
+  };
+  t.strictSame(await statuses(3), [200, 200, 429]);
+  writeFileSync(join(folder, 'limits.txt'), 'address 127.0.0.0/8 4\naddress 10.0.0.0/8 x\n');
+  await gateway.until(/limits\.txt:2: the limit is x/);
+  t.strictSame(await statuses(1), [429], 'a mistake changes nothing');
+  writeFileSync(join(folder, 'limits.txt'), 'address 127.0.0.0/8 4\n');
+  await gateway.until(/the edited policy file is in use/);
+  t.strictSame(await statuses(3), [200, 200, 429]);
+});

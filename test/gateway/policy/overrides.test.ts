@@ -1,0 +1,94 @@
+/** Limits of their own: whose they are, and a file with very many of them. */
+import t from 'tap';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { NetworkTable } from '#gateway/policy/network-table.ts';
+import { limitFor } from '#gateway/policy/overrides.ts';
+import { clientBytes, parseNetwork } from '#shared/client-address.ts';
+
+const DIGEST = 'AAAAABAAAAC_____AAAAAA';
+const NOBODY = 'BBBBBBBBBBBBBBBBBBBBBA';
+const file = (more: string): string => `version: 1
+identifiers:
+  ip: { source: client-address }
+plan: { header: X-Plan }
+policies:
+  - { name: a, route: GET /a, identifier: ip, limit: 5, window: 1m, ${more} }
+  - { name: b, route: GET /b, identifier: ip, limit: 5, window: 1m, ${more} }
+`;
+const bytes = (address: string) => clientBytes(address, '', { kind: 'none' });
+
+t.test('the longest prefix that holds an address', async (t) => {
+  const table = new NetworkTable<string>();
+  const networks = ['10.0.0.0/8', '10.1.0.0/16', '10.1.2.3', '2001:db8::/32', '2001:db8:1::/48', '0.0.0.0/0'];
+  for (const text of networks) t.ok(table.add(parseNetwork(text), text));
+  t.notOk(table.add(parseNetwork('10.9.9.9/8'), 'again'), 'the same network');
+  t.equal(table.size, 6);
+  const cases = [
+    ['10.1.2.3', '10.1.2.3'],
+    ['10.1.2.4', '10.1.0.0/16'],
+    ['10.2.0.0', '10.0.0.0/8'],
+    ['11.0.0.0', '0.0.0.0/0'],
+    ['::ffff:10.1.2.3', '10.1.2.3'],
+    ['64:ff9b::a01:203', '10.1.2.3'],
+    ['2001:db8:1::1', '2001:db8:1::/48'],
+    ['2001:db8:2::1', '2001:db8::/32'],
+    ['2001:db9::1', undefined],
+  ] as const;
+  for (const [address, network] of cases) t.equal(table.find(bytes(address) ?? []), network, address);
+});
+
+t.test('what names a client most precisely wins', async (t) => {
+  const [a] = loadPolicies(
+    file(
+      `overrides: [{ for: { digest: ${DIGEST} }, limit: 1 }, { for: { address: 10.0.0.0/8 }, limit: 2 }, { for: { plan: gold }, limit: 3 }]`,
+    ),
+    'p.yaml',
+  ).policies;
+  if (a === undefined) return t.fail('no policy');
+  const limit = (digest: string, address: string, plan: string | null) =>
+    limitFor(a, digest, { address: bytes(address), plan });
+  t.equal(limit(DIGEST, '10.0.0.1', 'gold'), 1);
+  t.equal(limit(NOBODY, '10.0.0.1', 'gold'), 2);
+  t.equal(limit(NOBODY, '192.0.2.1', 'gold'), 3);
+  t.equal(limit(NOBODY, '192.0.2.1', 'free'), 5);
+  t.equal(limit(NOBODY, 'garbage', null), 5);
+  t.equal(limitFor(a, DIGEST, null), 5, 'where nothing was looked up');
+});
+
+t.test('a file of them: comments, blank lines, and each mistake with its line', async (t) => {
+  const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);
+  const set = load(`# who, limit\r\n\r\nplan gold 10\n  address 10.0.0.0/8\t20  \ndigest ${DIGEST} 30`);
+  t.match(set.policies[0]?.overrides, { size: 3 });
+  t.equal(set.policies[0]?.overrides, set.policies[1]?.overrides, 'read once');
+  t.not(set.version, load('plan gold 11\n').version);
+  const bad = [
+    ['plan gold', /^p\.yaml:6:\d+: limits\.txt:1: "plan gold" is no override; write address CIDR LIMIT/],
+    ['plan gold 0', /limits\.txt:1: the limit is 0; write a whole number from 1/],
+    ['plan gold 1e3', /the limit is 1e3/],
+    ['plan gold 9999999999', /the limit is 9999999999/],
+    ['key gold 1', /is no override/],
+    ['address 10.0.0.0/33 1', /neither an address nor a network/],
+    ['digest gold 1', /is no digest/],
+    ['plan a 1\nplan b 1\nplan a 2', /limits\.txt:3: plan a stands twice/],
+  ] as const;
+  for (const [text, message] of bad) t.throws(() => load(text), { message }, text);
+  try {
+    load('x\n'.repeat(50));
+    t.fail('accepted');
+  } catch (error) {
+    t.equal((error as Error).message.split('\n').length, 10, 'the first ten of them');
+  }
+});
+
+t.test('a hundred thousand lines, and not one more', async (t) => {
+  const line = (i: number): string => `address 10.${i >> 16}.${(i >> 8) & 255}.${i & 255} ${i + 1}\n`;
+  const text = Array.from({ length: 100_000 }, (_, i) => line(i)).join('');
+  const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);
+  const [a] = load(text).policies;
+  t.equal(a?.overrides?.size, 100_000);
+  t.equal(a === undefined ? 0 : limitFor(a, NOBODY, { address: bytes('10.1.0.2'), plan: null }), 65_539);
+  t.throws(() => load(`${text}plan gold 1\n`), {
+    message: /limits\.txt has 100001 lines; write at most 100000/,
+  });
+  t.throws(() => load('#'.repeat(8_388_609)), { message: /more than 8388608 bytes/ });
+});

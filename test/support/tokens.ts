@@ -1,0 +1,28 @@
+/** Signed tokens, and the key sets that they are checked against, made by jose. */
+import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+
+export interface Signer {
+  readonly algorithm: string;
+  readonly id: string;
+  readonly privateKey: CryptoKey;
+  /** Of a key set. */
+  readonly jwk: object;
+}
+
+export async function newSigner(algorithm: string, id: string): Promise<Signer> {
+  const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
+  return { algorithm, id, privateKey, jwk: { ...(await exportJWK(publicKey)), kid: id, alg: algorithm } };
+}
+
+export function keySetText(...signers: readonly Signer[]): string {
+  return `${JSON.stringify({ keys: signers.map(({ jwk }) => jwk) })}\n`;
+}
+
+/** @param header more of its protected header, `kid: undefined` for none */
+export function sign(
+  { algorithm, id, privateKey }: Signer,
+  payload: JWTPayload,
+  header: object = {},
+): Promise<string> {
+  return new SignJWT(payload).setProtectedHeader({ alg: algorithm, kid: id, ...header }).sign(privateKey);
+}
