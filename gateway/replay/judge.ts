@@ -28,7 +28,7 @@ export interface Judged {
 export const COUNTERS_MAX = 1_048_576;
 const CREDENTIALS_MAX = 262_144;
 /** Connections that are remembered, by address; twice as many at most. */
-const SOCKETS_MAX = 16_384;
+const SOCKETS_MAX = 32_768;
 const COVERS_MAX = 4096;
 /** The identity of an address in the log is that of its /64. */
 const LOGGED_PREFIX = 64;

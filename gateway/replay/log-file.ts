@@ -137,8 +137,8 @@ export class LogFile implements LogLine, LineSource {
     return request;
   }
 
-  close(): void {
-    this.#source.close();
+  async close(): Promise<void> {
+    await this.#source.close();
   }
 
   #detect(): LineReader | null {
