@@ -16,6 +16,8 @@ export interface JudgeOptions {
   readonly clock: Clock;
   /** Of addresses in logs of other programs. */
   readonly trust: ProxyTrust;
+  /** Of digests of what such logs hold. */
+  readonly salt: string;
 }
 
 export interface Judged {
@@ -47,12 +49,12 @@ export class Judge {
   #digests: LoggedDigests | null = null;
   readonly #sender = (cover: Cover): KnownIdentities => this.#knownIdentities(cover);
 
-  constructor(set: PolicySet, { clock, trust }: JudgeOptions) {
+  constructor(set: PolicySet, { clock, trust, salt }: JudgeOptions) {
     this.#trust = trust;
     this.#rehearsal = new Rehearsal(set, {
       clock,
       trust,
-      salt: '',
+      salt,
       countersMax: COUNTERS_MAX,
       credentialsMax: CREDENTIALS_MAX,
     });

@@ -42,13 +42,15 @@ export const addReplay: AddCommand = (program, context) =>
     (options) => context.run(() => run(options, context)),
   );
 
-async function run(options: ReplayOptions, { terminal, now }: CommandContext): Promise<ExitCode> {
+async function run(options: ReplayOptions, { terminal, now, env }: CommandContext): Promise<ExitCode> {
   const set = loadPolicies(readPolicyFile(options.file), options.file);
   const { against: other } = options;
   const against = other === undefined ? null : loadPolicies(readPolicyFile(other), other);
   const { logs, trust, progress } = openLogs(options, terminal, now);
+  // Digests are then those that the gateway has.
+  const salt = env.GATEWAY_IDENTITY_SECRET ?? '';
   const begunAt = now();
-  const result = await readingLogs(progress, () => new Replay({ logs, set, against, trust }).run());
+  const result = await readingLogs(progress, () => new Replay({ logs, set, against, trust, salt }).run());
   const seconds = Math.max(0.001, (now() - begunAt) / 1000);
   if (result.requests === 0) {
     const [first] = result.unreadableLines;
