@@ -23,6 +23,8 @@ export interface JudgeOptions {
   readonly clock: Clock;
   /** Of addresses in logs of other programs. */
   readonly trust: ProxyTrust;
+  /** Of digests of what such logs hold. */
+  readonly salt: string;
 }
 
 export interface Judged {
@@ -35,7 +37,7 @@ export interface Judged {
 export const COUNTERS_MAX = 1_048_576;
 const CREDENTIALS_MAX = 262_144;
 /** Connections that are remembered, by address; twice as many at most. */
-const SOCKETS_MAX = 16_384;
+const SOCKETS_MAX = 32_768;
 const COVERS_MAX = 4096;
 /** The identity of an address in the log is that of its /64. */
 const LOGGED_PREFIX = 64;
@@ -54,12 +56,12 @@ export class Judge {
   #digests: LoggedDigests | null = null;
   readonly #sender = (cover: Cover): KnownIdentities => this.#knownIdentities(cover);
 
-  constructor(set: PolicySet, { clock, trust }: JudgeOptions) {
+  constructor(set: PolicySet, { clock, trust, salt }: JudgeOptions) {
     this.#trust = trust;
     this.#rehearsal = new Rehearsal(set, {
       clock,
       trust,
-      salt: '',
+      salt,
       countersMax: COUNTERS_MAX,
       credentialsMax: CREDENTIALS_MAX,
     });

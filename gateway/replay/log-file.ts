@@ -37,7 +37,7 @@ export interface LogLine {
 
 export interface LineSource {
   /** @returns null, and counts it, when the line says nothing */
-  read(text: string, start: number, end: number, line: number): LoggedRequest | null;
+  read(text: string, start: number, end: number, line: number, at: Millis): LoggedRequest | null;
 }
 
 export interface LogFileOptions {
@@ -108,7 +108,7 @@ export class LogFile implements LogLine, LineSource {
       this.request = null;
       this.at = reader === null || end - start > LINE_MAX ? Number.NaN : reader.time(text, start, end);
       if (!Number.isNaN(this.at)) return true;
-      this.request = this.read(text, start, end, this.line);
+      this.request = this.read(text, start, end, this.line, Number.NaN);
       if (this.request === null) continue;
       this.at = this.request.at;
       return true;
@@ -131,14 +131,14 @@ export class LogFile implements LogLine, LineSource {
     return true;
   }
 
-  read(text: string, start: number, end: number, line: number): LoggedRequest | null {
-    const request = end - start > LINE_MAX ? null : (this.#reader?.read(text, start, end) ?? null);
+  read(text: string, start: number, end: number, line: number, at: Millis): LoggedRequest | null {
+    const request = end - start > LINE_MAX ? null : (this.#reader?.read(text, start, end, at) ?? null);
     if (request === null) this.#noteUnreadable(text, start, end, line);
     return request;
   }
 
-  close(): void {
-    this.#source.close();
+  async close(): Promise<void> {
+    await this.#source.close();
   }
 
   #detect(): LineReader | null {

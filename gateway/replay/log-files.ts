@@ -65,7 +65,7 @@ export class LogFiles {
         if (!(await this.#drain(first, second?.at ?? Number.POSITIVE_INFINITY, take))) begun.shift();
       }
     } finally {
-      for (const file of this.#files) file.close();
+      for (const file of this.#files) await file.close();
     }
   }
 
@@ -87,7 +87,7 @@ export class LogFiles {
   async #advance(file: LogFile): Promise<boolean> {
     while (!file.advance()) {
       if (!(await file.more())) {
-        file.close();
+        await file.close();
         if (file.format !== null) this.formats.add(file.format);
         if (file.cutShort !== null) this.cutShort.push(`${file.name}: ${file.cutShort}`);
         return false;

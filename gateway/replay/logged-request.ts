@@ -56,8 +56,11 @@ export interface LineReader {
   readonly format: FormatName;
   /** A look at the time alone, where that is cheap. @returns `LoggedRequest.at`, or NaN: the line has to be read */
   time(text: string, start: number, end: number): Millis;
-  /** @returns what stands between the two places of the text; null when that is no such line */
-  read(text: string, start: number, end: number): LoggedRequest | null;
+  /**
+   * @param at what `time` said
+   * @returns what stands between the two places of the text; null when that is no such line
+   */
+  read(text: string, start: number, end: number, at?: Millis): LoggedRequest | null;
 }
 
 /** For formats whose lines have to be parsed to find the time. */

@@ -24,6 +24,8 @@ export interface ReplayOptions {
   readonly against: PolicySet | null;
   /** Of addresses in logs of other programs. */
   readonly trust: ProxyTrust;
+  /** Of digests of what such logs hold. */
+  readonly salt: string;
 }
 
 /** Fields of the JSON document; times are ISO 8601. */
@@ -92,11 +94,11 @@ export class Replay {
   readonly #logged = { denied: 0, newlyDenied: 0, newlyAllowed: 0 };
 
   constructor(options: ReplayOptions) {
-    const { set, against, trust } = options;
+    const { set, against, trust, salt } = options;
     this.#options = options;
     const clock = (): Millis => this.#now;
-    this.#judge = new Judge(set, { clock, trust });
-    this.#against = against === null ? null : new Judge(against, { clock, trust });
+    this.#judge = new Judge(set, { clock, trust, salt });
+    this.#against = against === null ? null : new Judge(against, { clock, trust, salt });
     this.#tally = new Tally(set);
   }
 

@@ -44,7 +44,7 @@ export class TimeOrder {
     if (lines.size === HELD_MAX) this.#advance(this.#nextTaken() + 1);
     if (at < this.#now) {
       this.late++;
-      this.#give(line.request ?? line.file.read(line.text, line.start, line.end, line.line), this.#now);
+      this.#give(line.request ?? line.file.read(line.text, line.start, line.end, line.line, at), this.#now);
       return;
     }
     const place = lines.put(line);
@@ -77,7 +77,7 @@ export class TimeOrder {
     this.#now = at;
     for (let place = this.#first[slot] ?? NONE; place !== NONE; ) {
       const next = this.#lines.next[place] ?? NONE;
-      this.#give(this.#lines.takeOut(place), at);
+      this.#give(this.#lines.takeOut(place, at), at);
       place = next;
     }
     this.#first[slot] = NONE;
@@ -129,7 +129,7 @@ class HeldLines {
     return place;
   }
 
-  takeOut(place: number): LoggedRequest | null {
+  takeOut(place: number, at: Millis): LoggedRequest | null {
     const request =
       this.#requests[place] ??
       this.#files[place]?.read(
@@ -137,6 +137,7 @@ class HeldLines {
         this.#starts[place] ?? 0,
         this.#ends[place] ?? 0,
         this.#numbers[place] ?? 0,
+        at,
       ) ??
       null;
     this.#texts[place] = '';

@@ -1,7 +1,9 @@
 /** `replay LOG…`: what would this policy file have done with yesterday's requests? */
+import { writeFileSync } from 'node:fs';
 import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { Replay, type ReplayResult } from '#gateway/replay/replay.ts';
+import { reportPage } from '#gateway/replay/report/page.ts';
 import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
 import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '../log-options.ts';
 import type { Terminal } from '../terminal.ts';
@@ -9,6 +11,7 @@ import type { Terminal } from '../terminal.ts';
 interface ReplayOptions extends LogOptions {
   readonly file: string;
   readonly against: string | undefined;
+  readonly report: string | undefined;
   readonly json: boolean;
 }
 
@@ -29,6 +32,7 @@ export const addReplay: AddCommand = (program, context) =>
           type: 'string',
           describe: 'The policy file to compare with, such as the one in use',
         })
+        .option('report', { type: 'string', describe: 'Writes an HTML page with charts to this file' })
         .options(LOG_OPTIONS)
         .example('$0 replay access.log', 'How many requests of whom would policies.yaml have denied?')
         .example(
@@ -38,13 +42,15 @@ export const addReplay: AddCommand = (program, context) =>
     (options) => context.run(() => run(options, context)),
   );
 
-async function run(options: ReplayOptions, { terminal, now }: CommandContext): Promise<ExitCode> {
+async function run(options: ReplayOptions, { terminal, now, env }: CommandContext): Promise<ExitCode> {
   const set = loadPolicies(readPolicyFile(options.file), options.file);
   const { against: other } = options;
   const against = other === undefined ? null : loadPolicies(readPolicyFile(other), other);
   const { logs, trust, progress } = openLogs(options, terminal, now);
+  // Digests are then those that the gateway has.
+  const salt = env.GATEWAY_IDENTITY_SECRET ?? '';
   const begunAt = now();
-  const result = await readingLogs(progress, () => new Replay({ logs, set, against, trust }).run());
+  const result = await readingLogs(progress, () => new Replay({ logs, set, against, trust, salt }).run());
   const seconds = Math.max(0.001, (now() - begunAt) / 1000);
   if (result.requests === 0) {
     const [first] = result.unreadableLines;
@@ -55,9 +61,21 @@ async function run(options: ReplayOptions, { terminal, now }: CommandContext): P
       EXIT.no,
     );
   }
+  if (options.report !== undefined) write(options.report, reportPage(result));
   if (options.json) terminal.json(documentOf(result, Math.round(result.lines / seconds)));
   else print(result, seconds, terminal);
   return EXIT.ok;
+}
+
+function write(file: string, page: string): void {
+  try {
+    writeFileSync(file, page);
+  } catch (error) {
+    throw new CommandError(
+      `${file} cannot be written (${(error as NodeJS.ErrnoException).code})`,
+      EXIT.unreachable,
+    );
+  }
 }
 
 function documentOf(result: ReplayResult, linesPerSecond: number): object {

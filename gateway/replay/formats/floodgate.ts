@@ -22,7 +22,8 @@ export function floodgateReader(): LineReader {
     format: 'floodgate',
     time: (text, start) =>
       text.startsWith(TIME, start) ? looked.read(text, start + TIME.length) : Number.NaN,
-    read: (text, start, end) => readUsual(text, start, end, time) ?? readAny(text, start, end),
+    read: (text, start, end, at = Number.NaN) =>
+      readUsual(text, start, end, time, at) ?? readAny(text, start, end),
   };
 }
 
@@ -58,16 +59,25 @@ const METHOD = '","method":"';
 const PATH = '","path":"';
 const STATUS = '","status":';
 const DECISION = ',"decision":"';
-const ID = '","id":';
-const POLICIES = ',"policies":[';
+/** Of what was not refused. */
+const NO_ID = '","id":null,"policies":[';
+const ID = '","id":"';
+const POLICIES = '","policies":[';
 const POLICY = '],"policy":';
 const IDENTITIES = ',"identities":{';
 const ADDRESS = '},"address":';
-const UNPROVEN = ',"unproven":[';
-const PROVES = '],"proves":';
+const ALL_PROVEN = ',"unproven":[],"proves":';
+const UNPROVEN = ',"unproven":["';
+const PROVES = '"],"proves":';
 
 /** @returns null when the line has another shape */
-function readUsual(text: string, start: number, end: number, time: IsoTime): LoggedRequest | null {
+function readUsual(
+  text: string,
+  start: number,
+  end: number,
+  time: IsoTime,
+  known: Millis,
+): LoggedRequest | null {
   if (!text.startsWith(TIME, start)) return null;
   const timeAt = start + TIME.length;
   const methodKey = timeAt + TIME_LENGTH;
@@ -81,16 +91,14 @@ function readUsual(text: string, start: number, end: number, time: IsoTime): Log
   // An escaped character is JSON's business.
   if (!text.startsWith(STATUS, pathEnd) || target.includes('\\')) return null;
   const statusAt = pathEnd + STATUS.length;
-  const status = text.charCodeAt(statusAt) === 110 ? 0 : digits(text, statusAt, 3);
-  const decisionKey = text.indexOf(',', statusAt);
-  if (!text.startsWith(DECISION, decisionKey)) return null;
-  const decision = verdictAt(text, decisionKey + DECISION.length);
-  if (decision === null) return null;
-  const idKey = decisionKey + DECISION.length + decision.length;
-  if (!text.startsWith(ID, idKey)) return null;
-  const policiesKey = text.indexOf(',', idKey + ID.length);
-  if (!text.startsWith(POLICIES, policiesKey)) return null;
-  const policiesAt = policiesKey + POLICIES.length;
+  const isAnswered = text.charCodeAt(statusAt) !== 110;
+  const status = isAnswered ? digits(text, statusAt, 3) : 0;
+  const decisionKey = statusAt + (isAnswered ? 3 : 4);
+  if (Number.isNaN(status) || !text.startsWith(DECISION, decisionKey)) return null;
+  const decisionAt = decisionKey + DECISION.length;
+  const decision = verdictAt(text, decisionAt);
+  const policiesAt = decision === null ? -1 : listAt(text, decisionAt + decision.length);
+  if (decision === null || policiesAt < 0) return null;
   const policiesEnd = text.indexOf(']', policiesAt);
   if (!text.startsWith(POLICY, policiesEnd)) return null;
   const identitiesKey = text.indexOf(',', policiesEnd + POLICY.length);
@@ -101,17 +109,21 @@ function readUsual(text: string, start: number, end: number, time: IsoTime): Log
   const addressAt = identitiesEnd + ADDRESS.length;
   const hasAddress = text.charCodeAt(addressAt) === 34;
   const unprovenKey = addressAt + (hasAddress ? DIGEST_LENGTH + 2 : 4);
-  if (!text.startsWith(UNPROVEN, unprovenKey)) return null;
-  const unprovenAt = unprovenKey + UNPROVEN.length;
-  const unprovenEnd = text.indexOf(']', unprovenAt);
-  if (!text.startsWith(PROVES, unprovenEnd) || unprovenEnd >= end) return null;
-  const at = time.read(text, timeAt);
-  if (Number.isNaN(at) || Number.isNaN(status)) return null;
+  let unproven = NONE;
+  let provesAt = unprovenKey + ALL_PROVEN.length;
+  if (!text.startsWith(ALL_PROVEN, unprovenKey)) {
+    const unprovenAt = unprovenKey + UNPROVEN.length;
+    const unprovenEnd = text.indexOf('"]', unprovenAt);
+    if (!text.startsWith(UNPROVEN, unprovenKey) || !text.startsWith(PROVES, unprovenEnd)) return null;
+    unproven = text.slice(unprovenAt, unprovenEnd).split('","');
+    provesAt = unprovenEnd + PROVES.length;
+  }
+  const at = Number.isNaN(known) ? time.read(text, timeAt) : known;
   const identities = pairsIn(text, identitiesAt, identitiesEnd);
-  if (identities === null) return null;
+  if (Number.isNaN(at) || provesAt >= end || identities === null) return null;
   return {
     at,
-    method: text.slice(methodAt, methodEnd),
+    method: methodIn(text, methodAt, methodEnd),
     target,
     status,
     sender: null,
@@ -119,16 +131,33 @@ function readUsual(text: string, start: number, end: number, time: IsoTime): Log
       decision,
       identities,
       address: hasAddress ? text.slice(addressAt + 1, addressAt + 1 + DIGEST_LENGTH) : null,
-      unproven: unprovenEnd === unprovenAt ? NONE : text.slice(unprovenAt + 1, unprovenEnd - 1).split('","'),
-      proves: text.charCodeAt(unprovenEnd + PROVES.length) === 116,
+      unproven,
+      proves: text.charCodeAt(provesAt) === 116,
       policies: text.slice(policiesAt, policiesEnd),
     },
   };
 }
 
+/** The usual ones as they are known already, which makes finding them in a table cheap. */
+function methodIn(text: string, start: number, end: number): string {
+  if (end - start === 3 && text.startsWith('GET', start)) return 'GET';
+  if (end - start === 4 && text.startsWith('POST', start)) return 'POST';
+  return text.slice(start, end);
+}
+
 function verdictAt(text: string, at: number): LoggedVerdict | null {
-  for (const verdict of VERDICTS) if (text.startsWith(verdict, at)) return verdict as LoggedVerdict;
+  const first = text.charCodeAt(at);
+  for (const verdict of VERDICTS)
+    if (verdict.charCodeAt(0) === first && text.startsWith(verdict, at)) return verdict as LoggedVerdict;
   return null;
+}
+
+/** @param at behind the decision @returns where the names of the policies begin; -1 when the line has another shape */
+function listAt(text: string, at: number): number {
+  if (text.startsWith(NO_ID, at)) return at + NO_ID.length;
+  if (!text.startsWith(ID, at)) return -1;
+  const idEnd = text.indexOf('"', at + ID.length);
+  return text.startsWith(POLICIES, idEnd) ? idEnd + POLICIES.length : -1;
 }
 
 /** `"name":"DIGEST","name":"DIGEST"` @returns null when it is something else */

@@ -23,7 +23,7 @@ export function nginxReader(): LineReader {
       const bracket = text.indexOf(' [', start);
       return bracket < 0 || bracket >= end ? Number.NaN : looked.read(text, bracket + 2);
     },
-    read: (text, start, end) => read(text, start, end, time),
+    read: (text, start, end, at = Number.NaN) => read(text, start, end, time, at),
   };
 }
 
@@ -51,12 +51,12 @@ function parse(text: string): Millis {
   return sign === '-' ? local + zoneMs : local - zoneMs;
 }
 
-function read(text: string, start: number, end: number, time: ClfTime): LoggedRequest | null {
+function read(text: string, start: number, end: number, time: ClfTime, known: Millis): LoggedRequest | null {
   const addressEnd = text.indexOf(' ', start);
   const bracket = text.indexOf(' [', addressEnd);
   const quote = bracket + 2 + TIME_LENGTH;
   if (addressEnd <= start || bracket < 0 || quote >= end || !text.startsWith('] "', quote)) return null;
-  const at = time.read(text, bracket + 2);
+  const at = Number.isNaN(known) ? time.read(text, bracket + 2) : known;
   if (Number.isNaN(at)) return null;
   const lineAt = quote + 3;
   const lineEnd = endOfQuoted(text, lineAt, end);

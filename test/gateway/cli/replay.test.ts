@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
+import { Digester } from '#gateway/identity/digest.ts';
 import { floodgate } from '#test/support/cli.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
@@ -181,6 +182,17 @@ t.test('our own log: digests are identities, and unknown ones are said', async (
   writeFileSync(join(cwd, 'wider.yaml'), POLICIES.replace('GET /items/*', 'GET,POST /*'));
   const wider = await replay(cwd, 'own.log', '--file', 'wider.yaml');
   t.match(wider.policies[1], { allowed: 1, unknown: 3 }, 'nobody looked for a key there');
+});
+
+t.test("digests are the gateway's where its secret is known", async (t) => {
+  const cwd = folderOf(t);
+  const lines = [1, 2, 3].map((second) => nginx(second, '192.0.2.1', 'POST /login'));
+  writeFileSync(join(cwd, 'a.log'), lines.join('\n'));
+  const env = { GATEWAY_IDENTITY_SECRET: 'a secret of some length' };
+  const { stdout } = await floodgate(['replay', 'a.log', '--json'], { cwd, env });
+  const [{ mostDenied }] = JSON.parse(stdout).policies;
+  const ip = { name: 'ip', kind: 'address', ipv6Prefix: 64 } as const;
+  t.equal(mostDenied[0].identity, new Digester(env.GATEWAY_IDENTITY_SECRET).identify(ip, '192.0.2.1').digest);
 });
 
 t.test('standard input', async (t) => {

@@ -135,7 +135,7 @@ t.test('no verdict differs', { timeout: 600_000 }, async (t) => {
       onProgress: () => undefined,
     });
   let now = 0;
-  const judge = new Judge(set, { clock: () => now, trust: { kind: 'none' } });
+  const judge = new Judge(set, { clock: () => now, trust: { kind: 'none' }, salt: '' });
   const verdicts = new Map<string, number>();
   const different: string[] = [];
   const order = new TimeOrder((request, at) => {
@@ -155,7 +155,13 @@ t.test('no verdict differs', { timeout: 600_000 }, async (t) => {
   for (const kind of ['allow', 'deny', 'uncovered', 'malformed'])
     t.ok((verdicts.get(kind) ?? 0) > REQUESTS / 50, `${kind}: ${verdicts.get(kind)}`);
 
-  const result = await new Replay({ logs: open(), set, against: set, trust: { kind: 'none' } }).run();
+  const result = await new Replay({
+    logs: open(),
+    set,
+    against: set,
+    trust: { kind: 'none' },
+    salt: '',
+  }).run();
   t.match(result, {
     lines: seen.requests,
     requests: seen.requests,
