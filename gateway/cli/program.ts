@@ -12,6 +12,8 @@ import {
 } from './command.ts';
 import { COMMANDS } from './commands/all.ts';
 
+const DIGEST = /^-[\w-]{21}$/;
+
 export type CliOptions = Omit<CommandContext, 'run'>;
 
 /** @param args without the names of Node and of the program */
@@ -29,7 +31,7 @@ export async function runCli(args: readonly string[], options: CliOptions): Prom
       }
     },
   };
-  let program: Argv<GlobalOptions> = yargs(args.map((arg) => (arg === '-' ? STANDARD_INPUT : arg)))
+  let program: Argv<GlobalOptions> = yargs(withoutLoneDashes(args))
     .scriptName('floodgate')
     .usage('$0 <command>\n\nChecks, explains, rehearses and changes limits.')
     .option('json', {
@@ -59,6 +61,18 @@ export async function runCli(args: readonly string[], options: CliOptions): Prom
     terminal.error(exitCode === EXIT.fault ? stackOf(error) : (error as Error).message);
   }
   return exitCode;
+}
+
+/** What begins with a dash and is no option: standard input, and one digest in 64. */
+function withoutLoneDashes(args: readonly string[]): string[] {
+  const written: string[] = [];
+  for (const arg of args) {
+    const isNamed = written.at(-1) === '--digest';
+    if (isNamed && DIGEST.test(arg)) written[written.length - 1] = `--digest=${arg}`;
+    else if (DIGEST.test(arg) && /^-[^-]/.test(arg)) written.push(`--digest=${arg}`);
+    else written.push(arg === '-' ? STANDARD_INPUT : arg);
+  }
+  return written;
 }
 
 function exitCodeOf(error: unknown): ExitCode {

@@ -1,0 +1,20 @@
+/** Whom a command is about, as the command line takes it. */
+import t from 'tap';
+import { floodgate } from '#test/support/cli.ts';
+
+t.test('a digest that begins with a dash is no option', async (t) => {
+  const digest = '-hHC_0EGDBj8EUeVVAyQhx';
+  const nobody = ['--gateway', 'http://127.0.0.1:1'];
+  for (const args of [
+    ['inspect', '--digest', digest],
+    ['inspect', digest],
+    ['ban', digest, '--for', '1h'],
+    ['unban', `--digest=${digest}`],
+  ]) {
+    const { code, stdout, stderr } = await floodgate([...args, ...nobody]);
+    t.equal(code, 3, args.join(' '));
+    t.equal(stdout, '', 'no help');
+    t.match(stderr, 'no gateway answers');
+  }
+  t.equal((await floodgate(['inspect', '--digest', ...nobody])).code, 2);
+});
