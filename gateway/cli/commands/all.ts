@@ -4,6 +4,7 @@ import { addBan } from './ban.ts';
 import { addCheck } from './check.ts';
 import { addDiff } from './diff.ts';
 import { addExplain } from './explain.ts';
+import { addImport } from './import.ts';
 import { addInspect } from './inspect.ts';
 import { addProve } from './prove.ts';
 import { addReplay } from './replay.ts';
@@ -17,6 +18,7 @@ export const COMMANDS: readonly AddCommand[] = [
   addCheck,
   addExplain,
   addDiff,
+  addImport,
   addProve,
   addInspect,
   addReset,
