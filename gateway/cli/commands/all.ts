@@ -3,6 +3,7 @@ import type { AddCommand } from '../command.ts';
 import { addBan } from './ban.ts';
 import { addCheck } from './check.ts';
 import { addDiff } from './diff.ts';
+import { addDoctor } from './doctor.ts';
 import { addExplain } from './explain.ts';
 import { addImport } from './import.ts';
 import { addInspect } from './inspect.ts';
@@ -20,6 +21,7 @@ export const COMMANDS: readonly AddCommand[] = [
   addDiff,
   addImport,
   addProve,
+  addDoctor,
   addInspect,
   addReset,
   addBan,
