@@ -5,6 +5,7 @@ import { addCheck } from './check.ts';
 import { addDiff } from './diff.ts';
 import { addDoctor } from './doctor.ts';
 import { addExplain } from './explain.ts';
+import { addForecast } from './forecast.ts';
 import { addImport } from './import.ts';
 import { addInspect } from './inspect.ts';
 import { addProve } from './prove.ts';
@@ -20,6 +21,7 @@ export const COMMANDS: readonly AddCommand[] = [
   addExplain,
   addDiff,
   addImport,
+  addForecast,
   addProve,
   addDoctor,
   addInspect,
