@@ -29,12 +29,20 @@ const IDENTIFIERS_MAX = 16;
 const LIMIT_MAX = 1_000_000_000;
 /** Of the 64 that a name may have: room for a number. */
 const NAME_LENGTH = 56;
+const FORWARDING: ReadonlySet<string> = new Set([
+  'x-forwarded-for',
+  'x-real-ip',
+  'x-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'x-envoy-external-address',
+]);
 const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}$/;
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 
 export function policyText(imported: Imported, file: string, product: string): PolicyText {
   const unsupported = withoutDoubles(imported.unsupported);
-  const rows = imported.rows.filter((row) => {
+  const rows = imported.rows.map(withoutForwarding).filter((row) => {
     const reason = reasonAgainst(row);
     if (reason !== null) unsupported.push({ ...row.source, reason });
     return reason === null;
@@ -90,6 +98,13 @@ export function policyText(imported: Imported, file: string, product: string): P
     ...blocks,
   ];
   return { text: `${lines.join('\n')}\n`, policies, unsupported };
+}
+
+/** What a client may write itself is nobody's name: here the address is read through trusted proxies. */
+function withoutForwarding(row: ImportedRow): ImportedRow {
+  if (row.who.kind !== 'header' || !FORWARDING.has(row.who.header)) return row;
+  const note = `counts the client address in place of ${row.who.header}: set GATEWAY_TRUSTED_PROXIES to the proxies that write it`;
+  return { ...row, who: { kind: 'address' }, notes: [...row.notes, note] };
 }
 
 function withoutDoubles(all: readonly Unsupported[]): Unsupported[] {

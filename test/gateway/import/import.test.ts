@@ -297,6 +297,16 @@ server { server_name b; location / { limit_req zone=a; } location /static/ { } }
   t.match(policies[0]?.notes.join(), /of server a only in NGINX; a policy holds for every host/);
 });
 
+t.test('headers that name an address are the client address', async (t) => {
+  const { text, policies } = importText(
+    'limit_req_zone $http_x_forwarded_for zone=a:1m rate=1r/s; server { limit_req zone=a; }',
+    'f',
+    null,
+  );
+  t.strictSame(rowsOf(text), [['a', '* *', 'ip', '1 in 1']]);
+  t.match(policies[0]?.notes, [/in place of x-forwarded-for: set GATEWAY_TRUSTED_PROXIES/]);
+});
+
 t.test('rates as windows', async (t) => {
   t.strictSame(windowFor(10, 1, 1), { limit: 10, windowSeconds: 1 });
   t.strictSame(windowFor(10, 1, 21), { limit: 30, windowSeconds: 3 });
