@@ -59,20 +59,20 @@ function seenIn({ status, body }: PublicReply): Seen | null {
 
 /** Does the application take paths for the same that policies tell apart? */
 export async function probeSpellings(origin: URL, spellings: readonly Spelling[]): Promise<Finding[]> {
-  const found: Spelling[] = [];
-  let tried = 0;
+  let replies: readonly (readonly [Spelling, PublicReply, PublicReply])[];
+  let nothing: PublicReply;
   try {
-    const nothing = await ask(origin, NOWHERE);
-    for (const spelling of spellings) {
-      const [as, other] = [await ask(origin, spelling.path), await ask(origin, spelling.other)];
-      if (isOwn(as) || isOwn(other)) continue;
-      tried++;
-      if (isSame(as, other, nothing)) found.push(spelling);
-    }
+    nothing = await ask(origin, NOWHERE);
+    replies = await Promise.all(
+      spellings.map(async (one) => [one, await ask(origin, one.path), await ask(origin, one.other)] as const),
+    );
   } catch {
     // Told already: it cannot be reached, or the application does not answer.
     return [];
   }
+  const answered = replies.filter(([, as, other]) => !isOwn(as) && !isOwn(other));
+  const found = answered.filter(([, as, other]) => isSame(as, other, nothing)).map(([one]) => one);
+  const tried = answered.length;
   if (tried === 0) return [];
   const [first, ...others] = found;
   if (first === undefined)

@@ -151,9 +151,15 @@ function store({ store }: GatewayReport): Finding[] {
       ),
     );
   }
-  return found.length > 0
-    ? found
-    : [good('store', `Redis ${version ?? 'of an unknown version'}, of its own`)];
+  if (found.length > 0) return found;
+  return [
+    version === null || evictionPolicy === null
+      ? good(
+          'store',
+          'the user of GATEWAY_REDIS_URL may not ask INFO, so neither version nor eviction is known',
+        )
+      : good('store', `Redis ${version}, of its own`),
+  ];
 }
 
 function clock({ now, store }: GatewayReport, here: number): Finding {

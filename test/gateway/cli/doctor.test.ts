@@ -8,8 +8,10 @@ import { createAuthority } from '#test/support/certificates.ts';
 import { floodgate } from '#test/support/cli.ts';
 import { startFrontProxy } from '#test/support/front-proxy.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startOperator } from '#test/support/operator.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
+import { startCluster } from '#test/support/redis-cluster.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const POLICIES = `version: 1
@@ -56,7 +58,7 @@ async function stand(t: Test, redis: RedisServer | null, setUp: SetUp = {}): Pro
 }
 
 async function ask(
-  { admin }: Standing,
+  { admin }: Pick<Standing, 'admin'>,
   args: readonly string[] = [],
   env: Record<string, string> = {},
 ): Promise<{ code: number; ok: boolean; wrong: Finding[]; all: Finding[] }> {
@@ -207,6 +209,29 @@ t.test('an application that takes two spellings of a path for one', async (t) =>
       fix: /cases of paths/,
     },
   ]);
+  t.equal(wrong.length, 1);
+});
+
+t.test('two workers, whichever gets the probe; a user of Redis who may not ask INFO', async (t) => {
+  const redis = await redisWith(t);
+  await redis.client.call('ACL', 'SETUSER', 'gateway', 'on', '>secret', '~fg:*', '+@all', '-info', '-scan');
+  const { admin } = await startOperator(t, {
+    GATEWAY_WORKERS: '2',
+    GATEWAY_CONNECTIONS: '16',
+    GATEWAY_REDIS_URL: redis.url.replace('redis://', 'redis://gateway:secret@'),
+  });
+  for (let i = 0; i < 2; i++) {
+    const found = await ask({ admin });
+    t.strictSame(found.wrong, []);
+    t.ok(found.all.some(({ check, message }) => check === 'store' && /may not ask INFO/.test(message)));
+    t.ok(found.all.some(({ check }) => check === 'trusted-proxies'));
+  }
+});
+
+t.test('a Redis Cluster', async (t) => {
+  const cluster = await startCluster(t);
+  const { wrong } = await ask(await stand(t, null, { env: { GATEWAY_REDIS_URL: cluster.url } }));
+  t.match(wrong, [{ check: 'store', message: /no maxmemory/ }]);
   t.equal(wrong.length, 1);
 });
 
