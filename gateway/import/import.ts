@@ -30,11 +30,21 @@ export function importText(text: string, file: string, from: Product | null): Im
   if (Buffer.byteLength(text) > BYTES_MAX) throw new ImportError('it has more than 4 MiB; split it');
   if (from === 'nginx' || (from === null && looksLikeNginx(text)))
     return { from: 'nginx', ...policyText(importNginx(text), file, NAMES.nginx) };
+  refuseForeignSyntax(text);
   const trees = readTrees(text);
   const product = from ?? productOf(trees);
   if (product === null)
     throw new ImportError(`it is none of ${Object.values(NAMES).join(', ')}; say which with --from`);
   return { from: product, ...policyText(importTrees(trees, product), file, NAMES[product]) };
+}
+
+/** @throws ImportError */
+function refuseForeignSyntax(text: string): void {
+  if (/^\s*\[{1,2}http\.\w+/m.test(text))
+    throw new ImportError('TOML is not read; write the dynamic file of Traefik as YAML');
+  // In a YAML file nothing else begins so, outside of quotes.
+  if (/^[^#'"`]*\{\{-?\s*[.\w]/m.test(text))
+    throw new ImportError('it is a template; give it what "helm template" makes of it');
 }
 
 function importTrees(trees: readonly Tree[], product: Exclude<Product, 'nginx'>): Imported {

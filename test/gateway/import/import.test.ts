@@ -259,6 +259,8 @@ c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]
 d: [*c,*c,*c,*c,*c,*c,*c,*c,*c]`,
       /aliases/,
     ],
+    ['[http.middlewares.a.rateLimit]\n  average = 100', /TOML is not read; write .* as YAML/],
+    ['kind: BackendTrafficPolicy\nspec: {{- toYaml .Values.spec | nindent 2 }}', /"helm template"/],
     ['http: {}', /no middlewares of Traefik/],
   ];
   for (const [text, pattern] of cases)
