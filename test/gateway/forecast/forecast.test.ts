@@ -29,7 +29,9 @@ t.test('20,000 clients: memory and commands within a fifth', async (t) => {
   const set = loadPolicies(POLICIES, 'p.yaml');
   const known = new KnownCounters({ countersMax: 65_536, credentialsMax: 32_768 });
   const clock = (): number => performance.timeOrigin + performance.now();
-  const unexpected = (): void => t.fail('the store answers');
+  const unexpected = (): void => {
+    t.fail('the store answers');
+  };
   const store = new RedisStore(accessTo(redis.url), {
     clock,
     known,
