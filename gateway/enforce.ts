@@ -4,6 +4,7 @@ import { clientAddress, clientBytes, type ProxyTrust, UNTRUSTED } from '#shared/
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Bans } from './control/bans.ts';
 import type { Violation } from './decision.ts';
+import type { ProbeView } from './doctor/probe.ts';
 import {
   type ChargedTo,
   Identified,
@@ -269,6 +270,21 @@ export class Enforcement {
   /** Behind a trusted proxy, where each request names its own client. */
   addressOf({ forwardedFor }: CheckedHead, origin: RequestOrigin): string {
     return clientAddress(origin.peer, forwardedFor, this.options.trust);
+  }
+
+  /** What a probe is told: who it counts as, and why. */
+  seenAs({ socket }: RequestSource, head: CheckedHead): ProbeView {
+    const peer = this.peerOf(socket);
+    return {
+      digester: this.#table.digester,
+      now: this.options.clock(),
+      seen: () => ({
+        identity: this.peers.address(peer, head.forwardedFor).digest,
+        addressFrom: this.addressSource(head, peer.origin),
+        isPeerTrusted: peer.origin.trusted,
+        forwardedCount: head.forwardedFor.split(',').filter((entry) => entry.trim() !== '').length,
+      }),
+    };
   }
 
   /** Where a request's client address was read, for people. */

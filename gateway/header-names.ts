@@ -29,3 +29,6 @@ const CLIENT_ROUTE = /^\/api\/v\d+\/client(?:\/|$)/;
 export function isClientRoute(path: string): boolean {
   return CLIENT_ROUTE.test(path);
 }
+
+/** By which "floodgate doctor" knows its own requests; removed from all others as every `x-gateway-` field. */
+export const PROBE_HEADER = 'x-gateway-probe';

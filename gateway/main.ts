@@ -15,6 +15,7 @@ import type { Control } from './control/control.ts';
 import { StoreControl } from './control/store-control.ts';
 import type { DecisionRecord } from './decisions/decision-record.ts';
 import { RedisDecisions } from './decisions/redis-decisions.ts';
+import { openFilesMax } from './doctor/open-files.ts';
 import { type Family, families } from './exposition.ts';
 import { StoreRefusedError } from './limiter/outage.ts';
 import type { PolicySet } from './policy/policy.ts';
@@ -28,6 +29,7 @@ import {
   type WorkerQuestion,
   WorkerStartError,
 } from './supervisor.ts';
+import { VERSION } from './version.ts';
 
 /** Monotonic, and aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */
 const clock = (): number => performance.timeOrigin + performance.now();
@@ -251,6 +253,14 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
       trust: config.trust,
       policies: () => running.policySet(),
       control: running.control,
+      doctor: {
+        config,
+        readPolicyFile,
+        openFilesMax,
+        version: VERSION,
+        nodeVersion: process.versions.node,
+        publicPort: () => running.port,
+      },
       top: {
         kind: secrets.store === null ? 'memory' : 'redis',
         processes: () => running.processes(),

@@ -10,6 +10,7 @@ import type { AccessEntry, LoggedDecision } from './access-log/access-entry.ts';
 import type { Client, Clients } from './bounds/clients.ts';
 import { decide, type Violation } from './decision.ts';
 import type { Decisions, Refused, RefusedRequest } from './decisions/decisions.ts';
+import { answerProbe } from './doctor/probe.ts';
 import type { ChargedRequest, Enforcement } from './enforce.ts';
 import { DECISION_HEADER, isClientRoute } from './header-names.ts';
 import type { ChargedTo } from './identify.ts';
@@ -101,6 +102,10 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       return;
     }
     this.#head = head;
+    if (head.probe !== null && answerProbe(req, this.res, head.probe, () => enforcement.seenAs(req, head))) {
+      this.#isDone = true;
+      return;
+    }
     const match = enforcement.match(req.method ?? 'GET', req.url ?? '');
     if (!match.ok) {
       this.#refuseMalformed(match.reason);

@@ -12,13 +12,14 @@ import { requestOf } from '#gateway/rehearsal/request-text.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import { type DecisionsRoutesOptions, decisionsRoutes } from './decisions-routes.ts';
+import { type DoctorRoutesOptions, doctorRoutes } from './doctor-routes.ts';
 import { explainLive } from './explain-live.ts';
 import { type GuardOptions, guard } from './guard.ts';
 import { inspect } from './inspect.ts';
 import { identityFor, Subject, SubjectError } from './subject.ts';
 import { type TopSource, topSnapshot } from './top.ts';
 
-export interface AdminApiOptions extends GuardOptions, DecisionsRoutesOptions {
+export interface AdminApiOptions extends GuardOptions, DecisionsRoutesOptions, DoctorRoutesOptions {
   readonly log: Logger;
   readonly clock: Clock;
   readonly trust: ProxyTrust;
@@ -77,6 +78,7 @@ function addRoutes(api: FastifyInstance, options: AdminApiOptions): void {
     identityFor(subject, policies(), await control.salt());
 
   api.register(decisionsRoutes, options);
+  api.register(doctorRoutes, options);
 
   api.get('/top', async () => topSnapshot(top, clock()));
 

@@ -2,10 +2,12 @@
  * What an operator does by hand: look at the counters of one identity, clear them, ban it. In the store, for all replicas
  * (store-control.ts), or in the one process that counts in memory (memory-control.ts).
  */
+
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BANS_MAX } from './bans.ts';
+import type { StoreReport } from './store-report.ts';
 
 export interface Ban {
   /** Milliseconds since the epoch. */
@@ -35,6 +37,8 @@ export interface Control {
   /** @returns whether there was a ban */
   unban(identity: Identity): Promise<boolean>;
   banOf(identity: Identity): Promise<Ban | null>;
+  /** null: there is none. @throws ControlUnavailableError */
+  storeReport(): Promise<StoreReport | null>;
   close(): void;
 }
 

@@ -65,6 +65,10 @@ export class MemoryControl implements Control {
     return endsAt === 0 ? null : { endsAt, reason: this.#reasons.get(digest) ?? '' };
   }
 
+  async storeReport(): Promise<null> {
+    return null;
+  }
+
   close(): void {
     // Nothing is open.
   }

@@ -1,4 +1,5 @@
 /** In the store, over a connection of its own that is opened when somebody first asks. */
+
 import type { Identity } from '#gateway/identity/digest.ts';
 import { Part, proofKey } from '#gateway/limiter/charge.ts';
 import { HISTORY_MS, PROVEN_MS } from '#gateway/limiter/limiter.ts';
@@ -23,6 +24,7 @@ import {
   UNBAN,
   VERSION_KEY,
 } from './scripts.ts';
+import { REPORT, readStoreReport, type StoreReport } from './store-report.ts';
 
 const CONNECT_MS: Millis = 2000;
 const ANSWER_MS: Millis = 2000;
@@ -94,6 +96,12 @@ export class StoreControl implements Control {
     const reply = await this.#run(BAN_OF, [BANS_KEY, REASONS_KEY], [digest]);
     const [endsAt, reason] = reply as unknown[];
     return Number(endsAt) === 0 ? null : { endsAt: Number(endsAt), reason: String(reason) };
+  }
+
+  async storeReport(): Promise<StoreReport> {
+    const { address } = this.#access;
+    const reply = await this.#run(REPORT, [VERSION_KEY], []);
+    return readStoreReport(reply, address.kind === 'cluster' ? 0 : address.database);
   }
 
   close(): void {

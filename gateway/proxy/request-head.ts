@@ -2,6 +2,7 @@
  * The check of a request's header section, before anything is charged for it: what is malformed costs nobody anything.
  * What has to be known later is read in the same pass.
  */
+import { PROBE_HEADER } from '#gateway/header-names.ts';
 import { nominated } from './hop-by-hop.ts';
 import { NameSet } from './name-set.ts';
 
@@ -21,6 +22,8 @@ export interface CheckedHead {
   readonly forwardedHost: string | undefined;
   /** Lower-case names that Connection makes hop-by-hop; null when there are none. */
   readonly nominated: ReadonlySet<string> | null;
+  /** What "floodgate doctor" sends to learn how a request of its own is seen; null when there is none. */
+  readonly probe: string | null;
 }
 
 /** Of a request that has not been checked yet. */
@@ -33,6 +36,7 @@ export const EMPTY_HEAD: CheckedHead = {
   forwardedProto: undefined,
   forwardedHost: undefined,
   nominated: null,
+  probe: null,
 };
 
 const LOOKED_AT = new NameSet([
@@ -43,6 +47,7 @@ const LOOKED_AT = new NameSet([
   'x-forwarded-for',
   'x-forwarded-proto',
   'x-forwarded-host',
+  PROBE_HEADER,
 ]);
 /** uri-host [ ":" port ] (RFC 9110 7.2), loosely: nothing that could end the authority of an address built from it. */
 const HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]*$/;
@@ -69,6 +74,7 @@ export function checkRequestHead(
   let forwardedProto: string | undefined;
   let forwardedHost: string | undefined;
   let dropped: ReadonlySet<string> | null = null;
+  let probe: string | null = null;
 
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = LOOKED_AT.find(rawHeaders[i] ?? '');
@@ -105,6 +111,9 @@ export function checkRequestHead(
         if (trusted && !FORWARDED_HOST.test(value)) return bad('X-Forwarded-Host is not a host name');
         forwardedHost = value;
         break;
+      case PROBE_HEADER:
+        probe = value;
+        break;
     }
   }
   if (host === undefined && httpVersion !== '1.0') return bad('the request has no Host header');
@@ -124,6 +133,7 @@ export function checkRequestHead(
     forwardedProto,
     forwardedHost,
     nominated: dropped,
+    probe,
   };
 }
 

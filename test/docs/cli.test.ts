@@ -17,6 +17,8 @@ function comparable(text: string): string {
     .replace(/(reset: |;t=)\d+/g, '$1N')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replace(/version [0-9a-f]{12}/, 'version V')
+    .replace(/Floodgate \S+ on Node\.js \S+/, 'Floodgate V on Node.js V')
+    .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS')
     .replace(/ in \S+:\d+:\S+$/m, ' in REPLICA')
     .trimEnd();
 }
@@ -31,7 +33,7 @@ const NOW = 1_800_000_030_000;
 
 /** A gateway with the limits of the page that has counted two logins; what `command` speaks of has happened. */
 async function startExample(t: Test, policies: string, command: string): Promise<string[]> {
-  const clock = (): number => NOW;
+  const clock = command === 'doctor' ? Date.now : (): number => NOW;
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -39,7 +41,10 @@ async function startExample(t: Test, policies: string, command: string): Promise
     env: { GATEWAY_POLICIES: 'limits.yaml' },
     clock,
   });
-  const admin = await startTestAdmin(t, gateway, { clock });
+  const admin = await startTestAdmin(t, gateway, {
+    clock,
+    doctor: { readPolicyFile: () => policies, openFilesMax: () => 65_536 },
+  });
   const login = async (): Promise<string> => {
     const response = await fetch(`${gateway.origin}/login`, { method: 'POST' });
     await response.text();
@@ -54,7 +59,7 @@ async function startExample(t: Test, policies: string, command: string): Promise
   return [await login(), ...address];
 }
 
-const ASKS_A_GATEWAY = new Set(['ban', 'inspect', 'reset', 'top', 'unban', 'why']);
+const ASKS_A_GATEWAY = new Set(['ban', 'doctor', 'inspect', 'reset', 'top', 'unban', 'why']);
 
 t.test('every command prints what is shown', async (t) => {
   const cwd = temporaryFolder(t);

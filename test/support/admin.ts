@@ -1,20 +1,35 @@
 /** The admin listener of a gateway that runs in this process. */
 import { pino } from 'pino';
 import { buildAdmin } from '#gateway/admin.ts';
+import { readPolicyFile } from '#gateway/config.ts';
+import { openFilesMax } from '#gateway/doctor/open-files.ts';
+import type { DoctorSources } from '#gateway/doctor/report.ts';
 import { families } from '#gateway/exposition.ts';
+import { VERSION } from '#gateway/version.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Owner, TestGateway } from './gateway.ts';
 
 export interface TestAdminOptions {
   readonly clock?: Clock;
   readonly token?: string | null;
+  readonly isLoopback?: boolean;
+  readonly trust?: ProxyTrust;
+  /** In place of what the gateway of a test would say of itself. */
+  readonly doctor?: Partial<DoctorSources>;
 }
 
 /** @returns its origin */
 export async function startTestAdmin(
   owner: Owner,
-  { gateway }: Pick<TestGateway, 'gateway'>,
-  { clock = Date.now, token = null }: TestAdminOptions = {},
+  { gateway, config }: Pick<TestGateway, 'gateway' | 'config'>,
+  {
+    clock = Date.now,
+    token = null,
+    isLoopback = true,
+    trust = config.trust,
+    doctor = {},
+  }: TestAdminOptions = {},
 ): Promise<string> {
   const listFamilies = async (): Promise<[ReturnType<typeof families>]> => [families(gateway.samples())];
   const admin = buildAdmin({
@@ -24,12 +39,21 @@ export async function startTestAdmin(
     token,
     api: {
       token,
-      isLoopback: true,
+      isLoopback,
       log: pino({ level: 'silent' }),
       clock,
-      trust: { kind: 'none' },
+      trust,
       policies: () => gateway.policySet(),
       control: gateway.control,
+      doctor: {
+        config,
+        readPolicyFile,
+        openFilesMax,
+        version: VERSION,
+        nodeVersion: process.versions.node,
+        publicPort: () => gateway.port,
+        ...doctor,
+      },
       findDecision: (id) => gateway.findDecision(id),
       top: {
         kind: 'memory',

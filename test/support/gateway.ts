@@ -2,7 +2,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { pino } from 'pino';
 import { type Gateway, startGateway } from '#gateway/app.ts';
-import { readConfig, readPolicyFile } from '#gateway/config.ts';
+import { type GatewayConfig, readConfig, readPolicyFile } from '#gateway/config.ts';
 import type { Clock } from '#shared/clock.ts';
 
 /** What tap's `t` gives us: clean-ups that run when the test ends, last one first. */
@@ -42,6 +42,7 @@ const echo: RequestListener = (req, res) => {
 
 export interface TestGateway {
   readonly gateway: Gateway;
+  readonly config: GatewayConfig;
   readonly port: number;
   readonly origin: string;
   /** Log lines so far, parsed. */
@@ -80,7 +81,7 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
     reusePort: false,
   });
   owner.teardown(() => gateway.close());
-  return { gateway, port: gateway.port, origin: `http://127.0.0.1:${gateway.port}`, log };
+  return { gateway, config, port: gateway.port, origin: `http://127.0.0.1:${gateway.port}`, log };
 }
 
 /** One policy file's text from its policies; identifiers and exclusions as in the project's own file. */

@@ -3,7 +3,10 @@ import type { AddCommand } from '../command.ts';
 import { addBan } from './ban.ts';
 import { addCheck } from './check.ts';
 import { addDiff } from './diff.ts';
+import { addDoctor } from './doctor.ts';
 import { addExplain } from './explain.ts';
+import { addForecast } from './forecast.ts';
+import { addImport } from './import.ts';
 import { addInspect } from './inspect.ts';
 import { addProve } from './prove.ts';
 import { addReplay } from './replay.ts';
@@ -17,7 +20,10 @@ export const COMMANDS: readonly AddCommand[] = [
   addCheck,
   addExplain,
   addDiff,
+  addImport,
+  addForecast,
   addProve,
+  addDoctor,
   addInspect,
   addReset,
   addBan,

@@ -1,0 +1,26 @@
+/** `GET /api/doctor`: what the gateway knows of its own set-up; `POST /api/doctor/probe`: a token that marks a request. */
+import type { FastifyInstance } from 'fastify';
+import type { Control } from '#gateway/control/control.ts';
+import { probeToken } from '#gateway/doctor/probe.ts';
+import { type DoctorSources, gatewayReport } from '#gateway/doctor/report.ts';
+import { Digester } from '#gateway/identity/digest.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Clock } from '#shared/clock.ts';
+
+export interface DoctorRoutesOptions {
+  readonly doctor: DoctorSources;
+  readonly clock: Clock;
+  readonly trust: ProxyTrust;
+  readonly policies: () => PolicySet;
+  readonly control: Control;
+}
+
+/** For the admin API's scope, which asks who calls. */
+export async function doctorRoutes(app: FastifyInstance, options: DoctorRoutesOptions): Promise<void> {
+  const { doctor, clock, trust, policies, control } = options;
+  app.get('/doctor', async () => gatewayReport({ ...doctor, clock, trust, control, policies: policies() }));
+  app.post('/doctor/probe', async () => ({
+    token: probeToken(new Digester(await control.salt()), clock()),
+  }));
+}

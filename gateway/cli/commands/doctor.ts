@@ -1,0 +1,95 @@
+/** `doctor`: is the set-up of a running gateway right? */
+import { bad, type Finding, reportFindings } from '#gateway/doctor/findings.ts';
+import type { GatewayReport } from '#gateway/doctor/report.ts';
+import { VERSION } from '#gateway/version.ts';
+import { ADMIN_OPTIONS, type AdminAccess, askAdmin } from '../admin-client.ts';
+import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
+import { probeSpellings, probeTrust } from '../doctor-probes.ts';
+import { publicOrigin, tlsFinding } from '../public-address.ts';
+
+interface DoctorArguments {
+  readonly public: string | undefined;
+  readonly gateway: string;
+  readonly token: string | undefined;
+  readonly json: boolean;
+}
+
+export const addDoctor: AddCommand = (program, context) =>
+  program.command(
+    'doctor',
+    'Is the set-up of a running gateway right?',
+    (command) =>
+      command
+        .option('public', {
+          type: 'string',
+          describe: 'The address that clients use; the port of the gateway itself unless given',
+        })
+        .options(ADMIN_OPTIONS)
+        .example(
+          '$0 doctor --public https://example.org',
+          'Looks at proxies, TLS, Redis, clocks, bounds and files',
+        ),
+    (options) => context.run(() => doctor(options, context)),
+  );
+
+async function doctor(options: DoctorArguments, context: CommandContext): Promise<ExitCode> {
+  const { terminal, env } = context;
+  const given = options.public === undefined ? null : publicOrigin(options.public);
+  const access = { gateway: options.gateway, token: options.token ?? env.GATEWAY_ADMIN_TOKEN };
+  const findings = await examine(given, access, context);
+  const ok = findings.every((finding) => finding.ok);
+  if (options.json) terminal.json({ ok, findings });
+  else {
+    terminal.table(
+      ['check', '', 'finding'],
+      findings.map(({ check, ok, message }) => [
+        check,
+        ok ? terminal.style('green', 'ok') : terminal.style('red', 'wrong'),
+        message,
+      ]),
+    );
+    for (const { check, ok, fix } of findings) if (!ok) terminal.line(`\n${check}: ${fix}`);
+  }
+  return ok ? EXIT.ok : EXIT.no;
+}
+
+async function examine(given: URL | null, access: AdminAccess, { now }: CommandContext): Promise<Finding[]> {
+  const askedAt = now();
+  const tls = given?.protocol === 'https:' ? await tlsFinding(given, askedAt) : null;
+  const tlsFindings = tls === null ? [] : [tls];
+  let report: GatewayReport;
+  const begun = now();
+  try {
+    report = (await askAdmin(access, 'GET', '/api/doctor')) as GatewayReport;
+  } catch (error) {
+    // Nothing more can be asked, and that is worth a finding.
+    if (!(error instanceof CommandError && /GATEWAY_ADMIN_HOST/.test(error.message))) throw error;
+    const fix =
+      'set GATEWAY_ADMIN_TOKEN, or GATEWAY_ADMIN_HOST=127.0.0.1; until then metrics are open to whoever gets there';
+    return [
+      bad(
+        'admin-access',
+        'the admin listener can be reached from other machines, and asks for no token',
+        fix,
+      ),
+      ...tlsFindings,
+    ];
+  }
+  const findings = reportFindings(report, { version: VERSION, now: (begun + now()) / 2 });
+  const origin = given ?? directOrigin(access.gateway, report.publicPort);
+  // Without the store there is no salt to make a token with, and its own finding says so.
+  const isStoreAway = report.store !== null && report.store.problem !== null;
+  const trust = isStoreAway ? [] : await probeTrust(origin, access);
+  // A network that is too wide is said once.
+  const isTold = findings.some(({ check }) => check === 'trusted-proxies');
+  findings.push(...trust.filter(({ check }) => !(isTold && check === 'trusted-proxies')), ...tlsFindings);
+  if (trust.every(({ check, ok }) => check !== 'public-address' || ok) && report.upstream.problem === null)
+    findings.push(...(await probeSpellings(origin, report.spellings)));
+  return findings;
+}
+
+/** The public port of the machine that has the admin listener. */
+function directOrigin(gateway: string, port: number): URL {
+  const url = new URL(gateway);
+  return new URL(`http://${url.hostname}:${port}`);
+}

@@ -1,0 +1,87 @@
+/** `forecast`: what will so many clients cost? */
+import { readPolicyFile } from '#gateway/config.ts';
+import { type Forecast, forecast } from '#gateway/forecast/forecast.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
+import type { Terminal } from '../terminal.ts';
+
+interface ForecastArguments {
+  readonly identities: number;
+  readonly rate: number | undefined;
+  readonly processes: number;
+  readonly file: string;
+  readonly json: boolean;
+}
+
+const IDENTITIES_MAX = 1_000_000_000;
+const PROCESSES_MAX = 10_000;
+
+export const addForecast: AddCommand = (program, context) =>
+  program.command(
+    'forecast',
+    'How much memory, and how many Redis commands a second, will so many clients take?',
+    (command) =>
+      command
+        .option('identities', { type: 'number', default: 20_000, describe: 'Clients in one window' })
+        .option('rate', {
+          type: 'number',
+          describe: 'Requests per second of all of them; one a minute of each unless given',
+        })
+        .option('processes', { type: 'number', default: 1, describe: 'Processes of all gateways' })
+        .option('file', { type: 'string', default: 'policies.yaml', describe: 'The policy file' })
+        .example('$0 forecast --identities 100000 --rate 2000', 'An upper bound, to set maxmemory by'),
+    (options) => context.run(() => run(options, context)),
+  );
+
+function run(options: ForecastArguments, { terminal }: CommandContext): ExitCode {
+  const { identities, processes, file, json } = options;
+  const rate = options.rate ?? identities / 60;
+  requireNumber('--identities', identities, 1, IDENTITIES_MAX, true);
+  requireNumber('--rate', rate, 0, IDENTITIES_MAX, false);
+  requireNumber('--processes', processes, 1, PROCESSES_MAX, true);
+  const set = loadPolicies(readPolicyFile(file), file);
+  const found = forecast(set, { identities, requestsPerSecond: rate, processes });
+  if (json) terminal.json(found);
+  else print(found, terminal);
+  return EXIT.ok;
+}
+
+function requireNumber(name: string, value: number, min: number, max: number, isWhole: boolean): void {
+  if (value >= min && value <= max && (!isWhole || Number.isInteger(value))) return;
+  const what = isWhole ? 'a whole number' : 'a number';
+  throw new CommandError(`${name} must be ${what} from ${min} to ${max}`, EXIT.usage);
+}
+
+function print(found: Forecast, terminal: Terminal): void {
+  const { identities, requestsPerSecond, processes, redisBytes, processBytes, commandsPerSecond, counters } =
+    found;
+  terminal.line(
+    `${count(identities)} clients, ${count(Math.ceil(requestsPerSecond))} requests/s, ${count(processes)} ${processes === 1 ? 'process' : 'processes'}, at most:`,
+  );
+  terminal.line();
+  terminal.table(
+    ['what', 'how much'],
+    [
+      ['memory of Redis', megabytes(redisBytes)],
+      ['memory of the gateway', megabytes(processBytes)],
+      ['commands of Redis', `${count(commandsPerSecond)}/s`],
+    ],
+  );
+  terminal.line();
+  terminal.table(
+    ['in Redis', 'keys', 'memory'],
+    counters.map(({ policy, unproven, keys, bytes }) => [
+      policy === null ? 'keys that have worked' : unproven ? `${policy}, for keys not known to work` : policy,
+      keys,
+      megabytes(bytes),
+    ]),
+  );
+}
+
+function count(number: number): string {
+  return number.toLocaleString('en');
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1, minimumFractionDigits: 1 })} MB`;
+}

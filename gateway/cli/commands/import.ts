@@ -1,0 +1,89 @@
+/** `import FILE`: another product's limits as a policy file. */
+import { readFileSync } from 'node:fs';
+import { text as textOf } from 'node:stream/consumers';
+import { importText, PRODUCTS } from '#gateway/import/import.ts';
+import { ImportError, type Product } from '#gateway/import/imported.ts';
+import {
+  type AddCommand,
+  type CommandContext,
+  CommandError,
+  EXIT,
+  type ExitCode,
+  STANDARD_INPUT,
+} from '../command.ts';
+
+interface ImportOptions {
+  readonly file: string;
+  readonly from: Product | undefined;
+  readonly json: boolean;
+}
+
+export const addImport: AddCommand = (program, context) =>
+  program.command(
+    'import <file>',
+    'The limits of Envoy Gateway, NGINX, Traefik or Kong as a policy file',
+    (command) =>
+      command
+        .positional('file', {
+          type: 'string',
+          demandOption: true,
+          describe: 'Their configuration; - for standard input',
+        })
+        .option('from', {
+          choices: PRODUCTS,
+          describe: 'Whose file it is; told from its content unless given',
+        })
+        .example(
+          '$0 import nginx.conf > policies.yaml',
+          'Says of each row where it came from, and what is lost',
+        )
+        .example(
+          'kubectl get backendtrafficpolicy,httproute -o yaml | $0 import -',
+          'The same of a cluster with Envoy Gateway',
+        ),
+    (options) => context.run(() => run(options, context)),
+  );
+
+async function run(
+  { file, from, json }: ImportOptions,
+  { terminal, stdin }: CommandContext,
+): Promise<ExitCode> {
+  const isStdin = file === STANDARD_INPUT;
+  if (isStdin && stdin.isTTY)
+    throw new CommandError('nothing comes on standard input; name a file, or pipe one', EXIT.usage);
+  const input = isStdin ? await textOf(stdin) : read(file);
+  let result: ReturnType<typeof importText>;
+  try {
+    result = importText(input, file, from ?? null);
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    throw new CommandError(`${file} cannot be imported: ${error.message}`, EXIT.no);
+  }
+  const { policies, unsupported, text } = result;
+  if (json) terminal.json({ from: result.from, file, policies, unsupported, text });
+  else if (policies.length === 0) {
+    for (const { line, what, reason } of unsupported)
+      terminal.error(`${file}:${line}: not carried over: ${what}: ${reason}`);
+    terminal.error(`${file}: no limit that can be carried over`);
+  } else {
+    terminal.line(text.trimEnd());
+    const lost =
+      unsupported.length === 0
+        ? ''
+        : `; not carried over: ${unsupported.length}, see the comments at its top`;
+    terminal.error(`policies: ${policies.length}${lost}`);
+  }
+  return policies.length === 0 ? EXIT.no : EXIT.ok;
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new CommandError(
+      `${file} cannot be read (${code}); name a file, or - for standard input`,
+      EXIT.unreachable,
+    );
+  }
+}

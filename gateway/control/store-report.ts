@@ -1,0 +1,68 @@
+/** What kind of store it is, and whether others use it too. */
+import { storeScript } from '#gateway/store/connection.ts';
+import type { Millis } from '#shared/clock.ts';
+
+export interface StoreReport {
+  /** As it says itself, such as 7.2.4; null: it did not say. */
+  readonly version: string | null;
+  /** null: it did not say. */
+  readonly evictionPolicy: string | null;
+  /** 0: no limit. */
+  readonly memoryBytesMax: number;
+  readonly evictedKeys: number;
+  /** Keys that were looked at, some hundred of all. */
+  readonly sampledKeys: number;
+  /** Of those, the ones that are not ours. */
+  readonly foreignKeys: number;
+  /** Databases with keys, besides ours. */
+  readonly otherDatabases: number;
+  /** Milliseconds since the epoch. */
+  readonly now: Millis;
+}
+
+/** Looks at some keys, never at all of them: a scan of millions would hold up everybody. */
+export const REPORT = storeScript(`
+local time = redis.call('TIME')
+local function info(section)
+  local text = redis.pcall('INFO', section)
+  return type(text) == 'string' and text or ''
+end
+local sampled, foreign, cursor = 0, 0, '0'
+for _ = 1, 10 do
+  local page = redis.pcall('SCAN', cursor, 'COUNT', 50)
+  if page.err then break end
+  cursor = page[1]
+  for _, key in ipairs(page[2]) do
+    sampled = sampled + 1
+    if string.sub(key, 1, 4) ~= 'fg:{' then foreign = foreign + 1 end
+  end
+  if cursor == '0' then break end
+end
+return {
+  string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)),
+  info('server'), info('memory'), info('stats'), info('keyspace'), sampled, foreign
+}
+`);
+
+/** @param reply of the script @param database ours */
+export function readStoreReport(reply: unknown, database: number): StoreReport {
+  const [now, server = '', memory = '', stats = '', keyspace = '', sampled, foreign]: unknown[] =
+    Array.isArray(reply) ? reply : [];
+  const databases = [...String(keyspace).matchAll(/^db(\d+):keys=[1-9]/gm)].map(([, number]) =>
+    Number(number),
+  );
+  return {
+    version: field(server, 'redis_version'),
+    evictionPolicy: field(memory, 'maxmemory_policy'),
+    memoryBytesMax: Number(field(memory, 'maxmemory') ?? 0),
+    evictedKeys: Number(field(stats, 'evicted_keys') ?? 0),
+    sampledKeys: Number(sampled ?? 0),
+    foreignKeys: Number(foreign ?? 0),
+    otherDatabases: databases.filter((number) => number !== database).length,
+    now: Number(now),
+  };
+}
+
+function field(section: unknown, name: string): string | null {
+  return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(String(section))?.[1] ?? null;
+}

@@ -1,0 +1,149 @@
+/**
+ * What so many clients will cost under a policy file: memory of Redis and of the gateway, and commands of Redis per
+ * second. An upper bound: every client uses every policy in one window, and no two requests are decided by one script.
+ * Pure. Held to a measured run by its test.
+ */
+import { BYTES_PER_RECORD } from '#gateway/limiter/counter-table.ts';
+import { type Counter, countersOf } from '#gateway/policy/counter.ts';
+import { createMatcher } from '#gateway/policy/match.ts';
+import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+
+export interface ForecastOptions {
+  /** Clients in one window; each has an address and, for each identifier of credentials, one of those. */
+  readonly identities: number;
+  readonly requestsPerSecond: number;
+  /** Of all gateways together. */
+  readonly processes: number;
+}
+
+export interface Forecast {
+  readonly identities: number;
+  readonly requestsPerSecond: number;
+  readonly processes: number;
+  /** `used_memory` of Redis, of 64 bits with jemalloc. */
+  readonly redisBytes: number;
+  readonly redisKeys: number;
+  /** Resident memory of all processes. */
+  readonly processBytes: number;
+  /** As `total_commands_processed` counts: those within scripts too. */
+  readonly commandsPerSecond: number;
+  /** What takes the memory of Redis, without what is of no counter. */
+  readonly counters: readonly CounterForecast[];
+}
+
+export interface CounterForecast {
+  /** The first policy of the bucket; null: the markers of credentials that have worked, for a month. */
+  readonly policy: string | null;
+  /** It counts what addresses spend on credentials that have not worked yet. */
+  readonly unproven: boolean;
+  readonly keys: number;
+  readonly bytes: number;
+}
+
+/** An empty server with a few connections. */
+const SERVER_BYTES = 1_048_576;
+/** Of a key: its entry in the dictionary and in that of expiries, and the object that holds a number. */
+const ENTRY_BYTES = 32;
+const NUMBER_BYTES = 16;
+/** In front of a key's text and behind it. */
+const TEXT_BYTES = 4;
+/** A place in each of the two dictionaries; there are as many as the next power of two. */
+const PLACE_BYTES = 16;
+const DIGEST_LENGTH = 22;
+const PREFIX_LENGTH = 'fg:{'.length;
+const PROVEN_SUFFIX = '}:proven';
+
+/** Under load, with few identities; docs/performance.md. */
+const PROCESS_BYTES = 160_000_000;
+/** A process remembers no more beside a store (limiter/outage.ts). */
+const COUNTERS_KNOWN_MAX = 262_144;
+const CREDENTIALS_KNOWN_MAX = 65_536;
+
+/** The script itself, and the clock that it asks. */
+const COMMANDS_PER_SCRIPT = 2;
+/** Of a process that does nothing: once a second that it lives, twice a second whether an operator changed anything. */
+const COMMANDS_PER_PROCESS = 12;
+
+export function forecast(set: PolicySet, options: ForecastOptions): Forecast {
+  const { identities, requestsPerSecond, processes } = options;
+  const counters = countersOf(set).map(
+    (counter): CounterForecast => ({
+      policy: counter.policy.name,
+      unproven: counter.forUnproven,
+      keys: identities,
+      bytes: identities * (keyBytes(counter.keySuffix.length) + NUMBER_BYTES),
+    }),
+  );
+  const credentials = credentialIdentifiers(set) * identities;
+  if (credentials > 0) {
+    // Their value is a small number, of which the server has one object for all.
+    const bytes = credentials * keyBytes(PROVEN_SUFFIX.length);
+    counters.push({ policy: null, unproven: false, keys: credentials, bytes });
+  }
+  const redisKeys = counters.reduce((sum, { keys }) => sum + keys, 0);
+  const known =
+    Math.min(redisKeys - credentials, COUNTERS_KNOWN_MAX) + Math.min(credentials, CREDENTIALS_KNOWN_MAX);
+  return {
+    identities,
+    requestsPerSecond,
+    processes,
+    redisBytes:
+      SERVER_BYTES + counters.reduce((sum, { bytes }) => sum + bytes, 0) + PLACE_BYTES * placesFor(redisKeys),
+    redisKeys,
+    processBytes: processes * (PROCESS_BYTES + known * BYTES_PER_RECORD),
+    commandsPerSecond: Math.ceil(
+      processes * COMMANDS_PER_PROCESS + commandsOf(largestCover(set), identities, requestsPerSecond),
+    ),
+    counters,
+  };
+}
+
+function keyBytes(suffixLength: number): number {
+  return 2 * ENTRY_BYTES + allocated(PREFIX_LENGTH + DIGEST_LENGTH + suffixLength + TEXT_BYTES);
+}
+
+/** Size classes of jemalloc. */
+function allocated(bytes: number): number {
+  const step = bytes <= 128 ? 16 : 32;
+  return Math.ceil(bytes / step) * step;
+}
+
+function placesFor(keys: number): number {
+  return keys === 0 ? 0 : 2 ** Math.ceil(Math.log2(keys));
+}
+
+function credentialIdentifiers({ policies }: PolicySet): number {
+  const kinds = policies.filter(({ identifier }) => identifier.kind === 'credential');
+  return new Set(kinds.map(({ identifier }) => identifier.name)).size;
+}
+
+/** A command for each counter, and one more where its window is new to it. */
+function commandsOf(counters: readonly Counter[], identities: number, requestsPerSecond: number): number {
+  if (counters.length === 0) return 0;
+  const begun = counters.reduce(
+    (sum, { policy }) => sum + Math.min(requestsPerSecond, identities / policy.windowSeconds),
+    0,
+  );
+  return requestsPerSecond * (COMMANDS_PER_SCRIPT + counters.length) + begun;
+}
+
+/** Of a request to which the most policies apply. */
+function largestCover(set: PolicySet): readonly Counter[] {
+  const match = createMatcher(set);
+  let largest: readonly Counter[] = [];
+  for (const policy of set.policies) {
+    const [method = 'GET'] = policy.route.methods ?? [];
+    const found = match(method, samplePath(policy));
+    if (!found.ok || found.cover === null) continue;
+    const counters = found.cover.counters.map(({ counter }) => counter);
+    if (counters.length > largest.length) largest = counters;
+  }
+  return largest;
+}
+
+function samplePath({ route }: Policy): string {
+  const parts = route.segments.map((segment) =>
+    segment.kind === 'literal' ? encodeURIComponent(segment.text) : 'a',
+  );
+  return `/${parts.join('/')}`;
+}

@@ -1,0 +1,263 @@
+/**
+ * Envoy Gateway: the limits of a BackendTrafficPolicy, on the routes of the HTTPRoutes that it targets. There as here all
+ * rules that match apply, each with a counter for each route.
+ */
+import {
+  ImportError,
+  type Imported,
+  type ImportedRow,
+  PLAIN_ROW,
+  SECONDS_OF,
+  type Unsupported,
+  type Who,
+} from './imported.ts';
+import { exactPattern, expressionPaths, prefixPattern } from './path-pattern.ts';
+import { narrower } from './route-sets.ts';
+import type { Tree } from './tree.ts';
+
+/** Requests that one match of an HTTPRoute, or one rule, is about. */
+interface Requests {
+  readonly methods: readonly string[] | null;
+  readonly paths: readonly string[];
+  readonly notes: readonly string[];
+}
+
+interface Target extends Requests {
+  readonly what: string;
+}
+
+const ALL: Requests = { methods: null, paths: ['*'], notes: [] };
+
+/** @throws ImportError when there is nothing of Envoy Gateway in it */
+export function importEnvoy(documents: readonly Tree[]): Imported {
+  const resources = documents.flatMap((document) =>
+    /List$/.test(document.at('kind').text ?? '') ? document.at('items').items() : [document],
+  );
+  const ofKind = (kind: string): Tree[] => resources.filter((one) => one.at('kind').text === kind);
+  const policies = ofKind('BackendTrafficPolicy');
+  if (policies.length === 0) throw new ImportError('it has no BackendTrafficPolicy');
+  const reading = new Reading(ofKind('HTTPRoute'));
+  for (const policy of policies) reading.policy(policy);
+  return { rows: reading.rows, exclude: [], unsupported: reading.unsupported };
+}
+
+class Reading {
+  readonly rows: ImportedRow[] = [];
+  readonly unsupported: Unsupported[] = [];
+  readonly #routes: readonly Tree[];
+  #rules = 0;
+
+  constructor(routes: readonly Tree[]) {
+    this.#routes = routes;
+  }
+
+  policy(policy: Tree): void {
+    const name = policy.at('metadata', 'name').text ?? 'BackendTrafficPolicy';
+    const rateLimit = policy.at('spec', 'rateLimit');
+    if (!rateLimit.isPresent) return;
+    const targets = this.#targets(policy);
+    for (const kind of ['global', 'local']) {
+      const rules = rateLimit.at(kind, 'rules').items();
+      for (const [i, rule] of rules.entries()) {
+        this.#rule(rule, `rule ${i + 1} of ${name}`, name, kind === 'local', targets);
+      }
+    }
+  }
+
+  #targets(policy: Tree): Target[] {
+    const refs = [...policy.at('spec', 'targetRefs').items(), policy.at('spec', 'targetRef')];
+    return refs.flatMap((ref): Target[] => {
+      const kind = ref.at('kind').text;
+      const name = ref.at('name').text ?? '';
+      if (kind === 'Gateway') return [{ ...ALL, what: `Gateway ${name}` }];
+      if (kind !== 'HTTPRoute') {
+        if (ref.isPresent)
+          this.#refuse(ref, `targetRef ${kind} ${name}`, 'only HTTPRoute and Gateway have paths');
+        return [];
+      }
+      const route = this.#routes.find((one) => one.at('metadata', 'name').text === name);
+      if (route === undefined) {
+        const notes = [
+          `HTTPRoute ${name} is not in this file: if it has only some paths, write them as route`,
+        ];
+        return [{ ...ALL, notes, what: `HTTPRoute ${name}` }];
+      }
+      const section = ref.at('sectionName').text;
+      return route
+        .at('spec', 'rules')
+        .items()
+        .filter((rule) => section === null || rule.at('name').text === section)
+        .flatMap((rule, i) => this.#matches(rule, `rule ${i + 1} of HTTPRoute ${name}`));
+    });
+  }
+
+  #matches(rule: Tree, what: string): Target[] {
+    const matches = rule.at('matches').items();
+    if (matches.length === 0) return [{ ...ALL, what }];
+    return matches.flatMap((match): Target[] => {
+      for (const condition of ['headers', 'queryParams']) {
+        if (!match.at(condition).isPresent) continue;
+        this.#refuse(
+          match,
+          what,
+          `its match by ${condition} has no counterpart: a route is methods and a path`,
+        );
+        return [];
+      }
+      const path = this.#path(match.at('path'), what);
+      const method = match.at('method').text;
+      return path === null ? [] : [{ ...path, methods: method === null ? null : [method], what }];
+    });
+  }
+
+  #rule(rule: Tree, what: string, hint: string, isLocal: boolean, targets: readonly Target[]): void {
+    const group = this.#rules++;
+    const limit = rule.at('limit', 'requests').number;
+    const unit = rule.at('limit', 'unit').text ?? '';
+    const seconds = SECONDS_OF[unit.toLowerCase()];
+    if (limit === null || seconds === undefined) {
+      this.#refuse(rule, what, 'it has no limit with requests and unit');
+      return;
+    }
+    if (!Number.isSafeInteger(limit) || limit < 1) {
+      this.#refuse(rule, what, `a limit of ${limit} has no counterpart: it is at least 1`);
+      return;
+    }
+    const cost = rule.at('cost', 'request', 'number').number ?? 1;
+    if (
+      cost !== 1 ||
+      rule.at('cost', 'request', 'from').text === 'Metadata' ||
+      rule.at('cost', 'response').isPresent
+    ) {
+      this.#refuse(rule, what, 'every request costs 1 here');
+      return;
+    }
+    const selected = this.#select(rule, what);
+    if (selected === null) return;
+    const { who, requests, notes } = selected;
+    const isShared = rule.at('shared').isTrue;
+    const rows = targets.flatMap((target) =>
+      requests.paths.flatMap((path) =>
+        target.paths.flatMap((targetPath) => {
+          const both = narrower({ ...requests, path }, { ...target, path: targetPath });
+          return both === null ? [] : [{ ...both, target }];
+        }),
+      ),
+    );
+    if (rows.length === 0) {
+      const reason =
+        targets.length === 0
+          ? 'it targets no route with a path'
+          : 'no route that it targets has such requests';
+      this.#refuse(rule, what, reason);
+      return;
+    }
+    const isSplit = requests.paths.length > 1 || targets.some(({ paths }) => paths.length > 1);
+    for (const { methods, path, target } of rows) {
+      this.rows.push({
+        ...PLAIN_ROW,
+        hint: `${hint}-${path === '*' ? 'all' : path}`,
+        methods,
+        path,
+        who,
+        limit,
+        windowSeconds: seconds,
+        mode: rule.at('shadowMode').isTrue ? 'shadow' : 'enforce',
+        group:
+          rows.length === 1
+            ? null
+            : isShared
+              ? `${hint}-${group}`
+              : isSplit
+                ? `${hint}-${group}-${target.what}`
+                : null,
+        source: { line: rule.line, what: `${what}, on ${target.what}` },
+        notes: [
+          ...notes,
+          ...requests.notes,
+          ...target.notes,
+          ...(isLocal ? ['local: there each Envoy counts for itself, here all gateways together'] : []),
+          ...(unit === 'Month' || unit === 'Year'
+            ? [`a ${unit.toLowerCase()} is ${seconds / 86_400} days here`]
+            : []),
+        ],
+      });
+    }
+  }
+
+  /** @returns who is counted and on which requests; null: told why it cannot be */
+  #select(
+    rule: Tree,
+    what: string,
+  ): { readonly who: Who; readonly requests: Requests; readonly notes: readonly string[] } | null {
+    const refuse = (reason: string): null => {
+      this.#refuse(rule, what, reason);
+      return null;
+    };
+    const notes: string[] = [];
+    const who: Who[] = [];
+    let requests = ALL;
+    for (const selector of rule.at('clientSelectors').items()) {
+      for (const header of selector.at('headers').items()) {
+        const name = header.at('name').text ?? '';
+        if (header.at('type').text !== 'Distinct' || header.at('invert').isTrue)
+          return refuse(
+            `it holds for some values of the header ${name}; a limit here holds for every client alike`,
+          );
+        who.push({ kind: 'header', header: name.toLowerCase() });
+      }
+      const source = selector.at('sourceCIDR');
+      if (source.isPresent) {
+        const range = source.at('value').text ?? '';
+        if (source.at('type').text !== 'Distinct' || source.at('invert').isTrue)
+          return refuse(`it counts all of ${range} as one; here each address is counted by itself`);
+        if (!/\/0$/.test(range)) return refuse(`it holds for clients in ${range} only`);
+        who.push({ kind: 'address' });
+        notes.push('of IPv6 a /64 is one client, not a single address');
+      }
+      if (selector.at('queryParams').isPresent) return refuse('query parameters are not read');
+      const methods = selector.at('methods').items();
+      if (methods.some((method) => method.at('invert').isTrue)) return refuse('methods cannot be inverted');
+      if (methods.length > 0)
+        requests = { ...requests, methods: methods.flatMap((method) => method.at('value').text ?? []) };
+      if (selector.at('path').isPresent) {
+        const path = this.#path(selector.at('path'), what);
+        if (path === null) return null;
+        requests = { ...requests, paths: path.paths, notes: path.notes };
+      }
+    }
+    const [only, ...others] = who;
+    if (only === undefined)
+      return refuse('it counts all clients together; here each client is counted by itself');
+    if (others.length > 0)
+      return refuse('it counts a client by several things at once; here it is one header or the address');
+    return { who: only, requests, notes };
+  }
+
+  #path(path: Tree, what: string): Requests | null {
+    const type = path.at('type').text ?? 'PathPrefix';
+    const value = path.at('value').text ?? '/';
+    if (path.at('invert').isTrue) {
+      this.#refuse(path, what, 'paths cannot be inverted');
+      return null;
+    }
+    if (type === 'RegularExpression') {
+      const found = expressionPaths(value, true);
+      if (found !== null)
+        return {
+          methods: null,
+          paths: found.paths,
+          notes: found.isWider ? [`the route matches more than ${value}`] : [],
+        };
+    } else {
+      const pattern = type === 'Exact' ? exactPattern(value) : prefixPattern(value);
+      if (pattern !== null) return { methods: null, paths: [pattern], notes: [] };
+    }
+    this.#refuse(path, what, `no route says the same as the path ${value}`);
+    return null;
+  }
+
+  #refuse(at: Tree, what: string, reason: string): void {
+    this.unsupported.push({ line: at.line, what, reason });
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * What another product's configuration becomes: rows of a policy file, each with where it came from and in what it
+ * differs, and everything that has no counterpart here, each with the reason. A reader of one product's files
+ * (nginx.ts, envoy.ts, traefik.ts, kong.ts) knows that product; policy-text.ts writes the file.
+ */
+export type Product = 'envoy' | 'nginx' | 'traefik' | 'kong';
+
+export type Who = { readonly kind: 'address' } | { readonly kind: 'header'; readonly header: string };
+
+/** One place of the file that is read. */
+export interface Source {
+  /** From 1. */
+  readonly line: number;
+  /** What stands there, in that product's words. */
+  readonly what: string;
+}
+
+export interface ImportedRow {
+  /** Policies are named after it. */
+  readonly hint: string;
+  /** As a policy file writes them; null: every method. */
+  readonly methods: readonly string[] | null;
+  /** As a policy file writes it; `*`: every path. */
+  readonly path: string;
+  readonly who: Who;
+  readonly limit: number;
+  readonly windowSeconds: number;
+  readonly mode: 'enforce' | 'shadow';
+  readonly onStoreFailure: 'local' | 'deny';
+  readonly headers: boolean;
+  /** Rows of one group share a counter; null: a counter of its own. */
+  readonly group: string | null;
+  readonly source: Source;
+  /** In what it differs from what it was. */
+  readonly notes: readonly string[];
+}
+
+export interface ImportedExclusion {
+  readonly path: string;
+  readonly source: Source;
+}
+
+/** What has no counterpart in a policy file. */
+export interface Unsupported extends Source {
+  readonly reason: string;
+}
+
+export interface Imported {
+  readonly rows: readonly ImportedRow[];
+  readonly exclude: readonly ImportedExclusion[];
+  readonly unsupported: readonly Unsupported[];
+}
+
+/** The file is not what it should be; the message has the line and says what to do. */
+export class ImportError extends Error {}
+
+/** Fields of a row that most products do not speak of. */
+export const PLAIN_ROW = { mode: 'enforce', onStoreFailure: 'local', headers: true } as const;
+
+export const SECONDS_OF: Readonly<Record<string, number>> = {
+  second: 1,
+  minute: 60,
+  hour: 3600,
+  day: 86_400,
+  month: 30 * 86_400,
+  year: 365 * 86_400,
+};
+
+/** Lengths that divide a minute, an hour or a day, so that windows begin where people expect it. */
+const LENGTHS = [
+  1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60, 120, 180, 240, 300, 360, 600, 720, 900, 1200, 1800, 3600, 7200,
+  10_800, 14_400, 21_600, 28_800, 43_200, 86_400,
+] as const;
+
+/**
+ * A rate with room for a burst, as a limit in a window: the same rate on average, in the shortest window whose limit is
+ * at least the burst.
+ *
+ * @param requests per `seconds`
+ * @param burst how many may come at once
+ * @returns null when the rate is not a whole number of requests in a day
+ */
+export function windowFor(
+  requests: number,
+  seconds: number,
+  burst: number,
+): { readonly limit: number; readonly windowSeconds: number } | null {
+  for (const windowSeconds of LENGTHS) {
+    const limit = (requests * windowSeconds) / seconds;
+    if (Number.isInteger(limit) && limit >= Math.max(1, burst)) return { limit, windowSeconds };
+  }
+  return null;
+}

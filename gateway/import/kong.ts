@@ -1,0 +1,269 @@
+/**
+ * Kong: the plugin rate-limiting of a declarative file. Of several that are set for a request Kong uses the most specific
+ * one only; here every policy whose route matches applies.
+ */
+import {
+  ImportError,
+  type Imported,
+  type ImportedRow,
+  PLAIN_ROW,
+  SECONDS_OF,
+  type Unsupported,
+  type Who,
+} from './imported.ts';
+import { expressionPaths, prefixPattern } from './path-pattern.ts';
+import { isWithin } from './route-sets.ts';
+import type { Tree } from './tree.ts';
+
+interface KongRoute {
+  readonly name: string;
+  readonly service: string | null;
+  readonly methods: readonly string[] | null;
+  readonly paths: readonly string[];
+  readonly notes: readonly string[];
+}
+
+interface Scope {
+  readonly what: string;
+  readonly hint: string;
+  readonly routes: readonly KongRoute[];
+  /** The whole of Kong, one service, one route. */
+  readonly rank: 0 | 1 | 2;
+}
+
+interface Plugin {
+  readonly plugin: Tree;
+  readonly scope: Scope;
+}
+
+const OTHER_PLUGINS: Readonly<Record<string, string>> = {
+  'response-ratelimiting': 'what the application says about the cost of a request is not read',
+  'rate-limiting-advanced': 'it is of another plugin; write its limits as policies',
+};
+const EVERYWHERE: KongRoute = { name: 'all', service: null, methods: null, paths: ['*'], notes: [] };
+
+/** @throws ImportError when it is no declarative file of Kong */
+export function importKong([document]: readonly Tree[]): Imported {
+  if (document === undefined || !document.at('_format_version').isPresent)
+    throw new ImportError(
+      'it has no _format_version, so it is no declarative file of Kong; make one with deck gateway dump',
+    );
+  const reading = new Reading(document);
+  reading.read();
+  return { rows: reading.rows, exclude: [], unsupported: reading.unsupported };
+}
+
+class Reading {
+  readonly rows: ImportedRow[] = [];
+  readonly unsupported: Unsupported[] = [];
+  readonly #document: Tree;
+  readonly #routes: KongRoute[] = [];
+  readonly #plugins: Plugin[] = [];
+
+  constructor(document: Tree) {
+    this.#document = document;
+  }
+
+  read(): void {
+    const services = this.#document.at('services').items();
+    for (const service of services) {
+      const name = service.at('name').text ?? '';
+      for (const route of service.at('routes').items()) this.#route(route, name);
+    }
+    for (const route of this.#document.at('routes').items())
+      this.#route(route, route.at('service', 'name').text ?? route.at('service').text);
+    for (const service of services) {
+      const name = service.at('name').text ?? '';
+      for (const plugin of service.at('plugins').items()) this.#plugin(plugin, this.#ofService(name));
+      for (const route of service.at('routes').items()) this.#pluginsOf(route);
+    }
+    for (const route of this.#document.at('routes').items()) this.#pluginsOf(route);
+    for (const plugin of this.#document.at('plugins').items()) {
+      const route = plugin.at('route', 'name').text ?? plugin.at('route').text;
+      const service = plugin.at('service', 'name').text ?? plugin.at('service').text;
+      const everywhere: Scope = { what: 'everywhere', hint: 'all', routes: [EVERYWHERE], rank: 0 };
+      const scope =
+        route !== null ? this.#ofRoute(route) : service !== null ? this.#ofService(service) : everywhere;
+      this.#plugin(plugin, scope);
+    }
+    for (const consumer of [
+      ...this.#document.at('consumers').items(),
+      ...this.#document.at('consumer_groups').items(),
+    ])
+      for (const plugin of consumer.at('plugins').items())
+        if (isRateLimit(plugin))
+          this.#refuse(plugin, 'rate-limiting of a consumer', 'a limit here holds for every client alike');
+    for (const plugin of this.#plugins) if (isRateLimit(plugin.plugin)) this.#limits(plugin);
+  }
+
+  #route(route: Tree, service: string | null): void {
+    const name = route.at('name').text ?? `line-${route.line}`;
+    const methods = route.at('methods').texts();
+    const paths: string[] = [];
+    const notes: string[] = [];
+    for (const path of route.at('paths').texts()) {
+      const expression = path.startsWith('~')
+        ? expressionPaths(path.slice(1).replace(/^\^?/, '^'), false)
+        : null;
+      const prefix = path.startsWith('~') ? null : prefixPattern(path);
+      if (expression !== null) {
+        paths.push(...expression.paths);
+        if (expression.isWider) notes.push(`the route matches more than ${path}`);
+      } else if (prefix !== null) paths.push(prefix);
+      else this.#refuse(route, `path ${path} of route ${name}`, 'no route says the same');
+    }
+    for (const condition of ['hosts', 'headers', 'snis', 'expression'])
+      if (route.at(condition).isPresent)
+        notes.push(`Kong matches ${condition} too; a route is methods and a path`);
+    const hasPaths = route.at('paths').isPresent;
+    if (hasPaths && paths.length === 0) return;
+    const all = hasPaths ? paths : ['*'];
+    this.#routes.push({ name, service, methods: methods.length > 0 ? methods : null, paths: all, notes });
+  }
+
+  #pluginsOf(route: Tree): void {
+    const name = route.at('name').text ?? `line-${route.line}`;
+    for (const plugin of route.at('plugins').items()) this.#plugin(plugin, this.#ofRoute(name));
+  }
+
+  #plugin(plugin: Tree, scope: Scope): void {
+    if (plugin.at('enabled').text === 'false') return;
+    const name = plugin.at('name').text ?? '';
+    const reason = OTHER_PLUGINS[name];
+    if (reason !== undefined) this.#refuse(plugin, `${name} of ${scope.what}`, reason);
+    else if (
+      isRateLimit(plugin) &&
+      (plugin.at('consumer').isPresent || plugin.at('consumer_group').isPresent)
+    )
+      this.#refuse(plugin, 'rate-limiting of a consumer', 'a limit here holds for every client alike');
+    else this.#plugins.push({ plugin, scope });
+  }
+
+  #ofService(name: string): Scope {
+    const routes = this.#routes.filter((route) => route.service === name);
+    return { what: `service ${name}`, hint: name, routes, rank: 1 };
+  }
+
+  #ofRoute(name: string): Scope {
+    const routes = this.#routes.filter((route) => route.name === name);
+    return { what: `route ${name}`, hint: name, routes, rank: 2 };
+  }
+
+  #limits({ plugin, scope }: Plugin): void {
+    const config = plugin.at('config');
+    const what = `rate-limiting of ${scope.what}`;
+    const notes: string[] = [];
+    const who = this.#who(config, scope, notes);
+    if (typeof who === 'string') {
+      this.#refuse(plugin, what, who);
+      return;
+    }
+    if ((config.at('policy').text ?? 'local') === 'local')
+      notes.push('policy local: there each Kong counts for itself, here all gateways together');
+    for (const other of this.#plugins.filter(
+      (one) => isRateLimit(one.plugin) && isMoreSpecific(one.scope, scope),
+    ))
+      notes.push(`counts ${other.scope.what} too, which has limits of its own in line ${other.plugin.line}`);
+    const code = config.at('error_code').number ?? 429;
+    if (code !== 429) notes.push(`error_code ${code}: a denial is always 429`);
+    const patterns = scope.routes.flatMap((route) => route.paths.map((path) => ({ route, path })));
+    if (patterns.length === 0) {
+      this.#refuse(plugin, what, 'it has no route with a path');
+      return;
+    }
+    const units = Object.keys(SECONDS_OF).filter((unit) => config.at(unit).number !== null);
+    if (units.length === 0) {
+      this.#refuse(plugin, what, 'it has no limit such as minute');
+      return;
+    }
+    for (const unit of units) {
+      const limit = config.at(unit).number ?? 0;
+      const seconds = SECONDS_OF[unit] ?? 0;
+      if (!Number.isSafeInteger(limit) || limit < 1) {
+        this.#refuse(
+          plugin,
+          `${unit} of ${what}`,
+          `a limit of ${limit} has no counterpart: it is at least 1`,
+        );
+        continue;
+      }
+      for (const { route, path } of patterns) {
+        this.rows.push({
+          ...PLAIN_ROW,
+          hint: units.length > 1 ? `${scope.hint}-${unit}` : scope.hint,
+          methods: route.methods,
+          path,
+          who,
+          limit,
+          windowSeconds: seconds,
+          onStoreFailure: config.at('fault_tolerant').text === 'false' ? 'deny' : 'local',
+          headers: !config.at('hide_client_headers').isTrue,
+          group: patterns.length > 1 ? `${scope.hint}-${plugin.line}-${unit}` : null,
+          source: { line: plugin.line, what: `${unit} of ${what}` },
+          notes: [
+            ...notes,
+            ...route.notes,
+            ...(seconds > 86_400 ? [`a ${unit} is ${seconds / 86_400} days here`] : []),
+          ],
+        });
+      }
+    }
+  }
+
+  /** @returns whom the plugin counts, or why nobody can be counted so */
+  #who(config: Tree, scope: Scope, notes: string[]): Who | string {
+    const limitBy = config.at('limit_by').text ?? 'consumer';
+    switch (limitBy) {
+      case 'ip':
+        return { kind: 'address' };
+      case 'header': {
+        const header = config.at('header_name').text;
+        return header === null
+          ? 'limit_by: header needs header_name'
+          : { kind: 'header', header: header.toLowerCase() };
+      }
+      case 'consumer':
+      case 'credential': {
+        const header = this.#keyHeader(scope);
+        if (header === null) {
+          notes.push(`limit_by: ${limitBy} without key-auth counts by address`);
+          return { kind: 'address' };
+        }
+        notes.push(
+          `counts each key, where Kong counts each ${limitBy}; requests without a key are not counted`,
+        );
+        return { kind: 'header', header };
+      }
+      default:
+        return `limit_by: ${limitBy} has no counterpart; clients are counted by address or by header`;
+    }
+  }
+
+  /** The header of key-auth where this holds. */
+  #keyHeader(scope: Scope): string | null {
+    const found = this.#plugins.find(
+      (one) =>
+        one.plugin.at('name').text === 'key-auth' &&
+        (one.scope.rank === 0 || scope.routes.every((route) => one.scope.routes.includes(route))),
+    );
+    if (found === undefined) return null;
+    return (found.plugin.at('config', 'key_names').texts()[0] ?? 'apikey').toLowerCase().replaceAll('_', '-');
+  }
+
+  #refuse(at: Tree, what: string, reason: string): void {
+    this.unsupported.push({ line: at.line, what, reason });
+  }
+}
+
+function isRateLimit(plugin: Tree): boolean {
+  return plugin.at('name').text === 'rate-limiting';
+}
+
+function isMoreSpecific(a: Scope, b: Scope): boolean {
+  return (
+    a.rank > b.rank &&
+    a.routes.some((route) =>
+      route.paths.some((path) => b.routes.some((wide) => wide.paths.some((outer) => isWithin(path, outer)))),
+    )
+  );
+}

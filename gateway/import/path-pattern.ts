@@ -1,0 +1,151 @@
+/** Paths as other products match them, as paths of a policy file. */
+import { parseRoute } from '#gateway/policy/route.ts';
+
+/** Alternatives of one expression become rows of their own, up to so many. */
+const ALTERNATIVES_MAX = 16;
+const EXPRESSION_LENGTH_MAX = 2000;
+const PATH_LENGTH_MAX = 1900;
+
+/** @param path canonical or not @returns the path and everything below it; null when no path of ours says it */
+export function prefixPattern(path: string): string | null {
+  const bare = path.replace(/\/+$/, '');
+  return validPath(bare === '' ? '*' : `${escaped(bare)}/*`);
+}
+
+/** @returns exactly this path; null when no path of ours says it */
+export function exactPattern(path: string): string | null {
+  const bare = path.replace(/(?<=.)\/+$/, '');
+  return validPath(escaped(bare));
+}
+
+export interface ExpressionPaths {
+  readonly paths: readonly string[];
+  /** A segment of them matches more than the expression does, which allows only some characters in it. */
+  readonly isWider: boolean;
+}
+
+/**
+ * The few regular expressions that say what a path of a policy file says: literals, one segment of any or of some
+ * characters, alternatives, everything below.
+ *
+ * @param isWhole the expression has to match the whole path, as if it stood between ^ and $
+ * @returns null for any other
+ */
+export function expressionPaths(expression: string, isWhole: boolean): ExpressionPaths | null {
+  if (expression.length > EXPRESSION_LENGTH_MAX) return null;
+  const isAtBegin = isWhole || expression.startsWith('^');
+  const isAtEnd = isWhole || (expression.endsWith('$') && !expression.endsWith('\\$'));
+  if (!isAtBegin) return null;
+  const body = expression.replace(/^\^/, '').replace(/(?<!\\)\$$/, '');
+  let isWider = false;
+  const paths: string[] = [];
+  for (const alternative of alternatives(body) ?? []) {
+    const path = patternOf(alternative, isAtEnd);
+    if (path === null) return null;
+    isWider ||= path.isWider;
+    paths.push(path.text);
+  }
+  return paths.length === 0 ? null : { paths: [...new Set(paths)], isWider };
+}
+
+/** `/a/(b|c)` is `/a/b` and `/a/c`. @returns null where there are too many, or groups within groups */
+function alternatives(body: string): string[] | null {
+  const group = /\((?:\?:)?([\w./\\-]+(?:\|[\w./\\-]+)+)\)(?![?*+{])/.exec(body);
+  if (group === null) return [body];
+  const all: string[] = [];
+  for (const choice of (group[1] ?? '').split('|')) {
+    const rest = alternatives(
+      body.slice(0, group.index) + choice + body.slice(group.index + group[0].length),
+    );
+    if (rest === null) return null;
+    all.push(...rest);
+    if (all.length > ALTERNATIVES_MAX) return null;
+  }
+  return all;
+}
+
+/** One segment of whatever characters. */
+const ANY_SEGMENT = /^(?:\(\?<\w+>|\()?(?:\[\^\/(?:\\?\?|#)*\]\+|\[\^\/\]\{1,\})\)?$/;
+/** One segment of some characters. */
+const SOME_SEGMENT = /^(?:\(\?<\w+>|\()?(?:\[[\w\\.~:@-]+\]|\\w|\\d)(?:\+|\{\d+(?:,\d*)?\})\)?$/;
+const REST = /^(?:\.\*|\(\.\*\)|\.\+|\(\.\+\))$/;
+
+function patternOf(
+  body: string,
+  isAtEnd: boolean,
+): { readonly text: string; readonly isWider: boolean } | null {
+  let text = body.replaceAll('\\/', '/');
+  let isPrefix = !isAtEnd;
+  const below = /(?:\(\/\.\*\)\?|\(\?:\/\.\*\)\?|\(\/\|\$\)|\(\?:\/\|\$\))$/.exec(text);
+  if (below !== null) {
+    text = text.slice(0, below.index);
+    isPrefix = true;
+  }
+  text = text.replace(/\/\?$/, '');
+  if (REST.test(text)) return { text: '*', isWider: false };
+  if (!text.startsWith('/')) return text === '' && isPrefix ? { text: '*', isWider: false } : null;
+  const isCut = isPrefix && below === null && !text.endsWith('/');
+  const parts = splitSegments(text.replace(/\/$/, ''));
+  let isWider = isCut && parts.length > 0;
+  const segments: string[] = [];
+  for (const [i, part] of parts.entries()) {
+    const isLast = i === parts.length - 1;
+    if (isLast && REST.test(part)) return finished(segments, true, isWider);
+    if (ANY_SEGMENT.test(part)) segments.push(`{p${i + 1}}`);
+    else if (SOME_SEGMENT.test(part)) {
+      segments.push(`{p${i + 1}}`);
+      isWider = true;
+    } else {
+      const literal = part.replaceAll(/\\([.\-_~@:])/g, '$1');
+      // A dot matches any character, and whoever writes one in a path hardly means it; the rest is no literal.
+      if (/[\\^$*+?()[\]{}|]/.test(literal)) return null;
+      segments.push(escaped(literal));
+    }
+  }
+  return finished(segments, isPrefix, isWider);
+}
+
+/** At slashes outside of brackets. */
+function splitSegments(path: string): string[] {
+  const parts: string[] = [];
+  let depth = 0;
+  let part = '';
+  for (const character of path.slice(1)) {
+    if (character === '[' || character === '(') depth++;
+    if (character === ']' || character === ')') depth--;
+    if (character === '/' && depth === 0) {
+      parts.push(part);
+      part = '';
+    } else part += character;
+  }
+  return path === '' ? [] : [...parts, part];
+}
+
+function finished(
+  segments: readonly string[],
+  isPrefix: boolean,
+  isWider: boolean,
+): { readonly text: string; readonly isWider: boolean } | null {
+  const path = segments.map((segment) => `/${segment}`).join('');
+  const text = validPath(isPrefix ? (path === '' ? '*' : `${path}/*`) : path || '/');
+  return text === null ? null : { text, isWider };
+}
+
+/** What has a meaning in a path of ours, or none in a URL, is percent-encoded. */
+function escaped(path: string): string {
+  return path.replaceAll(/[^A-Za-z0-9\-_~!$&'()+,=@./%:]|(?<=^|\/):/g, (character) =>
+    [...Buffer.from(character)]
+      .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
+      .join(''),
+  );
+}
+
+function validPath(path: string): string | null {
+  if (path.length > PATH_LENGTH_MAX) return null;
+  try {
+    parseRoute(`* ${path}`);
+    return path;
+  } catch {
+    return null;
+  }
+}

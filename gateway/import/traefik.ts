@@ -1,0 +1,196 @@
+/**
+ * Traefik: the middleware rateLimit, on the rules of the routers that use it. A request is of one router there, and each
+ * router counts by itself; here every policy whose route matches applies.
+ */
+import {
+  ImportError,
+  type Imported,
+  type ImportedRow,
+  PLAIN_ROW,
+  type Unsupported,
+  type Who,
+  windowFor,
+} from './imported.ts';
+import { isWithin } from './route-sets.ts';
+import { bareName, field, readTraefik, type TraefikConfig, type TraefikRouter } from './traefik-config.ts';
+import { RuleError, type RuleRequests, readRule } from './traefik-rule.ts';
+import type { Tree } from './tree.ts';
+
+interface Limit {
+  readonly who: Who;
+  readonly limit: number;
+  readonly windowSeconds: number;
+  readonly notes: readonly string[];
+}
+
+interface ReadRouter extends RuleRequests {
+  readonly router: TraefikRouter;
+  /** Names of those that limit. */
+  readonly limits: readonly string[];
+}
+
+const MIDDLEWARES_MAX = 1000;
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** @throws ImportError when there is no middleware in it */
+export function importTraefik(documents: readonly Tree[]): Imported {
+  const config = readTraefik(documents);
+  if (config.middlewares.size === 0)
+    throw new ImportError(
+      'it has no middlewares of Traefik: neither http.middlewares, nor labels, nor kind: Middleware',
+    );
+  if (config.middlewares.size > MIDDLEWARES_MAX || config.routers.length > MIDDLEWARES_MAX)
+    throw new ImportError(`it has more than ${MIDDLEWARES_MAX} routers or middlewares; split it`);
+  const reading = new Reading(config);
+  reading.read();
+  return { rows: reading.rows, exclude: [], unsupported: reading.unsupported };
+}
+
+class Reading {
+  readonly rows: ImportedRow[] = [];
+  readonly unsupported: Unsupported[] = [];
+  readonly #config: TraefikConfig;
+
+  constructor(config: TraefikConfig) {
+    this.#config = config;
+  }
+
+  read(): void {
+    const { middlewares, routers } = this.#config;
+    const read = routers.flatMap((router) => this.#router(router));
+    for (const [name, middleware] of middlewares) {
+      const line = middleware.line;
+      if (field(middleware, 'inFlightReq').isPresent)
+        this.#refuse(
+          line,
+          `inFlightReq ${name}`,
+          'requests in progress are bounded by GATEWAY_UPSTREAM_CONNECTIONS_PER_CLIENT',
+        );
+      const options = field(middleware, 'rateLimit');
+      if (!options.isPresent) continue;
+      const what = `rateLimit ${name}`;
+      const using = read.filter(({ limits }) => limits.includes(name));
+      const limit = limitOf(options);
+      if (typeof limit === 'string') this.#refuse(line, what, limit);
+      else if (using.length === 0)
+        this.#refuse(line, what, 'no router of this file with a rule that can be carried over uses it');
+      else for (const router of using) this.#rows(name, line, limit, router, read);
+    }
+  }
+
+  #router(router: TraefikRouter): ReadRouter[] {
+    const limits = this.#limitsOf(router.middlewares, 0);
+    try {
+      return [{ ...readRule(router.rule), router, limits }];
+    } catch (error) {
+      if (!(error instanceof RuleError)) throw error;
+      if (limits.length > 0) this.#refuse(router.line, `router ${router.name}`, error.message);
+      return [];
+    }
+  }
+
+  /** Chains followed. */
+  #limitsOf(names: readonly string[], depth: number): string[] {
+    return names.flatMap((name) => {
+      const middleware = this.#config.middlewares.get(name);
+      if (middleware === undefined || depth > 8) return [];
+      if (field(middleware, 'rateLimit').isPresent) return [name];
+      const chained = field(middleware, 'chain', 'middlewares');
+      const inner = chained.items().length > 0 ? chained.items() : (chained.text ?? '').split(',');
+      return this.#limitsOf(
+        inner.map((one) => bareName(typeof one === 'string' ? one : (one.text ?? one.at('name').text ?? ''))),
+        depth + 1,
+      );
+    });
+  }
+
+  #rows(
+    name: string,
+    line: number,
+    { notes, ...limit }: Limit,
+    using: ReadRouter,
+    all: readonly ReadRouter[],
+  ): void {
+    const { router, sets } = using;
+    for (const { methods, path } of sets) {
+      const within = all.filter(
+        (other) =>
+          other !== using &&
+          !other.limits.includes(name) &&
+          other.sets.every((set) => set.path !== path && isWithin(set.path, path)),
+      );
+      this.rows.push({
+        ...PLAIN_ROW,
+        ...limit,
+        hint: name === router.name ? name : `${name}-${router.name}`,
+        methods,
+        path,
+        group: sets.length > 1 ? `${name}-${router.name}` : null,
+        source: { line, what: `rateLimit ${name} of router ${router.name}` },
+        notes: [
+          ...notes,
+          ...using.notes,
+          ...within.map(
+            (other) =>
+              `counts router ${other.router.name} of line ${other.router.line} too, which Traefik does not`,
+          ),
+        ],
+      });
+    }
+  }
+
+  #refuse(line: number, what: string, reason: string): void {
+    this.unsupported.push({ line, what, reason });
+  }
+}
+
+/** @returns the limit, or why there is none */
+function limitOf(options: Tree): Limit | string {
+  const average = field(options, 'average').number ?? 0;
+  if (average === 0) return 'average 0 limits nothing';
+  if (!Number.isSafeInteger(average) || average < 1) return `average ${average} is no whole number`;
+  const period = field(options, 'period').text ?? '1s';
+  const periodMs = durationMs(period);
+  if (periodMs === null || periodMs % 1000 !== 0 || periodMs < 1000)
+    return `the period ${period} is no whole number of seconds`;
+  const burst = field(options, 'burst').number ?? 1;
+  const window = windowFor(average, periodMs / 1000, burst);
+  if (window === null)
+    return 'its rate is less than one request a day, or its burst more than it allows in a day';
+  const notes = [
+    `instead of a steady ${average} in ${period} with burst ${burst}: ${window.limit} in each ${window.windowSeconds} s`,
+  ];
+  const who = whoOf(field(options, 'sourceCriterion'), notes);
+  return typeof who === 'string' ? who : { who, ...window, notes };
+}
+
+function whoOf(criterion: Tree, notes: string[]): Who | string {
+  const header = field(criterion, 'requestHeaderName').text;
+  if (header !== null) return { kind: 'header', header: header.toLowerCase() };
+  if (field(criterion, 'requestHost').isTrue)
+    return 'it counts all clients of a host together; here each client is counted by itself';
+  const strategy = field(criterion, 'ipStrategy');
+  const depth = field(strategy, 'depth').number ?? 0;
+  if (depth > 0) notes.push(`ipStrategy.depth: set GATEWAY_TRUSTED_PROXIES=${depth}`);
+  const excluded = field(strategy, 'excludedIPs');
+  const ranges =
+    excluded.items().length > 0 ? excluded.texts() : (excluded.text ?? '').split(',').filter(Boolean);
+  if (ranges.length > 0)
+    notes.push(`ipStrategy.excludedIPs: set GATEWAY_TRUSTED_PROXIES=${ranges.join(',')}`);
+  const subnet = field(strategy, 'ipv6Subnet').number;
+  if (subnet !== 64)
+    notes.push(
+      `of IPv6 a /64 is one client, ${subnet === null ? 'not a single address' : `not a /${subnet}`}`,
+    );
+  return { kind: 'address' };
+}
+
+/** @param text such as 1m30s, or seconds */
+function durationMs(text: string): number | null {
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) return null;
+  let sum = 0;
+  for (const [, count, unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g))
+    sum += Number(count) * (UNIT_MS[unit] ?? 0);
+  return sum;
+}

@@ -1,0 +1,287 @@
+/** `floodgate doctor`: a set-up that is right, and each thing that can be wrong with it, made wrong and found. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import type { Finding } from '#gateway/doctor/findings.ts';
+import { startTestAdmin, type TestAdminOptions } from '#test/support/admin.ts';
+import { createAuthority } from '#test/support/certificates.ts';
+import { floodgate } from '#test/support/cli.ts';
+import { startFrontProxy } from '#test/support/front-proxy.ts';
+import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startOperator } from '#test/support/operator.ts';
+import { freePort } from '#test/support/ports.ts';
+import { type RedisServer, startRedis } from '#test/support/redis.ts';
+import { startCluster } from '#test/support/redis-cluster.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const POLICIES = `version: 1
+identifiers: { ip: { source: client-address } }
+policies:
+  - { name: login, route: POST /login, identifier: ip, limit: 5, window: 1m }
+`;
+
+interface SetUp {
+  readonly env?: Record<string, string>;
+  readonly admin?: TestAdminOptions;
+  /** What the application takes for the path /login. */
+  readonly isLogin?: (path: string) => boolean;
+  readonly upstream?: string;
+}
+
+interface Standing {
+  readonly admin: string;
+  readonly port: number;
+  readonly file: string;
+}
+
+/** A gateway as it should be, but for what is given. */
+async function stand(t: Test, redis: RedisServer | null, setUp: SetUp = {}): Promise<Standing> {
+  const { isLogin = (path) => path === '/login' } = setUp;
+  const upstream = await startUpstream(t, (req, res) => {
+    res.writeHead(isLogin(req.url ?? '') ? 405 : 404).end();
+  });
+  const file = join(temporaryFolder(t), 'policies.yaml');
+  writeFileSync(file, POLICIES);
+  const gateway = await startTestGateway(t, {
+    upstream: setUp.upstream ?? upstream.origin,
+    env: {
+      GATEWAY_POLICIES: file,
+      ...(redis === null ? {} : { GATEWAY_REDIS_URL: redis.url }),
+      ...setUp.env,
+    },
+  });
+  const admin = await startTestAdmin(t, gateway, {
+    ...setUp.admin,
+    doctor: { openFilesMax: () => 1_000_000, ...setUp.admin?.doctor },
+  });
+  return { admin, port: gateway.port, file };
+}
+
+async function ask(
+  { admin }: Pick<Standing, 'admin'>,
+  args: readonly string[] = [],
+  env: Record<string, string> = {},
+): Promise<{ code: number; ok: boolean; wrong: Finding[]; all: Finding[] }> {
+  const { code, stdout, stderr } = await floodgate(['doctor', '--json', '--gateway', admin, ...args], {
+    env,
+  });
+  if (stdout === '') throw new Error(stderr);
+  const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
+  return { code, ok, wrong: findings.filter((finding) => !finding.ok), all: findings };
+}
+
+const GOOD_REDIS = ['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction'];
+
+async function redisWith(t: Test, args: readonly string[] = GOOD_REDIS): Promise<RedisServer> {
+  const redis = await startRedis(args);
+  t.teardown(() => redis.close());
+  return redis;
+}
+
+t.test('a set-up that is right, behind a proxy with TLS', async (t) => {
+  const standing = await stand(t, await redisWith(t), { env: { GATEWAY_TRUSTED_PROXIES: '1' } });
+  const authority = createAuthority(t);
+  const proxy = await startFrontProxy(
+    t,
+    standing.port,
+    authority.issue('front', 'DNS:localhost,IP:127.0.0.1'),
+  );
+  const found = await ask(standing, ['--public', `https://127.0.0.1:${proxy}`], {
+    NODE_EXTRA_CA_CERTS: authority.ca,
+  });
+  // The authority of the tests issues for two days.
+  t.match(found.wrong, [{ check: 'tls', message: /expires in 1 days/, fix: /renew it/ }]);
+  t.strictSame(found.all.map(({ check }) => check).sort(), [
+    'clock',
+    'open-files',
+    'path-spelling',
+    'policy-file',
+    'public-address',
+    'store',
+    'tls',
+    'trusted-proxies',
+    'upstream',
+    'versions',
+  ]);
+  t.match(
+    await ask(standing, ['--public', `http://127.0.0.1:${await startFrontProxy(t, standing.port)}`]),
+    { code: 0, ok: true, wrong: [] },
+    'without TLS nothing is wrong',
+  );
+  const stranger = await ask(standing, ['--public', `https://127.0.0.1:${proxy}`]);
+  t.match(stranger, { code: 1, ok: false });
+  t.match(stranger.wrong, [{ check: 'tls', message: /clients do not trust/, fix: /whole chain/ }]);
+
+  const people = await floodgate(['doctor', '--gateway', standing.admin]);
+  t.match(people, {
+    code: 1,
+    stdout: /^trusted-proxies +wrong +requests come without[\s\S]*\ntrusted-proxies: let the proxy append/m,
+  });
+});
+
+t.test('proxies that are not trusted, or trusted too far', async (t) => {
+  const cases: readonly (readonly [trust: string, message: RegExp, fix: RegExp])[] = [
+    ['none', /a proxy that is not trusted/, /set GATEWAY_TRUSTED_PROXIES to the address/],
+    ['2', /come without the X-Forwarded-For/, /the number of hops is larger/],
+    ['loopback', /a client may name any address/, /the proxies in front only/],
+    ['0.0.0.0/0, 10.0.0.0/8', /networks with strangers in them: 0\.0\.0\.0\/0;/, /your own proxies only/],
+  ];
+  for (const [trust, message, fix] of cases) {
+    await t.test(trust, async (t) => {
+      const redis = await redisWith(t);
+      const standing = await stand(t, redis, { env: { GATEWAY_TRUSTED_PROXIES: trust } });
+      const proxy = await startFrontProxy(t, standing.port);
+      const { wrong } = await ask(standing, ['--public', `http://127.0.0.1:${proxy}`]);
+      t.match(wrong, [{ check: 'trusted-proxies', message, fix }]);
+      t.equal(wrong.length, 1);
+    });
+  }
+});
+
+t.test('Redis that is shared, may forget, or has another time; files, versions', async (t) => {
+  const redis = await redisWith(t, ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru']);
+  await redis.client.set('session:1', 'x');
+  const standing = await stand(t, redis, {
+    admin: {
+      clock: () => Date.now() + 60_000,
+      doctor: { openFilesMax: () => 1024, version: '9.9.9' },
+    },
+  });
+  const { wrong } = await ask(standing);
+  t.match(wrong, [
+    {
+      check: 'versions',
+      message: /the gateway is 9\.9\.9, this command is/,
+      fix: /the version that the gateway has/,
+    },
+    { check: 'store', message: /maxmemory-policy is allkeys-lru/, fix: /noeviction/ },
+    { check: 'store', message: /Redis is shared: 1 of \d+ keys/, fix: /of its own/ },
+    { check: 'clock', message: /the clock of Redis, .* is 60 s behind/, fix: /NTP/ },
+    { check: 'open-files', message: /only 1024 files may be open/, fix: /ulimit -n \d+/ },
+  ]);
+  t.equal(wrong.length, 5);
+});
+
+t.test('another database of the same Redis, without maxmemory; the clock of the gateway', async (t) => {
+  const redis = await redisWith(t, []);
+  await redis.client.select(3);
+  await redis.client.set('a', 'b');
+  const { wrong } = await ask(await stand(t, redis));
+  t.match(wrong, [
+    { check: 'store', message: /no maxmemory/ },
+    { check: 'store', message: /keys in 1 other database/ },
+  ]);
+  t.equal(wrong.length, 2);
+});
+
+t.test('no Redis, an old Node, a clock that is late, an application that is away', async (t) => {
+  const standing = await stand(t, null, {
+    upstream: `http://127.0.0.1:${await freePort()}`,
+    admin: { clock: () => Date.now() - 30_000, doctor: { nodeVersion: '22.3.0' } },
+  });
+  const { wrong } = await ask(standing);
+  t.match(wrong, [
+    { check: 'versions', message: /Node\.js 22\.3\.0/, fix: /24\.7 or later/ },
+    { check: 'upstream', message: /does not answer the gateway: ECONNREFUSED/, fix: /GATEWAY_UPSTREAM/ },
+    { check: 'store', message: /memory of one process/, fix: /GATEWAY_REDIS_URL/ },
+    { check: 'clock', message: /the gateway's clock is 30 s behind/ },
+  ]);
+  t.equal(wrong.length, 4);
+});
+
+t.test('Redis that is away', async (t) => {
+  const redis = await redisWith(t);
+  const standing = await stand(t, redis);
+  await redis.kill();
+  const { code, wrong } = await ask(standing);
+  t.equal(code, 1);
+  t.match(wrong, [{ check: 'store', message: /the store cannot be asked: .* nothing listens there/ }]);
+  t.equal(wrong.length, 1);
+});
+
+t.test('an application that takes two spellings of a path for one', async (t) => {
+  const standing = await stand(t, await redisWith(t), { isLogin: (path) => path.toLowerCase() === '/login' });
+  const { wrong } = await ask(standing);
+  t.match(wrong, [
+    {
+      check: 'path-spelling',
+      message: /answers \/LOGIN as \/login, and policy login/,
+      fix: /cases of paths/,
+    },
+  ]);
+  t.equal(wrong.length, 1);
+});
+
+t.test('two workers, whichever gets the probe; a user of Redis who may not ask INFO', async (t) => {
+  const redis = await redisWith(t);
+  await redis.client.call('ACL', 'SETUSER', 'gateway', 'on', '>secret', '~fg:*', '+@all', '-info', '-scan');
+  const { admin } = await startOperator(t, {
+    GATEWAY_WORKERS: '2',
+    GATEWAY_CONNECTIONS: '16',
+    GATEWAY_REDIS_URL: redis.url.replace('redis://', 'redis://gateway:secret@'),
+  });
+  for (let i = 0; i < 2; i++) {
+    const found = await ask({ admin });
+    t.strictSame(found.wrong, []);
+    t.ok(found.all.some(({ check, message }) => check === 'store' && /may not ask INFO/.test(message)));
+    t.ok(found.all.some(({ check }) => check === 'trusted-proxies'));
+  }
+});
+
+t.test('a Redis Cluster', async (t) => {
+  const cluster = await startCluster(t);
+  const { wrong } = await ask(await stand(t, null, { env: { GATEWAY_REDIS_URL: cluster.url } }));
+  t.match(wrong, [{ check: 'store', message: /no maxmemory/ }]);
+  t.equal(wrong.length, 1);
+});
+
+t.test('a policy file that is not what is in use', async (t) => {
+  const texts = new Map([
+    ['changed', POLICIES.replace('limit: 5', 'limit: 6')],
+    ['refused', POLICIES.replace('limit: 5', 'limit: 0')],
+  ]);
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ['changed', /has changed and is not in use yet/],
+    ['refused', /is refused and older policies are in use: .*:4:\d+/],
+    ['gone', /cannot be read any more/],
+  ];
+  for (const [state, message] of cases) {
+    const readPolicyFile = (): string => {
+      const text = texts.get(state);
+      if (text === undefined) throw new Error('ENOENT');
+      return text;
+    };
+    const standing = await stand(t, null, { admin: { doctor: { readPolicyFile } } });
+    const { wrong } = await ask(standing);
+    t.match(wrong, [{ check: 'policy-file', message }, { check: 'store' }], state);
+  }
+});
+
+t.test('an admin listener without a token on a public address', async (t) => {
+  const standing = await stand(t, null, { admin: { isLoopback: false } });
+  const { code, wrong } = await ask(standing);
+  t.equal(code, 1);
+  t.match(wrong, [{ check: 'admin-access', message: /asks for no token/, fix: /set GATEWAY_ADMIN_TOKEN/ }]);
+});
+
+t.test('a public address that leads elsewhere, or nowhere', async (t) => {
+  const standing = await stand(t, await redisWith(t));
+  const other = await startUpstream(t);
+  const elsewhere = await ask(standing, ['--public', other.origin]);
+  t.match(elsewhere.wrong, [{ check: 'public-address', message: /does not lead to this gateway/ }]);
+  const nowhere = await ask(standing, ['--public', `http://127.0.0.1:${await freePort()}`]);
+  t.match(nowhere.wrong, [{ check: 'public-address', message: /cannot be reached from here: ECONNREFUSED/ }]);
+  const noTls = await ask(standing, ['--public', other.origin.replace('http', 'https')]);
+  t.match(noTls.wrong, [{ check: 'public-address' }, { check: 'tls', message: /does not speak TLS/ }]);
+});
+
+t.test('2: wrong call, wrong token; 3: nobody there', async (t) => {
+  t.match(await floodgate(['doctor', '--public', 'example.org']), {
+    code: 2,
+    stderr: /write https:\/\/HOST/,
+  });
+  const standing = await stand(t, null, { admin: { token: 'secret' } });
+  t.match(await floodgate(['doctor', '--gateway', standing.admin]), { code: 2, stderr: /asks for a token/ });
+  const gone = ['doctor', '--gateway', `http://127.0.0.1:${await freePort()}`];
+  t.match(await floodgate(gone), { code: 3, stderr: /no gateway answers/ });
+});
