@@ -1,6 +1,7 @@
 /** Limits spent -> Decision. Pure: no clock, no store, no HTTP. */
 
 import type { Part } from '#gateway/limiter/charge.ts';
+import type { Level } from '#gateway/limiter/level.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
@@ -8,8 +9,9 @@ import type { Millis, Seconds } from '#shared/clock.ts';
 /** What one policy says about one request; a decision has one per policy. */
 export interface Verdict {
   readonly policy: Policy;
-  /** Requests left in this window after this one. */
+  /** What is left for other requests after this one. */
   readonly remaining: number;
+  /** Of what admits: until all of it is available again. Of what denies: until there is room for such a request. */
   readonly resetMs: Millis;
 }
 
@@ -41,6 +43,7 @@ const NO_POLICIES: readonly Policy[] = [];
 
 /** @param position of this request among those who asked together */
 export function decide(spent: Spent, position: number): Decision {
+  if (spent.levels !== null) return decideByLevels(spent, spent.levels, position);
   const admitted = position < spent.admitted;
   if (!admitted) return { kind: 'deny', violated: violationsOf(spent) };
   const { parts, used, resetMs, shares } = spent;
@@ -78,12 +81,77 @@ function violationsOf({ parts, used, resetMs, shares, admitted }: Spent): readon
   return violations;
 }
 
+/** The same for charges that are not plain. */
+function decideByLevels(
+  { parts, admitted }: Spent,
+  levels: readonly (Level | null)[],
+  position: number,
+): Decision {
+  const verdicts: Verdict[] = [];
+  const violated: Violation[] = [];
+  const shadowDenials: Policy[] = [];
+  const before = Math.min(position, admitted);
+  for (const [i, part] of parts.entries()) {
+    const level = levels[i];
+    if (level == null) continue;
+    const { policy, cost } = part;
+    const charged = before * cost;
+    const left = level.capacity - level.used - charged - cost;
+    if (policy.mode === 'shadow') {
+      if (left < 0) shadowDenials.push(policy);
+    } else if (position < admitted)
+      addVerdict(verdicts, { policy, remaining: Math.max(0, left), resetMs: level.resetMs(charged + cost) });
+    else if (left < 0)
+      addVerdict(
+        violated,
+        {
+          policy,
+          remaining: Math.max(0, left + cost),
+          resetMs: level.retryMs(charged, cost),
+          part,
+          used: level.used + charged,
+          limit: level.capacity,
+        },
+        longestFirst,
+      );
+  }
+  if (position >= admitted) {
+    violated.sort(longestFirst);
+    const [first, ...others] = violated;
+    if (first === undefined) return { kind: 'deny', violated };
+    const resetMs = allOpenMs(parts, levels, before, first.resetMs);
+    return {
+      kind: 'deny',
+      violated: resetMs === first.resetMs ? violated : [{ ...first, resetMs }, ...others],
+    };
+  }
+  return { kind: 'allow', verdicts: verdicts.sort(tightestFirst), shadowDenials };
+}
+
+/** From when on all have room: what is open to a credential for its own use may be closed by the time another one opens. */
+function allOpenMs(
+  parts: readonly Part[],
+  levels: readonly (Level | null)[],
+  times: number,
+  fromMs: Millis,
+): Millis {
+  let openMs = fromMs;
+  for (let before = -1; before < openMs; ) {
+    before = openMs;
+    for (const [i, { policy, cost }] of parts.entries()) {
+      if (policy.mode === 'enforce')
+        openMs = Math.max(openMs, levels[i]?.retryMs(times * cost, cost, openMs) ?? 0);
+    }
+  }
+  return openMs;
+}
+
 /** One verdict per policy: of a credential's bucket and its address's for unproven ones, the tighter speaks. */
-function addVerdict<V extends Verdict>(verdicts: V[], verdict: V): void {
+function addVerdict<V extends Verdict>(verdicts: V[], verdict: V, order = tightestFirst): void {
   for (let i = 0; i < verdicts.length; i++) {
     const other = verdicts[i];
     if (other?.policy !== verdict.policy) continue;
-    if (tightestFirst(verdict, other) < 0) verdicts[i] = verdict;
+    if (order(verdict, other) < 0) verdicts[i] = verdict;
     return;
   }
   verdicts.push(verdict);
@@ -91,6 +159,10 @@ function addVerdict<V extends Verdict>(verdicts: V[], verdict: V): void {
 
 function tightestFirst(a: Verdict, b: Verdict): number {
   return a.remaining - b.remaining || b.resetMs - a.resetMs || a.policy.index - b.policy.index;
+}
+
+function longestFirst(a: Verdict, b: Verdict): number {
+  return b.resetMs - a.resetMs || tightestFirst(a, b);
 }
 
 /** Whole seconds after which a denied request finds room again: the largest over the denying policies, at least 1. */

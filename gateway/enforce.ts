@@ -169,7 +169,7 @@ export class Enforcement {
     request.denyFromMemory(
       exhausted.map(({ part, used, resetMs }) => {
         const { policy } = part;
-        return { policy, remaining: 0, resetMs, part, used, limit: policy.limit };
+        return { policy, remaining: 0, resetMs, part, used, limit: part.capacity };
       }),
     );
   }

@@ -3,6 +3,7 @@
  * (store-control.ts), or in the one process that counts in memory (memory-control.ts).
  */
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { Held } from '#gateway/limiter/level.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BANS_MAX } from './bans.ts';
@@ -18,8 +19,8 @@ export interface Ban {
 export interface Look {
   /** The clock by which windows go; milliseconds since the epoch. */
   readonly now: Millis;
-  /** Per counter: used in its current window. */
-  readonly used: readonly number[];
+  /** Per counter. */
+  readonly held: readonly Held[];
   /** Until when the credential counts as proven; may be past. null: it has not worked lately, or is an address. */
   readonly provenUntil: Millis | null;
 }

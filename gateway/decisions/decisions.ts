@@ -149,6 +149,7 @@ export class Decisions {
       limit,
       used,
       windowSeconds: policy.windowSeconds,
+      algorithm: policy.algorithm,
       endsAt: new Date(now + resetMs).toISOString(),
       identity: identity.digest,
       identifier: policy.identifier.name,

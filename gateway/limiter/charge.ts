@@ -16,15 +16,23 @@ export class Part {
   readonly identity: Identity;
   /** Whose credential the counter for unproven ones is about; null in all other parts. */
   readonly credential: Part | null;
+  /** How many units a request takes; 1 in plain charges. */
+  readonly cost: number;
 
-  constructor(counter: Counter, identity: Identity, credential: Part | null = null) {
+  constructor(counter: Counter, identity: Identity, credential: Part | null = null, cost = 1) {
     this.counter = counter;
     this.identity = identity;
     this.credential = credential;
+    this.cost = cost;
   }
 
   get policy(): Policy {
     return this.counter.policy;
+  }
+
+  /** The most that can be used of it at once. */
+  get capacity(): number {
+    return this.counter.policy.capacity;
   }
 
   /** In the store. One identity's keys share a slot of a cluster. */
@@ -43,9 +51,12 @@ export class Charge {
   readonly parts: readonly Part[];
   /** The same for charges of the same parts: those of one turn of the event loop are decided together. */
   readonly id: string;
+  /** The script for plain charges understands all its parts; others go to the general one. */
+  readonly isPlain: boolean;
 
-  constructor(parts: readonly Part[]) {
+  constructor(parts: readonly Part[], isPlain: boolean) {
     this.parts = parts;
+    this.isPlain = isPlain;
     let id = '';
     for (const { identity, counter } of parts) id += identity.digest + counter.keySuffix;
     this.id = id;
@@ -80,5 +91,5 @@ export function chargeFor(
     parts.push(part);
     if (unproven !== null && !isProven(identity)) parts.push(new Part(unproven, address(), part));
   }
-  return parts.length === 0 ? null : new Charge(parts);
+  return parts.length === 0 ? null : new Charge(parts, cover.isPlain);
 }

@@ -3,7 +3,8 @@
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type Charge, proofKey, reservedOf } from './charge.ts';
-import { type LimitListener, type Spent, untilWindowEnd } from './limiter.ts';
+import { type Held, untilWindowEnd } from './level.ts';
+import type { LimitListener, Spent } from './limiter.ts';
 import type { Debt } from './owed.ts';
 
 /** A charge, and all who wait for it. */
@@ -26,6 +27,9 @@ export interface Answer {
   readonly charged: readonly number[];
   /** Per part: the store knew the credential whose address this part is about, or not; null in all other parts. */
   readonly proven: readonly (boolean | null)[];
+  /** Per part of a charge that is not plain: what its counter held before, and when, on the store's clock. */
+  readonly held: readonly (Held | null)[] | null;
+  readonly now: Millis;
 }
 
 /** How many keys of the store a charge names. */
@@ -85,8 +89,8 @@ export function scriptCall(checks: readonly PendingCheck[], debts: readonly Debt
 /** The store's reply is not one of our script's. */
 export class UnreadableReplyError extends Error {}
 
-/** Reads one number after the other. */
-class Numbers {
+/** Reads one number of a reply after the other. */
+export class ReplyNumbers {
   readonly #list: readonly unknown[];
   #at = 0;
 
@@ -125,7 +129,7 @@ export function readReply(
   reply: unknown,
   checks: readonly PendingCheck[],
 ): { readonly now: Millis; readonly answers: readonly Answer[] } {
-  const numbers = new Numbers(reply);
+  const numbers = new ReplyNumbers(reply);
   const now = numbers.next();
   // Behind the counters: the charges of which not all are admitted.
   let cut = 1;
@@ -152,7 +156,14 @@ export function readReply(
       resetMs.push(untilWindowEnd(now, windowMs));
       proven.push(part.credential === null ? null : said === -1);
     }
-    answers.push({ check, spent: { parts, admitted, used, resetMs, shares: null }, charged, proven });
+    answers.push({
+      check,
+      spent: { parts, admitted, used, resetMs, shares: null, levels: null },
+      charged,
+      proven,
+      held: null,
+      now,
+    });
   }
   return { now, answers };
 }

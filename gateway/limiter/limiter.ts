@@ -1,8 +1,9 @@
 /**
  * Counting, and nothing else.
  *
- * A `Limiter` decides charges (charge.ts): each in one atomic step, on the store's own clock, in fixed windows aligned
- * to the epoch. A denied request is a result, not an error, and is charged nowhere.
+ * A `Limiter` decides charges (charge.ts): each in one atomic step, on the store's own clock. Most are plain: fixed
+ * windows aligned to the epoch and nothing else. What other algorithms count goes a way of its own, so that plain charges
+ * cost no more for it. A denied request is a result, not an error, and is charged nowhere.
  *
  * Requests of one turn of the event loop with the same charge are decided together: `n` of them ask once, `admitted`
  * says how many of the n passed, and the first ones in order of arrival are those. The decisions are the same as those
@@ -13,6 +14,7 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Charge, Part } from './charge.ts';
+import type { Level } from './level.ts';
 
 /** What came of a charge, shared by all that asked together. */
 export interface Spent {
@@ -21,10 +23,12 @@ export interface Spent {
   readonly admitted: number;
   /** Per part: what was charged before the first of those who asked; -1: skipped, as the credential is proven. */
   readonly used: readonly number[];
-  /** Per part: until its window ends, on the store's clock. */
+  /** Per part: until its window ends, on the store's clock; empty where there are levels. */
   readonly resetMs: readonly Millis[];
   /** Per part: what applies instead of the policies' limits, this process's share; null while the store decides. */
   readonly shares: readonly number[] | null;
+  /** Per part: what it held before the first of those who asked; null of a charge that is plain, and of a part that was skipped. */
+  readonly levels: readonly (Level | null)[] | null;
 }
 
 /** An exhausted counter that this process knows of. */
@@ -32,7 +36,7 @@ export interface Exhausted {
   readonly part: Part;
   /** What is known to be used. */
   readonly used: number;
-  /** When its window has surely ended. */
+  /** When there is surely room again. */
   readonly resetMs: Millis;
 }
 
@@ -65,11 +69,6 @@ export const HISTORY_MS: Millis = 30 * 86_400_000;
 /** How long this process believes in a proof before it asks the store again. */
 export const PROVEN_LOCALLY_MS: Millis = 3_600_000;
 
-/** Milliseconds until the window that contains `now` ends. Windows are aligned to the epoch. */
-export function untilWindowEnd(now: Millis, windowMs: Millis): Millis {
-  return windowMs - (now % windowMs);
-}
-
 /**
  * One replica's part of a limit; those of all replicas add up to it. Which of them get the odd ones differs between
  * policies, so that no replica is without a share everywhere.
@@ -77,8 +76,8 @@ export function untilWindowEnd(now: Millis, windowMs: Millis): Millis {
  * @param rank from 0
  */
 export function shareOf(policy: Policy, rank: number, replicas: number): number {
-  const { limit, index } = policy;
-  if (replicas <= 1) return limit;
+  const { capacity, index } = policy;
+  if (replicas <= 1) return capacity;
   const place = (rank + index) % replicas;
-  return Math.floor(limit / replicas) + (place < limit % replicas ? 1 : 0);
+  return Math.floor(capacity / replicas) + (place < capacity % replicas ? 1 : 0);
 }

@@ -18,11 +18,11 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { Charge } from './charge.ts';
 import type { Answer, PendingCheck } from './check.ts';
+import { Debts } from './debts.ts';
 import { KnownCounters } from './known-counters.ts';
 import { type Exhausted, type Limiter, type LimitListener, PROVEN_LOCALLY_MS, shareOf } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
-import { Owed } from './owed.ts';
-import { KEYS_PER_SCRIPT_MAX, RedisStore, type StoreFailure } from './redis.ts';
+import { RedisStore, type StoreFailure } from './redis.ts';
 
 export interface OutageLog {
   warn(fields: object, message: string): void;
@@ -85,7 +85,9 @@ const REFUSED = /\b(?:NOAUTH|WRONGPASS|NOPERM|DB index is out of range|invalid D
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
   readonly #known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX });
-  readonly #owed = new Owed();
+  readonly #debts = new Debts(
+    (part) => this.#known.levels.held(part, this.#storeNow, part.policy.limit / this.#replicas).a,
+  );
   readonly #store: RedisStore;
   readonly #fallback: MemoryLimiter;
   readonly #failures: Record<StoreFailure, number> = {
@@ -106,7 +108,6 @@ export class GuardedLimiter implements Limiter {
   #openSince: Millis | null = null;
   #closedAt: Millis = Number.NEGATIVE_INFINITY;
   #probeMs: Millis = PROBE_MS;
-  #settling = false;
   #timer: NodeJS.Timeout | undefined;
   #salt: string;
 
@@ -130,7 +131,9 @@ export class GuardedLimiter implements Limiter {
       known: this.#known,
       share: (policy) => shareOf(policy, this.#rank, this.#replicas),
       storeAheadMs: () => this.#storeAheadMs ?? 0,
-      onAdmitted: (part, windowEndsAt) => this.#owed.add(part, windowEndsAt),
+      replicas: () => this.#replicas,
+      onAdmitted: (part, windowEndsAt, units) => this.#debts.add(part, windowEndsAt, units),
+      onCharged: (part, units, now) => this.#debts.addLevel(part, units, now),
     });
   }
 
@@ -263,15 +266,10 @@ export class GuardedLimiter implements Limiter {
     }
   }
 
-  /** What was decided alone is in the store already, as far as it was admitted there. */
   #onLateAnswers(answers: readonly Answer[]): void {
-    for (const { spent } of answers) {
-      for (const [i, part] of spent.parts.entries()) {
-        if ((spent.used[i] ?? -1) >= 0) this.#owed.paid(part, spent.admitted);
-      }
-    }
+    this.#debts.paid(answers);
     // While the circuit is open its closing sees to the rest.
-    if (this.#openSince === null && this.#owed.size > 0 && this.#store.lateCalls === 0) {
+    if (this.#openSince === null && !this.#debts.isEmpty && this.#store.lateCalls === 0) {
       this.#settle().catch((error: Error) => this.#open('error', error));
     }
   }
@@ -290,6 +288,7 @@ export class GuardedLimiter implements Limiter {
       ? charge
       : new Charge(
           charge.parts.filter(({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'local'),
+          charge.isPlain,
         );
     this.#fallback.spend(local, listener);
   }
@@ -329,21 +328,14 @@ export class GuardedLimiter implements Limiter {
     );
   }
 
+  /** Whole, as the store's script has it. */
+  get #storeNow(): Millis {
+    return Math.floor(this.#options.clock() + (this.#storeAheadMs ?? 0));
+  }
+
   /** Charges to the store what was admitted without it. @throws when the store does not take it */
-  async #settle(): Promise<void> {
-    if (this.#settling) return;
-    this.#settling = true;
-    try {
-      while (this.#owed.size > 0) {
-        const debts = this.#owed.take(KEYS_PER_SCRIPT_MAX, this.#options.clock());
-        if (debts.length === 0) continue;
-        await this.#store.settle(debts, this.#options.budgetMs).catch((error) => {
-          this.#owed.putBack(debts);
-          throw error;
-        });
-      }
-    } finally {
-      this.#settling = false;
-    }
+  #settle(): Promise<void> {
+    const { clock, budgetMs } = this.#options;
+    return this.#debts.settle(this.#store, budgetMs, clock, () => this.#storeNow);
   }
 }

@@ -8,58 +8,80 @@
  * So no window ever admits more than its limit. In between, others see counters that are fuller than they will stay:
  * a request may be denied for one that is itself denied a moment later.
  */
-import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import type { Identity } from '#gateway/identity/digest.ts';
+import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
-import { Charge, Part, proofKey, reservedOf } from './charge.ts';
-import { type Answer, type PendingCheck, readReply, UnreadableReplyError } from './check.ts';
-import { HISTORY_MS, PROVEN_MS, untilWindowEnd } from './limiter.ts';
-import { SPEND } from './spend-script.ts';
+import { type Charge, Part } from './charge.ts';
+import type { Answer, PendingCheck } from './check.ts';
+import type { Held, Level } from './level.ts';
+import { HISTORY_MS, type LimitListener, PROVEN_MS } from './limiter.ts';
 
-/** KEYS the proof marker, counters of the credential; ARGV their windows in ms. Replies the marker's PTTL, then for each counter whether it is used. */
-const LOOK = storeScript(`
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local reply = { redis.call('PTTL', KEYS[1]) }
-for i = 2, #KEYS do
-  local value = tonumber(redis.call('GET', KEYS[i]) or 0)
-  local base = (math.floor(now / tonumber(ARGV[i - 1])) % 1048576) * 4294967296
-  reply[i] = value > base and value < base + 4294967296 and 1 or 0
-end
-return reply
-`);
+/** How charges of one kind are asked for. */
+export interface StepDialect {
+  /** What is known of a credential: how long its proof marker still lives, and which of its counters are used. */
+  look(store: StoreConnection, credential: Identity, counters: readonly Part[]): Promise<Look>;
+  /** Charges as many of those who ask as there is room for to parts of one slot. */
+  ask(
+    store: StoreConnection,
+    step: readonly StepPart[],
+    listeners: readonly LimitListener[],
+  ): Promise<StepReply>;
+  /** Gives back what was charged to parts of one slot. */
+  giveBack(store: StoreConnection, list: readonly GivenUp[]): Promise<unknown>;
+  /** What `Spent.resetMs` says. */
+  timesOf(parts: readonly Part[], now: Millis): readonly Millis[];
+}
 
-/** KEYS counters; ARGV for each the number of its window (modulo 2^20) and by how much it is lowered while that window lasts. */
-const GIVE_BACK = storeScript(`
-for i = 1, #KEYS do
-  local value = tonumber(redis.call('GET', KEYS[i]) or 0)
-  local base, excess = tonumber(ARGV[i * 2 - 1]) * 4294967296, tonumber(ARGV[i * 2])
-  if value == base + excess then redis.call('DEL', KEYS[i])
-  elseif value > base + excess and value < base + 4294967296 then redis.call('DECRBY', KEYS[i], excess) end
-end
-return #KEYS
-`);
-
-/** What is known of a part that has been charged, or was not. */
-interface Outcome {
-  used: number;
-  charged: number;
-  isProven: boolean | null;
+export interface Look {
+  /** Negative: there is none. */
+  readonly proofTtlMs: Millis;
+  readonly isUsed: readonly boolean[];
+  /** Of charges that are not plain: what they hold. */
+  readonly levels: readonly (Level | null)[];
 }
 
 /** A part as a step charges it. */
-interface StepPart {
+export interface StepPart {
   readonly at: number;
   readonly part: Part;
   /** It is about a credential that nothing is known of: what is reserved is closed to it. */
   readonly isStranger: boolean;
+  /** Of the credential's own counter, whose use is all that keeps what is reserved open; null in all other parts. */
+  readonly own: Level | null;
+}
+
+export interface StepReply {
+  /** On the store's clock. */
+  readonly now: Millis;
+  readonly admitted: number;
+  /** Part by part. */
+  readonly met: readonly Met[];
+}
+
+/** How a counter was met. */
+export interface Met {
+  /** What was used, as it is told; its capacity where what is left is closed. */
+  readonly used: number;
+  /** What was really used. */
+  readonly charged: number;
+  readonly capacity: number;
+  /** Of charges that are not plain. */
+  readonly level: Level | null;
+  readonly held: Held | null;
+}
+
+/** So many requests that were charged and are not admitted in the end. */
+export interface GivenUp {
+  readonly part: Part;
+  readonly times: number;
+  readonly chargedAt: Millis;
 }
 
 /** What a step has charged to one counter. */
-interface Charged extends StepPart {
+interface Charged extends StepPart, Met {
   readonly slot: number;
+  readonly chargedAt: Millis;
   readonly times: number;
-  readonly used: number;
-  readonly window: number;
 }
 
 /** Whether all keys of a charge may go into one call. */
@@ -79,79 +101,78 @@ export function isOneSlot({ parts }: Charge, slotOf: (key: string) => number | n
 export async function decideInSteps(
   store: StoreConnection,
   check: PendingCheck,
+  dialect: StepDialect,
   isGivenUp: () => boolean,
 ): Promise<Answer> {
   const { parts } = check.charge;
-  const outcomes: Outcome[] = parts.map(() => ({ used: -1, charged: -1, isProven: null }));
   const charged: Charged[] = [];
+  const giveBack = (kept: number): void => giveBackIn(store, dialect, charged, kept);
   let admitted = check.listeners.length;
   let now: Millis = 0;
+  let proven: readonly (boolean | null)[];
   try {
-    const steps = stepsOf(parts, await knownOf(store, parts, outcomes), store);
-    for (const [slot, step] of steps) {
+    const known = await knownOf(store, dialect, parts);
+    proven = parts.map(({ credential }) =>
+      credential === null ? null : (known.get(credential.identity.digest)?.isProven ?? false),
+    );
+    for (const [slot, step] of stepsOf(parts, known, store)) {
       if (isGivenUp()) throw new Error('given up');
-      const parts = step.map(({ part }) => part);
-      const asked = { charge: new Charge(parts), listeners: check.listeners.slice(0, admitted) };
-      const reply = readReply(await store.run(SPEND, ...stepCall(step, admitted)), [asked]);
-      const [answer] = reply.answers;
-      if (answer === undefined) throw new UnreadableReplyError('the store sent a reply of another length');
+      const reply = await dialect.ask(store, step, check.listeners.slice(0, admitted));
       now = reply.now;
       for (const [i, stepPart] of step.entries()) {
-        const { policy } = stepPart.part;
-        const used = answer.spent.used[i] ?? 0;
-        const outcome = outcomes[stepPart.at];
-        if (outcome !== undefined) outcome.used = isClosed(stepPart, used) ? policy.limit : used;
-        const times = (answer.charged[i] ?? 0) - used;
-        charged.push({
-          ...stepPart,
-          slot,
-          times,
-          used,
-          window: Math.floor(now / policy.windowMs) % 1_048_576,
-        });
+        const met = reply.met[i];
+        if (met === undefined) continue;
+        const times = timesCharged(stepPart.part, met, reply.admitted);
+        charged.push({ ...stepPart, ...met, slot, chargedAt: now, times });
       }
-      admitted = answer.spent.admitted;
+      admitted = reply.admitted;
       if (admitted === 0) break;
     }
+    if (isGivenUp()) throw new Error('given up');
   } catch (error) {
-    giveBack(store, charged, 0);
+    giveBack(0);
     throw error;
   }
-  if (isGivenUp()) {
-    giveBack(store, charged, 0);
-    throw new Error('given up');
-  }
-  giveBack(store, charged, admitted);
-  for (const { at, part, used } of charged) {
-    const outcome = outcomes[at];
-    if (outcome !== undefined) outcome.charged = Math.max(used, Math.min(used + admitted, part.policy.limit));
-  }
+  giveBack(admitted);
+  const byPart = parts.map((_, at) => charged.find((one) => one.at === at));
+  const levels = check.charge.isPlain ? null : byPart.map((one) => one?.level ?? null);
   return {
     check,
     spent: {
       parts,
       admitted,
-      used: outcomes.map(({ used }) => used),
-      resetMs: parts.map(({ policy }) => untilWindowEnd(now, policy.windowMs)),
+      used: byPart.map((one) => one?.used ?? -1),
+      resetMs: dialect.timesOf(parts, now),
       shares: null,
+      levels,
     },
-    charged: outcomes.map(({ charged }) => charged),
-    proven: outcomes.map(({ isProven }) => isProven),
+    charged: byPart.map((one) =>
+      one === undefined ? -1 : one.charged + timesCharged(one.part, one, admitted) * one.part.cost,
+    ),
+    proven,
+    held: levels === null ? null : byPart.map((one) => one?.held ?? null),
+    now,
   };
+}
+
+/** How many of so many requests a counter takes: all of them, or in shadow as many as there is room for. */
+function timesCharged({ cost }: Part, { charged, capacity }: Met, admitted: number): number {
+  return Math.max(0, Math.min(admitted, Math.floor((capacity - charged) / cost)));
 }
 
 interface Known {
   readonly isProven: boolean;
   /** By key: credentials' own counters that are used in this window. */
   readonly used: ReadonlySet<string>;
+  readonly levels: ReadonlyMap<string, Level | null>;
   readonly hasWorked: boolean;
 }
 
-/** Looks at the credentials that are not known to have worked, and notes in `outcomes` which have. */
+/** Looks at the credentials that are not known to have worked. */
 async function knownOf(
   store: StoreConnection,
+  dialect: StepDialect,
   parts: readonly Part[],
-  outcomes: readonly Outcome[],
 ): Promise<ReadonlyMap<string, Known>> {
   const own = new Map<string, Part[]>();
   for (const { credential } of parts) {
@@ -164,24 +185,15 @@ async function knownOf(
     [...own].map(async ([digest, counters]) => {
       const [first] = counters;
       if (first === undefined) return;
-      const keys = [proofKey(first.identity), ...counters.map(({ key }) => key)];
-      const windows = counters.map(({ policy }) => String(policy.windowMs));
-      const reply = await store.run(LOOK, keys, windows);
-      if (!Array.isArray(reply) || reply.length !== keys.length)
-        throw new UnreadableReplyError('the store sent a reply that cannot be read');
-      const ttl = Number(reply[0]);
+      const { proofTtlMs, isUsed, levels } = await dialect.look(store, first.identity, counters);
       known.set(digest, {
-        isProven: ttl > HISTORY_MS - PROVEN_MS,
-        hasWorked: ttl >= 0,
-        used: new Set(keys.filter((_, i) => i > 0 && Number(reply[i]) === 1)),
+        isProven: proofTtlMs > HISTORY_MS - PROVEN_MS,
+        hasWorked: proofTtlMs >= 0,
+        used: new Set(counters.filter((_, i) => isUsed[i]).map(({ key }) => key)),
+        levels: new Map(counters.map(({ key }, i) => [key, levels[i] ?? null])),
       });
     }),
   );
-  for (const [i, { credential }] of parts.entries()) {
-    const outcome = outcomes[i];
-    if (credential !== null && outcome !== undefined)
-      outcome.isProven = known.get(credential.identity.digest)?.isProven ?? false;
-  }
   return known;
 }
 
@@ -198,10 +210,11 @@ function stepsOf(
     const of = known.get(credential.identity.digest);
     if (of?.isProven === true) continue;
     const isStranger = of === undefined || (!of.hasWorked && !of.used.has(credential.key));
-    ordered.push({ at, part: new Part(part.counter, part.identity), isStranger });
+    const own = of === undefined || of.hasWorked ? null : (of.levels.get(credential.key) ?? null);
+    ordered.push({ at, part: new Part(part.counter, part.identity, null, part.cost), isStranger, own });
   }
   for (const [at, part] of parts.entries())
-    if (part.credential === null) ordered.push({ at, part, isStranger: false });
+    if (part.credential === null) ordered.push({ at, part, isStranger: false, own: null });
   const steps = new Map<number, StepPart[]>();
   for (const step of ordered) {
     const slot = store.slotOf(step.part.key) ?? 0;
@@ -212,38 +225,22 @@ function stepsOf(
   return steps;
 }
 
-/** KEYS and ARGV of the spend script, for one charge of parts that all have one slot. */
-function stepCall(step: readonly StepPart[], asking: number): [keys: string[], args: string[]] {
-  const policies = step.flatMap(({ part: { policy }, isStranger }) => {
-    const { limit, mode, windowMs } = policy;
-    return [mode === 'shadow' ? -limit : limit, isStranger ? -reservedOf(limit) : 0, windowMs];
-  });
-  const charge = [asking, step.length, ...step.map((_, i) => i + 1)];
-  return [step.map(({ part }) => part.key), [JSON.stringify([policies, charge, []])]];
-}
-
-/** Whether only what is reserved is left, and not for this credential. */
-function isClosed({ part: { policy }, isStranger }: StepPart, used: number): boolean {
-  return (
-    isStranger &&
-    policy.mode === 'enforce' &&
-    used < policy.limit &&
-    used >= policy.limit - reservedOf(policy.limit)
-  );
-}
-
 /** Lowers what was charged to what is admitted. What cannot be given back ends with its window. */
-function giveBack(store: StoreConnection, charged: readonly Charged[], admitted: number): void {
-  const bySlot = new Map<number, { readonly keys: string[]; readonly args: string[] }>();
-  for (const { part, slot, used, times, window } of charged) {
-    const kept = Math.max(used, Math.min(used + admitted, part.policy.limit)) - used;
-    if (times <= kept) continue;
-    const call = bySlot.get(slot) ?? { keys: [], args: [] };
-    bySlot.set(slot, call);
-    call.keys.push(part.key);
-    call.args.push(String(window), String(times - kept));
+function giveBackIn(
+  store: StoreConnection,
+  dialect: StepDialect,
+  charged: readonly Charged[],
+  admitted: number,
+): void {
+  const bySlot = new Map<number, GivenUp[]>();
+  for (const one of charged) {
+    const times = one.times - timesCharged(one.part, one, admitted);
+    if (times <= 0) continue;
+    const list = bySlot.get(one.slot) ?? [];
+    bySlot.set(one.slot, list);
+    list.push({ part: one.part, times, chargedAt: one.chargedAt });
   }
-  for (const { keys, args } of bySlot.values()) store.run(GIVE_BACK, keys, args).catch(endsWithItsWindow);
+  for (const list of bySlot.values()) dialect.giveBack(store, list).catch(endsWithItsWindow);
 }
 
 function endsWithItsWindow(): void {}

@@ -1,5 +1,5 @@
 /** What changes, and for whom, when one policy file replaces another. Pure. */
-import type { Identifier, Policy, PolicySet } from './policy.ts';
+import type { Algorithm, Identifier, Policy, PolicySet } from './policy.ts';
 
 export type ChangeKind =
   | 'policy-added'
@@ -7,6 +7,8 @@ export type ChangeKind =
   | 'policy-renamed'
   | 'route'
   | 'limit'
+  | 'algorithm'
+  | 'burst'
   | 'window'
   | 'identifier'
   | 'bucket'
@@ -58,6 +60,13 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
   return changes;
 }
 
+const ALGORITHM_EFFECTS: Readonly<Record<Algorithm, string>> = {
+  'fixed-window': 'the whole limit comes back at the end of each window',
+  'sliding-window':
+    'what was used comes back little by little, so the edge of a window allows no second limit',
+  'token-bucket': 'the limit comes back steadily',
+};
+
 const AFRESH = 'its counters start afresh';
 
 function changesOf(old: Policy, now: Policy): Change[] {
@@ -73,6 +82,15 @@ function changesOf(old: Policy, now: Policy): Change[] {
     `requests to ${old.route.text} are no longer counted by it, those to ${now.route.text} are`,
   );
   add('limit', old.limit, now.limit, limitEffect(old, now));
+  add('algorithm', old.algorithm, now.algorithm, `${ALGORITHM_EFFECTS[now.algorithm]}${afresh}`);
+  const followLimit = old.capacity === old.limit && now.capacity === now.limit;
+  if (now.algorithm === 'token-bucket' && !followLimit)
+    add(
+      'burst',
+      old.capacity,
+      now.capacity,
+      `clients can use ${now.capacity} at once instead of ${old.capacity}`,
+    );
   add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
   add(
     'identifier',
@@ -162,6 +180,8 @@ function isSameButName(a: Policy, b: Policy): boolean {
     a.route.text === b.route.text &&
     a.limit === b.limit &&
     a.windowMs === b.windowMs &&
+    a.algorithm === b.algorithm &&
+    a.capacity === b.capacity &&
     a.mode === b.mode &&
     identifierText(a.identifier) === identifierText(b.identifier)
   );
@@ -172,6 +192,7 @@ function isSameCounter(a: Policy, b: Policy): boolean {
   return (
     a.bucket === b.bucket &&
     a.windowMs === b.windowMs &&
+    a.algorithm === b.algorithm &&
     identifierText(a.identifier) === identifierText(b.identifier)
   );
 }

@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
+import type { Millis } from '#shared/clock.ts';
 import { buildTests } from './load-tests.ts';
 import type { Identifier, Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
@@ -14,6 +15,8 @@ import { offsetOf, plainValue, type ReportAt, reportSyntax } from './yaml-text.t
 
 const WINDOW_UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 const WINDOW_SECONDS_MAX = 366 * 86_400;
+/** Twice as many are still told apart one by one. */
+const UNITS_MAX = 2 ** 52;
 const FILE_BYTES_MAX = 1_048_576;
 const VERSION_LENGTH = 12;
 /** What reading another encoding as UTF-8 leaves behind. */
@@ -134,6 +137,9 @@ function build(
     const windowSeconds = Number(row.window.slice(0, -1)) * (WINDOW_UNITS_SECONDS[row.window.slice(-1)] ?? 0);
     if (windowSeconds > WINDOW_SECONDS_MAX)
       report([...here, 'window'], `window ${row.window} is too long`, 'write at most 366d');
+    checkAlgorithm(row, windowSeconds * 1000, (key, message, fix, point) =>
+      report([...here, key], message, fix, point),
+    );
     if (identifier === undefined || route === null) continue;
 
     const policy: Policy = {
@@ -143,6 +149,8 @@ function build(
       route,
       identifier,
       limit: row.limit,
+      algorithm: row.algorithm ?? 'fixed-window',
+      capacity: row.burst ?? row.limit,
       windowMs: windowSeconds * 1000,
       windowSeconds,
       bucket: row.bucket ?? row.name,
@@ -163,6 +171,39 @@ function build(
   return { file: name, policies, exclude, identifiers: [...identifiers.values()], tests };
 }
 
+/** What is counted in units of a request times a millisecond has to stay a whole number. */
+function checkAlgorithm(
+  { algorithm = 'fixed-window', limit, burst, window }: PolicyFile['policies'][number],
+  windowMs: Millis,
+  report: (key: string, message: string, fix: string, point?: 'key') => void,
+): void {
+  if (burst !== undefined && algorithm !== 'token-bucket') {
+    report('burst', 'burst goes with algorithm: token-bucket only', 'remove it, or add that line', 'key');
+    return;
+  }
+  if (algorithm === 'fixed-window') return;
+  const most = Math.floor(UNITS_MAX / Math.max(1, windowMs));
+  for (const [key, value] of Object.entries({ limit, burst: burst ?? 0 }))
+    if (value > most)
+      report(
+        key,
+        `${key} ${value} is more than ${algorithm} can count in ${window}`,
+        `write at most ${most}, or a shorter window`,
+      );
+}
+
+/** In what rows that share a counter have to agree, and what the file calls it. */
+const SHARED = [
+  ['identifier', 'identifier'],
+  ['limit', 'limit'],
+  ['windowMs', 'window'],
+  ['algorithm', 'algorithm'],
+  ['capacity', 'burst'],
+  ['mode', 'mode'],
+  ['onStoreFailure', 'onStoreFailure'],
+  ['headers', 'headers'],
+] as const satisfies readonly (readonly [keyof Policy, string])[];
+
 /** Rows that share a counter must mean the same by it. */
 function checkBucket(
   policy: Policy,
@@ -174,11 +215,11 @@ function checkBucket(
     byBucket.set(policy.bucket, policy);
     return;
   }
-  const differs = (['identifier', 'limit', 'windowMs', 'mode', 'onStoreFailure', 'headers'] as const).filter(
-    (key) => policy[key] !== other[key],
-  );
+  const differs = SHARED.filter(([key]) => policy[key] !== other[key]);
+  // Without a burst of its own a row has another one because it has another limit.
+  const told = differs.filter(([key]) => key !== 'capacity' || policy.limit === other.limit);
   if (differs.length > 0) {
-    const what = differs.map((key) => (key === 'windowMs' ? 'window' : key)).join(' and ');
+    const what = told.map(([, name]) => name).join(' and ');
     report(
       `bucket ${policy.bucket} is shared with ${other.name} in line ${other.line}, which has another ${what}`,
       'make them equal or use another bucket',

@@ -17,6 +17,8 @@ export interface Cover {
   readonly identifiers: readonly Identifier[];
   /** Only addresses are counted. */
   readonly isByAddress: boolean;
+  /** What the script for plain charges understands: fixed windows only. */
+  readonly isPlain: boolean;
 }
 
 export interface CoverCounter {
@@ -66,16 +68,18 @@ export function createMatcher(set: PolicySet): Matcher {
     let cover = covers.get(key);
     if (cover === undefined) {
       const identifiers = [...new Set(sorted.map((policy) => policy.identifier))];
+      const counted = [...new Set(sorted.map((policy) => policy.bucketId))].flatMap((bucketId) => {
+        const of = counters[bucketId];
+        return of === undefined
+          ? []
+          : [{ ...of, identifierAt: identifiers.indexOf(of.counter.policy.identifier) }];
+      });
       cover = {
         policies: sorted,
-        counters: [...new Set(sorted.map((policy) => policy.bucketId))].flatMap((bucketId) => {
-          const of = counters[bucketId];
-          return of === undefined
-            ? []
-            : [{ ...of, identifierAt: identifiers.indexOf(of.counter.policy.identifier) }];
-        }),
+        counters: counted,
         identifiers,
         isByAddress: identifiers.every(({ kind }) => kind === 'address'),
+        isPlain: counted.every(({ counter }) => counter.isPlain),
       };
       covers.set(key, cover);
     }

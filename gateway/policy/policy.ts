@@ -12,10 +12,13 @@ export type CredentialSource =
   /** `Authorization: Bearer …`, only values that begin with the prefix. */
   | { readonly kind: 'bearer'; readonly prefix: string };
 
+/** How a limit is spread over time; see docs/policies.md. */
+export type Algorithm = 'fixed-window' | 'sliding-window' | 'token-bucket';
+
 /** What a policy does while the store is unavailable. */
 export type OnStoreFailure = 'allow' | 'deny' | 'local';
 
-/** One row of the table: at most `limit` requests of one identity in each clock-aligned window. */
+/** One row of the table: at most `limit` requests of one identity in each window, as its algorithm understands it. */
 export interface Policy {
   readonly name: string;
   /** Position in the file, from 0. */
@@ -25,6 +28,9 @@ export interface Policy {
   readonly route: Route;
   readonly identifier: Identifier;
   readonly limit: number;
+  readonly algorithm: Algorithm;
+  /** The most that can be used at once: the limit; of a token bucket its burst. */
+  readonly capacity: number;
   readonly windowMs: Millis;
   readonly windowSeconds: Seconds;
   /** Name of the counter: the policy's own unless rows share one. */

@@ -79,6 +79,18 @@ const policy = {
       pattern: '^[1-9][0-9]{0,5}(?:s|m|h|d)$',
       description: 'a length of time such as 30s, 1m, 1h or 1d',
     },
+    algorithm: {
+      enum: ['fixed-window', 'sliding-window', 'token-bucket'],
+      description:
+        'fixed-window (the default), sliding-window to leave no double limit at the edge of a window, or token-bucket to refill steadily',
+    },
+    burst: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000_000_000,
+      description:
+        'with algorithm: token-bucket, how many requests may come at once, a whole number from 1 to 1000000000; the limit unless given',
+    },
     bucket: name('the name of a counter that several policies share'),
     mode: {
       enum: ['enforce', 'shadow'],

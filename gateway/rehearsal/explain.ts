@@ -1,9 +1,10 @@
 /** One request, explained: every policy of the file, whether it applies, why not, and what its counter says. */
 
 import type { Part } from '#gateway/limiter/charge.ts';
+import { allowanceOf } from '#gateway/policy/allowance.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import { exclusionOf, mismatchOf } from '#gateway/policy/mismatch.ts';
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import type { Algorithm, Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { withoutSegmentParameters } from '#gateway/policy/target.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import type { Seconds } from '#shared/clock.ts';
@@ -32,8 +33,10 @@ export interface ExplainedPolicy {
   /** Digest of who is counted; null where nobody is. */
   readonly identity: string | null;
   readonly bucket: string;
+  /** The most that can be used at once. */
   readonly limit: number;
   readonly windowSeconds: Seconds;
+  readonly algorithm: Algorithm;
   /** In this window, before this request; null where nobody is counted. */
   readonly used: number | null;
   readonly remaining: number | null;
@@ -81,10 +84,7 @@ function reasonOf(decided: DecidedRequest | null, excluded: string | null): stri
   if (decided === null) return 'no policy applies';
   if (decided.kind === 'allow') return null;
   return decided.violated
-    .map(
-      ({ policy }) =>
-        `${policy.name} (line ${policy.line}) allows ${policy.limit} in ${policy.windowSeconds} s`,
-    )
+    .map(({ policy }) => `${policy.name} (line ${policy.line}) allows ${allowanceOf(policy, ' s')}`)
     .join('; ');
 }
 
@@ -95,8 +95,8 @@ function explainPolicy(
   decided: DecidedRequest | null,
   path: string,
 ): ExplainedPolicy {
-  const { name, line, bucket, limit, windowSeconds } = policy;
-  const base = { name, line, bucket, limit, windowSeconds };
+  const { name, line, bucket, capacity: limit, windowSeconds, algorithm } = policy;
+  const base = { name, line, bucket, limit, windowSeconds, algorithm };
   const nobody = { ...base, matched: false, identity: null, used: null, remaining: null };
   const mismatch = routeMismatch(policy, method, path);
   if (mismatch !== null) return { ...nobody, reason: mismatch };
@@ -117,13 +117,13 @@ function explainPolicy(
   };
 }
 
-function reasonToCount({ identifier, limit, mode }: Policy, usedUnproven: number): string {
+function reasonToCount({ identifier, capacity, mode }: Policy, usedUnproven: number): string {
   const who =
     identifier.kind === 'address' ? 'the client address is counted' : `its ${identifier.name} is counted`;
   const shadow = mode === 'shadow' ? '; shadow: it never denies' : '';
   return usedUnproven < 0
     ? `route matches, ${who}${shadow}`
-    : `route matches, ${who}; not known to work yet, so its address is counted too (${usedUnproven} of ${limit} used)${shadow}`;
+    : `route matches, ${who}; not known to work yet, so its address is counted too (${usedUnproven} of ${capacity} used)${shadow}`;
 }
 
 function routeMismatch({ route }: Policy, method: string, path: string): string | null {

@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { retryAfterSeconds, type Verdict } from '#gateway/decision.ts';
 import { DECISION_ID_LENGTH } from '#gateway/decisions/decision-ids.ts';
 import { DECISION_HEADER, RATELIMITED_HEADER } from '#gateway/header-names.ts';
+import { allowanceOf } from '#gateway/policy/allowance.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Millis, Seconds } from '#shared/clock.ts';
 import { limitHeaders } from './limit-headers.ts';
@@ -165,6 +166,6 @@ export function bannedReply(
 function denialMessage(violated: readonly Verdict[]): string {
   const [first] = violated;
   if (first === undefined) return 'Too many requests.';
-  const { name, limit, windowSeconds } = first.policy;
-  return `Too many requests: policy ${name} allows ${limit} in ${windowSeconds} seconds. Wait for the seconds in Retry-After.`;
+  const { policy } = first;
+  return `Too many requests: policy ${policy.name} allows ${allowanceOf(policy, ' seconds')}. Wait for the seconds in Retry-After.`;
 }

@@ -1,6 +1,7 @@
 /** Decision -> header values. Pure. Flat arrays of names and values in turn, as node:http writes them. */
 import type { Verdict } from '#gateway/decision.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import type { Seconds } from '#shared/clock.ts';
 
 interface PolicyText {
   readonly limit: string;
@@ -14,13 +15,16 @@ const texts = new WeakMap<Policy, PolicyText>();
 function textOf(policy: Policy): PolicyText {
   let text = texts.get(policy);
   if (text === undefined) {
-    text = {
-      limit: String(policy.limit),
-      quota: `"${policy.name}";q=${policy.limit};w=${policy.windowSeconds}`,
-    };
+    const { name, capacity } = policy;
+    text = { limit: String(capacity), quota: `"${name}";q=${capacity};w=${quotaSeconds(policy)}` };
     texts.set(policy, text);
   }
   return text;
+}
+
+/** The time in which the whole quota comes back. */
+function quotaSeconds({ algorithm, capacity, limit, windowSeconds }: Policy): Seconds {
+  return algorithm === 'token-bucket' ? Math.ceil((capacity * windowSeconds) / limit) : windowSeconds;
 }
 
 /**

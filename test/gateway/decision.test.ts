@@ -14,6 +14,7 @@ function spent(admitted: number, told: readonly Told[], shares: readonly number[
     used: told.map(([, used]) => used),
     resetMs: told.map(([, , resetMs]) => resetMs),
     shares,
+    levels: null,
   };
 }
 

@@ -22,6 +22,8 @@ export function policy(
     route: parseRoute('GET /'),
     identifier: { name: 'ip', kind: 'address', ipv6Prefix: 64 },
     limit,
+    algorithm: 'fixed-window',
+    capacity: limit,
     windowMs: windowSeconds * 1000,
     windowSeconds,
     bucket: name,
@@ -39,18 +41,21 @@ export function identity(name = 'somebody'): Identity {
 }
 
 /** A policy's counter for one identity. */
-export function part(of: Policy, who = 'somebody'): Part {
-  return new Part(new Counter(of, false), identity(who));
+export function part(of: Policy, who = 'somebody', cost = 1): Part {
+  return new Part(new Counter(of, false), identity(who), null, cost);
 }
 
 export function chargeOf(...parts: readonly Part[]): Charge {
-  return new Charge(parts);
+  return new Charge(
+    parts,
+    parts.every(({ counter, cost }) => counter.isPlain && cost === 1),
+  );
 }
 
 /** The parts of a credential that is not known to have worked: its own, and its address's for such ones. */
-export function unproven(of: Policy, credential: string, address: string): readonly [Part, Part] {
-  const own = part(of, credential);
-  return [own, new Part(new Counter(of, true), identity(address), own)];
+export function unproven(of: Policy, credential: string, address: string, cost = 1): readonly [Part, Part] {
+  const own = part(of, credential, cost);
+  return [own, new Part(new Counter(of, true), identity(address), own, cost)];
 }
 
 /** A limiter of this process alone, with a small table unless told otherwise. */

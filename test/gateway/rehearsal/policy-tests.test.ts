@@ -13,6 +13,8 @@ policies:
   - { name: login, route: POST /login, identifier: ip, limit: 3, window: 1m }
   - { name: site, route: "* /*", identifier: ip, limit: 5, window: 1h }
   - { name: keys, route: GET /items, identifier: key, limit: 4, window: 1m }
+  - { name: search, route: GET /search, identifier: ip, limit: 4, window: 1m, algorithm: sliding-window }
+  - { name: jobs, route: POST /jobs, identifier: ip, limit: 6, window: 1m, algorithm: token-bucket, burst: 2 }
   - { name: trial, route: GET /trial, identifier: ip, limit: 1, window: 1m, mode: shadow }
 tests:
 `;
@@ -29,6 +31,8 @@ t.test('what is right passes', async (t) => {
   - { name: shadow never denies, request: GET /trial, times: 5, expect: { allowed: 5, policies: [trial, site] } }
   - { name: late in the window, request: POST /login, at: "2026-11-20T10:00:45Z", times: 4, expect: { headers: { Retry-After: 15 } } }
   - { name: malformed, request: GET /a%2fb, expect: { status: 400, allowed: 0 } }
+  - { name: sliding, request: GET /search, at: "2026-11-20T10:00:15Z", times: 5, expect: { allowed: 4, status: 429, headers: { Retry-After: 60, x-ratelimit-limit: 4 } } }
+  - { name: bucket, request: POST /jobs, times: 3, expect: { allowed: 2, headers: { Retry-After: 10, RateLimit-Policy: '"jobs";q=2;w=20' } } }
   - { name: IPv6, request: POST /login, from: "2001:db8::1", times: 4, expect: { allowed: 3 } }
 `),
     [],
@@ -45,7 +49,7 @@ t.test('what is wrong is told with line, expectation and fact', async (t) => {
     [
       {
         name: 'too few',
-        line: 12,
+        line: 14,
         message:
           'allowed: expected 4, got 3 of 4; status: expected 200, got 429; policies: expected site, got login, site; header retry-after: expected 1, got 60; header x-none: expected a, got none',
       },
@@ -63,7 +67,7 @@ t.test('mistakes in tests are mistakes of the file', async (t) => {
     }
   };
   const cases = [
-    ['{ name: a, request: login, expect: { allowed: 1 } }', /p\.yaml:12:\d+: "login" is no request/],
+    ['{ name: a, request: login, expect: { allowed: 1 } }', /p\.yaml:14:\d+: "login" is no request/],
     ['{ name: a, request: GET /, from: home, expect: { allowed: 1 } }', /from is home/],
     ['{ name: a, request: GET /, at: soon, expect: { allowed: 1 } }', /at is soon/],
     ['{ name: a, request: GET /, expect: { allowed: 2 } }', /allowed is more than times/],
@@ -84,6 +88,6 @@ t.test('a file whose test fails is not used', async (t) => {
   const text = `${TABLE}  - { name: wrong, request: GET /health, expect: { status: 429 } }\n`;
   t.throws(() => loadTestedPolicies(text, 'p.yaml'), PolicyFileError);
   t.throws(() => loadTestedPolicies(text, 'p.yaml'), {
-    message: /p\.yaml:12:1: test "wrong" fails: status: expected 429, got 200/,
+    message: /p\.yaml:14:1: test "wrong" fails: status: expected 429, got 200/,
   });
 });

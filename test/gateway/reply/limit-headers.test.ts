@@ -99,3 +99,17 @@ t.test('client routes are the client API of any version, and nothing that looks 
   ])
     t.notOk(isClientRoute(path), path);
 });
+
+t.test('a token bucket tells its burst and the time in which it fills', async (t) => {
+  const bucket = policy('bucket', 10, 60, { algorithm: 'token-bucket', capacity: 25 });
+  t.match(limitHeaders([{ policy: bucket, remaining: 24, resetMs: 6000 }]), [
+    'x-ratelimit-limit',
+    '25',
+    'x-ratelimit-remaining',
+    '24',
+    'x-ratelimit-reset',
+    '6',
+    'RateLimit-Policy',
+    '"bucket";q=25;w=150',
+  ]);
+});
