@@ -23,6 +23,8 @@ export interface Violation extends Verdict {
   readonly used: number;
   /** The policy's, or this process's share of it. */
   readonly limit: number;
+  /** The request costs more than the whole limit: no waiting helps. */
+  readonly canNeverPass: boolean;
 }
 
 export type Decision =
@@ -75,7 +77,15 @@ function violationsOf({ parts, used, resetMs, shares, admitted }: Spent): readon
     const limit = shares?.[i] ?? policy.limit;
     if (limit - before > admitted) continue;
     const charged = before + admitted;
-    addVerdict(violations, { policy, remaining: 0, resetMs: resetMs[i] ?? 0, part, used: charged, limit });
+    addVerdict(violations, {
+      policy,
+      remaining: 0,
+      resetMs: resetMs[i] ?? 0,
+      part,
+      used: charged,
+      limit,
+      canNeverPass: false,
+    });
   }
   if (violations.length > 1) violations.sort(tightestFirst);
   return violations;
@@ -101,19 +111,20 @@ function decideByLevels(
       if (left < 0) shadowDenials.push(policy);
     } else if (position < admitted)
       addVerdict(verdicts, { policy, remaining: Math.max(0, left), resetMs: level.resetMs(charged + cost) });
-    else if (left < 0)
-      addVerdict(
-        violated,
-        {
-          policy,
-          remaining: Math.max(0, left + cost),
-          resetMs: level.retryMs(charged, cost),
-          part,
-          used: level.used + charged,
-          limit: level.capacity,
-        },
-        longestFirst,
-      );
+    else if (left < 0) {
+      const retryMs = level.retryMs(charged, cost);
+      const violation = {
+        policy,
+        remaining: Math.max(0, left + cost),
+        // More than a share can do is for the store to say.
+        resetMs: retryMs === Number.POSITIVE_INFINITY ? level.resetMs(charged) : retryMs,
+        part,
+        used: level.used + charged,
+        limit: level.capacity,
+        canNeverPass: cost > part.capacity,
+      };
+      addVerdict(violated, violation, longestFirst);
+    }
   }
   if (position >= admitted) {
     violated.sort(longestFirst);
@@ -139,15 +150,20 @@ function allOpenMs(
   for (let before = -1; before < openMs; ) {
     before = openMs;
     for (const [i, { policy, cost }] of parts.entries()) {
-      if (policy.mode === 'enforce')
-        openMs = Math.max(openMs, levels[i]?.retryMs(times * cost, cost, openMs) ?? 0);
+      if (policy.mode === 'shadow') continue;
+      const retryMs = levels[i]?.retryMs(times * cost, cost, openMs) ?? 0;
+      if (retryMs !== Number.POSITIVE_INFINITY) openMs = Math.max(openMs, retryMs);
     }
   }
   return openMs;
 }
 
 /** One verdict per policy: of a credential's bucket and its address's for unproven ones, the tighter speaks. */
-function addVerdict<V extends Verdict>(verdicts: V[], verdict: V, order = tightestFirst): void {
+function addVerdict<V extends Verdict>(
+  verdicts: V[],
+  verdict: V,
+  order: (a: V, b: V) => number = tightestFirst,
+): void {
   for (let i = 0; i < verdicts.length; i++) {
     const other = verdicts[i];
     if (other?.policy !== verdict.policy) continue;
@@ -161,8 +177,8 @@ function tightestFirst(a: Verdict, b: Verdict): number {
   return a.remaining - b.remaining || b.resetMs - a.resetMs || a.policy.index - b.policy.index;
 }
 
-function longestFirst(a: Verdict, b: Verdict): number {
-  return b.resetMs - a.resetMs || tightestFirst(a, b);
+function longestFirst(a: Violation, b: Violation): number {
+  return Number(b.canNeverPass) - Number(a.canNeverPass) || b.resetMs - a.resetMs || tightestFirst(a, b);
 }
 
 /** Whole seconds after which a denied request finds room again: the largest over the denying policies, at least 1. */

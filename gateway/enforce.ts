@@ -9,6 +9,7 @@ import { identityHeaders, presentedCredential } from './identity/credential.ts';
 import { Digester, type Identity } from './identity/digest.ts';
 import { chargeFor } from './limiter/charge.ts';
 import type { Limiter, LimitListener } from './limiter/limiter.ts';
+import { unitsOf } from './limiter/units.ts';
 import type { Metrics } from './metrics.ts';
 import { type Cover, createMatcher, type Matcher } from './policy/match.ts';
 import type { PolicySet } from './policy/policy.ts';
@@ -122,11 +123,12 @@ export class Enforcement {
       identified.identities,
       () => this.peers.address(peer, head.forwardedFor),
       (credential) => limiter.isProven(credential),
+      cover.isPlain ? undefined : (counted) => unitsOf(counted, rawHeaders, head),
     );
     if (charge === null) return null;
     const charged = { charge, identified };
     // The next request of this connection says nothing else.
-    if (cover.isByAddress && !peer.origin.trusted) peer.charges.set(cover, charged);
+    if (cover.isByAddress && cover.hasFixedCosts && !peer.origin.trusted) peer.charges.set(cover, charged);
     return charged;
   }
 
@@ -169,7 +171,7 @@ export class Enforcement {
     request.denyFromMemory(
       exhausted.map(({ part, used, resetMs }) => {
         const { policy } = part;
-        return { policy, remaining: 0, resetMs, part, used, limit: part.capacity };
+        return { policy, remaining: 0, resetMs, part, used, limit: part.capacity, canNeverPass: false };
       }),
     );
   }

@@ -27,6 +27,8 @@ export interface DecisionRecord {
   readonly limit: number;
   /** null: nobody could say. */
   readonly used: number | null;
+  /** What the request takes of it. */
+  readonly cost: number;
   readonly windowSeconds: number;
   readonly algorithm: Algorithm;
   /** When there is room again; ISO 8601. */

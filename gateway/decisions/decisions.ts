@@ -148,6 +148,7 @@ export class Decisions {
       violated,
       limit,
       used,
+      cost: part.cost,
       windowSeconds: policy.windowSeconds,
       algorithm: policy.algorithm,
       endsAt: new Date(now + resetMs).toISOString(),

@@ -7,7 +7,7 @@
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
-import type { Cover } from '#gateway/policy/match.ts';
+import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 
 /** One counter of one identity. */
@@ -59,6 +59,7 @@ export class Charge {
     this.isPlain = isPlain;
     let id = '';
     for (const { identity, counter } of parts) id += identity.digest + counter.keySuffix;
+    if (!isPlain) for (const { cost } of parts) id += `*${cost}`;
     this.id = id;
   }
 }
@@ -68,6 +69,8 @@ export function reservedOf(limit: number): number {
   return limit === 1 ? 0 : Math.ceil(limit / 5);
 }
 
+const ONE = (): number => 1;
+
 /**
  * What a request has to be charged to.
  *
@@ -75,6 +78,7 @@ export function reservedOf(limit: number): number {
  * @param identities in the order of `cover.identifiers`; null where the request presents no such credential
  * @param address the client's address, which answers for credentials that have not worked yet
  * @param isProven has this credential worked lately?
+ * @param unitsOf what the request costs; 1 where the cover is plain
  * @returns null when nobody is counted
  */
 export function chargeFor(
@@ -82,14 +86,17 @@ export function chargeFor(
   identities: readonly (Identity | null)[],
   address: () => Identity,
   isProven: (credential: Identity) => boolean,
+  unitsOf: (counter: CoverCounter) => number = ONE,
 ): Charge | null {
   const parts: Part[] = [];
-  for (const { counter, unproven, identifierAt } of cover.counters) {
+  for (const counted of cover.counters) {
+    const { counter, unproven, identifierAt } = counted;
     const identity = identities[identifierAt] ?? null;
     if (identity === null) continue;
-    const part = new Part(counter, identity);
+    const units = unitsOf(counted);
+    const part = new Part(counter, identity, null, units);
     parts.push(part);
-    if (unproven !== null && !isProven(identity)) parts.push(new Part(unproven, address(), part));
+    if (unproven !== null && !isProven(identity)) parts.push(new Part(unproven, address(), part, units));
   }
   return parts.length === 0 ? null : new Charge(parts, cover.isPlain);
 }

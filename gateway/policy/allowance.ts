@@ -2,10 +2,9 @@
 import type { Policy } from './policy.ts';
 
 /** @param second how seconds are called: ` seconds` for clients, ` s` for operators */
-export function allowanceOf(
-  { algorithm, limit, capacity, windowSeconds }: Policy,
-  second: ' seconds' | ' s',
-): string {
+export function allowanceOf(policy: Policy, second: ' seconds' | ' s'): string {
+  const { algorithm, capacity, windowSeconds } = policy;
+  const limit = `${policy.limit}${unitOf(policy)}`;
   const window = `${windowSeconds}${second}`;
   switch (algorithm) {
     case 'fixed-window':
@@ -13,10 +12,15 @@ export function allowanceOf(
     case 'sliding-window':
       return `${limit} in any ${window}`;
     case 'token-bucket':
-      return capacity === limit
+      return capacity === policy.limit
         ? `${limit} in ${window}, refilled steadily`
         : `${limit} in ${window}, refilled steadily, and ${capacity} at once`;
     default:
       return algorithm satisfies never;
   }
+}
+
+/** What is counted where it is not requests; with a space before it. */
+export function unitOf({ cost }: Policy): '' | ' bytes' {
+  return cost.kind === 'body-bytes' ? ' bytes' : '';
 }

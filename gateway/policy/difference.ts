@@ -1,5 +1,5 @@
 /** What changes, and for whom, when one policy file replaces another. Pure. */
-import type { Algorithm, Identifier, Policy, PolicySet } from './policy.ts';
+import type { Algorithm, Cost, Identifier, Policy, PolicySet } from './policy.ts';
 
 export type ChangeKind =
   | 'policy-added'
@@ -9,6 +9,7 @@ export type ChangeKind =
   | 'limit'
   | 'algorithm'
   | 'burst'
+  | 'cost'
   | 'window'
   | 'identifier'
   | 'bucket'
@@ -91,6 +92,7 @@ function changesOf(old: Policy, now: Policy): Change[] {
       now.capacity,
       `clients can use ${now.capacity} at once instead of ${old.capacity}`,
     );
+  add('cost', costText(old.cost), costText(now.cost), 'each request takes another part of the limit');
   add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
   add(
     'identifier',
@@ -182,6 +184,7 @@ function isSameButName(a: Policy, b: Policy): boolean {
     a.windowMs === b.windowMs &&
     a.algorithm === b.algorithm &&
     a.capacity === b.capacity &&
+    costText(a.cost) === costText(b.cost) &&
     a.mode === b.mode &&
     identifierText(a.identifier) === identifierText(b.identifier)
   );
@@ -203,6 +206,19 @@ function identifierText(identifier: Identifier): string {
     source.kind === 'header' ? `header ${source.header}` : `bearer ${source.prefix}`,
   );
   return `${identifier.name} (${sources.join(', ')})`;
+}
+
+function costText(cost: Cost): string {
+  switch (cost.kind) {
+    case 'units':
+      return String(cost.units);
+    case 'header':
+      return `header ${cost.header}`;
+    case 'body-bytes':
+      return `body-bytes, ${cost.unannounced} where the length is unknown`;
+    default:
+      return cost satisfies never;
+  }
 }
 
 function onOff(value: boolean): string {

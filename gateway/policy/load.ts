@@ -6,12 +6,14 @@ import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
 import type { Millis } from '#shared/clock.ts';
 import { buildTests } from './load-tests.ts';
-import type { Identifier, Policy, PolicySet } from './policy.ts';
+import type { Cost, Identifier, Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
 import { checkShape } from './shape.ts';
 import { offsetOf, plainValue, type ReportAt, reportSyntax } from './yaml-text.ts';
+
+type PolicyRow = PolicyFile['policies'][number];
 
 const WINDOW_UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 const WINDOW_SECONDS_MAX = 366 * 86_400;
@@ -140,6 +142,7 @@ function build(
     checkAlgorithm(row, windowSeconds * 1000, (key, message, fix, point) =>
       report([...here, key], message, fix, point),
     );
+    checkCost(row, (message, fix) => report([...here, 'cost'], message, fix));
     if (identifier === undefined || route === null) continue;
 
     const policy: Policy = {
@@ -151,6 +154,7 @@ function build(
       limit: row.limit,
       algorithm: row.algorithm ?? 'fixed-window',
       capacity: row.burst ?? row.limit,
+      cost: costOf(row),
       windowMs: windowSeconds * 1000,
       windowSeconds,
       bucket: row.bucket ?? row.name,
@@ -173,7 +177,7 @@ function build(
 
 /** What is counted in units of a request times a millisecond has to stay a whole number. */
 function checkAlgorithm(
-  { algorithm = 'fixed-window', limit, burst, window }: PolicyFile['policies'][number],
+  { algorithm = 'fixed-window', limit, burst, window }: PolicyRow,
   windowMs: Millis,
   report: (key: string, message: string, fix: string, point?: 'key') => void,
 ): void {
@@ -190,6 +194,31 @@ function checkAlgorithm(
         `${key} ${value} is more than ${algorithm} can count in ${window}`,
         `write at most ${most}, or a shorter window`,
       );
+}
+
+function costOf({ cost = 1, limit, burst }: PolicyRow): Cost {
+  if (typeof cost === 'number') return { kind: 'units', units: cost };
+  // A body of which nobody knows how long it is takes all that may be used at once.
+  if (cost === 'body-bytes') return { kind: 'body-bytes', unannounced: burst ?? limit };
+  if ('header' in cost) return { kind: 'header', header: cost.header.toLowerCase() };
+  return { kind: 'body-bytes', unannounced: cost['body-bytes'] };
+}
+
+/** What costs more than may be used at once could never pass. */
+function checkCost(row: PolicyRow, report: (message: string, fix: string) => void): void {
+  const { limit, burst } = row;
+  const most = burst ?? limit;
+  const cost = costOf(row);
+  if (cost.kind === 'units' && cost.units > most)
+    report(
+      `a request costs ${cost.units} and at most ${most} may be used at once, so none could ever pass`,
+      `write at most ${most}`,
+    );
+  if (cost.kind === 'body-bytes' && cost.unannounced > most)
+    report(
+      `a body of unknown length costs ${cost.unannounced} and at most ${most} may be used at once, so none could ever pass`,
+      `write at most ${most}`,
+    );
 }
 
 /** In what rows that share a counter have to agree, and what the file calls it. */

@@ -4,7 +4,7 @@
  * very same `Cover` object, so what follows from the set is worked out once, not per request.
  */
 import { Counter } from './counter.ts';
-import type { Identifier, Policy, PolicySet } from './policy.ts';
+import type { Cost, Identifier, Policy, PolicySet } from './policy.ts';
 import type { Route } from './route.ts';
 import { canonicalTarget, meaningOf, withoutSegmentParameters } from './target.ts';
 
@@ -17,8 +17,10 @@ export interface Cover {
   readonly identifiers: readonly Identifier[];
   /** Only addresses are counted. */
   readonly isByAddress: boolean;
-  /** What the script for plain charges understands: fixed windows only. */
+  /** What the script for plain charges understands: fixed windows of one unit each. */
   readonly isPlain: boolean;
+  /** Every request costs the same. */
+  readonly hasFixedCosts: boolean;
 }
 
 export interface CoverCounter {
@@ -27,6 +29,8 @@ export interface CoverCounter {
   readonly unproven: Counter | null;
   /** Which of `Cover.identifiers` is counted. */
   readonly identifierAt: number;
+  /** Of the first row that uses the counter and covers the request. */
+  readonly cost: Cost;
 }
 
 export type Match =
@@ -72,14 +76,21 @@ export function createMatcher(set: PolicySet): Matcher {
         const of = counters[bucketId];
         return of === undefined
           ? []
-          : [{ ...of, identifierAt: identifiers.indexOf(of.counter.policy.identifier) }];
+          : [
+              {
+                ...of,
+                identifierAt: identifiers.indexOf(of.counter.policy.identifier),
+                cost: sorted.find((policy) => policy.bucketId === bucketId)?.cost ?? of.counter.policy.cost,
+              },
+            ];
       });
       cover = {
         policies: sorted,
         counters: counted,
         identifiers,
         isByAddress: identifiers.every(({ kind }) => kind === 'address'),
-        isPlain: counted.every(({ counter }) => counter.isPlain),
+        isPlain: counted.every(({ counter, cost }) => counter.isPlain && isOne(cost)),
+        hasFixedCosts: counted.every(({ cost }) => cost.kind === 'units'),
       };
       covers.set(key, cover);
     }
@@ -120,6 +131,10 @@ export function createMatcher(set: PolicySet): Matcher {
     }
     return result;
   };
+}
+
+function isOne(cost: Cost): boolean {
+  return cost.kind === 'units' && cost.units === 1;
 }
 
 interface Node<T> {

@@ -15,6 +15,14 @@ export type CredentialSource =
 /** How a limit is spread over time; see docs/policies.md. */
 export type Algorithm = 'fixed-window' | 'sliding-window' | 'token-bucket';
 
+/** How many units a request takes of a limit; at least 1. */
+export type Cost =
+  | { readonly kind: 'units'; readonly units: number }
+  /** As the request's header says, at most the whole limit; 1 where it does not. Lower-case. */
+  | { readonly kind: 'header'; readonly header: string }
+  /** The length of its body. @param unannounced what a body takes whose length is not announced */
+  | { readonly kind: 'body-bytes'; readonly unannounced: number };
+
 /** What a policy does while the store is unavailable. */
 export type OnStoreFailure = 'allow' | 'deny' | 'local';
 
@@ -31,6 +39,7 @@ export interface Policy {
   readonly algorithm: Algorithm;
   /** The most that can be used at once: the limit; of a token bucket its burst. */
   readonly capacity: number;
+  readonly cost: Cost;
   readonly windowMs: Millis;
   readonly windowSeconds: Seconds;
   /** Name of the counter: the policy's own unless rows share one. */

@@ -91,6 +91,26 @@ const policy = {
       description:
         'with algorithm: token-bucket, how many requests may come at once, a whole number from 1 to 1000000000; the limit unless given',
     },
+    cost: {
+      anyOf: [
+        { type: 'integer', minimum: 1, maximum: 1_000_000_000 },
+        { type: 'string', const: 'body-bytes' },
+        {
+          type: 'object',
+          required: ['header'],
+          properties: { header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } },
+          additionalProperties: false,
+        },
+        {
+          type: 'object',
+          required: ['body-bytes'],
+          properties: { 'body-bytes': { type: 'integer', minimum: 1, maximum: 1_000_000_000 } },
+          additionalProperties: false,
+        },
+      ],
+      description:
+        'how much a request takes of the limit: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with what a body of unknown length takes',
+    },
     bucket: name('the name of a counter that several policies share'),
     mode: {
       enum: ['enforce', 'shadow'],

@@ -75,6 +75,8 @@ function warnOfRoute({ methods, text }: Route, say: Say): void {
 
 function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
   const { limit, capacity, windowSeconds, bucket } = policy;
+  const rows = buckets.get(bucket) ?? [];
+  if (!costOne(rows)) return;
   if (Math.min(limit, capacity) / windowSeconds > RATE_MAX) {
     say(
       `no client can make ${Math.min(limit, capacity)} requests in ${windowSeconds} s, so this limit never denies`,
@@ -82,10 +84,9 @@ function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
     );
     return;
   }
-  const rows = buckets.get(bucket) ?? [];
   for (const [other, wide] of buckets) {
     const [first] = wide;
-    if (other === bucket || first === undefined) continue;
+    if (other === bucket || first === undefined || !costOne(wide)) continue;
     if (!deniesFirst(first, policy)) continue;
     // Equal ones deny together: the later one is too many.
     if (deniesFirst(policy, first) && covers(rows, wide) && first.index > policy.index) continue;
@@ -96,6 +97,11 @@ function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
     );
     return;
   }
+}
+
+/** What requests of other costs use up cannot be compared. */
+function costOne(rows: readonly Policy[]): boolean {
+  return rows.every(({ cost }) => cost.kind === 'units' && cost.units === 1);
 }
 
 /** Does every request that `rows` count count for `wide` as well? */

@@ -39,6 +39,8 @@ export interface ExplainedPolicy {
   readonly algorithm: Algorithm;
   /** In this window, before this request; null where nobody is counted. */
   readonly used: number | null;
+  /** What the request takes; null where nobody is counted. */
+  readonly cost: number | null;
   readonly remaining: number | null;
 }
 
@@ -97,7 +99,7 @@ function explainPolicy(
 ): ExplainedPolicy {
   const { name, line, bucket, capacity: limit, windowSeconds, algorithm } = policy;
   const base = { name, line, bucket, limit, windowSeconds, algorithm };
-  const nobody = { ...base, matched: false, identity: null, used: null, remaining: null };
+  const nobody = { ...base, matched: false, identity: null, used: null, cost: null, remaining: null };
   const mismatch = routeMismatch(policy, method, path);
   if (mismatch !== null) return { ...nobody, reason: mismatch };
   if (excluded !== null) return { ...nobody, reason: `exclude has "${excluded}"` };
@@ -110,20 +112,22 @@ function explainPolicy(
   return {
     ...base,
     matched: true,
-    reason: reasonToCount(policy, usedUnproven),
+    reason: reasonToCount(policy, usedUnproven, part.cost),
     identity: part.identity.digest,
     used,
+    cost: part.cost,
     remaining: Math.max(0, limit - Math.max(used, usedUnproven)),
   };
 }
 
-function reasonToCount({ identifier, capacity, mode }: Policy, usedUnproven: number): string {
+function reasonToCount({ identifier, capacity, mode }: Policy, usedUnproven: number, cost: number): string {
+  const takes = cost === 1 ? '' : `, it takes ${cost}`;
   const who =
     identifier.kind === 'address' ? 'the client address is counted' : `its ${identifier.name} is counted`;
   const shadow = mode === 'shadow' ? '; shadow: it never denies' : '';
   return usedUnproven < 0
-    ? `route matches, ${who}${shadow}`
-    : `route matches, ${who}; not known to work yet, so its address is counted too (${usedUnproven} of ${capacity} used)${shadow}`;
+    ? `route matches, ${who}${takes}${shadow}`
+    : `route matches, ${who}${takes}; not known to work yet, so its address is counted too (${usedUnproven} of ${capacity} used)${shadow}`;
 }
 
 function routeMismatch({ route }: Policy, method: string, path: string): string | null {

@@ -15,8 +15,9 @@ const texts = new WeakMap<Policy, PolicyText>();
 function textOf(policy: Policy): PolicyText {
   let text = texts.get(policy);
   if (text === undefined) {
-    const { name, capacity } = policy;
-    text = { limit: String(capacity), quota: `"${name}";q=${capacity};w=${quotaSeconds(policy)}` };
+    const { name, capacity, cost } = policy;
+    const unit = cost.kind === 'body-bytes' ? 'qu="content-bytes";' : '';
+    text = { limit: String(capacity), quota: `"${name}";q=${capacity};${unit}w=${quotaSeconds(policy)}` };
     texts.set(policy, text);
   }
   return text;

@@ -24,6 +24,7 @@ export function policy(
     limit,
     algorithm: 'fixed-window',
     capacity: limit,
+    cost: { kind: 'units', units: 1 },
     windowMs: windowSeconds * 1000,
     windowSeconds,
     bucket: name,

@@ -25,7 +25,7 @@ const IDENTIFIERS = 'names of lower-case letters, digits and dashes, each with a
 const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
-  'known here: name, route, identifier, limit, window, algorithm, burst, bucket, mode, onStoreFailure, headers';
+  'known here: name, route, identifier, limit, window, algorithm, burst, cost, bucket, mode, onStoreFailure, headers';
 const FILE_KEYS = 'known here: version, identifiers, exclude, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
@@ -70,6 +70,36 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   ],
   'bucket-with-other-window': [
     ['16:13', `bucket items is shared with items in line 6, which has another window; ${UNEQUAL}`],
+  ],
+  'cost-above-the-burst': [
+    [
+      '13:11',
+      'a request costs 3 and at most 2 may be used at once, so none could ever pass; write at most 2',
+    ],
+  ],
+  'cost-above-the-limit': [
+    [
+      '11:11',
+      'a request costs 6 and at most 5 may be used at once, so none could ever pass; write at most 5',
+    ],
+  ],
+  'cost-of-unknown-bodies': [
+    [
+      '11:11',
+      'a body of unknown length costs 6 and at most 5 may be used at once, so none could ever pass; write at most 5',
+    ],
+  ],
+  'cost-unknown': [
+    [
+      '11:11',
+      'cost is "response-bytes"; expected: how much a request takes of the limit: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with what a body of unknown length takes',
+    ],
+  ],
+  'cost-zero': [
+    [
+      '11:11',
+      'cost is 0; expected: how much a request takes of the limit: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with what a body of unknown length takes',
+    ],
   ],
   'duplicate-identifier': [['5:3', 'ip stands twice; keep one']],
   'duplicate-key': [['11:5', 'limit stands twice; keep one']],

@@ -71,6 +71,12 @@ t.test('other algorithms: what a policy allows at most in the window of another 
   );
 });
 
+t.test('limits of other units are not compared', async (t) => {
+  t.strictSame(warnings([WIDE, narrow('limit: 12, window: 1m, cost: 12')]), []);
+  t.strictSame(warnings([`${WIDE}, cost: 2`, narrow('limit: 12, window: 1m')]), []);
+  t.strictSame(warnings([narrow('limit: 1000000000, window: 1s, cost: body-bytes')]), []);
+});
+
 t.test('a shared bucket counts what all of its rows match', async (t) => {
   const half = (route: string, bucket: string, limit: number): string =>
     `name: ${route.slice(1)}-${bucket}, route: GET ${route}, identifier: ip, limit: ${limit}, window: 1m, bucket: ${bucket}`;
