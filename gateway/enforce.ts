@@ -126,7 +126,7 @@ export class Enforcement {
       cover.isPlain ? undefined : (counted) => unitsOf(counted, rawHeaders, head),
     );
     if (charge === null) return null;
-    const charged = { charge, identified };
+    const charged = { charge, identified, hasOutcomes: cover.hasOutcomes };
     // The next request of this connection says nothing else.
     if (cover.isByAddress && cover.hasFixedCosts && !peer.origin.trusted) peer.charges.set(cover, charged);
     return charged;

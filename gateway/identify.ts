@@ -36,6 +36,8 @@ export interface PeerBasis {
 export interface ChargedTo {
   readonly charge: Charge;
   readonly identified: Identified;
+  /** Some of its counters do not count every request. */
+  readonly hasOutcomes: boolean;
 }
 
 export interface Identified {

@@ -58,7 +58,7 @@ async function seed(rehearsal: Rehearsal, parts: readonly Part[], control: Contr
     if (look.provenUntil !== null) rehearsal.known.prove(identity, look.provenUntil);
     for (const [i, part] of same.entries()) {
       const held = look.held[i] ?? NOTHING;
-      if (part.policy.algorithm !== 'fixed-window') rehearsal.known.levels.note(part, held, now);
+      if (!part.counter.isPlain) rehearsal.known.levels.note(part, held, now);
       else if (held.a > 0)
         rehearsal.known.note(part, held.a, now + untilWindowEnd(now, part.policy.windowMs), 0, now);
     }

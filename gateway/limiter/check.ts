@@ -158,7 +158,7 @@ export function readReply(
     }
     answers.push({
       check,
-      spent: { parts, admitted, used, resetMs, shares: null, levels: null },
+      spent: { parts, admitted, used, resetMs, shares: null, levels: null, chargedAt: null },
       charged,
       proven,
       held: null,

@@ -30,11 +30,18 @@ export class Debts {
     this.#levels.add(part, units, now);
   }
 
+  /** Of a request that is known to count by now. @param chargedAt on the store's clock, so much ahead of ours */
+  addCounted(part: Part, chargedAt: Millis, storeAheadMs: Millis): void {
+    const { algorithm, windowMs } = part.policy;
+    if (algorithm !== 'fixed-window') this.#levels.add(part, part.cost, chargedAt);
+    else this.#windows.add(part, (Math.floor(chargedAt / windowMs) + 1) * windowMs - storeAheadMs, part.cost);
+  }
+
   /** What was decided alone is in the store already, as far as it was admitted there. */
   paid(answers: readonly Answer[]): void {
     for (const { spent, now } of answers) {
       for (const [i, part] of spent.parts.entries()) {
-        if ((spent.used[i] ?? -1) < 0) continue;
+        if ((spent.used[i] ?? -1) < 0 || part.policy.count !== 'request') continue;
         const units = spent.admitted * part.cost;
         if (part.policy.algorithm === 'fixed-window') this.#windows.paid(part, units);
         else this.#levels.paid(part, units, now);

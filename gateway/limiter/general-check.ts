@@ -105,7 +105,7 @@ export function readGeneralReply(
     const used = levels.map((level) => level?.used ?? -1);
     return {
       check,
-      spent: { parts, admitted, used, resetMs: [], shares: null, levels },
+      spent: { parts, admitted, used, resetMs: [], shares: null, levels, chargedAt: parts.map(() => now) },
       charged: [],
       proven,
       held,

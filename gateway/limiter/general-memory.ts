@@ -5,7 +5,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { type Charge, type Part, reservedOf } from './charge.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { ClosedLevel, type Level, levelOf, OwnHistoryLevel } from './level.ts';
-import type { LimitListener } from './limiter.ts';
+import type { LimitListener, Outcome } from './limiter.ts';
 
 export interface GeneralMemoryOptions {
   readonly clock: Clock;
@@ -47,6 +47,7 @@ export class GeneralMemory {
         resetMs: [],
         shares: this.#options.share === undefined ? null : [],
         levels,
+        chargedAt: parts.map(() => storeNow),
       },
       0,
     );
@@ -64,10 +65,9 @@ export class GeneralMemory {
     const now = clock();
     if (credential !== null && known.isProven(credential.identity, now)) return null;
     const refill = this.#refillOf(policy);
-    const held =
-      policy.algorithm === 'fixed-window'
-        ? { a: known.used(part, now), b: 0 }
-        : known.levels.held(part, storeNow, refill);
+    const held = part.counter.isPlain
+      ? { a: known.used(part, now), b: 0 }
+      : known.levels.held(part, storeNow, refill);
     const level = levelOf(policy, held, storeNow, share?.(policy), refill);
     if (credential === null || policy.mode === 'shadow' || known.hasWorked(credential.identity, now))
       return level;
@@ -81,14 +81,25 @@ export class GeneralMemory {
   #charge(part: Part, storeNow: Millis): void {
     const { clock, known, storeAheadMs, onAdmitted, onCharged } = this.#options;
     const { policy, cost } = part;
-    if (policy.algorithm === 'fixed-window') {
+    if (part.counter.isPlain) {
       const now = clock();
       const endsAt = (Math.floor(storeNow / policy.windowMs) + 1) * policy.windowMs - (storeAheadMs?.() ?? 0);
       known.note(part, known.used(part, now) + cost, endsAt, 0, now);
       onAdmitted?.(part, endsAt, cost);
     } else {
       known.levels.charge(part, cost, storeNow, this.#refillOf(policy));
-      onCharged?.(part, cost, storeNow);
+      // Whether it counts will be known later.
+      if (policy.count === 'request') onCharged?.(part, cost, storeNow);
+    }
+  }
+
+  /** Gives back what does not count. */
+  conclude(outcomes: readonly Outcome[]): void {
+    for (const { part, chargedAt, counts } of outcomes) {
+      if (counts) continue;
+      const { policy, cost } = part;
+      const { known } = this.#options;
+      known.levels.giveBack(part, cost, chargedAt, this.#storeNow, this.#refillOf(policy));
     }
   }
 

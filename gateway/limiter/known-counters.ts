@@ -50,9 +50,9 @@ export class KnownCounters {
 
   /** What a counter holds, whatever its algorithm. */
   held(part: Part, now: Millis): Held {
-    const { algorithm, limit } = part.policy;
-    if (algorithm === 'fixed-window') return { a: this.used(part, now), b: 0 };
-    return this.levels.held(part, Math.floor(now), limit);
+    const { counter, policy } = part;
+    if (counter.isPlain) return { a: this.used(part, now), b: 0 };
+    return this.levels.held(part, Math.floor(now), policy.limit);
   }
 
   /**

@@ -30,7 +30,10 @@ export class KnownLevels {
     const { algorithm, windowMs } = part.policy;
     if (algorithm === 'token-bucket') return { a: this.#backlog(part, now, refill), b: 0 };
     const window = Math.floor(now / windowMs);
-    return { a: this.#count(part, window), b: this.#count(part, window - 1) };
+    return {
+      a: this.#count(part, window),
+      b: algorithm === 'fixed-window' ? 0 : this.#count(part, window - 1),
+    };
   }
 
   /** Charges so many units at a moment of the store's clock; negative: gives them back. */
@@ -44,9 +47,24 @@ export class KnownLevels {
     }
   }
 
+  /** Gives back what was charged at a moment of the store's clock, as far as that is not gone already. */
+  giveBack(part: Part, units: number, chargedAt: Millis, now: Millis, refill: number): void {
+    const { algorithm, windowMs } = part.policy;
+    if (algorithm === 'token-bucket') {
+      const left = drained(units * windowMs, now - chargedAt, refill);
+      this.#setBacklog(part, now, Math.max(0, this.#backlog(part, now, refill) - left));
+      return;
+    }
+    const window = Math.floor(chargedAt / windowMs);
+    const count = this.#count(part, window);
+    if (count > 0) this.#setCount(part, window, Math.max(0, count - units));
+  }
+
   /** What the store held. */
   note(part: Part, { a, b }: Held, now: Millis): void {
-    const { algorithm, windowMs } = part.policy;
+    const { algorithm, windowMs, count } = part.policy;
+    // Of what is given back again the last that was heard is the best that is known.
+    const known = (window: number): number => (count === 'request' ? this.#count(part, window) : 0);
     if (algorithm === 'token-bucket') {
       const place = this.#find(part, BACKLOG);
       // Answers may come in another order.
@@ -56,8 +74,8 @@ export class KnownLevels {
       return;
     }
     const window = Math.floor(now / windowMs);
-    this.#setCount(part, window, Math.max(a, this.#count(part, window)));
-    this.#setCount(part, window - 1, Math.max(b, this.#count(part, window - 1)));
+    this.#setCount(part, window, Math.max(a, known(window)));
+    if (algorithm === 'sliding-window') this.#setCount(part, window - 1, Math.max(b, known(window - 1)));
   }
 
   forget({ words: [a, b, c, d] }: Identity, { stateWords: [e, f] }: Counter): void {

@@ -45,14 +45,15 @@ function learnLevels(known: KnownCounters, answer: Answer, askedAt: Millis, now:
     if (level === null || holds === null) continue;
     if (credential !== null && admitted === 0) known.noteStranger(credential.identity, now);
     const charged = Math.max(0, Math.min(admitted, Math.floor((capacity - level.used) / cost))) * cost;
-    if (policy.algorithm === 'fixed-window') {
+    if (part.counter.isPlain) {
       const used = level instanceof ClosedLevel ? level.charged : level.used + charged;
       known.note(part, used, askedAt + level.resetMs(0) - 1, now - askedAt + 1, now);
       continue;
     }
     const units = policy.algorithm === 'token-bucket' ? charged * policy.windowMs : charged;
     known.levels.note(part, { a: holds.a + units, b: holds.b }, answer.now);
-    if (policy.mode === 'shadow') continue;
+    // What is given back makes room at any time.
+    if (policy.mode === 'shadow' || policy.count !== 'request') continue;
     const retryMs = level.retryMs(charged, cost);
     if (retryMs <= 0 || retryMs === Number.POSITIVE_INFINITY) continue;
     // Until then so much is used, and whoever needs more than the rest is denied.

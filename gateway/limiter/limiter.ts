@@ -29,6 +29,8 @@ export interface Spent {
   readonly shares: readonly number[] | null;
   /** Per part: what it held before the first of those who asked; null of a charge that is plain, and of a part that was skipped. */
   readonly levels: readonly (Level | null)[] | null;
+  /** Per part: when it was charged, on the store's clock; null of a charge that is plain. */
+  readonly chargedAt: readonly Millis[] | null;
 }
 
 /** An exhausted counter that this process knows of. */
@@ -38,6 +40,14 @@ export interface Exhausted {
   readonly used: number;
   /** When there is surely room again. */
   readonly resetMs: Millis;
+}
+
+/** What a part of an admitted request was charged, and whether it counts after all. */
+export interface Outcome {
+  readonly part: Part;
+  /** On the store's clock. */
+  readonly chargedAt: Millis;
+  readonly counts: boolean;
 }
 
 /** Who asked for a charge. */
@@ -53,6 +63,8 @@ export interface Limiter {
   knownExhausted(charge: Charge): readonly Exhausted[] | null;
   /** Answers the listener exactly once, now or later, within the time budget. Never throws. */
   spend(charge: Charge, listener: LimitListener): void;
+  /** What came of an admitted request, told once for each. @param isLocal it was decided without the store */
+  conclude(outcomes: readonly Outcome[], isLocal: boolean): void;
   /** Is it known here that this credential has worked lately? If not, it is charged to its address as well. */
   isProven(credential: Identity): boolean;
   /** Remembers, for all replicas, that this credential has worked. */

@@ -9,7 +9,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { type Charge, type Part, reservedOf } from './charge.ts';
 import { GeneralMemory } from './general-memory.ts';
 import type { KnownCounters } from './known-counters.ts';
-import { type Exhausted, type Limiter, type LimitListener, PROVEN_MS } from './limiter.ts';
+import { type Exhausted, type Limiter, type LimitListener, type Outcome, PROVEN_MS } from './limiter.ts';
 
 export interface MemoryLimiterOptions {
   readonly clock: Clock;
@@ -70,7 +70,11 @@ export class MemoryLimiter implements Limiter {
       shares?.push(limit);
     }
     if (admitted === 1) this.#charge(parts, used, shares, now);
-    listener.onSpent({ parts, admitted, used, resetMs, shares, levels: null }, 0);
+    listener.onSpent({ parts, admitted, used, resetMs, shares, levels: null, chargedAt: null }, 0);
+  }
+
+  conclude(outcomes: readonly Outcome[]): void {
+    this.#general.conclude(outcomes);
   }
 
   isProven(credential: Identity): boolean {

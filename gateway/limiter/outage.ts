@@ -20,8 +20,16 @@ import { Charge } from './charge.ts';
 import type { Answer, PendingCheck } from './check.ts';
 import { Debts } from './debts.ts';
 import { KnownCounters } from './known-counters.ts';
-import { type Exhausted, type Limiter, type LimitListener, PROVEN_LOCALLY_MS, shareOf } from './limiter.ts';
+import {
+  type Exhausted,
+  type Limiter,
+  type LimitListener,
+  type Outcome,
+  PROVEN_LOCALLY_MS,
+  shareOf,
+} from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
+import { uncounted } from './outcome.ts';
 import { RedisStore, type StoreFailure } from './redis.ts';
 
 export interface OutageLog {
@@ -177,6 +185,17 @@ export class GuardedLimiter implements Limiter {
     else this.#decideAlone(charge, listener);
   }
 
+  conclude(outcomes: readonly Outcome[], isLocal: boolean): void {
+    this.#fallback.conclude(outcomes);
+    for (const { part, chargedAt, counts } of outcomes) {
+      if (isLocal && counts) this.#debts.addCounted(part, chargedAt, this.#storeAheadMs ?? 0);
+      // While the store is away it stays charged there until its window ends.
+      if (!isLocal && !counts && this.#openSince === null)
+        this.#store.giveBack({ part, units: part.cost, chargedAt });
+    }
+    if (isLocal) this.#settleIfClosed();
+  }
+
   isProven(credential: Identity): boolean {
     return this.#known.isProven(credential, this.#options.clock());
   }
@@ -268,6 +287,12 @@ export class GuardedLimiter implements Limiter {
 
   #onLateAnswers(answers: readonly Answer[]): void {
     this.#debts.paid(answers);
+    // What does not count at once is owed when it is known to count.
+    for (const given of uncounted(answers)) this.#store.giveBack(given);
+    this.#settleIfClosed();
+  }
+
+  #settleIfClosed(): void {
     // While the circuit is open its closing sees to the rest.
     if (this.#openSince === null && !this.#debts.isEmpty && this.#store.lateCalls === 0) {
       this.#settle().catch((error: Error) => this.#open('error', error));

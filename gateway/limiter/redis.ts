@@ -24,8 +24,14 @@ import {
   scriptCall,
   UnreadableReplyError,
 } from './check.ts';
-import { generalCall, type LevelDebt, readGeneralReply } from './general-check.ts';
-import { SPEND_GENERAL } from './general-script.ts';
+import {
+  type GivenBack,
+  generalCall,
+  giveBackCall,
+  type LevelDebt,
+  readGeneralReply,
+} from './general-check.ts';
+import { GIVE_BACK_GENERAL, SPEND_GENERAL } from './general-script.ts';
 import { GENERAL_STEPS } from './general-steps.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { learn } from './learn.ts';
@@ -92,6 +98,7 @@ export class RedisStore {
   readonly #options: RedisStoreOptions;
   readonly #connection: StoreConnection;
   #pending = new Map<string, PendingCheck>();
+  #given: GivenBack[] = [];
   /** Calls that were given up and may still be answered. */
   #late = 0;
   #isClosing = false;
@@ -193,6 +200,23 @@ export class RedisStore {
     if (debts.length > 0) throw failure;
   }
 
+  /** Those of one turn of the event loop go out together. Lost on its way, it stays charged until its window ends. */
+  giveBack(given: GivenBack): void {
+    if (this.#given.push(given) === 1) setImmediate(() => this.#flushGiven());
+  }
+
+  #flushGiven(): void {
+    const given = this.#given;
+    this.#given = [];
+    const slots = Map.groupBy(given, ({ part }) => this.#connection.slotOf(part.key));
+    for (const same of slots.values()) {
+      for (let at = 0; at < same.length && this.ready; at += KEYS_PER_SCRIPT_MAX) {
+        const { keys, args } = giveBackCall(same.slice(at, at + KEYS_PER_SCRIPT_MAX));
+        this.#connection.run(GIVE_BACK_GENERAL, keys, args).catch(ignored);
+      }
+    }
+  }
+
   /** Forgotten by the store, the credential merely has to prove itself once more. */
   prove(credential: Identity): void {
     if (this.ready) this.#connection.run(PROVE, [proofKey(credential)], [String(HISTORY_MS)]).catch(ignored);
@@ -225,6 +249,7 @@ export class RedisStore {
 
   async close(): Promise<void> {
     this.#isClosing = true;
+    this.#flushGiven();
     if (this.ready) {
       const { budgetMs, replica } = this.#options;
       await within(budgetMs, this.#connection.run(LEAVE, [REPLICAS_KEY], [replica])).catch(ignored);

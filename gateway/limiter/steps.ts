@@ -145,6 +145,7 @@ export async function decideInSteps(
       resetMs: dialect.timesOf(parts, now),
       shares: null,
       levels,
+      chargedAt: levels === null ? null : byPart.map((one) => one?.chargedAt ?? 0),
     },
     charged: byPart.map((one) =>
       one === undefined ? -1 : one.charged + timesCharged(one.part, one, admitted) * one.part.cost,

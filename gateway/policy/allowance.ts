@@ -21,6 +21,7 @@ export function allowanceOf(policy: Policy, second: ' seconds' | ' s'): string {
 }
 
 /** What is counted where it is not requests; with a space before it. */
-export function unitOf({ cost }: Policy): '' | ' bytes' {
-  return cost.kind === 'body-bytes' ? ' bytes' : '';
+export function unitOf({ cost, count }: Policy): string {
+  if (cost.kind === 'body-bytes') return ' bytes';
+  return count === 'request' ? '' : count === 'failure' ? ' failures' : ' successes';
 }

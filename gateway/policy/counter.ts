@@ -24,9 +24,9 @@ export class Counter {
   constructor(policy: Policy, forUnproven: boolean) {
     this.policy = policy;
     this.forUnproven = forUnproven;
-    const { algorithm, bucket, windowSeconds, limit } = policy;
+    const { algorithm, bucket, windowSeconds, limit, count } = policy;
     this.keySuffix = `}:${bucket}:${windowSeconds}${SUFFIXES[algorithm]}${forUnproven ? ':unproven' : ''}`;
-    this.isPlain = algorithm === 'fixed-window';
+    this.isPlain = algorithm === 'fixed-window' && count === 'request';
     this.stateWords = nameWords(this.keySuffix);
     this.words = algorithm === 'token-bucket' ? nameWords(`${this.keySuffix} ${limit}`) : this.stateWords;
   }

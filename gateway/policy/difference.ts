@@ -1,5 +1,5 @@
 /** What changes, and for whom, when one policy file replaces another. Pure. */
-import type { Algorithm, Cost, Identifier, Policy, PolicySet } from './policy.ts';
+import type { Algorithm, Cost, Count, Identifier, Policy, PolicySet } from './policy.ts';
 
 export type ChangeKind =
   | 'policy-added'
@@ -10,6 +10,7 @@ export type ChangeKind =
   | 'algorithm'
   | 'burst'
   | 'cost'
+  | 'count'
   | 'window'
   | 'identifier'
   | 'bucket'
@@ -68,6 +69,12 @@ const ALGORITHM_EFFECTS: Readonly<Record<Algorithm, string>> = {
   'token-bucket': 'the limit comes back steadily',
 };
 
+const COUNT_EFFECTS: Readonly<Record<Count, string>> = {
+  request: 'every request counts',
+  failure: 'only requests that the application answers with 4xx or 5xx count',
+  success: 'only requests that the application answers with less than 400 count',
+};
+
 const AFRESH = 'its counters start afresh';
 
 function changesOf(old: Policy, now: Policy): Change[] {
@@ -93,6 +100,7 @@ function changesOf(old: Policy, now: Policy): Change[] {
       `clients can use ${now.capacity} at once instead of ${old.capacity}`,
     );
   add('cost', costText(old.cost), costText(now.cost), 'each request takes another part of the limit');
+  add('count', old.count, now.count, COUNT_EFFECTS[now.count]);
   add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
   add(
     'identifier',
@@ -184,6 +192,7 @@ function isSameButName(a: Policy, b: Policy): boolean {
     a.windowMs === b.windowMs &&
     a.algorithm === b.algorithm &&
     a.capacity === b.capacity &&
+    a.count === b.count &&
     costText(a.cost) === costText(b.cost) &&
     a.mode === b.mode &&
     identifierText(a.identifier) === identifierText(b.identifier)

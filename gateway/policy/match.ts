@@ -19,6 +19,8 @@ export interface Cover {
   readonly isByAddress: boolean;
   /** What the script for plain charges understands: fixed windows of one unit each. */
   readonly isPlain: boolean;
+  /** Some of its counters do not count every request. */
+  readonly hasOutcomes: boolean;
   /** Every request costs the same. */
   readonly hasFixedCosts: boolean;
 }
@@ -90,6 +92,7 @@ export function createMatcher(set: PolicySet): Matcher {
         identifiers,
         isByAddress: identifiers.every(({ kind }) => kind === 'address'),
         isPlain: counted.every(({ counter, cost }) => counter.isPlain && isOne(cost)),
+        hasOutcomes: counted.some(({ counter }) => counter.policy.count !== 'request'),
         hasFixedCosts: counted.every(({ cost }) => cost.kind === 'units'),
       };
       covers.set(key, cover);

@@ -23,6 +23,9 @@ export type Cost =
   /** The length of its body. @param unannounced what a body takes whose length is not announced */
   | { readonly kind: 'body-bytes'; readonly unannounced: number };
 
+/** Which requests count: all, or those of which something comes. */
+export type Count = 'request' | 'failure' | 'success';
+
 /** What a policy does while the store is unavailable. */
 export type OnStoreFailure = 'allow' | 'deny' | 'local';
 
@@ -40,6 +43,7 @@ export interface Policy {
   /** The most that can be used at once: the limit; of a token bucket its burst. */
   readonly capacity: number;
   readonly cost: Cost;
+  readonly count: Count;
   readonly windowMs: Millis;
   readonly windowSeconds: Seconds;
   /** Name of the counter: the policy's own unless rows share one. */
@@ -67,6 +71,8 @@ export interface PolicyTest {
   readonly rawHeaders: readonly string[];
   readonly from: string;
   readonly times: number;
+  /** The status with which the application answers. */
+  readonly reply: number;
   /** Since the epoch. */
   readonly at: Millis;
   readonly expect: {

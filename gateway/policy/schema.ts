@@ -111,6 +111,11 @@ const policy = {
       description:
         'how much a request takes of the limit: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with what a body of unknown length takes',
     },
+    count: {
+      enum: ['request', 'failure', 'success'],
+      description:
+        'request (the default), or failure or success to count only requests that the application answers with 4xx or 5xx, or with less',
+    },
     bucket: name('the name of a counter that several policies share'),
     mode: {
       enum: ['enforce', 'shadow'],
@@ -154,6 +159,12 @@ const test = {
       maximum: 10_000,
       description: 'how often the request is made, a whole number from 1 (the default) to 10000',
     },
+    reply: {
+      type: 'integer',
+      minimum: 200,
+      maximum: 599,
+      description: 'the status with which the application answers what passes, such as 401; 200 unless given',
+    },
     at: {
       type: 'string',
       description: 'when, such as 2026-11-20T10:00:00Z; a moment at which every window begins unless given',
@@ -177,7 +188,7 @@ const test = {
           type: 'integer',
           minimum: 100,
           maximum: 599,
-          description: 'of the last reply, such as 429; what passes is taken to get 200',
+          description: 'of the last reply, such as 429; what passes gets the status of reply',
         },
         headers: {
           type: 'object',

@@ -76,7 +76,7 @@ function warnOfRoute({ methods, text }: Route, say: Say): void {
 function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
   const { limit, capacity, windowSeconds, bucket } = policy;
   const rows = buckets.get(bucket) ?? [];
-  if (!costOne(rows)) return;
+  if (!countEach(rows)) return;
   if (Math.min(limit, capacity) / windowSeconds > RATE_MAX) {
     say(
       `no client can make ${Math.min(limit, capacity)} requests in ${windowSeconds} s, so this limit never denies`,
@@ -86,7 +86,7 @@ function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
   }
   for (const [other, wide] of buckets) {
     const [first] = wide;
-    if (other === bucket || first === undefined || !costOne(wide)) continue;
+    if (other === bucket || first === undefined || !countEach(wide)) continue;
     if (!deniesFirst(first, policy)) continue;
     // Equal ones deny together: the later one is too many.
     if (deniesFirst(policy, first) && covers(rows, wide) && first.index > policy.index) continue;
@@ -99,9 +99,9 @@ function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
   }
 }
 
-/** What requests of other costs use up cannot be compared. */
-function costOne(rows: readonly Policy[]): boolean {
-  return rows.every(({ cost }) => cost.kind === 'units' && cost.units === 1);
+/** Every request counts, and one: what others use up cannot be compared. */
+function countEach(rows: readonly Policy[]): boolean {
+  return rows.every(({ cost, count }) => count === 'request' && cost.kind === 'units' && cost.units === 1);
 }
 
 /** Does every request that `rows` count count for `wide` as well? */

@@ -120,11 +120,16 @@ function explainPolicy(
   };
 }
 
-function reasonToCount({ identifier, capacity, mode }: Policy, usedUnproven: number, cost: number): string {
+function reasonToCount(
+  { identifier, capacity, mode, count }: Policy,
+  usedUnproven: number,
+  cost: number,
+): string {
   const takes = cost === 1 ? '' : `, it takes ${cost}`;
   const who =
     identifier.kind === 'address' ? 'the client address is counted' : `its ${identifier.name} is counted`;
-  const shadow = mode === 'shadow' ? '; shadow: it never denies' : '';
+  const only = count === 'request' ? '' : `; only each ${count} counts`;
+  const shadow = mode === 'shadow' ? `${only}; shadow: it never denies` : only;
   return usedUnproven < 0
     ? `route matches, ${who}${takes}${shadow}`
     : `route matches, ${who}${takes}; not known to work yet, so its address is counted too (${usedUnproven} of ${capacity} used)${shadow}`;

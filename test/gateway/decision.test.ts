@@ -15,6 +15,7 @@ function spent(admitted: number, told: readonly Told[], shares: readonly number[
     resetMs: told.map(([, , resetMs]) => resetMs),
     shares,
     levels: null,
+    chargedAt: null,
   };
 }
 

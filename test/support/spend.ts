@@ -25,6 +25,7 @@ export function policy(
     algorithm: 'fixed-window',
     capacity: limit,
     cost: { kind: 'units', units: 1 },
+    count: 'request',
     windowMs: windowSeconds * 1000,
     windowSeconds,
     bucket: name,

@@ -24,6 +24,7 @@ const OLD = file([
   'name: gone, route: GET /gone, identifier: ip, limit: 1, window: 1m',
   'name: algorithm, route: GET /algorithm, identifier: ip, limit: 10, window: 1m',
   'name: cost, route: GET /cost, identifier: ip, limit: 10, window: 1m',
+  'name: count, route: GET /count, identifier: ip, limit: 10, window: 1m',
   'name: burst, route: GET /burst, identifier: ip, limit: 10, window: 1m, algorithm: token-bucket',
   'name: before, route: GET /named, identifier: ip, limit: 1, window: 1m',
 ]);
@@ -37,6 +38,7 @@ const NEW = file(
     'name: mode, route: GET /mode, identifier: ip, limit: 1, window: 1m',
     'name: algorithm, route: GET /algorithm, identifier: ip, limit: 10, window: 1m, algorithm: sliding-window',
     'name: cost, route: GET /cost, identifier: ip, limit: 10, window: 1m, cost: { header: X-Cost }',
+    'name: count, route: GET /count, identifier: ip, limit: 10, window: 1m, count: failure',
     'name: burst, route: GET /burst, identifier: ip, limit: 10, window: 1m, algorithm: token-bucket, burst: 30',
     'name: after, route: GET /named, identifier: ip, limit: 1, window: 1m',
     'name: new, route: GET /new, identifier: ip, limit: 5, window: 1m',
@@ -61,6 +63,7 @@ t.test('every kind of change', async (t) => {
       ['mode', 'mode', 'shadow', 'enforce'],
       ['algorithm', 'algorithm', 'fixed-window', 'sliding-window'],
       ['cost', 'cost', '1', 'header x-cost'],
+      ['count', 'count', 'request', 'failure'],
       ['burst', 'burst', 10, 30],
       ['policy-renamed', 'after', 'before', 'after'],
       ['policy-added', 'new', null, 'GET /new'],

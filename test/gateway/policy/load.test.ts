@@ -25,7 +25,7 @@ const IDENTIFIERS = 'names of lower-case letters, digits and dashes, each with a
 const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
-  'known here: name, route, identifier, limit, window, algorithm, burst, cost, bucket, mode, onStoreFailure, headers';
+  'known here: name, route, identifier, limit, window, algorithm, burst, cost, count, bucket, mode, onStoreFailure, headers';
 const FILE_KEYS = 'known here: version, identifiers, exclude, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
@@ -49,6 +49,9 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   ],
   'bucket-with-other-burst': [
     ['19:13', `bucket items is shared with items in line 6, which has another burst; ${UNEQUAL}`],
+  ],
+  'bucket-with-other-count': [
+    ['17:13', `bucket items is shared with items in line 6, which has another count; ${UNEQUAL}`],
   ],
   'bucket-with-other-headers': [
     ['17:13', `bucket items is shared with items in line 6, which has another limit and headers; ${UNEQUAL}`],
@@ -99,6 +102,12 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     [
       '11:11',
       'cost is 0; expected: how much a request takes of the limit: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with what a body of unknown length takes',
+    ],
+  ],
+  'count-unknown': [
+    [
+      '11:12',
+      'count is "errors"; expected: request (the default), or failure or success to count only requests that the application answers with 4xx or 5xx, or with less',
     ],
   ],
   'duplicate-identifier': [['5:3', 'ip stands twice; keep one']],
