@@ -108,7 +108,10 @@ export class KnownCounters {
 
   /** It has worked lately, or it was admitted in this window already: no invented one of which each is used once. */
   hasHistory(credential: Part, now: Millis): boolean {
-    return this.hasWorked(credential.identity, now) || this.used(credential, now) > 0;
+    if (this.hasWorked(credential.identity, now)) return true;
+    if (credential.counter.isPlain) return this.used(credential, now) > 0;
+    const { a, b } = this.held(credential, now);
+    return a + b > 0;
   }
 
   /** Within the time for which that is remembered. */

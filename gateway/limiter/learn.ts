@@ -3,7 +3,7 @@ import type { Millis } from '#shared/clock.ts';
 import { reservedOf } from './charge.ts';
 import type { Answer } from './check.ts';
 import type { KnownCounters } from './known-counters.ts';
-import { ClosedLevel } from './level.ts';
+import { ClosedLevel, OwnHistoryLevel } from './level.ts';
 import { PROVEN_LOCALLY_MS } from './limiter.ts';
 
 /**
@@ -57,7 +57,8 @@ function learnLevels(known: KnownCounters, answer: Answer, askedAt: Millis, now:
     const retryMs = level.retryMs(charged, cost);
     if (retryMs <= 0 || retryMs === Number.POSITIVE_INFINITY) continue;
     // Until then so much is used, and whoever needs more than the rest is denied.
-    const rest = level instanceof ClosedLevel ? Math.max(cost - 1, reservedOf(capacity)) : cost - 1;
+    const isKept = level instanceof ClosedLevel || level instanceof OwnHistoryLevel;
+    const rest = isKept ? Math.max(cost - 1, reservedOf(capacity)) : cost - 1;
     const used = capacity - rest;
     known.note(part, used, askedAt + retryMs - 1, now - askedAt + 1, now);
   }

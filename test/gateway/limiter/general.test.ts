@@ -7,10 +7,12 @@ import fc from 'fast-check';
 import t from 'tap';
 import { type Decision, decide } from '#gateway/decision.ts';
 import type { Charge, Part } from '#gateway/limiter/charge.ts';
-import type { PendingCheck } from '#gateway/limiter/check.ts';
+import type { Answer, PendingCheck } from '#gateway/limiter/check.ts';
 import { generalCall, readGeneralReply } from '#gateway/limiter/general-check.ts';
 import { SPEND_GENERAL } from '#gateway/limiter/general-script.ts';
-import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import { learn } from '#gateway/limiter/learn.ts';
+import type { LimitListener } from '#gateway/limiter/limiter.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -139,7 +141,7 @@ t.test(
     const redis = await startRedis();
     t.teardown(() => redis.close());
     const lua = SPEND_GENERAL.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
-    const askScript = async (checks: readonly PendingCheck[], now: number): Promise<readonly Spent[]> => {
+    const askScript = async (checks: readonly PendingCheck[], now: number): Promise<readonly Answer[]> => {
       const { keys, args } = generalCall(checks);
       const [json] = args;
       const micros = String((now % 1000) * 1000);
@@ -151,10 +153,11 @@ t.test(
         String(Math.floor(now / 1000)),
         micros,
       );
-      return readGeneralReply(reply, checks).answers.map(({ spent }) => spent);
+      return readGeneralReply(reply, checks).answers;
     };
     let run = 0;
     let denials = 0;
+    let remembered = 0;
     await fc.assert(
       fc.asyncProperty(
         fc.array(row, { minLength: POLICIES, maxLength: POLICIES }),
@@ -165,6 +168,8 @@ t.test(
           const clock = testClock(Date.UTC(2026, 0, 1) + startMs);
           const memory = memoryLimiter({ clock: clock.now });
           const model = new Model();
+          // What a process beside the store remembers.
+          const known = new KnownCounters({ countersMax: 4096, credentialsMax: 1024 });
           const policies = rows.map(({ algorithm, limit, burst, windowSeconds, shadow }, index) =>
             policy(`p${index}`, limit, windowSeconds, {
               index,
@@ -191,9 +196,15 @@ t.test(
               charge: Object.assign(chargeFor(step), { isPlain: false }),
               listeners: Array.from({ length: step.times }, () => nobody),
             }));
+            for (const { charge } of checks) {
+              if (known.exhausted(charge, now) === null) continue;
+              remembered++;
+              ok(!model.wouldAdmit(charge.parts, now), 'what is denied from memory is surely exhausted');
+            }
             const answers = await askScript(checks, now);
+            learn(known, answers, now, now);
             for (const [i, { charge, listeners }] of checks.entries()) {
-              const spent = answers[i];
+              const spent = answers[i]?.spent;
               if (spent === undefined) throw new Error('an answer is missing');
               for (const position of listeners.keys()) {
                 const expected = model.spend(charge.parts, now);
@@ -207,7 +218,7 @@ t.test(
                 if (decision.kind === 'allow') continue;
                 denials++;
                 const retryMs = Math.max(...decision.violated.map(({ resetMs }) => resetMs));
-                if (retryMs === Number.POSITIVE_INFINITY) continue;
+                if (decision.violated.some(({ canNeverPass }) => canNeverPass)) continue;
                 ok(model.wouldAdmit(charge.parts, now + retryMs), 'waiting works');
                 ok(!model.wouldAdmit(charge.parts, now + retryMs - 1), 'and no less does');
               }
@@ -218,5 +229,6 @@ t.test(
       { numRuns: 500 },
     );
     t.ok(denials > 500, `${denials} denials`);
+    t.ok(remembered > 100, `${remembered} could be told from memory`);
   },
 );

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
-import type { Policy } from '#gateway/policy/policy.ts';
+import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
 import { startRedis } from '#test/support/redis.ts';
 import {
   type Answer,
@@ -27,6 +27,7 @@ interface Step {
   /** Which policies count it. */
   readonly policies: readonly number[];
   readonly times: number;
+  readonly cost: number;
   /** It presents a credential that has not worked yet here. */
   readonly unproven: boolean;
   /** Afterwards it has worked. */
@@ -38,6 +39,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   who: fc.nat(2),
   policies: fc.uniqueArray(fc.nat(POLICIES - 1), { minLength: 1 }),
   times: fc.integer({ min: 1, max: 4 }),
+  cost: fc.constantFrom(1, 1, 1, 2),
   unproven: fc.boolean(),
   works: fc.boolean(),
 });
@@ -45,17 +47,24 @@ const step: fc.Arbitrary<Step> = fc.record({
 const turn = fc.uniqueArray(step, {
   minLength: 1,
   maxLength: 5,
-  selector: ({ who, policies, unproven }) => `${who} ${policies} ${unproven}`,
+  selector: ({ who, policies, unproven, cost }) => `${who} ${policies} ${unproven} ${cost}`,
 });
-const table = fc.array(fc.record({ limit: fc.integer({ min: 1, max: 6 }), shadow: fc.boolean() }), {
-  minLength: POLICIES,
-  maxLength: POLICIES,
-});
+/** Mostly plain, so that plain charges and others share counters. */
+const algorithm = fc.constantFrom<Algorithm>(
+  'fixed-window',
+  'fixed-window',
+  'sliding-window',
+  'token-bucket',
+);
+const table = fc.array(
+  fc.record({ limit: fc.integer({ min: 1, max: 6 }), shadow: fc.boolean(), algorithm }),
+  { minLength: POLICIES, maxLength: POLICIES },
+);
 
 const nameOf = (run: number, who: number): string => `${run}-${who}`;
 
 function stepCharge(
-  { who, policies, unproven: isUnproven }: Step,
+  { who, policies, cost, unproven: isUnproven }: Step,
   table: readonly Policy[],
   run: number,
 ): Charge {
@@ -63,7 +72,9 @@ function stepCharge(
     ...policies.flatMap((number) => {
       const of = table[number];
       if (of === undefined) return [];
-      return isUnproven ? unproven(of, nameOf(run, who), `${run}-address`) : [part(of, nameOf(run, who))];
+      return isUnproven
+        ? unproven(of, nameOf(run, who), `${run}-address`, cost)
+        : [part(of, nameOf(run, who), cost)];
     }),
   );
 }
@@ -94,8 +105,11 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
     fc.asyncProperty(table, fc.array(turn), async (rows, turns) => {
       run++;
       const memory = memoryLimiter({ clock });
-      const policies = rows.map(({ limit, shadow }, i) =>
-        policy(`p${i}`, limit, DAY_SECONDS, { mode: shadow ? 'shadow' : 'enforce' }),
+      const policies = rows.map(({ limit, shadow, algorithm }, i) =>
+        policy(`p${i}`, limit, DAY_SECONDS, {
+          mode: shadow ? 'shadow' : 'enforce',
+          algorithm,
+        }),
       );
       for (const turn of turns) {
         const asked = turn.map((step) => ({
@@ -103,6 +117,8 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
           ofMemory: stepCharge(step, policies, run),
           ofStore: stepCharge(step, policies, run),
         }));
+        // Plain charges of a turn go out before others.
+        asked.sort((a, b) => Number(b.ofStore.isPlain) - Number(a.ofStore.isPlain));
         const fromMemory: Promise<Answer>[] = [];
         const fromStore: Promise<Answer>[] = [];
         for (const { step, ofMemory, ofStore } of asked) {
@@ -120,7 +136,7 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
       }
       // What is left of every counter, for every policy.
       for (let who = 0; who < 3; who++) {
-        const last: Step = { who, policies: [0, 1, 2], times: 1, unproven: false, works: false };
+        const last: Step = { who, policies: [0, 1, 2], times: 1, cost: 1, unproven: false, works: false };
         const [left, expected] = await Promise.all([
           spend(store, stepCharge(last, policies, run)),
           spend(memory, stepCharge(last, policies, run)),
