@@ -14,7 +14,7 @@ import type { ChargedRequest, Enforcement } from './enforce.ts';
 import { DECISION_HEADER, isClientRoute } from './header-names.ts';
 import type { ChargedTo } from './identify.ts';
 import type { Spent } from './limiter/limiter.ts';
-import { outcomesOf } from './limiter/outcome.ts';
+import { Reservation } from './limiter/outcome.ts';
 import {
   assignExchange,
   type ClientConnection,
@@ -58,8 +58,8 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   /** null: no line in the access log. */
   readonly #entry: AccessEntry | null;
   #charged: ChargedTo | null = null;
-  /** What it was charged, until it is known whether it counts; null where every request counts. */
-  #owned: { readonly spent: Spent; readonly position: number } | null = null;
+  /** null where every request counts. */
+  #reservation: Reservation | null = null;
   #head = EMPTY_HEAD;
   #target = '';
   #cors = false;
@@ -152,7 +152,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
           this.#entry.decision = 'allow';
           this.#entry.policy = decision.verdicts[0]?.policy.name ?? null;
         }
-        if (spent.levels !== null && this.#charged?.hasOutcomes === true) this.#owned = { spent, position };
+        if (spent.levels !== null) this.#reserve(spent, position);
         this.#added = limitHeaders(decision.verdicts);
         this.#forward();
         return;
@@ -277,20 +277,15 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     return this.#parts.enforcement.options.clock();
   }
 
-  /** What came of it, told once: by whoever is the first to know. @param status null: the upstream did not answer */
-  #conclude(status: number | null): void {
-    const owned = this.#owned;
-    if (owned === null) return;
-    this.#owned = null;
-    const { spent, position } = owned;
-    const outcomes = outcomesOf(spent, position, status);
-    this.#parts.enforcement.options.limiter.conclude(outcomes, spent.shares !== null);
+  #reserve(spent: Spent, position: number): void {
+    const { limiter } = this.#parts.enforcement.options;
+    if (this.#charged?.hasOutcomes === true) this.#reservation = new Reservation(limiter, spent, position);
   }
 
   #forward(): void {
     this.#decided();
     if (this.#isDone) {
-      this.#conclude(null);
+      this.#reservation?.conclude(null);
       return;
     }
     const { connection, req, res } = this;
@@ -327,11 +322,11 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       if (status === 101) this.#entry.status = status;
     }
     if (this.#charged !== null) this.#parts.enforcement.learn(this.#charged, status);
-    if (this.#owned !== null) this.#conclude(status);
+    this.#reservation?.conclude(status);
   }
 
   onFailed(failure: ProxyFailure): void {
-    this.#conclude(null);
+    this.#reservation?.conclude(null);
     this.#send(failureReply(failure, { cors: this.#cors, close: this.#closes, headers: this.#added }));
   }
 
@@ -372,7 +367,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   close(): void {
     this.#isDone = true;
     this.#call?.close();
-    if (this.#owned !== null) this.#conclude(null);
+    this.#reservation?.conclude(null);
   }
 
   onDrain(): void {

@@ -6,7 +6,7 @@
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Answer } from './check.ts';
 import type { GivenBack } from './general-check.ts';
-import type { Outcome, Spent } from './limiter.ts';
+import type { Limiter, Outcome, Spent } from './limiter.ts';
 
 /** @param status of the upstream's reply; null: there was none */
 function counts({ count }: Policy, status: number | null): boolean {
@@ -55,5 +55,27 @@ export function* uncounted(answers: readonly Pick<Answer, 'spent'>[]): Iterable<
       if (spent.admitted > 0)
         yield { part, units: spent.admitted * cost, chargedAt: spent.chargedAt?.[i] ?? 0 };
     }
+  }
+}
+
+/** What an admitted request was charged until it is known whether it counts. Concluded once, by whoever knows first. */
+export class Reservation {
+  readonly #limiter: Limiter;
+  readonly #position: number;
+  #spent: Spent | null;
+
+  /** @param position of the request among those who asked together */
+  constructor(limiter: Limiter, spent: Spent, position: number) {
+    this.#limiter = limiter;
+    this.#spent = spent;
+    this.#position = position;
+  }
+
+  /** @param status of the upstream's reply; null: there was none */
+  conclude(status: number | null): void {
+    const spent = this.#spent;
+    if (spent === null) return;
+    this.#spent = null;
+    this.#limiter.conclude(outcomesOf(spent, this.#position, status), spent.shares !== null);
   }
 }

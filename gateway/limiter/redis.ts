@@ -19,25 +19,17 @@ import {
   type Answer,
   keysOf,
   type PendingCheck,
-  readReply,
   type ScriptCall,
   scriptCall,
   UnreadableReplyError,
 } from './check.ts';
-import {
-  type GivenBack,
-  generalCall,
-  giveBackCall,
-  type LevelDebt,
-  readGeneralReply,
-} from './general-check.ts';
+import { type CheckKind, GENERAL, PLAIN } from './check-kinds.ts';
+import { type GivenBack, generalCall, giveBackCall, type LevelDebt } from './general-check.ts';
 import { GIVE_BACK_GENERAL, SPEND_GENERAL } from './general-script.ts';
-import { GENERAL_STEPS } from './general-steps.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { learn } from './learn.ts';
 import { HISTORY_MS, type LimitListener } from './limiter.ts';
 import type { Debt } from './owed.ts';
-import { PLAIN_STEPS } from './plain-steps.ts';
 import { HEARTBEAT, type Heartbeat, LEAVE, REPLICAS_KEY, SALT_KEY } from './replicas.ts';
 import { SPEND } from './spend-script.ts';
 import { decideInSteps, isOneSlot, type StepDialect } from './steps.ts';
@@ -69,30 +61,6 @@ const SILENCE_MS_MAX: Millis = 2000;
 const PROVE = storeScript(`return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])`);
 /** KEYS a proof marker. */
 const WITHDRAW = storeScript(`return redis.call('DEL', KEYS[1])`);
-
-/** How charges of one kind are asked for. */
-interface CheckKind {
-  readonly isPlain: boolean;
-  readonly script: StoreScript;
-  callOf(checks: readonly PendingCheck[]): ScriptCall;
-  read(reply: unknown, checks: readonly PendingCheck[]): { readonly answers: readonly Answer[] };
-  readonly steps: StepDialect;
-}
-
-const PLAIN: CheckKind = {
-  isPlain: true,
-  script: SPEND,
-  callOf: scriptCall,
-  read: readReply,
-  steps: PLAIN_STEPS,
-};
-const GENERAL: CheckKind = {
-  isPlain: false,
-  script: SPEND_GENERAL,
-  callOf: generalCall,
-  read: readGeneralReply,
-  steps: GENERAL_STEPS,
-};
 
 export class RedisStore {
   readonly #options: RedisStoreOptions;
