@@ -19,12 +19,19 @@ async function started(
   t: Test,
   env: Record<string, string>,
   upstream?: string,
-): Promise<{ origin: string; port: number }> {
+): Promise<{ origin: string; port: number; waiting: () => number }> {
+  let waiting = 0;
   const application = await startUpstream(t, (req, res) => {
     const status = Number(req.headers['x-status'] ?? 0);
     if (status > 0) res.writeHead(status).end();
+    else waiting++;
   });
-  return startTestGateway(t, { upstream: upstream ?? application.origin, policies: POLICIES, env });
+  const gateway = await startTestGateway(t, {
+    upstream: upstream ?? application.origin,
+    policies: POLICIES,
+    env,
+  });
+  return { ...gateway, waiting: () => waiting };
 }
 
 async function ask(origin: string, path: string, status: number): Promise<[number, string | null]> {
@@ -70,7 +77,7 @@ for (const [name, environment] of Object.entries(STORES)) {
 
   t.test(`${name}: who leaves before the reply`, async (t) => {
     await windowWithRoom(3_600_000, 60_000);
-    const { origin, port } = await started(t, await environment(t));
+    const { origin, port, waiting } = await started(t, await environment(t));
     const sockets = await Promise.all(
       Array.from({ length: 5 }, async () => {
         const socket = connect(port, '127.0.0.1');
@@ -79,7 +86,8 @@ for (const [name, environment] of Object.entries(STORES)) {
         return socket;
       }),
     );
-    await until(async () => (await ask(origin, '/login', 200))[0] === -1);
+    await until(() => waiting() === 5);
+    t.strictSame(await ask(origin, '/login', 200), [-1, '0'], 'those on their way take up the limit');
     for (const socket of sockets) socket.destroy();
     await until(async () => (await ask(origin, '/login', 200))[1] === '4');
     t.pass('all five are given back');
