@@ -14,6 +14,7 @@ import type { ChargedRequest, Enforcement } from './enforce.ts';
 import { DECISION_HEADER, isClientRoute } from './header-names.ts';
 import type { ChargedTo } from './identify.ts';
 import type { Spent } from './limiter/limiter.ts';
+import { Reservation } from './limiter/outcome.ts';
 import type { ListEntry } from './policy/lists.ts';
 import {
   assignExchange,
@@ -57,6 +58,8 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   /** null: no line in the access log. */
   readonly #entry: AccessEntry | null;
   #charged: ChargedTo | null = null;
+  /** null where every request counts. */
+  #reservation: Reservation | null = null;
   #head = EMPTY_HEAD;
   #target = '';
   #cors = false;
@@ -154,6 +157,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
           this.#entry.decision = 'allow';
           this.#entry.policy = decision.verdicts[0]?.policy.name ?? null;
         }
+        if (spent.levels !== null) this.#reserve(spent, position);
         this.#added = limitHeaders(decision.verdicts);
         this.#forward();
         return;
@@ -191,7 +195,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       {
         decision: 'unavailable',
         part,
-        limit: part.limit,
+        limit: part.capacity,
         used: null,
         resetMs: UNAVAILABLE_RETRY_MS,
         isLocal: true,
@@ -222,7 +226,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       {
         decision: 'deny',
         part,
-        limit: first?.limit ?? part.limit,
+        limit: first?.limit ?? part.capacity,
         used: first?.used ?? null,
         resetMs: first?.resetMs ?? 0,
         isLocal,
@@ -251,7 +255,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     const decision = decisions.add(
       {
         decision: 'listed',
-        part: { counter, policy: counter.policy, identity },
+        part: { counter, policy: counter.policy, identity, cost: 1 },
         limit: 0,
         used: null,
         resetMs: DENIED_SECONDS * 1000,
@@ -308,9 +312,17 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     return this.#parts.enforcement.options.clock();
   }
 
+  #reserve(spent: Spent, position: number): void {
+    const { limiter } = this.#parts.enforcement.options;
+    if (this.#charged?.hasOutcomes === true) this.#reservation = new Reservation(limiter, spent, position);
+  }
+
   #forward(): void {
     this.#decided();
-    if (this.#isDone) return;
+    if (this.#isDone) {
+      this.#reservation?.conclude(null);
+      return;
+    }
     const { connection, req, res } = this;
     const { upstream, clients, enforcement } = this.#parts;
     const head = this.#head;
@@ -345,9 +357,11 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       if (status === 101) this.#entry.status = status;
     }
     if (this.#charged !== null) this.#parts.enforcement.learn(this.#charged, status);
+    this.#reservation?.conclude(status);
   }
 
   onFailed(failure: ProxyFailure): void {
+    this.#reservation?.conclude(null);
     this.#send(failureReply(failure, { cors: this.#cors, close: this.#closes, headers: this.#added }));
   }
 
@@ -388,6 +402,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   close(): void {
     this.#isDone = true;
     this.#call?.close();
+    this.#reservation?.conclude(null);
   }
 
   onDrain(): void {
