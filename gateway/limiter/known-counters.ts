@@ -81,8 +81,7 @@ export class KnownCounters {
       const place = this.#find(part);
       if (place < 0) continue;
       const endsAt = this.#counters.until(place);
-      // What another limit of theirs says of a sliding window or a bucket ends at another moment.
-      if (!part.counter.isPlain && part.limit !== part.policy.limit) continue;
+      if (!isForeseeable(part)) continue;
       if (endsAt <= now || this.#counters.count(place) + part.cost <= this.#limitOf(part, now)) continue;
       exhausted ??= [];
       exhausted.push({
@@ -168,4 +167,20 @@ export class KnownCounters {
     const [e, f] = counter.words;
     return this.#counters.find(a ^ e, b ^ f, c, d);
   }
+}
+
+/**
+ * Does it follow from one answer of the store when there is room again? With another limit a sliding window has room at
+ * another moment, and a token bucket is drained sooner by requests that come with a larger one.
+ */
+export function isForeseeable({
+  counter,
+  policy: { algorithm, limit: usual, overrides },
+  limit,
+}: Part): boolean {
+  if (counter.isPlain) return true;
+  if (limit !== usual) return false;
+  return (
+    algorithm !== 'token-bucket' || overrides === null || overrides.networks.size + overrides.plans.size === 0
+  );
 }

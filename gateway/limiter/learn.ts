@@ -2,7 +2,7 @@
 import type { Millis } from '#shared/clock.ts';
 import { reservedOf } from './charge.ts';
 import type { Answer } from './check.ts';
-import type { KnownCounters } from './known-counters.ts';
+import { isForeseeable, type KnownCounters } from './known-counters.ts';
 import { ClosedLevel, OwnHistoryLevel } from './level.ts';
 import { PROVEN_LOCALLY_MS } from './limiter.ts';
 
@@ -53,8 +53,8 @@ function learnLevels(known: KnownCounters, answer: Answer, askedAt: Millis, now:
     known.levels.note(part, { a: holds.a + units, b: holds.b }, answer.now);
     // What is given back makes room at any time.
     if (policy.mode === 'shadow' || policy.count !== 'request') continue;
-    // Another limit of the same client finds room at another moment: the store is asked each time.
-    if (part.limit !== policy.limit) continue;
+    // The store is asked each time.
+    if (!isForeseeable(part)) continue;
     const retryMs = level.retryMs(charged, cost);
     if (retryMs <= 0 || retryMs === Number.POSITIVE_INFINITY) continue;
     // Until then so much is used, and whoever needs more than the rest is denied.

@@ -70,3 +70,40 @@ t.test('a flood of requests of different costs never uses more than the limit', 
   const used = admitted.reduce((sum, cost) => sum + cost, 0);
   t.ok(used <= 60 && used > 55, `${used} of 60`);
 });
+
+t.test('costs that go by the whole limit go by the client’s own', async (t) => {
+  const upstream = await startUpstream(t);
+  const own =
+    'overrides: [{ for: { address: 127.0.0.0/8 }, limit: 4 }, { for: { address: "::1" }, limit: 4 }]';
+  const { origin } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    clock: () => 0,
+    policies: policyFile(
+      `name: units, route: GET /units, identifier: ip, limit: 10, window: 1m, algorithm: sliding-window, cost: { header: X-Cost }, ${own}`,
+      `name: bytes, route: PUT /bytes, identifier: ip, limit: 10, window: 1m, cost: body-bytes, ${own}`,
+      `name: bucket, route: GET /bucket, identifier: ip, limit: 10, window: 1m, algorithm: token-bucket, ${own}`,
+      `name: bursts, route: GET /bursts, identifier: ip, limit: 10, window: 1m, algorithm: token-bucket, burst: 2, ${own}`,
+    ),
+  });
+  const ask = async (path: string, init: RequestInit = {}): Promise<unknown[]> => {
+    const { status, headers, body } = await fetch(origin + path, init);
+    await body?.cancel();
+    return [status, headers.get('x-ratelimit-remaining'), headers.get('ratelimit-policy')];
+  };
+  const dear = { headers: { 'x-cost': '9' } };
+  t.strictSame(await ask('/units', dear), [200, '0', '"units";q=4;w=60'], 'all that this client has');
+  t.strictSame((await ask('/units'))[0], 429);
+  const unannounced = new ReadableStream({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode('x'));
+      controller.close();
+    },
+  });
+  t.strictSame(
+    await ask('/bytes', { method: 'PUT', body: unannounced, duplex: 'half' }),
+    [200, '0', '"bytes";q=4;qu="content-bytes";w=60'],
+    'of unknown length',
+  );
+  t.strictSame(await ask('/bucket'), [200, '3', '"bucket";q=4;w=60'], 'the burst follows the limit');
+  t.strictSame(await ask('/bursts'), [200, '1', '"bursts";q=2;w=30'], 'a burst is for all');
+});

@@ -6,6 +6,8 @@ import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter, Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter, type MemoryLimiterOptions } from '#gateway/limiter/memory.ts';
 import { Counter } from '#gateway/policy/counter.ts';
+import { NetworkTable } from '#gateway/policy/network-table.ts';
+import type { Overrides } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { parseRoute } from '#gateway/policy/route.ts';
 
@@ -37,6 +39,19 @@ export function policy(
     onStoreFailure: 'local',
     headers: true,
     ...more,
+  };
+}
+
+/** Overrides for one plan. */
+export function overridesFor(plan: string, limit: number): Overrides {
+  return {
+    digests: new Map(),
+    networks: new NetworkTable(),
+    plans: new Map([[plan, limit]]),
+    size: 1,
+    least: limit,
+    most: limit,
+    version: `${plan} ${limit}`,
   };
 }
 

@@ -3,7 +3,17 @@ import t, { type Test } from 'tap';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { burst, chargeOf, part, policy, spend, unproven, windowWithRoom } from '#test/support/spend.ts';
+import {
+  burst,
+  chargeOf,
+  overridesFor,
+  part,
+  partWithLimit,
+  policy,
+  spend,
+  unproven,
+  windowWithRoom,
+} from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 
@@ -56,6 +66,40 @@ t.test('several processes at once: together exactly the limit, with a fixed wind
     const [limiter] = limiters;
     if (limiter === undefined) throw new Error('there are three');
     t.equal(await burst(limiter, chargeOf(part(wide, 'all')), 30), 20, 'what was denied is charged nowhere');
+  }
+});
+
+t.test('a bucket that a client empties sooner with another plan is not remembered as full', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await limiterAt(t, redis.url);
+  const p = policy('planned', 2, 3600, {
+    algorithm: 'token-bucket',
+    overrides: overridesFor('gold', 1_000_000_000),
+  });
+  const usual = chargeOf(part(p));
+  t.equal(await burst(limiter, usual, 3), 2);
+  t.equal(limiter.knownExhausted(usual), null, 'only the store can say');
+  await until(async () => (await burst(limiter, chargeOf(partWithLimit(p, 1_000_000_000)), 1)) === 1);
+  t.equal(await burst(limiter, usual, 2), 1, 'one is used, and the other one has come back');
+
+  const plain = policy('usual', 2, 3600, { algorithm: 'token-bucket' });
+  t.equal(await burst(limiter, chargeOf(part(plain)), 3), 2);
+  t.not(limiter.knownExhausted(chargeOf(part(plain))), null, 'where all have one limit it is');
+});
+
+t.test('what a client with a limit of its own has used up is asked of the store', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await limiterAt(t, redis.url);
+  await windowWithRoom(10 * DAY_SECONDS * 1000, 20_000);
+  for (const algorithm of ALGORITHMS) {
+    const p = long(`own-${algorithm}`, 3, algorithm, { overrides: overridesFor('gold', 6) });
+    const gold = chargeOf(partWithLimit(p, 6));
+    t.equal(await burst(limiter, gold, 9), 6, algorithm);
+    t.equal(limiter.knownExhausted(gold), null);
+    t.equal(await burst(limiter, chargeOf(part(p)), 2), 0);
+    t.equal(await burst(limiter, chargeOf(partWithLimit(p, 8)), 9), 2, 'raised, it helps at once');
   }
 });
 

@@ -19,6 +19,7 @@ import { startRedis } from '#test/support/redis.ts';
 import {
   chargeOf,
   memoryLimiter,
+  overridesFor,
   partWithLimit,
   policy,
   spend,
@@ -208,6 +209,7 @@ t.test(
               algorithm,
               burst: algorithm === 'token-bucket' ? burst : null,
               capacity: algorithm === 'token-bucket' ? (burst ?? limit) : limit,
+              overrides: { ...overridesFor('gold', 9), least: 1 },
               mode: shadow ? 'shadow' : 'enforce',
             }),
           );
