@@ -191,13 +191,16 @@ t.test(
     const limiter = await limiterAt(t, redis.url, 100);
     const other = await limiterAt(t, redis.url, 2000);
     await windowWithRoom(10 * DAY_SECONDS * 1000, 30_000);
-    const all = ALGORITHMS.map((algorithm) => ({
-      algorithm,
-      charge: chargeOf(
-        part(long(`outage-${algorithm}`, 20, algorithm), 'one'),
-        part(long(`beside-${algorithm}`, 100, 'fixed-window'), 'one'),
-      ),
-    }));
+    const all = ALGORITHMS.flatMap((algorithm) =>
+      // Of a policy and of an override.
+      [20, 5].map((limit) => ({
+        algorithm: `${algorithm}, usually ${limit}`,
+        charge: chargeOf(
+          partWithLimit(long(`outage-${algorithm}-${limit}`, limit, algorithm), 20, 'one'),
+          part(long(`beside-${algorithm}-${limit}`, 100, 'fixed-window'), 'one'),
+        ),
+      })),
+    );
     for (const { charge } of all) t.equal(await burst(limiter, charge, 6), 6);
     await until(async () => {
       await spend(limiter, chargeOf(part(long('any', 1e6, 'fixed-window'))));
