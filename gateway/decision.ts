@@ -1,6 +1,7 @@
 /** Limits spent -> Decision. Pure: no clock, no store, no HTTP. */
 
 import type { Part } from '#gateway/limiter/charge.ts';
+import type { Level } from '#gateway/limiter/level.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
@@ -8,10 +9,13 @@ import type { Millis, Seconds } from '#shared/clock.ts';
 /** What one policy says about one request; a decision has one per policy. */
 export interface Verdict {
   readonly policy: Policy;
-  /** What the client is told: the policy's limit, or its own. */
+  /** What the client is told, the policy's or its own: the most that it can use at once. */
   readonly quota: number;
-  /** Requests left in this window after this one. */
+  /** And in a window: the same, but of a token bucket with a burst. */
+  readonly perWindow: number;
+  /** What is left for other requests after this one. */
   readonly remaining: number;
+  /** Of what admits: until all of it is available again. Of what denies: until there is room for such a request. */
   readonly resetMs: Millis;
 }
 
@@ -23,6 +27,8 @@ export interface Violation extends Verdict {
   readonly used: number;
   /** The quota, or this process's share of it. */
   readonly limit: number;
+  /** The request costs more than the whole limit: no waiting helps. */
+  readonly canNeverPass: boolean;
 }
 
 export type Decision =
@@ -43,6 +49,7 @@ const NO_POLICIES: readonly Policy[] = [];
 
 /** @param position of this request among those who asked together */
 export function decide(spent: Spent, position: number): Decision {
+  if (spent.levels !== null) return decideByLevels(spent, spent.levels, position);
   const admitted = position < spent.admitted;
   if (!admitted) return { kind: 'deny', violated: violationsOf(spent) };
   const { parts, used, resetMs, shares } = spent;
@@ -58,7 +65,8 @@ export function decide(spent: Spent, position: number): Decision {
       if (left < 0) shadowDenials = [...shadowDenials, policy];
       continue;
     }
-    addVerdict(verdicts, { policy, quota: limit, remaining: Math.max(0, left), resetMs: resetMs[i] ?? 0 });
+    const remaining = Math.max(0, left);
+    addVerdict(verdicts, { policy, quota: limit, perWindow: limit, remaining, resetMs: resetMs[i] ?? 0 });
   }
   if (verdicts.length > 1) verdicts.sort(tightestFirst);
   return { kind: 'allow', verdicts, shadowDenials };
@@ -78,23 +86,104 @@ function violationsOf({ parts, used, resetMs, shares, admitted }: Spent): readon
     addVerdict(violations, {
       policy,
       quota: part.limit,
+      perWindow: part.limit,
       remaining: 0,
       resetMs: resetMs[i] ?? 0,
       part,
       used: charged,
       limit,
+      canNeverPass: false,
     });
   }
   if (violations.length > 1) violations.sort(tightestFirst);
   return violations;
 }
 
+/** The same for charges that are not plain. */
+function decideByLevels(
+  { parts, admitted }: Spent,
+  levels: readonly (Level | null)[],
+  position: number,
+): Decision {
+  const verdicts: Verdict[] = [];
+  const violated: Violation[] = [];
+  const shadowDenials: Policy[] = [];
+  const before = Math.min(position, admitted);
+  for (const [i, part] of parts.entries()) {
+    const level = levels[i];
+    if (level == null) continue;
+    const { policy, cost, capacity: quota, limit: perWindow } = part;
+    const charged = before * cost;
+    const left = level.capacity - level.used - charged - cost;
+    if (policy.mode === 'shadow') {
+      if (left < 0) shadowDenials.push(policy);
+    } else if (position < admitted)
+      addVerdict(verdicts, {
+        policy,
+        quota,
+        perWindow,
+        remaining: Math.max(0, left),
+        resetMs: level.resetMs(charged + cost),
+      });
+    else if (left < 0) {
+      const retryMs = level.retryMs(charged, cost);
+      const violation = {
+        policy,
+        quota,
+        perWindow,
+        remaining: Math.max(0, left + cost),
+        // More than a share can do is for the store to say.
+        resetMs: retryMs === Number.POSITIVE_INFINITY ? level.resetMs(charged) : retryMs,
+        part,
+        used: level.used + charged,
+        limit: level.capacity,
+        canNeverPass: cost > quota,
+      };
+      addVerdict(violated, violation, longestFirst);
+    }
+  }
+  if (position >= admitted) {
+    violated.sort(longestFirst);
+    const [first, ...others] = violated;
+    if (first === undefined) return { kind: 'deny', violated };
+    const resetMs = allOpenMs(parts, levels, before, first.resetMs);
+    return {
+      kind: 'deny',
+      violated: resetMs === first.resetMs ? violated : [{ ...first, resetMs }, ...others],
+    };
+  }
+  return { kind: 'allow', verdicts: verdicts.sort(tightestFirst), shadowDenials };
+}
+
+/** From when on all have room: what is open to a credential for its own use may be closed by the time another one opens. */
+function allOpenMs(
+  parts: readonly Part[],
+  levels: readonly (Level | null)[],
+  times: number,
+  fromMs: Millis,
+): Millis {
+  let openMs = fromMs;
+  for (let before = -1; before < openMs; ) {
+    before = openMs;
+    for (const [i, { policy, cost }] of parts.entries()) {
+      if (policy.mode === 'shadow') continue;
+      const retryMs = levels[i]?.retryMs(times * cost, cost, openMs) ?? 0;
+      if (retryMs !== Number.POSITIVE_INFINITY) openMs = Math.max(openMs, retryMs);
+    }
+  }
+  return openMs;
+}
+
 /** One verdict per policy: of a credential's bucket and its address's for unproven ones, the tighter speaks. */
-function addVerdict<V extends Verdict>(verdicts: V[], verdict: V): void {
+function addVerdict<V extends Verdict>(
+  verdicts: V[],
+  verdict: V,
+  order: (a: V, b: V) => number = tightestFirst,
+): void {
   for (let i = 0; i < verdicts.length; i++) {
     const other = verdicts[i];
     if (other?.policy !== verdict.policy) continue;
-    if (tightestFirst(verdict, other) < 0) verdicts[i] = verdict;
+    if (order(verdict, other) < 0) verdicts[i] = verdict;
     return;
   }
   verdicts.push(verdict);
@@ -102,6 +191,10 @@ function addVerdict<V extends Verdict>(verdicts: V[], verdict: V): void {
 
 function tightestFirst(a: Verdict, b: Verdict): number {
   return a.remaining - b.remaining || b.resetMs - a.resetMs || a.policy.index - b.policy.index;
+}
+
+function longestFirst(a: Violation, b: Violation): number {
+  return Number(b.canNeverPass) - Number(a.canNeverPass) || b.resetMs - a.resetMs || tightestFirst(a, b);
 }
 
 /** Whole seconds after which a denied request finds room again: the largest over the denying policies, at least 1. */

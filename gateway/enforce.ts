@@ -19,6 +19,7 @@ import { Digester, type Identity } from './identity/digest.ts';
 import { VerifiedTokens } from './identity/verified-tokens.ts';
 import { chargeFor } from './limiter/charge.ts';
 import type { Limiter, LimitListener } from './limiter/limiter.ts';
+import { unitsOf } from './limiter/units.ts';
 import type { Metrics } from './metrics.ts';
 import { entryFor, type ListEntry } from './policy/lists.ts';
 import { type Cover, createMatcher, type Matcher } from './policy/match.ts';
@@ -150,11 +151,12 @@ export class Enforcement {
       () => this.peers.address(peer, head.forwardedFor),
       (credential) => limiter.isProven(credential),
       facts,
+      cover.isPlain ? undefined : (counted, capacity) => unitsOf(counted, capacity, source.rawHeaders, head),
     );
     if (charge === null) return null;
-    const charged = { charge, identified };
+    const charged = { charge, identified, hasOutcomes: cover.hasOutcomes };
     // The next request of this connection says nothing else.
-    if (cover.isByAddress && !peer.origin.trusted) peer.charges.set(cover, charged);
+    if (cover.isByAddress && cover.hasFixedCosts && !peer.origin.trusted) peer.charges.set(cover, charged);
     return charged;
   }
 
@@ -242,8 +244,9 @@ export class Enforcement {
     metrics.deniedFromMemory++;
     request.denyFromMemory(
       exhausted.map(({ part, used, resetMs }) => {
-        const { policy } = part;
-        return { policy, quota: part.limit, remaining: 0, resetMs, part, used, limit: part.limit };
+        const { policy, capacity, limit: perWindow } = part;
+        const told = { policy, quota: capacity, perWindow, remaining: 0, resetMs };
+        return { ...told, part, used, limit: capacity, canNeverPass: false };
       }),
     );
   }

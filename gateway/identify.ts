@@ -45,6 +45,8 @@ export interface PeerBasis {
 export interface ChargedTo {
   readonly charge: Charge;
   readonly identified: KnownAs;
+  /** Some of its counters do not count every request. */
+  readonly hasOutcomes: boolean;
 }
 
 /** Whom a request is counted for, and what its answer proves. */

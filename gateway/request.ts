@@ -15,6 +15,7 @@ import type { ChargedRequest, Enforcement } from './enforce.ts';
 import { DECISION_HEADER, isClientRoute } from './header-names.ts';
 import type { ChargedTo } from './identify.ts';
 import type { Spent } from './limiter/limiter.ts';
+import { Reservation } from './limiter/outcome.ts';
 import type { ListEntry } from './policy/lists.ts';
 import {
   assignExchange,
@@ -58,6 +59,8 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   /** null: no line in the access log. */
   readonly #entry: AccessEntry | null;
   #charged: ChargedTo | null = null;
+  /** null where every request counts. */
+  #reservation: Reservation | null = null;
   #head = EMPTY_HEAD;
   #target = '';
   #cors = false;
@@ -159,6 +162,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
           this.#entry.decision = 'allow';
           this.#entry.policy = decision.verdicts[0]?.policy.name ?? null;
         }
+        if (spent.levels !== null) this.#reserve(spent, position);
         this.#added = limitHeaders(decision.verdicts);
         this.#forward();
         return;
@@ -196,7 +200,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       {
         decision: 'unavailable',
         part,
-        limit: part.limit,
+        limit: part.capacity,
         used: null,
         resetMs: UNAVAILABLE_RETRY_MS,
         isLocal: true,
@@ -227,7 +231,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       {
         decision: 'deny',
         part,
-        limit: first?.limit ?? part.limit,
+        limit: first?.limit ?? part.capacity,
         used: first?.used ?? null,
         resetMs: first?.resetMs ?? 0,
         isLocal,
@@ -256,7 +260,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     const decision = decisions.add(
       {
         decision: 'listed',
-        part: { counter, policy: counter.policy, identity },
+        part: { counter, policy: counter.policy, identity, cost: 1 },
         limit: 0,
         used: null,
         resetMs: DENIED_SECONDS * 1000,
@@ -313,9 +317,17 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     return this.#parts.enforcement.options.clock();
   }
 
+  #reserve(spent: Spent, position: number): void {
+    const { limiter } = this.#parts.enforcement.options;
+    if (this.#charged?.hasOutcomes === true) this.#reservation = new Reservation(limiter, spent, position);
+  }
+
   #forward(): void {
     this.#decided();
-    if (this.#isDone) return;
+    if (this.#isDone) {
+      this.#reservation?.conclude(null);
+      return;
+    }
     const { connection, req, res } = this;
     const { upstream, clients, enforcement } = this.#parts;
     const head = this.#head;
@@ -350,9 +362,11 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       if (status === 101) this.#entry.status = status;
     }
     if (this.#charged !== null) this.#parts.enforcement.learn(this.#charged, status);
+    this.#reservation?.conclude(status);
   }
 
   onFailed(failure: ProxyFailure): void {
+    this.#reservation?.conclude(null);
     this.#send(failureReply(failure, { cors: this.#cors, close: this.#closes, headers: this.#added }));
   }
 
@@ -393,6 +407,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   close(): void {
     this.#isDone = true;
     this.#call?.close();
+    this.#reservation?.conclude(null);
   }
 
   onDrain(): void {

@@ -2,7 +2,7 @@
 import type { Ban, Control } from '#gateway/control/control.ts';
 import { isClientRoute } from '#gateway/header-names.ts';
 import type { Part } from '#gateway/limiter/charge.ts';
-import { untilWindowEnd } from '#gateway/limiter/limiter.ts';
+import { NOTHING, untilWindowEnd } from '#gateway/limiter/level.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { type Explanation, explain } from '#gateway/rehearsal/explain.ts';
 import { type ReadRequest, Rehearsal, type RehearsedRequest } from '#gateway/rehearsal/rehearsal.ts';
@@ -53,6 +53,7 @@ async function seed(rehearsal: Rehearsal, parts: readonly Part[], control: Contr
     const look = await control.look(
       identity,
       same.map(({ counter }) => counter),
+      same.map(({ limit }) => limit),
     );
     now = look.now;
     if (look.provenUntil !== null) rehearsal.known.prove(identity, look.provenUntil);
@@ -62,8 +63,10 @@ async function seed(rehearsal: Rehearsal, parts: readonly Part[], control: Contr
       if (provenUntil !== null) rehearsal.known.prove(proof, provenUntil);
     }
     for (const [i, part] of same.entries()) {
-      const used = look.used[i] ?? 0;
-      if (used > 0) rehearsal.known.note(part, used, now + untilWindowEnd(now, part.policy.windowMs), 0, now);
+      const held = look.held[i] ?? NOTHING;
+      if (!part.counter.isPlain) rehearsal.known.levels.note(part, held, now);
+      else if (held.a > 0)
+        rehearsal.known.note(part, held.a, now + untilWindowEnd(now, part.policy.windowMs), 0, now);
     }
   }
   return now;

@@ -1,14 +1,15 @@
 /** What the store holds of one identity. */
 import type { Ban, Control } from '#gateway/control/control.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import { untilWindowEnd } from '#gateway/limiter/limiter.ts';
+import { levelOf, NOTHING } from '#gateway/limiter/level.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
+import { capacityFor } from '#gateway/policy/overrides.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 
 export interface Inspected {
   /** Digest. */
   readonly identity: string;
-  /** Those that hold something in their current window. */
+  /** Those that hold something. */
   readonly buckets: readonly InspectedBucket[];
   readonly banned: boolean;
   /** null: not banned. */
@@ -23,20 +24,24 @@ export interface InspectedBucket {
   readonly unproven: boolean;
   readonly used: number;
   readonly limit: number;
-  /** ISO 8601, UTC. */
+  /** When all of it is back, if nothing more is sent; ISO 8601, UTC. */
   readonly resetAt: string;
 }
 
 export async function inspect(identity: Identity, set: PolicySet, control: Control): Promise<Inspected> {
   const counters = countersOf(set);
-  const { now, used } = await control.look(identity, counters);
+  // Which plan or address it comes with is a request's business.
+  const limits = counters.map(({ policy }) => policy.overrides?.digests.get(identity.digest) ?? policy.limit);
+  const { now, held } = await control.look(identity, counters, limits);
   const ban = await control.banOf(identity);
   const buckets = counters.flatMap(({ policy, forUnproven }, i) => {
-    const count = used[i] ?? 0;
-    if (count === 0) return [];
-    const { name, bucket, limit, windowMs } = policy;
-    const resetAt = isoOf(now + untilWindowEnd(now, windowMs));
-    return [{ policy: name, bucket, unproven: forUnproven, used: count, limit, resetAt }];
+    const perWindow = limits[i] ?? policy.limit;
+    const limit = capacityFor(policy, perWindow);
+    const level = levelOf(policy, held[i] ?? NOTHING, now, limit, perWindow);
+    if (level.used === 0) return [];
+    const { name, bucket } = policy;
+    const resetAt = isoOf(now + level.resetMs(0));
+    return [{ policy: name, bucket, unproven: forUnproven, used: level.used, limit, resetAt }];
   });
   return { identity: identity.digest, buckets, banned: ban !== null, ban: toldOf(ban) };
 }

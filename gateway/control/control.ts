@@ -4,6 +4,7 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { Held } from '#gateway/limiter/level.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BANS_MAX } from './bans.ts';
@@ -20,8 +21,8 @@ export interface Ban {
 export interface Look {
   /** The clock by which windows go; milliseconds since the epoch. */
   readonly now: Millis;
-  /** Per counter: used in its current window. */
-  readonly used: readonly number[];
+  /** Per counter. */
+  readonly held: readonly Held[];
   /** Until when the credential counts as proven; may be past. null: it has not worked lately, or is an address. */
   readonly provenUntil: Millis | null;
 }
@@ -29,7 +30,8 @@ export interface Look {
 export interface Control {
   /** Of the digests. */
   salt(): Promise<string>;
-  look(identity: Identity, counters: readonly Counter[]): Promise<Look>;
+  /** @param limits of this identity, counter by counter; the policies' unless given */
+  look(identity: Identity, counters: readonly Counter[], limits?: readonly number[]): Promise<Look>;
   /** Within a second every process forgets them too. @returns how many counters held something */
   reset(identity: Identity, counters: readonly Counter[]): Promise<number>;
   /** A ban that is there already is replaced. @throws TooManyBansError */

@@ -27,17 +27,23 @@ export class MemoryControl implements Control {
     return this.#options.salt;
   }
 
-  async look(identity: Identity, counters: readonly Counter[]): Promise<Look> {
+  async look(
+    identity: Identity,
+    counters: readonly Counter[],
+    limits: readonly number[] = counters.map(({ policy }) => policy.limit),
+  ): Promise<Look> {
     const { known } = this.#options;
     const now = this.#now;
-    const used = counters.map((counter) => known.used(new Part(counter, identity), now));
-    return { now, used, provenUntil: known.provenUntil(identity) };
+    const held = counters.map((counter, i) =>
+      known.held(new Part(counter, identity, null, 1, identity, limits[i]), now),
+    );
+    return { now: Math.floor(now), held, provenUntil: known.provenUntil(identity) };
   }
 
   async reset(identity: Identity, counters: readonly Counter[]): Promise<number> {
-    const { used } = await this.look(identity, counters);
+    const { held } = await this.look(identity, counters);
     this.#options.known.forget(identity, counters);
-    return used.filter((count) => count > 0).length;
+    return held.filter(({ a, b }) => a + b > 0).length;
   }
 
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {

@@ -6,6 +6,7 @@
  * All of it expires: bans with the last of them, the list of cleared ones after an hour, the version after the longest
  * ban.
  */
+import { COUNTERS_LUA } from '#gateway/limiter/general-script.ts';
 import { storeScript } from '#gateway/store/connection.ts';
 import { BAN_MS_MAX, BANS_MAX } from './bans.ts';
 
@@ -90,16 +91,16 @@ return {
 }
 `);
 
-/** KEYS the proof marker, then counters of the same identity; ARGV their windows in ms. Replies now, the marker's PTTL, and what each has used. */
-export const LOOK = storeScript(`${NOW}
-local reply = { now, redis.call('PTTL', KEYS[1]) }
+/**
+ * KEYS the proof marker, then counters of the same identity; ARGV one JSON list: of each its algorithm, window in ms and
+ * limit. Replies now, the marker's PTTL, and of each the two numbers that it holds.
+ */
+export const LOOK = storeScript(`${COUNTERS_LUA}
+local list = cjson.decode(ARGV[1])
+local reply = { string.format('%.0f', now), redis.call('PTTL', KEYS[1]) }
 for i = 2, #KEYS do
-  local value = redis.pcall('GET', KEYS[i])
-  local used = -1
-  if type(value) == 'string' then
-    used = (tonumber(value) or 0) - (math.floor(now / tonumber(ARGV[i - 1])) % 1048576) * 4294967296
-  end
-  reply[i + 1] = used >= 0 and used < 4294967296 and used or 0
+  local a, b = read[list[i * 3 - 5]](KEYS[i], list[i * 3 - 4], list[i * 3 - 3])
+  reply[i * 2 - 1], reply[i * 2] = string.format('%.0f', a), string.format('%.0f', b)
 end
 return reply
 `);

@@ -2,8 +2,11 @@
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import { Part, proofKey } from '#gateway/limiter/charge.ts';
+import { ALGORITHMS } from '#gateway/limiter/general-check.ts';
+import type { Held } from '#gateway/limiter/level.ts';
 import { HISTORY_MS, PROVEN_MS } from '#gateway/limiter/limiter.ts';
-import { KEYS_PER_SCRIPT_MAX, SALT_KEY } from '#gateway/limiter/redis.ts';
+import { KEYS_PER_SCRIPT_MAX } from '#gateway/limiter/redis.ts';
+import { SALT_KEY } from '#gateway/limiter/replicas.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts';
@@ -50,8 +53,12 @@ export class StoreControl implements Control {
     throw new ControlUnavailableError('no gateway has used the store yet; start one, or wait a second');
   }
 
-  async look(identity: Identity, counters: readonly Counter[]): Promise<Look> {
-    const used: number[] = [];
+  async look(
+    identity: Identity,
+    counters: readonly Counter[],
+    limits: readonly number[] = counters.map(({ policy }) => policy.limit),
+  ): Promise<Look> {
+    const held: Held[] = [];
     let now: Millis = 0;
     let ttlMs = -2;
     for (let at = 0; at === 0 || at < counters.length; at += KEYS_PER_SCRIPT_MAX) {
@@ -59,25 +66,33 @@ export class StoreControl implements Control {
       const reply = await this.#run(
         LOOK,
         [proofKey(identity), ...some.map((counter) => new Part(counter, identity).key)],
-        some.map(({ policy }) => String(policy.windowMs)),
+        [
+          JSON.stringify(
+            some.flatMap(({ policy: { algorithm, windowMs, limit } }, i) => [
+              ALGORITHMS[algorithm],
+              windowMs,
+              limits[at + i] ?? limit,
+            ]),
+          ),
+        ],
       );
-      const [time, ttl, ...counts] = (reply as unknown[]).map(Number);
+      const [time, ttl, ...numbers] = (reply as unknown[]).map(Number);
       now = time ?? 0;
       ttlMs = ttl ?? -2;
-      used.push(...counts);
+      for (let i = 0; i < numbers.length; i += 2) held.push({ a: numbers[i] ?? 0, b: numbers[i + 1] ?? 0 });
     }
     // The marker lives on as history after the time for which it counts as proof.
-    return { now, used, provenUntil: ttlMs < 0 ? null : now + ttlMs - (HISTORY_MS - PROVEN_MS) };
+    return { now, held, provenUntil: ttlMs < 0 ? null : now + ttlMs - (HISTORY_MS - PROVEN_MS) };
   }
 
   async reset(identity: Identity, counters: readonly Counter[]): Promise<number> {
-    const { used } = await this.look(identity, counters);
+    const { held } = await this.look(identity, counters);
     const keys = counters.map((counter) => new Part(counter, identity).key);
     for (let at = 0; at < keys.length; at += KEYS_PER_SCRIPT_MAX)
       await this.#run(CLEAR, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), []);
     // After the counters are gone: who forgets them earlier would learn the old ones again.
     await this.#run(NOTE_RESET, [VERSION_KEY, RESETS_KEY], [identity.digest]);
-    return used.filter((count) => count > 0).length;
+    return held.filter(({ a, b }) => a + b > 0).length;
   }
 
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {

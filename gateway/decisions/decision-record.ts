@@ -2,6 +2,7 @@
  * What is kept of a refusal, so that an operator can ask for it by its id. Digests only: who has an address or a key can
  * work out its digest, never the other way round.
  */
+import type { Algorithm } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export interface DecisionRecord {
@@ -26,7 +27,10 @@ export interface DecisionRecord {
   readonly limit: number;
   /** null: nobody could say. */
   readonly used: number | null;
+  /** What the request takes of it. */
+  readonly cost: number;
   readonly windowSeconds: number;
+  readonly algorithm: Algorithm;
   /** When there is room again; ISO 8601. */
   readonly endsAt: string;
   /** Digest of the address or the credential that was counted. */

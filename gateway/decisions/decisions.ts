@@ -26,7 +26,7 @@ const PATH_MAX = 200;
 export interface Refusal {
   readonly decision: DecisionRecord['decision'];
   /** What was exhausted. */
-  readonly part: Pick<Part, 'counter' | 'policy' | 'identity'>;
+  readonly part: Pick<Part, 'counter' | 'policy' | 'identity' | 'cost'>;
   readonly limit: number;
   readonly used: number | null;
   readonly resetMs: Millis;
@@ -148,7 +148,9 @@ export class Decisions {
       violated,
       limit,
       used,
+      cost: part.cost,
       windowSeconds: policy.windowSeconds,
+      algorithm: policy.algorithm,
       endsAt: new Date(now + resetMs).toISOString(),
       identity: identity.digest,
       identifier: policy.identifier.name,

@@ -7,8 +7,8 @@
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
-import type { Cover } from '#gateway/policy/match.ts';
-import { limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
+import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
+import { capacityFor, limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { isRolledOut } from '#gateway/policy/rollout.ts';
 
@@ -18,6 +18,8 @@ export class Part {
   readonly identity: Identity;
   /** Whose credential the counter for unproven ones is about; null in all other parts. */
   readonly credential: Part | null;
+  /** How many units a request takes; 1 in plain charges. */
+  readonly cost: number;
   /** Whose proof holds for it: its own identity's unless several make one. */
   readonly proof: Identity;
   /** The policy's, or the identity's own. */
@@ -27,18 +29,25 @@ export class Part {
     counter: Counter,
     identity: Identity,
     credential: Part | null = null,
+    cost = 1,
     proof = identity,
     limit = counter.policy.limit,
   ) {
     this.counter = counter;
     this.identity = identity;
     this.credential = credential;
+    this.cost = cost;
     this.proof = proof;
     this.limit = limit;
   }
 
   get policy(): Policy {
     return this.counter.policy;
+  }
+
+  /** The most that can be used of it at once. */
+  get capacity(): number {
+    return capacityFor(this.counter.policy, this.limit);
   }
 
   /** In the store. One identity's keys share a slot of a cluster. */
@@ -57,14 +66,18 @@ export class Charge {
   readonly parts: readonly Part[];
   /** The same for charges of the same parts: those of one turn of the event loop are decided together. */
   readonly id: string;
+  /** The script for plain charges understands all its parts; others go to the general one. */
+  readonly isPlain: boolean;
 
-  constructor(parts: readonly Part[]) {
+  constructor(parts: readonly Part[], isPlain: boolean) {
     this.parts = parts;
+    this.isPlain = isPlain;
     let id = '';
     for (const { identity, counter, limit } of parts) {
       id += identity.digest + counter.keySuffix;
       if (limit !== counter.policy.limit) id += ` ${limit}`;
     }
+    if (!isPlain) for (const { cost } of parts) id += `*${cost}`;
     this.id = id;
   }
 }
@@ -82,6 +95,8 @@ export interface Counted {
   readonly proofs: readonly (Identity | undefined)[] | null;
 }
 
+const ONE = (): number => 1;
+
 /**
  * What a request has to be charged to.
  *
@@ -90,6 +105,7 @@ export interface Counted {
  * @param address the client's address, which answers for credentials that have not worked yet
  * @param isProven has this credential worked lately?
  * @param facts what overrides are looked up by; null where no policy of the cover has any
+ * @param unitsOf what the request costs one who may use so much at once; 1 where the cover is plain
  * @returns null when nobody is counted
  */
 export function chargeFor(
@@ -98,20 +114,25 @@ export function chargeFor(
   address: () => Identity,
   isProven: (credential: Identity) => boolean,
   facts: OverrideFacts | null,
+  unitsOf: (counter: CoverCounter, capacity: number) => number = ONE,
 ): Charge | null {
   const parts: Part[] = [];
-  for (const { counter, unproven, identifierAt } of cover.counters) {
+  for (const counted of cover.counters) {
+    const { counter, unproven, identifierAt } = counted;
     const identity = identities[identifierAt] ?? null;
     if (identity === null) continue;
     const proof = proofs?.[identifierAt] ?? identity;
     const { policy } = counter;
     if (policy.rollout !== null && !isRolledOut(policy.rollout, identity.words)) continue;
-    const part = new Part(counter, identity, null, proof, limitFor(policy, identity.digest, facts));
+    const limit = limitFor(policy, identity.digest, facts);
+    const units = unitsOf(counted, capacityFor(policy, limit));
+    const part = new Part(counter, identity, null, units, proof, limit);
     parts.push(part);
     // Whom the operator names is known to work.
     if (unproven === null || isProven(proof) || policy.overrides?.digests.has(identity.digest)) continue;
     const who = address();
-    parts.push(new Part(unproven, who, part, who, limitFor(policy, who.digest, facts)));
+    const whole = limitFor(policy, who.digest, facts);
+    parts.push(new Part(unproven, who, part, unitsOf(counted, capacityFor(policy, whole)), who, whole));
   }
-  return parts.length === 0 ? null : new Charge(parts);
+  return parts.length === 0 ? null : new Charge(parts, cover.isPlain);
 }

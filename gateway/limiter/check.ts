@@ -3,7 +3,8 @@
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type Charge, proofKey, reservedOf } from './charge.ts';
-import { type LimitListener, type Spent, untilWindowEnd } from './limiter.ts';
+import { type Held, untilWindowEnd } from './level.ts';
+import type { LimitListener, Spent } from './limiter.ts';
 import type { Debt } from './owed.ts';
 
 /** A charge, and all who wait for it. */
@@ -26,6 +27,9 @@ export interface Answer {
   readonly charged: readonly number[];
   /** Per part: the store knew the credential whose address this part is about, or not; null in all other parts. */
   readonly proven: readonly (boolean | null)[];
+  /** Per part of a charge that is not plain: what its counter held before, and when, on the store's clock. */
+  readonly held: readonly (Held | null)[] | null;
+  readonly now: Millis;
 }
 
 /** How many keys of the store a charge names. */
@@ -53,7 +57,8 @@ class PolicyNumbers {
   }
 
   #ofOverride(policy: Policy, limit: number): number {
-    const key = `${policy.index} ${limit}`;
+    // By what its row says: after a reload, policies of both files may be in one call.
+    const key = `${policy.mode} ${limit} ${policy.windowMs}`;
     const known = this.#overridden.get(key);
     if (known !== undefined) return known;
     const number = this.#add(policy, limit);
@@ -101,8 +106,8 @@ export function scriptCall(checks: readonly PendingCheck[], debts: readonly Debt
 /** The store's reply is not one of our script's. */
 export class UnreadableReplyError extends Error {}
 
-/** Reads one number after the other. */
-class Numbers {
+/** Reads one number of a reply after the other. */
+export class ReplyNumbers {
   readonly #list: readonly unknown[];
   #at = 0;
 
@@ -141,7 +146,7 @@ export function readReply(
   reply: unknown,
   checks: readonly PendingCheck[],
 ): { readonly now: Millis; readonly answers: readonly Answer[] } {
-  const numbers = new Numbers(reply);
+  const numbers = new ReplyNumbers(reply);
   const now = numbers.next();
   // Behind the counters: the charges of which not all are admitted.
   let cut = 1;
@@ -169,7 +174,14 @@ export function readReply(
       resetMs.push(untilWindowEnd(now, windowMs));
       proven.push(part.credential === null ? null : said === -1);
     }
-    answers.push({ check, spent: { parts, admitted, used, resetMs, shares: null }, charged, proven });
+    answers.push({
+      check,
+      spent: { parts, admitted, used, resetMs, shares: null, levels: null, chargedAt: null },
+      charged,
+      proven,
+      held: null,
+      now,
+    });
   }
   return { now, answers };
 }

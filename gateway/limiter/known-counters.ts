@@ -8,6 +8,8 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type Charge, type Part, reservedOf } from './charge.ts';
 import { CounterTable } from './counter-table.ts';
+import { KnownLevels } from './known-levels.ts';
+import type { Held } from './level.ts';
 import { type Exhausted, HISTORY_MS } from './limiter.ts';
 
 export interface KnownCountersOptions {
@@ -26,9 +28,12 @@ export class KnownCounters {
   readonly #counters: CounterTable;
   readonly #credentials: CounterTable;
   readonly #strangers = new CounterTable(STRANGERS_MAX);
+  /** Of counters that are not plain. */
+  readonly levels: KnownLevels;
 
   constructor(options: KnownCountersOptions) {
     this.#counters = new CounterTable(options.countersMax);
+    this.levels = new KnownLevels(this.#counters);
     this.#credentials = new CounterTable(options.credentialsMax);
   }
 
@@ -41,6 +46,13 @@ export class KnownCounters {
     const place = this.#find(part);
     if (place < 0 || this.#counters.until(place) + this.#counters.slack(place) <= now) return 0;
     return this.#counters.count(place);
+  }
+
+  /** What a counter holds, whatever its algorithm. */
+  held(part: Part, now: Millis): Held {
+    const { counter, limit } = part;
+    if (counter.isPlain) return { a: this.used(part, now), b: 0 };
+    return this.levels.held(part, Math.floor(now), limit);
   }
 
   /**
@@ -69,7 +81,8 @@ export class KnownCounters {
       const place = this.#find(part);
       if (place < 0) continue;
       const endsAt = this.#counters.until(place);
-      if (endsAt <= now || this.#counters.count(place) < this.#limitOf(part, now)) continue;
+      if (!isForeseeable(part)) continue;
+      if (endsAt <= now || this.#counters.count(place) + part.cost <= this.#limitOf(part, now)) continue;
       exhausted ??= [];
       exhausted.push({
         part,
@@ -80,12 +93,13 @@ export class KnownCounters {
     return exhausted;
   }
 
-  /** From which count on a part denies, as far as this process may say so without the store. */
-  #limitOf({ limit, credential }: Part, now: Millis): number {
-    if (credential === null) return limit;
+  /** Beyond which a part denies, as far as this process may say so without the store. */
+  #limitOf({ capacity, credential, cost }: Part, now: Millis): number {
+    if (credential === null) return capacity;
     // Another replica may know that this credential is proven: only the store can say.
     if (!this.#isStranger(credential.proof, now)) return Number.POSITIVE_INFINITY;
-    return this.hasHistory(credential, now) ? limit : limit - reservedOf(limit);
+    // Of what is not reserved the last unit is enough, whatever the request costs.
+    return this.hasHistory(credential, now) ? capacity : capacity - reservedOf(capacity) + cost - 1;
   }
 
   isProven(credential: Identity, now: Millis): boolean {
@@ -95,9 +109,16 @@ export class KnownCounters {
 
   /** It has worked lately, or it was admitted in this window already: no invented one of which each is used once. */
   hasHistory(credential: Part, now: Millis): boolean {
-    const place = this.#credentials.find(...credential.proof.words);
-    if (place >= 0 && this.#credentials.until(place) + HISTORY_MS > now) return true;
-    return this.used(credential, now) > 0;
+    if (this.hasWorked(credential.proof, now)) return true;
+    if (credential.counter.isPlain) return this.used(credential, now) > 0;
+    const { a, b } = this.held(credential, now);
+    return a + b > 0;
+  }
+
+  /** Within the time for which that is remembered. */
+  hasWorked(credential: Identity, now: Millis): boolean {
+    const place = this.#credentials.find(...credential.words);
+    return place >= 0 && this.#credentials.until(place) + HISTORY_MS > now;
   }
 
   /** @param until when this process asks again */
@@ -124,8 +145,10 @@ export class KnownCounters {
   }
 
   /** An operator has cleared these counters. */
-  forget({ words: [a, b, c, d] }: Identity, counters: readonly Counter[]): void {
+  forget(identity: Identity, counters: readonly Counter[]): void {
+    const [a, b, c, d] = identity.words;
     for (const { words } of counters) this.#counters.delete(a ^ words[0], b ^ words[1], c, d);
+    for (const counter of counters) if (!counter.isPlain) this.levels.forget(identity, counter);
   }
 
   /** After a jump of the clock nothing that is known of counters has its right time any more. */
@@ -144,4 +167,20 @@ export class KnownCounters {
     const [e, f] = counter.words;
     return this.#counters.find(a ^ e, b ^ f, c, d);
   }
+}
+
+/**
+ * Does it follow from one answer of the store when there is room again? With another limit a sliding window has room at
+ * another moment, and a token bucket is drained sooner by requests that come with a larger one.
+ */
+export function isForeseeable({
+  counter,
+  policy: { algorithm, limit: usual, overrides },
+  limit,
+}: Part): boolean {
+  if (counter.isPlain) return true;
+  if (limit !== usual) return false;
+  return (
+    algorithm !== 'token-bucket' || overrides === null || overrides.networks.size + overrides.plans.size === 0
+  );
 }

@@ -1,8 +1,9 @@
 /**
  * Counting, and nothing else.
  *
- * A `Limiter` decides charges (charge.ts): each in one atomic step, on the store's own clock, in fixed windows aligned
- * to the epoch. A denied request is a result, not an error, and is charged nowhere.
+ * A `Limiter` decides charges (charge.ts): each in one atomic step, on the store's own clock. Most are plain: fixed
+ * windows aligned to the epoch and nothing else. What other algorithms count goes a way of its own, so that plain charges
+ * cost no more for it. A denied request is a result, not an error, and is charged nowhere.
  *
  * Requests of one turn of the event loop with the same charge are decided together: `n` of them ask once, `admitted`
  * says how many of the n passed, and the first ones in order of arrival are those. The decisions are the same as those
@@ -13,6 +14,7 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Charge, Part } from './charge.ts';
+import type { Level } from './level.ts';
 
 /** What came of a charge, shared by all that asked together. */
 export interface Spent {
@@ -21,10 +23,14 @@ export interface Spent {
   readonly admitted: number;
   /** Per part: what was charged before the first of those who asked; -1: skipped, as the credential is proven. */
   readonly used: readonly number[];
-  /** Per part: until its window ends, on the store's clock. */
+  /** Per part: until its window ends, on the store's clock; empty where there are levels. */
   readonly resetMs: readonly Millis[];
   /** Per part: what applies instead of the policies' limits, this process's share; null while the store decides. */
   readonly shares: readonly number[] | null;
+  /** Per part: what it held before the first of those who asked; null of a charge that is plain, and of a part that was skipped. */
+  readonly levels: readonly (Level | null)[] | null;
+  /** Per part: when it was charged, on the store's clock; null of a charge that is plain. */
+  readonly chargedAt: readonly Millis[] | null;
 }
 
 /** An exhausted counter that this process knows of. */
@@ -32,8 +38,16 @@ export interface Exhausted {
   readonly part: Part;
   /** What is known to be used. */
   readonly used: number;
-  /** When its window has surely ended. */
+  /** When there is surely room again. */
   readonly resetMs: Millis;
+}
+
+/** What a part of an admitted request was charged, and whether it counts after all. */
+export interface Outcome {
+  readonly part: Part;
+  /** On the store's clock. */
+  readonly chargedAt: Millis;
+  readonly counts: boolean;
 }
 
 /** Who asked for a charge. */
@@ -49,6 +63,8 @@ export interface Limiter {
   knownExhausted(charge: Charge): readonly Exhausted[] | null;
   /** Answers the listener exactly once, now or later, within the time budget. Never throws. */
   spend(charge: Charge, listener: LimitListener): void;
+  /** What came of an admitted request, told once for each. @param isLocal it was decided without the store */
+  conclude(outcomes: readonly Outcome[], isLocal: boolean): void;
   /** Is it known here that this credential has worked lately? If not, it is charged to its address as well. */
   isProven(credential: Identity): boolean;
   /** Remembers, for all replicas, that this credential has worked. */
@@ -65,21 +81,16 @@ export const HISTORY_MS: Millis = 30 * 86_400_000;
 /** How long this process believes in a proof before it asks the store again. */
 export const PROVEN_LOCALLY_MS: Millis = 3_600_000;
 
-/** Milliseconds until the window that contains `now` ends. Windows are aligned to the epoch. */
-export function untilWindowEnd(now: Millis, windowMs: Millis): Millis {
-  return windowMs - (now % windowMs);
-}
-
 /**
  * One replica's part of a limit; those of all replicas add up to it. Which of them get the odd ones differs between
  * policies, so that no replica is without a share everywhere.
  *
  * @param rank from 0
- * @param limit the policy's unless an override says another
+ * @param capacity the policy's unless an override says another
  */
-export function shareOf(policy: Policy, rank: number, replicas: number, limit = policy.limit): number {
+export function shareOf(policy: Policy, rank: number, replicas: number, capacity = policy.capacity): number {
   const { index } = policy;
-  if (replicas <= 1) return limit;
+  if (replicas <= 1) return capacity;
   const place = (rank + index) % replicas;
-  return Math.floor(limit / replicas) + (place < limit % replicas ? 1 : 0);
+  return Math.floor(capacity / replicas) + (place < capacity % replicas ? 1 : 0);
 }

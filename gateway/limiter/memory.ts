@@ -7,25 +7,32 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { type Charge, type Part, reservedOf } from './charge.ts';
+import { GeneralMemory } from './general-memory.ts';
 import type { KnownCounters } from './known-counters.ts';
-import { type Exhausted, type Limiter, type LimitListener, PROVEN_MS } from './limiter.ts';
+import { type Exhausted, type Limiter, type LimitListener, type Outcome, PROVEN_MS } from './limiter.ts';
 
 export interface MemoryLimiterOptions {
   readonly clock: Clock;
   readonly known: KnownCounters;
   /** How many of a limit are this process's to admit; unset: all. */
   readonly share?: (part: Part) => number;
+  /** Among how many a token bucket's limit is divided; unset: it is not. */
+  readonly replicas?: () => number;
   /** By how many milliseconds the store's clock is ahead: windows go by that one. */
   readonly storeAheadMs?: () => Millis;
   /** Told of each admitted request's parts, so that they can be charged to the store later. */
-  readonly onAdmitted?: (part: Part, windowEndsAt: Millis) => void;
+  readonly onAdmitted?: (part: Part, windowEndsAt: Millis, units: number) => void;
+  /** The same for counters that are no fixed windows. @param now on the store's clock */
+  readonly onCharged?: (part: Part, units: number, now: Millis) => void;
 }
 
 export class MemoryLimiter implements Limiter {
   readonly #options: MemoryLimiterOptions;
+  readonly #general: GeneralMemory;
 
   constructor(options: MemoryLimiterOptions) {
     this.#options = options;
+    this.#general = new GeneralMemory(options);
   }
 
   /** Asking costs no more than knowing. */
@@ -33,7 +40,12 @@ export class MemoryLimiter implements Limiter {
     return null;
   }
 
-  spend({ parts }: Charge, listener: LimitListener): void {
+  spend(charge: Charge, listener: LimitListener): void {
+    if (charge.isPlain) this.#spendPlain(charge, listener);
+    else this.#general.spend(charge, listener);
+  }
+
+  #spendPlain({ parts }: Charge, listener: LimitListener): void {
     const { clock, known, share } = this.#options;
     const now = clock();
     const used: number[] = [];
@@ -58,7 +70,11 @@ export class MemoryLimiter implements Limiter {
       shares?.push(limit);
     }
     if (admitted === 1) this.#charge(parts, used, shares, now);
-    listener.onSpent({ parts, admitted, used, resetMs, shares }, 0);
+    listener.onSpent({ parts, admitted, used, resetMs, shares, levels: null, chargedAt: null }, 0);
+  }
+
+  conclude(outcomes: readonly Outcome[]): void {
+    this.#general.conclude(outcomes);
   }
 
   isProven(credential: Identity): boolean {
@@ -95,7 +111,7 @@ export class MemoryLimiter implements Limiter {
       if (count < 0 || count >= (shares?.[i] ?? part.limit)) continue;
       const endsAt = this.#windowEnd(part.policy, now);
       known.note(part, count + 1, endsAt, 0, now);
-      onAdmitted?.(part, endsAt);
+      onAdmitted?.(part, endsAt, 1);
     }
   }
 

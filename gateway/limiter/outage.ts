@@ -12,46 +12,25 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { Charge } from './charge.ts';
 import type { Answer, PendingCheck } from './check.ts';
+import { Debts } from './debts.ts';
 import { KnownCounters } from './known-counters.ts';
-import { type Exhausted, type Limiter, type LimitListener, PROVEN_LOCALLY_MS, shareOf } from './limiter.ts';
+import {
+  type Exhausted,
+  type Limiter,
+  type LimitListener,
+  type Outcome,
+  PROVEN_LOCALLY_MS,
+  shareOf,
+} from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
-import { Owed } from './owed.ts';
-import { KEYS_PER_SCRIPT_MAX, RedisStore, type StoreFailure } from './redis.ts';
-
-export interface OutageLog {
-  warn(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-}
-
-export interface GuardedLimiterOptions {
-  readonly store: StoreAccess;
-  readonly clock: Clock;
-  readonly log: OutageLog;
-  readonly budgetMs: Millis;
-  readonly replica: string;
-  /** Candidate for the salt that the replicas share, ignored once the store keeps one; '': no salt is shared. */
-  readonly salt: string;
-  /** The replicas agreed on another salt, for instance after the store was emptied. */
-  readonly onSalt: (salt: string) => void;
-}
-
-export interface StoreStats {
-  /** Checks that failed, by kind. */
-  readonly failures: Readonly<Record<StoreFailure, number>>;
-  /** Requests decided without the store. */
-  readonly degraded: number;
-  readonly available: boolean;
-  /** Living replicas, as last heard. */
-  readonly replicas: number;
-  /** Counters and credentials that this process remembers. */
-  readonly remembered: number;
-}
+import type { GuardedLimiterOptions, StoreStats } from './outage-options.ts';
+import { uncounted } from './outcome.ts';
+import { RedisStore, type StoreFailure } from './redis.ts';
 
 /** The store refuses what no waiting will change, such as a wrong password. */
 export class StoreRefusedError extends Error {}
@@ -85,7 +64,9 @@ const REFUSED = /\b(?:NOAUTH|WRONGPASS|NOPERM|DB index is out of range|invalid D
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
   readonly #known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX });
-  readonly #owed = new Owed();
+  readonly #debts = new Debts(
+    (part) => this.#known.levels.held(part, this.#storeNow, part.limit / this.#replicas).a,
+  );
   readonly #store: RedisStore;
   readonly #fallback: MemoryLimiter;
   readonly #failures: Record<StoreFailure, number> = {
@@ -106,7 +87,6 @@ export class GuardedLimiter implements Limiter {
   #openSince: Millis | null = null;
   #closedAt: Millis = Number.NEGATIVE_INFINITY;
   #probeMs: Millis = PROBE_MS;
-  #settling = false;
   #timer: NodeJS.Timeout | undefined;
   #salt: string;
 
@@ -128,9 +108,11 @@ export class GuardedLimiter implements Limiter {
     this.#fallback = new MemoryLimiter({
       clock: options.clock,
       known: this.#known,
-      share: ({ policy, limit }) => shareOf(policy, this.#rank, this.#replicas, limit),
+      share: ({ policy, capacity }) => shareOf(policy, this.#rank, this.#replicas, capacity),
       storeAheadMs: () => this.#storeAheadMs ?? 0,
-      onAdmitted: (part, windowEndsAt) => this.#owed.add(part, windowEndsAt),
+      replicas: () => this.#replicas,
+      onAdmitted: (part, windowEndsAt, units) => this.#debts.add(part, windowEndsAt, units),
+      onCharged: (part, units, now) => this.#debts.addLevel(part, units, now),
     });
   }
 
@@ -172,6 +154,17 @@ export class GuardedLimiter implements Limiter {
   spend(charge: Charge, listener: LimitListener): void {
     if (this.#openSince === null) this.#store.spend(charge, listener);
     else this.#decideAlone(charge, listener);
+  }
+
+  conclude(outcomes: readonly Outcome[], isLocal: boolean): void {
+    this.#fallback.conclude(outcomes);
+    for (const { part, chargedAt, counts } of outcomes) {
+      if (isLocal && counts) this.#debts.addCounted(part, chargedAt, this.#storeAheadMs ?? 0);
+      // While the store is away it stays charged there until its window ends.
+      if (!isLocal && !counts && this.#openSince === null)
+        this.#store.giveBack({ part, units: part.cost, chargedAt });
+    }
+    if (isLocal) this.#settleIfClosed();
   }
 
   isProven(credential: Identity): boolean {
@@ -263,15 +256,16 @@ export class GuardedLimiter implements Limiter {
     }
   }
 
-  /** What was decided alone is in the store already, as far as it was admitted there. */
   #onLateAnswers(answers: readonly Answer[]): void {
-    for (const { spent } of answers) {
-      for (const [i, part] of spent.parts.entries()) {
-        if ((spent.used[i] ?? -1) >= 0) this.#owed.paid(part, spent.admitted);
-      }
-    }
+    this.#debts.paid(answers);
+    // What does not count at once is owed when it is known to count.
+    for (const given of uncounted(answers)) this.#store.giveBack(given);
+    this.#settleIfClosed();
+  }
+
+  #settleIfClosed(): void {
     // While the circuit is open its closing sees to the rest.
-    if (this.#openSince === null && this.#owed.size > 0 && this.#store.lateCalls === 0) {
+    if (this.#openSince === null && !this.#debts.isEmpty && this.#store.lateCalls === 0) {
       this.#settle().catch((error: Error) => this.#open('error', error));
     }
   }
@@ -290,6 +284,7 @@ export class GuardedLimiter implements Limiter {
       ? charge
       : new Charge(
           charge.parts.filter(({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'local'),
+          charge.isPlain,
         );
     this.#fallback.spend(local, listener);
   }
@@ -329,21 +324,14 @@ export class GuardedLimiter implements Limiter {
     );
   }
 
+  /** Whole, as the store's script has it. */
+  get #storeNow(): Millis {
+    return Math.floor(this.#options.clock() + (this.#storeAheadMs ?? 0));
+  }
+
   /** Charges to the store what was admitted without it. @throws when the store does not take it */
-  async #settle(): Promise<void> {
-    if (this.#settling) return;
-    this.#settling = true;
-    try {
-      while (this.#owed.size > 0) {
-        const debts = this.#owed.take(KEYS_PER_SCRIPT_MAX, this.#options.clock());
-        if (debts.length === 0) continue;
-        await this.#store.settle(debts, this.#options.budgetMs).catch((error) => {
-          this.#owed.putBack(debts);
-          throw error;
-        });
-      }
-    } finally {
-      this.#settling = false;
-    }
+  #settle(): Promise<void> {
+    const { clock, budgetMs } = this.#options;
+    return this.#debts.settle(this.#store, budgetMs, clock, () => this.#storeNow);
   }
 }

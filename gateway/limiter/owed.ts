@@ -32,19 +32,19 @@ export class Owed {
     return this.#entries.size;
   }
 
-  add(part: Part, windowEndsAt: Millis): void {
+  add(part: Part, windowEndsAt: Millis, units: number): void {
     const { key, policy } = part;
     const entry = this.#entries.get(key);
     // Windows are computed from two clocks: a millisecond apart is the same one.
     if (entry !== undefined && Math.abs(entry.windowEndsAt - windowEndsAt) < policy.windowMs / 2) {
-      entry.times++;
+      entry.times += units;
       return;
     }
     if (entry === undefined && this.#entries.size >= ENTRIES_MAX) {
       const [oldest] = this.#entries.keys();
       if (oldest !== undefined) this.#entries.delete(oldest);
     }
-    this.#entries.set(key, { policy, windowEndsAt, times: 1 });
+    this.#entries.set(key, { policy, windowEndsAt, times: units });
   }
 
   /** The store has charged so many of them after all: its answer was late. */

@@ -9,7 +9,7 @@
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
-import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import { type StoreConnection, type StoreScript, storeScript } from '#gateway/store/connection.ts';
 import type { FaultKind, StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -19,15 +19,20 @@ import {
   type Answer,
   keysOf,
   type PendingCheck,
-  readReply,
+  type ScriptCall,
   scriptCall,
   UnreadableReplyError,
 } from './check.ts';
+import { type CheckKind, GENERAL, PLAIN } from './check-kinds.ts';
+import { type GivenBack, generalCall, giveBackCall, type LevelDebt } from './general-check.ts';
+import { GIVE_BACK_GENERAL, SPEND_GENERAL } from './general-script.ts';
 import type { KnownCounters } from './known-counters.ts';
-import { HISTORY_MS, type LimitListener, PROVEN_LOCALLY_MS } from './limiter.ts';
+import { learn } from './learn.ts';
+import { HISTORY_MS, type LimitListener } from './limiter.ts';
 import type { Debt } from './owed.ts';
+import { HEARTBEAT, type Heartbeat, LEAVE, REPLICAS_KEY, SALT_KEY } from './replicas.ts';
 import { SPEND } from './spend-script.ts';
-import { decideInSteps, isOneSlot } from './steps.ts';
+import { decideInSteps, isOneSlot, type StepDialect } from './steps.ts';
 
 export type StoreFailure = 'timeout' | FaultKind;
 
@@ -47,56 +52,21 @@ export interface RedisStoreOptions {
   readonly onDisconnected: (cause: Error) => void;
 }
 
-/** What a heartbeat learns. */
-export interface Heartbeat {
-  /** Living replicas, this one among them. */
-  readonly replicas: number;
-  /** This one's place among them in the order of their names, from 0. */
-  readonly rank: number;
-  /** The salt that all share; '' when it is none of the store's business. */
-  readonly salt: string;
-  /** By how much the store's clock is ahead of ours; as uncertain as the reply took. */
-  readonly aheadMs: Millis;
-  readonly tookMs: Millis;
-}
-
 /** Redis runs one script at a time: more keys than this are split, so that none holds it for long. */
 export const KEYS_PER_SCRIPT_MAX = 200;
 /** A connection on which nothing comes for so long while something is asked is dead, even if nobody has closed it. */
 const SILENCE_MS_MAX: Millis = 2000;
-const REPLICA_SILENT_SECONDS = 15;
 
-/**
- * KEYS the replicas, the salt; ARGV this replica, the salt to keep when there is none ('': no salt is shared).
- * Replies how many replicas were heard of lately, how many of them stand before this one in the order of names, the salt
- * that all of them share, and the time in milliseconds.
- */
-const HEARTBEAT = storeScript(`
-local time = redis.call('TIME')
-local now = tonumber(time[1])
-redis.call('ZADD', KEYS[1], now, ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${REPLICA_SILENT_SECONDS})
-redis.call('EXPIRE', KEYS[1], ${REPLICA_SILENT_SECONDS * 4})
-if ARGV[2] ~= '' then redis.call('SET', KEYS[2], ARGV[2], 'NX') end
-local before = 0
-local names = redis.call('ZRANGE', KEYS[1], 0, -1)
-for i = 1, #names do if names[i] < ARGV[1] then before = before + 1 end end
-local salt = ARGV[2] ~= '' and redis.call('GET', KEYS[2]) or ''
-return { #names, before, salt, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) }
-`);
-/** KEYS the replicas; ARGV this replica. */
-const LEAVE = storeScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`);
 /** KEYS a proof marker; ARGV for how many milliseconds it holds. */
 const PROVE = storeScript(`return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])`);
 /** KEYS a proof marker. */
 const WITHDRAW = storeScript(`return redis.call('DEL', KEYS[1])`);
-const REPLICAS_KEY = 'fg:{control}:replicas';
-export const SALT_KEY = 'fg:{control}:salt';
 
 export class RedisStore {
   readonly #options: RedisStoreOptions;
   readonly #connection: StoreConnection;
   #pending = new Map<string, PendingCheck>();
+  #given: GivenBack[] = [];
   /** Calls that were given up and may still be answered. */
   #late = 0;
   #isClosing = false;
@@ -154,14 +124,41 @@ export class RedisStore {
    *
    * @throws what keeps the store from answering in time; what remains is not known to be charged
    */
-  async settle(debts: Debt[], budgetMs: Millis): Promise<void> {
-    const slots = Map.groupBy(debts.splice(0), ({ key }) => this.#connection.slotOf(key));
+  settle(debts: Debt[], budgetMs: Millis): Promise<void> {
+    return this.#settle(
+      debts,
+      budgetMs,
+      ({ key }) => key,
+      SPEND,
+      (same) => scriptCall([], same),
+    );
+  }
+
+  /** The same for counters that are no fixed windows. */
+  settleLevels(debts: LevelDebt[], budgetMs: Millis): Promise<void> {
+    return this.#settle(
+      debts,
+      budgetMs,
+      ({ part }) => part.key,
+      SPEND_GENERAL,
+      (same) => generalCall([], same),
+    );
+  }
+
+  async #settle<D>(
+    debts: D[],
+    budgetMs: Millis,
+    keyOf: (debt: D) => string,
+    script: StoreScript,
+    callOf: (debts: readonly D[]) => ScriptCall,
+  ): Promise<void> {
+    const slots = Map.groupBy(debts.splice(0), (debt) => this.#connection.slotOf(keyOf(debt)));
     let failure: unknown;
     await Promise.all(
       [...slots.values()].map(async (same) => {
-        const { keys, args } = scriptCall([], same);
+        const { keys, args } = callOf(same);
         try {
-          await within(budgetMs, this.#connection.run(SPEND, keys, args));
+          await within(budgetMs, this.#connection.run(script, keys, args));
         } catch (error) {
           failure ??= error;
           debts.push(...same);
@@ -169,6 +166,23 @@ export class RedisStore {
       }),
     );
     if (debts.length > 0) throw failure;
+  }
+
+  /** Those of one turn of the event loop go out together. Lost on its way, it stays charged until its window ends. */
+  giveBack(given: GivenBack): void {
+    if (this.#given.push(given) === 1) setImmediate(() => this.#flushGiven());
+  }
+
+  #flushGiven(): void {
+    const given = this.#given;
+    this.#given = [];
+    const slots = Map.groupBy(given, ({ part }) => this.#connection.slotOf(part.key));
+    for (const same of slots.values()) {
+      for (let at = 0; at < same.length && this.ready; at += KEYS_PER_SCRIPT_MAX) {
+        const { keys, args } = giveBackCall(same.slice(at, at + KEYS_PER_SCRIPT_MAX));
+        this.#connection.run(GIVE_BACK_GENERAL, keys, args).catch(ignored);
+      }
+    }
   }
 
   /** Forgotten by the store, the credential merely has to prove itself once more. */
@@ -203,6 +217,7 @@ export class RedisStore {
 
   async close(): Promise<void> {
     this.#isClosing = true;
+    this.#flushGiven();
     if (this.ready) {
       const { budgetMs, replica } = this.#options;
       await within(budgetMs, this.#connection.run(LEAVE, [REPLICAS_KEY], [replica])).catch(ignored);
@@ -213,48 +228,61 @@ export class RedisStore {
   #flush(): void {
     const pending = this.#pending;
     this.#pending = new Map();
+    const others = this.#askAll(pending.values(), PLAIN);
+    if (others !== null) this.#askAll(others, GENERAL);
+  }
+
+  /** Slot by slot. @returns the checks of the other kind; null: there are none */
+  #askAll(checks: Iterable<PendingCheck>, kind: CheckKind): readonly PendingCheck[] | null {
     const slotOf = (key: string): number | null => this.#connection.slotOf(key);
     const bySlot = new Map<number | null, PendingCheck[]>();
-    for (const check of pending.values()) {
+    let others: PendingCheck[] | null = null;
+    for (const check of checks) {
+      if (check.charge.isPlain !== kind.isPlain) {
+        others ??= [];
+        others.push(check);
+        continue;
+      }
       const [first] = check.charge.parts;
       const slot = first === undefined ? null : slotOf(first.key);
       if (slot !== null && !isOneSlot(check.charge, slotOf)) {
-        this.#askInSteps(check);
+        this.#askInSteps(check, kind.steps);
         continue;
       }
       const same = bySlot.get(slot);
       if (same === undefined) bySlot.set(slot, [check]);
       else same.push(check);
     }
-    for (const checks of bySlot.values()) this.#askInParts(checks);
+    for (const same of bySlot.values()) this.#askInParts(same, kind);
+    return others;
   }
 
   /** As many calls as their number of keys needs. */
-  #askInParts(all: readonly PendingCheck[]): void {
+  #askInParts(all: readonly PendingCheck[], kind: CheckKind): void {
     let checks: PendingCheck[] = [];
     let keys = 0;
     for (const check of all) {
       const need = keysOf(check.charge);
       if (keys > 0 && keys + need > KEYS_PER_SCRIPT_MAX) {
-        this.#ask(checks);
+        this.#ask(checks, kind);
         checks = [];
         keys = 0;
       }
       keys += need;
       checks.push(check);
     }
-    this.#ask(checks);
+    this.#ask(checks, kind);
   }
 
-  #ask(checks: readonly PendingCheck[]): void {
-    const { keys, args } = scriptCall(checks);
+  #ask(checks: readonly PendingCheck[], { script, callOf, read }: CheckKind): void {
+    const { keys, args } = callOf(checks);
     this.#await(checks, () =>
-      this.#connection.run(SPEND, keys, args).then((reply) => readReply(reply, checks).answers),
+      this.#connection.run(script, keys, args).then((reply) => read(reply, checks).answers),
     );
   }
 
-  #askInSteps(check: PendingCheck): void {
-    this.#await([check], async (isLate) => [await decideInSteps(this.#connection, check, isLate)]);
+  #askInSteps(check: PendingCheck, dialect: StepDialect): void {
+    this.#await([check], async (isLate) => [await decideInSteps(this.#connection, check, dialect, isLate)]);
   }
 
   /** @param decide is told whether its answer comes too late by now */
@@ -262,7 +290,7 @@ export class RedisStore {
     checks: readonly PendingCheck[],
     decide: (isLate: () => boolean) => Promise<readonly Answer[]>,
   ): void {
-    const { clock, budgetMs, onFailure, onSuccess, onLateAnswers } = this.#options;
+    const { clock, known, budgetMs, onFailure, onSuccess, onLateAnswers } = this.#options;
     const askedAt = clock();
     let isLate = false;
     let giveUp: NodeJS.Immediate | undefined;
@@ -282,7 +310,7 @@ export class RedisStore {
     decide(() => isLate).then(
       (answers) => {
         settled();
-        this.#learn(answers, askedAt);
+        learn(known, answers, askedAt, clock());
         if (isLate) onLateAnswers(answers);
         else {
           onSuccess();
@@ -297,26 +325,6 @@ export class RedisStore {
         else onFailure(checks, 'kind' in error ? error.kind : 'error', error);
       },
     );
-  }
-
-  #learn(answers: readonly Answer[], askedAt: Millis): void {
-    const { known, clock } = this.#options;
-    const now = clock();
-    for (const { spent, charged, proven } of answers) {
-      const { parts, resetMs } = spent;
-      for (let i = 0; i < parts.length; i++) {
-        const part = parts[i];
-        const used = charged[i] ?? -1;
-        if (part === undefined) continue;
-        const isProven = proven[i] ?? null;
-        if (part.credential !== null && isProven === true)
-          known.prove(part.credential.proof, askedAt + PROVEN_LOCALLY_MS);
-        if (used < 0) continue;
-        // At the earliest the window ends so long after we asked, at the latest so long after we heard.
-        known.note(part, used, askedAt + (resetMs[i] ?? 0) - 1, now - askedAt + 1, now);
-        if (part.credential !== null && spent.admitted === 0) known.noteStranger(part.credential.proof, now);
-      }
-    }
   }
 }
 

@@ -8,62 +8,81 @@
  * So no window ever admits more than its limit. In between, others see counters that are fuller than they will stay:
  * a request may be denied for one that is itself denied a moment later.
  */
-import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
-import { Charge, Part, proofKey, reservedOf } from './charge.ts';
-import { type Answer, type PendingCheck, readReply, UnreadableReplyError } from './check.ts';
-import { HISTORY_MS, PROVEN_MS, untilWindowEnd } from './limiter.ts';
-import { SPEND } from './spend-script.ts';
+import { type Charge, Part, proofKey } from './charge.ts';
+import type { Answer, PendingCheck } from './check.ts';
+import type { Held, Level } from './level.ts';
+import { HISTORY_MS, type LimitListener, PROVEN_MS } from './limiter.ts';
 
-/** KEYS proof markers and credentials' counters; ARGV for each its window in ms, 0 for a marker. Replies for each the marker's PTTL, or whether the counter is used. */
-const LOOK = storeScript(`
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local reply = {}
-for i = 1, #KEYS do
-  local window = tonumber(ARGV[i])
-  if window == 0 then reply[i] = redis.call('PTTL', KEYS[i])
-  else
-    local value = tonumber(redis.call('GET', KEYS[i]) or 0)
-    local base = (math.floor(now / window) % 1048576) * 4294967296
-    reply[i] = value > base and value < base + 4294967296 and 1 or 0
-  end
-end
-return reply
-`);
+/** How charges of one kind are asked for. */
+export interface StepDialect {
+  /** @param credentials the own counters of those that are not known here to have worked */
+  look(store: StoreConnection, credentials: readonly Part[]): Promise<Known>;
+  /** Charges as many of those who ask as there is room for to parts of one slot. */
+  ask(
+    store: StoreConnection,
+    step: readonly StepPart[],
+    listeners: readonly LimitListener[],
+  ): Promise<StepReply>;
+  /** Gives back what was charged to parts of one slot. */
+  giveBack(store: StoreConnection, list: readonly GivenUp[]): Promise<unknown>;
+  /** What `Spent.resetMs` says. */
+  timesOf(parts: readonly Part[], now: Millis): readonly Millis[];
+}
 
-/** KEYS counters; ARGV for each the number of its window (modulo 2^20) and by how much it is lowered while that window lasts. */
-const GIVE_BACK = storeScript(`
-for i = 1, #KEYS do
-  local value = tonumber(redis.call('GET', KEYS[i]) or 0)
-  local base, excess = tonumber(ARGV[i * 2 - 1]) * 4294967296, tonumber(ARGV[i * 2])
-  if value == base + excess then redis.call('DEL', KEYS[i])
-  elseif value > base + excess and value < base + 4294967296 then redis.call('DECRBY', KEYS[i], excess) end
-end
-return #KEYS
-`);
-
-/** What is known of a part that has been charged, or was not. */
-interface Outcome {
-  used: number;
-  charged: number;
-  isProven: boolean | null;
+/** What the store says of credentials that are not known to have worked, by key. */
+export interface Known {
+  /** For how long each proof marker has to live still; negative: there is none. */
+  readonly markers: ReadonlyMap<string, Millis>;
+  /** Credentials' own counters that are used. */
+  readonly used: ReadonlySet<string>;
+  /** What these hold, of charges that are not plain. */
+  readonly levels: ReadonlyMap<string, Level>;
 }
 
 /** A part as a step charges it. */
-interface StepPart {
+export interface StepPart {
   readonly at: number;
   readonly part: Part;
   /** It is about a credential that nothing is known of: what is reserved is closed to it. */
   readonly isStranger: boolean;
+  /** Of the credential's own counter, whose use is all that keeps what is reserved open; null in all other parts. */
+  readonly own: Level | null;
+}
+
+export interface StepReply {
+  /** On the store's clock. */
+  readonly now: Millis;
+  readonly admitted: number;
+  /** Part by part. */
+  readonly met: readonly Met[];
+}
+
+/** How a counter was met. */
+export interface Met {
+  /** What was used, as it is told; its capacity where what is left is closed. */
+  readonly used: number;
+  /** What was really used. */
+  readonly charged: number;
+  readonly capacity: number;
+  /** Of charges that are not plain. */
+  readonly level: Level | null;
+  readonly held: Held | null;
+}
+
+/** So many requests that were charged and are not admitted in the end. */
+export interface GivenUp {
+  readonly part: Part;
+  readonly times: number;
+  readonly chargedAt: Millis;
 }
 
 /** What a step has charged to one counter. */
-interface Charged extends StepPart {
+interface Charged extends StepPart, Met {
   readonly slot: number;
+  readonly chargedAt: Millis;
   readonly times: number;
-  readonly used: number;
-  readonly window: number;
 }
 
 /** Whether all keys of a charge may go into one call. */
@@ -86,109 +105,70 @@ export function isOneSlot({ parts }: Charge, slotOf: (key: string) => number | n
 export async function decideInSteps(
   store: StoreConnection,
   check: PendingCheck,
+  dialect: StepDialect,
   isGivenUp: () => boolean,
 ): Promise<Answer> {
   const { parts } = check.charge;
-  const outcomes: Outcome[] = parts.map(() => ({ used: -1, charged: -1, isProven: null }));
   const charged: Charged[] = [];
+  const giveBack = (kept: number): void => giveBackIn(store, dialect, charged, kept);
   let admitted = check.listeners.length;
   let now: Millis = 0;
+  let proven: readonly (boolean | null)[];
   try {
-    const steps = stepsOf(parts, await knownOf(store, parts, outcomes), store);
-    for (const [slot, step] of steps) {
+    const known = await knownOf(store, dialect, parts);
+    proven = parts.map(({ credential }) => (credential === null ? null : isProven(known, credential)));
+    for (const [slot, step] of stepsOf(parts, known, store)) {
       if (isGivenUp()) throw new Error('given up');
-      const parts = step.map(({ part }) => part);
-      const asked = { charge: new Charge(parts), listeners: check.listeners.slice(0, admitted) };
-      const reply = readReply(await store.run(SPEND, ...stepCall(step, admitted)), [asked]);
-      const [answer] = reply.answers;
-      if (answer === undefined) throw new UnreadableReplyError('the store sent a reply of another length');
+      const reply = await dialect.ask(store, step, check.listeners.slice(0, admitted));
       now = reply.now;
       for (const [i, stepPart] of step.entries()) {
-        const { policy, limit } = stepPart.part;
-        const used = answer.spent.used[i] ?? 0;
-        const outcome = outcomes[stepPart.at];
-        if (outcome !== undefined) outcome.used = isClosed(stepPart, used) ? limit : used;
-        const times = (answer.charged[i] ?? 0) - used;
-        charged.push({
-          ...stepPart,
-          slot,
-          times,
-          used,
-          window: Math.floor(now / policy.windowMs) % 1_048_576,
-        });
+        const met = reply.met[i];
+        if (met === undefined) continue;
+        const times = timesCharged(stepPart.part, met, reply.admitted);
+        charged.push({ ...stepPart, ...met, slot, chargedAt: now, times });
       }
-      admitted = answer.spent.admitted;
+      admitted = reply.admitted;
       if (admitted === 0) break;
     }
+    if (isGivenUp()) throw new Error('given up');
   } catch (error) {
-    giveBack(store, charged, 0);
+    giveBack(0);
     throw error;
   }
-  if (isGivenUp()) {
-    giveBack(store, charged, 0);
-    throw new Error('given up');
-  }
-  giveBack(store, charged, admitted);
-  for (const { at, part, used } of charged) {
-    const outcome = outcomes[at];
-    if (outcome !== undefined) outcome.charged = Math.max(used, Math.min(used + admitted, part.limit));
-  }
+  giveBack(admitted);
+  const byPart = parts.map((_, at) => charged.find((one) => one.at === at));
+  const levels = check.charge.isPlain ? null : byPart.map((one) => one?.level ?? null);
   return {
     check,
     spent: {
       parts,
       admitted,
-      used: outcomes.map(({ used }) => used),
-      resetMs: parts.map(({ policy }) => untilWindowEnd(now, policy.windowMs)),
+      used: byPart.map((one) => one?.used ?? -1),
+      resetMs: dialect.timesOf(parts, now),
       shares: null,
+      levels,
+      chargedAt: levels === null ? null : byPart.map((one) => one?.chargedAt ?? 0),
     },
-    charged: outcomes.map(({ charged }) => charged),
-    proven: outcomes.map(({ isProven }) => isProven),
+    charged: byPart.map((one) =>
+      one === undefined ? -1 : one.charged + timesCharged(one.part, one, admitted) * one.part.cost,
+    ),
+    proven,
+    held: levels === null ? null : byPart.map((one) => one?.held ?? null),
+    now,
   };
 }
 
-/** What the store says of credentials that are not known to have worked, by key. */
-interface Known {
-  /** For how long each marker has to live still; negative: there is none. */
-  readonly markers: ReadonlyMap<string, Millis>;
-  /** Credentials' own counters that are used in this window. */
-  readonly used: ReadonlySet<string>;
+/** How many of so many requests a counter takes: all of them, or in shadow as many as there is room for. */
+function timesCharged({ cost }: Part, { charged, capacity }: Met, admitted: number): number {
+  return Math.max(0, Math.min(admitted, Math.floor((capacity - charged) / cost)));
 }
 
-/** Looks at the credentials that are not known to have worked, and notes in `outcomes` which have. */
-async function knownOf(
-  store: StoreConnection,
-  parts: readonly Part[],
-  outcomes: readonly Outcome[],
-): Promise<Known> {
-  /** Window in ms, 0 for a marker, by key. */
-  const asked = new Map<string, Millis>();
-  for (const { credential } of parts) {
-    if (credential === null) continue;
-    asked.set(proofKey(credential.proof), 0);
-    asked.set(credential.key, credential.policy.windowMs);
-  }
-  const markers = new Map<string, Millis>();
-  const used = new Set<string>();
-  const slots = Map.groupBy(asked.keys(), (key) => store.slotOf(key));
-  await Promise.all(
-    [...slots.values()].map(async (keys) => {
-      const windows = keys.map((key) => String(asked.get(key) ?? 0));
-      const reply = await store.run(LOOK, keys, windows);
-      if (!Array.isArray(reply) || reply.length !== keys.length)
-        throw new UnreadableReplyError('the store sent a reply that cannot be read');
-      for (const [i, key] of keys.entries()) {
-        if (asked.get(key) === 0) markers.set(key, Number(reply[i]));
-        else if (Number(reply[i]) === 1) used.add(key);
-      }
-    }),
+/** Looks at the credentials that are not known to have worked. */
+function knownOf(store: StoreConnection, dialect: StepDialect, parts: readonly Part[]): Promise<Known> {
+  return dialect.look(
+    store,
+    parts.flatMap(({ credential }) => credential ?? []),
   );
-  const known = { markers, used };
-  for (const [i, { credential }] of parts.entries()) {
-    const outcome = outcomes[i];
-    if (credential !== null && outcome !== undefined) outcome.isProven = isProven(known, credential);
-  }
-  return known;
 }
 
 function isProven({ markers }: Known, credential: Part): boolean {
@@ -207,15 +187,16 @@ function stepsOf(
     if (credential === null) continue;
     if (isProven(known, credential)) continue;
     const hasWorked = (known.markers.get(proofKey(credential.proof)) ?? -1) >= 0;
-    const isStranger = !hasWorked && !known.used.has(credential.key);
+    const { counter, identity, cost, limit } = part;
     ordered.push({
       at,
-      part: new Part(part.counter, part.identity, null, part.identity, part.limit),
-      isStranger,
+      part: new Part(counter, identity, null, cost, identity, limit),
+      isStranger: !hasWorked && !known.used.has(credential.key),
+      own: hasWorked ? null : (known.levels.get(credential.key) ?? null),
     });
   }
   for (const [at, part] of parts.entries())
-    if (part.credential === null) ordered.push({ at, part, isStranger: false });
+    if (part.credential === null) ordered.push({ at, part, isStranger: false, own: null });
   const steps = new Map<number, StepPart[]>();
   for (const step of ordered) {
     const slot = store.slotOf(step.part.key) ?? 0;
@@ -226,33 +207,22 @@ function stepsOf(
   return steps;
 }
 
-/** KEYS and ARGV of the spend script, for one charge of parts that all have one slot. */
-function stepCall(step: readonly StepPart[], asking: number): [keys: string[], args: string[]] {
-  const policies = step.flatMap(({ part: { policy, limit }, isStranger }) => {
-    const { mode, windowMs } = policy;
-    return [mode === 'shadow' ? -limit : limit, isStranger ? -reservedOf(limit) : 0, windowMs];
-  });
-  const charge = [asking, step.length, ...step.map((_, i) => i + 1)];
-  return [step.map(({ part }) => part.key), [JSON.stringify([policies, charge, []])]];
-}
-
-/** Whether only what is reserved is left, and not for this credential. */
-function isClosed({ part: { policy, limit }, isStranger }: StepPart, used: number): boolean {
-  return isStranger && policy.mode === 'enforce' && used < limit && used >= limit - reservedOf(limit);
-}
-
 /** Lowers what was charged to what is admitted. What cannot be given back ends with its window. */
-function giveBack(store: StoreConnection, charged: readonly Charged[], admitted: number): void {
-  const bySlot = new Map<number, { readonly keys: string[]; readonly args: string[] }>();
-  for (const { part, slot, used, times, window } of charged) {
-    const kept = Math.max(used, Math.min(used + admitted, part.limit)) - used;
-    if (times <= kept) continue;
-    const call = bySlot.get(slot) ?? { keys: [], args: [] };
-    bySlot.set(slot, call);
-    call.keys.push(part.key);
-    call.args.push(String(window), String(times - kept));
+function giveBackIn(
+  store: StoreConnection,
+  dialect: StepDialect,
+  charged: readonly Charged[],
+  admitted: number,
+): void {
+  const bySlot = new Map<number, GivenUp[]>();
+  for (const one of charged) {
+    const times = one.times - timesCharged(one.part, one, admitted);
+    if (times <= 0) continue;
+    const list = bySlot.get(one.slot) ?? [];
+    bySlot.set(one.slot, list);
+    list.push({ part: one.part, times, chargedAt: one.chargedAt });
   }
-  for (const { keys, args } of bySlot.values()) store.run(GIVE_BACK, keys, args).catch(endsWithItsWindow);
+  for (const list of bySlot.values()) dialect.giveBack(store, list).catch(endsWithItsWindow);
 }
 
 function endsWithItsWindow(): void {}

@@ -1,4 +1,11 @@
-import { needsProof, type Policy, type PolicySet } from './policy.ts';
+import { type Algorithm, needsProof, type Policy, type PolicySet } from './policy.ts';
+
+/** Counters of different algorithms hold different things, so their names differ. */
+const SUFFIXES: Readonly<Record<Algorithm, string>> = {
+  'fixed-window': '',
+  'sliding-window': ':sliding',
+  'token-bucket': ':token',
+};
 
 /** A policy's counter, whoever is counted; made once for each policy of a file. */
 export class Counter {
@@ -9,12 +16,20 @@ export class Counter {
   readonly keySuffix: string;
   /** Told apart by name, so that a reload does not forget what is known of a counter. 30 bits each. */
   readonly words: readonly [number, number];
+  /** The same for what it holds: when there is room again follows from the limit, what it holds does not. */
+  readonly stateWords: readonly [number, number];
+  /** The script for plain charges understands it. */
+  readonly isPlain: boolean;
 
   constructor(policy: Policy, forUnproven: boolean) {
     this.policy = policy;
     this.forUnproven = forUnproven;
-    this.keySuffix = `}:${policy.bucket}:${policy.windowSeconds}${forUnproven ? ':unproven' : ''}`;
-    this.words = nameWords(this.keySuffix);
+    const { algorithm, bucket, windowSeconds, limit, capacity, count } = policy;
+    this.keySuffix = `}:${bucket}:${windowSeconds}${SUFFIXES[algorithm]}${forUnproven ? ':unproven' : ''}`;
+    this.isPlain = algorithm === 'fixed-window' && count === 'request';
+    this.stateWords = nameWords(this.keySuffix);
+    this.words =
+      algorithm === 'fixed-window' ? this.stateWords : nameWords(`${this.keySuffix} ${limit} ${capacity}`);
   }
 }
 

@@ -1,5 +1,5 @@
 /** What changes, and for whom, when one policy file replaces another. Pure. */
-import type { CredentialSource, Identifier, Policy, PolicySet } from './policy.ts';
+import type { Algorithm, Cost, Count, CredentialSource, Identifier, Policy, PolicySet } from './policy.ts';
 
 export type ChangeKind =
   | 'policy-added'
@@ -12,6 +12,10 @@ export type ChangeKind =
   | 'plan'
   | 'list-added'
   | 'list-removed'
+  | 'algorithm'
+  | 'burst'
+  | 'cost'
+  | 'count'
   | 'window'
   | 'identifier'
   | 'bucket'
@@ -67,6 +71,19 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
   return changes;
 }
 
+const ALGORITHM_EFFECTS: Readonly<Record<Algorithm, string>> = {
+  'fixed-window': 'the whole limit comes back at the end of each window',
+  'sliding-window':
+    'what was used comes back little by little, so the edge of a window allows no second limit',
+  'token-bucket': 'the limit comes back steadily',
+};
+
+const COUNT_EFFECTS: Readonly<Record<Count, string>> = {
+  request: 'every request counts',
+  failure: 'only requests that the application answers with 4xx or 5xx count',
+  success: 'only requests that the application answers with less than 400 count',
+};
+
 const AFRESH = 'its counters start afresh';
 
 function changesOf(old: Policy, now: Policy): Change[] {
@@ -96,6 +113,17 @@ function changesOf(old: Policy, now: Policy): Change[] {
     overridesText(now),
     'clients that they name, or named, have another limit; what they used counts',
   );
+  add('algorithm', old.algorithm, now.algorithm, `${ALGORITHM_EFFECTS[now.algorithm]}${afresh}`);
+  const followLimit = old.capacity === old.limit && now.capacity === now.limit;
+  if (now.algorithm === 'token-bucket' && !followLimit)
+    add(
+      'burst',
+      old.capacity,
+      now.capacity,
+      `clients can use ${now.capacity} at once instead of ${old.capacity}`,
+    );
+  add('cost', costText(old.cost), costText(now.cost), 'each request takes another part of the limit');
+  add('count', old.count, now.count, COUNT_EFFECTS[now.count]);
   add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
   add(
     'identifier',
@@ -212,6 +240,10 @@ function isSameButName(a: Policy, b: Policy): boolean {
     a.route.text === b.route.text &&
     a.limit === b.limit &&
     a.windowMs === b.windowMs &&
+    a.algorithm === b.algorithm &&
+    a.capacity === b.capacity &&
+    a.count === b.count &&
+    costText(a.cost) === costText(b.cost) &&
     a.mode === b.mode &&
     identifierText(a.identifier) === identifierText(b.identifier)
   );
@@ -222,6 +254,7 @@ function isSameCounter(a: Policy, b: Policy): boolean {
   return (
     a.bucket === b.bucket &&
     a.windowMs === b.windowMs &&
+    a.algorithm === b.algorithm &&
     identifierText(a.identifier) === identifierText(b.identifier)
   );
 }
@@ -257,6 +290,19 @@ function sourceText(source: CredentialSource): string {
 function overridesText({ overrides }: Policy): string {
   if (overrides === null) return 'none';
   return `${overrides.size} ${overrides.size === 1 ? 'override' : 'overrides'}, version ${overrides.version}`;
+}
+
+function costText(cost: Cost): string {
+  switch (cost.kind) {
+    case 'units':
+      return String(cost.units);
+    case 'header':
+      return `header ${cost.header}`;
+    case 'body-bytes':
+      return `body-bytes, ${cost.unannounced ?? 'the whole limit'} where the length is unknown`;
+    default:
+      return cost satisfies never;
+  }
 }
 
 function onOff(value: boolean): string {

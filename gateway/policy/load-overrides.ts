@@ -120,6 +120,8 @@ class OverrideTable {
   readonly #networks = new NetworkTable<number>();
   readonly #plans = new Map<string, number>();
   #size = 0;
+  #least = Number.POSITIVE_INFINITY;
+  #most = 0;
 
   constructor(hasPlan: boolean) {
     this.#hasPlan = hasPlan;
@@ -130,6 +132,8 @@ class OverrideTable {
     if (!this.#isNew(kind, value, limit))
       throw new Mistake(`${kind} ${value} stands twice`, 'keep one of them');
     this.#size++;
+    this.#least = Math.min(this.#least, limit);
+    this.#most = Math.max(this.#most, limit);
   }
 
   /** @param text by which two tables are told apart */
@@ -139,6 +143,8 @@ class OverrideTable {
       networks: this.#networks,
       plans: this.#plans,
       size: this.#size,
+      least: this.#least,
+      most: this.#most,
       version: hash('sha256', text).slice(0, VERSION_LENGTH),
     };
   }

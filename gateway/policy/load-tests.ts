@@ -11,6 +11,7 @@ type TestEntry = NonNullable<PolicyFile['tests']>[number];
 /** Every length of a window that a file may have begins here. */
 const AT: Millis = 0;
 const FROM = '192.0.2.1';
+const REPLY = 200;
 /** A reload runs them between two requests of clients. */
 const REQUESTS_MAX = 10_000;
 
@@ -48,7 +49,7 @@ export function buildTests(
 }
 
 function buildTest(entry: TestEntry, here: Path, report: Report, line: number): PolicyTest | null {
-  const { name, from = FROM, times = 1, expect } = entry;
+  const { name, from = FROM, times = 1, reply = REPLY, expect } = entry;
   if (isIP(from) === 0) report([...here, 'from'], `from is ${from}`, 'write an address such as 192.0.2.1');
   const at = entry.at === undefined ? AT : Date.parse(entry.at);
   if (Number.isNaN(at))
@@ -67,6 +68,7 @@ function buildTest(entry: TestEntry, here: Path, report: Report, line: number): 
       rawHeaders: Object.entries(entry.headers ?? {}).flatMap(([name, value]) => [name, String(value)]),
       from,
       times,
+      reply,
       at,
       plan: entry.plan ?? null,
       expect: {

@@ -5,6 +5,8 @@
 import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
 import { Beside, readerBeside } from './beside.ts';
+import { checkAlgorithm, checkCost, checkOverrides, costOf } from './load-algorithm.ts';
+import { checkBucket } from './load-bucket.ts';
 import { IdentifierTable } from './load-identifiers.ts';
 import { buildLists } from './load-lists.ts';
 import { OverrideLoader } from './load-overrides.ts';
@@ -114,6 +116,10 @@ function build(
     const windowSeconds = Number(row.window.slice(0, -1)) * (WINDOW_UNITS_SECONDS[row.window.slice(-1)] ?? 0);
     if (windowSeconds > WINDOW_SECONDS_MAX)
       report([...here, 'window'], `window ${row.window} is too long`, 'write at most 366d');
+    checkAlgorithm(row, windowSeconds * 1000, (key, message, fix, point) =>
+      report([...here, key], message, fix, point),
+    );
+    checkCost(row, (message, fix) => report([...here, 'cost'], message, fix));
     if (identifier === null || route === null) continue;
 
     const policy: Policy = {
@@ -124,6 +130,11 @@ function build(
       identifier,
       limit: row.limit,
       overrides: overrides.of(row, here),
+      algorithm: row.algorithm ?? 'fixed-window',
+      burst: row.burst ?? null,
+      capacity: row.burst ?? row.limit,
+      cost: costOf(row),
+      count: row.count ?? 'request',
       windowMs: windowSeconds * 1000,
       windowSeconds,
       bucket: row.bucket ?? row.name,
@@ -133,6 +144,7 @@ function build(
       onStoreFailure: row.onStoreFailure ?? 'local',
       headers: row.headers !== 'off' && row.headers !== false,
     };
+    checkOverrides(policy, row, (path, message, fix) => report([...here, ...path], message, fix));
     // A name that stands twice is told already, and its bucket merely follows from it.
     if (twin === undefined || row.bucket !== undefined) {
       checkBucket(policy, byBucket, (message, fix) =>
@@ -146,46 +158,8 @@ function build(
   return { file: name, policies, exclude, planHeader, identifiers: identifiers.declared, lists, tests };
 }
 
-/** Rows that share a counter must mean the same by it. */
-function checkBucket(
-  policy: Policy,
-  byBucket: Map<string, Policy>,
-  report: (message: string, fix: string) => void,
-): void {
-  const other = byBucket.get(policy.bucket);
-  if (other === undefined) {
-    byBucket.set(policy.bucket, policy);
-    return;
-  }
-  const differs = BUCKET_KEYS.filter((key) => meaningIn(policy, key) !== meaningIn(other, key));
-  if (differs.length > 0) {
-    const what = differs.map((key) => (key === 'windowMs' ? 'window' : key)).join(' and ');
-    report(
-      `bucket ${policy.bucket} is shared with ${other.name} in line ${other.line}, which has another ${what}`,
-      'make them equal or use another bucket',
-    );
-  }
-}
-
 /** null: everybody. */
 function rolloutIn(written: number | string | undefined, bucket: string): Rollout | null {
   const percent = written === undefined ? 100 : Number.parseFloat(String(written));
   return percent === 100 ? null : rolloutOf(percent, bucket);
-}
-
-const BUCKET_KEYS = [
-  'identifier',
-  'limit',
-  'overrides',
-  'windowMs',
-  'rollout',
-  'mode',
-  'onStoreFailure',
-  'headers',
-] as const;
-
-function meaningIn(policy: Policy, key: (typeof BUCKET_KEYS)[number]): unknown {
-  if (key === 'rollout') return policy.rollout?.percent;
-  if (key === 'identifier') return policy.identifier.name;
-  return key === 'overrides' ? policy.overrides?.version : policy[key];
 }

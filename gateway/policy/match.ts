@@ -4,7 +4,7 @@
  * very same `Cover` object, so what follows from the set is worked out once, not per request.
  */
 import { Counter } from './counter.ts';
-import { type Identifier, needsProof, type Policy, type PolicySet } from './policy.ts';
+import { type Cost, type Identifier, needsProof, type Policy, type PolicySet } from './policy.ts';
 import type { Route } from './route.ts';
 import { canonicalTarget, meaningOf, withoutSegmentParameters } from './target.ts';
 
@@ -19,6 +19,12 @@ export interface Cover {
   readonly hasOverrides: boolean;
   /** Only addresses are counted. */
   readonly isByAddress: boolean;
+  /** What the script for plain charges understands: fixed windows of one unit each. */
+  readonly isPlain: boolean;
+  /** Some of its counters do not count every request. */
+  readonly hasOutcomes: boolean;
+  /** Every request costs the same. */
+  readonly hasFixedCosts: boolean;
 }
 
 export interface CoverCounter {
@@ -27,6 +33,8 @@ export interface CoverCounter {
   readonly unproven: Counter | null;
   /** Which of `Cover.identifiers` is counted. */
   readonly identifierAt: number;
+  /** Of the first row that uses the counter and covers the request. */
+  readonly cost: Cost;
 }
 
 export type Match =
@@ -68,17 +76,27 @@ export function createMatcher(set: PolicySet): Matcher {
     let cover = covers.get(key);
     if (cover === undefined) {
       const identifiers = [...new Set(sorted.map((policy) => policy.identifier))];
+      const counted = [...new Set(sorted.map((policy) => policy.bucketId))].flatMap((bucketId) => {
+        const of = counters[bucketId];
+        return of === undefined
+          ? []
+          : [
+              {
+                ...of,
+                identifierAt: identifiers.indexOf(of.counter.policy.identifier),
+                cost: sorted.find((policy) => policy.bucketId === bucketId)?.cost ?? of.counter.policy.cost,
+              },
+            ];
+      });
       cover = {
         policies: sorted,
-        counters: [...new Set(sorted.map((policy) => policy.bucketId))].flatMap((bucketId) => {
-          const of = counters[bucketId];
-          return of === undefined
-            ? []
-            : [{ ...of, identifierAt: identifiers.indexOf(of.counter.policy.identifier) }];
-        }),
+        counters: counted,
         identifiers,
         hasOverrides: sorted.some(({ overrides }) => overrides !== null),
         isByAddress: identifiers.every(({ kind }) => kind === 'address'),
+        isPlain: counted.every(({ counter, cost }) => counter.isPlain && isOne(cost)),
+        hasOutcomes: counted.some(({ counter }) => counter.policy.count !== 'request'),
+        hasFixedCosts: counted.every(({ cost }) => cost.kind === 'units'),
       };
       covers.set(key, cover);
     }
@@ -119,6 +137,10 @@ export function createMatcher(set: PolicySet): Matcher {
     }
     return result;
   };
+}
+
+function isOne(cost: Cost): boolean {
+  return cost.kind === 'units' && cost.units === 1;
 }
 
 interface Node<T> {

@@ -7,6 +7,9 @@ export interface Overrides {
   readonly networks: NetworkTable<number>;
   readonly plans: ReadonlyMap<string, number>;
   readonly size: number;
+  /** The smallest limit of them, and the largest; of none infinite, and 0. */
+  readonly least: number;
+  readonly most: number;
   /** The beginning of a hash of how they are written. */
   readonly version: string;
 }
@@ -27,4 +30,9 @@ export function limitFor({ limit, overrides }: Policy, digest: string, facts: Ov
   const placed = facts.address === null ? undefined : overrides.networks.find(facts.address);
   if (placed !== undefined) return placed;
   return (facts.plan === null ? undefined : overrides.plans.get(facts.plan)) ?? limit;
+}
+
+/** How much of a limit can be used at once: all of it; of a token bucket with a burst that, whatever the limit. */
+export function capacityFor({ limit: usual, capacity, burst }: Policy, limit: number): number {
+  return limit === usual ? capacity : (burst ?? limit);
 }

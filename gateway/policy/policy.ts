@@ -88,10 +88,24 @@ export function partsOf(identifier: Identifier): readonly SimpleIdentifier[] {
   return identifier.kind === 'combined' ? identifier.parts : [identifier];
 }
 
+/** How a limit is spread over time; see docs/policies.md. */
+export type Algorithm = 'fixed-window' | 'sliding-window' | 'token-bucket';
+
+/** How many units a request takes of a limit; at least 1. */
+export type Cost =
+  | { readonly kind: 'units'; readonly units: number }
+  /** As the request's header says, at most the whole limit; 1 where it does not. Lower-case. */
+  | { readonly kind: 'header'; readonly header: string }
+  /** The length of its body. @param unannounced what a body takes whose length is not announced; null: all that can be used at once */
+  | { readonly kind: 'body-bytes'; readonly unannounced: number | null };
+
+/** Which requests count: all, or those of which something comes. */
+export type Count = 'request' | 'failure' | 'success';
+
 /** What a policy does while the store is unavailable. */
 export type OnStoreFailure = 'allow' | 'deny' | 'local';
 
-/** One row of the table: at most `limit` requests of one identity in each clock-aligned window. */
+/** One row of the table: at most `limit` requests of one identity in each window, as its algorithm understands it. */
 export interface Policy {
   readonly name: string;
   /** Position in the file, from 0. */
@@ -104,6 +118,13 @@ export interface Policy {
   readonly limit: number;
   /** null: it has none. */
   readonly overrides: Overrides | null;
+  readonly algorithm: Algorithm;
+  /** Of a token bucket, as the file has it; null: it follows the limit, also an override's. */
+  readonly burst: number | null;
+  /** The most that can be used at once: the limit; of a token bucket its burst. Of whoever has no override. */
+  readonly capacity: number;
+  readonly cost: Cost;
+  readonly count: Count;
   readonly windowMs: Millis;
   readonly windowSeconds: Seconds;
   /** Name of the counter: the policy's own unless rows share one. */
@@ -133,6 +154,8 @@ export interface PolicyTest {
   readonly rawHeaders: readonly string[];
   readonly from: string;
   readonly times: number;
+  /** The status with which the application answers. */
+  readonly reply: number;
   /** Since the epoch. */
   readonly at: Millis;
   /** What a trusted proxy says of the client; null: none does. */

@@ -164,6 +164,43 @@ const policy = {
       pattern: '^[1-9][0-9]{0,5}(?:s|m|h|d)$',
       description: 'a length of time such as 30s, 1m, 1h or 1d',
     },
+    algorithm: {
+      enum: ['fixed-window', 'sliding-window', 'token-bucket'],
+      description:
+        'fixed-window (the default), sliding-window to leave no double limit at the edge of a window, or token-bucket to refill steadily',
+    },
+    burst: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000_000_000,
+      description:
+        'with algorithm: token-bucket, how many requests may come at once, a whole number from 1 to 1000000000; the limit unless given',
+    },
+    cost: {
+      anyOf: [
+        { type: 'integer', minimum: 1, maximum: 1_000_000_000 },
+        { type: 'string', const: 'body-bytes' },
+        {
+          type: 'object',
+          required: ['header'],
+          properties: { header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } },
+          additionalProperties: false,
+        },
+        {
+          type: 'object',
+          required: ['body-bytes'],
+          properties: { 'body-bytes': { type: 'integer', minimum: 1, maximum: 1_000_000_000 } },
+          additionalProperties: false,
+        },
+      ],
+      description:
+        'how much a request takes of the limit: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with what a body of unknown length takes',
+    },
+    count: {
+      enum: ['request', 'failure', 'success'],
+      description:
+        'request (the default), or failure or success to count only requests that the application answers with 4xx or 5xx, or with less',
+    },
     bucket: name('the name of a counter that several policies share'),
     rollout: {
       anyOf: [
@@ -214,6 +251,12 @@ const test = {
       maximum: 10_000,
       description: 'how often the request is made, a whole number from 1 (the default) to 10000',
     },
+    reply: {
+      type: 'integer',
+      minimum: 200,
+      maximum: 599,
+      description: 'the status with which the application answers what passes, such as 401; 200 unless given',
+    },
     at: {
       type: 'string',
       description: 'when, such as 2026-11-20T10:00:00Z; a moment at which every window begins unless given',
@@ -238,7 +281,7 @@ const test = {
           type: 'integer',
           minimum: 100,
           maximum: 599,
-          description: 'of the last reply, such as 429; what passes is taken to get 200',
+          description: 'of the last reply, such as 429; what passes gets the status of reply',
         },
         headers: {
           type: 'object',

@@ -75,18 +75,19 @@ function warnOfRoute({ methods, text }: Route, say: Say): void {
 }
 
 function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
-  const { limit, windowSeconds, bucket } = policy;
-  if (limit / windowSeconds > RATE_MAX) {
+  const { limit, capacity, windowSeconds, bucket } = policy;
+  const rows = buckets.get(bucket) ?? [];
+  if (!countEach(rows)) return;
+  if (Math.min(limit, capacity) / windowSeconds > RATE_MAX) {
     say(
-      `no client can make ${limit} requests in ${windowSeconds} s, so this limit never denies`,
+      `no client can make ${Math.min(limit, capacity)} requests in ${windowSeconds} s, so this limit never denies`,
       'make it smaller, or remove the policy',
     );
     return;
   }
-  const rows = buckets.get(bucket) ?? [];
   for (const [other, wide] of buckets) {
     const [first] = wide;
-    if (other === bucket || first === undefined) continue;
+    if (other === bucket || first === undefined || !countEach(wide)) continue;
     if (!deniesFirst(first, policy)) continue;
     // Equal ones deny together: the later one is too many.
     if (deniesFirst(policy, first) && covers(rows, wide) && first.index > policy.index) continue;
@@ -99,6 +100,11 @@ function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
   }
 }
 
+/** Every request counts, and one: what others use up cannot be compared. */
+function countEach(rows: readonly Policy[]): boolean {
+  return rows.every(({ cost, count }) => count === 'request' && cost.kind === 'units' && cost.units === 1);
+}
+
 /** Does every request that `rows` count count for `wide` as well? */
 function covers(wide: readonly Policy[], rows: readonly Policy[]): boolean {
   const routes = wide.map(({ route }) => route);
@@ -108,6 +114,8 @@ function covers(wide: readonly Policy[], rows: readonly Policy[]): boolean {
 /** Of the same requests, `wide` lets no more through than `policy` allows. */
 function deniesFirst(wide: Policy, policy: Policy): boolean {
   if (wide.rollout !== null || wide.overrides !== null || policy.overrides !== null) return false;
+  // Elsewhere than in a fixed window, what lies in two windows counts together.
+  if (policy.algorithm !== 'fixed-window') return false;
   if (wide.mode === 'shadow' || !countsNoLess(wide.identifier, policy.identifier)) return false;
   // While the store is away the other rule decides.
   if (wide.onStoreFailure === 'allow' && policy.onStoreFailure !== 'allow') return false;
@@ -116,6 +124,8 @@ function deniesFirst(wide: Policy, policy: Policy): boolean {
 
 /** How many requests `wide` allows at most in one window of `policy`: windows begin at multiples of their length. */
 function mostIn(wide: Policy, { windowSeconds }: Policy): number {
+  if (wide.algorithm === 'token-bucket')
+    return wide.capacity + Math.ceil((wide.limit * windowSeconds) / wide.windowSeconds);
   if (wide.windowSeconds % windowSeconds === 0) return wide.limit;
   const windows = windowSeconds / wide.windowSeconds;
   return wide.limit * (Number.isInteger(windows) ? windows : Math.ceil(windows) + 1);

@@ -1,9 +1,16 @@
 /** One request, explained: every policy of the file, whether it applies, why not, and what its counter says. */
 
 import type { Part } from '#gateway/limiter/charge.ts';
+import { allowanceOf } from '#gateway/policy/allowance.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import { exclusionOf, mismatchOf } from '#gateway/policy/mismatch.ts';
-import { type Identifier, type Policy, type PolicySet, partsOf } from '#gateway/policy/policy.ts';
+import {
+  type Algorithm,
+  type Identifier,
+  type Policy,
+  type PolicySet,
+  partsOf,
+} from '#gateway/policy/policy.ts';
 import { withoutSegmentParameters } from '#gateway/policy/target.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import type { Seconds } from '#shared/clock.ts';
@@ -32,10 +39,14 @@ export interface ExplainedPolicy {
   /** Digest of who is counted; null where nobody is. */
   readonly identity: string | null;
   readonly bucket: string;
+  /** The most that can be used at once. */
   readonly limit: number;
   readonly windowSeconds: Seconds;
+  readonly algorithm: Algorithm;
   /** In this window, before this request; null where nobody is counted. */
   readonly used: number | null;
+  /** What the request takes; null where nobody is counted. */
+  readonly cost: number | null;
   readonly remaining: number | null;
 }
 
@@ -91,10 +102,10 @@ function reasonOf(decided: DecidedRequest | null): string | null {
   if (decided === null) return 'no policy applies';
   if (decided.kind === 'allow') return null;
   return decided.violated
-    .map(
-      ({ policy, quota }) =>
-        `${policy.name} (line ${policy.line}) allows ${quota} in ${policy.windowSeconds} s`,
-    )
+    .map((denying) => {
+      const { name, line } = denying.policy;
+      return `${name} (line ${line}) allows ${allowanceOf(denying, ' s')}`;
+    })
     .join('; ');
 }
 
@@ -105,9 +116,9 @@ function explainPolicy(
   decided: DecidedRequest | null,
   path: string,
 ): ExplainedPolicy {
-  const { name, line, bucket, limit, windowSeconds } = policy;
-  const base = { name, line, bucket, limit, windowSeconds };
-  const nobody = { ...base, matched: false, identity: null, used: null, remaining: null };
+  const { name, line, bucket, capacity: limit, windowSeconds, algorithm } = policy;
+  const base = { name, line, bucket, limit, windowSeconds, algorithm };
+  const nobody = { ...base, matched: false, identity: null, used: null, cost: null, remaining: null };
   const mismatch = routeMismatch(policy, method, path);
   if (mismatch !== null) return { ...nobody, reason: mismatch };
   if (bypass !== null) return { ...nobody, reason: bypass };
@@ -118,26 +129,35 @@ function explainPolicy(
   const usedUnproven = unproven === null ? -1 : usedBy(decided, unproven);
   return {
     ...base,
-    limit: part.limit,
+    limit: part.capacity,
     matched: true,
-    reason: reasonToCount(policy, part.limit, usedUnproven),
+    reason: reasonToCount(policy, part, unproven, usedUnproven),
     identity: part.identity.digest,
     used,
-    remaining: Math.max(0, part.limit - Math.max(used, usedUnproven)),
+    cost: part.cost,
+    remaining: Math.max(
+      0,
+      unproven === null || usedUnproven < 0
+        ? part.capacity - used
+        : Math.min(part.capacity - used, unproven.capacity - usedUnproven),
+    ),
   };
 }
 
 function reasonToCount(
-  { identifier, mode, limit: usual }: Policy,
-  limit: number,
+  { identifier, mode, count, limit: usual }: Policy,
+  { cost, limit }: Part,
+  unproven: Part | null,
   usedUnproven: number,
 ): string {
   const who = whoIsCounted(identifier);
+  const takes = cost === 1 ? '' : `, it takes ${cost}`;
   const overridden = limit === usual ? '' : `; an override makes its limit ${limit} instead of ${usual}`;
-  const more = `${overridden}${mode === 'shadow' ? '; shadow: it never denies' : ''}`;
-  return usedUnproven < 0
-    ? `route matches, ${who}${more}`
-    : `route matches, ${who}; not known to work yet, so its address is counted too (${usedUnproven} of ${limit} used)${more}`;
+  const only = count === 'request' ? '' : `; only each ${count} counts`;
+  const more = `${overridden}${only}${mode === 'shadow' ? '; shadow: it never denies' : ''}`;
+  return unproven === null || usedUnproven < 0
+    ? `route matches, ${who}${takes}${more}`
+    : `route matches, ${who}${takes}; not known to work yet, so its address is counted too (${usedUnproven} of ${unproven.capacity} used)${more}`;
 }
 
 function reasonNotToCount({ identifier, rollout }: Policy): string {

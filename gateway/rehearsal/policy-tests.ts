@@ -15,7 +15,6 @@ export interface TestFailure {
 
 /** One test has one client. */
 const TABLE_SIZE = 1024;
-const UPSTREAM_STATUS = 200;
 
 export function runTests(set: PolicySet): TestFailure[] {
   return set.tests.flatMap((test) => {
@@ -59,21 +58,21 @@ function runTest(set: PolicySet, test: PolicyTest): string[] {
   let last = rehearsal.ask(request);
   for (let i = 1; ; i++) {
     if (last.kind === 'allow' || last.kind === 'uncovered') allowed++;
-    if (last.kind === 'allow') rehearsal.answered(last, UPSTREAM_STATUS);
+    if (last.kind === 'allow') rehearsal.answered(last, test.reply);
     if (i === test.times) break;
     last = rehearsal.ask(request);
   }
   return differences(test, allowed, last);
 }
 
-function differences({ expect, times }: PolicyTest, allowed: number, last: Rehearsed): string[] {
+function differences({ expect, times, reply }: PolicyTest, allowed: number, last: Rehearsed): string[] {
   const messages: string[] = [];
   const say = (what: string, expected: unknown, got: unknown): void => {
     messages.push(`${what}: expected ${expected}, got ${got}`);
   };
   if (expect.allowed !== null && expect.allowed !== allowed)
     say('allowed', expect.allowed, `${allowed} of ${times}`);
-  const status = statusOf(last);
+  const status = statusOf(last, reply);
   if (expect.status !== null && expect.status !== status) say('status', expect.status, status);
   if (expect.policies !== null) {
     const applied = policiesOf(last);
@@ -89,7 +88,7 @@ function differences({ expect, times }: PolicyTest, allowed: number, last: Rehea
   return messages;
 }
 
-function statusOf(last: Rehearsed): number {
+function statusOf(last: Rehearsed, reply: number): number {
   switch (last.kind) {
     case 'malformed':
     case 'listed':
@@ -98,7 +97,7 @@ function statusOf(last: Rehearsed): number {
       return 429;
     case 'allow':
     case 'uncovered':
-      return UPSTREAM_STATUS;
+      return reply;
     default:
       return last satisfies never;
   }

@@ -13,9 +13,10 @@ import { chargeFor } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
+import { outcomesOf } from '#gateway/limiter/outcome.ts';
 import { Metrics } from '#gateway/metrics.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
-import type { Cover } from '#gateway/policy/match.ts';
+import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
 import { denialReply, listedReply } from '#gateway/reply/denial.ts';
@@ -244,15 +245,20 @@ export class Rehearsal {
     // A log tells neither addresses nor plans.
     const facts = cover.hasOverrides ? { address: null, plan: null } : null;
     const isProven = (credential: Identity): boolean => !isUnproven(credential);
-    const charge = chargeFor(cover, { identities, proofs }, address, isProven, facts);
+    const charge = chargeFor(cover, { identities, proofs }, address, isProven, facts, unitsKnown);
     if (charge === null) return { kind: 'uncovered', path, cover, allowedBy: null };
     const identified = { identities, proofs, credentials, provable, pathValues: [] };
-    return this.#spend(path, cover, { charge, identified });
+    return this.#spend(path, cover, { charge, identified, hasOutcomes: cover.hasOutcomes });
   }
 
-  /** What the upstream answered tells whether the request's credential works. */
-  answered({ charged }: { readonly charged: ChargedTo }, status: number): void {
-    this.enforcement.learn(charged, status);
+  /**
+   * What the upstream answered tells whether the request's credential works, and whether the request counts.
+   *
+   * @param status null: the upstream did not answer
+   */
+  answered({ charged, spent }: Pick<WeighedRequest, 'charged' | 'spent'>, status: number | null): void {
+    if (status !== null) this.enforcement.learn(charged, status);
+    if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, status));
   }
 
   /** What the live gateway knew of a credential wins. */
@@ -298,6 +304,11 @@ function tell({ path, cover, charged, spent, decision }: WeighedRequest): Decide
     violated,
     shadowDenials: [],
   };
+}
+
+/** A log tells neither header fields nor lengths. */
+function unitsKnown({ cost }: CoverCounter): number {
+  return cost.kind === 'units' ? cost.units : 1;
 }
 
 /** Takes the answer of a limiter that answers at once. */

@@ -95,8 +95,10 @@ export class Judge {
   }
 
   /** Tells what came of an admitted request. */
-  answered({ weighed }: Judged, { status }: LoggedRequest): void {
-    if (weighed.kind === 'decided' && status > 0) this.#rehearsal.answered(weighed, status);
+  answered({ weighed }: Judged, { status, digests }: LoggedRequest): void {
+    if (weighed.kind !== 'decided') return;
+    const isOfUpstream = status > 0 && digests?.decision !== 'deny';
+    this.#rehearsal.answered(weighed, isOfUpstream ? status : null);
   }
 
   /** Policies of the cover that charge nobody, because the line does not tell whom. */

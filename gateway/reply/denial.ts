@@ -4,9 +4,10 @@
  * wake-ups, and a flood costs about a third less.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { retryAfterSeconds, type Verdict } from '#gateway/decision.ts';
+import { retryAfterSeconds, type Violation } from '#gateway/decision.ts';
 import { DECISION_ID_LENGTH } from '#gateway/decisions/decision-ids.ts';
 import { DECISION_HEADER, RATELIMITED_HEADER } from '#gateway/header-names.ts';
+import { allowanceOf, unitOf } from '#gateway/policy/allowance.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Millis, Seconds } from '#shared/clock.ts';
@@ -21,6 +22,12 @@ interface Denial {
   readonly before: string;
   readonly behind: string;
 }
+
+/** What of a policy that denies its reply depends on. */
+export type Refusing = Pick<
+  Violation,
+  'policy' | 'quota' | 'perWindow' | 'remaining' | 'resetMs' | 'canNeverPass'
+>;
 
 interface Denied {
   readonly req: IncomingMessage;
@@ -57,7 +64,7 @@ export class DenialWriter {
   write(
     req: IncomingMessage,
     res: ServerResponse,
-    violated: readonly Verdict[],
+    violated: readonly Refusing[],
     options: { readonly decision: string; readonly cors: boolean; readonly close: boolean },
   ): void {
     const { decision, cors, close } = options;
@@ -65,7 +72,7 @@ export class DenialWriter {
     if (this.#queue.push(denied) === 1) setImmediate(() => this.#flush());
   }
 
-  #denial(violated: readonly Verdict[], cors: boolean, close: boolean): Denial {
+  #denial(violated: readonly Refusing[], cors: boolean, close: boolean): Denial {
     const policy = violated[0]?.policy;
     if (policy === undefined) return textOf(violated, cors, close);
     let texts = this.#texts.get(policy);
@@ -74,8 +81,12 @@ export class DenialWriter {
       this.#texts.set(policy, texts);
     }
     let key = `${cors} ${close}`;
-    for (const { policy, quota, resetMs } of violated)
-      key += ` ${policy.index}:${quota}:${Math.ceil(resetMs / 1000)}`;
+    for (const { policy, perWindow, resetMs, remaining, canNeverPass } of violated) {
+      // How much can be used at once follows from the limit.
+      key += ` ${policy.index}:${perWindow}:${Math.ceil(resetMs / 1000)}`;
+      // Nothing is left where every request costs one.
+      if (remaining > 0 || canNeverPass) key += `:${remaining} ${canNeverPass}`;
+    }
     let denial = texts.get(key);
     if (denial === undefined) {
       denial = textOf(violated, cors, close);
@@ -106,7 +117,7 @@ export class DenialWriter {
   }
 }
 
-function textOf(violated: readonly Verdict[], cors: boolean, close: boolean): Denial {
+function textOf(violated: readonly Refusing[], cors: boolean, close: boolean): Denial {
   const reply = denialReply(violated, cors, close, GAP);
   const gapAt = reply.bodyBytes.lastIndexOf(GAP);
   return {
@@ -124,7 +135,7 @@ function textOf(violated: readonly Verdict[], cors: boolean, close: boolean): De
  * @param decision its id, for the body; null: it has none
  */
 export function denialReply(
-  violated: readonly Verdict[],
+  violated: readonly Refusing[],
   cors: boolean,
   close: boolean,
   decision: string | null,
@@ -133,8 +144,9 @@ export function denialReply(
     headers: [
       RATELIMITED_HEADER,
       'true',
-      'Retry-After',
-      String(retryAfterSeconds(violated)),
+      ...(violated.some(({ canNeverPass }) => canNeverPass)
+        ? []
+        : ['Retry-After', String(retryAfterSeconds(violated))]),
       ...limitHeaders(violated),
     ],
     cors,
@@ -188,10 +200,11 @@ export function listedReply(
   });
 }
 
-function denialMessage(violated: readonly Verdict[]): string {
+function denialMessage(violated: readonly Refusing[]): string {
   const [first] = violated;
   if (first === undefined) return 'Too many requests.';
-  const { policy, quota } = first;
-  const { name, windowSeconds } = policy;
-  return `Too many requests: policy ${name} allows ${quota} in ${windowSeconds} seconds. Wait for the seconds in Retry-After.`;
+  const { policy, quota, canNeverPass } = first;
+  if (canNeverPass)
+    return `This request takes more of policy ${policy.name} than can ever be used at once, ${quota}${unitOf(policy)}. It cannot pass: send less in one request.`;
+  return `Too many requests: policy ${policy.name} allows ${allowanceOf(first, ' seconds')}. Wait for the seconds in Retry-After.`;
 }

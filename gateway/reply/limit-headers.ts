@@ -1,6 +1,7 @@
 /** Decision -> header values. Pure. Flat arrays of names and values in turn, as node:http writes them. */
 import type { Verdict } from '#gateway/decision.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import type { Seconds } from '#shared/clock.ts';
 
 interface PolicyText {
   readonly limit: string;
@@ -11,18 +12,26 @@ interface PolicyText {
 /** Policies live as long as the file that they came from, and so do their texts. */
 const texts = new WeakMap<Policy, PolicyText>();
 
-function textOf({ policy, quota }: Verdict): PolicyText {
-  if (quota !== policy.limit) return newText(policy, quota);
+function textOf(verdict: Verdict): PolicyText {
+  const { policy, perWindow } = verdict;
+  if (perWindow !== policy.limit) return newText(verdict);
   let text = texts.get(policy);
   if (text === undefined) {
-    text = newText(policy, quota);
+    text = newText(verdict);
     texts.set(policy, text);
   }
   return text;
 }
 
-function newText({ name, windowSeconds }: Policy, limit: number): PolicyText {
-  return { limit: String(limit), quota: `"${name}";q=${limit};w=${windowSeconds}` };
+function newText(verdict: Verdict): PolicyText {
+  const { policy, quota } = verdict;
+  const unit = policy.cost.kind === 'body-bytes' ? 'qu="content-bytes";' : '';
+  return { limit: String(quota), quota: `"${policy.name}";q=${quota};${unit}w=${quotaSeconds(verdict)}` };
+}
+
+/** The time in which the whole quota comes back. */
+function quotaSeconds({ policy: { algorithm, windowSeconds }, quota, perWindow }: Verdict): Seconds {
+  return algorithm === 'token-bucket' ? Math.ceil((quota * windowSeconds) / perWindow) : windowSeconds;
 }
 
 /**

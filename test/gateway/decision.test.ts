@@ -14,6 +14,8 @@ function spent(admitted: number, told: readonly Told[], shares: readonly number[
     used: told.map(([, used]) => used),
     resetMs: told.map(([, , resetMs]) => resetMs),
     shares,
+    levels: null,
+    chargedAt: null,
   };
 }
 
@@ -132,7 +134,7 @@ t.test('the tightest policy comes first: least left, then latest reset, then fil
   );
   t.strictSame(decide(spent(1, [[five, 1, 1234]]), 0), {
     kind: 'allow',
-    verdicts: [{ policy: five, quota: five.limit, remaining: 3, resetMs: 1234 }],
+    verdicts: [{ policy: five, quota: five.limit, perWindow: five.limit, remaining: 3, resetMs: 1234 }],
     shadowDenials: [],
   });
 });
@@ -202,7 +204,13 @@ t.test('nothing counted is allowed', async (t) => {
 });
 
 t.test('Retry-After: whole seconds, the largest over the denying policies, at least 1', async (t) => {
-  const verdict = (resetMs: number): Verdict => ({ policy: five, quota: five.limit, remaining: 0, resetMs });
+  const verdict = (resetMs: number): Verdict => ({
+    policy: five,
+    quota: five.limit,
+    perWindow: five.limit,
+    remaining: 0,
+    resetMs,
+  });
   const cases: readonly (readonly [resets: readonly number[], seconds: number])[] = [
     [[], 1],
     [[0], 1],

@@ -6,6 +6,8 @@ import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter, Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter, type MemoryLimiterOptions } from '#gateway/limiter/memory.ts';
 import { Counter } from '#gateway/policy/counter.ts';
+import { NetworkTable } from '#gateway/policy/network-table.ts';
+import type { Overrides } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { parseRoute } from '#gateway/policy/route.ts';
 
@@ -24,6 +26,11 @@ export function policy(
     limit,
     overrides: null,
     rollout: null,
+    algorithm: 'fixed-window',
+    burst: null,
+    capacity: limit,
+    cost: { kind: 'units', units: 1 },
+    count: 'request',
     windowMs: windowSeconds * 1000,
     windowSeconds,
     bucket: name,
@@ -35,29 +42,50 @@ export function policy(
   };
 }
 
+/** Overrides for one plan. */
+export function overridesFor(plan: string, limit: number): Overrides {
+  return {
+    digests: new Map(),
+    networks: new NetworkTable(),
+    plans: new Map([[plan, limit]]),
+    size: 1,
+    least: limit,
+    most: limit,
+    version: `${plan} ${limit}`,
+  };
+}
+
 /** An identity by any name; one name is one identity. */
 export function identity(name = 'somebody'): Identity {
   return identityOf(Buffer.from(name.padEnd(16, '.')).toString('base64url').slice(-22).padStart(22, 'A'));
 }
 
 /** A policy's counter for one identity. */
-export function part(of: Policy, who = 'somebody'): Part {
-  return new Part(new Counter(of, false), identity(who));
+export function part(of: Policy, who = 'somebody', cost = 1): Part {
+  return new Part(new Counter(of, false), identity(who), null, cost);
 }
 
 export function chargeOf(...parts: readonly Part[]): Charge {
-  return new Charge(parts);
+  return new Charge(
+    parts,
+    parts.every(({ counter, cost }) => counter.isPlain && cost === 1),
+  );
 }
 
 /** The same for an identity with a limit of its own. */
-export function partWithLimit(of: Policy, limit: number, who = 'somebody'): Part {
-  return new Part(new Counter(of, false), identity(who), null, identity(who), limit);
+export function partWithLimit(of: Policy, limit: number, who = 'somebody', cost = 1): Part {
+  return new Part(new Counter(of, false), identity(who), null, cost, identity(who), limit);
 }
 
 /** The parts of a credential that is not known to have worked: its own, and its address's for such ones. */
-export function unproven(of: Policy, credential: string, address: string): readonly [Part, Part] {
-  const own = part(of, credential);
-  return [own, new Part(new Counter(of, true), identity(address), own)];
+export function unproven(
+  of: Policy,
+  credential: string,
+  address: string,
+  cost = 1,
+  limit = of.limit,
+): readonly [Part, Part] {
+  return unprovenCombined(of, credential, credential, address, cost, limit);
 }
 
 /** The same for one identity from several, of which a credential has to be proven. */
@@ -66,9 +94,11 @@ export function unprovenCombined(
   combined: string,
   credential: string,
   address: string,
+  cost = 1,
+  limit = of.limit,
 ): readonly [Part, Part] {
-  const own = new Part(new Counter(of, false), identity(combined), null, identity(credential));
-  return [own, new Part(new Counter(of, true), identity(address), own)];
+  const own = new Part(new Counter(of, false), identity(combined), null, cost, identity(credential), limit);
+  return [own, new Part(new Counter(of, true), identity(address), own, cost, identity(address), limit)];
 }
 
 /** A limiter of this process alone, with a small table unless told otherwise. */

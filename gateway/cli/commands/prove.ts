@@ -119,12 +119,15 @@ function plan(
 
 function reasonToSkip(
   { policies }: PolicySet,
-  { mode, limit, bucketId, index, identifier, rollout, route: { methods } }: Policy,
+  { mode, limit, algorithm, cost, count, bucketId, index, identifier, rollout, route: { methods } }: Policy,
   request: SampleRequest | null,
   limitMax: number,
   allMethods: boolean,
 ): string | null {
   if (mode === 'shadow') return 'it is in shadow mode and never denies';
+  if (algorithm !== 'fixed-window') return `its algorithm is ${algorithm}: room comes back while it is tried`;
+  if (cost.kind !== 'units' || cost.units !== 1) return 'its requests cost more than one each';
+  if (count !== 'request') return `it counts only each ${count}, which the application decides`;
   if (limit > limitMax) return `its limit is above --limit-max ${limitMax}`;
   if (bucketId !== index) return `it shares the counter of ${policies[bucketId]?.name}`;
   if (rollout !== null) return `it counts ${rollout.percent}% of all clients only`;

@@ -61,11 +61,14 @@ function sentences(record: DecisionRecord): string[] {
   ];
 }
 
-function reasonOf({ decision, policy, limit, used, windowSeconds, isUnproven }: DecisionRecord): string[] {
+function reasonOf(record: DecisionRecord): string[] {
+  const { decision, policy, limit, used, windowSeconds, algorithm, cost = 1, isUnproven } = record;
   if (decision === 'unavailable')
     return [`The store was away, and policy ${policy} says onStoreFailure: deny. The client got 503.`];
   if (decision === 'listed') return ['The list deny of the policy file names this client.'];
-  const counted = `policy ${policy} allows ${limit} in ${windowSeconds} s, and ${used ?? limit} were used`;
+  const takes = cost === 1 ? '' : `; the request takes ${cost}`;
+  const span = algorithm === 'token-bucket' ? 'at once' : `in ${windowSeconds} s`;
+  const counted = `policy ${policy} allows ${limit} ${span}, and ${used ?? limit} were used${takes}`;
   if (isUnproven) {
     return [
       `For keys that have never worked, ${counted} by the client's address.`,

@@ -22,6 +22,10 @@ const OLD = file([
   'name: who, route: GET /who, identifier: ip, limit: 1, window: 1m',
   'name: mode, route: GET /mode, identifier: ip, limit: 1, window: 1m, mode: shadow',
   'name: gone, route: GET /gone, identifier: ip, limit: 1, window: 1m',
+  'name: algorithm, route: GET /algorithm, identifier: ip, limit: 10, window: 1m',
+  'name: cost, route: GET /cost, identifier: ip, limit: 10, window: 1m',
+  'name: count, route: GET /count, identifier: ip, limit: 10, window: 1m',
+  'name: burst, route: GET /burst, identifier: ip, limit: 10, window: 1m, algorithm: token-bucket',
   'name: before, route: GET /named, identifier: ip, limit: 1, window: 1m',
 ]);
 const NEW = file(
@@ -32,6 +36,10 @@ const NEW = file(
     'name: route, route: GET /way, identifier: ip, limit: 1, window: 1m',
     'name: who, route: GET /who, identifier: key, limit: 1, window: 1m',
     'name: mode, route: GET /mode, identifier: ip, limit: 1, window: 1m',
+    'name: algorithm, route: GET /algorithm, identifier: ip, limit: 10, window: 1m, algorithm: sliding-window',
+    'name: cost, route: GET /cost, identifier: ip, limit: 10, window: 1m, cost: { header: X-Cost }',
+    'name: count, route: GET /count, identifier: ip, limit: 10, window: 1m, count: failure',
+    'name: burst, route: GET /burst, identifier: ip, limit: 10, window: 1m, algorithm: token-bucket, burst: 30',
     'name: after, route: GET /named, identifier: ip, limit: 1, window: 1m',
     'name: new, route: GET /new, identifier: ip, limit: 5, window: 1m',
   ],
@@ -53,6 +61,10 @@ t.test('every kind of change', async (t) => {
       ['route', 'route', 'GET /route', 'GET /way'],
       ['identifier', 'who', 'ip (address, /64 of IPv6)', 'key (header x-api-key)'],
       ['mode', 'mode', 'shadow', 'enforce'],
+      ['algorithm', 'algorithm', 'fixed-window', 'sliding-window'],
+      ['cost', 'cost', '1', 'header x-cost'],
+      ['count', 'count', 'request', 'failure'],
+      ['burst', 'burst', 10, 30],
       ['policy-renamed', 'after', 'before', 'after'],
       ['policy-added', 'new', null, 'GET /new'],
       ['policy-removed', 'gone', 'GET /gone', null],
@@ -66,6 +78,8 @@ t.test('every kind of change', async (t) => {
   t.match(effects.limit, /more than 60 requests in 60 s are denied/);
   t.match(effects.window, /60 requests a minute on average become 1; its counters start afresh/);
   t.match(effects.identifier, /counters start afresh/);
+  t.match(effects.algorithm, /little by little.*; its counters start afresh/);
+  t.match(effects.burst, /30 at once instead of 10/);
   t.match(effects['policy-renamed'], /counters start afresh/);
   t.match(effects.mode, /begins to deny/);
 

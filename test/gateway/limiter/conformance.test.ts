@@ -1,8 +1,10 @@
 /** What every store promises. The same list runs on memory and on a real Redis. */
 import t, { type Test } from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
-import { type Limiter, shareOf, untilWindowEnd } from '#gateway/limiter/limiter.ts';
+import { untilWindowEnd } from '#gateway/limiter/level.ts';
+import { type Limiter, shareOf } from '#gateway/limiter/limiter.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
 import type { Clock } from '#shared/clock.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
@@ -25,15 +27,24 @@ import { accessTo } from '#test/support/store.ts';
 /** The real time: Redis keeps its own clock, so both stores are tested on it. */
 const clock: Clock = () => performance.timeOrigin + performance.now();
 
-function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
+function conformance(
+  t: Test,
+  limiterOf: (t: Test) => Promise<Limiter>,
+  algorithm: Algorithm = 'fixed-window',
+): void {
+  /** A bucket gets nothing back while a test runs. */
+  const windowSeconds = algorithm === 'token-bucket' ? 10 * 86_400 : 60;
+  const of = (name: string, limit: number, more: Partial<Policy> = {}): Policy =>
+    policy(name, limit, windowSeconds, { algorithm, ...more });
   let people = 0;
-  const someone = (): string => `someone-${++people}`;
+  /** Nobody whom another algorithm's tests have proven in the same store. */
+  const someone = (): string => `${algorithm.slice(0, 7)}-${++people}`;
 
   t.test('admits exactly the limit, however many ask at once', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
     for (const limit of [1, 5, 100]) {
-      const charge = chargeOf(part(policy(`p${limit}`, limit, 60), someone()));
+      const charge = chargeOf(part(of(`p${limit}`, limit), someone()));
       t.equal(await burst(limiter, charge, limit * 3), limit, `${limit * 3} asked for ${limit}`);
       t.equal(await burst(limiter, charge, 3), 0, 'and none after that');
     }
@@ -42,7 +53,7 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
   t.test('one request after the other: what was used before is told exactly', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
-    const charge = chargeOf(part(policy('p', 3, 60), someone()));
+    const charge = chargeOf(part(of('p', 3), someone()));
     for (const [admitted, used] of [
       [true, 0],
       [true, 1],
@@ -61,8 +72,8 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
     const who = someone();
-    const wide = part(policy('wide', 100, 60), who);
-    const narrow = part(policy('narrow', 5, 60), who);
+    const wide = part(of('wide', 100), who);
+    const narrow = part(of('narrow', 5), who);
     t.equal(await burst(limiter, chargeOf(wide, narrow), 50), 5);
     t.equal(await burst(limiter, chargeOf(wide), 200), 95, 'the 45 denied ones left no trace');
   });
@@ -70,9 +81,9 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
   t.test('two charges of the same turn that share a bucket do not overspend it', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
-    const shared = part(policy('shared', 10, 60), someone());
-    const one = chargeOf(shared, part(policy('a', 100, 60), someone()));
-    const two = chargeOf(shared, part(policy('b', 100, 60), someone()));
+    const shared = part(of('shared', 10), someone());
+    const one = chargeOf(shared, part(of('a', 100), someone()));
+    const two = chargeOf(shared, part(of('b', 100), someone()));
     const [a, b] = await Promise.all([burst(limiter, one, 8), burst(limiter, two, 8)]);
     t.equal(a + b, 10);
   });
@@ -80,29 +91,30 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
   t.test('identities do not touch each other', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
-    const p = policy('p', 2, 60);
+    const p = of('p', 2);
     t.equal(await burst(limiter, chargeOf(part(p, someone())), 5), 2);
     t.equal(await burst(limiter, chargeOf(part(p, someone())), 5), 2);
   });
 
-  t.test('a window ends on the clock, and the next one has the whole limit', async (t) => {
-    const limiter = await limiterOf(t);
-    const charge = chargeOf(part(policy('second', 4, 1), someone()));
-    await windowWithRoom(1000, 300);
-    t.equal(await burst(limiter, charge, 9), 4);
-    const answer = await spend(limiter, charge);
-    if (answer.kind !== 'spent') return t.fail('the store is there');
-    const resetMs = answer.spent.resetMs[0] ?? 0;
-    t.ok(resetMs > 0 && resetMs <= 1000, `${resetMs} ms are within the window`);
-    await new Promise((resolve) => setTimeout(resolve, resetMs + 2));
-    t.equal(await burst(limiter, charge, 9), 4, 'a fresh window');
-  });
+  if (algorithm === 'fixed-window')
+    t.test('a window ends on the clock, and the next one has the whole limit', async (t) => {
+      const limiter = await limiterOf(t);
+      const charge = chargeOf(part(policy('second', 4, 1), someone()));
+      await windowWithRoom(1000, 300);
+      t.equal(await burst(limiter, charge, 9), 4);
+      const answer = await spend(limiter, charge);
+      if (answer.kind !== 'spent') return t.fail('the store is there');
+      const resetMs = answer.spent.resetMs[0] ?? 0;
+      t.ok(resetMs > 0 && resetMs <= 1000, `${resetMs} ms are within the window`);
+      await new Promise((resolve) => setTimeout(resolve, resetMs + 2));
+      t.equal(await burst(limiter, charge, 9), 4, 'a fresh window');
+    });
 
   t.test('a limit lowered below what was used denies; raised, it helps at once', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
     const who = someone();
-    const at = (limit: number): Charge => chargeOf(part(policy('p', limit, 60), who));
+    const at = (limit: number): Charge => chargeOf(part(of('p', limit), who));
     t.equal(await burst(limiter, at(10), 8), 8);
     t.equal(await burst(limiter, at(5), 3), 0);
     t.equal(await burst(limiter, at(12), 9), 4, 'the lowered limit did not change the count');
@@ -111,7 +123,7 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
   t.test('an override is another limit of the same counter, also among those who ask together', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
-    const p = policy('p', 10, 60);
+    const p = of('p', 10);
     const who = someone();
     const usual = chargeOf(part(p, who));
     const raised = chargeOf(partWithLimit(p, 25, who));
@@ -131,8 +143,8 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
     const who = someone();
-    const shadow = part(policy('shadow', 3, 60, { mode: 'shadow' }), who);
-    const real = part(policy('real', 8, 60), who);
+    const shadow = part(of('shadow', 3, { mode: 'shadow' }), who);
+    const real = part(of('real', 8), who);
     t.equal(await burst(limiter, chargeOf(shadow, real), 12), 8);
     const answer = await spend(limiter, chargeOf(shadow));
     if (answer.kind !== 'spent') return t.fail('the store is there');
@@ -143,7 +155,7 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
   t.test('credentials that never worked share one limit of their address', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
-    const p = policy('keys', 10, 60);
+    const p = of('keys', 10);
     const address = someone();
     const withKey = (key: string) => chargeOf(...unproven(p, key, address));
 
@@ -170,7 +182,7 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
   t.test('one new credential alone gets the whole limit, at once or one after the other', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
-    const p = policy('keys', 5, 60);
+    const p = of('keys', 5);
     t.equal(await burst(limiter, chargeOf(...unproven(p, someone(), someone())), 9), 5);
     const [own, ofAddress] = unproven(p, someone(), someone());
     let admitted = 0;
@@ -183,7 +195,7 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
     async (t) => {
       await windowWithRoom(60_000, 3000);
       const limiter = await limiterOf(t);
-      const p = policy('combined', 10, 60);
+      const p = of('combined', 10);
       const [address, key] = [someone(), someone()];
       const withKey = (combined: string) => chargeOf(...unprovenCombined(p, combined, key, address));
       const known = someone();
@@ -198,11 +210,29 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
     },
   );
 
+  t.test('a combination may have a limit of its own, of which the same part is kept', async (t) => {
+    await windowWithRoom(60_000, 3000);
+    const limiter = await limiterOf(t);
+    const p = of('combined', 10);
+    const [address, key] = [someone(), someone()];
+    const withKey = (combined: string) => chargeOf(...unprovenCombined(p, combined, key, address, 1, 20));
+    const known = someone();
+    t.equal(await burst(limiter, withKey(known), 1), 1);
+    let admitted = 0;
+    for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
+    t.equal(admitted, 15, 'all but the fifth that is kept');
+    t.equal(await burst(limiter, withKey(known), 9), 4);
+    limiter.prove(identity(key));
+    t.equal(await burst(limiter, withKey(known), 30), 15, 'proven, what it has used counts');
+    t.equal(await burst(limiter, withKey(someone()), 30), 20);
+    t.equal(await burst(limiter, chargeOf(part(p, known)), 5), 0, 'without the override as much is too much');
+  });
+
   t.test('of two credentials that never worked each burdens the address', async (t) => {
     await windowWithRoom(60_000, 3000);
     const limiter = await limiterOf(t);
-    const byKey = policy('by-key', 100, 60);
-    const byTenant = policy('by-tenant', 5, 60);
+    const byKey = of('by-key', 100);
+    const byTenant = of('by-tenant', 5);
     const address = someone();
     let admitted = 0;
     for (let i = 0; i < 12; i++) {
@@ -216,10 +246,13 @@ function conformance(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
   });
 }
 
+function forEachAlgorithm(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
+  for (const algorithm of ['fixed-window', 'sliding-window', 'token-bucket'] as const)
+    t.test(algorithm, async (t) => conformance(t, limiterOf, algorithm));
+}
+
 t.test('memory', async (t) => {
-  conformance(t, async () => {
-    return memoryLimiter({ clock });
-  });
+  forEachAlgorithm(t, async () => memoryLimiter({ clock }));
 });
 
 const storeAt =
@@ -242,12 +275,12 @@ const storeAt =
 t.test('Redis', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  conformance(t, storeAt(redis.url));
+  forEachAlgorithm(t, storeAt(redis.url));
 });
 
 t.test('Redis Cluster, where a charge may span several nodes', async (t) => {
   const cluster = await startCluster(t);
-  conformance(t, storeAt(cluster.url));
+  forEachAlgorithm(t, storeAt(cluster.url));
 });
 
 t.test('Redis behind sentinels', async (t) => {

@@ -1,19 +1,20 @@
 /** Memory decides one request at a time and is easily read; the script decides batches. They must never differ. */
+import { deepEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
-import type { Policy } from '#gateway/policy/policy.ts';
+import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
 import { startRedis } from '#test/support/redis.ts';
 import {
   type Answer,
   chargeOf,
   identity,
   memoryLimiter,
-  part,
+  partWithLimit,
   policy,
   spend,
-  unproven,
+  unprovenCombined,
   windowWithRoom,
 } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
@@ -27,8 +28,13 @@ interface Step {
   /** Which policies count it. */
   readonly policies: readonly number[];
   readonly times: number;
+  readonly cost: number;
   /** It presents a credential that has not worked yet here. */
   readonly unproven: boolean;
+  /** Counted together with something else: its own identity is not its credential. */
+  readonly combined: boolean;
+  /** Of an override; null: as the policies say. */
+  readonly limit: number | null;
   /** Afterwards it has worked. */
   readonly works: boolean;
 }
@@ -38,32 +44,48 @@ const step: fc.Arbitrary<Step> = fc.record({
   who: fc.nat(2),
   policies: fc.uniqueArray(fc.nat(POLICIES - 1), { minLength: 1 }),
   times: fc.integer({ min: 1, max: 4 }),
+  cost: fc.constantFrom(1, 1, 1, 2),
   unproven: fc.boolean(),
+  combined: fc.boolean(),
+  limit: fc.option(fc.integer({ min: 1, max: 8 }), { freq: 3 }),
   works: fc.boolean(),
 });
 /** Requests of one turn with the same charge are decided together, as if they had come one behind the other. */
 const turn = fc.uniqueArray(step, {
   minLength: 1,
   maxLength: 5,
-  selector: ({ who, policies, unproven }) => `${who} ${policies} ${unproven}`,
+  selector: ({ who, policies, unproven, cost, combined, limit }) =>
+    `${who} ${policies} ${unproven} ${cost} ${combined} ${limit}`,
 });
-const table = fc.array(fc.record({ limit: fc.integer({ min: 1, max: 6 }), shadow: fc.boolean() }), {
-  minLength: POLICIES,
-  maxLength: POLICIES,
-});
+/** Mostly plain, so that plain charges and others share counters. */
+const algorithm = fc.constantFrom<Algorithm>(
+  'fixed-window',
+  'fixed-window',
+  'sliding-window',
+  'token-bucket',
+);
+const table = fc.array(
+  fc.record({ limit: fc.integer({ min: 1, max: 6 }), shadow: fc.boolean(), algorithm }),
+  { minLength: POLICIES, maxLength: POLICIES },
+);
 
 const nameOf = (run: number, who: number): string => `${run}-${who}`;
 
 function stepCharge(
-  { who, policies, unproven: isUnproven }: Step,
+  { who, policies, cost, unproven: isUnproven, combined, limit }: Step,
   table: readonly Policy[],
   run: number,
 ): Charge {
+  const credential = nameOf(run, who);
+  const counted = combined ? `${credential}-of` : credential;
   return chargeOf(
     ...policies.flatMap((number) => {
       const of = table[number];
       if (of === undefined) return [];
-      return isUnproven ? unproven(of, nameOf(run, who), `${run}-address`) : [part(of, nameOf(run, who))];
+      const most = limit ?? of.limit;
+      return isUnproven
+        ? unprovenCombined(of, counted, credential, `${run}-address`, cost, most)
+        : [partWithLimit(of, most, counted, cost)];
     }),
   );
 }
@@ -94,15 +116,22 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
     fc.asyncProperty(table, fc.array(turn), async (rows, turns) => {
       run++;
       const memory = memoryLimiter({ clock });
-      const policies = rows.map(({ limit, shadow }, i) =>
-        policy(`p${i}`, limit, DAY_SECONDS, { mode: shadow ? 'shadow' : 'enforce' }),
+      const policies = rows.map(({ limit, shadow, algorithm }, i) =>
+        policy(`p${i}`, limit, DAY_SECONDS, {
+          mode: shadow ? 'shadow' : 'enforce',
+          algorithm,
+        }),
       );
       for (const turn of turns) {
-        const asked = turn.map((step) => ({
+        const all = turn.map((step) => ({
           step,
           ofMemory: stepCharge(step, policies, run),
           ofStore: stepCharge(step, policies, run),
         }));
+        // An override may say what the policy says: then it is the same charge.
+        const asked = [...new Map(all.map((one) => [one.ofStore.id, one])).values()];
+        // Plain charges of a turn go out before others.
+        asked.sort((a, b) => Number(b.ofStore.isPlain) - Number(a.ofStore.isPlain));
         const fromMemory: Promise<Answer>[] = [];
         const fromStore: Promise<Answer>[] = [];
         for (const { step, ofMemory, ofStore } of asked) {
@@ -111,7 +140,8 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
             fromStore.push(spend(store, ofStore));
           }
         }
-        t.strictSame((await Promise.all(fromStore)).map(told), (await Promise.all(fromMemory)).map(told));
+        // Thrown, not told: a shorter example is looked for.
+        deepEqual((await Promise.all(fromStore)).map(told), (await Promise.all(fromMemory)).map(told));
         for (const { step } of asked) {
           if (!step.works || !step.unproven) continue;
           memory.prove(identity(nameOf(run, step.who)));
@@ -120,16 +150,25 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
       }
       // What is left of every counter, for every policy.
       for (let who = 0; who < 3; who++) {
-        const last: Step = { who, policies: [0, 1, 2], times: 1, unproven: false, works: false };
+        const last: Step = {
+          who,
+          policies: [0, 1, 2],
+          times: 1,
+          cost: 1,
+          unproven: false,
+          combined: false,
+          limit: null,
+          works: false,
+        };
         const [left, expected] = await Promise.all([
           spend(store, stepCharge(last, policies, run)),
           spend(memory, stepCharge(last, policies, run)),
         ]);
         if (left.kind !== 'spent' || expected.kind !== 'spent') throw new Error('the store is there');
-        t.strictSame(left.spent.used, expected.spent.used);
+        deepEqual(left.spent.used, expected.spent.used);
       }
-      return t.passing();
     }),
     { numRuns: 300 },
   );
+  t.ok(run >= 300, `${run} runs`);
 });

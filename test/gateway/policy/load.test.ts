@@ -25,12 +25,18 @@ const IDENTIFIERS = 'names of lower-case letters, digits and dashes, each with a
 const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
-  'known here: name, route, identifier, limit, overrides, overridesFile, window, bucket, rollout, mode, onStoreFailure, headers';
+  'known here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, cost, count, bucket, rollout, mode, onStoreFailure, headers';
 const FILE_KEYS = 'known here: version, identifiers, exclude, allow, deny, plan, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
 
 const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
+  'algorithm-unknown': [
+    [
+      '11:16',
+      'algorithm is "leaky"; expected: fixed-window (the default), sliding-window to leave no double limit at the edge of a window, or token-bucket to refill steadily',
+    ],
+  ],
   'alias-before-anchor': [['9:12', '*w has no anchor &w above it; write the value out']],
   'alias-bomb': [['2:8', 'the aliases of this file unfold to too many values; write the values out']],
   'alias-of-itself': [['5:17', '*loop stands inside its own anchor; write the value out']],
@@ -38,11 +44,23 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'bucket-name': [
     ['11:13', 'bucket is "My bucket"; expected: the name of a counter that several policies share'],
   ],
+  'bucket-with-other-algorithm': [
+    ['17:13', `bucket items is shared with items in line 6, which has another algorithm; ${UNEQUAL}`],
+  ],
+  'bucket-with-other-burst': [
+    ['19:13', `bucket items is shared with items in line 6, which has another burst; ${UNEQUAL}`],
+  ],
+  'bucket-with-other-count': [
+    ['17:13', `bucket items is shared with items in line 6, which has another count; ${UNEQUAL}`],
+  ],
   'bucket-with-other-headers': [
     ['17:13', `bucket items is shared with items in line 6, which has another limit and headers; ${UNEQUAL}`],
   ],
   'bucket-with-other-identifier': [
     ['16:13', `bucket items is shared with items in line 6, which has another identifier; ${UNEQUAL}`],
+  ],
+  'bucket-with-other-limit-and-burst': [
+    ['18:13', `bucket items is shared with items in line 6, which has another limit; ${UNEQUAL}`],
   ],
   'bucket-with-other-limit': [
     ['16:13', `bucket items is shared with items in line 6, which has another limit; ${UNEQUAL}`],
@@ -58,6 +76,48 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   ],
   'bucket-with-other-overrides': [
     ['17:13', `bucket b is shared with items in line 5, which has another overrides; ${UNEQUAL}`],
+  ],
+  'cost-above-the-burst': [
+    [
+      '13:11',
+      'a request costs 3 and at most 2 may be used at once, so none could ever pass; write at most 2',
+    ],
+  ],
+  'cost-above-the-limit': [
+    [
+      '11:11',
+      'a request costs 6 and at most 5 may be used at once, so none could ever pass; write at most 5',
+    ],
+  ],
+  'cost-of-unknown-bodies': [
+    [
+      '11:11',
+      'a body of unknown length costs 6 and at most 5 may be used at once, so none could ever pass; write at most 5',
+    ],
+  ],
+  'cost-unknown': [
+    [
+      '11:11',
+      'cost is "response-bytes"; expected: how much a request takes of the limit: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with what a body of unknown length takes',
+    ],
+  ],
+  'cost-zero': [
+    [
+      '11:11',
+      'cost is 0; expected: how much a request takes of the limit: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with what a body of unknown length takes',
+    ],
+  ],
+  'count-unknown': [
+    [
+      '11:12',
+      'count is "errors"; expected: request (the default), or failure or success to count only requests that the application answers with 4xx or 5xx, or with less',
+    ],
+  ],
+  'cost-above-an-override': [
+    [
+      '12:47',
+      'a request costs 5 and an override allows 4, so none could ever pass; write a larger limit, or a smaller cost',
+    ],
   ],
   'duplicate-identifier': [['5:3', 'ip stands twice; keep one']],
   'duplicate-key': [['11:5', 'limit stands twice; keep one']],
@@ -118,8 +178,8 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ['3:61', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
   ],
   'key-of-a-later-version': [
-    ['11:5', `unknown key algorithm; ${POLICY_KEYS}`],
-    ['12:5', `unknown key cost; ${POLICY_KEYS}`],
+    ['11:5', `unknown key priority; ${POLICY_KEYS}`],
+    ['12:5', `unknown key schedule; ${POLICY_KEYS}`],
     ['13:5', `unknown key quota; ${POLICY_KEYS}`],
   ],
   'limit-fraction': [['9:12', `limit is 5.5; expected: ${LIMIT}`]],
@@ -127,6 +187,18 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'limit-infinite': [['9:12', `limit is Infinity; expected: ${LIMIT}`]],
   'limit-negative': [['9:12', `limit is -5; expected: ${LIMIT}`]],
   'limit-text': [['9:12', `limit is "five"; expected: ${LIMIT}`]],
+  'limit-too-large-for-its-algorithm': [
+    [
+      '9:12',
+      'limit 1000000 is more than sliding-window can count in 365d; write at most 142808, or a shorter window',
+    ],
+  ],
+  'override-too-large-for-its-algorithm': [
+    [
+      '12:47',
+      'the limit 1000000 of an override is more than sliding-window can count in 365d; write at most 142808, or a shorter window',
+    ],
+  ],
   'limit-zero': [['9:12', `limit is 0; expected: ${LIMIT}`]],
   'list-digest': [['5:5', '"fbk_1" is no digest; write the 22 characters that the access log shows']],
   'list-entry-of-nobody': [['4:9', 'entry 1 is {}; expected: write { address: CIDR } or { digest: DIGEST }']],
@@ -301,6 +373,15 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     [
       '9:12',
       'unreachable: exclude takes out "POST /api/*", so nothing is left of this route; remove one of them',
+    ],
+  ],
+  'burst-of-a-window': [
+    ['11:5', 'burst goes with algorithm: token-bucket only; remove it, or add that line'],
+  ],
+  'burst-too-large': [
+    [
+      '12:12',
+      'burst 1000000 is more than token-bucket can count in 365d; write at most 142808, or a shorter window',
     ],
   ],
   'colon-in-value': [

@@ -23,7 +23,7 @@ t.test(
     const file = parse(readFileSync(resolve(ROOT, 'policies.yaml'), 'utf8'));
     t.ok(Value.Check(schema, file));
     t.notOk(Value.Check(schema, { ...file, limits: [] }));
-    t.notOk(Value.Check(schema, { ...file, policies: [{ ...file.policies[0], cost: 1 }] }));
+    t.notOk(Value.Check(schema, { ...file, policies: [{ ...file.policies[0], price: 1 }] }));
     t.notOk(Value.Check(schema, { ...file, identifiers: { IP: file.identifiers.ip } }));
     t.notOk(Value.Check(schema, { ...file, identifiers: { ip: { ...file.identifiers.ip, salt: 1 } } }));
   },

@@ -55,6 +55,28 @@ t.test('a limit that another policy always reaches first', async (t) => {
   );
 });
 
+t.test('other algorithms: what a policy allows at most in the window of another one', async (t) => {
+  const limit = 'limit: 12, window: 1m';
+  t.strictSame(warnings([`${WIDE}, algorithm: sliding-window`, narrow(limit)]).length, 1);
+  t.strictSame(warnings([`${WIDE}, algorithm: token-bucket, burst: 2`, narrow(limit)]).length, 1);
+  t.strictSame(
+    warnings([`${WIDE}, algorithm: token-bucket, burst: 3`, narrow(limit)]),
+    [],
+    '3 and 10 in a minute',
+  );
+  t.strictSame(
+    warnings([WIDE, narrow(`${limit}, algorithm: sliding-window`)]),
+    [],
+    'what lies in two windows counts together',
+  );
+});
+
+t.test('limits of other units are not compared', async (t) => {
+  t.strictSame(warnings([WIDE, narrow('limit: 12, window: 1m, cost: 12')]), []);
+  t.strictSame(warnings([`${WIDE}, cost: 2`, narrow('limit: 12, window: 1m')]), []);
+  t.strictSame(warnings([narrow('limit: 1000000000, window: 1s, cost: body-bytes')]), []);
+});
+
 t.test('a shared bucket counts what all of its rows match', async (t) => {
   const half = (route: string, bucket: string, limit: number): string =>
     `name: ${route.slice(1)}-${bucket}, route: GET ${route}, identifier: ip, limit: ${limit}, window: 1m, bucket: ${bucket}`;

@@ -13,6 +13,11 @@ policies:
   - { name: login, route: POST /login, identifier: ip, limit: 3, window: 1m }
   - { name: site, route: "* /*", identifier: ip, limit: 5, window: 1h }
   - { name: keys, route: GET /items, identifier: key, limit: 4, window: 1m }
+  - { name: search, route: GET /search, identifier: ip, limit: 4, window: 1m, bucket: search, algorithm: sliding-window }
+  - { name: jobs, route: POST /jobs, identifier: ip, limit: 6, window: 1m, algorithm: token-bucket, burst: 2 }
+  - { name: dear, route: GET /dear, identifier: ip, limit: 4, window: 1m, bucket: search, algorithm: sliding-window, cost: 3 }
+  - { name: bytes, route: PUT /bytes, identifier: ip, limit: 1000, window: 1m, cost: body-bytes }
+  - { name: password, route: POST /password, identifier: ip, limit: 2, window: 1m, count: failure }
   - { name: trial, route: GET /trial, identifier: ip, limit: 1, window: 1m, mode: shadow }
 tests:
 `;
@@ -29,6 +34,15 @@ t.test('what is right passes', async (t) => {
   - { name: shadow never denies, request: GET /trial, times: 5, expect: { allowed: 5, policies: [trial, site] } }
   - { name: late in the window, request: POST /login, at: "2026-11-20T10:00:45Z", times: 4, expect: { headers: { Retry-After: 15 } } }
   - { name: malformed, request: GET /a%2fb, expect: { status: 400, allowed: 0 } }
+  - { name: sliding, request: GET /search, at: "2026-11-20T10:00:15Z", times: 5, expect: { allowed: 4, status: 429, headers: { Retry-After: 60, x-ratelimit-limit: 4 } } }
+  - { name: bucket, request: POST /jobs, times: 3, expect: { allowed: 2, headers: { Retry-After: 10, RateLimit-Policy: '"jobs";q=2;w=20' } } }
+  - { name: dear, request: GET /dear, times: 2, expect: { allowed: 1, headers: { x-ratelimit-remaining: 1 } } }
+  - { name: bytes, request: PUT /bytes, headers: { content-length: 400 }, times: 3, expect: { allowed: 2, headers: { x-ratelimit-remaining: 200, Retry-After: 60, RateLimit-Policy: '"bytes";q=1000;qu="content-bytes";w=60' } } }
+  - { name: too large, request: PUT /bytes, headers: { content-length: 1001 }, expect: { allowed: 0, status: 429 } }
+  - { name: unknown length, request: PUT /bytes, headers: { transfer-encoding: chunked }, times: 2, expect: { allowed: 1 } }
+  - { name: right passwords, request: POST /password, times: 4, expect: { allowed: 4, status: 200 } }
+  - { name: wrong passwords, request: POST /password, times: 4, reply: 401, expect: { allowed: 2, status: 429 } }
+  - { name: a wrong password, request: POST /password, reply: 401, expect: { allowed: 1, status: 401 } }
   - { name: IPv6, request: POST /login, from: "2001:db8::1", times: 4, expect: { allowed: 3 } }
 `),
     [],
@@ -87,7 +101,7 @@ t.test('what is wrong is told with line, expectation and fact', async (t) => {
     [
       {
         name: 'too few',
-        line: 12,
+        line: 17,
         message:
           'allowed: expected 4, got 3 of 4; status: expected 200, got 429; policies: expected site, got login, site; header retry-after: expected 1, got 60; header x-none: expected a, got none',
       },
@@ -105,7 +119,7 @@ t.test('mistakes in tests are mistakes of the file', async (t) => {
     }
   };
   const cases = [
-    ['{ name: a, request: login, expect: { allowed: 1 } }', /p\.yaml:12:\d+: "login" is no request/],
+    ['{ name: a, request: login, expect: { allowed: 1 } }', /p\.yaml:17:\d+: "login" is no request/],
     ['{ name: a, request: GET /, from: home, expect: { allowed: 1 } }', /from is home/],
     ['{ name: a, request: GET /, at: soon, expect: { allowed: 1 } }', /at is soon/],
     ['{ name: a, request: GET /, expect: { allowed: 2 } }', /allowed is more than times/],
@@ -126,6 +140,6 @@ t.test('a file whose test fails is not used', async (t) => {
   const text = `${TABLE}  - { name: wrong, request: GET /health, expect: { status: 429 } }\n`;
   t.throws(() => loadTestedPolicies(text, 'p.yaml'), PolicyFileError);
   t.throws(() => loadTestedPolicies(text, 'p.yaml'), {
-    message: /p\.yaml:12:1: test "wrong" fails: status: expected 429, got 200/,
+    message: /p\.yaml:17:1: test "wrong" fails: status: expected 429, got 200/,
   });
 });

@@ -15,7 +15,15 @@ const silent = policy('silent', 1, 60, { headers: false });
 
 t.test('one policy: the x-ratelimit trio and the IETF pair', async (t) => {
   t.strictSame(
-    limitHeaders([{ policy: management, quota: management.limit, remaining: 57, resetMs: 30_001 }]),
+    limitHeaders([
+      {
+        policy: management,
+        quota: management.limit,
+        perWindow: management.limit,
+        remaining: 57,
+        resetMs: 30_001,
+      },
+    ]),
     [
       'x-ratelimit-limit',
       '100',
@@ -33,8 +41,14 @@ t.test('one policy: the x-ratelimit trio and the IETF pair', async (t) => {
 
 t.test('several policies: the trio of the tightest, the pair with all of them', async (t) => {
   const verdicts = [
-    { policy: storage, quota: storage.limit, remaining: 0, resetMs: 1 },
-    { policy: management, quota: management.limit, remaining: 99, resetMs: 60_000 },
+    { policy: storage, quota: storage.limit, perWindow: storage.limit, remaining: 0, resetMs: 1 },
+    {
+      policy: management,
+      quota: management.limit,
+      perWindow: management.limit,
+      remaining: 99,
+      resetMs: 60_000,
+    },
   ];
   t.strictSame(limitHeaders(verdicts), [
     'x-ratelimit-limit',
@@ -51,8 +65,14 @@ t.test('several policies: the trio of the tightest, the pair with all of them', 
 });
 
 t.test('a policy with headers: off is not told, tightest or not', async (t) => {
-  const quiet = { policy: silent, quota: silent.limit, remaining: 0, resetMs: 1000 };
-  const told = { policy: management, quota: management.limit, remaining: 9, resetMs: 1000 };
+  const quiet = { policy: silent, quota: silent.limit, perWindow: silent.limit, remaining: 0, resetMs: 1000 };
+  const told = {
+    policy: management,
+    quota: management.limit,
+    perWindow: management.limit,
+    remaining: 9,
+    resetMs: 1000,
+  };
   t.strictSame(limitHeaders([quiet, told]), limitHeaders([told]));
   t.strictSame(limitHeaders([told, quiet]), limitHeaders([told]));
   t.strictSame(limitHeaders([quiet]), []);
@@ -62,16 +82,18 @@ t.test('a policy with headers: off is not told, tightest or not', async (t) => {
 t.test('two policies of one name, before and after a reload, keep their own texts', async (t) => {
   const edited = policy('management', 200, 3600);
   const [, before] = limitHeaders([
-    { policy: management, quota: management.limit, remaining: 1, resetMs: 1 },
+    { policy: management, quota: management.limit, perWindow: management.limit, remaining: 1, resetMs: 1 },
   ]);
-  const after = limitHeaders([{ policy: edited, quota: edited.limit, remaining: 1, resetMs: 1 }]);
+  const after = limitHeaders([
+    { policy: edited, quota: edited.limit, perWindow: edited.limit, remaining: 1, resetMs: 1 },
+  ]);
   t.equal(before, '100');
   t.equal(after[1], '200');
   t.equal(after[7], '"management";q=200;w=3600');
 });
 
 t.test('a client with a limit of its own is told that one', async (t) => {
-  const headers = limitHeaders([{ policy: management, quota: 7, remaining: 1, resetMs: 1 }]);
+  const headers = limitHeaders([{ policy: management, quota: 7, perWindow: 7, remaining: 1, resetMs: 1 }]);
   t.equal(headers[1], '7');
   t.equal(headers[7], '"management";q=7;w=60');
 });
@@ -83,7 +105,7 @@ t.test('browsers get to see every header that tells about limits', async (t) => 
   t.strictSame(CORS_HEADERS, ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed]);
   t.equal(RATELIMITED_HEADER, 'x-gateway-ratelimited');
   const written = limitHeaders([
-    { policy: management, quota: management.limit, remaining: 1, resetMs: 1 },
+    { policy: management, quota: management.limit, perWindow: management.limit, remaining: 1, resetMs: 1 },
   ]).filter((_, i) => i % 2 === 0);
   t.strictSame(
     written.map((name) => name.toLowerCase()),
@@ -109,4 +131,20 @@ t.test('client routes are the client API of any version, and nothing that looks 
     '/api/v1/management/client',
   ])
     t.notOk(isClientRoute(path), path);
+});
+
+t.test('a token bucket tells its burst and the time in which it fills', async (t) => {
+  const bucket = policy('bucket', 10, 60, { algorithm: 'token-bucket', capacity: 25 });
+  t.match(limitHeaders([{ policy: bucket, quota: 25, perWindow: 10, remaining: 24, resetMs: 6000 }]), [
+    'x-ratelimit-limit',
+    '25',
+    'x-ratelimit-remaining',
+    '24',
+    'x-ratelimit-reset',
+    '6',
+    'RateLimit-Policy',
+    '"bucket";q=25;w=150',
+  ]);
+  const own = limitHeaders([{ policy: bucket, quota: 25, perWindow: 20, remaining: 24, resetMs: 3000 }]);
+  t.equal(own[7], '"bucket";q=25;w=75', 'of a client with a limit of its own');
 });

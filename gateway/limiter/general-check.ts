@@ -1,0 +1,141 @@
+/** What the general script is asked, and what its reply says. Pure: no clock, no connection. */
+import type { Policy } from '#gateway/policy/policy.ts';
+import type { Millis } from '#shared/clock.ts';
+import { type Part, proofKey, reservedOf } from './charge.ts';
+import { type Answer, type PendingCheck, ReplyNumbers, type ScriptCall } from './check.ts';
+import { ClosedLevel, type Held, type Level, levelOf, OwnHistoryLevel } from './level.ts';
+
+/** As scripts know them. */
+export const ALGORITHMS: Readonly<Record<Policy['algorithm'], number>> = {
+  'fixed-window': 1,
+  'sliding-window': 2,
+  'token-bucket': 3,
+};
+const SKIPPED = 1;
+const CLOSED = 2;
+const OWN_HISTORY = 3;
+
+/** What has to be added to a counter that is no fixed window. */
+export interface LevelDebt {
+  readonly part: Part;
+  /** Of a token bucket: units of a request divided by the window's milliseconds. */
+  readonly units: number;
+  /** Of a sliding window: the number of the window in which it was charged; else 0. */
+  readonly window: number;
+}
+
+/** What has been charged and is to be given back. */
+export interface GivenBack {
+  readonly part: Part;
+  readonly units: number;
+  /** When it was charged, on the store's clock. */
+  readonly chargedAt: Millis;
+}
+
+/** Numbers policies in the order in which a script meets them. */
+class PolicyRows {
+  readonly #numbers = new Map<string, number>();
+  readonly rows: number[] = [];
+
+  /** @param reserved negative where it is closed to whoever asks */
+  of({ policy: { algorithm, mode, windowMs }, limit, capacity }: Part, reserved: number): number {
+    const row = [ALGORITHMS[algorithm], limit, mode === 'shadow' ? -capacity : capacity, reserved, windowMs];
+    const key = row.join();
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    const number = this.#numbers.size + 1;
+    this.#numbers.set(key, number);
+    this.rows.push(...row);
+    return number;
+  }
+}
+
+/** @param reservedFor of a part what else than usual is reserved, and to whom */
+export function generalCall(
+  checks: readonly PendingCheck[],
+  debts: readonly LevelDebt[] = [],
+  reservedFor: (part: Part) => number = ({ capacity }) => reservedOf(capacity),
+): ScriptCall {
+  const policies = new PolicyRows();
+  const keys: string[] = [];
+  const charges: number[] = [];
+  const owed: number[] = [];
+  for (const { part, units, window } of debts) {
+    keys.push(part.key);
+    owed.push(policies.of(part, 0), units, window);
+  }
+  for (const { charge, listeners } of checks) {
+    charges.push(listeners.length, charge.parts.length);
+    for (const part of charge.parts) {
+      const { key, credential, cost } = part;
+      const number = policies.of(part, reservedFor(part));
+      if (credential !== null) keys.push(proofKey(credential.proof));
+      keys.push(key);
+      charges.push(credential === null ? number : -number, cost);
+    }
+  }
+  return { keys, args: [JSON.stringify([policies.rows, charges, owed])] };
+}
+
+/**
+ * @returns what was decided, check by check, and the store's time
+ * @throws UnreadableReplyError when it does not fit what was asked
+ */
+export function readGeneralReply(
+  reply: unknown,
+  checks: readonly PendingCheck[],
+): { readonly now: Millis; readonly answers: readonly Answer[] } {
+  const numbers = new ReplyNumbers(reply);
+  const now = numbers.next();
+  const answers = checks.map((check): Answer => {
+    const { parts } = check.charge;
+    const admitted = numbers.next();
+    const levels: (Level | null)[] = [];
+    const held: Held[] = [];
+    const proven: (boolean | null)[] = [];
+    for (const part of parts) {
+      const met = numbers.next();
+      const holds = { a: numbers.next(), b: numbers.next() };
+      held.push(holds);
+      // Of the credential that the part is about.
+      const own = levels.at(-1) ?? null;
+      levels.push(metLevel(met, levelOf(part.policy, holds, now, part.capacity, part.limit), own));
+      proven.push(part.credential === null ? null : met === SKIPPED);
+    }
+    const used = levels.map((level) => level?.used ?? -1);
+    return {
+      check,
+      spent: { parts, admitted, used, resetMs: [], shares: null, levels, chargedAt: parts.map(() => now) },
+      charged: [],
+      proven,
+      held,
+      now,
+    };
+  });
+  return { now, answers };
+}
+
+function metLevel(met: number, level: Level, own: Level | null): Level | null {
+  if (met === SKIPPED) return null;
+  const reserved = reservedOf(level.capacity);
+  if (met === CLOSED) return new ClosedLevel(level, reserved);
+  return met === OWN_HISTORY && own !== null ? new OwnHistoryLevel(level, reserved, own) : level;
+}
+
+/** KEYS and ARGV of the script that gives back. All have one slot. */
+export function giveBackCall(list: readonly GivenBack[]): ScriptCall {
+  return {
+    keys: list.map(({ part }) => part.key),
+    args: [
+      JSON.stringify(
+        list.flatMap(({ part: { policy, limit }, units, chargedAt }) => [
+          ALGORITHMS[policy.algorithm],
+          limit,
+          policy.windowMs,
+          units,
+          chargedAt,
+        ]),
+      ),
+    ],
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * Policies that count failures, or successes, only. A request is charged when it is admitted, as nobody knows yet what
+ * will come of it, and what does not count is given back when its reply begins: so never more than the limit of those
+ * that count pass, however many are on their way at once.
+ */
+import type { Policy } from '#gateway/policy/policy.ts';
+import type { Answer } from './check.ts';
+import type { GivenBack } from './general-check.ts';
+import type { Limiter, Outcome, Spent } from './limiter.ts';
+
+/** @param status of the upstream's reply; null: there was none */
+function counts({ count }: Policy, status: number | null): boolean {
+  switch (count) {
+    case 'request':
+      return true;
+    case 'failure':
+      return status !== null && status >= 400;
+    case 'success':
+      return status !== null && status < 400;
+    default:
+      return count satisfies never;
+  }
+}
+
+/**
+ * Of the parts whose policies do not count every request.
+ *
+ * @param position of the request among those who asked together
+ * @param status of the upstream's reply; null: there was none
+ */
+export function outcomesOf(
+  { parts, levels, chargedAt }: Spent,
+  position: number,
+  status: number | null,
+): Outcome[] {
+  const outcomes: Outcome[] = [];
+  for (const [i, part] of parts.entries()) {
+    const { policy, cost } = part;
+    const level = levels?.[i] ?? null;
+    if (policy.count === 'request' || level === null) continue;
+    // A shadow policy counts up to its limit.
+    if (level.used + (position + 1) * cost > level.capacity) continue;
+    outcomes.push({ part, chargedAt: chargedAt?.[i] ?? 0, counts: counts(policy, status) });
+  }
+  return outcomes;
+}
+
+/** What answers charged, unasked, to counters that do not count every request. */
+export function* uncounted(answers: readonly Pick<Answer, 'spent'>[]): Iterable<GivenBack> {
+  for (const { spent } of answers) {
+    for (const [i, part] of spent.parts.entries()) {
+      const { policy, cost } = part;
+      if (policy.count === 'request' || policy.mode === 'shadow' || (spent.levels?.[i] ?? null) === null)
+        continue;
+      if (spent.admitted > 0)
+        yield { part, units: spent.admitted * cost, chargedAt: spent.chargedAt?.[i] ?? 0 };
+    }
+  }
+}
+
+/** What an admitted request was charged until it is known whether it counts. Concluded once, by whoever knows first. */
+export class Reservation {
+  readonly #limiter: Limiter;
+  readonly #position: number;
+  #spent: Spent | null;
+
+  /** @param position of the request among those who asked together */
+  constructor(limiter: Limiter, spent: Spent, position: number) {
+    this.#limiter = limiter;
+    this.#spent = spent;
+    this.#position = position;
+  }
+
+  /** @param status of the upstream's reply; null: there was none */
+  conclude(status: number | null): void {
+    const spent = this.#spent;
+    if (spent === null) return;
+    this.#spent = null;
+    this.#limiter.conclude(outcomesOf(spent, this.#position, status), spent.shares !== null);
+  }
+}

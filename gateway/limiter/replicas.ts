@@ -1,0 +1,41 @@
+/** How the processes that share a store know of one another, and agree on a salt. */
+import { storeScript } from '#gateway/store/connection.ts';
+import type { Millis } from '#shared/clock.ts';
+
+/** What a heartbeat learns. */
+export interface Heartbeat {
+  /** Living replicas, this one among them. */
+  readonly replicas: number;
+  /** This one's place among them in the order of their names, from 0. */
+  readonly rank: number;
+  /** The salt that all share; '' when it is none of the store's business. */
+  readonly salt: string;
+  /** By how much the store's clock is ahead of ours; as uncertain as the reply took. */
+  readonly aheadMs: Millis;
+  readonly tookMs: Millis;
+}
+
+const REPLICA_SILENT_SECONDS = 15;
+
+/**
+ * KEYS the replicas, the salt; ARGV this replica, the salt to keep when there is none ('': no salt is shared).
+ * Replies how many replicas were heard of lately, how many of them stand before this one in the order of names, the salt
+ * that all of them share, and the time in milliseconds.
+ */
+export const HEARTBEAT = storeScript(`
+local time = redis.call('TIME')
+local now = tonumber(time[1])
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${REPLICA_SILENT_SECONDS})
+redis.call('EXPIRE', KEYS[1], ${REPLICA_SILENT_SECONDS * 4})
+if ARGV[2] ~= '' then redis.call('SET', KEYS[2], ARGV[2], 'NX') end
+local before = 0
+local names = redis.call('ZRANGE', KEYS[1], 0, -1)
+for i = 1, #names do if names[i] < ARGV[1] then before = before + 1 end end
+local salt = ARGV[2] ~= '' and redis.call('GET', KEYS[2]) or ''
+return { #names, before, salt, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) }
+`);
+/** KEYS the replicas; ARGV this replica. */
+export const LEAVE = storeScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`);
+export const REPLICAS_KEY = 'fg:{control}:replicas';
+export const SALT_KEY = 'fg:{control}:salt';

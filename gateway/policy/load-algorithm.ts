@@ -1,0 +1,83 @@
+/** What the schema cannot say of a policy's algorithm and cost. */
+import type { Millis } from '#shared/clock.ts';
+import type { Cost, Policy } from './policy.ts';
+import type { Path } from './problems.ts';
+import type { PolicyFile } from './schema.ts';
+
+type PolicyRow = PolicyFile['policies'][number];
+
+/** Twice as many are still told apart one by one. */
+const UNITS_MAX = 2 ** 52;
+
+/** What is counted in units of a request times a millisecond has to stay a whole number. */
+export function checkAlgorithm(
+  { algorithm = 'fixed-window', limit, burst, window }: PolicyRow,
+  windowMs: Millis,
+  report: (key: string, message: string, fix: string, point?: 'key') => void,
+): void {
+  if (burst !== undefined && algorithm !== 'token-bucket') {
+    report('burst', 'burst goes with algorithm: token-bucket only', 'remove it, or add that line', 'key');
+    return;
+  }
+  if (algorithm === 'fixed-window') return;
+  const most = countableIn(windowMs);
+  for (const [key, value] of Object.entries({ limit, burst: burst ?? 0 }))
+    if (value > most)
+      report(
+        key,
+        `${key} ${value} is more than ${algorithm} can count in ${window}`,
+        `write at most ${most}, or a shorter window`,
+      );
+}
+
+export function costOf({ cost = 1 }: Pick<PolicyRow, 'cost'>): Cost {
+  if (typeof cost === 'number') return { kind: 'units', units: cost };
+  // A body of which nobody knows how long it is takes all that may be used at once.
+  if (cost === 'body-bytes') return { kind: 'body-bytes', unannounced: null };
+  if ('header' in cost) return { kind: 'header', header: cost.header.toLowerCase() };
+  return { kind: 'body-bytes', unannounced: cost['body-bytes'] };
+}
+
+/** What costs more than may be used at once could never pass. */
+export function checkCost(row: PolicyRow, report: (message: string, fix: string) => void): void {
+  const { limit, burst } = row;
+  const most = burst ?? limit;
+  const mistake = neverPasses(costOf(row), most, `at most ${most} may be used at once`);
+  if (mistake !== null) report(mistake, `write at most ${most}`);
+}
+
+/** The same for clients with a limit of their own. @param report takes a path in the row */
+export function checkOverrides(
+  { algorithm, windowMs, burst, overrides, cost }: Policy,
+  row: PolicyRow,
+  report: (path: Path, message: string, fix: string) => void,
+): void {
+  if (overrides === null || overrides.size === 0) return;
+  const { least, most } = overrides;
+  const pathOf = (limit: number): Path => {
+    const at = row.overrides?.findIndex((entry) => entry.limit === limit) ?? -1;
+    return at < 0 ? ['overridesFile'] : ['overrides', at, 'limit'];
+  };
+  const countable = countableIn(windowMs);
+  if (algorithm !== 'fixed-window' && most > countable)
+    report(
+      pathOf(most),
+      `the limit ${most} of an override is more than ${algorithm} can count in ${row.window}`,
+      `write at most ${countable}, or a shorter window`,
+    );
+  // A burst stays as it is, whatever the limit.
+  const mistake = burst === null ? neverPasses(cost, least, `an override allows ${least}`) : null;
+  if (mistake !== null) report(pathOf(least), mistake, 'write a larger limit, or a smaller cost');
+}
+
+function countableIn(windowMs: Millis): number {
+  return Math.floor(UNITS_MAX / Math.max(1, windowMs));
+}
+
+function neverPasses(cost: Cost, most: number, said: string): string | null {
+  if (cost.kind === 'units' && cost.units > most)
+    return `a request costs ${cost.units} and ${said}, so none could ever pass`;
+  if (cost.kind === 'body-bytes' && (cost.unannounced ?? 0) > most)
+    return `a body of unknown length costs ${cost.unannounced} and ${said}, so none could ever pass`;
+  return null;
+}

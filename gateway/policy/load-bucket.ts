@@ -1,0 +1,46 @@
+/** Do policies that share a counter mean the same by it? */
+import type { Policy } from './policy.ts';
+
+/** In what rows that share a counter have to agree, and what the file calls it. */
+const SHARED = [
+  ['identifier', 'identifier'],
+  ['limit', 'limit'],
+  ['overrides', 'overrides'],
+  ['windowMs', 'window'],
+  ['algorithm', 'algorithm'],
+  ['capacity', 'burst'],
+  ['count', 'count'],
+  ['rollout', 'rollout'],
+  ['mode', 'mode'],
+  ['onStoreFailure', 'onStoreFailure'],
+  ['headers', 'headers'],
+] as const satisfies readonly (readonly [keyof Policy, string])[];
+
+/** Rows that share a counter must mean the same by it. */
+export function checkBucket(
+  policy: Policy,
+  byBucket: Map<string, Policy>,
+  report: (message: string, fix: string) => void,
+): void {
+  const other = byBucket.get(policy.bucket);
+  if (other === undefined) {
+    byBucket.set(policy.bucket, policy);
+    return;
+  }
+  const differs = SHARED.filter(([key]) => meaningIn(policy, key) !== meaningIn(other, key));
+  // Without a burst of its own a row has another one because it has another limit.
+  const told = differs.filter(([key]) => key !== 'capacity' || policy.limit === other.limit);
+  if (differs.length > 0) {
+    const what = told.map(([, name]) => name).join(' and ');
+    report(
+      `bucket ${policy.bucket} is shared with ${other.name} in line ${other.line}, which has another ${what}`,
+      'make them equal or use another bucket',
+    );
+  }
+}
+
+function meaningIn(policy: Policy, key: (typeof SHARED)[number][0]): unknown {
+  if (key === 'rollout') return policy.rollout?.percent;
+  if (key === 'identifier') return policy.identifier.name;
+  return key === 'overrides' ? policy.overrides?.version : policy[key];
+}

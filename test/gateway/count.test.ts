@@ -1,0 +1,108 @@
+/** Counting failures or successes on the wire: whatever becomes of a request, what does not count is given back, once. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import t, { type Test } from 'tap';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { windowWithRoom } from '#test/support/spend.ts';
+import { until } from '#test/support/until.ts';
+
+const POLICIES = policyFile(
+  'name: failures, route: "POST /login", identifier: ip, limit: 5, window: 1h, count: failure',
+  'name: successes, route: "POST /codes", identifier: ip, limit: 5, window: 1h, count: success',
+  'name: all, route: "* /*", identifier: ip, limit: 100000, window: 1h',
+);
+
+/** Answers with the status that the header `x-status` names; without one, never. */
+async function started(
+  t: Test,
+  env: Record<string, string>,
+  upstream?: string,
+): Promise<{ origin: string; port: number; waiting: () => number }> {
+  let waiting = 0;
+  const application = await startUpstream(t, (req, res) => {
+    const status = Number(req.headers['x-status'] ?? 0);
+    if (status > 0) res.writeHead(status).end();
+    else waiting++;
+  });
+  const gateway = await startTestGateway(t, {
+    upstream: upstream ?? application.origin,
+    policies: POLICIES,
+    env,
+  });
+  return { ...gateway, waiting: () => waiting };
+}
+
+async function ask(origin: string, path: string, status: number): Promise<[number, string | null]> {
+  const reply = await fetch(origin + path, {
+    method: 'POST',
+    headers: { 'x-status': String(status) },
+    redirect: 'manual',
+  });
+  await reply.arrayBuffer();
+  const isDenied = reply.headers.get('x-gateway-ratelimited') === 'true';
+  return [
+    isDenied ? -1 : reply.status,
+    /"failures";r=(\d+)/.exec(reply.headers.get('ratelimit') ?? '')?.[1] ?? null,
+  ];
+}
+
+const STORES: Readonly<Record<string, (t: Test) => Promise<Record<string, string>>>> = {
+  memory: async () => ({}),
+  Redis: async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    return { GATEWAY_REDIS_URL: redis.url, GATEWAY_STORE_TIMEOUT_MS: '2000' };
+  },
+};
+
+for (const [name, environment] of Object.entries(STORES)) {
+  t.test(name, async (t) => {
+    await windowWithRoom(3_600_000, 60_000);
+    const env = await environment(t);
+
+    t.test('five failures and any number of successes, one after the other and at once', async (t) => {
+      const { origin } = await started(t, env);
+      for (let i = 0; i < 12; i++)
+        t.strictSame(await ask(origin, '/login', i % 2 === 0 ? 200 : 302), [i % 2 === 0 ? 200 : 302, '4']);
+      const at = await Promise.all(Array.from({ length: 40 }, () => ask(origin, '/login', 401)));
+      t.equal(at.filter(([status]) => status === 401).length, 5);
+      t.strictSame(await ask(origin, '/login', 200), [-1, '0'], 'then nothing');
+      for (let i = 0; i < 12; i++) t.equal((await ask(origin, '/codes', 422))[0], 422);
+      const codes = await Promise.all(Array.from({ length: 40 }, () => ask(origin, '/codes', 200)));
+      t.equal(codes.filter(([status]) => status === 200).length, 5);
+    });
+  });
+
+  t.test(`${name}: who leaves before the reply`, async (t) => {
+    await windowWithRoom(3_600_000, 60_000);
+    const { origin, port, waiting } = await started(t, await environment(t));
+    const sockets = await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        const socket = connect(port, '127.0.0.1');
+        await once(socket, 'connect');
+        socket.write('POST /login HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n');
+        return socket;
+      }),
+    );
+    await until(() => waiting() === 5);
+    t.strictSame(await ask(origin, '/login', 200), [-1, '0'], 'those on their way take up the limit');
+    for (const socket of sockets) socket.destroy();
+    await until(async () => (await ask(origin, '/login', 200))[1] === '4');
+    t.pass('all five are given back');
+  });
+
+  t.test(`${name}: an application that is not there`, async (t) => {
+    await windowWithRoom(3_600_000, 60_000);
+    const { origin } = await started(t, await environment(t), `http://127.0.0.1:${await freePort()}`);
+    for (let i = 0; i < 8; i++) {
+      t.equal(
+        (await ask(origin, '/login', 200))[0],
+        502,
+        "the gateway's own error is no failure of the client",
+      );
+      t.equal((await ask(origin, '/codes', 200))[0], 502, 'and no success');
+    }
+  });
+}

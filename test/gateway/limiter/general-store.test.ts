@@ -1,0 +1,243 @@
+/** Charges that are not plain beside a real store: several processes, what is remembered, and what is owed after an outage. */
+import t, { type Test } from 'tap';
+import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
+import { startRedis } from '#test/support/redis.ts';
+import {
+  burst,
+  chargeOf,
+  overridesFor,
+  part,
+  partWithLimit,
+  policy,
+  spend,
+  unproven,
+  windowWithRoom,
+} from '#test/support/spend.ts';
+import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
+
+const clock = (): number => performance.timeOrigin + performance.now();
+const ALGORITHMS: readonly Algorithm[] = ['sliding-window', 'token-bucket'];
+const DAY_SECONDS = 86_400;
+
+async function limiterAt(t: Test, url: string, budgetMs = 2000): Promise<GuardedLimiter> {
+  const limiter = new GuardedLimiter({
+    store: accessTo(url),
+    clock,
+    log: { warn: () => {}, info: () => {} },
+    budgetMs,
+    replica: `replica-${Math.random()}`,
+    salt: 'salt',
+    onSalt: () => {},
+  });
+  t.teardown(() => limiter.close());
+  await limiter.start();
+  return limiter;
+}
+
+/** Nothing of it comes back while a test runs. */
+const long = (name: string, limit: number, algorithm: Algorithm, more: Partial<Policy> = {}): Policy =>
+  policy(name, limit, 10 * DAY_SECONDS, { algorithm, ...more });
+
+t.test('several processes at once: together exactly the limit, with a fixed window beside it', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiters = await Promise.all([1, 2, 3].map(() => limiterAt(t, redis.url)));
+  await windowWithRoom(10 * DAY_SECONDS * 1000, 20_000);
+  for (const algorithm of ALGORITHMS) {
+    const narrow = long(`narrow-${algorithm}`, 50, algorithm);
+    const wide = long(`wide-${algorithm}`, 70, 'fixed-window');
+    const admitted = await Promise.all(
+      limiters.flatMap((limiter) =>
+        Array.from({ length: 5 }, async () => {
+          let sum = 0;
+          for (let i = 0; i < 10; i++)
+            sum += await burst(limiter, chargeOf(part(narrow, 'all'), part(wide, 'all')), 2);
+          return sum;
+        }),
+      ),
+    );
+    t.equal(
+      admitted.reduce((sum, one) => sum + one, 0),
+      50,
+      algorithm,
+    );
+    const [limiter] = limiters;
+    if (limiter === undefined) throw new Error('there are three');
+    t.equal(await burst(limiter, chargeOf(part(wide, 'all')), 30), 20, 'what was denied is charged nowhere');
+  }
+});
+
+t.test('a bucket that a client empties sooner with another plan is not remembered as full', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await limiterAt(t, redis.url);
+  const p = policy('planned', 2, 3600, {
+    algorithm: 'token-bucket',
+    overrides: overridesFor('gold', 1_000_000_000),
+  });
+  const usual = chargeOf(part(p));
+  t.equal(await burst(limiter, usual, 3), 2);
+  t.equal(limiter.knownExhausted(usual), null, 'only the store can say');
+  await until(async () => (await burst(limiter, chargeOf(partWithLimit(p, 1_000_000_000)), 1)) === 1);
+  t.equal(await burst(limiter, usual, 2), 1, 'one is used, and the other one has come back');
+
+  const plain = policy('usual', 2, 3600, { algorithm: 'token-bucket' });
+  t.equal(await burst(limiter, chargeOf(part(plain)), 3), 2);
+  t.not(limiter.knownExhausted(chargeOf(part(plain))), null, 'where all have one limit it is');
+});
+
+t.test('what a client with a limit of its own has used up is asked of the store', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await limiterAt(t, redis.url);
+  await windowWithRoom(10 * DAY_SECONDS * 1000, 20_000);
+  for (const algorithm of ALGORITHMS) {
+    const p = long(`own-${algorithm}`, 3, algorithm, { overrides: overridesFor('gold', 6) });
+    const gold = chargeOf(partWithLimit(p, 6));
+    t.equal(await burst(limiter, gold, 9), 6, algorithm);
+    t.equal(limiter.knownExhausted(gold), null);
+    t.equal(await burst(limiter, chargeOf(part(p)), 2), 0);
+    t.equal(await burst(limiter, chargeOf(partWithLimit(p, 8)), 9), 2, 'raised, it helps at once');
+  }
+});
+
+t.test(
+  'a token bucket under load that never pauses: its burst and what comes back, and no more',
+  async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const limiters = await Promise.all([1, 2].map(() => limiterAt(t, redis.url)));
+    const p = policy('steady', 40, 1, { algorithm: 'token-bucket', capacity: 5 });
+    const begun = Date.now();
+    let admitted = 0;
+    const ask = async (limiter: GuardedLimiter): Promise<void> => {
+      while (Date.now() - begun < 1500) {
+        const charge = chargeOf(part(p, 'one'));
+        if (limiter.knownExhausted(charge) === null) {
+          const passed = await burst(limiter, charge, 3);
+          admitted += passed;
+        } else await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    await Promise.all([...limiters, ...limiters].map(ask));
+    const most = 5 + ((Date.now() - begun) * 40) / 1000;
+    t.ok(admitted <= most, `${admitted} of at most ${most}`);
+    t.ok(admitted > 5, `${admitted}: what comes back is used`);
+  },
+);
+
+t.test('what is exhausted is remembered until there is room, and no longer', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  for (const [algorithm, limit, seconds] of [
+    ['sliding-window', 3, 2],
+    ['token-bucket', 3, 2],
+  ] as const) {
+    const limiter = await limiterAt(t, redis.url);
+    const p = policy(`remembered-${algorithm}`, limit, seconds, { algorithm });
+    const charge = chargeOf(part(p, 'one'));
+    t.equal(limiter.knownExhausted(charge), null);
+    await burst(limiter, charge, limit);
+    const [exhausted] = limiter.knownExhausted(charge) ?? [];
+    t.ok(exhausted, 'once the last has been admitted');
+    const waitMs = exhausted?.resetMs ?? 0;
+    await new Promise((resolve) => setTimeout(resolve, waitMs + 2));
+    t.equal(limiter.knownExhausted(charge), null, 'the store is asked again');
+    t.equal(await burst(limiter, charge, 1), 1, `${algorithm}: waiting ${waitMs} ms works`);
+  }
+});
+
+t.test('another limit applies at once, in memory of what was exhausted as well', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await limiterAt(t, redis.url);
+  for (const algorithm of ALGORITHMS) {
+    const low = chargeOf(part(long('raised', 2, algorithm)));
+    t.equal(await burst(limiter, low, 5), 2);
+    t.ok(limiter.knownExhausted(low));
+    const high = chargeOf(part(long('raised', 5, algorithm)));
+    t.equal(limiter.knownExhausted(high), null);
+    t.equal(await burst(limiter, high, 5), 3);
+  }
+  const slow = policy('refill', 1, DAY_SECONDS, { algorithm: 'token-bucket', capacity: 1 });
+  t.equal(await burst(limiter, chargeOf(part(slow)), 2), 1);
+  const fast = { ...slow, limit: DAY_SECONDS * 1000 };
+  t.equal(limiter.knownExhausted(chargeOf(part(fast))), null, 'a faster refill');
+  await until(async () => (await burst(limiter, chargeOf(part(fast)), 1)) === 1);
+});
+
+t.test('an invented credential that was denied is denied from memory', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await limiterAt(t, redis.url);
+  for (const algorithm of ALGORITHMS) {
+    const p = long(`flood-${algorithm}`, 5, algorithm);
+    for (let i = 0; i < 6; i++) await burst(limiter, chargeOf(...unproven(p, `${i}`, 'flooder')), 1);
+    const denied = chargeOf(...unproven(p, '5', 'flooder'));
+    t.equal(limiter.knownExhausted(denied)?.length, 1);
+    const known = chargeOf(...unproven(p, '1', 'flooder'));
+    t.equal(limiter.knownExhausted(known), null, 'one with a history is not');
+    t.equal(await burst(limiter, known, 2), 1, 'and has what is kept for it');
+  }
+});
+
+t.test(
+  'an outage: counting begins with what was known, and what was admitted is charged after it',
+  async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const limiter = await limiterAt(t, redis.url, 100);
+    const other = await limiterAt(t, redis.url, 2000);
+    await windowWithRoom(10 * DAY_SECONDS * 1000, 30_000);
+    const all = ALGORITHMS.flatMap((algorithm) =>
+      // Of a policy and of an override.
+      [20, 5].map((limit) => ({
+        algorithm: `${algorithm}, usually ${limit}`,
+        charge: chargeOf(
+          partWithLimit(long(`outage-${algorithm}-${limit}`, limit, algorithm), 20, 'one'),
+          part(long(`beside-${algorithm}-${limit}`, 100, 'fixed-window'), 'one'),
+        ),
+      })),
+    );
+    for (const { charge } of all) t.equal(await burst(limiter, charge, 6), 6);
+    await until(async () => {
+      await spend(limiter, chargeOf(part(long('any', 1e6, 'fixed-window'))));
+      return limiter.stats().replicas === 2;
+    });
+    redis.freeze();
+    await until(async () => {
+      await spend(limiter, chargeOf(part(long('probe', 1e6, 'fixed-window'))));
+      return !limiter.stats().available;
+    });
+    for (const { algorithm, charge } of all)
+      t.equal(await burst(limiter, charge, 9), 4, `${algorithm}: a share of 10, of which 6 were used`);
+    redis.thaw();
+    await until(() => limiter.stats().available && other.stats().available);
+    for (const { algorithm, charge } of all)
+      t.equal(await burst(other, charge, 30), 10, `${algorithm}: 20 less 6 and 4`);
+    for (const { charge } of all) {
+      const [, beside] = charge.parts;
+      if (beside === undefined) throw new Error('there are two');
+      t.equal(await burst(other, chargeOf(beside), 100), 80);
+    }
+  },
+);
+
+t.test("somebody else's value under our key is overwritten, not fatal", async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await limiterAt(t, redis.url);
+  for (const algorithm of ALGORITHMS) {
+    const one = part(long(`garbage-${algorithm}`, 3, algorithm), 'one');
+    for (const garbage of ['hello', '-5 1', '1 2 3 4', '1e300 7 7', '99999999999999999999 1 1', '']) {
+      await redis.client.set(one.key, garbage);
+      t.equal(await burst(limiter, chargeOf(one), 1), 1, garbage);
+    }
+    await redis.client.del(one.key);
+    await redis.client.lpush(one.key, 'a list');
+    t.equal(await burst(limiter, chargeOf(one), 1), 1, 'a list');
+    t.ok((await redis.client.pttl(one.key)) > 0, 'and it expires');
+  }
+});

@@ -1,0 +1,280 @@
+/**
+ * Every algorithm three times: the store's script, asked in batches and at moments of the test's choosing, memory, asked
+ * one by one, and a model that remembers every request. They must never differ.
+ */
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import fc from 'fast-check';
+import t from 'tap';
+import { type Decision, decide } from '#gateway/decision.ts';
+import type { Charge, Part } from '#gateway/limiter/charge.ts';
+import type { Answer, PendingCheck } from '#gateway/limiter/check.ts';
+import { generalCall, readGeneralReply } from '#gateway/limiter/general-check.ts';
+import { SPEND_GENERAL } from '#gateway/limiter/general-script.ts';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import { learn } from '#gateway/limiter/learn.ts';
+import type { LimitListener } from '#gateway/limiter/limiter.ts';
+import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
+import { testClock } from '#test/support/clock.ts';
+import { startRedis } from '#test/support/redis.ts';
+import {
+  chargeOf,
+  memoryLimiter,
+  overridesFor,
+  partWithLimit,
+  policy,
+  spend,
+  unprovenCombined,
+} from '#test/support/spend.ts';
+
+const POLICIES = 3;
+const ALGORITHMS: readonly Algorithm[] = ['fixed-window', 'sliding-window', 'token-bucket'];
+
+interface Row {
+  readonly algorithm: Algorithm;
+  readonly limit: number;
+  /** null: it follows the limit. */
+  readonly burst: number | null;
+  readonly windowSeconds: number;
+  readonly shadow: boolean;
+}
+
+interface Step {
+  readonly who: number;
+  readonly policies: readonly number[];
+  readonly times: number;
+  readonly cost: number;
+  readonly unproven: boolean;
+  /** Counted together with something else: its own identity is not its credential. */
+  readonly combined: boolean;
+  /** Of an override; null: as the policies say. */
+  readonly limit: number | null;
+}
+
+interface Turn {
+  readonly afterMs: number;
+  readonly steps: readonly Step[];
+}
+
+const row: fc.Arbitrary<Row> = fc.record({
+  algorithm: fc.constantFrom(...ALGORITHMS),
+  limit: fc.integer({ min: 1, max: 7 }),
+  burst: fc.option(fc.integer({ min: 1, max: 9 })),
+  windowSeconds: fc.constantFrom(1, 3, 7),
+  shadow: fc.boolean(),
+});
+const step: fc.Arbitrary<Step> = fc.record({
+  who: fc.nat(1),
+  policies: fc.uniqueArray(fc.nat(POLICIES - 1), { minLength: 1 }),
+  times: fc.integer({ min: 1, max: 4 }),
+  cost: fc.constantFrom(1, 1, 2, 3),
+  unproven: fc.boolean(),
+  combined: fc.boolean(),
+  limit: fc.option(fc.integer({ min: 1, max: 9 }), { freq: 3 }),
+});
+const turn: fc.Arbitrary<Turn> = fc.record({
+  // At the edges of windows as well as anywhere.
+  afterMs: fc.oneof(fc.constantFrom(0, 1, 999, 1000, 1001, 2999, 3000), fc.nat(4000)),
+  steps: fc.array(step, { minLength: 1, maxLength: 3 }),
+});
+
+interface Charged {
+  readonly at: bigint;
+  readonly units: bigint;
+  readonly limit: bigint;
+}
+
+/** Remembers every request, and works out in exact fractions what of it counts. */
+class Model {
+  readonly #charged = new Map<string, Charged[]>();
+
+  wouldAdmit(parts: readonly Part[], now: number): boolean {
+    return parts.every(
+      (part, i) => part.policy.mode === 'shadow' || this.#room(part, parts[i - 1], now) >= BigInt(part.cost),
+    );
+  }
+
+  spend(parts: readonly Part[], now: number): boolean {
+    if (!this.wouldAdmit(parts, now)) return false;
+    const rooms = parts.map((part, i) => this.#room(part, parts[i - 1], now));
+    for (const [i, part] of parts.entries()) {
+      if ((rooms[i] ?? 0n) < BigInt(part.cost)) continue;
+      const list = this.#charged.get(part.key) ?? [];
+      this.#charged.set(part.key, list);
+      list.push({ at: BigInt(now), units: BigInt(part.cost), limit: BigInt(part.limit) });
+    }
+    return true;
+  }
+
+  #room(part: Part, before: Part | undefined, now: number): bigint {
+    const { policy, credential, capacity } = part;
+    const room = BigInt(capacity) - this.#used(part, now);
+    if (credential === null || policy.mode === 'shadow' || before === undefined) return room;
+    const reserved = BigInt(capacity === 1 ? 0 : Math.ceil(capacity / 5));
+    return room <= reserved && this.#used(credential, now) === 0n ? 0n : room;
+  }
+
+  #used({ policy, key, limit }: Part, now: number): bigint {
+    const list = this.#charged.get(key) ?? [];
+    const window = BigInt(policy.windowMs);
+    const at = BigInt(now);
+    const sum = (number: bigint): bigint =>
+      list.reduce((sum, one) => (one.at / window === number ? sum + one.units : sum), 0n);
+    switch (policy.algorithm) {
+      case 'fixed-window':
+        return sum(at / window);
+      case 'sliding-window':
+        return sum(at / window) + ceil(sum(at / window - 1n) * (window - (at % window)), window);
+      case 'token-bucket': {
+        let backlog = 0n;
+        let moment = 0n;
+        // Whoever asks drains it at its own limit.
+        for (const one of [...list, { at, units: 0n, limit: BigInt(limit) }]) {
+          const left = backlog - (one.at - moment) * one.limit;
+          backlog = (left > 0n ? left : 0n) + one.units * window;
+          moment = one.at;
+        }
+        return ceil(backlog, window);
+      }
+      default:
+        return policy.algorithm satisfies never;
+    }
+  }
+}
+
+function ceil(dividend: bigint, divisor: bigint): bigint {
+  return (dividend + divisor - 1n) / divisor;
+}
+
+function told(decision: Decision): unknown {
+  return decision.kind === 'allow'
+    ? [
+        decision.verdicts.map(({ policy, quota, perWindow, remaining, resetMs }) => [
+          policy.name,
+          quota,
+          perWindow,
+          remaining,
+          resetMs,
+        ]),
+        decision.shadowDenials.map(({ name }) => name),
+      ]
+    : decision.violated.map(({ policy, quota, resetMs, used, limit }) => [
+        policy.name,
+        quota,
+        resetMs,
+        used,
+        limit,
+      ]);
+}
+
+const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
+
+t.test(
+  'the script, memory and a model that remembers everything: the same, request by request',
+  async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const lua = SPEND_GENERAL.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
+    const askScript = async (checks: readonly PendingCheck[], now: number): Promise<readonly Answer[]> => {
+      const { keys, args } = generalCall(checks);
+      const [json] = args;
+      const micros = String((now % 1000) * 1000);
+      const reply = await redis.client.eval(
+        lua,
+        keys.length,
+        ...keys,
+        json,
+        String(Math.floor(now / 1000)),
+        micros,
+      );
+      return readGeneralReply(reply, checks).answers;
+    };
+    let run = 0;
+    let denials = 0;
+    let remembered = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(row, { minLength: POLICIES, maxLength: POLICIES }),
+        fc.nat(6999),
+        fc.array(turn, { minLength: 2, maxLength: 8 }),
+        async (rows, startMs, turns) => {
+          run++;
+          const clock = testClock(Date.UTC(2026, 0, 1) + startMs);
+          const memory = memoryLimiter({ clock: clock.now });
+          const model = new Model();
+          // What a process beside the store remembers.
+          const known = new KnownCounters({ countersMax: 4096, credentialsMax: 1024 });
+          const policies = rows.map(({ algorithm, limit, burst, windowSeconds, shadow }, index) =>
+            policy(`p${index}`, limit, windowSeconds, {
+              index,
+              algorithm,
+              burst: algorithm === 'token-bucket' ? burst : null,
+              capacity: algorithm === 'token-bucket' ? (burst ?? limit) : limit,
+              overrides: { ...overridesFor('gold', 9), least: 1 },
+              mode: shadow ? 'shadow' : 'enforce',
+            }),
+          );
+          const chargeFor = ({
+            who,
+            policies: of,
+            cost,
+            unproven: isUnproven,
+            combined,
+            limit,
+          }: Step): Charge => {
+            const credential = `${run}-${who}`;
+            const counted = combined ? `${credential}-of` : credential;
+            return chargeOf(
+              ...of.flatMap((number): readonly Part[] => {
+                const row: Policy | undefined = policies[number];
+                if (row === undefined) return [];
+                const most = limit ?? row.limit;
+                return isUnproven
+                  ? unprovenCombined(row, counted, credential, `${run}-address`, cost, most)
+                  : [partWithLimit(row, most, counted, cost)];
+              }),
+            );
+          };
+          for (const { afterMs, steps } of turns) {
+            clock.advance(afterMs);
+            const now = clock.now();
+            const checks = steps.map((step) => ({
+              // The general script decides plain charges as well.
+              charge: Object.assign(chargeFor(step), { isPlain: false }),
+              listeners: Array.from({ length: step.times }, () => nobody),
+            }));
+            for (const { charge } of checks) {
+              if (known.exhausted(charge, now) === null) continue;
+              remembered++;
+              ok(!model.wouldAdmit(charge.parts, now), 'what is denied from memory is surely exhausted');
+            }
+            const answers = await askScript(checks, now);
+            learn(known, answers, now, now);
+            for (const [i, { charge, listeners }] of checks.entries()) {
+              const spent = answers[i]?.spent;
+              if (spent === undefined) throw new Error('an answer is missing');
+              for (const position of listeners.keys()) {
+                const expected = model.spend(charge.parts, now);
+                const alone = await spend(memory, charge);
+                if (alone.kind !== 'spent') throw new Error('memory answers');
+                const decision = decide(spent, position);
+                // Thrown, not told: a shorter example is looked for.
+                equal(decision.kind === 'allow', expected, 'the script and the model');
+                equal(alone.admitted, expected, 'memory and the model');
+                deepEqual(told(decision), told(decide(alone.spent, 0)), 'the script and memory');
+                if (decision.kind === 'allow') continue;
+                denials++;
+                const retryMs = Math.max(...decision.violated.map(({ resetMs }) => resetMs));
+                if (decision.violated.some(({ canNeverPass }) => canNeverPass)) continue;
+                ok(model.wouldAdmit(charge.parts, now + retryMs), 'waiting works');
+                ok(!model.wouldAdmit(charge.parts, now + retryMs - 1), 'and no less does');
+              }
+            }
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+    t.ok(denials > 500, `${denials} denials`);
+    t.ok(remembered > 100, `${remembered} could be told from memory`);
+  },
+);

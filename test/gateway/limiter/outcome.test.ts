@@ -1,0 +1,224 @@
+/** Counting failures or successes only: the script, memory and a model, request by request, replies in any order. */
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import fc from 'fast-check';
+import t from 'tap';
+import type { Part } from '#gateway/limiter/charge.ts';
+import { generalCall, giveBackCall, readGeneralReply } from '#gateway/limiter/general-check.ts';
+import { GIVE_BACK_GENERAL, SPEND_GENERAL } from '#gateway/limiter/general-script.ts';
+import type { LimitListener, Outcome, Spent } from '#gateway/limiter/limiter.ts';
+import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import { outcomesOf } from '#gateway/limiter/outcome.ts';
+import type { Algorithm, Count, Policy } from '#gateway/policy/policy.ts';
+import { testClock } from '#test/support/clock.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { startCluster } from '#test/support/redis-cluster.ts';
+import { burst, chargeOf, memoryLimiter, part, policy, spend, windowWithRoom } from '#test/support/spend.ts';
+import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
+
+const ALGORITHMS: readonly Algorithm[] = ['fixed-window', 'sliding-window', 'token-bucket'];
+const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
+
+type Event =
+  | { readonly kind: 'ask'; readonly policies: readonly number[]; readonly cost: number }
+  /** One of those on their way is answered. */
+  | { readonly kind: 'reply'; readonly which: number; readonly status: number | null }
+  | { readonly kind: 'wait'; readonly ms: number };
+
+const event: fc.Arbitrary<Event> = fc.oneof(
+  fc.record({
+    kind: fc.constant('ask' as const),
+    policies: fc.uniqueArray(fc.nat(2), { minLength: 1 }),
+    cost: fc.constantFrom(1, 1, 2),
+  }),
+  fc.record({
+    kind: fc.constant('reply' as const),
+    which: fc.nat(10),
+    status: fc.constantFrom(200, 302, 101, 401, 503, null),
+  }),
+  fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(0, 1, 200, 999, 1000, 2500) }),
+);
+const row = fc.record({
+  algorithm: fc.constantFrom(...ALGORITHMS),
+  count: fc.constantFrom<Count>('request', 'failure', 'success'),
+  limit: fc.integer({ min: 1, max: 5 }),
+  windowSeconds: fc.constantFrom(1, 3),
+  shadow: fc.boolean(),
+});
+
+t.test('never more than the limit of those that count, and what does not is given back', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const at = (lua: string): string => lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
+  const time = (now: number): string[] => [String(Math.floor(now / 1000)), String((now % 1000) * 1000)];
+  let run = 0;
+  let given = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(row, { minLength: 3, maxLength: 3 }),
+      fc.array(event, { minLength: 5, maxLength: 40 }),
+      async (rows, events) => {
+        run++;
+        const clock = testClock(Date.UTC(2026, 0, 1) + 500);
+        const memory = memoryLimiter({ clock: clock.now });
+        const policies = rows.map(({ algorithm, count, limit, windowSeconds, shadow }, index) =>
+          policy(`p${index}`, limit, windowSeconds, {
+            index,
+            algorithm,
+            count,
+            mode: shadow ? 'shadow' : 'enforce',
+          }),
+        );
+        const open: { readonly spent: Spent; readonly alone: Spent }[] = [];
+        /** What was admitted and counts, or may still, by policy and window. */
+        const counted = new Map<string, number>();
+        const note = ({ policy, cost }: Part, chargedAt: number, sign: number): void => {
+          const key = `${policy.name} ${Math.floor(chargedAt / policy.windowMs)}`;
+          const sum = (counted.get(key) ?? 0) + sign * cost;
+          counted.set(key, sum);
+          if (policy.algorithm !== 'token-bucket') ok(sum <= policy.limit, `${key}: ${sum}`);
+        };
+        for (const event of events) {
+          const now = clock.now();
+          if (event.kind === 'wait') clock.advance(event.ms);
+          else if (event.kind === 'ask') {
+            const parts = event.policies.map((number) =>
+              part(policies[number] as Policy, `${run}`, event.cost),
+            );
+            const charge = Object.assign(chargeOf(...parts), { isPlain: false });
+            const asked = [{ charge, listeners: [nobody] }];
+            const { keys, args } = generalCall(asked);
+            const reply = await redis.client.eval(
+              at(SPEND_GENERAL.lua),
+              keys.length,
+              ...keys,
+              ...args,
+              ...time(now),
+            );
+            const spent = readGeneralReply(reply, asked).answers[0]?.spent;
+            const alone = await spend(memory, charge);
+            if (spent === undefined || alone.kind !== 'spent') throw new Error('both answer');
+            equal(spent.admitted, alone.spent.admitted);
+            deepEqual(spent.used, alone.spent.used);
+            if (spent.admitted === 0) continue;
+            open.push({ spent, alone: alone.spent });
+            for (const [i, part] of parts.entries())
+              if ((spent.used[i] ?? 0) + part.cost <= part.capacity) note(part, now, 1);
+          } else {
+            const [one] = open.splice(event.which % Math.max(1, open.length), 1);
+            if (one === undefined) continue;
+            const outcomes = outcomesOf(one.spent, 0, event.status);
+            memory.conclude(outcomesOf(one.alone, 0, event.status));
+            const back = outcomes.filter(({ counts }) => !counts);
+            if (back.length === 0) continue;
+            given += back.length;
+            for (const { part, chargedAt } of back) note(part, chargedAt, -1);
+            const { keys, args } = giveBackCall(
+              back.map(({ part, chargedAt }) => ({ part, units: part.cost, chargedAt })),
+            );
+            await redis.client.eval(at(GIVE_BACK_GENERAL.lua), keys.length, ...keys, ...args, ...time(now));
+          }
+        }
+      },
+    ),
+    { numRuns: 300 },
+  );
+  t.ok(given > 200, `${given} given back`);
+});
+
+const clock = (): number => performance.timeOrigin + performance.now();
+
+async function limiterAt(url: string, budgetMs = 2000): Promise<GuardedLimiter> {
+  const limiter = new GuardedLimiter({
+    store: accessTo(url),
+    clock,
+    log: { warn: () => {}, info: () => {} },
+    budgetMs,
+    replica: `replica-${Math.random()}`,
+    salt: 'salt',
+    onSalt: () => {},
+  });
+  await limiter.start();
+  return limiter;
+}
+
+const failures = (limit: number, algorithm: Algorithm = 'fixed-window'): Policy =>
+  policy(`failures-${algorithm}`, limit, 864_000, { count: 'failure', algorithm });
+
+/** Makes a request; when it is admitted the application answers a little later. @returns whether it was admitted */
+async function request(
+  limiter: GuardedLimiter,
+  parts: readonly Part[],
+  status: number | null,
+): Promise<boolean> {
+  const answer = await spend(limiter, chargeOf(...parts));
+  if (answer.kind !== 'spent' || !answer.admitted) return false;
+  await new Promise((resolve) => setImmediate(resolve));
+  const outcomes: Outcome[] = outcomesOf(answer.spent, answer.position, status);
+  limiter.conclude(outcomes, answer.spent.shares !== null);
+  return true;
+}
+
+for (const [name, start] of [
+  ['Redis', startRedis],
+  ['Cluster, each part on a node of its own', null],
+] as const) {
+  t.test(`several processes at once: ${name}`, async (t) => {
+    const server = start === null ? await startCluster(t) : await start();
+    if (start !== null) t.teardown(() => (server as { close(): unknown }).close());
+    const limiters = await Promise.all([1, 2].map(() => limiterAt(server.url)));
+    t.teardown(() => Promise.all(limiters.map((limiter) => limiter.close())));
+    await windowWithRoom(864_000_000, 30_000);
+    for (const algorithm of ALGORITHMS) {
+      const parts = [part(failures(7, algorithm), 'one'), part(policy('wide', 100_000, 864_000), 'two')];
+      let failed = 0;
+      let passed = 0;
+      await Promise.all(
+        limiters.flatMap((limiter) =>
+          Array.from({ length: 8 }, async (_, i) => {
+            for (let n = 0; n < 15; n++) {
+              const fails = (n + i) % 3 === 0;
+              const admitted = await request(limiter, parts, fails ? 401 : 200);
+              if (admitted) fails ? failed++ : passed++;
+            }
+          }),
+        ),
+      );
+      t.ok(failed <= 7, `${algorithm}: ${failed} failures`);
+      t.ok(passed > 0, `${passed} passed`);
+      const [limiter] = limiters;
+      if (limiter === undefined) throw new Error('there are two');
+      // What was given back is on its way for a moment.
+      let left = 0;
+      await until(async () => {
+        if (await request(limiter, parts, 500)) left++;
+        return failed + left >= 7;
+      });
+      t.equal(await burst(limiter, chargeOf(...parts), 5), 0, 'exactly seven');
+    }
+  });
+}
+
+t.test('an outage: what counted is owed, what did not is not', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await limiterAt(redis.url, 100);
+  t.teardown(() => limiter.close());
+  await windowWithRoom(864_000_000, 30_000);
+  const all = ALGORITHMS.map((algorithm) => [part(failures(10, algorithm), 'one')]);
+  for (const parts of all)
+    for (const status of [200, 500, 200, 401, 200]) t.ok(await request(limiter, parts, status));
+  redis.freeze();
+  await until(async () => {
+    await spend(limiter, chargeOf(part(policy('probe', 1e6, 864_000))));
+    return !limiter.stats().available;
+  });
+  for (const parts of all) {
+    for (let i = 0; i < 20; i++)
+      t.ok(await request(limiter, parts, 204), 'successes do not count here either');
+    for (let i = 0; i < 3; i++) t.ok(await request(limiter, parts, 404));
+  }
+  redis.thaw();
+  await until(() => limiter.stats().available);
+  for (const parts of all) t.equal(await burst(limiter, chargeOf(...parts), 10), 5, 'ten less two and three');
+});
