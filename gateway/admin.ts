@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance, type onRequestHookHandler } from 'fastif
 import { prometheusContentType } from 'prom-client';
 import { type AdminApiOptions, addAdminApi } from './admin/api.ts';
 import { isBearer } from './admin/guard.ts';
+import { validatorCompiler } from './admin/validator.ts';
 import { exposition, type Family } from './exposition.ts';
 
 export interface AdminOptions {
@@ -23,10 +24,9 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
     forceCloseConnections: true,
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: 10_000,
-    // What is not in the schema is a mistake, and is said rather than dropped.
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: false } },
   });
   app.server.maxConnections = CONNECTIONS_MAX;
+  app.setValidatorCompiler(validatorCompiler);
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {
     if (!options.ready()) return reply.code(503).send({ status: 'not ready' });
