@@ -11,6 +11,7 @@ import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { projectRoot } from './support/process.ts';
 import { slowest, type Used } from './support/processor-times.ts';
+import { groupsOf } from './support/test-groups.ts';
 import { runFiles } from './support/test-process.ts';
 
 /** Most of these wait more than they work. Begun last, they would be waited for when all others are done. */
@@ -47,7 +48,7 @@ const files = chosen.length > 0 ? chosen : [...new Set([...longest, ...all])];
 const out = reporter();
 const start = performance.now();
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0 };
-const waiting = files.map((file) => [file]).values();
+const waiting = groupsOf(files, new Set(longest)).values();
 const used: Used[] = [];
 let count = 0;
 

@@ -7,12 +7,16 @@ import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 
 /** What tap allows a file that asks for nothing else, on a busy machine. */
 const TIMEOUT_MS = 300_000;
 /** Of the times in /proc, by the kernel's promise to programs. */
 const MS_PER_TICK = 10;
+
+// Before tap is loaded: it names folders after the arguments.
+const files = process.argv.splice(2);
+const { default: t } = await import('tap');
 
 const REGISTRY = Symbol.for('floodgate.tests');
 const tests = new Map<string, Test>();
@@ -43,7 +47,7 @@ function tell(name: string, from: { own: number; started: number }): void {
 }
 
 tell(basename(import.meta.filename), { own: 0, started: 0 });
-for (const file of process.argv.slice(2)) {
+for (const file of files) {
   const before = used();
   const { href } = pathToFileURL(resolve(file));
   await t.test(file, { timeout: TIMEOUT_MS }, async (t) => {
