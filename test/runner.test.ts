@@ -79,8 +79,14 @@ t.test('a process that ends half-way fails the rest of its files', async (t) => 
 });
 
 t.test('an error after the last assertion is a failure', async (t) => {
-  const { counts } = await run(t, `t.ok(1); process.once('exit', () => { process.exitCode = 3; });`);
-  t.strictSame(counts, { total: 2, pass: 1, fail: 1 });
+  for (const text of [
+    `process.once('exit', () => { process.exitCode = 3; });`,
+    `setTimeout(() => { throw new Error('x'); }, 1);`,
+    `setTimeout(() => void Promise.reject(new Error('x')), 1);`,
+  ]) {
+    const { counts } = await run(t, `t.ok(1); ${text}`);
+    t.strictSame(counts, { total: 2, pass: 1, fail: 1 }, text);
+  }
 });
 
 t.test('says what each file took of the processors', async (t) => {
