@@ -1,16 +1,18 @@
 /**
  * `npm test`: every test file as a process of its own, several at once, the longest first. `npm test -- FILE…` runs some.
- * Writes TAP: one test for each file, with what the file wrote as its subtest, and the sum of their summaries.
+ * Writes TAP: one test for each file, with what the file wrote as its subtest, and the sum of their summaries. `--times`
+ * adds which files took most of the processors, themselves and by what they started.
  *
  * tap's own runner does the same for a third more of the processors: it puts hooks into each process that read every
  * module twice, to know what a report of coverage would need, and it reads and writes again each line of each file.
  */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { text } from 'node:stream/consumers';
 import { projectRoot } from './support/process.ts';
+import { slowest, type Used } from './support/processor-times.ts';
+import { groupsOf } from './support/test-groups.ts';
+import { runFiles } from './support/test-process.ts';
 
 /** Most of these wait more than they work. Begun last, they would be waited for when all others are done. */
 const longest = [
@@ -30,16 +32,13 @@ const longest = [
   'test/api/docs/refusals.test.ts',
   'test/api/docs/replies.test.ts',
 ];
-/** What tap allows a file that asks for nothing else, on a busy machine. */
-const TIMEOUT_SECONDS = 300;
-/** The longest that any file asks for. One that has not ended by then hangs. */
-const KILL_AFTER_MS = 900_000;
 /** Many files wait for processes, servers and pauses, so there are more of them than processors. */
 const JOBS = availableParallelism() + 2;
 const outcomes = ['total', 'pass', 'fail', 'skip', 'todo'] as const;
 
 const all = globSync('test/**/*.test.ts', { cwd: projectRoot }).sort();
-const chosen = process.argv.slice(2);
+const isTimed = process.argv.includes('--times');
+const chosen = process.argv.slice(2).filter((argument) => argument !== '--times');
 const unknown = [...longest, ...chosen].filter((file) => !all.includes(file));
 if (unknown.length > 0) {
   console.error(`There is no test file ${unknown.join(', ')}`);
@@ -49,45 +48,29 @@ const files = chosen.length > 0 ? chosen : [...new Set([...longest, ...all])];
 const out = reporter();
 const start = performance.now();
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0 };
-const waiting = files.values();
+const waiting = groupsOf(files, new Set(longest)).values();
+const used: Used[] = [];
 let count = 0;
 
-out.write(`TAP version 14\n1..${files.length}\n`);
-await Promise.all(Array.from({ length: JOBS }, runFiles));
+out.write('TAP version 14\n');
+await Promise.all(Array.from({ length: JOBS }, runWaiting));
+out.write(`1..${count}\n`);
+if (isTimed) for (const line of slowest(used)) out.write(`# ${line}\n`);
 const shown = outcomes.filter((name) => name === 'total' || name === 'pass' || sum[name] > 0);
 out.write(`# { ${shown.map((name) => `${name}: ${sum[name]}`).join(', ')} }\n`);
 out.end(`# time=${Math.round(performance.now() - start)}ms\n`);
 process.exitCode = sum.fail > 0 ? 1 : 0;
 
-async function runFiles(): Promise<void> {
-  for (const file of waiting) {
-    const begin = performance.now();
-    const child = spawn(process.execPath, [file], {
-      cwd: projectRoot,
-      env: { ...process.env, TAP_TIMEOUT: String(TIMEOUT_SECONDS) },
-      stdio: ['ignore', 'pipe', 'inherit'],
-      timeout: KILL_AFTER_MS,
-      killSignal: 'SIGKILL',
-    });
-    const [said, [code, signal]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-    const summary = /^# \{ (total: .*) \}$/m.exec(said)?.[1];
-    const counted = Object.fromEntries((summary ?? '').split(', ').map((part) => part.split(': ')));
-    for (const name of outcomes) sum[name] += Number(counted[name] ?? 0);
-    const isOk = code === 0 && summary !== undefined;
-    // A crash outside of every assertion is a failure all the same.
-    if (!isOk && !(Number(counted.fail) > 0)) {
-      sum.total += 1;
-      sum.fail += 1;
-    }
-    const subtest = said
-      .replace(/^TAP version 14\n/, '')
-      .trimEnd()
-      .replaceAll(/^(?=.)/gm, '    ');
-    count += 1;
-    const end = isOk ? '' : ` (exit code ${code}, signal ${signal})`;
-    const took = `# time=${Math.round(performance.now() - begin)}ms`;
+async function runWaiting(): Promise<void> {
+  for (const together of waiting) {
+    const outcome = await runFiles(together);
+    for (const name of outcomes) sum[name] += outcome.counts[name] ?? 0;
+    used.push(...outcome.used);
     out.write(
-      `# Subtest: ${file}\n${subtest}\n${isOk ? 'ok' : 'not ok'} ${count} - ${file}${end} ${took}\n\n`,
+      outcome.tap.replaceAll(/^(not ok|ok) \d+/gm, (_, isOk) => {
+        count += 1;
+        return `${isOk} ${count}`;
+      }),
     );
   }
 }
