@@ -43,5 +43,9 @@ t.test('so many values at most, and more are refused before they are parsed', as
   t.equal((parseJsonBody(Buffer.from(`[${zeros(100_000)}]`)) as unknown[]).length, 100_000);
   const details = { error: 'The body has more than 100000 values' };
   t.throws(() => parseJsonBody(Buffer.from(`[${zeros(100_002)}]`)), { code: 'malformed_json', details });
-  t.throws(() => parseJsonBody(Buffer.from(`[${zeros(100_002)}`)), { code: 'malformed_json', details }, 'whatever comes behind');
+  t.throws(
+    () => parseJsonBody(Buffer.from(`[${zeros(100_002)}`)),
+    { code: 'malformed_json', details },
+    'whatever comes behind',
+  );
 });
