@@ -1,5 +1,5 @@
 /**
- * `npm test`: every test file as a process of its own, several at once, the longest first. `npm test -- FILE…` runs some.
+ * `npm test`: every test file, in several processes at once, the longest first. `npm test -- FILE…` runs some.
  * Writes TAP: one test for each file, with what the file wrote as its subtest, and the sum of their summaries. `--times`
  * adds which files took most of the processors, themselves and by what they started.
  *
@@ -18,14 +18,20 @@ import { runFiles } from './support/test-process.ts';
 const longest = [
   'test/api/events/crash.test.ts',
   'test/api/stop.test.ts',
-  'test/api/hostile.test.ts',
   'test/image-build.test.ts',
+  'test/gateway/replay/equality.test.ts',
+  'test/api/hostile.test.ts',
   'test/image.test.ts',
+  'test/gateway/admin/live.test.ts',
+  'test/gateway/limits.test.ts',
   'test/api/resources/storage/end-to-end.test.ts',
   'test/gateway/store/cluster.test.ts',
   'test/gateway/main.test.ts',
   'test/e2e/browser.test.ts',
   'test/api/main.test.ts',
+  'test/api/accounts-run.test.ts',
+  'test/api/events/processes.test.ts',
+  'test/gateway/reload.test.ts',
   'test/gateway/store/sentinel.test.ts',
   'test/api/mail/mailer.test.ts',
   'test/api/docs/wrong-requests.test.ts',

@@ -3,6 +3,7 @@ import yargs, { type Argv } from 'yargs';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import { ConfigError } from '#shared/configuration.ts';
 import {
+  type AddCommand,
   type CommandContext,
   CommandError,
   EXIT,
@@ -53,7 +54,7 @@ export async function runCli(args: readonly string[], options: CliOptions): Prom
     .fail((message, error) => {
       throw error ?? new CommandError(message, EXIT.usage);
     });
-  for (const add of COMMANDS) program = add(program, context);
+  for (const add of await commandsFor(args)) program = add(program, context);
   try {
     await program.parseAsync();
   } catch (error) {
@@ -61,6 +62,14 @@ export async function runCli(args: readonly string[], options: CliOptions): Prom
     terminal.error(exitCode === EXIT.fault ? stackOf(error) : (error as Error).message);
   }
   return exitCode;
+}
+
+/** The one that is called; all of them where there is none, for help, completion and suggestions. */
+function commandsFor(args: readonly string[]): Promise<AddCommand[]> {
+  const first = args.find((arg) => !arg.startsWith('-')) ?? '';
+  const called = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
+  const wanted = called === undefined ? Object.values(COMMANDS) : [called];
+  return Promise.all(wanted.map((load) => load()));
 }
 
 /** What begins with a dash and is no option: standard input, and one digest in 64. */
