@@ -97,7 +97,11 @@ function addRoutes(api: FastifyInstance, options: AdminApiOptions): void {
 
   api.post<{ Body: Static<typeof Subject> }>('/reset', { schema: { body: Subject } }, async (request) => {
     const identity = await identify(request.body);
-    const cleared = await control.reset(identity, countersOf(policies()));
+    const cleared = await control.reset(
+      identity,
+      // What is in flight stays in flight.
+      countersOf(policies()).filter(({ policy }) => policy.algorithm !== 'concurrency'),
+    );
     audit(request, 'reset', identity, { cleared });
     return { ...(await inspect(identity, policies(), control)), cleared };
   });
