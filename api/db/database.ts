@@ -4,10 +4,10 @@ import { dirname } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
-import { DatabaseFault, withFault } from './faults.ts';
+import { DatabaseFault, DatabaseUnavailable, type OnFault, reasonOf, withFault } from './faults.ts';
 import type { DatabaseLocation } from './location.ts';
 import type { Database } from './schema.ts';
-import { BUSY_TIMEOUT_MS, createSqliteDialect, type OnFault } from './sqlite-driver.ts';
+import { BUSY_TIMEOUT_MS, createSqliteDialect } from './sqlite-driver.ts';
 
 /** Pages kept at most. SQLite's own 2 MB do not hold the upper levels of the indexes of a million responses. */
 const READER_CACHE_KIB = 65_536;
@@ -23,20 +23,6 @@ export interface DatabaseOptions {
   readonly busyTimeoutMs?: Millis;
   readonly synchronous?: Synchronous;
   readonly onFault?: OnFault;
-}
-
-/** The database cannot be opened; the message is fit for the operator. */
-export class DatabaseUnavailable extends Error {
-  constructor(path: string, cause: unknown) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    super(
-      `DATABASE_URL: cannot open ${path} (${reason}); give a path in a folder that this user may write to`,
-      {
-        cause,
-      },
-    );
-    this.name = 'DatabaseUnavailable';
-  }
 }
 
 /**
@@ -65,8 +51,13 @@ export function openDatabase(
     const fault = withFault(error);
     // A file that is no database at all is the wrong file, not a damaged one.
     const isDamaged = fault instanceof DatabaseFault && fault.problem === 'database_damaged';
-    throw isDamaged && !isWrongFile(error) ? fault : new DatabaseUnavailable(path, error);
+    throw isDamaged && !isWrongFile(error) ? fault : cannotOpen(path, error);
   }
+}
+
+function cannotOpen(path: string, cause: unknown): DatabaseUnavailable {
+  const advice = 'give a path in a folder that this user may write to';
+  return new DatabaseUnavailable(`cannot open ${path} (${reasonOf(cause)}); ${advice}`, cause);
 }
 
 function isWrongFile(error: unknown): boolean {

@@ -5,9 +5,8 @@
 import type { Kysely } from 'kysely';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import type { DatabaseFault, DatabaseProblem } from './faults.ts';
+import { DatabaseBusy, type DatabaseFault, type DatabaseProblem } from './faults.ts';
 import type { Database } from './schema.ts';
-import { DatabaseBusy } from './sqlite-driver.ts';
 
 export interface DatabaseHealth {
   /** A statement met a fault. */

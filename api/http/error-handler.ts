@@ -1,8 +1,7 @@
 /** The one error handler: whatever went wrong, the caller gets the error body of the surface, and no internals. */
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DatabaseFault } from '#api/db/faults.ts';
-import { DatabaseBusy } from '#api/db/sqlite-driver.ts';
+import { DatabaseBusy, DatabaseFault } from '#api/db/faults.ts';
 import {
   ApiError,
   badRequest,
