@@ -46,6 +46,8 @@ export class DatabaseUnavailable extends Error {
 }
 
 export function reasonOf(cause: unknown): string {
+  // A host with several addresses fails once for each, and says nothing for all of them.
+  if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]);
   return cause instanceof Error ? cause.message : String(cause);
 }
 

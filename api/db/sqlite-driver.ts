@@ -254,3 +254,10 @@ function cachedPrepare(sqlite: SqliteDatabase.Database): Prepare {
     return statement;
   };
 }
+
+/** The columns of the unique index that refused a row, `table.column` in its order; null when none did. */
+export function violatedIndex(error: unknown): readonly string[] | null {
+  if (!(error instanceof Error) || !('code' in error)) return null;
+  if (error.code !== 'SQLITE_CONSTRAINT_UNIQUE' && error.code !== 'SQLITE_CONSTRAINT_PRIMARYKEY') return null;
+  return error.message.slice(error.message.lastIndexOf(': ') + 2).split(', ');
+}
