@@ -1,5 +1,6 @@
 /**
- * `npm test`: every test file, in several processes at once, the longest first. `npm test -- FILE…` runs some.
+ * `npm test`: every test file, in several processes at once, the longest first; those that store something on SQLite and
+ * again on PostgreSQL. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says `postgres` or `both`.
  * Writes TAP: one test for each file, with what the file wrote as its subtest, and the sum of their summaries. `--times`
  * adds which files took most of the processors, themselves and by what they started.
  *
@@ -9,6 +10,9 @@
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { databasesOf, type TestDatabase } from './support/databases-of-files.ts';
+import { SHARED_SERVER } from './support/postgres.ts';
+import { startPostgres } from './support/postgres-process.ts';
 import { projectRoot } from './support/process.ts';
 import { slowest, type Used } from './support/processor-times.ts';
 import { groupsOf } from './support/test-groups.ts';
@@ -50,16 +54,26 @@ if (unknown.length > 0) {
   console.error(`There is no test file ${unknown.join(', ')}`);
   process.exit(1);
 }
+const databases = databasesWanted(process.env.TEST_DATABASE ?? (chosen.length > 0 ? 'sqlite' : 'both'));
 const files = chosen.length > 0 ? chosen : [...new Set([...longest, ...all])];
+const runs = databases.flatMap((database) =>
+  groupsOf(
+    files.filter((file) => databasesOf(file, databases).includes(database)),
+    new Set(longest),
+  ).map((together) => ({ together, database })),
+);
+/** One server for all files; each makes databases of its own there. */
+const postgres = databases.includes('postgres') ? await startPostgres() : null;
 const out = reporter();
 const start = performance.now();
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0 };
-const waiting = groupsOf(files, new Set(longest)).values();
+const waiting = runs.values();
 const used: Used[] = [];
 let count = 0;
 
 out.write('TAP version 14\n');
 await Promise.all(Array.from({ length: JOBS }, runWaiting));
+await postgres?.close();
 out.write(`1..${count}\n`);
 if (isTimed) for (const line of slowest(used)) out.write(`# ${line}\n`);
 const shown = outcomes.filter((name) => name === 'total' || name === 'pass' || sum[name] > 0);
@@ -67,15 +81,26 @@ out.write(`# { ${shown.map((name) => `${name}: ${sum[name]}`).join(', ')} }\n`);
 out.end(`# time=${Math.round(performance.now() - start)}ms\n`);
 process.exitCode = sum.fail > 0 ? 1 : 0;
 
+function databasesWanted(name: string): readonly TestDatabase[] {
+  if (name === 'both') return ['sqlite', 'postgres'];
+  if (name === 'sqlite' || name === 'postgres') return [name];
+  console.error(`TEST_DATABASE: "${name}" is not one of sqlite, postgres, both`);
+  process.exit(1);
+}
+
 async function runWaiting(): Promise<void> {
-  for (const together of waiting) {
-    const outcome = await runFiles(together);
+  for (const { together, database } of waiting) {
+    const outcome = await runFiles(together, {
+      TEST_DATABASE: database,
+      ...(postgres === null ? {} : { [SHARED_SERVER]: postgres.url }),
+    });
+    const where = database === 'postgres' && databases.length > 1 ? ' (PostgreSQL)' : '';
     for (const name of outcomes) sum[name] += outcome.counts[name] ?? 0;
     used.push(...outcome.used);
     out.write(
-      outcome.tap.replaceAll(/^(not ok|ok) \d+/gm, (_, isOk) => {
+      outcome.tap.replaceAll(/^(not ok|ok) \d+ - (\S+)/gm, (_, isOk, file) => {
         count += 1;
-        return `${isOk} ${count}`;
+        return `${isOk} ${count} - ${file}${where}`;
       }),
     );
   }

@@ -22,12 +22,19 @@ const POINT = /^(not ok|ok) \d+ - (\S+)/gm;
 const FRAME = /^(?:TAP version 14|\d+\.\.\d+|# \{ total: .*|# time=.*)\n/gm;
 const CPU = /^# cpu own=(\d+)ms started=(\d+)ms (.+)\n/gm;
 
-/** Runs the files one after the other. A file that the process did not get to the end of has failed. */
-export async function runFiles(files: readonly string[]): Promise<Outcome> {
+/**
+ * Runs the files one after the other. A file that the process did not get to the end of has failed.
+ *
+ * @param environment more of it than our own
+ */
+export async function runFiles(
+  files: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
   const child = spawn(process.execPath, [PROGRAM, ...files], {
     cwd: projectRoot,
     // Each file has a limit of its own.
-    env: { ...process.env, TAP_TIMEOUT: '0' },
+    env: { ...process.env, ...environment, TAP_TIMEOUT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
     timeout: KILL_AFTER_MS * files.length,
     killSignal: 'SIGKILL',
