@@ -4,19 +4,27 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { slowest } from './support/processor-times.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
-import { type Outcome, runFiles } from './support/test-process.ts';
+import { type Outcome, type RunOptions, runFiles } from './support/test-process.ts';
 
 const GOOD = `t.test('one', async (t) => t.equal(1, 1));`;
 
 /** Runs the texts as files of one process: 0.ts, 1.ts and so on. */
-async function run(t: Test, ...texts: readonly string[]): Promise<Outcome & { readonly results: string[] }> {
+function run(t: Test, ...texts: readonly string[]): Promise<Outcome & { readonly results: string[] }> {
+  return runWith(t, {}, texts);
+}
+
+async function runWith(
+  t: Test,
+  options: RunOptions,
+  texts: readonly string[],
+): Promise<Outcome & { readonly results: string[] }> {
   const folder = temporaryFolder(t);
   const files = texts.map((text, index) => {
     const file = join(folder, `${index}.ts`);
     writeFileSync(file, `import t from 'tap';\n${text}\n`);
     return file;
   });
-  const outcome = await runFiles(files);
+  const outcome = await runFiles(files, options);
   const results = [...outcome.tap.matchAll(/^(ok|not ok) \d+ - \S+\/(\d)\.ts/gm)];
   return { ...outcome, results: results.map(([, result, name]) => `${name} ${result}`) };
 }
@@ -87,6 +95,14 @@ t.test('an error after the last assertion is a failure', async (t) => {
     const { counts } = await run(t, `t.ok(1); ${text}`);
     t.strictSame(counts, { total: 2, pass: 1, fail: 1 }, text);
   }
+});
+
+t.test('a second run of a file has an environment and a name of its own', async (t) => {
+  const text = `t.equal(process.env.STORE, 'other');`;
+  const { tap, counts } = await runWith(t, { env: { STORE: 'other' }, label: ' (other)' }, [text]);
+  t.equal(counts.pass, 1);
+  t.match(tap, /^# Subtest: \S+0\.ts \(other\)$/m);
+  t.match(tap, /^ok 1 - \S+0\.ts \(other\) # time/m);
 });
 
 t.test('says what each file took of the processors', async (t) => {
