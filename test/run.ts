@@ -91,16 +91,18 @@ function databasesWanted(name: string): readonly TestDatabase[] {
 async function runWaiting(): Promise<void> {
   for (const { together, database } of waiting) {
     const outcome = await runFiles(together, {
-      TEST_DATABASE: database,
-      ...(postgres === null ? {} : { [SHARED_SERVER]: postgres.url }),
+      env: {
+        TEST_DATABASE: database,
+        ...(postgres === null ? {} : { [SHARED_SERVER]: postgres.url }),
+      },
+      label: database === 'postgres' && databases.length > 1 ? ' (PostgreSQL)' : '',
     });
-    const where = database === 'postgres' && databases.length > 1 ? ' (PostgreSQL)' : '';
     for (const name of outcomes) sum[name] += outcome.counts[name] ?? 0;
     used.push(...outcome.used);
     out.write(
-      outcome.tap.replaceAll(/^(not ok|ok) \d+ - (\S+)/gm, (_, isOk, file) => {
+      outcome.tap.replaceAll(/^(not ok|ok) \d+/gm, (_, isOk) => {
         count += 1;
-        return `${isOk} ${count} - ${file}${where}`;
+        return `${isOk} ${count}`;
       }),
     );
   }
