@@ -59,7 +59,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   /** null: no line in the access log. */
   readonly #entry: AccessEntry | null;
   #charged: ChargedTo | null = null;
-  /** null where every request counts. */
+  /** null where every request counts, and none holds anything as long as it is in flight. */
   #reservation: Reservation | null = null;
   #head = EMPTY_HEAD;
   #target = '';
@@ -319,13 +319,14 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
 
   #reserve(spent: Spent, position: number): void {
     const { limiter } = this.#parts.enforcement.options;
-    if (this.#charged?.hasOutcomes === true) this.#reservation = new Reservation(limiter, spent, position);
+    if (this.#charged?.hasOutcomes === true || spent.leases !== null)
+      this.#reservation = new Reservation(limiter, spent, position);
   }
 
   #forward(): void {
     this.#decided();
     if (this.#isDone) {
-      this.#reservation?.conclude(null);
+      this.#reservation?.close();
       return;
     }
     const { connection, req, res } = this;
@@ -365,8 +366,12 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     this.#reservation?.conclude(status);
   }
 
+  onTunnelClosed(): void {
+    this.#reservation?.close();
+  }
+
   onFailed(failure: ProxyFailure): void {
-    this.#reservation?.conclude(null);
+    this.#reservation?.close();
     this.#send(failureReply(failure, { cors: this.#cors, close: this.#closes, headers: this.#added }));
   }
 
@@ -407,7 +412,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   close(): void {
     this.#isDone = true;
     this.#call?.close();
-    this.#reservation?.conclude(null);
+    this.#reservation?.close();
   }
 
   onDrain(): void {

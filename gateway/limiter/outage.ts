@@ -19,12 +19,15 @@ import { Charge } from './charge.ts';
 import type { Answer, PendingCheck } from './check.ts';
 import { Debts } from './debts.ts';
 import { KnownCounters } from './known-counters.ts';
+import { LEASES_PER_SCRIPT_MAX } from './lease-scripts.ts';
+import { leasesOf, RENEWED_AFTER_MS } from './leases.ts';
 import {
   type Exhausted,
   type Limiter,
   type LimitListener,
   type Outcome,
   PROVEN_LOCALLY_MS,
+  type Spent,
   shareOf,
 } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
@@ -63,7 +66,7 @@ const REFUSED = /\b(?:NOAUTH|WRONGPASS|NOPERM|DB index is out of range|invalid D
 /** Redis behind a circuit breaker, with the stated rule for when it is gone. */
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
-  readonly #known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX });
+  readonly #known: KnownCounters;
   readonly #debts = new Debts(
     (part) => this.#known.levels.held(part, this.#storeNow, part.limit / this.#replicas).a,
   );
@@ -82,6 +85,7 @@ export class GuardedLimiter implements Limiter {
   #fewerHeard = 0;
   #storeAheadMs: Millis | null = null;
   #closed = false;
+  #isRenewing = false;
   #degraded = 0;
   #degradedBefore = 0;
   #openSince: Millis | null = null;
@@ -93,6 +97,8 @@ export class GuardedLimiter implements Limiter {
   constructor(options: GuardedLimiterOptions) {
     this.#options = options;
     this.#salt = options.salt;
+    const { replica } = options;
+    this.#known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX, replica });
     this.#store = new RedisStore(options.store, {
       clock: options.clock,
       known: this.#known,
@@ -167,6 +173,13 @@ export class GuardedLimiter implements Limiter {
     if (isLocal) this.#settleIfClosed();
   }
 
+  release(spent: Spent, position: number): void {
+    for (const lease of leasesOf(spent, position)) {
+      this.#known.leases.give(lease);
+      this.#store.release(lease);
+    }
+  }
+
   isProven(credential: Identity): boolean {
     return this.#known.isProven(credential, this.#options.clock());
   }
@@ -211,6 +224,7 @@ export class GuardedLimiter implements Limiter {
         await this.#heartbeat(this.#openSince === null ? HEARTBEAT_TIMEOUT_MS : this.#options.budgetMs),
       );
       if (this.#openSince !== null) await this.#recover();
+      else this.#renewDue();
       this.#schedule(HEARTBEAT_MS);
     } catch (error) {
       this.#onMissedHeartbeat(error as Error);
@@ -258,6 +272,9 @@ export class GuardedLimiter implements Limiter {
 
   #onLateAnswers(answers: readonly Answer[]): void {
     this.#debts.paid(answers);
+    for (const { spent } of answers)
+      for (let i = 0; i < spent.admitted; i++)
+        for (const lease of leasesOf(spent, i)) this.#store.release(lease);
     // What does not count at once is owed when it is known to count.
     for (const given of uncounted(answers)) this.#store.giveBack(given);
     this.#settleIfClosed();
@@ -311,6 +328,8 @@ export class GuardedLimiter implements Limiter {
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
       await this.#settle();
     }
+    this.#store.flushReleases();
+    await this.#renew(this.#options.clock());
     if (this.#openSince === null || this.#closed) return;
     const { clock, log } = this.#options;
     const now = clock();
@@ -322,6 +341,29 @@ export class GuardedLimiter implements Limiter {
       { outageMs, decidedWithoutStore: this.#degraded - this.#degradedBefore },
       'the store is available again',
     );
+  }
+
+  /** Beside the heartbeat; what fails is tried again with the next one. */
+  #renewDue(): void {
+    if (this.#isRenewing) return;
+    this.#isRenewing = true;
+    this.#renew(this.#options.clock() - RENEWED_AFTER_MS)
+      .catch(() => undefined)
+      .finally(() => {
+        this.#isRenewing = false;
+      });
+  }
+
+  /** Says of leases that they are still held. @param toldBefore when the store last heard of them @throws when it does not take them */
+  async #renew(toldBefore: Millis): Promise<void> {
+    const { leases } = this.#known;
+    for (;;) {
+      const due = leases.toldBefore(toldBefore, LEASES_PER_SCRIPT_MAX);
+      if (due.length === 0) return;
+      const now = this.#options.clock();
+      await this.#store.renew(due, HEARTBEAT_TIMEOUT_MS);
+      leases.told(due, now);
+    }
   }
 
   /** Whole, as the store's script has it. */

@@ -55,6 +55,7 @@ function policyOf(list: string, line: number): Policy {
   return {
     name,
     index: -1,
+    at: [list],
     line,
     route: ANY_ROUTE,
     identifier: { name, kind: 'address', ipv6Prefix: 128 },

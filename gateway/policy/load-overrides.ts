@@ -7,7 +7,7 @@ import type { Overrides } from './overrides.ts';
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
 import type { PolicyFile } from './schema.ts';
 
-type Row = PolicyFile['policies'][number];
+type Row = Pick<PolicyFile['policies'][number], 'overrides' | 'overridesFile'>;
 
 /** Of a file; it is read between two requests of clients. */
 const LINES_MAX = 100_000;

@@ -261,6 +261,11 @@ export class Rehearsal {
     if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, status));
   }
 
+  /** It is no longer in flight. */
+  ended({ spent }: Pick<WeighedRequest, 'spent'>): void {
+    this.#limiter.release(spent, 0);
+  }
+
   /** What the live gateway knew of a credential wins. */
   #believe(credential: Identity, isUnproven: boolean): void {
     if (this.#limiter.isProven(credential) !== isUnproven) return;

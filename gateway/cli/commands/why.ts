@@ -67,8 +67,14 @@ function reasonOf(record: DecisionRecord): string[] {
     return [`The store was away, and policy ${policy} says onStoreFailure: deny. The client got 503.`];
   if (decision === 'listed') return ['The list deny of the policy file names this client.'];
   const takes = cost === 1 ? '' : `; the request takes ${cost}`;
-  const span = algorithm === 'token-bucket' ? 'at once' : `in ${windowSeconds} s`;
-  const counted = `policy ${policy} allows ${limit} ${span}, and ${used ?? limit} were used${takes}`;
+  const span =
+    algorithm === 'concurrency'
+      ? 'in flight at once'
+      : algorithm === 'token-bucket'
+        ? 'at once'
+        : `in ${windowSeconds} s`;
+  const were = algorithm === 'concurrency' ? 'were in flight' : 'were used';
+  const counted = `policy ${policy} allows ${limit} ${span}, and ${used ?? limit} ${were}${takes}`;
   if (isUnproven) {
     return [
       `For keys that have never worked, ${counted} by the client's address.`,
@@ -83,10 +89,12 @@ function decidedBy({ decidedBy, fromMemory }: DecisionRecord): string {
   return fromMemory ? `${by}, remembered,` : by;
 }
 
-function adviceOf({ decision, file, line, isUnproven }: DecisionRecord): string {
+function adviceOf({ decision, file, line, isUnproven, algorithm }: DecisionRecord): string {
   if (decision === 'unavailable')
     return `To let requests pass while the store is away, set onStoreFailure: local in ${file}:${line}.`;
   if (decision === 'listed') return `To let it in, remove the entry in ${file}:${line}; it applies at once.`;
   if (isUnproven) return 'Check that the client sends a key that the application accepts.';
+  if (algorithm === 'concurrency')
+    return `To let such clients have more requests in flight, raise concurrency in ${file}:${line}; it applies at once.`;
   return `To let such clients make more requests, raise limit in ${file}:${line}; it applies at once.`;
 }
