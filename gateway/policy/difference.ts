@@ -278,7 +278,8 @@ function identifierText(identifier: Identifier): string {
   if (identifier.kind === 'combined') return identifier.parts.map(identifierText).join(' and ');
   if (identifier.kind === 'token') {
     const tokens = identifier.sources.map(
-      ({ carrier, claim }) => `${claim} of the token in ${sourceText(carrier)}`,
+      ({ carrier, claim, issuer, audience }) =>
+        `${claim} of the token in ${sourceText(carrier)}${issuer === null ? '' : `, issued by ${issuer}`}${audience === null ? '' : `, for ${audience.join(' or ')}`}`,
     );
     return `${identifier.name} (${tokens.join(', ')})`;
   }

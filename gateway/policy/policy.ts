@@ -37,6 +37,10 @@ export interface TokenSource {
   readonly carrier: CredentialSource;
   readonly claim: string;
   readonly keys: KeySet;
+  /** Who has to have issued it; null: whoever signed it. */
+  readonly issuer: string | null;
+  /** For whom, of these, it has to be meant; null: for anybody. */
+  readonly audience: readonly string[] | null;
 }
 
 /** A parameter of the policy's own route. */

@@ -68,9 +68,19 @@ const credentialSource = {
             cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
             claim: { type: 'string', minLength: 1, maxLength: 200 },
             jwks: { type: 'string', pattern: FILE_BESIDE },
+            issuer: { type: 'string', minLength: 1, maxLength: 1000 },
+            audience: {
+              anyOf: [
+                { type: 'string', minLength: 1, maxLength: 1000 },
+                {
+                  type: 'array',
+                  items: { type: 'string', minLength: 1, maxLength: 1000 },
+                  minItems: 1,
+                  maxItems: 16,
+                },
+              ],
+            },
           },
-          minProperties: 3,
-          maxProperties: 3,
           additionalProperties: false,
         },
       },

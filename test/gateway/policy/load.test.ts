@@ -182,7 +182,10 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ['3:19', 'a claim and a plain value are two kinds of client; give the other sources an identifier'],
     ['3:81', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
   ],
-  'jwt-in-no-place': [['3:19', 'source is [{"jwt":{"claim":"sub","jwks":"nowhere.json"}}]; expected: ']],
+  'jwt-in-no-place': [
+    ['3:27', 'a token is in one place; write one of bearer: true, header: NAME and cookie: NAME'],
+    ['3:47', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
+  ],
   'jwt-key-file-elsewhere': [['3:19', 'source is [{"jwt":{"bearer":true,"claim":"sub","jwks":"../keys']],
   'jwt-key-file-missing': [
     ['3:61', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
