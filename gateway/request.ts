@@ -7,15 +7,19 @@
 import type { IncomingMessage } from 'node:http';
 import type { Millis } from '#shared/clock.ts';
 import type { AccessEntry, LoggedDecision } from './access-log/access-entry.ts';
+import type { BoundName } from './bounds/bound-names.ts';
+import type { Refusal as BoundRefusal } from './bounds/bounds.ts';
 import type { Client, Clients } from './bounds/clients.ts';
 import { decide, type Violation } from './decision.ts';
+import { boundRefusal } from './decisions/bound-refusal.ts';
 import type { Decisions, Refused, RefusedRequest } from './decisions/decisions.ts';
 import { answerProbe } from './doctor/probe.ts';
-import type { ChargedRequest, Enforcement } from './enforce.ts';
+import type { ChargedRequest, Enforcement, StandingBan } from './enforce.ts';
 import { DECISION_HEADER, isClientRoute } from './header-names.ts';
 import type { ChargedTo } from './identify.ts';
 import type { Spent } from './limiter/limiter.ts';
 import { Reservation } from './limiter/outcome.ts';
+import { BAN, boundCounter } from './policy/beside-policies.ts';
 import type { ListEntry } from './policy/lists.ts';
 import {
   assignExchange,
@@ -118,9 +122,9 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     this.#cors = isClientRoute(match.path);
     this.#entry?.matched(match.path, match.cover);
 
-    const bannedUntil = enforcement.bannedUntil(req, match.target, head);
-    if (bannedUntil > 0) {
-      this.#refuseBanned(bannedUntil);
+    const ban = enforcement.banOf(req, match.target, head);
+    if (ban !== null) {
+      this.#refuseBanned(ban);
       return;
     }
     const listed = enforcement.listed(req, match.target, head);
@@ -301,12 +305,39 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     for (const digest of digests) this.#parts.enforcement.metrics.limited.count(digest);
   }
 
-  #refuseBanned(until: Millis): void {
-    const { metrics, options } = this.#parts.enforcement;
-    metrics.count('banned');
+  #refuseBanned({ identity, until }: StandingBan): void {
+    const { decisions, enforcement } = this.#parts;
+    enforcement.metrics.count('banned');
     this.#decided();
-    this.#log('banned', null);
-    this.#send(bannedReply(until - options.clock(), { cors: this.#cors, close: this.#closes }));
+    const resetMs = until - this.#now;
+    this.#violated = [BAN];
+    const decision = decisions.add(
+      {
+        decision: 'banned',
+        part: { counter: BAN, policy: BAN.policy, identity, cost: 1 },
+        limit: 0,
+        used: null,
+        resetMs,
+        isLocal: true,
+        fromMemory: false,
+      },
+      this,
+    );
+    this.#log('banned', decision);
+    if (this.#entry !== null) this.#entry.policy = null;
+    this.#send(bannedReply(resetMs, decision, { cors: this.#cors, close: this.#closes }));
+  }
+
+  /** A client, or all together, holds as much as may be. @returns the decision's id */
+  #refuseBusy(name: BoundName, refusal: BoundRefusal): string {
+    const { decisions, enforcement, upstream } = this.#parts;
+    const { client, connection } = this;
+    const counter = boundCounter(name, refusal);
+    const identity = enforcement.addressIdentity(this.#charged, connection.socket, this.#head);
+    this.#violated = [counter];
+    const id = decisions.add(boundRefusal(upstream.bounds[name], refusal, client, counter, identity), this);
+    if (this.#entry !== null) this.#entry.id = id;
+    return id;
   }
 
   #decided(): void {
@@ -372,7 +403,9 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
 
   onFailed(failure: ProxyFailure): void {
     this.#reservation?.close();
-    this.#send(failureReply(failure, { cors: this.#cors, close: this.#closes, headers: this.#added }));
+    const decision = failure.kind === 'bound' ? this.#refuseBusy(failure.bound, failure.refusal) : null;
+    const options = { cors: this.#cors, close: this.#closes, headers: this.#added, decision };
+    this.#send(failureReply(failure, options));
   }
 
   #refuseMalformed(reason: string): void {

@@ -87,7 +87,7 @@ async function longestBan(
 }
 
 function bannedExplanation(explanation: Explanation, { endsAt, reason }: Ban, now: Millis): Explanation {
-  const reply = bannedReply(endsAt - now, { cors: isClientRoute(explanation.path), close: false });
+  const reply = bannedReply(endsAt - now, null, { cors: isClientRoute(explanation.path), close: false });
   const why = reason === '' ? '' : `: ${reason}`;
   return {
     ...explanation,
