@@ -25,6 +25,7 @@ import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf } from '#gateway/reply/own-reply.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
+import type { KnownClient, KnownIdentities } from './known-client.ts';
 
 export interface RehearsalOptions {
   /** Milliseconds since the epoch: windows go by it. */
@@ -136,25 +137,6 @@ export interface WeighedRequest {
   readonly charged: ChargedTo;
   readonly spent: Spent;
   readonly decision: Decision;
-}
-
-/** Who sent a request, where digests are known and not whose they are. */
-export interface KnownIdentities {
-  /** In the order of `Cover.identifiers`; null where the request presents no such credential. */
-  readonly identities: readonly (Identity | null)[];
-  /** Of the client's address; asked where a credential has to be charged to it. */
-  readonly address: () => Identity;
-  /** Does this credential have to be charged to the address as well? */
-  readonly isUnproven: (credential: Identity) => boolean;
-  /** The credential that the answer proves; null: none. */
-  readonly provable: Identity | null;
-}
-
-/** What else a log of the gateway tells of a client. */
-export interface KnownClient {
-  readonly plan: string | null;
-  /** All that it may be known by in lists. */
-  readonly digests: () => readonly string[];
 }
 
 export class Rehearsal {

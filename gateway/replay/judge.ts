@@ -13,13 +13,8 @@ import {
   type PolicySet,
   partsOf,
 } from '#gateway/policy/policy.ts';
-import {
-  type KnownClient,
-  type KnownIdentities,
-  Rehearsal,
-  type Weighed,
-  type WeighedRequest,
-} from '#gateway/rehearsal/rehearsal.ts';
+import type { KnownClient, KnownIdentities } from '#gateway/rehearsal/known-client.ts';
+import { Rehearsal, type Weighed, type WeighedRequest } from '#gateway/rehearsal/rehearsal.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import { InFlight } from './in-flight.ts';
