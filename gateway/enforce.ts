@@ -160,7 +160,7 @@ export class Enforcement {
       cover.isPlain ? undefined : (counted, capacity) => unitsOf(counted, capacity, source.rawHeaders, head),
     );
     if (charge === null) return null;
-    const charged = { charge, identified, hasOutcomes: cover.hasOutcomes };
+    const charged = { charge, identified, hasOutcomes: cover.hasOutcomes, plan: facts?.plan ?? null };
     // The next request of this connection says nothing else.
     if (cover.isByAddress && cover.hasFixedCosts && !peer.origin.trusted) peer.charges.set(cover, charged);
     return charged;

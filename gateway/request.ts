@@ -11,7 +11,7 @@ import type { BoundName } from './bounds/bound-names.ts';
 import type { Refusal as BoundRefusal } from './bounds/bounds.ts';
 import type { Client, Clients } from './bounds/clients.ts';
 import { decide, type Violation } from './decision.ts';
-import { boundRefusal } from './decisions/bound-refusal.ts';
+import { banRefusal, boundRefusal, listedRefusal } from './decisions/beside-refusals.ts';
 import type { Decisions, Refused, RefusedRequest } from './decisions/decisions.ts';
 import { answerProbe } from './doctor/probe.ts';
 import type { ChargedRequest, Enforcement, StandingBan } from './enforce.ts';
@@ -32,7 +32,7 @@ import type { ProxyCallOwner, ProxyFailure } from './proxy/proxy-call-options.ts
 import { EMPTY_HEAD } from './proxy/request-head.ts';
 import type { UpgradeSocket } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
-import { bannedReply, DENIED_SECONDS, listedReply } from './reply/denial.ts';
+import { bannedReply, listedReply } from './reply/denial.ts';
 import { failureReply } from './reply/failure.ts';
 import { limitHeaders } from './reply/limit-headers.ts';
 import { type OwnReply, ownReply, sendOwn } from './reply/own-reply.ts';
@@ -261,18 +261,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     const identity = enforcement.addressIdentity(null, this.req.socket, this.#head);
     const { counter } = entry;
     this.#violated = [counter];
-    const decision = decisions.add(
-      {
-        decision: 'listed',
-        part: { counter, policy: counter.policy, identity, cost: 1 },
-        limit: 0,
-        used: null,
-        resetMs: DENIED_SECONDS * 1000,
-        isLocal: true,
-        fromMemory: true,
-      },
-      this,
-    );
+    const decision = decisions.add(listedRefusal(counter, identity), this);
     this.#log('deny', decision);
     this.#send(listedReply(entry, decision, { cors: this.#cors, close: this.#closes }));
   }
@@ -311,18 +300,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     this.#decided();
     const resetMs = until - this.#now;
     this.#violated = [BAN];
-    const decision = decisions.add(
-      {
-        decision: 'banned',
-        part: { counter: BAN, policy: BAN.policy, identity, cost: 1 },
-        limit: 0,
-        used: null,
-        resetMs,
-        isLocal: true,
-        fromMemory: false,
-      },
-      this,
-    );
+    const decision = decisions.add(banRefusal(identity, resetMs), this);
     this.#log('banned', decision);
     if (this.#entry !== null) this.#entry.policy = null;
     this.#send(bannedReply(resetMs, decision, { cors: this.#cors, close: this.#closes }));

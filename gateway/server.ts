@@ -8,7 +8,7 @@ import { AccessEntry, unreadableLine } from './access-log/access-entry.ts';
 import type { AccessLog } from './access-log/access-log.ts';
 import type { Bound, Refusal } from './bounds/bounds.ts';
 import type { Client, Clients } from './bounds/clients.ts';
-import { boundRefusal } from './decisions/bound-refusal.ts';
+import { boundRefusal } from './decisions/beside-refusals.ts';
 import type { Decisions, RefusedRequest } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
 import { originOf } from './identify.ts';

@@ -19,8 +19,6 @@ import { Charge } from './charge.ts';
 import type { Answer, PendingCheck } from './check.ts';
 import { Debts } from './debts.ts';
 import { KnownCounters } from './known-counters.ts';
-import { LEASES_PER_SCRIPT_MAX } from './lease-scripts.ts';
-import { leasesOf, RENEWED_AFTER_MS } from './leases.ts';
 import {
   type Exhausted,
   type Limiter,
@@ -34,6 +32,7 @@ import { MemoryLimiter } from './memory.ts';
 import type { GuardedLimiterOptions, StoreStats } from './outage-options.ts';
 import { uncounted } from './outcome.ts';
 import { RedisStore, type StoreFailure } from './redis.ts';
+import { StoredLeases } from './stored-leases.ts';
 
 /** The store refuses what no waiting will change, such as a wrong password. */
 export class StoreRefusedError extends Error {}
@@ -71,6 +70,7 @@ export class GuardedLimiter implements Limiter {
     (part) => this.#known.levels.held(part, this.#storeNow, part.limit / this.#replicas).a,
   );
   readonly #store: RedisStore;
+  readonly #leases: StoredLeases;
   readonly #fallback: MemoryLimiter;
   readonly #failures: Record<StoreFailure, number> = {
     timeout: 0,
@@ -85,7 +85,6 @@ export class GuardedLimiter implements Limiter {
   #fewerHeard = 0;
   #storeAheadMs: Millis | null = null;
   #closed = false;
-  #isRenewing = false;
   #degraded = 0;
   #degradedBefore = 0;
   #openSince: Millis | null = null;
@@ -111,6 +110,7 @@ export class GuardedLimiter implements Limiter {
       onLateAnswers: (answers) => this.#onLateAnswers(answers),
       onDisconnected: (cause) => this.#open('disconnected', cause),
     });
+    this.#leases = new StoredLeases(this.#store.connection, this.#known.leases, options.clock);
     this.#fallback = new MemoryLimiter({
       clock: options.clock,
       known: this.#known,
@@ -174,10 +174,7 @@ export class GuardedLimiter implements Limiter {
   }
 
   release(spent: Spent, position: number): void {
-    for (const lease of leasesOf(spent, position)) {
-      this.#known.leases.give(lease);
-      this.#store.release(lease);
-    }
+    this.#leases.end(spent, position);
   }
 
   isProven(credential: Identity): boolean {
@@ -207,6 +204,7 @@ export class GuardedLimiter implements Limiter {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
+    this.#leases.flush();
     await this.#store.close();
   }
 
@@ -224,7 +222,7 @@ export class GuardedLimiter implements Limiter {
         await this.#heartbeat(this.#openSince === null ? HEARTBEAT_TIMEOUT_MS : this.#options.budgetMs),
       );
       if (this.#openSince !== null) await this.#recover();
-      else this.#renewDue();
+      else this.#leases.renewDue();
       this.#schedule(HEARTBEAT_MS);
     } catch (error) {
       this.#onMissedHeartbeat(error as Error);
@@ -272,9 +270,7 @@ export class GuardedLimiter implements Limiter {
 
   #onLateAnswers(answers: readonly Answer[]): void {
     this.#debts.paid(answers);
-    for (const { spent } of answers)
-      for (let i = 0; i < spent.admitted; i++)
-        for (const lease of leasesOf(spent, i)) this.#store.release(lease);
+    for (const { spent } of answers) this.#leases.endAll(spent);
     // What does not count at once is owed when it is known to count.
     for (const given of uncounted(answers)) this.#store.giveBack(given);
     this.#settleIfClosed();
@@ -328,8 +324,8 @@ export class GuardedLimiter implements Limiter {
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
       await this.#settle();
     }
-    this.#store.flushReleases();
-    await this.#renew(this.#options.clock());
+    this.#leases.flush();
+    await this.#leases.renew(this.#options.clock());
     if (this.#openSince === null || this.#closed) return;
     const { clock, log } = this.#options;
     const now = clock();
@@ -341,29 +337,6 @@ export class GuardedLimiter implements Limiter {
       { outageMs, decidedWithoutStore: this.#degraded - this.#degradedBefore },
       'the store is available again',
     );
-  }
-
-  /** Beside the heartbeat; what fails is tried again with the next one. */
-  #renewDue(): void {
-    if (this.#isRenewing) return;
-    this.#isRenewing = true;
-    this.#renew(this.#options.clock() - RENEWED_AFTER_MS)
-      .catch(() => undefined)
-      .finally(() => {
-        this.#isRenewing = false;
-      });
-  }
-
-  /** Says of leases that they are still held. @param toldBefore when the store last heard of them @throws when it does not take them */
-  async #renew(toldBefore: Millis): Promise<void> {
-    const { leases } = this.#known;
-    for (;;) {
-      const due = leases.toldBefore(toldBefore, LEASES_PER_SCRIPT_MAX);
-      if (due.length === 0) return;
-      const now = this.#options.clock();
-      await this.#store.renew(due, HEARTBEAT_TIMEOUT_MS);
-      leases.told(due, now);
-    }
   }
 
   /** Whole, as the store's script has it. */

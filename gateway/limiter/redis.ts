@@ -28,8 +28,7 @@ import { type GivenBack, generalCall, giveBackCall, type LevelDebt } from './gen
 import { GIVE_BACK_GENERAL, SPEND_GENERAL } from './general-script.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { learn } from './learn.ts';
-import { LEASES_PER_SCRIPT_MAX, leaseCall, RELEASE, RENEW } from './lease-scripts.ts';
-import { type Lease, leasesOf } from './leases.ts';
+import { leasesOf } from './leases.ts';
 import { HISTORY_MS, type LimitListener, type Spent } from './limiter.ts';
 import type { Debt } from './owed.ts';
 import { HEARTBEAT, type Heartbeat, LEAVE, REPLICAS_KEY, SALT_KEY } from './replicas.ts';
@@ -56,8 +55,6 @@ export interface RedisStoreOptions {
 
 /** Redis runs one script at a time: more keys than this are split, so that none holds it for long. */
 export const KEYS_PER_SCRIPT_MAX = 200;
-/** Some hundred bytes each. */
-const RELEASES_MAX = 10_000;
 /** A connection on which nothing comes for so long while something is asked is dead, even if nobody has closed it. */
 const SILENCE_MS_MAX: Millis = 2000;
 
@@ -71,7 +68,6 @@ export class RedisStore {
   readonly #connection: StoreConnection;
   #pending = new Map<string, PendingCheck>();
   #given: GivenBack[] = [];
-  #released: Lease[] = [];
   /** Calls that were given up and may still be answered. */
   #late = 0;
   #isClosing = false;
@@ -191,44 +187,6 @@ export class RedisStore {
     }
   }
 
-  /**
-   * Gives leases back: those of one turn of the event loop together. While the store is away so many wait for it; the
-   * others end by themselves.
-   */
-  release(lease: Lease): void {
-    if (this.#released.length >= RELEASES_MAX) return;
-    if (this.#released.push(lease) === 1) setImmediate(() => this.flushReleases());
-  }
-
-  flushReleases(): void {
-    if (!this.ready) return;
-    const released = this.#released;
-    this.#released = [];
-    for (const some of this.#inOneSlot(released)) {
-      const { keys, args } = leaseCall(some);
-      this.#connection.run(RELEASE, keys, args).catch(ignored);
-    }
-  }
-
-  /** Says that these are still held. @throws what keeps the store from answering in time */
-  async renew(leases: readonly Lease[], budgetMs: Millis): Promise<void> {
-    await Promise.all(
-      this.#inOneSlot(leases).map((some) => {
-        const { keys, args } = leaseCall(some);
-        return within(budgetMs, this.#connection.run(RENEW, keys, args));
-      }),
-    );
-  }
-
-  #inOneSlot(leases: readonly Lease[]): Lease[][] {
-    const slots = Map.groupBy(leases, ({ key }) => this.#connection.slotOf(key));
-    return [...slots.values()].flatMap((same) =>
-      Array.from({ length: Math.ceil(same.length / LEASES_PER_SCRIPT_MAX) }, (_, i) =>
-        same.slice(i * LEASES_PER_SCRIPT_MAX, (i + 1) * LEASES_PER_SCRIPT_MAX),
-      ),
-    );
-  }
-
   /** Forgotten by the store, the credential merely has to prove itself once more. */
   prove(credential: Identity): void {
     if (this.ready) this.#connection.run(PROVE, [proofKey(credential)], [String(HISTORY_MS)]).catch(ignored);
@@ -262,7 +220,6 @@ export class RedisStore {
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#flushGiven();
-    this.flushReleases();
     if (this.ready) {
       const { budgetMs, replica } = this.#options;
       await within(budgetMs, this.#connection.run(LEAVE, [REPLICAS_KEY], [replica])).catch(ignored);
