@@ -56,18 +56,20 @@ if (unknown.length > 0) {
 }
 const databases = databasesWanted(process.env.TEST_DATABASE ?? (chosen.length > 0 ? 'sqlite' : 'both'));
 const files = chosen.length > 0 ? chosen : [...new Set([...longest, ...all])];
-const runs = databases.flatMap((database) =>
-  groupsOf(
-    files.filter((file) => databasesOf(file, databases).includes(database)),
-    new Set(longest),
-  ).map((together) => ({ together, database })),
-);
 /** One server for all files; each makes databases of its own there. */
 const postgres = databases.includes('postgres') ? await startPostgres() : null;
 const out = reporter();
 const start = performance.now();
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0 };
-const waiting = runs.values();
+const alone = new Set(longest);
+const isLong = (group: readonly string[]): number => Number(group.some((file) => alone.has(file)));
+const waiting = databases
+  .flatMap((database) => {
+    const ours = files.filter((file) => databasesOf(file, databases).includes(database));
+    return groupsOf(ours, alone).map((group) => ({ group, database }));
+  })
+  .sort((a, b) => isLong(b.group) - isLong(a.group))
+  .values();
 const used: Used[] = [];
 let count = 0;
 
@@ -89,8 +91,8 @@ function databasesWanted(name: string): readonly TestDatabase[] {
 }
 
 async function runWaiting(): Promise<void> {
-  for (const { together, database } of waiting) {
-    const outcome = await runFiles(together, {
+  for (const { group, database } of waiting) {
+    const outcome = await runFiles(group, {
       env: {
         TEST_DATABASE: database,
         ...(postgres === null ? {} : { [SHARED_SERVER]: postgres.url }),
