@@ -121,6 +121,7 @@ function newPassword(random: Random): string {
   return `F1${Buffer.from(random(PASSWORD_RANDOM_BYTES)).toString('base64url')}`;
 }
 
-async function hasOrganization(db: Kysely<Database>): Promise<boolean> {
+/** Was there a first start already? */
+export async function hasOrganization(db: Kysely<Database>): Promise<boolean> {
   return (await db.selectFrom('organizations').select('id').limit(1).executeTakeFirst()) !== undefined;
 }

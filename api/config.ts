@@ -4,12 +4,14 @@
  * Everything is parsed once, at start, into readonly objects. All mistakes are reported together, each with its
  * variable and what would be right. Secrets are kept in an object of their own, so that the rest can be logged.
  */
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import type { Synchronous } from '#api/db/database.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
+import { readWorkers, workerVariables } from '#api/processes/workers.ts';
 import { type RecaptchaKeys, readRecaptchaKeys, recaptchaVariables } from '#api/recaptcha.ts';
 import {
   readS3Credentials,
@@ -28,6 +30,7 @@ import { type Environment, readSettings, type Variable } from '#shared/configura
 export const variables = [
   { name: 'API_PORT', default: '3000', meaning: 'TCP port of the API, 0 for any free one' },
   { name: 'API_HOST', default: '127.0.0.1', meaning: 'address the API listens on' },
+  ...workerVariables,
   {
     name: 'API_TRUSTED_PROXIES',
     default: 'loopback',
@@ -151,6 +154,8 @@ export type LogLevel = (typeof logLevels)[number];
 export interface Config {
   readonly port: number;
   readonly host: string;
+  /** Processes that share the port. */
+  readonly workers: number;
   readonly trustedProxies: ProxyTrust;
   readonly database: DatabaseLocation;
   readonly synchronous: Synchronous;
@@ -204,20 +209,24 @@ export interface Secrets {
 /**
  * @param env usually process.env; blank values count as unset
  * @param cwd what relative paths are relative to
+ * @param cores that this process may use
  * @throws ConfigError with one sentence per mistake
  */
 export function readConfig(
   env: Environment,
   cwd: string,
+  cores = availableParallelism(),
 ): { readonly config: Config; readonly secrets: Secrets } {
   return readSettings(variables, env, (read) => {
+    const database = read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
+      parseDatabaseUrl(value, cwd),
+    );
     const config: Config = {
       port: read.integer('API_PORT', 0, 65_535),
       host: read.parse('API_HOST', '', parseHost),
+      workers: readWorkers(read, { cores, hasSharedDatabase: database.kind !== 'memory' }),
       trustedProxies: read.parse('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
-      database: read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
-        parseDatabaseUrl(value, cwd),
-      ),
+      database,
       synchronous: read.choice('DATABASE_SYNCHRONOUS', ['full', 'normal']),
       publicUrl: read.parse('PUBLIC_URL', '', parsePublicUrl),
       surveyUrl: read.parse('SURVEY_URL', null, parseSurveyUrl),
