@@ -36,6 +36,8 @@ import { createLimiter, openCounters } from './limits/limiter.ts';
 import { createParentCounters, type ParentChannel } from './limits/parent-counters.ts';
 import { createMailer } from './mail/mailer.ts';
 import { openTransport } from './mail/open.ts';
+import { type News, NO_NEWS } from './processes/news.ts';
+import { openNews } from './processes/open-news.ts';
 import { createSupervisor } from './processes/supervisor.ts';
 import type { ReadyMessage } from './processes/workers.ts';
 import { createRecaptcha } from './recaptcha.ts';
@@ -124,6 +126,8 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   if (config.storage.kind === 'disk') await checked;
   else
     checked.catch((error: unknown) => log.warn({ err: error }, 'the bucket of the uploaded files is away'));
+  let news: News = NO_NEWS;
+  const states = createStateCache({ clock: Date.now, isHeard: () => news.isHeard() });
   const context: Context = {
     config,
     db,
@@ -131,7 +135,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     clock: Date.now,
     random: randomBytes,
     signer,
-    states: createStateCache({ clock: Date.now }),
+    states,
     storage,
     sdkScripts,
     passwords: createPasswords(randomBytes),
@@ -144,6 +148,12 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     recaptcha: createRecaptcha(secrets.recaptcha),
     outbox: createSignal(),
   };
+  // Before the first state is kept.
+  news = await openNews(config.database, {
+    db,
+    listener: { onStateChange: states.purge, onGap: states.purgeAll },
+    log,
+  });
   // Fastify's own words at level info are one line, which is said below for people to read.
   let isReady = await hasOrganization(db);
   const appLog = log.level === 'info' ? log.child({}, { level: 'warn' }) : log;
@@ -168,6 +178,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
       { name: 'storage', stop: storage.close },
       { name: 'sender', stop: context.sender.close },
       { name: 'report', stop: report.stop },
+      { name: 'news', stop: () => news.close() },
       { name: 'limits', stop: () => counters.close() },
       { name: 'database', stop: () => db.destroy() },
     ],
