@@ -19,11 +19,10 @@ import { createSigner, loadSigningSecret } from './auth/signer.ts';
 import { bootstrap, firstStartNotice, hasOrganization } from './bootstrap.ts';
 import { type Config, readConfig, type Secrets } from './config.ts';
 import type { Context } from './context.ts';
-import { DatabaseUnavailable, openDatabase } from './db/database.ts';
-import { DatabaseFault } from './db/faults.ts';
+import { awaitDatabase, openDatabase } from './db/database.ts';
+import { DatabaseBusy, DatabaseFault, DatabaseUnavailable } from './db/faults.ts';
 import { createDatabaseHealth } from './db/health.ts';
 import { migrate, SchemaTooNew } from './db/migrate.ts';
-import { DatabaseBusy } from './db/sqlite-driver.ts';
 import { createResolve } from './events/resolve.ts';
 import { createSender } from './events/sender.ts';
 import { createSignal } from './events/signal.ts';
@@ -96,7 +95,16 @@ async function supervise({ workers, host, port }: Config, log: Logger): Promise<
 async function serve(config: Config, secrets: Secrets, log: Logger): Promise<void> {
   const sdkScripts = await loadSdkScripts(config.sdkPath);
   const health = createDatabaseHealth(Date.now, log);
-  const db = openDatabase(config.database, { synchronous: config.synchronous, onFault: health.note });
+  const { synchronous, databaseLimits } = config;
+  const db = openDatabase(config.database, {
+    ...databaseLimits,
+    synchronous,
+    onFault: health.note,
+    onAway: health.noteAway,
+  });
+  await awaitDatabase(db, config.database, databaseLimits.waitMs, (reason) =>
+    log.warn({ seconds: databaseLimits.waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
+  );
   await migrate(db);
 
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));

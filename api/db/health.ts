@@ -7,13 +7,14 @@ import type { Kysely } from 'kysely';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import type { DatabaseFault, DatabaseProblem } from './faults.ts';
+import { DatabaseBusy, type DatabaseFault, type DatabaseProblem } from './faults.ts';
 import type { Database } from './schema.ts';
-import { DatabaseBusy } from './sqlite-driver.ts';
 
 export interface DatabaseHealth {
   /** A statement met a fault. */
   note(problem: DatabaseProblem, fault: DatabaseFault): void;
+  /** A statement did not reach the database; null: one does again. */
+  noteAway(away: DatabaseBusy | null): void;
   /** Tries. @returns what is wrong; null when nothing is */
   check(db: Kysely<Database>): Promise<DatabaseProblem | 'database_busy' | null>;
   /** Never rejects, and says so within a bound. */
@@ -36,6 +37,8 @@ export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHeal
   let damage: DatabaseProblem | null = null;
   let problem: DatabaseProblem | null = null;
   let saidAt: Millis | null = null;
+  let awaySaidAt: Millis | null = null;
+
   const tryIt = async (db: Kysely<Database>): ReturnType<DatabaseHealth['check']> => {
     const row = { name: 'database', at: toTimestamp(clock()) };
     try {
@@ -65,6 +68,16 @@ export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHeal
         saidAt = now;
       }
       problem = found;
+    },
+    noteAway(away) {
+      const now = clock();
+      if (away === null) {
+        if (awaySaidAt !== null) log.info({}, 'the database is back');
+        awaySaidAt = null;
+      } else if (awaySaidAt === null || now - awaySaidAt >= SAID_EVERY) {
+        log.error({ err: away.cause }, `DATABASE_URL: ${away.message}; look at its server`);
+        awaySaidAt = now;
+      }
     },
     check: onceASecond(clock, tryIt),
     isReached: onceASecond(clock, (db) =>
