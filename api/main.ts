@@ -136,6 +136,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     checked.catch((error: unknown) => log.warn({ err: error }, 'the bucket of the uploaded files is away'));
   let news: News = NO_NEWS;
   const states = createStateCache({ clock: Date.now, isHeard: () => news.isHeard() });
+  const outbox = createSignal();
   const context: Context = {
     config,
     db,
@@ -154,12 +155,23 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     targets,
     sender: createSender(targets),
     recaptcha: createRecaptcha(secrets.recaptcha),
-    outbox: createSignal(),
+    outbox: {
+      notify() {
+        outbox.notify();
+        news.tellEvents();
+      },
+      listen: outbox.listen,
+    },
   };
   // Before the first state is kept.
   news = await openNews(config.database, {
     db,
-    listener: { onStateChange: states.purge, onGap: states.purgeAll },
+    listener: {
+      onStateChange: states.purge,
+      onGap: states.purgeAll,
+      onEvents: outbox.notify,
+      onMails: mailer.wake,
+    },
     log,
   });
   // Fastify's own words at level info are one line, which is said below for people to read.

@@ -1,6 +1,6 @@
 /**
  * News from the table `stateChanges`: looked at twice a second, beside all requests, which reads one page of an index.
- * Work is not told: the queues are polled anyway.
+ * Events and mails are not told: the queues are polled anyway.
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
@@ -49,7 +49,7 @@ export async function startTableNews({
 
   return {
     isHeard: () => isHeard,
-    tellWork: () => undefined,
+    tellEvents: () => undefined,
     close: () => job.stop(),
   };
 }

@@ -1,12 +1,10 @@
 /** Scheduled jobs of several processes on one database: handles of one file, each with its own runner and clock. */
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { openDatabase } from '#api/db/database.ts';
 import { migrate } from '#api/db/migrate.ts';
 import { LEASE_MS, type LeaseParts, registerJobs, takeJob } from '#api/jobs/job-lease.ts';
 import { type JobRunner, startJobRunner } from '#api/jobs/job-runner.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { until } from '#test/support/until.ts';
 
 const HOUR = 3_600_000;
@@ -18,10 +16,10 @@ interface Processes {
 }
 
 async function processes(t: Test, count: number): Promise<Processes> {
-  const path = join(temporaryFolder(t), 'floodgate.sqlite');
+  const url = await sharedDatabase(t);
   let now = Date.UTC(2026, 0, 1);
   const parts = Array.from({ length: count }, () => ({
-    db: openDatabase({ kind: 'file', path }),
+    db: openTestDatabase(url),
     clock: () => now,
     random: (bytes: number) => randomBytes(bytes),
   }));

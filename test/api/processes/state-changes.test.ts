@@ -1,72 +1,95 @@
 /** What is kept in one process, and changed through another. */
 import { join } from 'node:path';
-import t from 'tap';
+import { sql } from 'kysely';
+import t, { type Test } from 'tap';
 import { openDatabase } from '#api/db/database.ts';
+import { parseDatabaseUrl } from '#api/db/location.ts';
 import { migrate } from '#api/db/migrate.ts';
 import { CHANGES_KEPT } from '#api/db/migrations/020-processes.ts';
+import { startChannelNews } from '#api/processes/channel-news.ts';
+import { openNews } from '#api/processes/open-news.ts';
 import { startTableNews } from '#api/processes/table-news.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { isOnPostgres, openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
-const log = { warn: () => undefined };
+const log = { info: () => undefined, warn: () => undefined };
 
-t.test('every change of what a state is made of is noted, with both ids of the workspace', async (t) => {
-  const api = await startApi();
+/** Writes down what it hears. */
+function listenerTo(heard: string[]) {
+  return {
+    onStateChange: (change: { readonly workspaceId: string; readonly environmentId: string }) =>
+      heard.push(`${change.workspaceId} ${change.environmentId}`),
+    onGap: () => heard.push('gap'),
+    onEvents: () => heard.push('events'),
+    onMails: () => heard.push('mails'),
+  };
+}
+
+async function heardOn(t: Test, url: string): Promise<string[]> {
+  const heard: string[] = [];
+  const db = openTestDatabase(url);
+  const news = await openNews(parseDatabaseUrl(url, '/'), { db, listener: listenerTo(heard), log });
+  t.teardown(async () => {
+    await news.close();
+    await db.destroy();
+  });
+  heard.length = 0;
+  return heard;
+}
+
+t.test('every change of what a state is made of is heard, with both ids of the workspace', async (t) => {
+  const url = await sharedDatabase(t);
+  const api = await startApi({ env: { DATABASE_URL: url } });
   t.teardown(() => api.close());
   const { db } = api.context;
+  const heard = await heardOn(t, url);
   await api.addWorkspace('ws2', 'env2');
   const key = await api.addKey({ ws2: 'manage' });
-  let last = 0;
-  const noted = async () => {
-    const rows = await db.selectFrom('stateChanges').selectAll().where('id', '>', last).execute();
-    last = rows.at(-1)?.id ?? last;
-    return [...new Set(rows.map((row) => `${row.workspaceId} ${row.environmentId}`))];
+  const expectChange = async (what: string) => {
+    await until(() => heard.includes('ws2 env2'));
+    t.strictSame(new Set(heard), new Set(['ws2 env2']), what);
+    heard.length = 0;
   };
-  const management = '/api/v1/management';
   const send = async (method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object) => {
-    const reply = await api.client(method, `${management}/${path}`, body, { 'x-api-key': key });
+    const reply = await api.client(method, `/api/v1/management/${path}`, body, { 'x-api-key': key });
     t.equal(reply.status, 200, reply.text);
     return reply.json.data;
   };
-  await noted();
-  const expected = ['ws2 env2'];
-  const action = await send('POST', 'action-classes', {
-    workspaceId: 'ws2',
-    name: 'A',
-    type: 'code',
-    key: 'a',
-  });
-  t.strictSame(await noted(), expected, 'an action class is made');
-  await send('PUT', `action-classes/${action.id}`, { workspaceId: 'ws2', name: 'B', type: 'code', key: 'b' });
-  t.strictSame(await noted(), expected, 'and changed');
+  const named = (name: string) => ({ workspaceId: 'ws2', name, type: 'code', key: name });
+  const action = await send('POST', 'action-classes', named('a'));
+  await expectChange('an action class is made');
+  await send('PUT', `action-classes/${action.id}`, named('b'));
+  await expectChange('and changed');
   const segment = await send('POST', 'segments', { workspaceId: 'ws2', title: 'S' });
-  t.strictSame(await noted(), expected, 'a segment');
+  await expectChange('a segment');
   const questions = [{ id: 'q1', type: 'openText', headline: 'What?' }];
   const survey = await send('POST', 'surveys', { workspaceId: 'ws2', name: 'S', type: 'link', questions });
-  t.strictSame(await noted(), expected, 'a survey');
+  await expectChange('a survey');
   await send('PUT', `surveys/${survey.id}`, { name: 'Other' });
-  t.strictSame(await noted(), expected, 'a changed survey');
+  await expectChange('a changed survey');
   await send('DELETE', `surveys/${survey.id}`);
-  t.strictSame(await noted(), expected, 'a deleted one');
+  await expectChange('a deleted one');
   await send('DELETE', `segments/${segment.id}`);
+  await expectChange('a deleted segment');
   await send('DELETE', `action-classes/${action.id}`);
-  t.strictSame(await noted(), expected, 'all are gone');
+  await expectChange('a deleted action class');
   await db.updateTable('workspaces').set({ overlay: 'dark' }).where('id', '=', 'ws2').execute();
-  t.strictSame(await noted(), expected, 'settings');
-  await db.deleteFrom('workspaces').where('id', '=', 'ws2').execute();
-  t.ok((await noted()).includes('ws2 env2'), 'the workspace itself');
+  await expectChange('settings');
   const own = await addSurvey(api, { status: 'inProgress' });
-  await noted();
+  await until(() => heard.includes(`${workspaceId} ${workspaceId}`));
+  heard.length = 0;
   await api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
     surveyId: own.id,
     finished: true,
     data: {},
   });
-  t.strictSame(await noted(), [], 'a response changes no state');
+  await db.deleteFrom('workspaces').where('id', '=', 'ws2').execute();
+  await expectChange('the workspace itself, and nothing by the response before');
 });
 
-t.test('the table is bounded, and whoever is further behind drops everything', async (t) => {
+t.test('SQLite: the table is bounded, and whoever is further behind drops everything', async (t) => {
   const path = join(temporaryFolder(t), 'floodgate.sqlite');
   const [one, other] = [openDatabase({ kind: 'file', path }), openDatabase({ kind: 'file', path })];
   t.teardown(() => Promise.all([one.destroy(), other.destroy()]));
@@ -79,10 +102,7 @@ t.test('the table is bounded, and whoever is further behind drops everything', a
   const heard: string[] = [];
   const news = await startTableNews({
     db: other,
-    listener: {
-      onStateChange: ({ workspaceId, environmentId }) => heard.push(`${workspaceId} ${environmentId}`),
-      onGap: () => heard.push('gap'),
-    },
+    listener: listenerTo(heard),
     log,
     pollMs: 20,
   });
@@ -148,3 +168,55 @@ t.test('the table is bounded, and whoever is further behind drops everything', a
   await until(() => heard.length > 0);
   t.strictSame(heard, ['w e'], 'what was rolled back leaves no gap');
 });
+
+t.test(
+  'PostgreSQL: a connection that is lost is made again, and then everything is dropped',
+  { skip: isOnPostgres ? false : 'TEST_DATABASE=postgres has a server for it' },
+  async (t) => {
+    const url = await sharedDatabase(t);
+    const location = parseDatabaseUrl(url, '/');
+    if (location.kind !== 'postgres') throw new Error('not PostgreSQL');
+    const db = openTestDatabase(url);
+    t.teardown(() => db.destroy());
+    const heard: string[] = [];
+    const lines: string[] = [];
+    const news = await startChannelNews({
+      location: { ...location, applicationName: 'listener' },
+      listener: listenerTo(heard),
+      log: {
+        info: (_fields, message) => void lines.push(message),
+        warn: (_fields, message) => void lines.push(message),
+      },
+      proofMs: 50,
+    });
+    t.teardown(() => news.close());
+    t.equal(news.isHeard(), true);
+    t.strictSame(heard, ['gap', 'events', 'mails'], 'what was before, nobody knows');
+    heard.length = 0;
+
+    const end = sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = 'listener' and datname = current_database()`;
+    await end.execute(db);
+    await until(() => heard.includes('mails'));
+    t.strictSame(heard, ['gap', 'events', 'mails']);
+    t.equal(news.isHeard(), true);
+    t.equal(lines.length, 2, lines.join('; '));
+    heard.length = 0;
+
+    await sql`select pg_notify('floodgate', 'no JSON'), pg_notify('floodgate', '["proof"]')`.execute(db);
+    const other = await startChannelNews({ location, listener: listenerTo([]), log });
+    t.teardown(() => other.close());
+    other.tellEvents();
+    await until(() => heard.includes('events'));
+    t.strictSame(heard, ['events'], 'those of others, and nothing of what is none of ours');
+    heard.length = 0;
+    news.tellEvents();
+    other.tellEvents();
+    await until(() => heard.length > 0);
+    t.strictSame(heard, ['events'], 'not our own');
+
+    const closed = news.close();
+    await closed;
+    t.equal(news.isHeard(), false);
+  },
+);

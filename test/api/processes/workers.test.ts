@@ -5,6 +5,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { sharedDatabase } from '#test/support/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type Started, start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -24,7 +25,7 @@ async function startWorkers(t: Test, more: Record<string, string> = {}): Promise
   const env = {
     API_PORT: String(port),
     API_WORKERS: String(WORKERS),
-    DATABASE_URL: `file:${join(folder, 'floodgate.sqlite')}`,
+    DATABASE_URL: await sharedDatabase(t),
     STORAGE_PATH: join(folder, 'uploads'),
     BOOTSTRAP_WORKSPACE_ID: 'ws1',
     BOOTSTRAP_API_KEY: 'fbk_workers',
@@ -166,11 +167,10 @@ t.test('exit 1 with one sentence: a port that is taken, be it by one that shares
   await once(blocker, 'listening');
   const address = blocker.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const folder = temporaryFolder(t);
   const api = start(['api/main.ts'], {
     API_PORT: String(port),
     API_WORKERS: '2',
-    DATABASE_URL: `file:${join(folder, 'db.sqlite')}`,
+    DATABASE_URL: await sharedDatabase(t),
   });
   t.equal(await api.ended(), 1);
   t.equal(
@@ -184,7 +184,7 @@ t.test('exit 1 with one sentence: what keeps the first worker from starting', as
   const api = start(['api/main.ts'], {
     API_PORT: '0',
     API_WORKERS: '3',
-    DATABASE_URL: `file:${join(folder, 'db.sqlite')}`,
+    DATABASE_URL: await sharedDatabase(t),
     SDK_PATH: join(folder, 'nothing-here'),
   });
   t.equal(await api.ended(), 1);
