@@ -241,12 +241,15 @@ export function readConfig(
   cores = availableParallelism(),
 ): { readonly config: Config; readonly secrets: Secrets } {
   return readSettings(variables, env, (read) => {
+    // In the order of the table, which is that of the mistakes.
+    const port = read.integer('API_PORT', 0, 65_535);
+    const host = read.parse('API_HOST', '', parseHost);
     const database = read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
       parseDatabaseUrl(value, cwd),
     );
     const config: Config = {
-      port: read.integer('API_PORT', 0, 65_535),
-      host: read.parse('API_HOST', '', parseHost),
+      port,
+      host,
       workers: readWorkers(read, { cores, hasSharedDatabase: database.kind !== 'memory' }),
       trustedProxies: read.parse('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
       database,

@@ -1,31 +1,19 @@
 /** What is kept in one process, and changed through another. */
 import { join } from 'node:path';
-import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { openDatabase } from '#api/db/database.ts';
 import { parseDatabaseUrl } from '#api/db/location.ts';
 import { migrate } from '#api/db/migrate.ts';
 import { CHANGES_KEPT } from '#api/db/migrations/020-processes.ts';
-import { startChannelNews } from '#api/processes/channel-news.ts';
 import { openNews } from '#api/processes/open-news.ts';
 import { startTableNews } from '#api/processes/table-news.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
-import { isOnPostgres, openTestDatabase, sharedDatabase } from '#test/support/database.ts';
+import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
+import { listenerTo } from './support.ts';
 
 const log = { info: () => undefined, warn: () => undefined };
-
-/** Writes down what it hears. */
-function listenerTo(heard: string[]) {
-  return {
-    onStateChange: (change: { readonly workspaceId: string; readonly environmentId: string }) =>
-      heard.push(`${change.workspaceId} ${change.environmentId}`),
-    onGap: () => heard.push('gap'),
-    onEvents: () => heard.push('events'),
-    onMails: () => heard.push('mails'),
-  };
-}
 
 async function heardOn(t: Test, url: string): Promise<string[]> {
   const heard: string[] = [];
@@ -168,55 +156,3 @@ t.test('SQLite: the table is bounded, and whoever is further behind drops everyt
   await until(() => heard.length > 0);
   t.strictSame(heard, ['w e'], 'what was rolled back leaves no gap');
 });
-
-t.test(
-  'PostgreSQL: a connection that is lost is made again, and then everything is dropped',
-  { skip: isOnPostgres ? false : 'TEST_DATABASE=postgres has a server for it' },
-  async (t) => {
-    const url = await sharedDatabase(t);
-    const location = parseDatabaseUrl(url, '/');
-    if (location.kind !== 'postgres') throw new Error('not PostgreSQL');
-    const db = openTestDatabase(url);
-    t.teardown(() => db.destroy());
-    const heard: string[] = [];
-    const lines: string[] = [];
-    const news = await startChannelNews({
-      location: { ...location, applicationName: 'listener' },
-      listener: listenerTo(heard),
-      log: {
-        info: (_fields, message) => void lines.push(message),
-        warn: (_fields, message) => void lines.push(message),
-      },
-      proofMs: 50,
-    });
-    t.teardown(() => news.close());
-    t.equal(news.isHeard(), true);
-    t.strictSame(heard, ['gap', 'events', 'mails'], 'what was before, nobody knows');
-    heard.length = 0;
-
-    const end = sql`select pg_terminate_backend(pid) from pg_stat_activity
-      where application_name = 'listener' and datname = current_database()`;
-    await end.execute(db);
-    await until(() => heard.includes('mails'));
-    t.strictSame(heard, ['gap', 'events', 'mails']);
-    t.equal(news.isHeard(), true);
-    t.equal(lines.length, 2, lines.join('; '));
-    heard.length = 0;
-
-    await sql`select pg_notify('floodgate', 'no JSON'), pg_notify('floodgate', '["proof"]')`.execute(db);
-    const other = await startChannelNews({ location, listener: listenerTo([]), log });
-    t.teardown(() => other.close());
-    other.tellEvents();
-    await until(() => heard.includes('events'));
-    t.strictSame(heard, ['events'], 'those of others, and nothing of what is none of ours');
-    heard.length = 0;
-    news.tellEvents();
-    other.tellEvents();
-    await until(() => heard.length > 0);
-    t.strictSame(heard, ['events'], 'not our own');
-
-    const closed = news.close();
-    await closed;
-    t.equal(news.isHeard(), false);
-  },
-);
