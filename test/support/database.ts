@@ -3,7 +3,7 @@
  * for its own sake opens it itself.
  */
 import { join } from 'node:path';
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { type DatabaseOptions, openDatabase } from '#api/db/database.ts';
 import { parseDatabaseUrl } from '#api/db/location.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -29,4 +29,9 @@ export async function sharedDatabase(owner: Owner): Promise<string> {
 /** For the test's own questions. */
 export function openTestDatabase(url: string, options?: DatabaseOptions): Kysely<Database> {
   return openDatabase(parseDatabaseUrl(url, '/'), options);
+}
+
+/** Rows that refer to one that is not there. PostgreSQL lets none be. */
+export async function brokenReferences(db: Kysely<Database>): Promise<readonly unknown[]> {
+  return isOnPostgres ? [] : (await sql`pragma foreign_key_check`.execute(db)).rows;
 }
