@@ -50,7 +50,6 @@ import { StorageUnavailable } from './storage/storage.ts';
 const REQUESTS_MS = 6_000;
 /** Then the process ends, whatever hangs: orchestrators commonly kill after ten seconds. */
 const STOP_MS = 8_500;
-
 /** For a worker: a little more than it takes itself. */
 const WORKER_END_MS = 9_000;
 
@@ -88,6 +87,8 @@ async function supervise({ workers, host, port }: Config, log: Logger): Promise<
   } catch (error) {
     if (isStopping()) return;
     await supervisor.close();
+    const notice = supervisor.notice();
+    if (notice !== null) console.log(`\n${notice}`);
     throw error;
   }
 }

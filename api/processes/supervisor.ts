@@ -26,6 +26,8 @@ export interface SupervisorOptions {
 export interface Supervisor {
   /** Resolves when all workers serve. @throws when the port is taken, or WorkerStartError */
   start(): Promise<Omit<ReadyMessage, 'kind'>>;
+  /** What the first start told, also when the others then could not start: nobody else knows it. */
+  notice(): string | null;
   /** Resolves when all workers have ended; each finishes its requests first. */
   close(): Promise<void>;
 }
@@ -76,6 +78,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       await pool.start();
       return { address, notice };
     },
+    notice: () => notice,
     close: () => pool.close(),
   };
 }
