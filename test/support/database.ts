@@ -18,10 +18,23 @@ export async function privateDatabase(): Promise<{ readonly url: string; drop():
   return isOnPostgres ? createPostgresDatabase() : { url: 'file::memory:', drop: async () => undefined };
 }
 
-/** One that several processes can open, and that outlives them. @returns its DATABASE_URL */
-export async function sharedDatabase(owner: Owner): Promise<string> {
+/** The same, opened, and dropped with the test. */
+export async function openPrivateDatabase(owner: Owner): Promise<Kysely<Database>> {
+  const { url, drop } = await privateDatabase();
+  const db = openTestDatabase(url);
+  owner.teardown(() => db.destroy().then(drop));
+  return db;
+}
+
+/**
+ * One that several processes can open, and that outlives them.
+ *
+ * @param kind `empty` has no tables; `migrated` may have them already
+ * @returns its DATABASE_URL
+ */
+export async function sharedDatabase(owner: Owner, kind: 'migrated' | 'empty' = 'migrated'): Promise<string> {
   if (!isOnPostgres) return `file:${join(temporaryFolder(owner), 'floodgate.sqlite')}`;
-  const { url, drop } = await createPostgresDatabase();
+  const { url, drop } = await createPostgresDatabase(kind);
   owner.teardown(drop);
   return url;
 }

@@ -5,17 +5,12 @@ import { isUniqueViolation } from '#api/db/database.ts';
 import { isOneOf } from '#api/db/dialect.ts';
 import { migrate } from '#api/db/migrate.ts';
 import type { Database } from '#api/db/schema.ts';
-import { openTestDatabase, privateDatabase } from '#test/support/database.ts';
+import { openPrivateDatabase } from '#test/support/database.ts';
 
 const now = '2026-01-01T00:00:00.000Z';
 
 async function open(t: Test): Promise<Kysely<Database>> {
-  const { url, drop } = await privateDatabase();
-  const db = openTestDatabase(url);
-  t.teardown(async () => {
-    await db.destroy();
-    await drop();
-  });
+  const db = await openPrivateDatabase(t);
   await migrate(db);
   await db
     .insertInto('organizations')

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import t from 'tap';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
+import { planOf } from '#test/support/query-plan.ts';
 
 const api = await startApi();
 t.teardown(() => api.close());
