@@ -7,6 +7,7 @@ import { files } from './005-files.ts';
 import { lifecycles } from './006-lifecycles.ts';
 import { people } from './007-people.ts';
 import { respondents } from './010-respondents.ts';
+import { uniqueValues } from './011-unique-values.ts';
 
 export interface Migration {
   readonly name: string;
@@ -23,4 +24,5 @@ export const migrations: readonly Migration[] = [
   { name: '006-lifecycles', statements: lifecycles },
   { name: '007-people', statements: people },
   { name: '010-respondents', statements: respondents },
+  { name: '011-unique-values', statements: uniqueValues },
 ];

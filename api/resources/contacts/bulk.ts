@@ -8,14 +8,16 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
+import { lockRow, lockRows } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import { againWhenTaken } from '#api/db/taken.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { keyProblem } from './attribute-key-rules.ts';
 import { type AttributeKey, insertAttributeKeys, listKeysOf } from './attribute-key-store.ts';
 import { checkCount, customKey } from './attribute-key-write.ts';
-import { findOwnersOf, upsertContactAttributes } from './attribute-store.ts';
+import { findOwnersOf, type NewContactAttribute, upsertContactAttributes } from './attribute-store.ts';
 import { valueProblem } from './given-attributes.ts';
 import { identityProblem } from './identity.ts';
 import {
@@ -105,9 +107,10 @@ export async function writeBatch(
   const keys = await db.transaction().execute((trx) => keysFor(trx, workspaceId, batch, now, random));
   const left: BatchContact[] = [];
   for (const slice of slicesOf(batch)) {
-    const skipped = await db
-      .transaction()
-      .execute((trx) => writeSlice(trx, { workspaceId, keys, now, random }, slice));
+    // Apps make contacts at the same time; what they took meanwhile is found by the next attempt.
+    const skipped = await againWhenTaken([], () =>
+      db.transaction().execute((trx) => writeSlice(trx, { workspaceId, keys, now, random }, slice)),
+    );
     left.push(...skipped);
     await setImmediate();
   }
@@ -122,6 +125,7 @@ async function keysFor(
   now: Timestamp,
   random: Random,
 ): Promise<ReadonlyMap<string, AttributeKey>> {
+  await lockRow(trx, 'workspaces', workspaceId);
   const keys = new Map((await listKeysOf(trx, workspaceId)).map((key) => [key.key, key]));
   const made: AttributeKey[] = [];
   for (const { key, name, path, value } of batch.flatMap(({ attributes }) => attributes)) {
@@ -174,7 +178,10 @@ async function writeSlice(
   const emailKey = keys.get('email');
   if (emailKey === undefined) throw new Error('A workspace has no key for e-mail addresses');
   const emails = slice.map(({ email }) => email);
+  // Batches come one after the other: two that name the same contacts would wait for each other in a circle.
+  await lockRow(trx, 'workspaces', workspaceId);
   const owners = await findOwnersOf(trx, emailKey.id, emails);
+  await lockRows(trx, 'contacts', [...owners.values()]);
   const stored = await attributesOf(trx, [...owners.values()]);
   const known = new Map(
     (await findContacts(trx, [...owners.values()])).map((contact) => [contact.id, contact]),
@@ -184,8 +191,7 @@ async function writeSlice(
 
   const made: Contact[] = [];
   const identified: { readonly id: string; readonly userId: string }[] = [];
-  const changes: { readonly contactId: string; readonly attributeKeyId: string; readonly value: string }[] =
-    [];
+  const changes: Omit<NewContactAttribute, 'id' | 'createdAt' | 'updatedAt'>[] = [];
   const left: BatchContact[] = [];
   for (const given of slice) {
     const { attributes, email, userId } = given;
@@ -201,9 +207,9 @@ async function writeSlice(
     else if (userId !== null && contact.userId === null) identified.push({ id, userId });
     const has = new Map(Object.entries(stored.get(id) ?? {}));
     for (const { key, value } of attributes) {
-      const attributeKeyId = keys.get(key)?.id;
-      if (attributeKeyId === undefined || has.get(key) === value) continue;
-      changes.push({ contactId: id, attributeKeyId, value });
+      const known = keys.get(key);
+      if (known === undefined || has.get(key) === value) continue;
+      changes.push({ contactId: id, attributeKeyId: known.id, value, isUnique: known.isUnique });
     }
   }
   await insertContacts(trx, made);
