@@ -6,6 +6,7 @@ import type { Kysely } from 'kysely';
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
 import type { Secrets } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
+import { lockName } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { createOrganization } from '#api/resources/organizations/create.ts';
 import { newId, type Random } from './ids.ts';
@@ -40,6 +41,7 @@ export async function bootstrap(
 
   return db.transaction().execute(async (trx) => {
     // Asked again inside: two processes may be starting on the same new database.
+    await lockName(trx, 'first start');
     if (await hasOrganization(trx)) return null;
     const userId = newId(random);
     const apiKeyId = newId(random);
