@@ -3,7 +3,8 @@
  * them side by side, and each statement sees what was committed before it: whoever reads, decides and writes locks first
  * what the decision is about, and reads after that. docs/architecture.md ("Writers at once") has the order.
  */
-import { type Kysely, PostgresAdapter, type SelectQueryBuilder, sql } from 'kysely';
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
+import { isPostgres } from './dialect.ts';
 import type { Database } from './schema.ts';
 
 /** In this order, and rows of one table in the order of their ids: then nobody waits in a circle. */
@@ -35,7 +36,7 @@ const clauses = {
 
 /** Can several transactions write at once? */
 export function hasManyWriters(db: Kysely<Database>): boolean {
-  return db.getExecutor().adapter instanceof PostgresAdapter;
+  return isPostgres(db);
 }
 
 /** Call it inside a transaction, before what depends on the row is read. A row that is not there is nobody's. */

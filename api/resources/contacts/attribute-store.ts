@@ -1,7 +1,7 @@
 /** The values that contacts have for attribute keys, as rows of their own. */
 import type { Kysely } from 'kysely';
-import { digestOfValue } from '#api/db/digest.ts';
 import { isOneOf } from '#api/db/dialect.ts';
+import { digestOfValue } from '#api/db/digest.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
