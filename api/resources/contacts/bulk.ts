@@ -104,12 +104,12 @@ export async function writeBatch(
   batch: readonly BatchContact[],
 ): Promise<readonly BatchContact[]> {
   const now = toTimestamp(clock());
-  const keys = await db.transaction().execute((trx) => keysFor(trx, workspaceId, batch, now, random));
+  await db.transaction().execute((trx) => keysFor(trx, workspaceId, batch, now, random));
   const left: BatchContact[] = [];
   for (const slice of slicesOf(batch)) {
     // Apps make contacts at the same time; what they took meanwhile is found by the next attempt.
     const skipped = await againWhenTaken([], () =>
-      db.transaction().execute((trx) => writeSlice(trx, { workspaceId, keys, now, random }, slice)),
+      db.transaction().execute((trx) => writeSlice(trx, { workspaceId, now, random }, slice)),
     );
     left.push(...skipped);
     await setImmediate();
@@ -117,7 +117,10 @@ export async function writeBatch(
   return left;
 }
 
-/** All keys of the workspace, with those that the batch makes. */
+/**
+ * All keys of the workspace, with those that the batch makes. Batches come one after the other from here on: two that name
+ * the same contacts would wait for each other in a circle.
+ */
 async function keysFor(
   trx: Kysely<Database>,
   workspaceId: string,
@@ -164,7 +167,6 @@ function* slicesOf(batch: readonly BatchContact[]): Iterable<readonly BatchConta
 
 interface Target {
   readonly workspaceId: string;
-  readonly keys: ReadonlyMap<string, AttributeKey>;
   readonly now: Timestamp;
   readonly random: Random;
 }
@@ -172,14 +174,14 @@ interface Target {
 /** Who has which address and user id is asked in the transaction that writes. @returns who was left out */
 async function writeSlice(
   trx: Kysely<Database>,
-  { workspaceId, keys, now, random }: Target,
+  { workspaceId, now, random }: Target,
   slice: readonly BatchContact[],
 ): Promise<readonly BatchContact[]> {
+  // Once more: somebody may have deleted a key since the batch began.
+  const keys = await keysFor(trx, workspaceId, slice, now, random);
   const emailKey = keys.get('email');
   if (emailKey === undefined) throw new Error('A workspace has no key for e-mail addresses');
   const emails = slice.map(({ email }) => email);
-  // Batches come one after the other: two that name the same contacts would wait for each other in a circle.
-  await lockRow(trx, 'workspaces', workspaceId);
   const owners = await findOwnersOf(trx, emailKey.id, emails);
   await lockRows(trx, 'contacts', [...owners.values()]);
   const stored = await attributesOf(trx, [...owners.values()]);
