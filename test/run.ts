@@ -20,7 +20,10 @@ import { runFiles } from './support/test-process.ts';
 
 /** Most of these wait more than they work. Begun last, they would be waited for when all others are done. */
 const longest = [
+  'test/api/db/postgres-crash.test.ts',
   'test/api/events/crash.test.ts',
+  'test/api/parallel-writers/every-route.test.ts',
+  'test/api/parallel-writers/schedules.test.ts',
   'test/api/stop.test.ts',
   'test/api/hostile.test.ts',
   'test/image-build.test.ts',
