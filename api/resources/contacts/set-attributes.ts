@@ -1,6 +1,6 @@
 /** Stores what a client says about a contact: new keys, changed values. The number of queries does not depend on how many. */
 import type { Kysely } from 'kysely';
-import { lockRow } from '#api/db/locks.ts';
+import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { type AttributeKey, insertAttributeKeys, listKeysOf } from './attribute-key-store.ts';
@@ -37,7 +37,7 @@ export async function prepareAttributes(
 ): Promise<PreparedAttributes> {
   let known = await listKeysOf(trx, workspaceId);
   let plan = planAttributes(given, known);
-  if (plan.newKeys.length > 0) {
+  if (plan.newKeys.length > 0 && hasManyWriters(trx)) {
     // Few requests get here. Somebody else may have made the keys meanwhile.
     await lockRow(trx, 'workspaces', workspaceId);
     known = await listKeysOf(trx, workspaceId);
