@@ -1,5 +1,6 @@
 /** Forgets old entries of the audit log, a few at a time. */
 import type { Kysely } from 'kysely';
+import { unlocked } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 
@@ -13,7 +14,7 @@ export async function forgetAuditEvents(
   await inSlices(async (rowsMax) => {
     const { numDeletedRows } = await db
       .deleteFrom('auditEvents')
-      .where('id', 'in', oldAuditEvents(db, before, rowsMax))
+      .where('id', 'in', unlocked(db, oldAuditEvents(db, before, rowsMax)))
       .executeTakeFirst();
     forgotten += Number(numDeletedRows);
     return Number(numDeletedRows);

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { unlocked } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -32,7 +33,8 @@ export async function startSession(
 ): Promise<string> {
   const token = newToken(options.random);
   const now = options.clock();
-  await db.deleteFrom('sessions').where('expiresAt', '<=', toTimestamp(now)).execute();
+  const ended = db.selectFrom('sessions').select('hashedToken').where('expiresAt', '<=', toTimestamp(now));
+  await db.deleteFrom('sessions').where('hashedToken', 'in', unlocked(db, ended)).execute();
   await db
     .insertInto('sessions')
     .values({

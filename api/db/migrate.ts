@@ -11,6 +11,7 @@ import { migrations } from './migrations/index.ts';
 import { PostgresKysely } from './postgres-driver.ts';
 import { withMigrationLock } from './postgres-start.ts';
 import type { Database } from './schema.ts';
+import { fillUniqueValues } from './unique-values.ts';
 
 /** The database was written by a newer version of this program; the message is fit for the operator. */
 export class SchemaTooNew extends Error {
@@ -23,6 +24,11 @@ export class SchemaTooNew extends Error {
 }
 
 const TABLE = 'migrations';
+
+/** What a migration does that SQL does not say, after its statements. */
+const afterwards: Readonly<Record<string, (trx: Kysely<Database>) => Promise<void>>> = {
+  '011-unique-values': fillUniqueValues,
+};
 
 /**
  * @returns the names of the migrations that ran now
@@ -61,6 +67,7 @@ function asMigration({ name, statements, only }: (typeof migrations)[number]): [
           ? [...statements.flatMap(forPostgres), ...(only?.postgres ?? [])]
           : [...statements, ...(only?.sqlite ?? [])];
         for (const statement of all) await sql.raw(statement).execute(trx);
+        await afterwards[name]?.(trx);
       },
     },
   ];

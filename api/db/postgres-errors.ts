@@ -34,8 +34,11 @@ const NO_CONNECTION = 'timeout exceeded when trying to connect';
 const NO_ANSWER = 'Query read timeout';
 /** A statement or a lock took too long (57014, 55P03), or the server is short of memory or the like (53...). */
 const BUSY = /^(57014|55P03|53...)$/;
-/** What the server undid because of others, and does when it is asked again. */
-const CONFLICT = /^(40001|40P01)$/;
+/**
+ * What the server undid because of others, and does when it is asked again: two that cannot be put in an order (40001), a
+ * deadlock (40P01), or a row that is referred to and was deleted at this moment (23503), which the next attempt misses.
+ */
+const CONFLICT = /^(40001|40P01|23503)$/;
 
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return '';

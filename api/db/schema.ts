@@ -155,6 +155,8 @@ export interface ContactAttributeTable extends Row {
   contactId: string;
   attributeKeyId: string;
   value: string;
+  /** Of a key whose values are unique: of the value that no other contact gets. Otherwise null. */
+  uniqueDigest: string | null;
 }
 
 export interface DisplayTable extends Row {

@@ -10,6 +10,7 @@
  * index.
  */
 import { type Kysely, type NotNull, type RawBuilder, sql } from 'kysely';
+import { unlocked } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Reach } from './targets.ts';
 
@@ -102,6 +103,8 @@ export function leaseQuery(
     .limit(wanted.count);
   return (
     db
+      // Chosen once, whatever the planner thinks of it: those that nobody else is leasing at this moment.
+      .with('due', () => unlocked(db, due))
       .updateTable('deliveries')
       .set((row) => ({
         dueAt: lease.until,
@@ -109,7 +112,7 @@ export function leaseQuery(
         attemptCount: row('attemptCount', '+', 1),
         failureCount: row('failureCount', '+', 1),
       }))
-      .where('id', 'in', due)
+      .where('id', 'in', (from) => from.selectFrom('due').select('due.id'))
       // Said again for databases that let two updates choose the same rows: the second one finds them taken.
       .where('dueAt', '<=', wanted.now)
       .returning('id')

@@ -4,6 +4,7 @@
  * parked or delivered once the service runs. In small steps, so that nobody waits behind one.
  */
 import type { Kysely } from 'kysely';
+import { unlocked } from '#api/db/locks.ts';
 import type { Database, DeliveryTable, Timestamp } from '#api/db/schema.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -29,7 +30,7 @@ const nothing: Forgotten = { events: 0, delivered: 0, parked: 0, isPartial: fals
 export async function forgetOldEvents(db: Kysely<Database>, now: Millis, step = STEP): Promise<Forgotten> {
   const before = toTimestamp(now - RETENTION);
   return db.transaction().execute(async (trx) => {
-    const old = await oldEvents(trx, before, step).execute();
+    const old = await unlocked(trx, oldEvents(trx, before, step)).execute();
     if (old.length === 0) return nothing;
     const ids = old.map(({ id }) => id);
     const deliveries = await trx

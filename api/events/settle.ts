@@ -1,5 +1,6 @@
 /** What becomes of a delivery after an attempt: delivered, due again later, or parked. One transaction. */
 import type { Kysely } from 'kysely';
+import { unlocked } from '#api/db/locks.ts';
 import type { Database, DeliveryTable } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -108,6 +109,13 @@ export async function failDue(
   limit: number,
 ): Promise<number> {
   return db.transaction().execute(async (trx) => {
+    const chosen = trx
+      .selectFrom('deliveries')
+      .select('id')
+      .where('webhookId', '=', webhookId)
+      .where('dueAt', '<=', toTimestamp(dueBefore))
+      .orderBy('dueAt')
+      .limit(limit);
     // The write comes first: two processes then never choose the same rows.
     const due = await trx
       .updateTable('deliveries')
@@ -117,15 +125,7 @@ export async function failDue(
         failureCount: row('failureCount', '+', 1),
         updatedAt: toTimestamp(now),
       }))
-      .where('id', 'in', (from) =>
-        from
-          .selectFrom('deliveries')
-          .select('id')
-          .where('webhookId', '=', webhookId)
-          .where('dueAt', '<=', toTimestamp(dueBefore))
-          .orderBy('dueAt')
-          .limit(limit),
-      )
+      .where('id', 'in', unlocked(trx, chosen))
       .where('dueAt', '<=', toTimestamp(dueBefore))
       .returning(['id', 'attemptCount', 'failureCount'])
       .execute();

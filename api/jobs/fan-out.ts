@@ -2,14 +2,17 @@
  * From events to deliveries.
  *
  * 1. Read the oldest events of the outbox, and what their payloads show of other rows.
- * 2. Spend the limit of the follow-up mails; this may ask another server, so no transaction waits for it.
- * 3. In one transaction: claim the events, make a delivery for each webhook that wants one, enqueue the mails.
+ * 2. Spend the limit of the follow-up mails; this may ask another server.
+ * 3. Claim the events, make a delivery for each webhook that wants one, enqueue the mails.
  *
- * Several processes may read the same events; only the one whose claim comes first goes on with them. A crash before
- * the commit leaves them in the outbox. Webhooks are those that exist at this moment.
+ * With one writer, only the third step is a transaction, because all others would wait for the second one. Several
+ * processes may then read the same events; only the one whose claim comes first goes on with them. With many writers all
+ * is one transaction, and each process takes events that no other one is at. A crash before the commit leaves them in
+ * the outbox. Webhooks are those that exist at this moment.
  */
 import type { Kysely, Selectable } from 'kysely';
 import type { Context } from '#api/context.ts';
+import { hasManyWriters, kept, unlocked } from '#api/db/locks.ts';
 import type { Database, EventTable, EventType } from '#api/db/schema.ts';
 import { newId } from '#api/ids.ts';
 import type { Mail } from '#api/mail/mail.ts';
@@ -37,6 +40,9 @@ interface Subscription {
   readonly surveyIds: readonly string[];
 }
 
+/** By the id of the event. */
+type PlannedMails = ReadonlyMap<string, readonly Mail[]>;
+
 export type FanOutParts = Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'limits' | 'mailer'>;
 
 /** @returns how many events were there, 0 when the outbox is empty */
@@ -44,15 +50,35 @@ export async function fanOut(
   { db, clock, random, config, limits, mailer }: FanOutParts,
   log: FollowUpLog,
 ): Promise<number> {
-  const events = await readOutbox(db);
-  if (events.length === 0) return 0;
-  const mails = new Map<string, readonly Mail[]>();
-  for (const { id, type, response } of events) {
-    if (type === 'responseFinished') mails.set(id, await planFollowUps({ db, limits, log }, response));
+  if (hasManyWriters(db)) {
+    return db.transaction().execute(async (trx) => {
+      const events = await readOutbox(trx);
+      await write(trx, events, await planMails(trx, events));
+      return events.length;
+    });
   }
-  const now = toTimestamp(clock());
+  const events = await readOutbox(db);
+  const planned = await planMails(db, events);
+  if (events.length > 0) await db.transaction().execute((trx) => write(trx, events, planned));
+  return events.length;
 
-  await db.transaction().execute(async (trx) => {
+  async function planMails(reader: Kysely<Database>, events: readonly OpenEvent[]): Promise<PlannedMails> {
+    const mails = new Map<string, readonly Mail[]>();
+    for (const { id, type, response } of events) {
+      if (type === 'responseFinished') {
+        mails.set(id, await planFollowUps({ db: reader, limits, log }, response));
+      }
+    }
+    return mails;
+  }
+
+  async function write(
+    trx: Kysely<Database>,
+    events: readonly OpenEvent[],
+    mails: PlannedMails,
+  ): Promise<void> {
+    if (events.length === 0) return;
+    const now = toTimestamp(clock());
     const claimed = await claim(trx, events, now);
     const subscriptions = await readSubscriptions(trx, claimed);
     const deliveries = claimed.flatMap((event) =>
@@ -90,20 +116,19 @@ export async function fanOut(
     for (const { id } of claimed) {
       for (const mail of mails.get(id) ?? []) await mailer.accept(trx, mail);
     }
-  });
-  return events.length;
+  }
 }
 
 /** The oldest first, ties by id. */
 async function readOutbox(db: Kysely<Database>): Promise<readonly OpenEvent[]> {
-  const rows = await db
+  const oldest = db
     .selectFrom('events')
     .select(['id', 'workspaceId', 'surveyId', 'type', 'snapshot'])
     .where('fannedOutAt', 'is', null)
     .orderBy('createdAt')
     .orderBy('id')
-    .limit(BATCH)
-    .execute();
+    .limit(BATCH);
+  const rows = await unlocked(db, oldest).execute();
   const snapshots = rows.map(({ snapshot }): Snapshot => JSON.parse(snapshot ?? 'null'));
   const responses = await withRelations(
     db,
@@ -143,13 +168,13 @@ async function readSubscriptions(
 ): Promise<readonly Subscription[]> {
   const workspaceIds = [...new Set(events.map(({ workspaceId }) => workspaceId))];
   if (workspaceIds.length === 0) return [];
-  const rows = await trx
+  const webhooks = trx
     .selectFrom('webhooks')
     .select(['id', 'workspaceId', 'triggers', 'surveyIds'])
     .where('workspaceId', 'in', workspaceIds)
     .orderBy('createdAt')
-    .orderBy('id')
-    .execute();
+    .orderBy('id');
+  const rows = await kept(trx, webhooks).execute();
   return rows.map((row) => ({
     ...row,
     triggers: JSON.parse(row.triggers),

@@ -1,5 +1,6 @@
 /** The table `mailOutbox`: the life of a mail is accepted -> leased -> sent, or tried again, or parked. */
 import type { Kysely } from 'kysely';
+import { unlocked } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import { newId, type Random } from '#api/ids.ts';
@@ -54,22 +55,23 @@ export async function leaseMails(
   options: { readonly now: Millis; readonly leaseMs: Millis; readonly limit: number },
 ): Promise<readonly LeasedMail[]> {
   const now = toTimestamp(options.now);
+  const due = db
+    .selectFrom('mailOutbox')
+    .select('id')
+    .where('status', '=', 'pending')
+    .where('nextAttemptAt', '<=', now)
+    .orderBy('nextAttemptAt')
+    .orderBy('id')
+    .limit(options.limit);
   const rows = await db
+    // Those that nobody else is leasing at this moment.
+    .with('due', () => unlocked(db, due))
     .updateTable('mailOutbox')
     .set((row) => ({
       attempts: row('attempts', '+', 1),
       nextAttemptAt: toTimestamp(options.now + options.leaseMs),
     }))
-    .where('id', 'in', (from) =>
-      from
-        .selectFrom('mailOutbox')
-        .select('id')
-        .where('status', '=', 'pending')
-        .where('nextAttemptAt', '<=', now)
-        .orderBy('nextAttemptAt')
-        .orderBy('id')
-        .limit(options.limit),
-    )
+    .where('id', 'in', (from) => from.selectFrom('due').select('due.id'))
     .where('status', '=', 'pending')
     .where('nextAttemptAt', '<=', now)
     .returningAll()
@@ -150,11 +152,10 @@ export async function forgetOldMails(
 ): Promise<void> {
   const before = toTimestamp(now - RETENTION_MS);
   await inSlices(async (rowsMax) => {
+    const old = db.selectFrom('mailOutbox').select('id').where('createdAt', '<', before).limit(rowsMax);
     const { numDeletedRows } = await db
       .deleteFrom('mailOutbox')
-      .where('id', 'in', (from) =>
-        from.selectFrom('mailOutbox').select('id').where('createdAt', '<', before).limit(rowsMax),
-      )
+      .where('id', 'in', unlocked(db, old))
       .executeTakeFirst();
     return Number(numDeletedRows);
   }, isStopping);

@@ -102,7 +102,10 @@ async function add(
   await trx
     .insertInto('storageUsage')
     .values({ workspaceId, bytes: 0 })
-    .onConflict((conflict) => conflict.column('workspaceId').doNothing())
+    // A write also where the row is there: it must not go before the next statement.
+    .onConflict((conflict) =>
+      conflict.column('workspaceId').doUpdateSet((row) => ({ bytes: row.ref('storageUsage.bytes') })),
+    )
     .execute();
   let update = trx
     .updateTable('storageUsage')

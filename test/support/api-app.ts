@@ -88,6 +88,8 @@ export interface ApiOptions {
   readonly parts?: (context: Context) => Partial<Context>;
   /** Real time instead of a clock that stands still. */
   readonly clock?: Clock;
+  /** Other bytes than those of `countingRandom`: two APIs on one database need ids of their own. */
+  readonly random?: Random;
   /** Log lines of the parts that log. */
   readonly log?: Logger;
   /** Until it says so, the service is starting. */
@@ -100,7 +102,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   let now = startOfTime;
   const clock = options.clock ?? ((): number => now);
   const log = options.log ?? pino({ level: 'silent' });
-  const random = countingRandom();
+  const random = options.random ?? countingRandom();
   const folder = makeFolder();
   const database = await privateDatabase();
   const { config, secrets } = readConfig(

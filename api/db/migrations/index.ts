@@ -7,6 +7,7 @@ import { files } from './005-files.ts';
 import { lifecycles } from './006-lifecycles.ts';
 import { people } from './007-people.ts';
 import { respondents } from './010-respondents.ts';
+import { uniqueValues } from './011-unique-values.ts';
 import { changeTriggers, processes } from './020-processes.ts';
 
 export interface Migration {
@@ -26,5 +27,6 @@ export const migrations: readonly Migration[] = [
   { name: '006-lifecycles', statements: lifecycles },
   { name: '007-people', statements: people },
   { name: '010-respondents', statements: respondents },
+  { name: '011-unique-values', statements: uniqueValues },
   { name: '020-processes', statements: processes, only: changeTriggers },
 ];

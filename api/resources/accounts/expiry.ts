@@ -4,6 +4,7 @@
  * shares an organization with others or with content.
  */
 import type { Kysely } from 'kysely';
+import { hasManyWriters, lockRow, lockRows } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 
 const STEP = 200;
@@ -53,6 +54,7 @@ async function endAccount(
   before: Timestamp,
   now: Timestamp,
 ): Promise<number | null> {
+  await lockAccount(trx, id);
   const user = await trx
     .selectFrom('users')
     .select('id')
@@ -98,6 +100,31 @@ async function endAccount(
   }
   await trx.deleteFrom('users').where('id', '=', id).execute();
   return organizationIds.length;
+}
+
+/** Nobody joins the organizations of the account or puts anything into their workspaces while it is looked at. */
+async function lockAccount(trx: Kysely<Database>, id: string): Promise<void> {
+  if (!hasManyWriters(trx)) return;
+  const organizations = trx.selectFrom('memberships').select('organizationId').where('userId', '=', id);
+  const owned = await organizations.execute();
+  await lockRows(
+    trx,
+    'organizations',
+    owned.map(({ organizationId }) => organizationId),
+    'delete',
+  );
+  await lockRow(trx, 'users', id, 'delete');
+  const workspaces = await trx
+    .selectFrom('workspaces')
+    .select('id')
+    .where('organizationId', 'in', organizations)
+    .execute();
+  await lockRows(
+    trx,
+    'workspaces',
+    workspaces.map((workspace) => workspace.id),
+    'delete',
+  );
 }
 
 /** What a workspace has that somebody put there; attribute keys of ours come with it. */

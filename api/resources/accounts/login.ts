@@ -7,7 +7,7 @@ import { isTooLong, normalizeEmail } from '#api/auth/password.ts';
 import type { Context } from '#api/context.ts';
 import { ensureOrganization } from '#api/resources/organizations/create.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { findToken, findUserByEmail, type User, updateUser } from './store.ts';
+import { findTokenToUse, findUserByEmail, type User, updateUser } from './store.ts';
 
 export type LoginResult =
   | { readonly kind: 'admitted'; readonly user: User }
@@ -58,7 +58,7 @@ export async function redeemVerification(
 ): Promise<LoginResult> {
   if (token === '') return refused(texts.invalidToken, 'token_not_provided', null);
   return db.transaction().execute(async (trx) => {
-    const found = await findToken(trx, 'verifyEmail', token, clock());
+    const found = await findTokenToUse(trx, 'verifyEmail', token, clock());
     if (found === null) return refused(texts.invalidToken, 'invalid_token', null);
     const { user } = found;
     if (user.isActive !== 1) return refused(texts.inactive, 'account_inactive', user.id);

@@ -1,6 +1,7 @@
 /** The mails of an account: what they say, and how many of them an address may get. */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
+import { lockName } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Mail } from '#api/mail/mail.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -12,13 +13,15 @@ const PER: Millis = 60 * 60 * 1000;
 
 /**
  * May this address get another mail of this kind? Ask before a link is made or an older one ends: without the mail, its
- * owner would be left with links that do not serve.
+ * owner would be left with links that do not serve. Call it inside the transaction that accepts the mail: from here on
+ * nobody else counts.
  */
 export async function mayMail(
   { clock }: Pick<Context, 'clock'>,
   trx: Kysely<Database>,
   { to, kind }: Pick<Mail, 'to' | 'kind'>,
 ): Promise<boolean> {
+  await lockName(trx, `mail to ${to}`);
   const { count } = await trx
     .selectFrom('mailOutbox')
     .select((select) => select.fn.countAll().as('count'))

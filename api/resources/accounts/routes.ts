@@ -8,8 +8,8 @@ import { Type } from 'typebox';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import { endSessionsOf } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
-import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
+import { againWhenTaken } from '#api/db/taken.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
 import { redirectTo } from '#api/http/media.ts';
 import { plainName } from '#api/resources/organizations/name.ts';
@@ -19,7 +19,15 @@ import { answerForms } from './account-forms.ts';
 import { acceptForms } from './form.ts';
 import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
 import { refuseWhileClosed } from './signup.ts';
-import { deleteTokens, findToken, findUserByEmail, insertToken, insertUser, updateUser } from './store.ts';
+import {
+  deleteTokens,
+  findToken,
+  findTokenToUse,
+  findUserToChange,
+  insertToken,
+  insertUser,
+  updateUser,
+} from './store.ts';
 
 const done = {
   200: Type.Object({ data: Type.Object({ success: Type.String() }) }),
@@ -53,7 +61,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       // Hashed whether the address is new or not, so that the time tells nothing.
       const passwordHash = await passwords.hash(password);
       const account = { name, email, passwordHash };
-      const userId = await inOnePiece(() => db.transaction().execute((trx) => signUp(trx, account)));
+      // Of two who sign up with one address at once, the second finds the account of the first.
+      const userId = await againWhenTaken(['users.email'], () =>
+        db.transaction().execute((trx) => signUp(trx, account)),
+      );
       if (userId !== null) {
         await noteAccountEvent(context, request, { action: 'created', userId, changes: { by: 'signup' } });
       }
@@ -77,8 +88,8 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       await db.transaction().execute(async (trx) => {
         const user =
           address === null
-            ? (await findToken(trx, 'verifyEmail', token ?? '', clock()))?.user
-            : await findUserByEmail(trx, address);
+            ? (await findTokenToUse(trx, 'verifyEmail', token ?? '', clock()))?.user
+            : await findUserToChange(trx, address);
         if (user && user.emailVerified === null) await sendVerification(trx, user.id, user.email);
       });
       return success('If this address waits for its confirmation, a mail is on its way');
@@ -94,7 +105,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     async (request) => {
       const address = emailIn(request.body.email);
       await db.transaction().execute(async (trx) => {
-        const user = await findUserByEmail(trx, address);
+        const user = await findUserToChange(trx, address);
         if (user === null || user.passwordHash === null || user.isActive !== 1) return;
         const { id: userId, email } = user;
         const token = await insertToken(trx, { userId, purpose: 'resetPassword', email }, clock(), random);
@@ -119,7 +130,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       const passwordHash = await passwords.hash(password);
       const userId = await db.transaction().execute(async (trx) => {
         // Again: of two who open the link at once, one changes the password.
-        const found = await findToken(trx, 'resetPassword', token, clock());
+        const found = await findTokenToUse(trx, 'resetPassword', token, clock());
         if (found === null) throw linkEnded();
         const { id } = found.user;
         await updateUser(trx, id, { passwordHash }, toTimestamp(clock()));
@@ -149,7 +160,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
   ): Promise<string | null> {
     const now = toTimestamp(clock());
     const { email } = account;
-    const known = await findUserByEmail(trx, email);
+    const known = await findUserToChange(trx, email);
     if (known === null) {
       const id = await insertUser(trx, account, now, random);
       await sendVerification(trx, id, email);
@@ -172,16 +183,6 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     await mailAccount(context, trx, verificationMail(config.publicUrl, email, token));
   }
 };
-
-/** Of two who sign up with one address at once, the second finds the account of the first. */
-async function inOnePiece<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!isUniqueViolation(error, 'users.email')) throw error;
-    return work();
-  }
-}
 
 function emailIn(text: string): string {
   const email = normalizeEmail(text);

@@ -1,6 +1,7 @@
 /** People who log in, and the links they are mailed. Writes go to `users` and `accountTokens`. */
 import type { Kysely, Selectable } from 'kysely';
 import { hashToken, newToken } from '#api/auth/session.ts';
+import { lockRow, unlocked } from '#api/db/locks.ts';
 import type { AccountTokenTable, Database, Timestamp, UserTable } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -83,7 +84,11 @@ export async function insertToken(
   random: Random,
 ): Promise<string> {
   const text = newToken(random);
-  await db.deleteFrom('accountTokens').where('expiresAt', '<=', toTimestamp(now)).execute();
+  const ended = db
+    .selectFrom('accountTokens')
+    .select('hashedToken')
+    .where('expiresAt', '<=', toTimestamp(now));
+  await db.deleteFrom('accountTokens').where('hashedToken', 'in', unlocked(db, ended)).execute();
   await db
     .insertInto('accountTokens')
     .values({
@@ -116,6 +121,27 @@ export async function findToken(
   if (row === undefined) return null;
   const { tokenEmail, ...user } = row;
   return { user, email: tokenEmail };
+}
+
+/** Likewise, inside the transaction that uses the link: of two who open it at once, the second sees what the first did. */
+export async function findTokenToUse(
+  trx: Kysely<Database>,
+  purpose: Purpose,
+  token: string,
+  now: Millis,
+): Promise<{ readonly user: User; readonly email: string } | null> {
+  const found = await findToken(trx, purpose, token, now);
+  if (found === null) return null;
+  await lockRow(trx, 'users', found.user.id);
+  return findToken(trx, purpose, token, now);
+}
+
+/** The user with this address, inside the transaction of a change to the account: nobody else changes it meanwhile. */
+export async function findUserToChange(trx: Kysely<Database>, email: string): Promise<User | null> {
+  const found = await findUserByEmail(trx, email);
+  if (found === null) return null;
+  await lockRow(trx, 'users', found.id);
+  return findUserByEmail(trx, email);
 }
 
 /** The user's links of these purposes serve no longer. */

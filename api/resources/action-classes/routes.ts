@@ -6,6 +6,7 @@ import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type ApiError, badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
@@ -142,7 +143,10 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     async (request) => {
       const stored = actionClasses.of(request);
       if (stored.type === 'automatic') throw badRequest('Automatic action classes cannot be deleted');
-      await deleteActionClass(db, stored.id);
+      await db.transaction().execute(async (trx) => {
+        await lockRow(trx, 'workspaces', stored.workspaceId);
+        await deleteActionClass(trx, stored.id);
+      });
       states.purge(stored);
       return { data: stored };
     },
@@ -155,6 +159,7 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   ): Promise<void> {
     try {
       await db.transaction().execute(async (trx) => {
+        await lockRow(trx, 'workspaces', actionClass.workspaceId);
         const taken = await findTaken(trx, actionClass);
         if (taken !== null) throw alreadyExists(actionClass, taken);
         await write(trx);

@@ -1,5 +1,6 @@
 /** Changes an API key: its label, what it reaches, and whether it may look at the organization. Its text stays. */
 import type { Kysely } from 'kysely';
+import { lockRows } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { labelIn, permissionsFrom, workspaceIdsOf } from './create.ts';
 import { type ApiKey, findApiKey, updateApiKey } from './store.ts';
@@ -23,6 +24,7 @@ export function changeApiKey(
   { label, organizationAccess, workspacePermissions }: ApiKeyChange,
 ): Promise<ApiKey | null> {
   return db.transaction().execute(async (trx) => {
+    await lockRows(trx, 'organizations', organizationIds);
     const key = await findApiKey(trx, organizationIds, id);
     if (key === null) return null;
     const changed: ApiKey = {

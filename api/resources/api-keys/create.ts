@@ -4,6 +4,7 @@ import type { Kysely } from 'kysely';
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
 import { type Permission, runsOrganization, type SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields, unauthorized } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
@@ -34,6 +35,7 @@ export function createApiKey(
   const { organizationId } = wanted;
   const apiKey = newApiKey(random);
   return db.transaction().execute(async (trx) => {
+    await lockRow(trx, 'organizations', organizationId);
     const keys = await listApiKeys(trx, [organizationId]);
     if (keys.length >= KEYS_PER_ORGANIZATION_MAX) {
       throw badRequest(

@@ -1,6 +1,7 @@
 /** Making and changing attribute keys: the part that keys and attribute classes share. Each is one transaction. */
 import type { Kysely } from 'kysely';
 import { isUniqueViolation } from '#api/db/database.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { type ApiError, forbidden } from '#api/errors.ts';
 import { newId, type Random } from '#api/ids.ts';
@@ -47,6 +48,7 @@ export async function createAttributeKey(
 ): Promise<void> {
   await unlessTaken(alreadyExists, () =>
     db.transaction().execute(async (trx) => {
+      await lockRow(trx, 'workspaces', key.workspaceId);
       checkCount((await countAttributeKeys(trx, key.workspaceId)) + 1);
       await insertAttributeKeys(trx, [key]);
     }),
@@ -75,6 +77,7 @@ export async function changeAttributeKey(
 ): Promise<AttributeKey> {
   return unlessTaken(alreadyExists, () =>
     db.transaction().execute(async (trx) => {
+      await lockRow(trx, 'contactAttributeKeys', id);
       const stored = await findAttributeKey(trx, id);
       if (stored === null) throw gone;
       const changed = change(stored);

@@ -1,6 +1,7 @@
 /** The values that contacts have for attribute keys, as rows of their own. */
 import type { Kysely } from 'kysely';
 import { isOneOf } from '#api/db/dialect.ts';
+import { digestOfValue } from '#api/db/digest.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
@@ -24,7 +25,7 @@ export function listContactAttributes(
 ): Promise<readonly ContactAttribute[]> {
   return db
     .selectFrom('contactAttributes')
-    .selectAll()
+    .select(['id', 'createdAt', 'updatedAt', 'contactId', 'attributeKeyId', 'value'])
     .where('attributeKeyId', 'in', (keys) =>
       keys.selectFrom('contactAttributeKeys').select('id').where('workspaceId', 'in', workspaceIds),
     )
@@ -78,17 +79,35 @@ export async function findOwnersOf(
   return new Map(rows.map(({ contactId, value }) => [value, contactId]));
 }
 
-/** Sets values of contacts, new ones and known ones; `rows` are not empty. */
+/** The index over values that only one contact has, as `isUniqueViolation` names it. */
+export const UNIQUE_VALUE = ['contactAttributes.attributeKeyId', 'contactAttributes.uniqueDigest'] as const;
+
+export interface NewContactAttribute extends ContactAttribute {
+  /** That of its key. */
+  readonly isUnique: boolean;
+}
+
+/**
+ * Sets values of contacts, new ones and known ones; `rows` are not empty.
+ *
+ * @throws the driver's unique violation, `UNIQUE_VALUE`, when another contact has a value that only one has
+ */
 export async function upsertContactAttributes(
   db: Kysely<Database>,
-  rows: readonly ContactAttribute[],
+  rows: readonly NewContactAttribute[],
 ): Promise<void> {
   await db
     .insertInto('contactAttributes')
-    .values(rows)
+    .values(
+      rows.map(({ isUnique, ...row }) => ({
+        ...row,
+        uniqueDigest: isUnique ? digestOfValue(row.value) : null,
+      })),
+    )
     .onConflict((conflict) =>
       conflict.columns(['contactId', 'attributeKeyId']).doUpdateSet((set) => ({
         value: set.ref('excluded.value'),
+        uniqueDigest: set.ref('excluded.uniqueDigest'),
         updatedAt: set.ref('excluded.updatedAt'),
       })),
     )

@@ -8,14 +8,16 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
+import { lockRow, lockRows } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import { againWhenTaken } from '#api/db/taken.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { keyProblem } from './attribute-key-rules.ts';
 import { type AttributeKey, insertAttributeKeys, listKeysOf } from './attribute-key-store.ts';
 import { checkCount, customKey } from './attribute-key-write.ts';
-import { findOwnersOf, upsertContactAttributes } from './attribute-store.ts';
+import { findOwnersOf, type NewContactAttribute, upsertContactAttributes } from './attribute-store.ts';
 import { valueProblem } from './given-attributes.ts';
 import { identityProblem } from './identity.ts';
 import {
@@ -102,19 +104,23 @@ export async function writeBatch(
   batch: readonly BatchContact[],
 ): Promise<readonly BatchContact[]> {
   const now = toTimestamp(clock());
-  const keys = await db.transaction().execute((trx) => keysFor(trx, workspaceId, batch, now, random));
+  await db.transaction().execute((trx) => keysFor(trx, workspaceId, batch, now, random));
   const left: BatchContact[] = [];
   for (const slice of slicesOf(batch)) {
-    const skipped = await db
-      .transaction()
-      .execute((trx) => writeSlice(trx, { workspaceId, keys, now, random }, slice));
+    // Apps make contacts at the same time; what they took meanwhile is found by the next attempt.
+    const skipped = await againWhenTaken([], () =>
+      db.transaction().execute((trx) => writeSlice(trx, { workspaceId, now, random }, slice)),
+    );
     left.push(...skipped);
     await setImmediate();
   }
   return left;
 }
 
-/** All keys of the workspace, with those that the batch makes. */
+/**
+ * All keys of the workspace, with those that the batch makes. Batches come one after the other from here on: two that name
+ * the same contacts would wait for each other in a circle.
+ */
 async function keysFor(
   trx: Kysely<Database>,
   workspaceId: string,
@@ -122,6 +128,7 @@ async function keysFor(
   now: Timestamp,
   random: Random,
 ): Promise<ReadonlyMap<string, AttributeKey>> {
+  await lockRow(trx, 'workspaces', workspaceId);
   const keys = new Map((await listKeysOf(trx, workspaceId)).map((key) => [key.key, key]));
   const made: AttributeKey[] = [];
   for (const { key, name, path, value } of batch.flatMap(({ attributes }) => attributes)) {
@@ -160,7 +167,6 @@ function* slicesOf(batch: readonly BatchContact[]): Iterable<readonly BatchConta
 
 interface Target {
   readonly workspaceId: string;
-  readonly keys: ReadonlyMap<string, AttributeKey>;
   readonly now: Timestamp;
   readonly random: Random;
 }
@@ -168,13 +174,16 @@ interface Target {
 /** Who has which address and user id is asked in the transaction that writes. @returns who was left out */
 async function writeSlice(
   trx: Kysely<Database>,
-  { workspaceId, keys, now, random }: Target,
+  { workspaceId, now, random }: Target,
   slice: readonly BatchContact[],
 ): Promise<readonly BatchContact[]> {
+  // Once more: somebody may have deleted a key since the batch began.
+  const keys = await keysFor(trx, workspaceId, slice, now, random);
   const emailKey = keys.get('email');
   if (emailKey === undefined) throw new Error('A workspace has no key for e-mail addresses');
   const emails = slice.map(({ email }) => email);
   const owners = await findOwnersOf(trx, emailKey.id, emails);
+  await lockRows(trx, 'contacts', [...owners.values()]);
   const stored = await attributesOf(trx, [...owners.values()]);
   const known = new Map(
     (await findContacts(trx, [...owners.values()])).map((contact) => [contact.id, contact]),
@@ -184,8 +193,7 @@ async function writeSlice(
 
   const made: Contact[] = [];
   const identified: { readonly id: string; readonly userId: string }[] = [];
-  const changes: { readonly contactId: string; readonly attributeKeyId: string; readonly value: string }[] =
-    [];
+  const changes: Omit<NewContactAttribute, 'id' | 'createdAt' | 'updatedAt'>[] = [];
   const left: BatchContact[] = [];
   for (const given of slice) {
     const { attributes, email, userId } = given;
@@ -201,9 +209,9 @@ async function writeSlice(
     else if (userId !== null && contact.userId === null) identified.push({ id, userId });
     const has = new Map(Object.entries(stored.get(id) ?? {}));
     for (const { key, value } of attributes) {
-      const attributeKeyId = keys.get(key)?.id;
-      if (attributeKeyId === undefined || has.get(key) === value) continue;
-      changes.push({ contactId: id, attributeKeyId, value });
+      const known = keys.get(key);
+      if (known === undefined || has.get(key) === value) continue;
+      changes.push({ contactId: id, attributeKeyId: known.id, value, isUnique: known.isUnique });
     }
   }
   await insertContacts(trx, made);

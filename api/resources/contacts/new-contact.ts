@@ -1,11 +1,14 @@
 /** Making a contact as a manager says who it is. One transaction. */
+import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
+import type { Database } from '#api/db/schema.ts';
+import { againWhenTaken } from '#api/db/taken.ts';
 import { type ApiError, badRequest, conflict, invalidFields } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { listKeysOf } from './attribute-key-store.ts';
-import { findTakenValues, upsertContactAttributes } from './attribute-store.ts';
+import { findTakenValues, UNIQUE_VALUE, upsertContactAttributes } from './attribute-store.ts';
 import { type GivenAttributes, shown, valueProblem } from './given-attributes.ts';
 import { identityProblem } from './identity.ts';
 import { type Attributes, type Contact, findContactByUserId, insertContacts } from './store.ts';
@@ -38,7 +41,10 @@ export async function createContact(
     createdAt: now,
     updatedAt: now,
   };
-  return db.transaction().execute(async (trx) => {
+  // Of two who make a contact with one address at once, the second finds that of the first.
+  return againWhenTaken(UNIQUE_VALUE, () => db.transaction().execute(insert));
+
+  async function insert(trx: Kysely<Database>): Promise<NewContact> {
     const keys = new Map((await listKeysOf(trx, workspaceId)).map((key) => [key.key, key]));
     const unknown = [...texts.keys()].filter((key) => !keys.has(key));
     if (unknown.length > 0) throw keysNotFound(unknown);
@@ -66,7 +72,8 @@ export async function createContact(
     }
     await upsertContactAttributes(
       trx,
-      values.map(({ attributeKeyId, value }) => ({
+      values.map(({ attributeKeyId, key, value }) => ({
+        isUnique: key.isUnique,
         id: newId(random),
         contactId: contact.id,
         attributeKeyId,
@@ -76,7 +83,7 @@ export async function createContact(
       })),
     );
     return { contact, attributes: Object.fromEntries(texts) };
-  });
+  }
 }
 
 function keysNotFound(unknown: readonly string[]): ApiError {

@@ -1,8 +1,9 @@
 /** Stores what a client says about a contact: new keys, changed values. The number of queries does not depend on how many. */
 import type { Kysely } from 'kysely';
+import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
-import { insertAttributeKeys, listKeysOf } from './attribute-key-store.ts';
+import { type AttributeKey, insertAttributeKeys, listKeysOf } from './attribute-key-store.ts';
 import { customKey } from './attribute-key-write.ts';
 import { findTakenValues, upsertContactAttributes } from './attribute-store.ts';
 import { type GivenAttributes, planAttributes } from './given-attributes.ts';
@@ -16,22 +17,53 @@ export interface SetAttributes {
   readonly errors: readonly string[];
 }
 
+/** What is about to be stored: the keys are there. */
+export interface PreparedAttributes {
+  readonly values: ReadonlyMap<string, string>;
+  readonly keys: ReadonlyMap<string, AttributeKey>;
+  readonly errors: readonly string[];
+}
+
+/**
+ * Makes the keys that the workspace does not have yet. Call it inside a transaction, before a contact is looked for: a
+ * workspace is locked before its contacts.
+ */
+export async function prepareAttributes(
+  trx: Kysely<Database>,
+  workspaceId: string,
+  given: GivenAttributes,
+  now: Timestamp,
+  random: Random,
+): Promise<PreparedAttributes> {
+  let known = await listKeysOf(trx, workspaceId);
+  let plan = planAttributes(given, known);
+  if (plan.newKeys.length > 0 && hasManyWriters(trx)) {
+    // Few requests get here. Somebody else may have made the keys meanwhile.
+    await lockRow(trx, 'workspaces', workspaceId);
+    known = await listKeysOf(trx, workspaceId);
+    plan = planAttributes(given, known);
+  }
+  const made = plan.newKeys.map((key) => customKey({ workspaceId, key }, now, random));
+  await insertAttributeKeys(trx, made);
+  const keys = new Map([...known, ...made].map((key) => [key.key, key]));
+  return { values: plan.values, keys, errors: plan.errors };
+}
+
 /**
  * Call it inside a transaction. Of a key whose values are unique, a value that another contact has is left out without
  * a word: whoever may write here must not learn who else there is.
+ *
+ * @throws the driver's unique violation, `UNIQUE_VALUE`, when another contact gets such a value at the same time
  */
 export async function setAttributes(
   trx: Kysely<Database>,
   contact: Contact,
-  given: GivenAttributes,
+  { errors, keys, values }: PreparedAttributes,
   now: Timestamp,
   random: Random,
 ): Promise<SetAttributes> {
+  await lockRow(trx, 'contacts', contact.id);
   const stored = (await attributesOf(trx, [contact.id])).get(contact.id) ?? {};
-  const known = await listKeysOf(trx, contact.workspaceId);
-  const { values, newKeys, errors } = planAttributes(given, known);
-  const made = newKeys.map((key) => customKey({ workspaceId: contact.workspaceId, key }, now, random));
-  const keys = new Map([...known, ...made].map((key) => [key.key, key]));
   const changes = [...values].flatMap(([name, value]) => {
     const key = keys.get(name);
     const isSame = Object.hasOwn(stored, name) && stored[name] === value;
@@ -42,15 +74,15 @@ export async function setAttributes(
   const takenKeyIds = new Set(taken.map(({ attributeKeyId }) => attributeKeyId));
   const kept = changes.filter(({ key }) => !takenKeyIds.has(key.id));
 
-  await insertAttributeKeys(trx, made);
   if (kept.length === 0) return { attributes: stored, isChanged: false, errors };
   await upsertContactAttributes(
     trx,
-    kept.map(({ attributeKeyId, value }) => ({
+    kept.map(({ attributeKeyId, key, value }) => ({
       id: newId(random),
       contactId: contact.id,
       attributeKeyId,
       value,
+      isUnique: key.isUnique,
       createdAt: now,
       updatedAt: now,
     })),

@@ -180,12 +180,14 @@ export async function findOrCreateContact(
     .executeTakeFirstOrThrow();
   if (numInsertedOrUpdatedRows === 0n) {
     const winner = await findContactByUserId(db, workspaceId, userId);
-    if (winner === null) throw new Error('A contact vanished between the conflict and the read');
-    return winner;
+    // Where it was deleted between the conflict and the read, there is room for a new one.
+    return winner ?? findOrCreateContact(db, workspaceId, userId, now, random);
   }
   await db
     .insertInto('contactAttributes')
-    .columns(['id', 'createdAt', 'updatedAt', 'contactId', 'attributeKeyId', 'value'])
+    .columns([
+      ...(['id', 'createdAt', 'updatedAt', 'contactId', 'attributeKeyId', 'value', 'uniqueDigest'] as const),
+    ])
     .expression((from) =>
       from
         .selectFrom('contactAttributeKeys')
@@ -196,6 +198,8 @@ export async function findOrCreateContact(
           select.val(contact.id).as('contactId'),
           'contactAttributeKeys.id as attributeKeyId',
           select.val(userId).as('value'),
+          // The index over user ids keeps these apart already.
+          select.val<string | null>(null).as('uniqueDigest'),
         ])
         .where('workspaceId', '=', workspaceId)
         .where('key', '=', 'userId'),

@@ -77,7 +77,7 @@ export const clientDisplayRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     if (survey === null || survey.workspaceId !== workspaceId) throw notFound('Survey', surveyId);
     const now = toTimestamp(clock());
     const display = await db.transaction().execute(async (trx): Promise<Display> => {
-      // Inside, where nobody else can end or delete the survey any more.
+      // Inside: it may have ended or gone since the request came.
       if ((await isSurveyOpen(trx, surveyId)) !== true) throw surveyClosed(surveyId);
       const contactId = await contactIdIn(trx, now);
       const made = { id: newId(random), surveyId, workspaceId, contactId, createdAt: now, updatedAt: now };

@@ -6,11 +6,13 @@ import type { Kysely } from 'kysely';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import type { Context } from '#api/context.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import { againWhenTaken } from '#api/db/taken.ts';
 import { ApiError, badRequest, conflict, forbidden, invalidFields } from '#api/errors.ts';
 import { texts } from '#api/resources/accounts/login.ts';
 import {
   deleteTokens,
   findUserByEmail,
+  findUserToChange,
   insertUser,
   type User,
   updateUser,
@@ -60,8 +62,11 @@ export async function acceptInvite<T>(
   const known = await findUserByEmail(db, invite.email);
   const account = isAccount(known) ? null : await newAccount();
 
-  return db.transaction().execute(async (trx) => {
-    await lockPeople(trx, invite.organizationId, '');
+  // Whoever signs up with the address meanwhile has an account that nobody has verified.
+  return againWhenTaken(['users.email'], () => db.transaction().execute((trx) => accept(trx, invite)));
+
+  async function accept(trx: Kysely<Database>, { organizationId }: Invite): Promise<T> {
+    await lockPeople(trx, organizationId, '');
     // Again: of two who open the link at once, one comes in; and it may have been revoked, or sent anew.
     const open = await findOpenInvite(trx, token, clock());
     if (open === null || !(await takeInvite(trx, open.id))) throw inviteEnded();
@@ -69,7 +74,7 @@ export async function acceptInvite<T>(
     const userId = await userFor(trx, now);
     await join(trx, open, userId, now);
     return finish(trx, { userId, organizationId: open.organizationId, isNew: account !== null });
-  });
+  }
 
   async function newAccount() {
     const problem = passwordProblem(password);
@@ -79,7 +84,7 @@ export async function acceptInvite<T>(
 
   async function userFor(trx: Kysely<Database>, now: Timestamp): Promise<string> {
     const email = normalizeEmail(invite?.email ?? '') ?? '';
-    const user = await findUserByEmail(trx, email);
+    const user = await findUserToChange(trx, email);
     if (user !== null && user.isActive !== 1) throw forbidden(texts.inactive);
     if (user !== null && isAccount(user)) {
       if (user.id !== sessionUserId) throw loginNeeded();

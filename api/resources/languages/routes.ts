@@ -8,6 +8,7 @@ import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
+import { lockRow } from '#api/db/locks.ts';
 import { conflict } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
@@ -103,6 +104,7 @@ export const languageRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
     async (request) => {
       const stored = languages.of(request);
       await db.transaction().execute(async (trx) => {
+        await lockRow(trx, 'workspaces', stored.workspaceId);
         if (await isLanguageUsed(trx, stored.id)) {
           throw conflict('The language is used by a survey; take it out of the survey first');
         }

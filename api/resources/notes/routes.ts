@@ -9,6 +9,7 @@ import { principalOf } from '#api/auth/plugin.ts';
 import type { Principal } from '#api/auth/principal.ts';
 import { NOTE_LENGTH_MAX, RESPONSE_NOTES_MAX } from '#api/content-limits.ts';
 import type { Context } from '#api/context.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { forbidden, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
@@ -58,6 +59,7 @@ export const noteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
         const { id: responseId } = responses.of(request);
         const id = newId(random);
         const note = await db.transaction().execute(async (trx) => {
+          await lockRow(trx, 'responses', responseId);
           if ((await findResponse(trx, responseId)) === null) throw notFound('Response', responseId);
           if ((await countNotes(trx, responseId)) >= RESPONSE_NOTES_MAX) {
             throw forbidden(`A response can have ${RESPONSE_NOTES_MAX} notes; delete one first`);
@@ -88,6 +90,7 @@ export const noteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
       async (request) => {
         const { id: responseId } = responses.of(request);
         const note = await db.transaction().execute(async (trx) => {
+          await lockRow(trx, 'responses', responseId);
           const stored = await noteIn(trx, responseId, request.params.noteId);
           const { text = stored.text, isResolved = stored.isResolved } = request.body;
           const isEdited = stored.isEdited || text !== stored.text;
@@ -105,6 +108,7 @@ export const noteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
       async (request) => {
         const { id: responseId } = responses.of(request);
         const note = await db.transaction().execute(async (trx) => {
+          await lockRow(trx, 'responses', responseId);
           const stored = await noteIn(trx, responseId, request.params.noteId);
           await deleteNote(trx, stored.id);
           return stored;

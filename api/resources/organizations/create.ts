@@ -1,5 +1,6 @@
 /** A new organization with its owner and one workspace in it: what the first start makes, and what a person who signs up gets. */
 import type { Kysely } from 'kysely';
+import { lockName } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { insertDefaultAttributeKeys } from '#api/resources/contacts/store.ts';
@@ -83,6 +84,8 @@ export async function ensureOrganization(
     .where('userId', '=', user.id)
     .executeTakeFirst();
   if (membership !== undefined) return;
+  // Of two first persons at once, one is.
+  await lockName(trx, 'first member');
   const isFirst = !(await hasMembers(trx));
   if (!isFirst && !isSignupEnabled) return;
   const deserted = isFirst

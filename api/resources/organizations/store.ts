@@ -1,5 +1,6 @@
 /** Organizations and who belongs to them. Writes go to `organizations` and `memberships`. */
 import type { Kysely } from 'kysely';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database, Role, Timestamp } from '#api/db/schema.ts';
 import type { Reach } from '#api/events/targets.ts';
 
@@ -60,12 +61,7 @@ export async function lockPeople(
   organizationId: string,
   userId: string,
 ): Promise<Role | null> {
-  // A write that changes nothing holds the row on databases with more than one writer.
-  await trx
-    .updateTable('organizations')
-    .set((row) => ({ updatedAt: row.ref('updatedAt') }))
-    .where('id', '=', organizationId)
-    .execute();
+  await lockRow(trx, 'organizations', organizationId);
   return roleOf(trx, organizationId, userId);
 }
 

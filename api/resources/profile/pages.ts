@@ -9,7 +9,7 @@ import { links } from '#api/http/page-form.ts';
 import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
 import { fieldOf } from '#api/resources/accounts/form.ts';
 import { emailChangedMail, mailAccount } from '#api/resources/accounts/mails.ts';
-import { deleteTokens, findToken, updateUser } from '#api/resources/accounts/store.ts';
+import { deleteTokens, findTokenToUse, updateUser } from '#api/resources/accounts/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 
 const schema = {
@@ -47,7 +47,7 @@ export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Con
   async function changeEmail(token: string): Promise<string | null> {
     try {
       return await db.transaction().execute(async (trx) => {
-        const found = await findToken(trx, 'changeEmail', token, clock());
+        const found = await findTokenToUse(trx, 'changeEmail', token, clock());
         if (found === null || found.user.isActive !== 1) return null;
         const { id, email: oldEmail } = found.user;
         const now = toTimestamp(clock());

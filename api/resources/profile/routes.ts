@@ -7,6 +7,7 @@ import { Type } from 'typebox';
 import { isTooLong, normalizeEmail } from '#api/auth/password.ts';
 import { sessionOf } from '#api/auth/plugin.ts';
 import type { Context } from '#api/context.ts';
+import { lockRow } from '#api/db/locks.ts';
 import { badRequest, invalidFields, notAuthenticated } from '#api/errors.ts';
 import { changeEmailMail, mailAccount } from '#api/resources/accounts/mails.ts';
 import { deleteTokens, findUser, findUserByEmail, insertToken } from '#api/resources/accounts/store.ts';
@@ -45,6 +46,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       }
       if (email === user.email) throw badRequest('This is the address of the account already');
       await db.transaction().execute(async (trx) => {
+        await lockRow(trx, 'users', userId);
         // An address that is taken gets no mail, and the answer is the same.
         if ((await findUserByEmail(trx, email)) !== null) return;
         await deleteTokens(trx, userId, ['changeEmail']);

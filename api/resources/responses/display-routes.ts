@@ -4,6 +4,7 @@ import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
@@ -46,6 +47,7 @@ export const displayLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
       await db.transaction().execute(async (trx) => {
         if (userId) {
           const contact = await findOrCreateContact(trx, workspaceId, userId, now, random);
+          await lockRow(trx, 'contacts', contact.id, 'keep');
           await setDisplayContact(trx, display.id, contact.id, now);
         }
         if (responseId) await link(trx, display, responseId, now);
@@ -61,6 +63,9 @@ export const displayLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     responseId: string,
     now: Timestamp,
   ): Promise<void> {
+    await lockRow(trx, 'displays', display.id, 'keep');
+    if ((await findDisplay(trx, display.id)) === null) throw notFound('Display', display.id);
+    await lockRow(trx, 'responses', responseId);
     const response = await findResponse(trx, responseId);
     if (response === null || response.surveyId !== display.surveyId) {
       throw badRequest('The response does not belong to the survey of this display', { responseId });

@@ -5,6 +5,7 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Context } from '#api/context.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Timestamp } from '#api/db/schema.ts';
 import { type ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { findContactByUserId } from '#api/resources/contacts/store.ts';
@@ -113,6 +114,7 @@ export async function deleteManagedResponse(
   log: FastifyBaseLogger,
 ): Promise<void> {
   await context.db.transaction().execute(async (trx) => {
+    if (response.displayId !== null) await lockRow(trx, 'displays', response.displayId, 'delete');
     await deleteResponse(trx, response.id);
     if (response.displayId !== null) await deleteDisplay(trx, response.displayId);
   });

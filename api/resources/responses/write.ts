@@ -5,10 +5,11 @@
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
+import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
-import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
+import { attributesOf, type Contact, findContactById } from '#api/resources/contacts/store.ts';
 import { findDisplay } from '#api/resources/displays/store.ts';
 import { completeSurvey, isSurveyOpen, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
 import { claimFiles } from '#api/storage/claims.ts';
@@ -60,7 +61,7 @@ export interface Change {
   readonly maps?: 'merge' | 'replace';
 }
 
-/** Asked inside the transaction, where nobody else can end or delete the survey any more. */
+/** Asked inside the transaction: the survey may have ended or gone since the request came. */
 export interface SurveyCheck {
   /** The survey must be in progress: respondents' responses end when it does. */
   readonly mustBeOpen: boolean;
@@ -88,8 +89,8 @@ export async function createResponse(
   const error = answerError(survey, { given: data, all: data, finished, mustBeComplete });
   if (error !== null) throw error;
   const { isCompleted, response } = await parts.db.transaction().execute(async (trx) => {
-    await checkSurvey(trx, survey.id, mustBeOpen);
-    const contact = await contactIn(trx);
+    await checkSurvey(trx, survey, mustBeOpen);
+    const contact = await keptContact(trx, contactIn);
     if (given.displayId !== null) await checkDisplay(trx, survey, given.displayId, contact);
     if (given.singleUseId !== null && (await isSingleUseIdUsed(trx, survey.id, given.singleUseId))) {
       throw alreadySubmitted();
@@ -110,6 +111,7 @@ export async function createResponse(
     } catch (error) {
       if (isUniqueViolation(error, 'responses.displayId')) throw displayTaken();
       if (isUniqueViolation(error, 'responses.surveyId', 'responses.singleUseId')) throw alreadySubmitted();
+      if (isUniqueViolation(error, 'responses.surveyId', 'responses.emailDigest')) throw alreadyFinished();
       throw error;
     }
     await claimFiles(trx, made);
@@ -133,7 +135,8 @@ export async function changeResponse(
   { mustBeOpen }: SurveyCheck,
 ): Promise<Response> {
   const { isCompleted, response } = await parts.db.transaction().execute(async (trx) => {
-    await checkSurvey(trx, survey.id, mustBeOpen);
+    await checkSurvey(trx, survey, mustBeOpen);
+    await lockRow(trx, 'responses', responseId);
     const stored = await findResponse(trx, responseId);
     if (stored === null) throw notFound('Response', responseId);
     mayChange(stored);
@@ -195,10 +198,30 @@ function beginsInTheMiddle({ url }: ResponseMeta): boolean {
   return url !== undefined && URL.canParse(url) && new URL(url).searchParams.has('startAt');
 }
 
-async function checkSurvey(trx: Kysely<Database>, id: string, mustBeOpen: boolean): Promise<void> {
+/**
+ * Responses of one survey are written side by side. Only where so many of them end it, one waits for the other: then what
+ * is counted is exact.
+ */
+async function checkSurvey(
+  trx: Kysely<Database>,
+  { content, id }: Survey,
+  mustBeOpen: boolean,
+): Promise<void> {
+  if (content.autoComplete !== null) await lockRow(trx, 'surveys', id);
   const isOpen = await isSurveyOpen(trx, id);
   if (isOpen === null) throw notFound('Survey', id);
   if (mustBeOpen && !isOpen) throw surveyClosed(id);
+}
+
+/** Whom the response is from; not deleted before the response is there. */
+async function keptContact(
+  trx: Kysely<Database>,
+  contactIn: (trx: Kysely<Database>) => Promise<Contact | null>,
+): Promise<Contact | null> {
+  const found = await contactIn(trx);
+  if (found === null || !hasManyWriters(trx)) return found;
+  await lockRow(trx, 'contacts', found.id, 'keep');
+  return findContactById(trx, found.id);
 }
 
 function alreadySubmitted() {
@@ -220,6 +243,7 @@ async function checkDisplay(
   displayId: string,
   contact: Contact | null,
 ): Promise<void> {
+  await lockRow(trx, 'displays', displayId, 'keep');
   const display = await findDisplay(trx, displayId);
   if (display === null) throw badRequest('Display not found');
   if (display.workspaceId !== survey.workspaceId) throw badRequest('Display is part of another workspace');

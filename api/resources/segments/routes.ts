@@ -8,6 +8,7 @@ import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
+import { lockRow } from '#api/db/locks.ts';
 import { badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
@@ -105,6 +106,7 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       const references = referencesIn(filters);
       await unlessTitleTaken(title, () =>
         db.transaction().execute(async (trx) => {
+          await lockRow(trx, 'workspaces', workspaceId);
           await checkReferences(trx, made, references);
           if ((await countSharedSegments(trx, workspaceId)) >= SHARED_MAX) {
             throw forbidden(`A workspace can have ${SHARED_MAX} segments; delete one that is not used`);
@@ -128,12 +130,13 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       onRequest: segments.load,
     },
     async (request) => {
-      const { id, environmentId } = segments.of(request);
+      const { id, environmentId, workspaceId } = segments.of(request);
       const { title, description, filters } = request.body;
       const references = referencesIn(filters ?? []);
       const changed = await unlessTitleTaken(title ?? '', () =>
         db.transaction().execute(async (trx) => {
           // Read again: another change may have come while this one's body was on its way.
+          await lockRow(trx, 'workspaces', workspaceId);
           const stored = await findSegment(trx, id);
           if (stored === null) throw notFound('Segment', id);
           if (stored.isPrivate && title !== undefined && title !== stored.title) {
@@ -171,6 +174,7 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       const stored = segments.of(request);
       if (stored.isPrivate) throw badRequest('This segment belongs to a survey and goes with it');
       await db.transaction().execute(async (trx) => {
+        await lockRow(trx, 'workspaces', stored.workspaceId);
         // Without its segment a survey would be shown to nobody.
         const surveys = await surveysOfSegments(trx, [stored.id], 1);
         if (surveys.size > 0) throw conflict('The segment is used by a survey; give that another one first');

@@ -4,6 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { inSlices, SLICE_ROWS } from '#api/db/slices.ts';
 import { deletePrivateSegment } from '#api/resources/segments/store.ts';
@@ -33,10 +34,18 @@ export async function deleteSurveyWithContent(
       .set({ status: 'completed', archivedAt: now, updatedAt: now })
       .where('id', '=', id)
       .execute();
-    await inSlices((rowsMax) => deleteSlice(db, 'responses', id, rowsMax));
-    await inSlices((rowsMax) => deleteSlice(db, 'displays', id, rowsMax));
+    for (const table of ['responses', 'displays'] as const) {
+      await inSlices((rowsMax) =>
+        db.transaction().execute(async (trx) => {
+          // Of two who delete the same survey, one waits.
+          await lockRow(trx, 'surveys', id);
+          return deleteSlice(trx, table, id, rowsMax);
+        }),
+      );
+    }
   }
   await db.transaction().execute(async (trx) => {
+    await lockRow(trx, 'workspaces', workspaceId);
     await deleteSurvey(trx, id);
     await deletePrivateSegment(trx, workspaceId, id);
   });

@@ -7,6 +7,7 @@
  * wish.
  */
 import type { Kysely } from 'kysely';
+import { inTurn } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 
 /** Whose state has changed. */
@@ -22,13 +23,18 @@ export async function closeDueSurveys(
   db: Kysely<Database>,
   now: Timestamp,
 ): Promise<readonly ChangedSurvey[]> {
-  return db
-    .updateTable('surveys')
-    .set({ status: 'completed', updatedAt: now })
-    .where('id', 'in', dueToClose(db, now))
-    .where('status', 'in', ['scheduled', 'inProgress', 'paused'])
-    .returning('workspaceId')
-    .execute();
+  return (
+    db
+      .updateTable('surveys')
+      .set({ status: 'completed', updatedAt: now })
+      .where('id', 'in', inTurn(db, dueToClose(db, now)))
+      // Said again for databases where somebody may change a survey between the choice and the write.
+      .where('status', 'in', ['scheduled', 'inProgress', 'paused'])
+      .where('closeOn', '<=', now)
+      .where('archivedAt', 'is', null)
+      .returning('workspaceId')
+      .execute()
+  );
 }
 
 /** Starts what is due, unless its end is due as well. */
@@ -39,8 +45,14 @@ export async function publishDueSurveys(
   return db
     .updateTable('surveys')
     .set({ status: 'inProgress', updatedAt: now })
-    .where('id', 'in', dueToPublish(db, now))
+    .where('id', 'in', inTurn(db, dueToPublish(db, now)))
     .where('status', 'in', ['scheduled', 'draft'])
+    .where('publishOn', '<=', now)
+    .where('archivedAt', 'is', null)
+    .where((where) => where.or([where('closeOn', 'is', null), where('closeOn', '>', now)]))
+    .where((where) =>
+      where.or([where('status', '=', 'scheduled'), where('publishOn', '>', where.ref('updatedAt'))]),
+    )
     .returning('workspaceId')
     .execute();
 }

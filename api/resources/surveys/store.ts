@@ -32,6 +32,13 @@ export async function findSurvey(db: Kysely<Database>, id: string): Promise<Surv
   return survey ?? null;
 }
 
+/** null: there is no such survey. */
+export async function workspaceOfSurvey(db: Kysely<Database>, id: string): Promise<string | null> {
+  if (!isId(id)) return null;
+  const row = await db.selectFrom('surveys').select('workspaceId').where('id', '=', id).executeTakeFirst();
+  return row?.workspaceId ?? null;
+}
+
 /** Does it take responses? Those that are archived do not, whatever their status. */
 export function isOpen({ archivedAt, content }: Pick<Survey, 'archivedAt' | 'content'>): boolean {
   return content.status === 'inProgress' && archivedAt === null;

@@ -5,6 +5,7 @@
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, conflict } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
@@ -15,7 +16,14 @@ import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { checkTriggers, resolveLanguages, resolveSegmentId, resolveTriggers } from './references.ts';
 import type { SurveyContent } from './schema.ts';
-import { findSurvey, insertSurvey, type Survey, setArchivedAt, updateSurvey } from './store.ts';
+import {
+  findSurvey,
+  insertSurvey,
+  type Survey,
+  setArchivedAt,
+  updateSurvey,
+  workspaceOfSurvey,
+} from './store.ts';
 
 /** What a write needs besides the request. */
 export type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'states'>;
@@ -31,6 +39,7 @@ export async function insertNewSurvey(
   content: SurveyContent,
   complete: Complete,
 ): Promise<Survey> {
+  await lockRow(trx, 'workspaces', workspace.id);
   const now = toTimestamp(clock());
   const survey = await complete(trx, {
     id: newId(random),
@@ -61,7 +70,7 @@ export async function rewriteSurvey(
   id: string,
   change: (trx: Kysely<Database>, stored: Survey) => Promise<Survey>,
 ): Promise<Survey | null> {
-  const stored = await findSurvey(trx, id);
+  const stored = await findSurveyToChange(trx, id);
   if (stored === null) return null;
   if (stored.archivedAt !== null) {
     throw badRequest('The survey is archived; restore it before changing it');
@@ -84,12 +93,21 @@ export async function archiveSurvey(
   id: string,
   action: 'archive' | 'restore',
 ): Promise<Survey | null> {
-  const stored = await findSurvey(trx, id);
+  const stored = await findSurveyToChange(trx, id);
   if (stored === null || (stored.archivedAt !== null) === (action === 'archive')) return stored;
   const now = toTimestamp(clock());
   const archivedAt = action === 'archive' ? now : null;
   await setArchivedAt(trx, id, archivedAt, now);
   return { ...stored, archivedAt, updatedAt: now };
+}
+
+/** What it refers to stays as it is until the transaction ends, and the survey too. */
+async function findSurveyToChange(trx: Kysely<Database>, id: string): Promise<Survey | null> {
+  const workspaceId = await workspaceOfSurvey(trx, id);
+  if (workspaceId === null) return null;
+  await lockRow(trx, 'workspaces', workspaceId);
+  await lockRow(trx, 'surveys', id);
+  return findSurvey(trx, id);
 }
 
 /**

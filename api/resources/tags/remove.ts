@@ -4,6 +4,7 @@
  * fewer responses, and asks again; no response is ever without both.
  */
 import type { Kysely } from 'kysely';
+import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { inSlices, SLICE_ROWS } from '#api/db/slices.ts';
 
@@ -64,6 +65,8 @@ async function removeTag(
     await inSlices((rowsMax) => db.transaction().execute((trx) => slice(trx, rowsMax)));
   }
   return db.transaction().execute(async (trx) => {
+    // From here on no response gets the tag.
+    await lockRow(trx, 'tags', id, 'delete');
     if (!(await isPossible(trx))) return false;
     // Those that got the tag meanwhile.
     while ((await slice(trx, SLICE_ROWS)) === SLICE_ROWS);
@@ -77,12 +80,14 @@ async function responsesWith(
   tagId: string,
   rowsMax: number,
 ): Promise<readonly string[]> {
-  const rows = await trx
+  const some = trx
     .selectFrom('responseTags')
     .select('responseId')
     .where('tagId', '=', tagId)
-    .limit(rowsMax)
-    .execute();
+    .orderBy('responseId')
+    .limit(rowsMax);
+  // A response that loses the tag at this moment does not get the other one either.
+  const rows = await (hasManyWriters(trx) ? some.forUpdate() : some).execute();
   return rows.map(({ responseId }) => responseId);
 }
 

@@ -9,6 +9,7 @@ import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import { RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
 import type { Context } from '#api/context.ts';
+import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, forbidden, invalidFields, notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
@@ -96,11 +97,12 @@ export const responseTagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
         const read = name === undefined ? null : readTagName(name);
         if (name !== undefined && read === null) throw invalidFields({ name: NAME_REFUSED });
         const tag = await db.transaction().execute(async (trx) => {
-          if ((await findResponse(trx, id)) === null) throw notFound('Response', id);
           const wanted =
             read === null
               ? await findOf(trx, workspaceId, tagId ?? '')
               : await findOrCreate(trx, workspaceId, read);
+          await lockRow(trx, 'responses', id);
+          if ((await findResponse(trx, id)) === null) throw notFound('Response', id);
           await tagResponse(trx, id, wanted.id);
           if ((await listTagsOfResponse(trx, id)).length > RESPONSE_TAGS_MAX) {
             throw forbidden(`A response can have ${RESPONSE_TAGS_MAX} tags; remove one first`);
@@ -129,6 +131,11 @@ export const responseTagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   async function findOrCreate(trx: Kysely<Database>, workspaceId: string, name: string): Promise<Tag> {
     const known = await findTagByName(trx, workspaceId, name);
     if (known !== null) return known;
+    if (hasManyWriters(trx)) {
+      await lockRow(trx, 'workspaces', workspaceId);
+      const made = await findTagByName(trx, workspaceId, name);
+      if (made !== null) return made;
+    }
     if ((await countTags(trx, workspaceId)) >= TAGS_MAX) {
       throw forbidden(`A workspace can have ${TAGS_MAX} tags; merge or delete some that are not used`);
     }

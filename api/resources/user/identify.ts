@@ -1,8 +1,10 @@
 /** Finds the contact with a user id, makes it when there is none, and stores what is said about it, in one transaction. */
 import type { Context } from '#api/context.ts';
+import { againWhenTaken } from '#api/db/taken.ts';
 import { badRequest } from '#api/errors.ts';
+import { UNIQUE_VALUE } from '#api/resources/contacts/attribute-store.ts';
 import { type GivenAttributes, isEmail } from '#api/resources/contacts/given-attributes.ts';
-import { setAttributes } from '#api/resources/contacts/set-attributes.ts';
+import { prepareAttributes, setAttributes } from '#api/resources/contacts/set-attributes.ts';
 import {
   type Attributes,
   attributesOf,
@@ -32,11 +34,14 @@ export async function identify(
     if (!saysAnythingNew(given, attributes)) return { contact: known, attributes, errors: [] };
   }
   const now = toTimestamp(clock());
-  return db.transaction().execute(async (trx) => {
-    const contact = await findOrCreateContact(trx, workspaceId, userId, now, random);
-    const { attributes, errors } = await setAttributes(trx, contact, given, now, random);
-    return { contact, attributes, errors };
-  });
+  return againWhenTaken(UNIQUE_VALUE, () =>
+    db.transaction().execute(async (trx) => {
+      const prepared = await prepareAttributes(trx, workspaceId, given, now, random);
+      const contact = await findOrCreateContact(trx, workspaceId, userId, now, random);
+      const { attributes, errors } = await setAttributes(trx, contact, prepared, now, random);
+      return { contact, attributes, errors };
+    }),
+  );
 }
 
 function saysAnythingNew(given: GivenAttributes, stored: Attributes): boolean {

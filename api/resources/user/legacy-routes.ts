@@ -5,8 +5,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
 import type { Context } from '#api/context.ts';
+import { againWhenTaken } from '#api/db/taken.ts';
 import { invalidFields, notFound } from '#api/errors.ts';
-import { setAttributes } from '#api/resources/contacts/set-attributes.ts';
+import { UNIQUE_VALUE } from '#api/resources/contacts/attribute-store.ts';
+import { prepareAttributes, setAttributes } from '#api/resources/contacts/set-attributes.ts';
 import { findContactByUserId } from '#api/resources/contacts/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -37,11 +39,16 @@ export const legacyUserRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
         const userId = checkedUserId(request.params.userId);
         const given = request.body.attributes;
         checkEmail(given);
-        const { isChanged, errors } = await db.transaction().execute(async (trx) => {
-          const contact = await findContactByUserId(trx, workspaceOf(request).id, userId);
-          if (contact === null) throw notFound('contact', userId);
-          return setAttributes(trx, contact, given, toTimestamp(clock()), random);
-        });
+        const { id: workspaceId } = workspaceOf(request);
+        const now = toTimestamp(clock());
+        const { isChanged, errors } = await againWhenTaken(UNIQUE_VALUE, () =>
+          db.transaction().execute(async (trx) => {
+            const prepared = await prepareAttributes(trx, workspaceId, given, now, random);
+            const contact = await findContactByUserId(trx, workspaceId, userId);
+            if (contact === null) throw notFound('contact', userId);
+            return setAttributes(trx, contact, prepared, now, random);
+          }),
+        );
         return {
           data: {
             changed: isChanged,

@@ -1,6 +1,7 @@
 /** Making and changing webhooks: the rules that v1 and v2 share. */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, forbidden, notFound } from '#api/errors.ts';
 import { assertTarget } from '#api/events/targets.ts';
@@ -60,6 +61,7 @@ export async function createWebhook(
     updatedAt: now,
   };
   await db.transaction().execute(async (trx) => {
+    await lockRow(trx, 'workspaces', workspace.id);
     if ((await countWebhooks(trx, workspace.id)) >= WEBHOOKS_MAX) {
       throw forbidden(`A workspace can have ${WEBHOOKS_MAX} webhooks; delete one that is not used`);
     }
@@ -82,6 +84,7 @@ export async function changeWebhook(
     await assertTarget(change.url, targets, await reachOf(db, stored.workspaceId));
   }
   return db.transaction().execute(async (trx) => {
+    await lockRow(trx, 'webhooks', id);
     const stored = await findWebhook(trx, id);
     if (stored === null) throw notFound('Webhook', id);
     const changed: Webhook = {

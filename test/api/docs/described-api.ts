@@ -21,6 +21,8 @@ import { startReceiver } from '../events/support.ts';
 
 export interface DescribedApi {
   readonly api: TestApi;
+  /** Its environment, as far as it is not that of every test. */
+  readonly env: Readonly<Record<string, string>>;
   readonly origin: string;
   readonly description: Description;
   readonly world: World;
@@ -33,22 +35,25 @@ export interface DescribedApi {
   readonly seen: ReadonlyMap<string, ReadonlySet<number>>;
 }
 
-export async function startDescribedApi(t: Test, options: ApiOptions = {}): Promise<DescribedApi> {
+/** @param connections requests that may be on their way at once */
+export async function startDescribedApi(
+  t: Test,
+  options: ApiOptions = {},
+  connections?: number,
+): Promise<DescribedApi> {
   const hook = await startReceiver();
   t.teardown(() => hook.close());
-  const api = await startApi({
-    ...options,
-    env: {
-      DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
-      SIGNUP_ENABLED: '1',
-      SURVEY_URL: 'https://surveys.example/{surveyId}',
-      SDK_PATH: sdkFolder(t),
-      ...options.env,
-    },
-  });
+  const env = {
+    DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
+    SIGNUP_ENABLED: '1',
+    SURVEY_URL: 'https://surveys.example/{surveyId}',
+    SDK_PATH: sdkFolder(t),
+    ...options.env,
+  };
+  const api = await startApi({ ...options, env });
   t.teardown(() => api.close());
   const origin = await api.app.listen({ host: '127.0.0.1', port: 0 });
-  const { close, send } = openHttp(origin);
+  const { close, send } = openHttp(origin, connections);
   t.teardown(close);
   const description = readDescription(JSON.parse(JSON.stringify(api.app.swagger())));
   const world = createWorld({
@@ -59,6 +64,7 @@ export async function startDescribedApi(t: Test, options: ApiOptions = {}): Prom
   const seen = new Map<string, Set<number>>();
   return {
     api,
+    env,
     origin,
     description,
     world,

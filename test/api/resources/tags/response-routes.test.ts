@@ -137,7 +137,7 @@ t.test('two at once: one name is one tag, in the same and in different workspace
       .insertInto('tags')
       .values({ id: 'double', workspaceId: 'ws2', name: 'Race', createdAt: 'x', updatedAt: 'x' })
       .execute(),
-    /UNIQUE/,
+    /unique constraint/i,
   );
 });
 

@@ -287,7 +287,8 @@ t.test('the number of queries does not grow with what is there', async (t) => {
   const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`many_${i}`, 'x']));
   const fresh = await count({ userId: 'q1', attributes: { one: '1' } });
   t.equal(await count({ userId: 'q2', attributes: many }), fresh, 'sixty new attributes cost as much as one');
-  t.ok(fresh <= 15, `${fresh} queries`);
+  // Two of them are locks, which SQLite does not need.
+  t.ok(fresh <= 17, `${fresh} queries`);
   const known = await count({ userId: 'q2' });
   t.equal(await count({ userId: 'q2', attributes: many }), known, 'nothing new costs nothing');
   t.ok(known <= 6, `${known} queries for somebody known`);

@@ -1,0 +1,49 @@
+/**
+ * Digests for values that were stored before there was an index over them. In a database where several contacts have one
+ * value, it stays theirs, but only the oldest holds it: nobody gets it in addition, and whoever of the others is given
+ * another value does not come back to it.
+ */
+import type { Kysely } from 'kysely';
+import { digestOfValue } from './digest.ts';
+import type { Database } from './schema.ts';
+
+const PAGE = 1_000;
+
+export async function fillUniqueValues(db: Kysely<Database>): Promise<void> {
+  const keys = await db.selectFrom('contactAttributeKeys').select('id').where('isUnique', '=', 1).execute();
+  for (const { id } of keys) await fillKey(db, id);
+}
+
+/** By value and then by age, so that of equal ones the first is the oldest, in pages. */
+async function fillKey(db: Kysely<Database>, attributeKeyId: string): Promise<void> {
+  let after: string | null = null;
+  for (;;) {
+    let values = db
+      .selectFrom('contactAttributes')
+      .select('value')
+      .distinct()
+      .where('attributeKeyId', '=', attributeKeyId)
+      .orderBy('value')
+      .limit(PAGE);
+    if (after !== null) values = values.where('value', '>', after);
+    const page = await values.execute();
+    for (const { value } of page) {
+      await db
+        .updateTable('contactAttributes')
+        .set({ uniqueDigest: digestOfValue(value) })
+        .where('id', '=', (from) =>
+          from
+            .selectFrom('contactAttributes')
+            .select('id')
+            .where('attributeKeyId', '=', attributeKeyId)
+            .where('value', '=', value)
+            .orderBy('createdAt')
+            .orderBy('id')
+            .limit(1),
+        )
+        .execute();
+    }
+    if (page.length < PAGE) return;
+    after = page.at(-1)?.value ?? null;
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * kill -9 at random points of a run of finished responses: no event is lost, and ids stay. What it takes from where the
+ * rows are, the caller says.
+ */
+import { randomInt } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Test } from 'tap';
+import { openTestDatabase } from '#test/support/database.ts';
+import { freePort } from '#test/support/ports.ts';
+import { type Started, start } from '#test/support/process.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { startReceiver } from './support.ts';
+
+const SENDERS = 8;
+/** Nothing arrives: the lease of the last one killed, and room for a busy machine, like all deadlines here. */
+const STALL_MS = 90_000;
+const START_DEADLINE_MS = 60_000;
+const key = 'fbk_crash';
+
+export interface Crashes {
+  /** DATABASE_URL */
+  readonly url: string;
+  readonly responses: number;
+  readonly kills: number;
+}
+
+export async function surviveKills(t: Test, { kills, responses, url }: Crashes): Promise<void> {
+  const folder = temporaryFolder(t);
+  const port = await freePort();
+  const base = `http://127.0.0.1:${port}`;
+
+  const launch = (): Started =>
+    start(['api/main.ts'], {
+      API_PORT: String(port),
+      DATABASE_URL: url,
+      PUBLIC_URL: base,
+      BOOTSTRAP_WORKSPACE_ID: 'ws1',
+      BOOTSTRAP_API_KEY: key,
+      BOOTSTRAP_PASSWORD: 'Password1',
+      RATE_LIMITING_DISABLED: '1',
+      DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
+      LOG_LEVEL: 'error',
+      // Most of a start is compiling.
+      NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    });
+  const isAnswering = async (launched: Started): Promise<void> => {
+    await launched.until(/API ready/, START_DEADLINE_MS);
+  };
+
+  // A receiver that takes its time has deliveries under way at every kill.
+  const receiver = await startReceiver((response) => {
+    setTimeout(() => response.writeHead(204).end(), randomInt(15));
+  });
+  t.teardown(() => receiver.close());
+  let api = launch();
+  t.teardown(() => api.stop('SIGKILL'));
+  /** Resolves when the API that is starting, or was the last to start, answers. */
+  let answering = isAnswering(api);
+  const startApi = (): Promise<void> => {
+    api = launch();
+    answering = isAnswering(api);
+    return answering;
+  };
+  await answering;
+  // The cache is written by an orderly end only.
+  t.equal(await api.stop(), 0);
+  await startApi();
+
+  const db = openTestDatabase(url);
+  t.teardown(() => db.destroy());
+  const now = new Date().toISOString();
+  await db
+    .insertInto('webhooks')
+    .values({
+      id: 'hook',
+      createdAt: now,
+      updatedAt: now,
+      workspaceId: 'ws1',
+      name: null,
+      url: receiver.url,
+      source: 'user',
+      triggers: '["responseFinished"]',
+      surveyIds: '[]',
+      secret: null,
+    })
+    .execute();
+  const survey = await fetch(`${base}/api/v1/management/surveys`, {
+    method: 'POST',
+    headers: { 'x-api-key': key },
+    body: JSON.stringify({
+      workspaceId: 'ws1',
+      name: 'Survey',
+      status: 'inProgress',
+      questions: [{ id: 'q1', type: 'openText', headline: 'What?' }],
+    }),
+  });
+  const { data } = (await survey.json()) as { data: { id: string } };
+
+  const acknowledged = new Set<string>();
+  const send = async (): Promise<void> => {
+    while (acknowledged.size < responses) {
+      try {
+        const reply = await fetch(`${base}/api/v1/client/ws1/responses`, {
+          method: 'POST',
+          body: JSON.stringify({ surveyId: data.id, finished: true, data: { q1: 'Yes' } }),
+        });
+        if (reply.status !== 200) throw new Error(`${reply.status} ${await reply.text()}`);
+        const body = (await reply.json()) as { data: { id: string } };
+        acknowledged.add(body.data.id);
+      } catch (error) {
+        // Killed: whether this response was stored is open. Anything else is a finding.
+        if (error instanceof Error && /^\d/.test(error.message)) throw error;
+        await sleep(20);
+        await answering;
+      }
+    }
+  };
+  const kill = async (): Promise<void> => {
+    for (let count = 1; count <= kills; count += 1) {
+      const at = (count * responses) / (kills + 1);
+      while (acknowledged.size < at) await sleep(1);
+      await sleep(randomInt(40));
+      await api.stop('SIGKILL');
+      await startApi();
+    }
+  };
+  await Promise.all([kill(), ...Array.from({ length: SENDERS }, send)]);
+
+  const stored = (await db.selectFrom('responses').select('id').execute()).map(({ id }) => id);
+  t.ok(stored.length >= responses);
+  const kept = new Set(stored);
+  t.same(
+    [...acknowledged].filter((id) => !kept.has(id)),
+    [],
+    'what was acknowledged was stored',
+  );
+
+  const isSettled = async (): Promise<boolean> => {
+    const open = await db
+      .selectFrom('events')
+      .select('id')
+      .where('fannedOutAt', 'is', null)
+      .limit(1)
+      .execute();
+    const due = await db
+      .selectFrom('deliveries')
+      .select('id')
+      .where('dueAt', 'is not', null)
+      .limit(1)
+      .execute();
+    return open.length === 0 && due.length === 0;
+  };
+  let [count, deadline] = [0, Date.now() + STALL_MS];
+  while (!(await isSettled())) {
+    // As long as something arrives, it goes on.
+    if (receiver.received.length > count) deadline = Date.now() + STALL_MS;
+    count = receiver.received.length;
+    if (Date.now() > deadline) break;
+    await sleep(100);
+  }
+
+  const byResponse = Map.groupBy(receiver.received, ({ json }) => String(json.data.id));
+  t.same(
+    stored.filter((id) => !byResponse.has(id)),
+    [],
+    'each was delivered at least once',
+  );
+  const unstable = [...byResponse.values()].filter(
+    (all) => new Set(all.map(({ headers, text }) => `${headers['webhook-id']} ${text}`)).size !== 1,
+  );
+  t.same(unstable, [], 'every copy has the same id and the same bytes');
+  t.same(
+    [...byResponse.keys()].filter((id) => !kept.has(id)),
+    [],
+    'nothing was told that was not stored',
+  );
+  t.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, stored.length);
+  const statuses = await db.selectFrom('deliveries').select('status').distinct().execute();
+  t.same(statuses, [{ status: 'delivered' }]);
+  t.comment(`${stored.length} responses, ${receiver.received.length} requests, ${kills} kills`);
+  t.equal(await api.stop(), 0, 'and the last one stops as it should');
+}

@@ -1,0 +1,81 @@
+/**
+ * Every operation that changes something, asked for by twelve writers at once over two APIs on one database, all with the
+ * same request: nothing is made twice that must be there once, nobody meets a fault, and the rows fit each other. A route
+ * that is added later fails here until expected.ts says what should come of it.
+ */
+import t, { type Test } from 'tap';
+import type { Operation, Sent } from '#test/support/description.ts';
+import type { Request } from '#test/support/world.ts';
+import { successes } from '../docs/successes.ts';
+import { type Expected, expected, isWrite } from './expected.ts';
+import { brokenInvariants } from './invariants.ts';
+import { countByStatus, startTwins, WRITERS } from './twins.ts';
+
+t.setTimeout(600_000);
+const { first, twelve } = await startTwins(t);
+const { api, description, operations, tidy, world } = first;
+const writing = operations.filter(isWrite);
+const BUSY_UPLOAD = 'POST /api/v1/client/{workspaceId}/storage/upload';
+
+t.test('of every operation that writes it is known what twelve at once should get', (t) => {
+  const names = new Set(writing.map(({ name }) => name));
+  for (const name of names) t.ok(expected.has(name), `${name} stands in expected.ts`);
+  for (const name of expected.keys()) t.ok(names.has(name), `${name} exists`);
+  t.end();
+});
+
+for (const operation of writing) {
+  t.test(operation.name, async (t) => {
+    await tidy();
+    const replies = await twelve(await requestTo(operation));
+    for (const reply of replies) {
+      if (reply.status >= 500 && operation.name !== BUSY_UPLOAD) t.fail(`${reply.status} ${reply.text}`);
+      t.strictSame(description.problemsOf(operation, reply), []);
+    }
+    check(t, expected.get(operation.name), replies);
+    t.strictSame(await brokenInvariants(api.context.db), []);
+  });
+}
+
+async function requestTo(operation: Operation): Promise<Request> {
+  const ids = await world.idsFor(operation);
+  const request = await world.requestFor(operation, ids);
+  const [own] = (await successes[operation.name]?.({ api, world, operation, ids, request })) ?? [];
+  return own ?? request;
+}
+
+function check(t: Test, kind: Expected | undefined, replies: readonly Sent[]): void {
+  const done = replies.filter(isSuccess);
+  const counts = JSON.stringify(countByStatus(replies));
+  switch (kind) {
+    case 'each': {
+      t.equal(done.length, WRITERS, counts);
+      t.equal(new Set(done.map(identityOf)).size, WRITERS, 'each is another one');
+      return;
+    }
+    case 'same':
+      t.equal(done.length, WRITERS, counts);
+      return;
+    case 'once':
+      t.equal(done.length, 1, counts);
+      return;
+    case 'gone':
+      t.ok(done.length >= 1, counts);
+      return;
+    case undefined:
+      t.fail('it is not known what should come of it');
+      return;
+    default:
+      kind satisfies never;
+  }
+}
+
+/** A page that leads to another one says in its address whether it went well. */
+function isSuccess({ headers, status, text }: Sent): boolean {
+  return status < 400 && !`${headers.location ?? ''}${text}`.includes('error=');
+}
+
+function identityOf({ text }: Sent): unknown {
+  const { data } = JSON.parse(text);
+  return data.id ?? data.fileUrl;
+}

@@ -1,0 +1,142 @@
+/** What twelve writers at once with one and the same request should get, of every operation that changes something. */
+import type { Operation } from '#test/support/description.ts';
+
+/**
+ * - `each`: every request makes a row of its own.
+ * - `same`: all succeed, and the last word is that of one of them.
+ * - `once`: one succeeds; the others are refused, because it is taken, used or gone.
+ * - `gone`: at least one succeeds. Whoever came to read it before that succeeds as well, the others are refused.
+ */
+export type Expected = 'each' | 'same' | 'once' | 'gone';
+
+const client = ['/api/v1/client/{workspaceId}', '/api/v2/client/{workspaceId}'];
+const organization = '/api/v1/organizations/{organizationId}';
+const management = '/api/v1/management';
+const responses = [`${management}/responses`, '/api/v1/responses'];
+const surveys = [`${management}/surveys`, '/api/v1/surveys'];
+
+const listed: Readonly<Record<Expected, readonly string[]>> = {
+  each: [
+    ...client.flatMap((url) => [`POST ${url}/displays`, `POST ${url}/responses`, `POST ${url}/storage`]),
+    ...surveys.map((url) => `POST ${url}`),
+    ...responses.flatMap((url) => [`POST ${url}`, `POST ${url}/{responseId}/notes`]),
+    `POST ${management}/storage`,
+    'POST /api/v1/webhooks',
+    'POST /api/v1/api-keys',
+    'POST /api/v2/management/responses',
+    'POST /api/v2/management/webhooks',
+    'POST /api/v3/surveys',
+  ],
+  same: [
+    ...client.flatMap((url) => [
+      `POST ${url}/user`,
+      `PUT ${url}/responses/{responseId}`,
+      `POST ${url}/surveys/{surveyId}/pin`,
+    ]),
+    'PUT /api/v1/client/{workspaceId}/contacts/{userId}/attributes',
+    'PUT /api/v1/client/{workspaceId}/people/{userId}/attributes',
+    'GET /api/v1/client/{workspaceId}/identify/contacts/{userId}',
+    'GET /api/v1/client/{workspaceId}/identify/people/{userId}',
+    'GET /api/v1/client/{workspaceId}/app/people/{userId}',
+    'PUT /api/v1/client/{workspaceId}/displays/{displayId}',
+    ...surveys.map((url) => `PUT ${url}/{surveyId}`),
+    ...responses.flatMap((url) => [
+      `PUT ${url}/{responseId}`,
+      `POST ${url}/{responseId}/tags`,
+      `PUT ${url}/{responseId}/notes/{noteId}`,
+    ]),
+    `POST ${management}/surveys/{surveyId}/link-emails`,
+    `PUT ${management}/action-classes/{actionClassId}`,
+    `PUT ${management}/segments/{segmentId}`,
+    `PUT ${management}/contact-attribute-keys/{contactAttributeKeyId}`,
+    `PUT ${management}/attribute-classes/{attributeClassId}`,
+    `PUT ${management}/workspaces/{workspaceId}`,
+    'PUT /api/v1/webhooks/{webhookId}',
+    'POST /api/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver',
+    'PUT /api/v1/api-keys/{id}',
+    `PUT ${organization}`,
+    `PUT ${organization}/members/{userId}`,
+    `POST ${organization}/invites/{inviteId}/resend`,
+    `PUT ${organization}/teams/{teamId}`,
+    `PUT ${organization}/teams/{teamId}/members/{userId}`,
+    `PUT ${organization}/teams/{teamId}/workspaces/{workspaceId}`,
+    'PUT /api/v1/profile/email',
+    'POST /api/v1/license/recheck',
+    'PUT /api/v2/management/responses/{id}',
+    'PUT /api/v2/management/webhooks/{id}',
+    'PUT /api/v2/management/contact-attribute-keys/{id}',
+    'PUT /api/v2/management/contacts/bulk',
+    'PATCH /api/v3/surveys/{surveyId}',
+    'POST /api/v3/surveys/{surveyId}/archive',
+    'POST /api/v3/surveys/{surveyId}/restore',
+    'POST /api/v3/surveys/validate',
+    'PATCH /api/v3/tags/{tagId}',
+    'POST /api/auth/callback/credentials',
+    'POST /api/auth/signout',
+    'POST /api/auth/signup',
+    'POST /api/auth/resend-verification',
+    'POST /api/auth/forgot-password',
+    'POST /account/api-keys',
+  ],
+  once: [
+    `POST ${management}/action-classes`,
+    `POST ${management}/segments`,
+    `POST ${management}/languages`,
+    `POST ${management}/contact-attribute-keys`,
+    `POST ${management}/attribute-classes`,
+    'POST /api/v2/management/contact-attribute-keys',
+    'POST /api/v2/management/contacts',
+    `POST ${organization}/invites`,
+    `POST ${organization}/teams`,
+    `POST ${organization}/workspaces`,
+    'POST /api/auth/callback/token',
+    'POST /api/auth/reset-password',
+    'POST /api/auth/accept-invite',
+    'GET /verify-email-change',
+  ],
+  gone: [
+    ...surveys.map((url) => `DELETE ${url}/{surveyId}`),
+    ...responses.flatMap((url) => [
+      `DELETE ${url}/{responseId}`,
+      `DELETE ${url}/{responseId}/tags/{tagId}`,
+      `DELETE ${url}/{responseId}/notes/{noteId}`,
+    ]),
+    `DELETE ${management}/action-classes/{actionClassId}`,
+    `DELETE ${management}/segments/{segmentId}`,
+    `DELETE ${management}/languages/{languageId}`,
+    `DELETE ${management}/contacts/{contactId}`,
+    `DELETE ${management}/people/{personId}`,
+    `DELETE ${management}/contact-attribute-keys/{contactAttributeKeyId}`,
+    `DELETE ${management}/attribute-classes/{attributeClassId}`,
+    'DELETE /api/v1/webhooks/{webhookId}',
+    'DELETE /api/v1/api-keys/{id}',
+    `DELETE ${organization}/members/{userId}`,
+    `DELETE ${organization}/invites/{inviteId}`,
+    `DELETE ${organization}/teams/{teamId}`,
+    `DELETE ${organization}/teams/{teamId}/members/{userId}`,
+    `DELETE ${organization}/teams/{teamId}/workspaces/{workspaceId}`,
+    'DELETE /api/v2/management/responses/{id}',
+    'DELETE /api/v2/management/webhooks/{id}',
+    'DELETE /api/v2/management/contact-attribute-keys/{id}',
+    'DELETE /api/v3/surveys/{surveyId}',
+    'DELETE /api/v3/tags/{tagId}',
+    'POST /api/v3/tags/{tagId}/merge',
+    'DELETE /storage/{workspaceId}/{accessType}/{fileName}',
+    'POST /account/api-keys/{id}/revoke',
+    // One attempt at a time.
+    'POST /api/v1/webhooks/{webhookId}/test',
+    // Of one file a sender sends so many at once, and is asked to wait with more.
+    'POST /api/v1/client/{workspaceId}/storage/upload',
+  ],
+};
+
+export const expected: ReadonlyMap<string, Expected> = new Map(
+  Object.entries(listed).flatMap(([kind, names]) => names.map((name) => [name, kind as Expected] as const)),
+);
+
+/** Reads that write: they make the contact that they are asked about, or open a link. */
+const writingReads = /\/identify\/|\/app\/people\/|^\/verify-email-change$/;
+
+export function isWrite({ method, path }: Operation): boolean {
+  return method !== 'GET' || writingReads.test(path);
+}

@@ -1,0 +1,66 @@
+/** What must be true of the rows of any database, whoever wrote them at once. */
+import { type Kysely, sql } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+
+/** Each finds what should not be there. */
+const checks: Readonly<Record<string, string>> = {
+  'an address, or another value that one contact has, has one': `
+    select k."workspaceId", a."value" from "contactAttributes" a
+    join "contactAttributeKeys" k on k."id" = a."attributeKeyId" where k."isUnique" = 1
+    group by k."workspaceId", k."id", a."value" having count(*) > 1`,
+  'a user id has one contact': `
+    select "workspaceId", "userId" from "contacts" where "userId" is not null
+    group by "workspaceId", "userId" having count(*) > 1`,
+  'a contact has a key once': `
+    select "contactId" from "contactAttributes" group by "contactId", "attributeKeyId" having count(*) > 1`,
+  'an attribute is of a key of its contact’s workspace': `
+    select a."id" from "contactAttributes" a join "contacts" c on c."id" = a."contactId"
+    join "contactAttributeKeys" k on k."id" = a."attributeKeyId" where k."workspaceId" <> c."workspaceId"`,
+  'a workspace has each default key once': `
+    select w."id" from "workspaces" w join "contactAttributeKeys" k on k."workspaceId" = w."id"
+    where k."type" = 'default' group by w."id" having count(*) <> 5`,
+  'a name of an organization has one workspace': `
+    select "organizationId", "name" from "workspaces" group by "organizationId", "name" having count(*) > 1`,
+  'an organization has an owner': `
+    select "id" from "organizations" o where not exists
+    (select 1 from "memberships" m where m."organizationId" = o."id" and m."role" = 'owner')`,
+  'one organization is the operator’s': `
+    select count(*) from "organizations" where "isOperators" = 1 having count(*) <> 1`,
+  'who is in a team is in its organization': `
+    select tm."userId" from "teamMembers" tm join "teams" t on t."id" = tm."teamId" where not exists
+    (select 1 from "memberships" m where m."organizationId" = t."organizationId" and m."userId" = tm."userId")`,
+  'a response is in the workspace of its survey': `
+    select r."id" from "responses" r join "surveys" s on s."id" = r."surveyId"
+    where r."workspaceId" <> s."workspaceId"`,
+  'a response has tags of its workspace': `
+    select r."id" from "responses" r join "responseTags" rt on rt."responseId" = r."id"
+    join "tags" t on t."id" = rt."tagId" where t."workspaceId" <> r."workspaceId"`,
+  'a response and its display are of one survey': `
+    select r."id" from "responses" r join "displays" d on d."id" = r."displayId"
+    where d."surveyId" <> r."surveyId"`,
+  'a survey for apps that is shown has a segment': `
+    select "id" from "surveys" where "type" = 'app' and "segmentId" is null`,
+  'a segment of one survey has it': `
+    select "id" from "segments" g where "isPrivate" = 1 and not exists
+    (select 1 from "surveys" s where s."id" = g."title" or s."segmentId" = g."id")`,
+  'the bytes of a workspace are those of its files': `
+    select u."workspaceId" from "storageUsage" u where u."workspaceId" <> '' and u."bytes" <>
+    (select coalesce(sum(f."countedBytes"), 0) from "files" f where f."workspaceId" = u."workspaceId")`,
+  'all bytes are those of all files': `
+    select u."bytes" from "storageUsage" u where u."workspaceId" = '' and u."bytes" <>
+    (select coalesce(sum(f."countedBytes"), 0) from "files" f)`,
+  'an event that was fanned out has a body, or is gone': `
+    select "id" from "events" where "fannedOutAt" is not null and "payload" is null`,
+  'an event and a webhook have one delivery': `
+    select "eventId" from "deliveries" group by "eventId", "webhookId" having count(*) > 1`,
+};
+
+/** @returns the names of the checks that found something, with the first of it; empty: all is well */
+export async function brokenInvariants(db: Kysely<Database>): Promise<readonly string[]> {
+  const broken: string[] = [];
+  for (const [name, query] of Object.entries(checks)) {
+    const { rows } = await sql.raw(query).execute(db);
+    if (rows.length > 0) broken.push(`${name}: ${rows.length} times not, such as ${JSON.stringify(rows[0])}`);
+  }
+  return broken;
+}

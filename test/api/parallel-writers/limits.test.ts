@@ -1,0 +1,351 @@
+/** What is limited by a number has exactly that number, however many writers ask for the last ones at once. */
+import type { Kysely } from 'kysely';
+import t from 'tap';
+import { RESPONSE_NOTES_MAX, RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
+import type { Database } from '#api/db/schema.ts';
+import { apiKey, workspaceId } from '#test/support/api-app.ts';
+import { organizationId } from '#test/support/invited.ts';
+import { openSurvey, type Request } from '#test/support/world.ts';
+import { brokenInvariants } from './invariants.ts';
+import { countByStatus, startTwins, WRITERS } from './twins.ts';
+
+t.setTimeout(600_000);
+const { atOnce, first } = await startTwins(t, { env: { STORAGE_WORKSPACE_MIB: '16' } });
+const { api, tidy, world } = first;
+const { db } = api.context;
+const at = new Date(api.context.clock()).toISOString();
+const organization = await organizationId({}, world);
+/** Room that is left. */
+const FREE = 3;
+
+const asKey = (method: string, url: string, body: unknown): Request => ({
+  ...{ method, url, headers: { 'x-api-key': apiKey } },
+  body: JSON.stringify(body),
+});
+const asOwner = (method: string, url: string, body: unknown): Request => ({
+  ...{ method, url, headers: { cookie: world.options.session } },
+  body: JSON.stringify(body),
+});
+const client = (url: string, body: unknown): Request => ({
+  ...{ method: 'POST', url: `/api/v1/client/${workspaceId}/${url}` },
+  body: JSON.stringify(body),
+});
+const numbered = <T>(count: number, make: (i: number) => T): T[] =>
+  Array.from({ length: count }, (_, i) => make(i));
+
+async function count(table: keyof Database, column: string, value: string): Promise<number> {
+  const { total } = await db
+    .selectFrom(table)
+    .select((select) => select.fn.countAll().as('total'))
+    .where(db.dynamic.ref(column), '=', value)
+    .executeTakeFirstOrThrow();
+  return Number(total);
+}
+
+interface Limited {
+  readonly table: keyof Database;
+  /** Of one of these there may be so many. */
+  readonly owner: readonly [column: string, id: string];
+  readonly max: number;
+  /** Rows as they are stored. */
+  fill(db: Kysely<Database>, from: number, to: number): Promise<unknown>;
+  /** One more. */
+  request(i: number): Request;
+}
+
+const row = (id: string) => ({ id, createdAt: at, updatedAt: at });
+const management = '/api/v1/management';
+
+const limited: readonly Limited[] = [
+  {
+    table: 'webhooks',
+    owner: ['workspaceId', workspaceId],
+    max: 100,
+    fill: (db, from, to) =>
+      db
+        .insertInto('webhooks')
+        .values(
+          numbered(to - from, (i) => ({
+            ...row(`webhook${from + i}`),
+            ...{ workspaceId, name: null, url: 'https://93.184.215.14', source: 'user', secret: null },
+            ...{ triggers: '[]', surveyIds: '[]' },
+          })),
+        )
+        .execute(),
+    request: () =>
+      asKey('POST', '/api/v1/webhooks', {
+        workspaceId,
+        url: 'https://93.184.215.14',
+        triggers: ['responseCreated'],
+      }),
+  },
+  {
+    table: 'actionClasses',
+    owner: ['workspaceId', workspaceId],
+    max: 500,
+    fill: (db, from, to) =>
+      db
+        .insertInto('actionClasses')
+        .values(
+          numbered(to - from, (i) => ({
+            ...row(`action${from + i}`),
+            ...{ workspaceId, name: `action${from + i}`, description: null, type: 'code' as const },
+            ...{ key: `action${from + i}`, noCodeConfig: null },
+          })),
+        )
+        .execute(),
+    request: (i) =>
+      asKey('POST', `${management}/action-classes`, {
+        workspaceId,
+        name: `new${i}`,
+        type: 'code',
+        key: `new${i}`,
+      }),
+  },
+  {
+    table: 'segments',
+    owner: ['workspaceId', workspaceId],
+    max: 500,
+    fill: (db, from, to) =>
+      db
+        .insertInto('segments')
+        .values(
+          numbered(to - from, (i) => ({
+            ...row(`segment${from + i}`),
+            ...{
+              workspaceId,
+              title: `segment${from + i}`,
+              description: null,
+              isPrivate: 0 as const,
+              filters: '[]',
+            },
+          })),
+        )
+        .execute(),
+    request: (i) => asKey('POST', `${management}/segments`, { workspaceId, title: `new${i}` }),
+  },
+  {
+    table: 'languages',
+    owner: ['workspaceId', workspaceId],
+    max: 200,
+    fill: (db, from, to) =>
+      db
+        .insertInto('languages')
+        .values(
+          numbered(to - from, (i) => ({
+            ...row(`language${from + i}`),
+            ...{ workspaceId, code: `de-x${from + i}`, alias: null },
+          })),
+        )
+        .execute(),
+    request: (i) => asKey('POST', `${management}/languages`, { workspaceId, code: `fr-new${i}` }),
+  },
+  {
+    table: 'contactAttributeKeys',
+    owner: ['workspaceId', workspaceId],
+    max: 150,
+    fill: fillKeys,
+    request: (i) =>
+      asKey('POST', `${management}/contact-attribute-keys`, { workspaceId, key: `new${i}`, type: 'custom' }),
+  },
+  {
+    table: 'teams',
+    owner: ['organizationId', organization],
+    max: 200,
+    fill: (db, from, to) =>
+      db
+        .insertInto('teams')
+        .values(
+          numbered(to - from, (i) => ({
+            ...row(`team${from + i}`),
+            ...{ organizationId: organization, name: `team${from + i}` },
+          })),
+        )
+        .execute(),
+    request: (i) => asOwner('POST', `/api/v1/organizations/${organization}/teams`, { name: `new${i}` }),
+  },
+  {
+    table: 'apiKeys',
+    owner: ['organizationId', organization],
+    max: 200,
+    fill: (db, from, to) =>
+      db
+        .insertInto('apiKeys')
+        .values(
+          numbered(to - from, (i) => ({
+            ...{ id: `apikey${from + i}`, organizationId: organization, label: 'One', createdBy: null },
+            ...{ hashedKey: `hash${from + i}`, organizationRead: 1 as const, organizationWrite: 1 as const },
+            ...{ createdAt: at, lastUsedAt: null },
+          })),
+        )
+        .execute(),
+    request: () => asOwner('POST', '/api/v1/api-keys', { label: 'One more', organizationId: organization }),
+  },
+  {
+    table: 'invites',
+    owner: ['organizationId', organization],
+    max: 200,
+    async fill(db, from, to) {
+      const { userId } = await db
+        .selectFrom('memberships')
+        .select('userId')
+        .where('organizationId', '=', organization)
+        .executeTakeFirstOrThrow();
+      await db
+        .insertInto('invites')
+        .values(
+          numbered(to - from, (i) => ({
+            ...{ id: `invite${from + i}`, createdAt: at, organizationId: organization, teamIds: '[]' },
+            ...{ email: `invited${from + i}@example.com`, role: 'member' as const, invitedBy: userId },
+            ...{ hashedToken: `hash${from + i}`, revokedAt: null },
+            expiresAt: new Date(api.context.clock() + 86_400_000).toISOString(),
+          })),
+        )
+        .execute();
+    },
+    request: (i) =>
+      asOwner('POST', `/api/v1/organizations/${organization}/invites`, { email: `new${i}@example.com` }),
+  },
+  {
+    table: 'workspaces',
+    owner: ['organizationId', organization],
+    max: 100,
+    async fill(_db, from, to) {
+      for (let i = from; i < to; i += 1) {
+        const { status } = await world.options.send(newWorkspace(`workspace${i}`));
+        if (status !== 200) throw new Error(`A workspace was answered ${status}`);
+      }
+    },
+    request: (i) => newWorkspace(`new${i}`),
+  },
+];
+
+function newWorkspace(name: string): Request {
+  return asOwner('POST', `/api/v1/organizations/${organization}/workspaces`, { name });
+}
+
+function fillKeys(db: Kysely<Database>, from: number, to: number): Promise<unknown> {
+  return db
+    .insertInto('contactAttributeKeys')
+    .values(
+      numbered(to - from, (i) => ({
+        ...row(`key${from + i}`),
+        ...{ workspaceId, key: `key${from + i}`, name: 'Key', description: '', isUnique: 0 as const },
+        ...{ type: 'custom' as const, dataType: 'string' as const, isArchived: 0 as const },
+      })),
+    )
+    .execute();
+}
+
+for (const { fill, max, owner, request, table } of limited) {
+  t.test(`${table}: ${max}, and not one more`, async (t) => {
+    await tidy();
+    await fill(db, await count(table, ...owner), max - FREE);
+    const replies = await atOnce(numbered(WRITERS, request));
+    t.equal(await count(table, ...owner), max);
+    t.equal(
+      replies.filter(({ status }) => status < 300).length,
+      FREE,
+      JSON.stringify(countByStatus(replies)),
+    );
+    t.strictSame(await brokenInvariants(db), []);
+  });
+}
+
+t.test('keys that users bring along: 150 as well', async (t) => {
+  await db.deleteFrom('contactAttributeKeys').where('type', '=', 'custom').execute();
+  await fillKeys(db, await count('contactAttributeKeys', 'workspaceId', workspaceId), 150 - FREE);
+  const replies = await atOnce(
+    numbered(WRITERS, (i) => client('user', { userId: `brings${i}`, attributes: { [`brought${i}`]: 'x' } })),
+  );
+  t.strictSame(countByStatus(replies), { 200: WRITERS });
+  t.equal(await count('contactAttributeKeys', 'workspaceId', workspaceId), 150);
+  t.equal(await count('contactAttributes', 'value', 'x'), FREE);
+});
+
+t.test('tags of a workspace, and of one response', async (t) => {
+  const survey = await makeSurvey({});
+  const responses = await Promise.all(numbered(WRITERS, () => makeResponse(survey)));
+  await db.deleteFrom('tags').execute();
+  await db
+    .insertInto('tags')
+    .values(numbered(TAGS_MAX - FREE, (i) => ({ ...row(`tag${i}`), workspaceId, name: `tag${i}` })))
+    .execute();
+  const url = (id: string): string => `${management}/responses/${id}/tags`;
+  await atOnce(responses.map((id, i) => asKey('POST', url(id), { name: `new${i}` })));
+  t.equal(await count('tags', 'workspaceId', workspaceId), TAGS_MAX);
+
+  const [id = ''] = await Promise.all([makeResponse(survey)]);
+  await db
+    .insertInto('responseTags')
+    .values(numbered(RESPONSE_TAGS_MAX - FREE, (i) => ({ responseId: id, tagId: `tag${i}` })))
+    .execute();
+  await atOnce(numbered(WRITERS, (i) => asKey('POST', url(id), { tagId: `tag${RESPONSE_TAGS_MAX + i}` })));
+  t.equal(await count('responseTags', 'responseId', id), RESPONSE_TAGS_MAX);
+});
+
+t.test('notes of one response', async (t) => {
+  const id = await makeResponse(await makeSurvey({}));
+  await db
+    .insertInto('responseNotes')
+    .values(
+      numbered(RESPONSE_NOTES_MAX - FREE, (i) => ({
+        ...row(`note${i}`),
+        ...{ responseId: id, userId: null, text: 'x', isResolved: 0 as const, isEdited: 0 as const },
+      })),
+    )
+    .execute();
+  const note = asKey('POST', `${management}/responses/${id}/notes`, { text: 'one more' });
+  await atOnce(numbered(WRITERS, () => note));
+  t.equal(await count('responseNotes', 'responseId', id), RESPONSE_NOTES_MAX);
+});
+
+t.test('autoComplete: exactly so many finished responses, new ones and updates', async (t) => {
+  const survey = await makeSurvey({ autoComplete: 5 });
+  const begun = await Promise.all(numbered(WRITERS, () => makeResponse(survey)));
+  const finished = { finished: true, data: { q1: 'x' } };
+  const requests = begun.flatMap((id) => [
+    client('responses', { surveyId: survey, ...finished }),
+    {
+      method: 'PUT',
+      url: `/api/v1/client/${workspaceId}/responses/${id}`,
+      body: JSON.stringify(finished),
+    },
+  ]);
+  const replies = await atOnce(requests);
+  t.strictSame(countByStatus(replies), { 200: 5, 403: requests.length - 5 });
+  const stored = await db
+    .selectFrom('responses')
+    .select('id')
+    .where('surveyId', '=', survey)
+    .where('finished', '=', 1)
+    .execute();
+  t.equal(stored.length, 5);
+});
+
+t.test('files: what was granted fits into the quota', async (t) => {
+  const replies = await atOnce(
+    numbered(WRITERS, (i) =>
+      asKey('POST', `${management}/storage`, { workspaceId, fileName: `f${i}.txt`, fileType: 'text/plain' }),
+    ),
+  );
+  // Each takes 5 MiB of 16.
+  t.strictSame(countByStatus(replies), { 200: 3, 413: WRITERS - 3 });
+  t.strictSame(await brokenInvariants(db), []);
+});
+
+async function makeSurvey(overrides: Record<string, unknown>): Promise<string> {
+  const { json } = await api.manage('POST', `${management}/surveys`, {
+    workspaceId,
+    ...openSurvey,
+    ...overrides,
+  });
+  return json.data.id;
+}
+
+async function makeResponse(surveyId: string): Promise<string> {
+  const { json } = await api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
+    ...{ surveyId, finished: false, data: {} },
+  });
+  return json.data.id;
+}

@@ -1,0 +1,49 @@
+/** Two APIs on one database, each with connections of its own, as two processes would be, and writers at both at once. */
+import { randomBytes } from 'node:crypto';
+import type { Test } from 'tap';
+import { type ApiOptions, startApi, type TestApi } from '#test/support/api-app.ts';
+import { sharedDatabase } from '#test/support/database.ts';
+import type { Sent } from '#test/support/description.ts';
+import { openHttp } from '#test/support/http-send.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import type { Request, Send } from '#test/support/world.ts';
+import { type DescribedApi, startDescribedApi } from '../docs/described-api.ts';
+
+export const WRITERS = 12;
+
+export interface Twins {
+  readonly first: DescribedApi;
+  readonly second: TestApi;
+  /** Sends all at once, by turns to the one and the other. */
+  atOnce(requests: readonly Request[]): Promise<readonly Sent[]>;
+  /** The same request from every writer. */
+  twelve(request: Request): Promise<readonly Sent[]>;
+}
+
+export async function startTwins(t: Test, options: ApiOptions = {}): Promise<Twins> {
+  const env = {
+    ...{ DATABASE_URL: await sharedDatabase(t), STORAGE_PATH: temporaryFolder(t) },
+    ...options.env,
+  };
+  const first = await startDescribedApi(t, { ...options, env }, WRITERS);
+  const second = await startApi({ ...options, env: first.env, random: (bytes) => randomBytes(bytes) });
+  t.teardown(() => second.close());
+  const { close, send } = openHttp(await second.app.listen({ host: '127.0.0.1', port: 0 }), WRITERS);
+  t.teardown(close);
+  const senders: readonly Send[] = [first.world.options.send, send];
+  const atOnce: Twins['atOnce'] = (requests) =>
+    Promise.all(requests.map((request, i) => (senders[i % 2] ?? send)(request)));
+  return {
+    first,
+    second,
+    atOnce,
+    twelve: (request) => atOnce(Array.from({ length: WRITERS }, () => request)),
+  };
+}
+
+/** @returns how often each status came, such as `{ 200: 1, 409: 11 }` */
+export function countByStatus(replies: readonly Sent[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const { status } of replies) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,191 @@
+/** What one may have, one gets, however many ask for it at once; and nobody's answer is lost. */
+import t, { type Test } from 'tap';
+import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
+import { apiKey, workspaceId } from '#test/support/api-app.ts';
+import { member, organizationId, protectedForm } from '#test/support/invited.ts';
+import { openSurvey, type Request } from '#test/support/world.ts';
+import { brokenInvariants } from './invariants.ts';
+import { countByStatus, startTwins, WRITERS } from './twins.ts';
+
+t.setTimeout(600_000);
+const { atOnce, first, twelve } = await startTwins(t);
+const { api, world } = first;
+const { db, signer } = api.context;
+const management = '/api/v1/management';
+const numbered = <T>(make: (i: number) => T): T[] => Array.from({ length: WRITERS }, (_, i) => make(i));
+const client = (method: string, url: string, body: unknown): Request => ({
+  ...{ method, url: `/api/v1/client/${workspaceId}/${url}` },
+  body: JSON.stringify(body),
+});
+const asKey = (method: string, url: string, body: unknown): Request => ({
+  ...{ method, url, headers: { 'x-api-key': apiKey } },
+  body: JSON.stringify(body),
+});
+/** A test, and whether the rows fit each other after it. */
+function promise(name: string, work: (t: Test) => Promise<void>): void {
+  t.test(name, async (t) => {
+    await work(t);
+    t.strictSame(await brokenInvariants(db), []);
+  });
+}
+
+async function holdersOf(value: string): Promise<number> {
+  return (await db.selectFrom('contactAttributes').select('id').where('value', '=', value).execute()).length;
+}
+
+async function makeSurvey(overrides: Record<string, unknown> = {}): Promise<string> {
+  const reply = await api.manage('POST', `${management}/surveys`, {
+    ...{ workspaceId, ...openSurvey, ...overrides },
+  });
+  return reply.json.data.id;
+}
+
+promise('an address that twelve users say is theirs has one of them', async (t) => {
+  const email = 'wanted@example.com';
+  const replies = await atOnce(
+    numbered((i) => client('POST', 'user', { userId: `wants${i}`, attributes: { email } })),
+  );
+  t.strictSame(countByStatus(replies), { 200: WRITERS });
+  t.equal(await holdersOf(email), 1);
+  const users = await db.selectFrom('contacts').select('id').where('userId', 'like', 'wants%').execute();
+  t.equal(users.length, WRITERS, 'all of them are there');
+});
+
+promise('the same from all sides: apps, old apps, managers, batches', async (t) => {
+  const email = 'everywhere@example.com';
+  for (let i = 0; i < 3; i += 1) {
+    await api.client('POST', `/api/v1/client/${workspaceId}/user`, { userId: `old${i}` });
+  }
+  const attributes = { email };
+  const row = { attributes: [{ attributeKey: { key: 'email' }, value: email }] };
+  const requests = [0, 1, 2].flatMap((i) => [
+    client('POST', 'user', { userId: `new${i}`, attributes }),
+    client('PUT', `contacts/old${i}/attributes`, { attributes }),
+    asKey('POST', '/api/v2/management/contacts', { workspaceId, attributes }),
+    asKey('PUT', '/api/v2/management/contacts/bulk', { workspaceId, contacts: [row] }),
+  ]);
+  const replies = await atOnce(requests);
+  t.ok(
+    replies.every(({ status }) => [200, 201, 207, 409].includes(status)),
+    JSON.stringify(countByStatus(replies)),
+  );
+  t.equal(await holdersOf(email), 1);
+});
+
+promise('batches that name the same people in another order', async (t) => {
+  const people = Array.from({ length: 40 }, (_, i) => ({
+    attributes: [
+      { attributeKey: { key: 'email' }, value: `batch${i}@example.com` },
+      { attributeKey: { key: 'batch_key' }, value: `of ${i}` },
+    ],
+  }));
+  const replies = await atOnce(
+    numbered((i) =>
+      asKey('PUT', '/api/v2/management/contacts/bulk', {
+        workspaceId,
+        contacts: i % 2 === 0 ? people : people.toReversed(),
+      }),
+    ),
+  );
+  t.strictSame(countByStatus(replies), { 200: WRITERS });
+  const rows = await db.selectFrom('contactAttributes').select('id').where('value', 'like', 'of %').execute();
+  t.equal(rows.length, people.length);
+});
+
+promise('a link for one use, a display, an address that was verified: one response', async (t) => {
+  const survey = await makeSurvey({ singleUse: { enabled: true, isEncrypted: false } });
+  const links = await api.manage('GET', `${management}/surveys/${survey}/singleUseIds?limit=1`);
+  const link = new URL(links.json.data[0]);
+  const singleUseId = link.searchParams.get('suId');
+  const used = { surveyId: survey, singleUseId, meta: { url: link.href }, finished: true, data: {} };
+  t.strictSame(countByStatus(await twelve(client('POST', 'responses', used))), { 200: 1, 409: WRITERS - 1 });
+
+  const plain = await makeSurvey();
+  const display = await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: plain });
+  const shown = { surveyId: plain, displayId: display.json.data.id, finished: false, data: {} };
+  t.strictSame(countByStatus(await twelve(client('POST', 'responses', shown))), { 200: 1, 400: WRITERS - 1 });
+
+  const verified = { isVerifyEmailEnabled: true, isSingleResponsePerEmailEnabled: true };
+  const once = await makeSurvey(verified);
+  const token = verifiedEmailToken(once, 'one@example.com', signer);
+  const meta = { url: `https://x.example/s/${once}?verify=${token}` };
+  const answered = { surveyId: once, finished: true, data: {}, meta };
+  const replies = await twelve(client('POST', 'responses', answered));
+  t.strictSame(countByStatus(replies), { 200: 1, 409: WRITERS - 1 });
+});
+
+promise('a slug', async (t) => {
+  const body = { workspaceId, ...openSurvey, slug: 'wanted-slug' };
+  t.strictSame(countByStatus(await twelve(asKey('POST', `${management}/surveys`, body))), {
+    200: 1,
+    409: WRITERS - 1,
+  });
+});
+
+promise('a new user is one contact, whatever says so first', async (t) => {
+  const surveyId = await makeSurvey();
+  const requests = [0, 1, 2, 3].flatMap((i) => [
+    client('POST', 'user', { userId: 'new user', attributes: { plan: `p${i}` } }),
+    client('POST', 'displays', { surveyId, userId: 'new user' }),
+    { method: 'GET', url: `/api/v1/client/${workspaceId}/identify/contacts/new%20user` },
+  ]);
+  t.strictSame(countByStatus(await atOnce(requests)), { 200: WRITERS });
+  const found = await db.selectFrom('contacts').select('id').where('userId', '=', 'new user').execute();
+  t.equal(found.length, 1);
+});
+
+promise('an organization keeps an owner, whoever leaves', async (t) => {
+  const organization = await organizationId({}, world);
+  const userId = await member({ organizationId: organization }, world);
+  const url = `/api/v1/organizations/${organization}/members`;
+  const headers = { cookie: world.options.session };
+  const promoted = { method: 'PUT', url: `${url}/${userId}`, headers, body: '{"role":"owner"}' };
+  await atOnce([promoted]);
+  const owners = await db
+    .selectFrom('memberships')
+    .select('userId')
+    .where('organizationId', '=', organization)
+    .where('role', '=', 'owner')
+    .execute();
+  t.equal(owners.length, 2);
+  // The one who is logged in demotes both.
+  const replies = await atOnce(
+    numbered((i) => ({
+      ...{ method: 'PUT', url: `${url}/${owners[i % 2]?.userId}`, headers },
+      body: '{"role":"member"}',
+    })),
+  );
+  t.ok(replies.every(({ status }) => status < 500));
+});
+
+promise('an address that signs up twelve times has one account, and few mails', async (t) => {
+  const account = { name: 'Twelve', email: 'twelve@example.com', password: 'Password1' };
+  const replies = await twelve({ method: 'POST', url: '/api/auth/signup', body: JSON.stringify(account) });
+  t.strictSame(countByStatus(replies), { 200: WRITERS });
+  const users = await db.selectFrom('users').select('id').where('email', '=', account.email).execute();
+  t.equal(users.length, 1);
+  const mails = await db
+    .selectFrom('mailOutbox')
+    .select('id')
+    .where('recipient', '=', account.email)
+    .execute();
+  t.equal(mails.length, 5, 'as many as an address gets within an hour');
+});
+
+promise('a person has at most 50 sessions', async (t) => {
+  const fields = { email: 'owner@example.com', password: 'Password1', json: 'true' };
+  const form = await protectedForm(world, fields);
+  const login = { method: 'POST', url: '/api/auth/callback/credentials', ...form };
+  for (let i = 0; i < 5; i += 1) t.strictSame(countByStatus(await twelve(login)), { 200: WRITERS });
+  const owner = await db
+    .selectFrom('users')
+    .select('id')
+    .where('email', '=', fields.email)
+    .executeTakeFirstOrThrow();
+  const sessions = await db
+    .selectFrom('sessions')
+    .select('hashedToken')
+    .where('userId', '=', owner.id)
+    .execute();
+  t.equal(sessions.length, 50);
+});
