@@ -1,8 +1,9 @@
 /** Whom a command is about: an address, a key or a digest. */
 import type { Inspected } from '#gateway/admin/inspect.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
+import type { Terminal } from '#shared/cli/terminal.ts';
 import { ADMIN_OPTIONS, askAdmin } from './admin-client.ts';
-import { type CommandContext, CommandError, EXIT } from './command.ts';
-import type { Terminal } from './terminal.ts';
+import type { CommandContext } from './command.ts';
 
 /** Options of every command about one identity. */
 export const SUBJECT_OPTIONS = {

@@ -1,6 +1,7 @@
 /** `ban`: refuses all requests of one client for a while. */
 import type { Inspected } from '#gateway/admin/inspect.ts';
-import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 import {
   askAbout,
   printInspected,

@@ -1,6 +1,7 @@
 /** `inspect`: What has this client used, and is it banned? */
 import type { Inspected } from '#gateway/admin/inspect.ts';
-import { type AddCommand, type CommandContext, EXIT, type ExitCode } from '../command.ts';
+import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 import {
   askAbout,
   printInspected,

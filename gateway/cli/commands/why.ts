@@ -1,8 +1,9 @@
 /** `why ID`: why was this request refused? */
 import { isDecisionId } from '#gateway/decisions/decision-ids.ts';
 import type { DecisionRecord } from '#gateway/decisions/decision-record.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { ADMIN_OPTIONS, askAdmin } from '../admin-client.ts';
-import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 
 interface WhyOptions {
   readonly id: string;
