@@ -15,6 +15,7 @@ import { createSigner, loadSigningSecret } from './auth/signer.ts';
 import { bootstrap, firstStartNotice } from './bootstrap.ts';
 import { readConfig } from './config.ts';
 import type { Context } from './context.ts';
+import { CopyUnfinished, refuseUnfinishedCopy } from './db/copy/note.ts';
 import { DatabaseUnavailable, openDatabase } from './db/database.ts';
 import { DatabaseFault } from './db/faults.ts';
 import { createDatabaseHealth } from './db/health.ts';
@@ -51,6 +52,7 @@ async function start(): Promise<void> {
   const sdkScripts = await loadSdkScripts(config.sdkPath);
   const health = createDatabaseHealth(Date.now, log);
   const db = openDatabase(config.database, { synchronous: config.synchronous, onFault: health.note });
+  await refuseUnfinishedCopy(db);
   await migrate(db);
 
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
@@ -171,7 +173,8 @@ function explain(error: unknown): string {
   if (
     error instanceof DatabaseUnavailable ||
     error instanceof DatabaseFault ||
-    error instanceof SchemaTooNew
+    error instanceof SchemaTooNew ||
+    error instanceof CopyUnfinished
   ) {
     return `The API cannot start. ${error.message}`;
   }

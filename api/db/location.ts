@@ -18,3 +18,13 @@ export function parseDatabaseUrl(value: string, cwd: string): DatabaseLocation {
   }
   return { kind: 'file', path: isAbsolute(path) ? path : resolve(cwd, path) };
 }
+
+/** For people and for comparison: without user and password. */
+export function describeLocation(location: DatabaseLocation): string {
+  switch (location.kind) {
+    case 'memory':
+      return 'file::memory:';
+    case 'file':
+      return `file:${location.path}`;
+  }
+}

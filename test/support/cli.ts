@@ -1,4 +1,4 @@
-/** Run the command `floodgate` as a shell does. */
+/** Run the command lines as a shell does. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { projectRoot } from './process.ts';
@@ -9,17 +9,32 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-const CLI = join(projectRoot, 'gateway/cli/floodgate.mjs');
+export interface CliRun {
+  /** Where it runs; the project's folder unless given. */
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
 
-/** @param cwd where it runs; the project's folder unless given */
-export function floodgate(
+/** The gateway's. */
+export function floodgate(args: readonly string[], options: CliRun = {}): Promise<CliResult> {
+  return run('gateway/cli/floodgate.mjs', args, options);
+}
+
+/** The API's. */
+export function apiCli(args: readonly string[], options: CliRun = {}): Promise<CliResult> {
+  return run('api/cli/main.ts', args, options);
+}
+
+function run(
+  program: string,
   args: readonly string[],
-  { cwd = projectRoot, env = {}, input }: { cwd?: string; env?: Record<string, string>; input?: string } = {},
+  { cwd = projectRoot, env = {}, input }: CliRun,
 ): Promise<CliResult> {
   return new Promise((resolve, reject) => {
     const child = execFile(
       process.execPath,
-      [CLI, ...args],
+      [join(projectRoot, program), ...args],
       {
         cwd,
         maxBuffer: 64 * 1024 * 1024,

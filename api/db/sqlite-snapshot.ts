@@ -1,0 +1,68 @@
+/** A SQLite file as it is at one moment, to read from: for copies, comparisons and backups. */
+import SqliteDatabase from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { DatabaseUnavailable } from './database.ts';
+import type { Database } from './schema.ts';
+import { createSqliteDialect } from './sqlite-driver.ts';
+
+/** Another process has the file open; the message is fit for the operator. */
+export class DatabaseInUse extends Error {
+  constructor(where: string, cause?: unknown) {
+    super(`${where} is in use by another process, most likely the API; stop it first`, { cause });
+    this.name = 'DatabaseInUse';
+  }
+}
+
+/**
+ * @param isExclusive nobody else may have the file open, or open it until this is closed: the API of such a file does not
+ *   start. SQLite's own locks know who has a file open. Otherwise others go on, and what they write is not seen.
+ * @throws DatabaseUnavailable when it cannot be read; DatabaseInUse
+ */
+export function openSqliteSnapshot(path: string, isExclusive: boolean): Kysely<Database> {
+  const sqlite = open(path, !isExclusive);
+  try {
+    // Whole numbers of 64 bits, as they are.
+    sqlite.defaultSafeIntegers(true);
+    if (isExclusive) {
+      if (sqlite.readonly) throw new Error('this user may not write to it, so it cannot be locked');
+      sqlite.pragma('locking_mode = exclusive');
+      sqlite.exec('begin exclusive');
+      sqlite.pragma('query_only = on');
+    } else {
+      sqlite.exec('begin');
+    }
+    // SQLite takes the snapshot with the first read.
+    sqlite.prepare('select count(*) from sqlite_master').get();
+  } catch (error) {
+    sqlite.close();
+    if (isBusy(error)) throw new DatabaseInUse(path, error);
+    throw new DatabaseUnavailable(path, error);
+  }
+  return new Kysely<Database>({ dialect: createSqliteDialect({ writer: sqlite, reader: sqlite }) });
+}
+
+/**
+ * Writes the database as it is now into a new file, while others go on.
+ *
+ * @throws DatabaseUnavailable
+ */
+export function writeSqliteBackup(path: string, file: string): void {
+  const sqlite = open(path, false);
+  try {
+    sqlite.prepare('vacuum into ?').run(file);
+  } finally {
+    sqlite.close();
+  }
+}
+
+function open(path: string, isReadonly: boolean): SqliteDatabase.Database {
+  try {
+    return new SqliteDatabase(path, { timeout: 0, fileMustExist: true, readonly: isReadonly });
+  } catch (error) {
+    throw new DatabaseUnavailable(path, error);
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY');
+}
