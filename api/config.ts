@@ -7,7 +7,7 @@
 import { resolve } from 'node:path';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import type { Synchronous } from '#api/db/database.ts';
-import { type DatabaseLocation, parseDatabaseUrl } from '#api/db/location.ts';
+import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
 import { type RecaptchaKeys, readRecaptchaKeys, recaptchaVariables } from '#api/recaptcha.ts';
@@ -21,7 +21,7 @@ import {
 import { quotaVariables, readStorageQuota, type StorageQuota } from '#api/storage/quota.ts';
 import { parseSurveyUrl, type SurveyUrl } from '#api/survey-url.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
-import type { Seconds } from '#shared/clock.ts';
+import type { Millis, Seconds } from '#shared/clock.ts';
 import { type Environment, readSettings, type Variable } from '#shared/configuration.ts';
 
 /** Every variable the API reads, in the order in which the README shows them. */
@@ -37,13 +37,35 @@ export const variables = [
   {
     name: 'DATABASE_URL',
     default: 'file:./data/floodgate.sqlite',
-    meaning: 'SQLite file, or `file::memory:` for a database that ends with the process',
+    meaning:
+      'SQLite file, `file::memory:` for a database that ends with the process, or a PostgreSQL server, `postgres://user:password@host:5432/database?sslmode=verify-full`',
   },
   {
     name: 'DATABASE_SYNCHRONOUS',
     default: 'full',
     meaning:
       '`full`: what was acknowledged survives a power failure; `normal`: it survives the end of the process only, and writes do not wait for the disk',
+  },
+  {
+    name: 'DATABASE_PASSWORD',
+    default: '',
+    meaning: 'password of the user in `DATABASE_URL`, where that has none; it may hold any character',
+  },
+  {
+    name: 'DATABASE_POOL_SIZE',
+    default: '10',
+    meaning: 'connections to PostgreSQL at most, 1 to 500, of each process',
+  },
+  {
+    name: 'DATABASE_STATEMENT_TIMEOUT_MS',
+    default: '30000',
+    meaning:
+      'milliseconds that PostgreSQL may take for one statement, 100 to 600000; then the request gets 503',
+  },
+  {
+    name: 'DATABASE_WAIT_SECONDS',
+    default: '30',
+    meaning: 'seconds that a start waits for a PostgreSQL server that does not answer yet, 0 to 3600',
   },
   {
     name: 'REDIS_URL',
@@ -154,6 +176,12 @@ export interface Config {
   readonly trustedProxies: ProxyTrust;
   readonly database: DatabaseLocation;
   readonly synchronous: Synchronous;
+  /** Of PostgreSQL. */
+  readonly databaseLimits: {
+    readonly poolSize: number;
+    readonly statementTimeoutMs: Millis;
+    readonly waitMs: Millis;
+  };
   /** Without a slash at the end. */
   readonly publicUrl: string;
   /** null: nowhere, as far as we know. */
@@ -216,9 +244,14 @@ export function readConfig(
       host: read.parse('API_HOST', '', parseHost),
       trustedProxies: read.parse('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
       database: read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
-        parseDatabaseUrl(value, cwd),
+        withPassword(parseDatabaseUrl(value, cwd), read.text('DATABASE_PASSWORD')),
       ),
       synchronous: read.choice('DATABASE_SYNCHRONOUS', ['full', 'normal']),
+      databaseLimits: {
+        poolSize: read.integer('DATABASE_POOL_SIZE', 1, 500),
+        statementTimeoutMs: read.integer('DATABASE_STATEMENT_TIMEOUT_MS', 100, 600_000),
+        waitMs: read.integer('DATABASE_WAIT_SECONDS', 0, 3_600) * 1_000,
+      },
       publicUrl: read.parse('PUBLIC_URL', '', parsePublicUrl),
       surveyUrl: read.parse('SURVEY_URL', null, parseSurveyUrl),
       sdkPath: read.parse('SDK_PATH', null, (value) => (value === '' ? null : resolve(cwd, value))),

@@ -16,11 +16,10 @@ import { bootstrap, firstStartNotice } from './bootstrap.ts';
 import { readConfig } from './config.ts';
 import type { Context } from './context.ts';
 import { CopyUnfinished, refuseUnfinishedCopy } from './db/copy/note.ts';
-import { DatabaseUnavailable, openDatabase } from './db/database.ts';
-import { DatabaseFault } from './db/faults.ts';
+import { awaitDatabase, openDatabase } from './db/database.ts';
+import { DatabaseBusy, DatabaseFault, DatabaseUnavailable } from './db/faults.ts';
 import { createDatabaseHealth } from './db/health.ts';
 import { migrate, SchemaTooNew } from './db/migrate.ts';
-import { DatabaseBusy } from './db/sqlite-driver.ts';
 import { createResolve } from './events/resolve.ts';
 import { createSender } from './events/sender.ts';
 import { createSignal } from './events/signal.ts';
@@ -51,7 +50,16 @@ async function start(): Promise<void> {
   const log = pino({ level: config.logLevel, serializers: { req: () => undefined } }, pino.destination(2));
   const sdkScripts = await loadSdkScripts(config.sdkPath);
   const health = createDatabaseHealth(Date.now, log);
-  const db = openDatabase(config.database, { synchronous: config.synchronous, onFault: health.note });
+  const { synchronous, databaseLimits } = config;
+  const db = openDatabase(config.database, {
+    ...databaseLimits,
+    synchronous,
+    onFault: health.note,
+    onAway: health.noteAway,
+  });
+  await awaitDatabase(db, config.database, databaseLimits.waitMs, (reason) =>
+    log.warn({ seconds: databaseLimits.waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
+  );
   await refuseUnfinishedCopy(db);
   await migrate(db);
 

@@ -10,6 +10,8 @@ import { once } from 'node:events';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { text } from 'node:stream/consumers';
+import { SHARED_SERVER } from './support/postgres.ts';
+import { startPostgres } from './support/postgres-process.ts';
 import { projectRoot } from './support/process.ts';
 
 /** Most of these wait more than they work. Begun last, they would be waited for when all others are done. */
@@ -46,6 +48,13 @@ if (unknown.length > 0) {
   process.exit(1);
 }
 const files = chosen.length > 0 ? chosen : [...new Set([...longest, ...all])];
+/** With TEST_DATABASE=postgres one server for all files; each makes databases of its own there. */
+const postgres = process.env.TEST_DATABASE === 'postgres' ? await startPostgres() : null;
+const environment = {
+  ...process.env,
+  TAP_TIMEOUT: String(TIMEOUT_SECONDS),
+  ...(postgres === null ? {} : { [SHARED_SERVER]: postgres.url }),
+};
 const out = reporter();
 const start = performance.now();
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0 };
@@ -54,6 +63,7 @@ let count = 0;
 
 out.write(`TAP version 14\n1..${files.length}\n`);
 await Promise.all(Array.from({ length: JOBS }, runFiles));
+await postgres?.close();
 const shown = outcomes.filter((name) => name === 'total' || name === 'pass' || sum[name] > 0);
 out.write(`# { ${shown.map((name) => `${name}: ${sum[name]}`).join(', ')} }\n`);
 out.end(`# time=${Math.round(performance.now() - start)}ms\n`);
@@ -64,7 +74,7 @@ async function runFiles(): Promise<void> {
     const begin = performance.now();
     const child = spawn(process.execPath, [file], {
       cwd: projectRoot,
-      env: { ...process.env, TAP_TIMEOUT: String(TIMEOUT_SECONDS) },
+      env: environment,
       stdio: ['ignore', 'pipe', 'inherit'],
       timeout: KILL_AFTER_MS,
       killSignal: 'SIGKILL',

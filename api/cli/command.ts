@@ -1,6 +1,6 @@
 /** What the commands share. */
 import type { Argv } from 'yargs';
-import { type DatabaseLocation, parseDatabaseUrl } from '#api/db/location.ts';
+import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -29,9 +29,9 @@ export type AddCommand = (program: Argv<GlobalOptions>, context: CommandContext)
  * @param option as the caller wrote it, for messages
  * @throws CommandError
  */
-export function databaseAt(option: string, value: string, cwd: string): DatabaseLocation {
+export function databaseAt(option: string, value: string, { env, cwd }: CommandContext): DatabaseLocation {
   try {
-    return parseDatabaseUrl(value, cwd);
+    return withPassword(parseDatabaseUrl(value, cwd), env.DATABASE_PASSWORD?.trim() ?? '');
   } catch (error) {
     throw new CommandError(`${option}: ${(error as Error).message}`, EXIT.usage);
   }

@@ -71,7 +71,7 @@ const addBackup: AddCommand = (program, context) =>
       context.run(async () => {
         const path = resolve(context.cwd, file);
         if (existsSync(path)) throw new CommandError(`${path} is there already; name a new file`, EXIT.usage);
-        const location = databaseAt('--from', from, context.cwd);
+        const location = databaseAt('--from', from, context);
         const { bytes } = await backUp(location, path);
         if (json) context.terminal.json({ file: path, bytes });
         else context.terminal.line(`${path}: ${bytes.toLocaleString('en')} bytes`);
@@ -95,8 +95,8 @@ function withEnds(command: Argv<GlobalOptions>, context: CommandContext) {
 }
 
 /** @throws CommandError */
-function endsOf({ from, to }: Ends, { cwd }: CommandContext) {
-  const ends = { from: databaseAt('--from', from, cwd), to: databaseAt('--to', to, cwd) };
+function endsOf({ from, to }: Ends, context: CommandContext) {
+  const ends = { from: databaseAt('--from', from, context), to: databaseAt('--to', to, context) };
   if (describeLocation(ends.from) === describeLocation(ends.to)) {
     throw new CommandError('--from and --to name the same database', EXIT.usage);
   }

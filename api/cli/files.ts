@@ -76,7 +76,7 @@ async function copy(options: FilesArguments, context: CommandContext): Promise<E
       EXIT.unreachable,
     );
   }
-  const location = databaseAt('--database', options.database, context.cwd);
+  const location = databaseAt('--database', options.database, context);
   // A database that is not there must not be made, and one of another version not be read.
   const shape = await readShape();
   await (await openSnapshot(location, { shape, isExclusive: false, what: 'the database' })).close();

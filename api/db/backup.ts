@@ -20,6 +20,9 @@ export class NoBackup extends Error {
  */
 export async function backUp(location: DatabaseLocation, file: string): Promise<{ readonly bytes: number }> {
   if (location.kind === 'memory') throw new NoBackup('file::memory: ends with its process; name a file');
+  if (location.kind === 'postgres') {
+    throw new NoBackup('PostgreSQL has its own tool: pg_dump --format=custom --file=FILE, and pg_restore');
+  }
   const partial = `${file}.partial`;
   await rm(partial, { force: true });
   try {

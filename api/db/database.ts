@@ -1,17 +1,14 @@
-/** Opens the database, and knows how its driver reports what it refuses. The only file that names better-sqlite3. */
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
-import SqliteDatabase from 'better-sqlite3';
-import { Kysely } from 'kysely';
+/** Opens the database, whichever it is. */
+import type { Kysely } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
-import { DatabaseFault, withFault } from './faults.ts';
+import type { DatabaseBusy, OnFault } from './faults.ts';
 import type { DatabaseLocation } from './location.ts';
+import { type OnAway, PostgresKysely } from './postgres-driver.ts';
+import { violatedIndex as violatedIndexOfPostgres } from './postgres-errors.ts';
+import { awaitPostgres } from './postgres-start.ts';
 import type { Database } from './schema.ts';
-import { BUSY_TIMEOUT_MS, createSqliteDialect, type OnFault } from './sqlite-driver.ts';
-
-/** Pages kept at most. SQLite's own 2 MB do not hold the upper levels of the indexes of a million responses. */
-const READER_CACHE_KIB = 65_536;
-const WRITER_CACHE_KIB = 32_768;
+import { openSqlite } from './sqlite.ts';
+import { violatedIndex as violatedIndexOfSqlite } from './sqlite-driver.ts';
 
 /**
  * When a transaction is on the medium. `full`: before its caller hears of it, so a power failure loses nothing that was
@@ -20,74 +17,47 @@ const WRITER_CACHE_KIB = 32_768;
 export type Synchronous = 'full' | 'normal';
 
 export interface DatabaseOptions {
-  readonly busyTimeoutMs?: Millis;
   readonly synchronous?: Synchronous;
   readonly onFault?: OnFault;
-}
-
-/** The database cannot be opened; the message is fit for the operator. */
-export class DatabaseUnavailable extends Error {
-  constructor(path: string, cause: unknown) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    super(
-      `DATABASE_URL: cannot open ${path} (${reason}); give a path in a folder that this user may write to`,
-      {
-        cause,
-      },
-    );
-    this.name = 'DatabaseUnavailable';
-  }
+  /** SQLite only: how long a write waits, for its turn and for another process together. */
+  readonly busyTimeoutMs?: Millis;
+  /** These are PostgreSQL's only. */
+  readonly onAway?: OnAway;
+  readonly poolSize?: number;
+  readonly statementTimeoutMs?: Millis;
 }
 
 /**
- * @throws DatabaseUnavailable when the folder cannot be made or written to, or the file is not a SQLite database;
- *   DatabaseFault when it is a damaged one
+ * PostgreSQL is not asked yet: `awaitDatabase` does.
+ *
+ * @throws DatabaseUnavailable when the folder cannot be made or written to, the file is not a SQLite database, or a
+ *   certificate cannot be read; DatabaseFault when the file is a damaged one
  */
-export function openDatabase(
-  location: DatabaseLocation,
-  { busyTimeoutMs = BUSY_TIMEOUT_MS, synchronous = 'full', onFault }: DatabaseOptions = {},
-): Kysely<Database> {
-  const path = location.kind === 'memory' ? ':memory:' : location.path;
-  try {
-    if (location.kind === 'file') mkdirSync(dirname(location.path), { recursive: true });
-    const writer = open(path, WRITER_CACHE_KIB);
-    writer.pragma(`synchronous = ${synchronous}`);
-    // Another process may be recovering or leaving: opening waits, what comes later does not block the event loop.
-    writer.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    writer.pragma('journal_mode = WAL');
-    writer.pragma('busy_timeout = 0');
-    if (writer.readonly) throw new Error('the file is read-only');
-    const reader = location.kind === 'memory' ? writer : open(path, READER_CACHE_KIB);
-    return new Kysely<Database>({
-      dialect: createSqliteDialect({ writer, reader }, busyTimeoutMs, onFault),
-    });
-  } catch (error) {
-    const fault = withFault(error);
-    // A file that is no database at all is the wrong file, not a damaged one.
-    const isDamaged = fault instanceof DatabaseFault && fault.problem === 'database_damaged';
-    throw isDamaged && !isWrongFile(error) ? fault : new DatabaseUnavailable(path, error);
-  }
-}
-
-function isWrongFile(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'SQLITE_NOTADB';
-}
-
-function open(path: string, cacheKib: number): SqliteDatabase.Database {
-  const sqlite = new SqliteDatabase(path, { timeout: 0 });
-  sqlite.pragma('foreign_keys = ON');
-  sqlite.pragma(`cache_size = -${cacheKib}`);
-  return sqlite;
+export function openDatabase(location: DatabaseLocation, options: DatabaseOptions = {}): Kysely<Database> {
+  return location.kind === 'postgres' ? new PostgresKysely(location, options) : openSqlite(location, options);
 }
 
 /**
- * Did a unique index refuse this write? Knows SQLite's codes.
+ * Waits for a server that is not up yet; a file is there once it is open.
+ *
+ * @param onWait is called once, when there is something to wait for
+ * @throws DatabaseUnavailable when it does not answer in time, refuses us, or is none that we can use
+ */
+export async function awaitDatabase(
+  db: Kysely<Database>,
+  location: DatabaseLocation,
+  waitMs: Millis,
+  onWait: (reason: DatabaseBusy) => void,
+): Promise<void> {
+  if (location.kind === 'postgres') await awaitPostgres(db, location, waitMs, onWait);
+}
+
+/**
+ * Did a unique index refuse this write?
  *
  * @param constraint the columns of the index, `table.column` and in its order; unset: any
  */
 export function isUniqueViolation(error: unknown, ...constraint: readonly string[]): boolean {
-  if (!(error instanceof Error) || !('code' in error)) return false;
-  if (error.code !== 'SQLITE_CONSTRAINT_UNIQUE' && error.code !== 'SQLITE_CONSTRAINT_PRIMARYKEY')
-    return false;
-  return constraint.length === 0 || error.message.endsWith(`: ${constraint.join(', ')}`);
+  const columns = violatedIndexOfPostgres(error) ?? violatedIndexOfSqlite(error);
+  return columns !== null && (constraint.length === 0 || columns.join() === constraint.join());
 }

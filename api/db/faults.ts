@@ -1,6 +1,7 @@
 /**
- * What no repetition of a statement changes: the disk is full, the file is damaged, or it cannot be written to. Knows
- * SQLite's codes. Callers get 503 and a code for it, the operator a sentence that says what to do.
+ * What a database can be short of. Busy or away: trying again later is worth it. A fault is what no repetition of a
+ * statement changes: the disk is full, the database is damaged, or it cannot be written to; callers get 503 and a code
+ * for it, the operator a sentence that says what to do. Each driver translates its own codes into these.
  */
 
 export type DatabaseProblem = 'database_full' | 'database_damaged' | 'database_unusable';
@@ -17,15 +18,48 @@ const advice: Readonly<Record<DatabaseProblem, string>> = {
 export class DatabaseFault extends Error {
   readonly problem: DatabaseProblem;
 
-  constructor(problem: DatabaseProblem, cause: unknown) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    super(`${advice[problem]} (${reason})`, { cause });
+  /** @param sentence what the operator should do; unset: what is right for a file */
+  constructor(problem: DatabaseProblem, cause: unknown, sentence = advice[problem]) {
+    super(`${sentence} (${reasonOf(cause)})`, { cause });
     this.name = 'DatabaseFault';
     this.problem = problem;
   }
 }
 
-/** @returns the error as it is, or the fault it stands for */
+/** Is told of every fault that a statement meets. */
+export type OnFault = (problem: DatabaseProblem, fault: DatabaseFault) => void;
+
+/** The database is there, but others keep it from doing this. Trying again later is worth it. */
+export class DatabaseBusy extends Error {
+  constructor(cause?: unknown, message = 'The database is being written to by another process') {
+    super(message, { cause });
+    this.name = 'DatabaseBusy';
+  }
+}
+
+/** The database cannot be opened; the message is fit for the operator. */
+export class DatabaseUnavailable extends Error {
+  constructor(message: string, cause: unknown) {
+    super(`DATABASE_URL: ${message}`, { cause });
+    this.name = 'DatabaseUnavailable';
+  }
+}
+
+/** Another process uses the database; the message is fit for the operator. */
+export class DatabaseInUse extends Error {
+  constructor(where: string, cause?: unknown) {
+    super(`${where} is in use by another process, most likely the API; stop it first`, { cause });
+    this.name = 'DatabaseInUse';
+  }
+}
+
+export function reasonOf(cause: unknown): string {
+  // A host with several addresses fails once for each, and says nothing for all of them.
+  if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]);
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+/** @returns the error as it is, or the fault it stands for; knows SQLite's codes */
 export function withFault(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const problem = problemOf(code);

@@ -5,13 +5,14 @@
 import type { Kysely } from 'kysely';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import type { DatabaseFault, DatabaseProblem } from './faults.ts';
+import { DatabaseBusy, type DatabaseFault, type DatabaseProblem } from './faults.ts';
 import type { Database } from './schema.ts';
-import { DatabaseBusy } from './sqlite-driver.ts';
 
 export interface DatabaseHealth {
   /** A statement met a fault. */
   note(problem: DatabaseProblem, fault: DatabaseFault): void;
+  /** A statement did not reach the database; null: one does again. */
+  noteAway(away: DatabaseBusy | null): void;
   /** Tries. @returns what is wrong; null when nothing is */
   check(db: Kysely<Database>): Promise<DatabaseProblem | 'database_busy' | null>;
 }
@@ -30,6 +31,7 @@ export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHeal
   let damage: DatabaseProblem | null = null;
   let problem: DatabaseProblem | null = null;
   let saidAt: Millis | null = null;
+  let awaySaidAt: Millis | null = null;
   let last: { readonly at: Millis; readonly found: ReturnType<DatabaseHealth['check']> } | null = null;
 
   const tryIt = async (db: Kysely<Database>): ReturnType<DatabaseHealth['check']> => {
@@ -61,6 +63,16 @@ export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHeal
         saidAt = now;
       }
       problem = found;
+    },
+    noteAway(away) {
+      const now = clock();
+      if (away === null) {
+        if (awaySaidAt !== null) log.info({}, 'the database is back');
+        awaySaidAt = null;
+      } else if (awaySaidAt === null || now - awaySaidAt >= SAID_EVERY) {
+        log.error({ err: away.cause }, `DATABASE_URL: ${away.message}; look at its server`);
+        awaySaidAt = now;
+      }
     },
     check(db) {
       const now = clock();

@@ -1,10 +1,12 @@
 /** Where the database is, as DATABASE_URL says it. */
 import { isAbsolute, resolve } from 'node:path';
+import { type PostgresLocation, parsePostgresUrl } from './postgres-address.ts';
 
 export type DatabaseLocation =
   | { readonly kind: 'memory' }
   /** `path` is absolute. */
-  | { readonly kind: 'file'; readonly path: string };
+  | { readonly kind: 'file'; readonly path: string }
+  | PostgresLocation;
 
 /**
  * @param cwd what a relative path is relative to
@@ -12,9 +14,12 @@ export type DatabaseLocation =
  */
 export function parseDatabaseUrl(value: string, cwd: string): DatabaseLocation {
   if (value === 'file::memory:') return { kind: 'memory' };
+  if (/^postgres(?:ql)?:\/\//.test(value)) return parsePostgresUrl(value);
   const path = value.startsWith('file://') ? value.slice('file://'.length) : value.slice('file:'.length);
   if (!value.startsWith('file:') || path === '' || path.includes('?') || path.includes('\0')) {
-    throw new Error('give file: and a path, such as file:./data/floodgate.sqlite, or file::memory:');
+    throw new Error(
+      'give file: and a path, such as file:./data/floodgate.sqlite, or file::memory:, or a PostgreSQL address such as postgres://user:password@127.0.0.1:5432/floodgate',
+    );
   }
   return { kind: 'file', path: isAbsolute(path) ? path : resolve(cwd, path) };
 }
@@ -26,5 +31,15 @@ export function describeLocation(location: DatabaseLocation): string {
       return 'file::memory:';
     case 'file':
       return `file:${location.path}`;
+    case 'postgres': {
+      const { host, port, database, schema } = location;
+      return `postgres://${encodeURIComponent(host)}:${port}/${database}${schema === null ? '' : `?schema=${schema}`}`;
+    }
   }
+}
+
+/** @param password for an address without one */
+export function withPassword(location: DatabaseLocation, password: string): DatabaseLocation {
+  if (location.kind !== 'postgres' || location.password() !== '') return location;
+  return { ...location, password: () => password };
 }

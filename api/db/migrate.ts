@@ -1,11 +1,15 @@
 /**
  * Brings the database to the newest schema, with Kysely's migrator. What is pending runs in one transaction together with
- * the note that it ran, and SQLite lets one process at a time begin one: of two first starts the second finds nothing to
- * do, and a crash leaves the schema before it or after it. A database that is newer than the program is refused.
+ * the note that it ran, so a crash leaves the schema before it or after it. One process at a time migrates: SQLite lets one
+ * begin a transaction, and PostgreSQL keeps a lock for us. Of two first starts the second finds nothing to do. A database
+ * that is newer than the program is refused.
  */
 import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
+import { forPostgres, hasTable, isPostgres } from './dialect.ts';
 import { migrations } from './migrations/index.ts';
+import { PostgresKysely } from './postgres-driver.ts';
+import { withMigrationLock } from './postgres-start.ts';
 import type { Database } from './schema.ts';
 
 /** The database was written by a newer version of this program; the message is fit for the operator. */
@@ -25,7 +29,15 @@ const TABLE = 'migrations';
  * @throws SchemaTooNew when the database knows a migration that this program does not
  */
 export async function migrate(db: Kysely<Database>): Promise<readonly string[]> {
+  if (db instanceof PostgresKysely) {
+    const own = db.openForMigrations();
+    return withMigrationLock(own, migrateAlone).finally(() => own.destroy());
+  }
   await adoptOlderHistory(db);
+  return migrateAlone(db);
+}
+
+async function migrateAlone(db: Kysely<Database>): Promise<readonly string[]> {
   const migrator = new Migrator({
     db,
     migrationTableName: TABLE,
@@ -45,13 +57,14 @@ function asMigration({ name, statements }: (typeof migrations)[number]): [string
     name,
     {
       async up(trx) {
-        for (const statement of statements) await sql.raw(statement).execute(trx);
+        const translated = isPostgres(trx) ? statements.flatMap(forPostgres) : statements;
+        for (const statement of translated) await sql.raw(statement).execute(trx);
       },
     },
   ];
 }
 
-/** Databases from before the migrator have the same table with another name for the time. */
+/** Files from before the migrator have the same table with another name for the time. */
 async function adoptOlderHistory(db: Kysely<Database>): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const columns = await sql<{ name: string }>`select name from pragma_table_info(${TABLE})`.execute(trx);
@@ -62,8 +75,7 @@ async function adoptOlderHistory(db: Kysely<Database>): Promise<void> {
 
 /** Names of the migrations that ran on it, the oldest first. */
 export async function appliedNames(db: Kysely<Database>): Promise<readonly string[]> {
-  const tables = await db.introspection.getTables();
-  if (!tables.some(({ name }) => name === TABLE)) return [];
+  if (!(await hasTable(db, TABLE))) return [];
   const { rows } = await sql<{
     name: string;
   }>`select "name" from ${sql.table(TABLE)} order by "name"`.execute(db);

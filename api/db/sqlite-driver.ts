@@ -20,18 +20,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
-import { DatabaseFault, type DatabaseProblem, withFault } from './faults.ts';
-
-/** Another process has been writing for too long. Trying again later is worth it. */
-export class DatabaseBusy extends Error {
-  constructor(cause?: unknown) {
-    super('The database is being written to by another process', { cause });
-    this.name = 'DatabaseBusy';
-  }
-}
-
-/** Is told of every fault that a statement meets. */
-export type OnFault = (problem: DatabaseProblem, fault: DatabaseFault) => void;
+import { DatabaseBusy, DatabaseFault, type OnFault, withFault } from './faults.ts';
 
 export interface SqliteHandles {
   readonly writer: SqliteDatabase.Database;
@@ -264,4 +253,11 @@ function cachedPrepare(sqlite: SqliteDatabase.Database): Prepare {
     statements.set(sql, statement);
     return statement;
   };
+}
+
+/** The columns of the unique index that refused a row, `table.column` in its order; null when none did. */
+export function violatedIndex(error: unknown): readonly string[] | null {
+  if (!(error instanceof Error) || !('code' in error)) return null;
+  if (error.code !== 'SQLITE_CONSTRAINT_UNIQUE' && error.code !== 'SQLITE_CONSTRAINT_PRIMARYKEY') return null;
+  return error.message.slice(error.message.lastIndexOf(': ') + 2).split(', ');
 }

@@ -1,17 +1,9 @@
 /** A SQLite file as it is at one moment, to read from: for copies, comparisons and backups. */
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely } from 'kysely';
-import { DatabaseUnavailable } from './database.ts';
+import { DatabaseInUse, DatabaseUnavailable, reasonOf } from './faults.ts';
 import type { Database } from './schema.ts';
 import { createSqliteDialect } from './sqlite-driver.ts';
-
-/** Another process has the file open; the message is fit for the operator. */
-export class DatabaseInUse extends Error {
-  constructor(where: string, cause?: unknown) {
-    super(`${where} is in use by another process, most likely the API; stop it first`, { cause });
-    this.name = 'DatabaseInUse';
-  }
-}
 
 /**
  * @param isExclusive nobody else may have the file open, or open it until this is closed: the API of such a file does not
@@ -36,7 +28,7 @@ export function openSqliteSnapshot(path: string, isExclusive: boolean): Kysely<D
   } catch (error) {
     sqlite.close();
     if (isBusy(error)) throw new DatabaseInUse(path, error);
-    throw new DatabaseUnavailable(path, error);
+    throw cannotRead(path, error);
   }
   return new Kysely<Database>({ dialect: createSqliteDialect({ writer: sqlite, reader: sqlite }) });
 }
@@ -59,8 +51,15 @@ function open(path: string, isReadonly: boolean): SqliteDatabase.Database {
   try {
     return new SqliteDatabase(path, { timeout: 0, fileMustExist: true, readonly: isReadonly });
   } catch (error) {
-    throw new DatabaseUnavailable(path, error);
+    throw cannotRead(path, error);
   }
+}
+
+function cannotRead(path: string, cause: unknown): DatabaseUnavailable {
+  return new DatabaseUnavailable(
+    `cannot open ${path} (${reasonOf(cause)}); give the file of a database that this user may read and write`,
+    cause,
+  );
 }
 
 function isBusy(error: unknown): boolean {

@@ -1,8 +1,8 @@
 /** The one error handler: whatever went wrong, the caller gets the error body of the surface, and no internals. */
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DatabaseFault } from '#api/db/faults.ts';
-import { DatabaseBusy } from '#api/db/sqlite-driver.ts';
+import { DatabaseBusy, DatabaseFault } from '#api/db/faults.ts';
+import { DatabaseAway } from '#api/db/postgres-errors.ts';
 import {
   ApiError,
   badRequest,
@@ -72,7 +72,8 @@ function identity(payload: unknown): string {
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof DatabaseBusy) {
-    return serviceUnavailable('The database is busy. Please try again in a few seconds.', error);
+    const what = error instanceof DatabaseAway ? 'cannot be reached' : 'is busy';
+    return serviceUnavailable(`The database ${what}. Please try again in a few seconds.`, error);
   }
   // The log has it from the database itself, not once for each request.
   if (error instanceof DatabaseFault) return databaseFailed(error.problem, error);

@@ -20,6 +20,7 @@ t.test('an empty environment gives every default, and no secret', async (t) => {
     trustedProxies: config.trustedProxies,
     database: { kind: 'file', path: '/srv/data/floodgate.sqlite' },
     synchronous: 'full',
+    databaseLimits: { poolSize: 10, statementTimeoutMs: 30_000, waitMs: 30_000 },
     publicUrl: 'http://localhost:8080',
     surveyUrl: null,
     sdkPath: null,
@@ -57,6 +58,9 @@ t.test('what is given is read', async (t) => {
       API_PORT: '0',
       API_TRUSTED_PROXIES: '2',
       DATABASE_URL: 'file:/var/lib/x.sqlite',
+      DATABASE_POOL_SIZE: '3',
+      DATABASE_STATEMENT_TIMEOUT_MS: '1500',
+      DATABASE_WAIT_SECONDS: '2',
       REDIS_URL: 'rediss://user:secret@redis.example.com:6380/1',
       PUBLIC_URL: 'https://feedback.example.com/base/',
       BOOTSTRAP_WORKSPACE_ID: 'ws1',
@@ -95,6 +99,26 @@ t.test('what is given is read', async (t) => {
   t.notMatch(JSON.stringify(config), /secret|any-key|Password1|hunter2/, 'config can be logged');
 });
 
+t.test('the password of a PostgreSQL server is not in what is logged', async (t) => {
+  const { config } = readConfig({ DATABASE_URL: 'postgres://me:hunter2@db.example.com/feedback' }, '/srv');
+  t.match(config.database, { kind: 'postgres', host: 'db.example.com', user: 'me' });
+  t.notMatch(JSON.stringify(config), /hunter2/);
+});
+
+t.test('the password of the database may stand apart, where a secret is kept apart', async (t) => {
+  const passwordOf = (env: Record<string, string>): string | null => {
+    const { database } = readConfig(env, '/srv').config;
+    return database.kind === 'postgres' ? database.password() : null;
+  };
+  const DATABASE_PASSWORD = 'p@ss:w/rd?#%';
+  t.equal(passwordOf({ DATABASE_URL: 'postgres://me@db/feedback', DATABASE_PASSWORD }), DATABASE_PASSWORD);
+  t.equal(passwordOf({ DATABASE_URL: 'postgres://me:hunter2@db/feedback', DATABASE_PASSWORD }), 'hunter2');
+  t.equal(passwordOf({ DATABASE_URL: 'postgres://me@db/feedback' }), '');
+  t.equal(passwordOf({ DATABASE_PASSWORD }), null, 'a file has none');
+  const { config } = readConfig({ DATABASE_URL: 'postgres://me@db/feedback', DATABASE_PASSWORD }, '/srv');
+  t.notMatch(JSON.stringify(config), 'p@ss', 'and is not logged');
+});
+
 t.strictSame(readConfig({ DATABASE_URL: 'file::memory:' }, '/srv').config.database, { kind: 'memory' });
 
 const wrong: readonly (readonly [string, string])[] = [
@@ -105,6 +129,9 @@ const wrong: readonly (readonly [string, string])[] = [
   ['API_TRUSTED_PROXIES', '10.0.0.0/99'],
   ['DATABASE_URL', 'postgres://localhost/x'],
   ['DATABASE_URL', 'file:'],
+  ['DATABASE_POOL_SIZE', '0'],
+  ['DATABASE_STATEMENT_TIMEOUT_MS', '99'],
+  ['DATABASE_WAIT_SECONDS', '-1'],
   ['DATABASE_URL', 'file:x?mode=ro'],
   ['REDIS_URL', 'http://localhost'],
   ['REDIS_URL', 'redis'],

@@ -1,4 +1,4 @@
-/** The API in process: real SQLite in memory, a clock that the test moves, and one workspace with a key for all of it. */
+/** The API in process: a real database of its own, a clock that the test moves, and one workspace with a key for all of it. */
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { type Logger, pino } from 'pino';
@@ -27,6 +27,7 @@ import { loadSdkScripts } from '#api/sdk-scripts.ts';
 import { createStateCache } from '#api/state-cache.ts';
 import { openStorage } from '#api/storage/open.ts';
 import type { Clock } from '#shared/clock.ts';
+import { privateDatabase } from './database.ts';
 import { watchStatuses } from './declared-statuses.ts';
 import type { Json } from './json.ts';
 import { makeFolder, removeFolder } from './temporary-folder.ts';
@@ -101,9 +102,10 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   const log = options.log ?? pino({ level: 'silent' });
   const random = countingRandom();
   const folder = makeFolder();
+  const database = await privateDatabase();
   const { config, secrets } = readConfig(
     {
-      DATABASE_URL: 'file::memory:',
+      DATABASE_URL: database.url,
       PUBLIC_URL: publicUrl,
       BOOTSTRAP_WORKSPACE_ID: workspaceId,
       BOOTSTRAP_API_KEY: apiKey,
@@ -116,7 +118,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     '/',
   );
   const health = createDatabaseHealth(clock, log);
-  const db = openDatabase(config.database, { onFault: health.note });
+  const db = openDatabase(config.database, { onFault: health.note, onAway: health.noteAway });
   await migrate(db);
   const signer = createSigner(Buffer.from('a secret of the tests'));
   const counters = await openCounters(secrets.redisUrl, clock, log, STORE_BUDGET_MS);
@@ -249,6 +251,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
       await context.storage.close();
       removeFolder(folder);
       await db.destroy();
+      await database.drop();
       refuseProblems();
     },
   };

@@ -3,6 +3,7 @@
  * goes on where it was, and the API refuses to start on half of the data. The table goes with the end of the copy.
  */
 import { type Kysely, sql } from 'kysely';
+import { hasTable } from '../dialect.ts';
 import type { Database } from '../schema.ts';
 import type { TableShape } from './shape.ts';
 import type { Key } from './slices.ts';
@@ -47,8 +48,7 @@ type ProgressRow = {
 type NoteTable = { readonly [TABLE]: ProgressRow };
 
 export async function hasNote(db: Kysely<Database>): Promise<boolean> {
-  const tables = await db.introspection.getTables();
-  return tables.some(({ name }) => name === TABLE);
+  return hasTable(db, TABLE);
 }
 
 /** @returns null when no copy has begun */

@@ -1,5 +1,6 @@
 /** The values that contacts have for attribute keys, as rows of their own. */
 import type { Kysely } from 'kysely';
+import { isOneOf } from '#api/db/dialect.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
@@ -52,7 +53,11 @@ export function findTakenValues(
     .select(['attributeKeyId', 'value'])
     .distinct()
     .where((where) =>
-      where.or(wanted.map(({ attributeKeyId, value }) => where.and({ attributeKeyId, value }))),
+      where.or(
+        wanted.map(({ attributeKeyId, value }) =>
+          where('attributeKeyId', '=', attributeKeyId).and(isOneOf(db, 'value', [value])),
+        ),
+      ),
     )
     .where('contactId', '!=', contactId)
     .execute();
@@ -68,7 +73,7 @@ export async function findOwnersOf(
     .selectFrom('contactAttributes')
     .select(['contactId', 'value'])
     .where('attributeKeyId', '=', attributeKeyId)
-    .where('value', 'in', values)
+    .where(isOneOf(db, 'value', values))
     .execute();
   return new Map(rows.map(({ contactId, value }) => [value, contactId]));
 }

@@ -1,5 +1,6 @@
 /** Responses. Writes go to `responses` only; contacts, tags and notes are read along. */
 import type { Kysely, Selectable } from 'kysely';
+import { isOneOf } from '#api/db/dialect.ts';
 import type { Database, ResponseTable, Timestamp } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
 import { type Attributes, attributesOf, type Contact } from '#api/resources/contacts/store.ts';
@@ -278,7 +279,7 @@ export async function isSingleUseIdUsed(
     .selectFrom('responses')
     .select('id')
     .where('surveyId', '=', surveyId)
-    .where('singleUseId', '=', singleUseId)
+    .where(isOneOf(db, 'singleUseId', [singleUseId]))
     .executeTakeFirst();
   return row !== undefined;
 }

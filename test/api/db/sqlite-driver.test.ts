@@ -5,9 +5,9 @@ import SqliteDatabase from 'better-sqlite3';
 import type { Kysely } from 'kysely';
 import t, { type Test } from 'tap';
 import { isUniqueViolation, openDatabase } from '#api/db/database.ts';
+import { DatabaseBusy } from '#api/db/faults.ts';
 import { migrate } from '#api/db/migrate.ts';
 import type { Database } from '#api/db/schema.ts';
-import { DatabaseBusy } from '#api/db/sqlite-driver.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 async function setUp(t: Test, busyTimeoutMs?: number) {

@@ -2,59 +2,13 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { copyRows } from '#api/db/copy/copy.ts';
 import { openSnapshot, openTarget } from '#api/db/copy/ends.ts';
-import { readShape } from '#api/db/copy/shape.ts';
 import { apiCli } from '#test/support/cli.ts';
-import { fillOddly } from '#test/support/odd-rows.ts';
 import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-
-const shape = await readShape();
-const names = shape.tables.map(({ name }) => name);
-
-interface Source {
-  readonly folder: string;
-  readonly path: string;
-  readonly from: string;
-  readonly rows: number;
-}
-
-/** A database with odd rows in every table. */
-async function oddSource(t: Test, rowsOf: (table: string) => number = () => 30): Promise<Source> {
-  const folder = temporaryFolder(t);
-  const path = join(folder, 'source.sqlite');
-  await (await openTarget({ kind: 'file', path })).close();
-  return { folder, path, from: `file:${path}`, rows: fillOddly(path, names, rowsOf) };
-}
-
-/** Rows that only one of two files has, found by SQLite itself. */
-function differences(one: string, other: string): readonly string[] {
-  const sqlite = new SqliteDatabase(one, { readonly: true });
-  sqlite.prepare('attach ? as other').run(other);
-  const count = (query: string): unknown => sqlite.prepare(`select count(*) from ${query}`).pluck().get();
-  const found = names.filter((name) => {
-    if (count(`"${name}"`) === 0) throw new Error(`${name} has no rows to compare`);
-    const [rows, others] = ['main', 'other'].map((file) => `select ${columns(name)} from ${file}."${name}"`);
-    return count(`(${rows} except ${others})`) !== 0 || count(`(${others} except ${rows})`) !== 0;
-  });
-  sqlite.close();
-  return found;
-}
-
-/** With their types: for `except`, 1 and '1' would differ anyway, but 1 and 1.0 would not. */
-function columns(table: string): string {
-  const list = shape.tables.find(({ name }) => name === table)?.columns ?? [];
-  return list.map((column) => `"${column}", typeof("${column}")`).join(', ');
-}
-
-function execute(path: string, statement: string): void {
-  const sqlite = new SqliteDatabase(path);
-  sqlite.pragma('foreign_keys = OFF');
-  sqlite.exec(statement);
-  sqlite.close();
-}
+import { differences, execute, names, oddSource, shape } from './copies.ts';
 
 t.test('every row of every table arrives as it was, and both are compared', async (t) => {
   const { folder, path, from, rows } = await oddSource(t);

@@ -1,0 +1,120 @@
+/**
+ * A server of PostgreSQL, as its address says it: `postgres://user:password@host:port/database?sslmode=verify-full`. What
+ * is not understood is refused, so that nobody believes a connection to be checked that is not. The address itself never
+ * stands in a message: it carries a password.
+ */
+
+/** How the connection is encrypted, and who is let answer. */
+export type PostgresTls =
+  | { readonly kind: 'off' }
+  | {
+      /** `full`: a certificate for this host; `authority`: of any host, from the authority; `nobody`: any at all. */
+      readonly checks: 'full' | 'authority' | 'nobody';
+      readonly kind: 'on';
+      /** Paths of PEM files; null: the system's authorities, and no certificate of our own. */
+      readonly rootCertificate: string | null;
+      readonly certificate: string | null;
+      readonly key: string | null;
+    };
+
+export interface PostgresLocation {
+  readonly kind: 'postgres';
+  /** A name, an address, or the folder of a Unix socket, which begins with a slash. */
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly user: string;
+  /** A function, so that whatever logs a location does not log this. '': there is none. */
+  readonly password: () => string;
+  /** Where our tables are; null: where the server puts them, usually `public`. */
+  readonly schema: string | null;
+  /** How the server's own views name us. */
+  readonly applicationName: string;
+  readonly tls: PostgresTls;
+}
+
+const EXAMPLE = 'postgres://user:password@127.0.0.1:5432/floodgate';
+const NAME_LENGTH_MAX = 63;
+const parameters = ['host', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'schema', 'application_name'];
+
+/** @throws Error that says what would be right */
+export function parsePostgresUrl(value: string): PostgresLocation {
+  // Without a host, the parameter of that name says where the socket is.
+  const url = URL.parse(value.replace(/^(\w+:\/\/[^/?#]*@)(?=[/?])/, '$1localhost'));
+  if (url === null || url.hash !== '') {
+    throw new Error(
+      `not a PostgreSQL address; give one such as ${EXAMPLE}, and write @ : / ? # and % in a password as %40 %3A %2F %3F %23 and %25`,
+    );
+  }
+  for (const name of url.searchParams.keys()) {
+    if (!parameters.includes(name)) {
+      throw new Error(`${name} is not known here; an address may have ${parameters.join(', ')}`);
+    }
+  }
+  const database = decoded(url.pathname.slice(1));
+  const user = decoded(url.username);
+  if (user === '' || database === '') {
+    throw new Error(`the address needs a user and a database, such as ${EXAMPLE}`);
+  }
+  const host = url.searchParams.get('host') ?? decoded(url.hostname).replace(/^\[(.*)\]$/, '$1');
+  if (host.includes(',')) throw new Error('give one server; several in one address are not understood');
+  const password = decoded(url.password);
+  return {
+    kind: 'postgres',
+    host: host === '' ? 'localhost' : host,
+    port: url.port === '' ? 5432 : Number(url.port),
+    database,
+    user,
+    password: () => password,
+    schema: schemaIn(url.searchParams.get('schema')),
+    applicationName: url.searchParams.get('application_name') ?? 'floodgate',
+    tls: tlsIn(url.searchParams),
+  };
+}
+
+function decoded(text: string): string {
+  let value: string;
+  try {
+    value = decodeURIComponent(text);
+  } catch {
+    throw new Error('a % in the address is not followed by two digits; write it as %25');
+  }
+  if (value.includes('\0')) throw new Error('the address has a NUL character');
+  return value;
+}
+
+function schemaIn(value: string | null): string | null {
+  if (value === null) return null;
+  if (!/^[A-Za-z_][\w$]*$/.test(value) || value.length > NAME_LENGTH_MAX) {
+    throw new Error('schema is not a name of letters, digits and underscores');
+  }
+  return value;
+}
+
+function tlsIn(given: URLSearchParams): PostgresTls {
+  const mode = given.get('sslmode') ?? 'disable';
+  const files = {
+    rootCertificate: given.get('sslrootcert'),
+    certificate: given.get('sslcert'),
+    key: given.get('sslkey'),
+  };
+  switch (mode) {
+    case 'disable':
+      if (Object.values(files).some((file) => file !== null)) {
+        throw new Error('there are certificates, but sslmode does not ask for TLS; say sslmode=verify-full');
+      }
+      return { kind: 'off' };
+    // Elsewhere this checks nobody, under a name that does not say so.
+    case 'require':
+    case 'verify-full':
+      return { kind: 'on', checks: 'full', ...files };
+    case 'verify-ca':
+      return { kind: 'on', checks: 'authority', ...files };
+    case 'no-verify':
+      return { kind: 'on', checks: 'nobody', ...files };
+    default:
+      throw new Error(
+        'sslmode is disable, verify-full, verify-ca or no-verify; none of them falls back to plain text',
+      );
+  }
+}

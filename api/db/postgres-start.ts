@@ -1,0 +1,120 @@
+/** Before the first request: the server answers, is one that we can use, and one process of ours migrates. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Kysely, sql } from 'kysely';
+import type { Millis } from '#shared/clock.ts';
+import { DatabaseBusy, DatabaseFault, DatabaseUnavailable, reasonOf } from './faults.ts';
+import type { PostgresLocation } from './postgres-address.ts';
+import type { Database } from './schema.ts';
+
+const VERSION_MIN = 13;
+const PAUSE_MS: Millis = 250;
+
+/**
+ * Waits until the server answers. Compose and the like start it at the same time as us.
+ *
+ * @param onWait is called once, when there is something to wait for
+ * @throws DatabaseUnavailable when it does not answer in time, refuses us, or is none that we can use
+ */
+export async function awaitPostgres(
+  db: Kysely<Database>,
+  { host, port, database }: PostgresLocation,
+  waitMs: Millis,
+  onWait: (reason: DatabaseBusy) => void,
+): Promise<void> {
+  const where = host.startsWith('/') ? host : `${host}:${port}`;
+  const deadline = performance.now() + waitMs;
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      await checkServer(db, database);
+      return;
+    } catch (error) {
+      if (error instanceof DatabaseFault) throw new DatabaseUnavailable(adviceFor(error, database), error);
+      if (!(error instanceof DatabaseBusy)) throw error;
+      if (performance.now() + PAUSE_MS > deadline) {
+        throw new DatabaseUnavailable(
+          `the server at ${where} does not answer (${reasonOf(error.cause)}); start it, or correct the address`,
+          error,
+        );
+      }
+      if (isFirst) onWait(error);
+    }
+    await sleep(PAUSE_MS);
+  }
+}
+
+async function checkServer(db: Kysely<Database>, database: string): Promise<void> {
+  const { rows } = await sql<{ version: string; encoding: string }>`
+    select current_setting('server_version_num') as "version", current_setting('server_encoding') as "encoding"`.execute(
+    db,
+  );
+  const [server] = rows;
+  if (server === undefined) throw new Error('The server did not say which version it is');
+  const major = Math.floor(Number(server.version) / 10_000);
+  if (major < VERSION_MIN) {
+    throw new DatabaseUnavailable(
+      `PostgreSQL ${major} is too old; give one of ${VERSION_MIN} or later`,
+      null,
+    );
+  }
+  if (server.encoding !== 'UTF8') {
+    throw new DatabaseUnavailable(
+      `the database ${database} is encoded in ${server.encoding}; make one with "create database … encoding 'UTF8' template template0"`,
+      null,
+    );
+  }
+}
+
+function adviceFor(fault: DatabaseFault, database: string): string {
+  const { cause } = fault;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const reason = reasonOf(cause);
+  if (code === '3D000') return `there is no database ${database}; make it with "create database"`;
+  if (code.startsWith('28') || /SASL|client password/.test(reason)) {
+    return `the server refuses the user (${reason}); correct user and password, or the server's pg_hba.conf`;
+  }
+  if (/SSL|TLS|CERT|certificate/i.test(`${code} ${reason}`)) {
+    return `no encrypted connection (${reason}); give sslrootcert the authority's certificate, or say sslmode=no-verify to check nobody`;
+  }
+  return fault.message.replace(/^DATABASE_URL: /, '');
+}
+
+/** Any number, as long as nobody else's. */
+const LOCK = 7_046_029_254_386_353;
+const LOCK_PAUSE_MS: Millis = 100;
+
+/**
+ * Runs the work over one connection while no other process does the same; whoever comes second waits. The lock ends with the
+ * connection, whatever ends that.
+ */
+export async function withMigrationLock<T>(
+  db: Kysely<Database>,
+  work: (db: Kysely<Database>) => Promise<T>,
+): Promise<T> {
+  return db.connection().execute(async (own) => {
+    while (!(await tryLock(own))) await sleep(LOCK_PAUSE_MS);
+    try {
+      return await work(own);
+    } catch (error) {
+      throw asAdvice(error);
+    } finally {
+      await sql`select pg_advisory_unlock(${sql.lit(LOCK)})`.execute(own);
+    }
+  });
+}
+
+async function tryLock(db: Kysely<Database>): Promise<boolean> {
+  const { rows } = await sql<{ isOurs: number }>`
+    select pg_try_advisory_lock(${sql.lit(LOCK)}) as "isOurs"`.execute(db);
+  return rows[0]?.isOurs === 1;
+}
+
+/** The first thing that needs rights is to make tables. */
+function asAdvice(error: unknown): unknown {
+  const cause = error instanceof DatabaseFault ? error.cause : null;
+  const code = cause instanceof Error && 'code' in cause ? cause.code : '';
+  if (code !== '42501' && code !== '3F000') return error;
+  return new DatabaseUnavailable(
+    `the user may not make tables (${reasonOf(cause)}); make it the owner of the database, or "grant usage, create on schema" to it`,
+    error,
+  );
+}

@@ -1,0 +1,69 @@
+/** Opens a file of SQLite. Only this file and the driver name better-sqlite3. */
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import type { Millis } from '#shared/clock.ts';
+import { DatabaseFault, DatabaseUnavailable, type OnFault, reasonOf, withFault } from './faults.ts';
+import type { DatabaseLocation } from './location.ts';
+import type { Database } from './schema.ts';
+import { BUSY_TIMEOUT_MS, createSqliteDialect } from './sqlite-driver.ts';
+
+/** Pages kept at most. SQLite's own 2 MB do not hold the upper levels of the indexes of a million responses. */
+const READER_CACHE_KIB = 65_536;
+const WRITER_CACHE_KIB = 32_768;
+
+export type SqliteLocation = Exclude<DatabaseLocation, { readonly kind: 'postgres' }>;
+
+export interface SqliteOptions {
+  /** How long a write waits, for its turn and for another process together. */
+  readonly busyTimeoutMs?: Millis | undefined;
+  readonly synchronous?: 'full' | 'normal' | undefined;
+  readonly onFault?: OnFault | undefined;
+}
+
+/**
+ * @throws DatabaseUnavailable when the folder cannot be made or written to, or the file is not a SQLite database;
+ *   DatabaseFault when it is a damaged one
+ */
+export function openSqlite(
+  location: SqliteLocation,
+  { busyTimeoutMs = BUSY_TIMEOUT_MS, synchronous = 'full', onFault }: SqliteOptions = {},
+): Kysely<Database> {
+  const path = location.kind === 'memory' ? ':memory:' : location.path;
+  try {
+    if (location.kind === 'file') mkdirSync(dirname(location.path), { recursive: true });
+    const writer = open(path, WRITER_CACHE_KIB);
+    writer.pragma(`synchronous = ${synchronous}`);
+    // Another process may be recovering or leaving: opening waits, what comes later does not block the event loop.
+    writer.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    writer.pragma('journal_mode = WAL');
+    writer.pragma('busy_timeout = 0');
+    if (writer.readonly) throw new Error('the file is read-only');
+    const reader = location.kind === 'memory' ? writer : open(path, READER_CACHE_KIB);
+    return new Kysely<Database>({
+      dialect: createSqliteDialect({ writer, reader }, busyTimeoutMs, onFault),
+    });
+  } catch (error) {
+    const fault = withFault(error);
+    // A file that is no database at all is the wrong file, not a damaged one.
+    const isDamaged = fault instanceof DatabaseFault && fault.problem === 'database_damaged';
+    throw isDamaged && !isWrongFile(error) ? fault : cannotOpen(path, error);
+  }
+}
+
+function cannotOpen(path: string, cause: unknown): DatabaseUnavailable {
+  const advice = 'give a path in a folder that this user may write to';
+  return new DatabaseUnavailable(`cannot open ${path} (${reasonOf(cause)}); ${advice}`, cause);
+}
+
+function isWrongFile(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'SQLITE_NOTADB';
+}
+
+function open(path: string, cacheKib: number): SqliteDatabase.Database {
+  const sqlite = new SqliteDatabase(path, { timeout: 0 });
+  sqlite.pragma('foreign_keys = ON');
+  sqlite.pragma(`cache_size = -${cacheKib}`);
+  return sqlite;
+}

@@ -1,0 +1,71 @@
+/** DATABASE_URL: what is understood, and what is refused with a sentence that does not repeat a password. */
+import t from 'tap';
+import { parseDatabaseUrl } from '#api/db/location.ts';
+import type { PostgresLocation } from '#api/db/postgres-address.ts';
+
+function postgres(url: string): PostgresLocation {
+  const location = parseDatabaseUrl(url, '/srv');
+  if (location.kind !== 'postgres') throw new Error(location.kind);
+  return location;
+}
+
+t.test('a server', async (t) => {
+  for (const scheme of ['postgres', 'postgresql']) {
+    const location = postgres(`${scheme}://me:p%40ss%2F@db.example.com:6432/feed%20back`);
+    const { password, ...rest } = location;
+    t.strictSame(rest, {
+      kind: 'postgres',
+      host: 'db.example.com',
+      port: 6432,
+      database: 'feed back',
+      user: 'me',
+      schema: null,
+      applicationName: 'floodgate',
+      tls: { kind: 'off' },
+    });
+    t.equal(password(), 'p@ss/');
+    t.notMatch(JSON.stringify(location), 'p@ss', 'a log of it has no password');
+  }
+  t.match(postgres('postgres://me@[::1]/x'), { host: '::1', port: 5432 });
+  t.match(postgres('postgres://me@/x?host=/run/postgresql'), { host: '/run/postgresql' });
+  t.match(postgres('postgres://me:pw@%2Frun%2Fpostgresql/x'), { host: '/run/postgresql' });
+  t.match(postgres('postgres://me@h/x?schema=survey_data&application_name=api'), {
+    schema: 'survey_data',
+    applicationName: 'api',
+  });
+});
+
+t.test('TLS checks whoever answers, unless the address says that it does not', async (t) => {
+  const tls = (query: string) => postgres(`postgres://me@h/x?${query}`).tls;
+  t.match(tls('sslmode=disable'), { kind: 'off' });
+  t.match(tls('sslmode=verify-full&sslrootcert=/etc/ca.pem'), {
+    checks: 'full',
+    rootCertificate: '/etc/ca.pem',
+  });
+  t.match(tls('sslmode=require'), { checks: 'full', rootCertificate: null });
+  t.match(tls('sslmode=verify-ca'), { checks: 'authority' });
+  t.match(tls('sslmode=no-verify'), { checks: 'nobody' });
+  t.match(tls('sslmode=verify-full&sslcert=a.pem&sslkey=b.pem'), { certificate: 'a.pem', key: 'b.pem' });
+});
+
+const wrong: readonly (readonly [string, RegExp])[] = [
+  ['postgres://h/x', /a user and a database/],
+  ['postgres://me:hunter2@h', /a user and a database/],
+  ['postgres://me:hunter2@h/', /a user and a database/],
+  ['postgres://me:hunter2#@h/x', /%23/],
+  ['postgres://me:hunter2/@h/x', /%2F/],
+  ['postgres://me:hunter2%@h/x', /%25/],
+  ['postgres://me:hunter2@h:port/x', /not a PostgreSQL address/],
+  ['postgres://me:hunter2@a,b/x', /one server/],
+  ['postgres://me:hunter2@h/x?sslmode=prefer', /verify-full/],
+  ['postgres://me:hunter2@h/x?sslrootcert=/ca.pem', /sslmode=verify-full/],
+  ['postgres://me:hunter2@h/x?pool_size=3', /pool_size is not known/],
+  ['postgres://me:hunter2@h/x?schema=a;b', /schema/],
+  ['mysql://me:hunter2@h/x', /postgres:\/\/user/],
+];
+for (const [url, message] of wrong) {
+  t.test(`refused: ${url}`, async (t) => {
+    t.throws(() => parseDatabaseUrl(url, '/srv'), message);
+    t.throws(() => parseDatabaseUrl(url, '/srv'), { message: /^(?!.*hunter2)/ }, 'without the password');
+  });
+}

@@ -1,0 +1,32 @@
+/**
+ * The database that a test stores in: SQLite, or PostgreSQL when TEST_DATABASE says `postgres`. Whoever needs one of the two
+ * for its own sake opens it itself.
+ */
+import { join } from 'node:path';
+import type { Kysely } from 'kysely';
+import { type DatabaseOptions, openDatabase } from '#api/db/database.ts';
+import { parseDatabaseUrl } from '#api/db/location.ts';
+import type { Database } from '#api/db/schema.ts';
+import type { Owner } from './gateway.ts';
+import { createPostgresDatabase } from './postgres.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+
+export const isOnPostgres = process.env.TEST_DATABASE === 'postgres';
+
+/** In memory where that is possible, for one process alone; it may have the tables already. */
+export async function privateDatabase(): Promise<{ readonly url: string; drop(): Promise<void> }> {
+  return isOnPostgres ? createPostgresDatabase() : { url: 'file::memory:', drop: async () => undefined };
+}
+
+/** One that several processes can open, and that outlives them. @returns its DATABASE_URL */
+export async function sharedDatabase(owner: Owner): Promise<string> {
+  if (!isOnPostgres) return `file:${join(temporaryFolder(owner), 'floodgate.sqlite')}`;
+  const { url, drop } = await createPostgresDatabase();
+  owner.teardown(drop);
+  return url;
+}
+
+/** For the test's own questions. */
+export function openTestDatabase(url: string, options?: DatabaseOptions): Kysely<Database> {
+  return openDatabase(parseDatabaseUrl(url, '/'), options);
+}
