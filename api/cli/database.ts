@@ -190,6 +190,12 @@ async function showing<T>(
   }
 }
 
+const DIFFERENCES = {
+  missing: 'is not in the target',
+  added: 'is in the target only',
+  changed: 'is not the same',
+} as const;
+
 function report(
   tables: readonly TableComparison[],
   {
@@ -225,6 +231,12 @@ function report(
   else {
     const advice = copied === null ? '' : ' The source was changed since the copy began: add --restart.';
     terminal.error(`The databases differ in ${others.join(', ')}.${advice}`);
+    for (const { table, differences } of tables) {
+      for (const { key, kind } of differences) {
+        // In quotes: what stands in a key must not steer the terminal.
+        terminal.error(`${table} ${JSON.stringify(key.join('/'))} ${DIFFERENCES[kind]}`);
+      }
+    }
   }
 }
 

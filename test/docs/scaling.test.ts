@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { parse } from 'yaml';
 import { post } from '#test/api/storage/conformance.ts';
-import { apiCli } from '#test/support/cli.ts';
+import { apiCli, apiCommand } from '#test/support/cli.ts';
 import { createPostgresDatabase } from '#test/support/postgres.ts';
 import { projectRoot, type Started, start } from '#test/support/process.ts';
 import { startS3 } from '#test/support/s3.ts';
@@ -120,7 +120,7 @@ t.test('there, back, backed up and restored, as the page says', async (t) => {
   await again.api.stop();
 
   await run('pg_dump');
-  const compared = await apiCli(['db', 'verify', '--from', target, '--to', restored]);
+  const compared = await apiCommand(['db', 'verify', '--from', target, '--to', restored]);
   t.equal(compared.code, 0, compared.stderr);
   execFileSync('mkdir', ['-p', join(folder, 'restored')]);
   await run('tar -cf');

@@ -1,6 +1,10 @@
 /** Run the command lines as a shell does. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { runCli } from '#api/cli/program.ts';
+import { Terminal } from '#shared/cli/terminal.ts';
 import { projectRoot } from './process.ts';
 
 export interface CliResult {
@@ -21,9 +25,23 @@ export function floodgate(args: readonly string[], options: CliRun = {}): Promis
   return run('gateway/cli/floodgate.mjs', args, options);
 }
 
-/** The API's. */
+/** The API's, as a process. */
 export function apiCli(args: readonly string[], options: CliRun = {}): Promise<CliResult> {
   return run('api/cli/main.ts', args, options);
+}
+
+/** The API's, in this process: what it does is the same, and it is there at once. */
+export async function apiCommand(
+  args: readonly string[],
+  { cwd = projectRoot, env = {} }: Omit<CliRun, 'input'> = {},
+): Promise<CliResult> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const said = Promise.all([text(stdout), text(stderr)]);
+  const code = await runCli(args, { terminal: new Terminal({ stdout, stderr }), env, cwd, clock: Date.now });
+  stdout.end();
+  stderr.end();
+  const [answer, errors] = await said;
+  return { code, stdout: answer, stderr: errors };
 }
 
 function run(

@@ -56,8 +56,9 @@ export async function copyRows(options: CopyOptions): Promise<Copied> {
       const after = { lastKey: slice.lastKey, rows: progress.rows + slice.rows.length };
       const before = progress;
       await to.transaction().execute(async (trx) => {
-        await insert(trx, table, slice.rows);
+        // The note first: of two copies the second is told so by it, rather than by rows that are there already.
         await advanceNote(trx, table.name, before, after);
+        await insert(trx, table, slice.rows);
       });
       progress = after;
       rows += slice.rows.length;
@@ -85,7 +86,7 @@ async function begin({ shape, to, source, isRestart }: CopyOptions): Promise<Not
   await to.transaction().execute(async (trx) => {
     // What the migrations wrote comes with the source as well.
     for (const { name } of seeded(shape)) await sql`delete from ${sql.table(name)}`.execute(trx);
-    await beginNote(trx, source, shape.tables);
+    await beginNote(trx, { source, tables: shape.tables, isRestart: note !== null });
   });
   return null;
 }

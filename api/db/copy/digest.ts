@@ -40,7 +40,8 @@ export function isSame(one: TableDigest, other: TableDigest): boolean {
   return one.rows === other.rows && one.digest === other.digest;
 }
 
-function digestOfRow(columns: readonly string[], row: Row): bigint {
+/** 128 bits. */
+export function digestOfRow(columns: readonly string[], row: Row): bigint {
   const text = columns.map((column) => canonical(row[column] ?? null)).join('');
   return BigInt(`0x${hash('sha256', text).slice(0, DIGITS)}`);
 }

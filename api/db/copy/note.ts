@@ -68,24 +68,44 @@ export async function readNote(db: Kysely<Database>): Promise<Note | null> {
   };
 }
 
-/** Inside a transaction. */
+/**
+ * Inside a transaction.
+ *
+ * @param isRestart a note that is there gives way
+ * @throws CopyInterfered when another copy has begun meanwhile
+ */
 export async function beginNote(
   trx: Kysely<Database>,
-  source: string,
-  tables: readonly TableShape[],
+  { source, tables, isRestart }: NewNote,
 ): Promise<void> {
+  if (isRestart) await endNote(trx);
+  else if (await hasNote(trx)) throw new CopyInterfered();
   await sql`
-    create table if not exists ${sql.table(TABLE)} (
+    create table ${sql.table(TABLE)} (
       "tableName" text primary key,
       "source" text not null,
       "lastKey" text,
       "rowCount" integer not null
-    )`.execute(trx);
-  const db = trx.withTables<NoteTable>();
-  await db.deleteFrom(TABLE).execute();
+    )`
+    .execute(trx)
+    .catch((error: unknown) => {
+      // On PostgreSQL both may find none.
+      const code = error instanceof Error && 'code' in error ? error.code : '';
+      throw code === UNIQUE_VIOLATION || code === DUPLICATE_TABLE ? new CopyInterfered(error) : error;
+    });
   const rows = tables.map(({ name }) => ({ tableName: name, source, lastKey: null, rowCount: 0 }));
-  await db.insertInto(TABLE).values(rows).execute();
+  await trx.withTables<NoteTable>().insertInto(TABLE).values(rows).execute();
 }
+
+export interface NewNote {
+  readonly source: string;
+  readonly tables: readonly TableShape[];
+  readonly isRestart: boolean;
+}
+
+/** Of PostgreSQL; SQLite lets one begin a transaction at a time. */
+const UNIQUE_VIOLATION = '23505';
+const DUPLICATE_TABLE = '42P07';
 
 /**
  * Inside the transaction that writes the rows.
@@ -110,8 +130,8 @@ export async function advanceNote(
 
 /** Somebody else writes into the target. */
 export class CopyInterfered extends Error {
-  constructor() {
-    super('Another copy writes into the same database; let it end, or end it and run this again');
+  constructor(cause?: unknown) {
+    super('Another copy writes into the same database; let it end, or end it and run this again', { cause });
     this.name = 'CopyInterfered';
   }
 }

@@ -1,6 +1,7 @@
 /** Compares two databases table by table. */
 import type { Kysely } from 'kysely';
 import type { Database } from '../schema.ts';
+import { type Difference, findDifferences } from './differences.ts';
 import { digestOf, isSame, type TableDigest } from './digest.ts';
 import type { Shape } from './shape.ts';
 
@@ -9,7 +10,11 @@ export interface TableComparison {
   readonly from: TableDigest;
   readonly to: TableDigest;
   readonly isSame: boolean;
+  /** The first rows that differ. */
+  readonly differences: readonly Difference[];
 }
+
+const DIFFERENCES_MAX = 3;
 
 /** @param onRows is told how many rows of both were read since it was told last */
 export async function compare(
@@ -21,7 +26,9 @@ export async function compare(
   const found: TableComparison[] = [];
   for (const table of tables) {
     const [one, other] = [await digestOf(from, table, onRows), await digestOf(to, table, onRows)];
-    found.push({ table: table.name, from: one, to: other, isSame: isSame(one, other) });
+    const same = isSame(one, other);
+    const differences = same ? [] : await findDifferences(from, to, table, DIFFERENCES_MAX);
+    found.push({ table: table.name, from: one, to: other, isSame: same, differences });
   }
   return found;
 }

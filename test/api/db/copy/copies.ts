@@ -2,8 +2,12 @@
 import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import type { Test } from 'tap';
-import { openTarget } from '#api/db/copy/ends.ts';
+import { copyRows } from '#api/db/copy/copy.ts';
+import { openSnapshot, openTarget } from '#api/db/copy/ends.ts';
+import { CopyInterfered } from '#api/db/copy/note.ts';
 import { readShape } from '#api/db/copy/shape.ts';
+import { compare } from '#api/db/copy/verify.ts';
+import type { DatabaseLocation } from '#api/db/location.ts';
 import { fillOddly } from '#test/support/odd-rows.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
@@ -50,4 +54,25 @@ export function execute(path: string, statement: string): void {
   sqlite.pragma('foreign_keys = OFF');
   sqlite.exec(statement);
   sqlite.close();
+}
+
+/** Whichever of the two is first, the other one ends, and all rows are there once. */
+export async function twoAtOnce(t: Test, location: DatabaseLocation): Promise<void> {
+  const { path, rows } = await oddSource(t, () => 300);
+  const [target, another] = [await openTarget(location), await openTarget(location)];
+  const from = await openSnapshot({ kind: 'file', path }, { shape, isExclusive: false, what: 'the source' });
+  const options = { shape, from: from.db, source: path, isRestart: false, refusesNul: false };
+  const ended = await Promise.allSettled([target, another].map(({ db }) => copyRows({ ...options, to: db })));
+  const [won, ...more] = ended.filter((one) => one.status === 'fulfilled');
+  t.strictSame(more, [], 'one of them ends');
+  t.equal(won?.value.rows, rows);
+  for (const one of ended) {
+    if (one.status === 'rejected') t.ok(one.reason instanceof CopyInterfered, String(one.reason));
+  }
+  const compared = await compare(shape, from.db, target.db);
+  t.strictSame(
+    compared.filter(({ isSame }) => !isSame),
+    [],
+  );
+  for (const end of [from, target, another]) await end.close();
 }

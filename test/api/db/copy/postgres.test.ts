@@ -1,11 +1,12 @@
 /** `db copy` from SQLite to PostgreSQL and back, as an operator runs it. */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { apiCli } from '#test/support/cli.ts';
+import { parseDatabaseUrl } from '#api/db/location.ts';
+import { apiCommand } from '#test/support/cli.ts';
 import { ask, createPostgresDatabase } from '#test/support/postgres.ts';
 import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { differences, execute, oddSource } from './copies.ts';
+import { differences, execute, oddSource, twoAtOnce } from './copies.ts';
 
 async function emptyPostgres(t: Test): Promise<string> {
   const { url, drop } = await createPostgresDatabase('empty');
@@ -14,7 +15,7 @@ async function emptyPostgres(t: Test): Promise<string> {
 }
 
 const copy = (from: string, to: string, ...options: readonly string[]) =>
-  apiCli(['db', 'copy', '--json', '--from', from, '--to', to, ...options]);
+  apiCommand(['db', 'copy', '--json', '--from', from, '--to', to, ...options]);
 
 t.test('there and back: every row of every table is what it was', async (t) => {
   const { folder, path, from, rows } = await oddSource(t);
@@ -41,7 +42,7 @@ t.test('there and back: every row of every table is what it was', async (t) => {
   ] as const) {
     await ask(second, statement);
     const table = /"(\w+)"/.exec(statement)?.[1] ?? '';
-    const found = await apiCli(['db', 'verify', '--from', from, '--to', second]);
+    const found = await apiCommand(['db', 'verify', '--from', from, '--to', second]);
     t.equal(found.code, 1, what);
     t.match(found.stdout, new RegExp(`^${table} .* DIFFERENT$`, 'm'), what);
   }
@@ -49,7 +50,7 @@ t.test('there and back: every row of every table is what it was', async (t) => {
   const occupied = await copy(from, second);
   t.equal(occupied.code, 1);
   t.match(occupied.stderr, /the target has other data/);
-  const backup = await apiCli(['db', 'backup', join(folder, 'x'), '--from', server]);
+  const backup = await apiCommand(['db', 'backup', join(folder, 'x'), '--from', server]);
   t.equal(backup.code, 2);
   t.match(backup.stderr, /pg_dump --format=custom/);
 });
@@ -115,6 +116,10 @@ t.test('what PostgreSQL does not take is named, and nothing of it is there', asy
   execute(path, `update "tags" set "name" = 'a b' where "rowid" = 3`);
   const again = await copy(from, server);
   t.equal(again.code, 0, again.stderr);
+});
+
+t.test('two copies into one target', async (t) => {
+  await twoAtOnce(t, parseDatabaseUrl(await emptyPostgres(t), '/'));
 });
 
 t.test('a server that is not there', async (t) => {

@@ -12,7 +12,7 @@ import { createDiskStorage } from '#api/storage/disk.ts';
 import { createS3Storage } from '#api/storage/s3.ts';
 import type { Storage } from '#api/storage/storage.ts';
 import { countingRandom } from '#test/support/api-app.ts';
-import { apiCli } from '#test/support/cli.ts';
+import { apiCli, apiCommand } from '#test/support/cli.ts';
 import { type S3Server, startS3 } from '#test/support/s3.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { contentOf } from '../conformance.ts';
@@ -151,17 +151,17 @@ t.test('into a bucket and back: every file, whatever its name, with its type', a
     'what was deleted does not come back',
   );
 
-  const again = await apiCli(into, { cwd: folder, env });
+  const again = await apiCommand(into, { cwd: folder, env });
   t.equal(again.code, 0, again.stderr);
   t.match(again.stdout, /^copied +0$/m);
   t.match(again.stdout, new RegExp(`^there already +${files.size}$`, 'm'));
 
   const back = ['files', 'copy', '--from', 's3://uploads', '--to', 'back', '--database', database, '--json'];
-  const returned = await apiCli(back, { cwd: folder, env });
+  const returned = await apiCommand(back, { cwd: folder, env });
   t.equal(returned.code, 0, returned.stderr);
   t.match(JSON.parse(returned.stdout), { copied: files.size, problems: 0 });
   await assertAllIn(t, diskIn(join(folder, 'back')), files);
-  t.match(JSON.parse((await apiCli(back, { cwd: folder, env })).stdout), { copied: 0, same: files.size });
+  t.match(JSON.parse((await apiCommand(back, { cwd: folder, env })).stdout), { copied: 0, same: files.size });
 });
 
 t.test('what was cut off goes on, and what is not the same is replaced', async (t) => {
@@ -182,7 +182,7 @@ t.test('what was cut off goes on, and what is not the same is replaced', async (
     '--database',
     database,
   ];
-  const found = await apiCli(args, { cwd: folder, env });
+  const found = await apiCommand(args, { cwd: folder, env });
   t.match(JSON.parse(found.stdout), { copied: files.size - 1, same: 1, problems: 0 });
   await assertAllIn(t, s3, files);
 });
@@ -193,7 +193,7 @@ t.test('what the database knows and the store does not have is named; the others
   await disk.delete(first);
   execute(`update "files" set "size" = 1 where "key" = ?`, second);
   const args = ['files', 'copy', '--from', 'uploads', '--to', 's3://uploads', '--database', database];
-  const found = await apiCli(args, { cwd: folder, env });
+  const found = await apiCommand(args, { cwd: folder, env });
   t.equal(found.code, 1);
   t.match(found.stderr, `${first} is not there, although the database says so`);
   t.match(found.stderr, `${second} has another size than the database says; it was copied as it is`);
@@ -226,7 +226,7 @@ t.test('a store that goes away ends the copy with a sentence; nothing waits', as
   const { folder, database, server, env } = await world(t);
   await server.process.stop('SIGKILL');
   const args = ['files', 'copy', '--from', 'uploads', '--to', 's3://uploads', '--database', database];
-  const gone = await apiCli(args, { cwd: folder, env });
+  const gone = await apiCommand(args, { cwd: folder, env });
   t.equal(gone.code, 3);
   t.match(gone.stderr, /^cannot use the bucket uploads at http:/);
   rmSync(join(folder, 'uploads'), { recursive: true });
@@ -234,7 +234,7 @@ t.test('a store that goes away ends the copy with a sentence; nothing waits', as
 
 t.test('wrong calls', async (t) => {
   const { folder, database, env } = await world(t);
-  const run = (...args: readonly string[]) => apiCli(['files', 'copy', ...args], { cwd: folder, env });
+  const run = (...args: readonly string[]) => apiCommand(['files', 'copy', ...args], { cwd: folder, env });
   for (const [args, code, message] of [
     [['--from', 'uploads'], 2, /Missing required argument: to/],
     [['--from', 'uploads', '--to', 's3://'], 2, /--to: give a folder such as .*, or s3:\/\/BUCKET/],
