@@ -1,5 +1,6 @@
 /**
- * `npm test`: every test file as a process of its own, several at once, the longest first. `npm test -- FILE…` runs some.
+ * `npm test`: every test file as a process of its own, several at once, the longest first; those that store something on
+ * SQLite and again on PostgreSQL. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says `postgres` or `both`.
  * Writes TAP: one test for each file, with what the file wrote as its subtest, and the sum of their summaries.
  *
  * tap's own runner does the same for a third more of the processors: it puts hooks into each process that read every
@@ -10,6 +11,7 @@ import { once } from 'node:events';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { text } from 'node:stream/consumers';
+import { databasesOf, type TestDatabase } from './support/databases-of-files.ts';
 import { SHARED_SERVER } from './support/postgres.ts';
 import { startPostgres } from './support/postgres-process.ts';
 import { projectRoot } from './support/process.ts';
@@ -47,9 +49,17 @@ if (unknown.length > 0) {
   console.error(`There is no test file ${unknown.join(', ')}`);
   process.exit(1);
 }
+const databases = databasesWanted(process.env.TEST_DATABASE ?? (chosen.length > 0 ? 'sqlite' : 'both'));
 const files = chosen.length > 0 ? chosen : [...new Set([...longest, ...all])];
-/** With TEST_DATABASE=postgres one server for all files; each makes databases of its own there. */
-const postgres = process.env.TEST_DATABASE === 'postgres' ? await startPostgres() : null;
+const runs = files.flatMap((file) =>
+  databasesOf(file, databases).map((database) => ({
+    file,
+    database,
+    name: database === 'postgres' && databases.length > 1 ? `${file} (PostgreSQL)` : file,
+  })),
+);
+/** One server for all files; each makes databases of its own there. */
+const postgres = databases.includes('postgres') ? await startPostgres() : null;
 const environment = {
   ...process.env,
   TAP_TIMEOUT: String(TIMEOUT_SECONDS),
@@ -58,10 +68,10 @@ const environment = {
 const out = reporter();
 const start = performance.now();
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0 };
-const waiting = files.values();
+const waiting = runs.values();
 let count = 0;
 
-out.write(`TAP version 14\n1..${files.length}\n`);
+out.write(`TAP version 14\n1..${runs.length}\n`);
 await Promise.all(Array.from({ length: JOBS }, runFiles));
 await postgres?.close();
 const shown = outcomes.filter((name) => name === 'total' || name === 'pass' || sum[name] > 0);
@@ -69,12 +79,19 @@ out.write(`# { ${shown.map((name) => `${name}: ${sum[name]}`).join(', ')} }\n`);
 out.end(`# time=${Math.round(performance.now() - start)}ms\n`);
 process.exitCode = sum.fail > 0 ? 1 : 0;
 
+function databasesWanted(name: string): readonly TestDatabase[] {
+  if (name === 'both') return ['sqlite', 'postgres'];
+  if (name === 'sqlite' || name === 'postgres') return [name];
+  console.error(`TEST_DATABASE: "${name}" is not one of sqlite, postgres, both`);
+  process.exit(1);
+}
+
 async function runFiles(): Promise<void> {
-  for (const file of waiting) {
+  for (const { file, database, name } of waiting) {
     const begin = performance.now();
     const child = spawn(process.execPath, [file], {
       cwd: projectRoot,
-      env: environment,
+      env: { ...environment, TEST_DATABASE: database },
       stdio: ['ignore', 'pipe', 'inherit'],
       timeout: KILL_AFTER_MS,
       killSignal: 'SIGKILL',
@@ -97,7 +114,7 @@ async function runFiles(): Promise<void> {
     const end = isOk ? '' : ` (exit code ${code}, signal ${signal})`;
     const took = `# time=${Math.round(performance.now() - begin)}ms`;
     out.write(
-      `# Subtest: ${file}\n${subtest}\n${isOk ? 'ok' : 'not ok'} ${count} - ${file}${end} ${took}\n\n`,
+      `# Subtest: ${name}\n${subtest}\n${isOk ? 'ok' : 'not ok'} ${count} - ${name}${end} ${took}\n\n`,
     );
   }
 }

@@ -45,6 +45,7 @@ function digestOf(column: string): string {
 
 /** Does the column, one of those above, hold one of these texts? Reads the index on either database. */
 export function isOneOf(db: Kysely<Database>, column: string, texts: readonly string[]): RawBuilder<SqlBool> {
+  if (texts.length === 0) return sql<SqlBool>`1 = 0`;
   const ref = sql.ref(column);
   const same =
     texts.length === 1 ? sql<SqlBool>`${ref} = ${texts[0]}` : sql<SqlBool>`${ref} in (${sql.join(texts)})`;

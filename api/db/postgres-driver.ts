@@ -7,12 +7,14 @@
  */
 import { readFileSync } from 'node:fs';
 import {
+  HandleEmptyInListsPlugin,
   Kysely,
   type PostgresCursor,
   PostgresDialect,
   type PostgresPool,
   type PostgresPoolClient,
   type PostgresQueryResult,
+  replaceWithNoncontingentExpression,
 } from 'kysely';
 import pg from 'pg';
 import type { Millis } from '#shared/clock.ts';
@@ -60,7 +62,11 @@ export class PostgresKysely extends Kysely<Database> {
 
   /** @throws DatabaseUnavailable when a certificate cannot be read */
   constructor(location: PostgresLocation, options: PostgresOptions = {}) {
-    super({ dialect: new PostgresDialect({ pool: createPool(location, options) }) });
+    super({
+      dialect: new PostgresDialect({ pool: createPool(location, options) }),
+      // SQLite knows `in ()`.
+      plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
+    });
     this.#location = location;
     this.#options = options;
   }

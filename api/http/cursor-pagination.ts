@@ -20,7 +20,8 @@ export function readCursor(text: string | undefined, sortBy: string): Cursor | n
   if (text === undefined) return null;
   const parts = text.length > CURSOR_LENGTH_MAX ? null : parse(text);
   const [sorted, value, id] = Array.isArray(parts) && parts.length === 3 ? parts : [];
-  if (typeof sorted !== 'string' || typeof value !== 'string' || typeof id !== 'string') {
+  const isText = (part: unknown): part is string => typeof part === 'string' && !part.includes('\0');
+  if (!isText(sorted) || !isText(value) || !isText(id)) {
     throw invalidFields({ cursor: 'is not the nextCursor of a page' });
   }
   if (sorted !== sortBy) throw invalidFields({ cursor: `is of a list that is sorted by ${sorted}` });

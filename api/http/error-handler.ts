@@ -79,6 +79,12 @@ export function asApiError(error: unknown): ApiError {
   if (error instanceof DatabaseFault) return databaseFailed(error.problem, error);
   if (!(error instanceof Error) || !('code' in error)) return internalError(error);
   switch (error.code) {
+    // What no check foresaw, and PostgreSQL cannot store: NUL, half a character, an entry too long for an index.
+    case '22021':
+    case '22P05':
+      return badRequest('A text contains a character that cannot be stored');
+    case '54000':
+      return badRequest('A text is too long');
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return payloadTooLarge();
     case 'FST_ERR_BAD_URL':

@@ -1,7 +1,7 @@
 /** What every request passes through on its way in and out: headers, bodies, errors. */
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import { routeNotFound, serviceUnavailable } from '#api/errors.ts';
+import { badRequest, routeNotFound, serviceUnavailable } from '#api/errors.ts';
 import type { ErrorHandler } from './error-handler.ts';
 import { lingerBehind } from './lingering-close.ts';
 import { type FindReplyRules, matchedPath, setReplyHeaders } from './reply-headers.ts';
@@ -38,6 +38,9 @@ export const httpPlugin = fastifyPlugin<HttpOptions>(
 
     app.addHook('onRequest', async (request, reply) => {
       setReplyHeaders(request, reply, findRules(matchedPath(request)));
+      if (request.url.includes('%00') && readsAddress(request)) {
+        throw badRequest('The address contains a NUL character');
+      }
       if (!isReady()) throw serviceUnavailable('The service is starting. Please try again in a few seconds.');
       // Every body is JSON here, whatever its label says, and a label that Fastify cannot parse is no reason to refuse.
       delete request.raw.headers['content-type'];
@@ -62,6 +65,11 @@ export const httpPlugin = fastifyPlugin<HttpOptions>(
   },
   { name: 'http' },
 );
+
+/** Whether what stands in the address may get as far as the database, which stores no NUL. */
+function readsAddress({ routeOptions: { url = '', schema } }: FastifyRequest): boolean {
+  return /[:*]/.test(url) || schema?.querystring !== undefined;
+}
 
 function asBuffer(body: string | Buffer): Buffer {
   return typeof body === 'string' ? Buffer.from(body) : body;

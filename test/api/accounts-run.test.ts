@@ -1,8 +1,8 @@
 /** The whole life of an account, as the README shows it: with curl, against the process, mails read from a real server. */
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
+import { sharedDatabase } from '#test/support/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { inLink, startMailServer } from '#test/support/smtp.ts';
@@ -38,7 +38,7 @@ t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
   const base = `http://127.0.0.1:${port}`;
   const api = start(['api/main.ts'], {
     API_PORT: String(port),
-    DATABASE_URL: `file:${join(folder, 'floodgate.sqlite')}`,
+    DATABASE_URL: await sharedDatabase(t),
     PUBLIC_URL: base,
     SIGNUP_ENABLED: '1',
     SMTP_URL: mails.url,
@@ -110,11 +110,10 @@ t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
 t.test(
   'a mail accepted while the server is away is sent when it is back, after a kill -9 of ours',
   async (t) => {
-    const folder = temporaryFolder(t);
     const smtpPort = await freePort();
     const env = {
       API_PORT: '0',
-      DATABASE_URL: `file:${join(folder, 'floodgate.sqlite')}`,
+      DATABASE_URL: await sharedDatabase(t),
       BOOTSTRAP_EMAIL: 'me@example.com',
     };
     const first = start(['api/main.ts'], env);

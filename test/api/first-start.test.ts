@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import t from 'tap';
 import { buildApp } from '#api/app.ts';
 import { apiKey, startApi } from '#test/support/api-app.ts';
+import { sharedDatabase } from '#test/support/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -30,11 +31,12 @@ t.test(
   'two first starts at once on one database: both live, one of them tells the credentials',
   async (t) => {
     const folder = temporaryFolder(t);
+    const database = await sharedDatabase(t, 'empty');
     const ports = [await freePort(), await freePort()];
     const processes = ports.map((port) =>
       start(['api/main.ts'], {
         API_PORT: String(port),
-        DATABASE_URL: `file:${join(folder, 'db.sqlite')}`,
+        DATABASE_URL: database,
         STORAGE_PATH: join(folder, 'uploads'),
         BOOTSTRAP_API_KEY: 'fbk_chosen',
         BOOTSTRAP_PASSWORD: 'Password1',

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import t from 'tap';
 import { insertLanguage } from '#api/resources/workspaces/store.ts';
 import { addSurvey, startApi, surveyBody, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { brokenReferences } from '#test/support/database.ts';
 
 /** Events outlive what they tell of until they are delivered; only their workspace takes them along. */
 const eventTables: readonly string[] = ['events', 'deliveries', 'deliveryAttempts'];
@@ -12,9 +13,9 @@ async function census(
   { context: { db } }: TestApi,
   without: readonly string[] = [],
 ): Promise<Record<string, number>> {
-  const tables = await sql<{ name: string }>`select name from sqlite_master where type = 'table'`.execute(db);
+  const tables = await db.introspection.getTables();
   const counts: Record<string, number> = {};
-  for (const { name } of tables.rows) {
+  for (const { name } of tables) {
     if (without.includes(name)) continue;
     const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`.execute(
       db,
@@ -24,9 +25,7 @@ async function census(
   return counts;
 }
 
-async function broken({ context: { db } }: TestApi): Promise<readonly unknown[]> {
-  return (await sql`pragma foreign_key_check`.execute(db)).rows;
-}
+const broken = ({ context: { db } }: TestApi): Promise<readonly unknown[]> => brokenReferences(db);
 
 /** A user who saw and answered a survey. */
 async function useSurvey(api: TestApi, workspace: string, surveyId: string, userId: string): Promise<void> {

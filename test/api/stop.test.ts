@@ -1,13 +1,12 @@
 /** SIGTERM: the process ends with 0 inside ten seconds, whatever hangs. */
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
-import SqliteDatabase from 'better-sqlite3';
+import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { stopWithin } from '#api/stop.ts';
+import { isOnPostgres, openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type Started, start } from '#test/support/process.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
 const BOUND_MS = 10_000;
@@ -41,10 +40,10 @@ interface Running {
 
 async function running(t: Test, env: Record<string, string> = {}): Promise<Running> {
   const port = await freePort();
-  const database = join(temporaryFolder(t), 'db.sqlite');
+  const database = await sharedDatabase(t);
   const api = start(['api/main.ts'], {
     API_PORT: String(port),
-    DATABASE_URL: `file:${database}`,
+    DATABASE_URL: database,
     BOOTSTRAP_WORKSPACE_ID: 'ws1',
     BOOTSTRAP_API_KEY: 'fbk_stop',
     BOOTSTRAP_PASSWORD: 'Password1',
@@ -115,9 +114,20 @@ async function hangClients(t: Test, { port }: Running): Promise<void> {
 
 /** Somebody else writes, and writes, and writes. */
 async function hangDatabase(t: Test, { call, database }: Running): Promise<void> {
-  const other = new SqliteDatabase(database);
-  t.teardown(() => other.close());
-  other.exec('begin immediate');
+  const db = openTestDatabase(database);
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const held = db.transaction().execute(async (trx) => {
+    if (isOnPostgres) await sql`lock table "actionClasses" in access exclusive mode`.execute(trx);
+    begun.resolve();
+    await gate.promise;
+  });
+  await begun.promise;
+  t.teardown(async () => {
+    gate.resolve();
+    await held;
+    await db.destroy();
+  });
   const wanted = { workspaceId: 'ws1', name: 'a', type: 'code', key: 'a' };
   call('POST', '/api/v1/management/action-classes', wanted).catch(() => undefined);
   // Answered behind it, so the write is under way.
@@ -125,13 +135,13 @@ async function hangDatabase(t: Test, { call, database }: Running): Promise<void>
 }
 
 /** A row whose object the sweep at the next start wants to delete. */
-function addOrphan(database: string): void {
-  const db = new SqliteDatabase(database);
-  db.exec(
-    `insert into files (key, workspaceId, access, size, createdAt, storedAt)
-     values ('gone/public/a.png', 'gone', 'public', 1, '2020-01-01T00:00:00.000Z', '2020-01-01T00:00:00.000Z')`,
+async function addOrphan(database: string): Promise<void> {
+  const db = openTestDatabase(database);
+  await sql`insert into files ("key", "workspaceId", "access", "size", "createdAt", "storedAt")
+    values ('gone/public/a.png', 'gone', 'public', 1, '2020-01-01T00:00:00.000Z', '2020-01-01T00:00:00.000Z')`.execute(
+    db,
   );
-  db.close();
+  await db.destroy();
 }
 
 const s3 = (port: number) => ({
@@ -170,7 +180,7 @@ t.test('a database that is busy', async (t) => {
 t.test('an S3 server', async (t) => {
   const server = await silentServer(t);
   const one = await running(t, s3(server.port));
-  addOrphan(one.database);
+  await addOrphan(one.database);
   const before = server.connections();
   one.call('GET', '/storage/ws1/public/a.png').catch(() => undefined);
   await until(() => server.connections() > before);
@@ -181,11 +191,11 @@ t.test('all of them at once', async (t) => {
   const [mails, files] = [await silentServer(t), await silentServer(t)];
   const env = { SMTP_URL: `smtp://127.0.0.1:${mails.port}`, ...s3(files.port) };
   const first = await running(t, env);
-  addOrphan(first.database);
+  await addOrphan(first.database);
   t.equal(await first.api.stop(), 0);
   const seen = files.connections();
   // The sweep at its start hangs from the beginning.
-  const second = await running(t, { ...env, DATABASE_URL: `file:${first.database}` });
+  const second = await running(t, { ...env, DATABASE_URL: first.database });
   const one = { ...second, database: first.database };
   await until(() => files.connections() > seen + 1);
   await hangMails(one, mails.connections);

@@ -3,7 +3,7 @@
  * for its own sake opens it itself.
  */
 import { join } from 'node:path';
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { type DatabaseOptions, openDatabase } from '#api/db/database.ts';
 import { parseDatabaseUrl } from '#api/db/location.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -18,10 +18,23 @@ export async function privateDatabase(): Promise<{ readonly url: string; drop():
   return isOnPostgres ? createPostgresDatabase() : { url: 'file::memory:', drop: async () => undefined };
 }
 
-/** One that several processes can open, and that outlives them. @returns its DATABASE_URL */
-export async function sharedDatabase(owner: Owner): Promise<string> {
+/** The same, opened, and dropped with the test. */
+export async function openPrivateDatabase(owner: Owner): Promise<Kysely<Database>> {
+  const { url, drop } = await privateDatabase();
+  const db = openTestDatabase(url);
+  owner.teardown(() => db.destroy().then(drop));
+  return db;
+}
+
+/**
+ * One that several processes can open, and that outlives them.
+ *
+ * @param kind `empty` has no tables; `migrated` may have them already
+ * @returns its DATABASE_URL
+ */
+export async function sharedDatabase(owner: Owner, kind: 'migrated' | 'empty' = 'migrated'): Promise<string> {
   if (!isOnPostgres) return `file:${join(temporaryFolder(owner), 'floodgate.sqlite')}`;
-  const { url, drop } = await createPostgresDatabase();
+  const { url, drop } = await createPostgresDatabase(kind);
   owner.teardown(drop);
   return url;
 }
@@ -29,4 +42,9 @@ export async function sharedDatabase(owner: Owner): Promise<string> {
 /** For the test's own questions. */
 export function openTestDatabase(url: string, options?: DatabaseOptions): Kysely<Database> {
   return openDatabase(parseDatabaseUrl(url, '/'), options);
+}
+
+/** Rows that refer to one that is not there. PostgreSQL lets none be. */
+export async function brokenReferences(db: Kysely<Database>): Promise<readonly unknown[]> {
+  return isOnPostgres ? [] : (await sql`pragma foreign_key_check`.execute(db)).rows;
 }

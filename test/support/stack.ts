@@ -1,5 +1,6 @@
 /** The product as it runs: the gateway's process in front of the API's, each on a free port, on a fresh database. */
 import { join } from 'node:path';
+import { sharedDatabase } from './database.ts';
 import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
 import { type Started, start } from './process.ts';
@@ -35,7 +36,7 @@ export async function startStack(owner: Owner, options: StackOptions = {}): Prom
 
   const api = start(['api/main.ts'], {
     API_PORT: String(apiPort),
-    DATABASE_URL: `file:${join(folder, 'floodgate.sqlite')}`,
+    DATABASE_URL: await sharedDatabase(owner),
     STORAGE_PATH: join(folder, 'uploads'),
     PUBLIC_URL: origin,
     BOOTSTRAP_WORKSPACE_ID: workspaceId,

@@ -20,7 +20,7 @@ export function acceptForms(app: FastifyInstance): void {
 
 /**
  * @returns of a form its fields, the first of each name
- * @throws ApiError malformed_json; bad_request for a form without end
+ * @throws ApiError malformed_json; bad_request for a form without end, or with a NUL character
  */
 export function parseFormOrJson(body: Buffer): unknown {
   // Byte 0x7b is an opening brace; a form percent-encodes it.
@@ -28,6 +28,7 @@ export function parseFormOrJson(body: Buffer): unknown {
   if (body.length > FORM_BYTES_MAX) throw badRequest(`A form has at most ${FORM_BYTES_MAX} bytes`);
   const fields = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(body.toString('utf8'))) {
+    if (value.includes('\0')) throw badRequest('The form contains a NUL character');
     if (!fields.has(name)) fields.set(name, value);
   }
   return Object.fromEntries(fields);

@@ -1,8 +1,8 @@
 import t from 'tap';
 import { createSigner, loadSigningSecret } from '#api/auth/signer.ts';
-import { openDatabase } from '#api/db/database.ts';
 import { migrate } from '#api/db/migrate.ts';
 import { countingRandom } from '#test/support/api-app.ts';
+import { openPrivateDatabase } from '#test/support/database.ts';
 
 t.test('a signature is the HMAC-SHA-256 as hex', async (t) => {
   // RFC 4231, test case 2
@@ -17,8 +17,7 @@ t.test('a signature is the HMAC-SHA-256 as hex', async (t) => {
 });
 
 t.test('the secret is made once', async (t) => {
-  const db = openDatabase({ kind: 'memory' });
-  t.teardown(() => db.destroy());
+  const db = await openPrivateDatabase(t);
   await migrate(db);
   const random = countingRandom();
   const first = await loadSigningSecret(db, random, () => 0);

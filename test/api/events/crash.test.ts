@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { openDatabase } from '#api/db/database.ts';
+import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type Started, start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -19,7 +19,7 @@ const START_DEADLINE_MS = 60_000;
 // It starts the API 22 times, which on a busy machine takes longer than a test file usually may.
 t.setTimeout(400_000);
 const folder = temporaryFolder(t);
-const path = join(folder, 'floodgate.sqlite');
+const database = await sharedDatabase(t);
 const port = await freePort();
 const base = `http://127.0.0.1:${port}`;
 const key = 'fbk_crash';
@@ -34,7 +34,7 @@ const startApi = (): Promise<void> => {
 const launchApi = async (): Promise<void> => {
   api = start(['api/main.ts'], {
     API_PORT: String(port),
-    DATABASE_URL: `file:${path}`,
+    DATABASE_URL: database,
     PUBLIC_URL: base,
     BOOTSTRAP_WORKSPACE_ID: 'ws1',
     BOOTSTRAP_API_KEY: key,
@@ -60,7 +60,7 @@ t.test('each of them is delivered at least once', { timeout: 390_000 }, async (t
   t.equal(await api.stop(), 0);
   await startApi();
 
-  const db = openDatabase({ kind: 'file', path });
+  const db = openTestDatabase(database);
   t.teardown(() => db.destroy());
   const now = new Date().toISOString();
   await db

@@ -1,25 +1,22 @@
 /** Several API processes on one database: they share the work, and none of them is in the others' way. */
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { openDatabase } from '#api/db/database.ts';
+import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { startReceiver } from './support.ts';
 
 const RESPONSES = 300;
 
 t.test('each event is delivered once, whichever process took the response', async (t) => {
-  const folder = temporaryFolder(t);
-  const path = join(folder, 'floodgate.sqlite');
+  const database = await sharedDatabase(t);
   const bases: string[] = [];
   const processes = [];
   for (let i = 0; i < 2; i += 1) {
     const port = await freePort();
     const api = start(['api/main.ts'], {
       API_PORT: String(port),
-      DATABASE_URL: `file:${path}`,
+      DATABASE_URL: database,
       BOOTSTRAP_WORKSPACE_ID: 'ws1',
       BOOTSTRAP_API_KEY: 'fbk_two',
       BOOTSTRAP_PASSWORD: 'Password1',
@@ -33,7 +30,7 @@ t.test('each event is delivered once, whichever process took the response', asyn
   }
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
-  const db = openDatabase({ kind: 'file', path });
+  const db = openTestDatabase(database);
   t.teardown(() => db.destroy());
   const now = new Date().toISOString();
   await db

@@ -1,7 +1,6 @@
 /** An accepted mail is a sent mail: against a real SMTP server that refuses, forgets and hangs up. */
 import { pino } from 'pino';
 import t from 'tap';
-import { openDatabase } from '#api/db/database.ts';
 import { migrate } from '#api/db/migrate.ts';
 import { ATTEMPTS_MAX, type Mail, MailRefused, type MailTransport, pauseAfter } from '#api/mail/mail.ts';
 import { createMailer } from '#api/mail/mailer.ts';
@@ -9,6 +8,7 @@ import { forgetOldMails, leaseMails } from '#api/mail/outbox.ts';
 import { createSmtpTransport } from '#api/mail/smtp.ts';
 import { countingRandom } from '#test/support/api-app.ts';
 import { testClock } from '#test/support/clock.ts';
+import { openPrivateDatabase } from '#test/support/database.ts';
 import type { Owner } from '#test/support/gateway.ts';
 import { startMailServer } from '#test/support/smtp.ts';
 
@@ -21,8 +21,7 @@ const mail: Mail = {
 };
 
 async function setUp(t: Owner, transport: MailTransport | null) {
-  const db = openDatabase({ kind: 'memory' });
-  t.teardown(() => db.destroy());
+  const db = await openPrivateDatabase(t);
   const clock = testClock();
   await migrate(db);
   const lines: Record<string, unknown>[] = [];

@@ -1,8 +1,8 @@
-import { sql } from 'kysely';
 import t from 'tap';
 import { newId } from '#api/ids.ts';
 import { findOrCreateContact, listContacts, listIdentifiedContacts } from '#api/resources/contacts/store.ts';
 import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { brokenReferences } from '#test/support/database.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
 const api = await startApi();
@@ -103,7 +103,7 @@ t.test(
     t.equal(await count('displays'), 0);
     const kept = await api.manage('GET', `/api/v1/management/responses/${response.json.data.id}`);
     t.match(kept.json.data, { contact: null, displayId: null, contactAttributes: { userId: 'leaver' } });
-    t.strictSame((await sql`pragma foreign_key_check`.execute(db)).rows, []);
+    t.strictSame(await brokenReferences(db), []);
   },
 );
 

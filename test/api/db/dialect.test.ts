@@ -1,0 +1,231 @@
+/** What queries rely on is the same on SQLite and on PostgreSQL, whichever the tests run on. */
+import { type Kysely, sql } from 'kysely';
+import t, { type Test } from 'tap';
+import { isUniqueViolation } from '#api/db/database.ts';
+import { isOneOf } from '#api/db/dialect.ts';
+import { migrate } from '#api/db/migrate.ts';
+import type { Database } from '#api/db/schema.ts';
+import { openPrivateDatabase } from '#test/support/database.ts';
+
+const now = '2026-01-01T00:00:00.000Z';
+
+async function open(t: Test): Promise<Kysely<Database>> {
+  const db = await openPrivateDatabase(t);
+  await migrate(db);
+  await db
+    .insertInto('organizations')
+    .values({ id: 'o1', createdAt: now, updatedAt: now, name: 'O', isOperators: 0 })
+    .execute();
+  return db;
+}
+
+async function addWorkspace(db: Kysely<Database>): Promise<void> {
+  await db
+    .insertInto('workspaces')
+    .values({
+      ...{ id: 'ws1', createdAt: now, updatedAt: now, organizationId: 'o1', name: 'W' },
+      ...{ legacyEnvironmentId: null, appSetupCompleted: 0, websiteSetupCompleted: 0, recontactDays: 7 },
+      ...{ clickOutsideClose: 1, overlay: 'none', placement: 'x', inAppSurveyBranding: 0, styling: '{}' },
+    })
+    .execute();
+}
+
+const insertSecrets = (db: Kysely<Database>, names: readonly string[]) =>
+  db
+    .insertInto('secrets')
+    .values(names.map((name) => ({ name, value: '', createdAt: now })))
+    .execute();
+const failure = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+t.test('text is sorted and compared by its bytes', async (t) => {
+  const db = await open(t);
+  const names = [
+    '',
+    'B',
+    'a',
+    'b',
+    'A b',
+    'A-b',
+    'Ab',
+    'é',
+    'e\u0301',
+    'ß',
+    'Z',
+    '10',
+    '9',
+    '_',
+    '\u{1F600}',
+    '\uFFFD',
+    ' x',
+  ];
+  await insertSecrets(db, names);
+  const sorted = await db.selectFrom('secrets').select('name').orderBy('name').execute();
+  t.strictSame(
+    sorted.map(({ name }) => name),
+    names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+  );
+  const after = await db
+    .selectFrom('secrets')
+    .select('name')
+    .where('name', '>', 'Z')
+    .orderBy('name')
+    .execute();
+  t.notOk(
+    after.some(({ name }) => name === 'B'),
+    'comparisons as well',
+  );
+  const { last } = await db
+    .selectFrom('secrets')
+    .select((select) => select.fn.max('name').as('last'))
+    .executeTakeFirstOrThrow();
+  t.equal(last, '\u{1F600}');
+  const lower = await sql<{
+    text: string;
+  }>`select lower("name") as "text" from "secrets" where "name" = 'é'`.execute(db);
+  t.equal(lower.rows[0]?.text, 'é');
+});
+
+t.test('numbers, counts, sums and what is true', async (t) => {
+  const db = await open(t);
+  const large = Number.MAX_SAFE_INTEGER - 1;
+  await db.deleteFrom('storageUsage').execute();
+  await db
+    .insertInto('storageUsage')
+    .values([
+      { workspaceId: 'a', bytes: large },
+      { workspaceId: 'b', bytes: -5 },
+    ])
+    .execute();
+  const read = await db.selectFrom('storageUsage').selectAll().orderBy('workspaceId').execute();
+  t.strictSame(
+    read.map(({ bytes }) => bytes),
+    [large, -5],
+  );
+  const sums = await db
+    .selectFrom('storageUsage')
+    .select((select) => [
+      select.fn.sum<number>('bytes').as('sum'),
+      select.fn.countAll<number>().as('count'),
+      select.fn.max('bytes').as('max'),
+      sql<number>`"bytes" > 0`.as('isPositive'),
+    ])
+    .where('workspaceId', '=', 'a')
+    .groupBy('bytes')
+    .executeTakeFirstOrThrow();
+  t.strictSame({ ...sums }, { sum: large, count: 1, max: large, isPositive: 1 });
+  const { numUpdatedRows } = await db.updateTable('storageUsage').set({ bytes: 1 }).executeTakeFirst();
+  t.equal(numUpdatedRows, 2n);
+  t.strictSame(await db.selectFrom('secrets').selectAll().where('name', 'in', []).execute(), []);
+});
+
+t.test('text comes back as it was', async (t) => {
+  const db = await open(t);
+  const values = [
+    '',
+    ' ',
+    "it's",
+    '\\',
+    '\\x41',
+    '"',
+    '\u0001\t\r\n',
+    '{"a":"\\u0000"}',
+    '\u{10FFFF}',
+    '$1',
+    '?',
+    'x'.repeat(1_000_000),
+  ];
+  await db
+    .insertInto('secrets')
+    .values(values.map((value, i) => ({ name: String(i).padStart(2, '0'), value, createdAt: now })))
+    .execute();
+  const read = await db.selectFrom('secrets').select('value').orderBy('name').execute();
+  t.strictSame(
+    read.map(({ value }) => value),
+    values,
+  );
+});
+
+t.test('a refused row tells which index refused it', async (t) => {
+  const db = await open(t);
+  await addWorkspace(db);
+  await insertSecrets(db, ['a']);
+  const primary = await failure(insertSecrets(db, ['a']));
+  t.ok(isUniqueViolation(primary));
+  t.ok(isUniqueViolation(primary, 'secrets.name'));
+  t.notOk(isUniqueViolation(primary, 'users.email'));
+  const tag = { createdAt: now, updatedAt: now, workspaceId: 'ws1', name: 'a)=(b, "c' };
+  await db
+    .insertInto('tags')
+    .values({ ...tag, id: 't1' })
+    .execute();
+  const twice = await failure(
+    db
+      .insertInto('tags')
+      .values({ ...tag, id: 't2' })
+      .execute(),
+  );
+  t.ok(isUniqueViolation(twice, 'tags.workspaceId', 'tags.name'));
+  t.notOk(isUniqueViolation(twice, 'tags.name'));
+  t.notOk(isUniqueViolation(twice, 'tags.name', 'tags.workspaceId'));
+  const noParent = await failure(
+    db
+      .insertInto('tags')
+      .values({ ...tag, id: 't3', workspaceId: 'no' })
+      .execute(),
+  );
+  t.ok(noParent instanceof Error);
+  t.notOk(isUniqueViolation(noParent));
+});
+
+t.test('long text is unique, found, and no problem for an index', async (t) => {
+  const db = await open(t);
+  await addWorkspace(db);
+  // Nothing that an index could compress.
+  const key = Array.from({ length: 2_048 }, (_, i) =>
+    String.fromCodePoint(0x10000 + ((i * 7919) % 90_000)),
+  ).join('');
+  const row = { createdAt: now, updatedAt: now, workspaceId: 'ws1', description: null, noCodeConfig: null };
+  const add = (id: string, text: string) =>
+    db
+      .insertInto('actionClasses')
+      .values({ ...row, id, name: id, type: 'code', key: text })
+      .execute();
+  await add('a1', key);
+  await add('a2', `${key}.`);
+  const twice = await failure(add('a3', key));
+  t.ok(isUniqueViolation(twice, 'actionClasses.workspaceId', 'actionClasses.key'), String(twice));
+  const find = async (texts: readonly string[]) =>
+    (
+      await db
+        .selectFrom('actionClasses')
+        .select('id')
+        .where(isOneOf(db, 'key', texts))
+        .orderBy('id')
+        .execute()
+    ).map(({ id }) => id);
+  t.strictSame(await find([key]), ['a1']);
+  t.strictSame(await find([key, `${key}.`, 'x']), ['a1', 'a2']);
+  t.strictSame(await find([]), []);
+});
+
+t.test('a transaction that fails is undone, and the next one is not', async (t) => {
+  const db = await open(t);
+  await t.rejects(
+    db.transaction().execute(async (trx) => {
+      await insertSecrets(trx, ['a']);
+      throw new Error('no');
+    }),
+    /no/,
+  );
+  await t.rejects(db.transaction().execute((trx) => insertSecrets(trx, ['b', 'b'])));
+  await db.transaction().execute((trx) => insertSecrets(trx, ['c']));
+  const rows = await db.selectFrom('secrets').select('name').execute();
+  t.strictSame(
+    rows.map(({ name }) => name),
+    ['c'],
+  );
+});

@@ -1,0 +1,115 @@
+/** The server of the database dies, hangs and comes back: nothing acknowledged is lost, and the API goes on by itself. */
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import { migrate } from '#api/db/migrate.ts';
+import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { openTestDatabase } from '#test/support/database.ts';
+import { type PostgresServer, startPostgres } from '#test/support/postgres-process.ts';
+import { until } from '#test/support/until.ts';
+
+const KILLS = 4;
+const WRITERS = 8;
+
+interface Line {
+  readonly level: number;
+  readonly msg: string;
+}
+
+async function apiOn(t: Test, server: PostgresServer, env: Readonly<Record<string, string>> = {}) {
+  const lines: Line[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const api = await startApi({ env: { DATABASE_URL: server.url, ...env }, log, clock: Date.now });
+  t.teardown(() => api.close());
+  return { api, lines };
+}
+
+const submit = (api: TestApi, surveyId: string, text: string) =>
+  api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
+    surveyId,
+    finished: true,
+    data: { q1: text },
+  });
+
+t.test('kill -9 in the middle of writes', async (t) => {
+  const server = await startPostgres({ isDurable: true });
+  t.teardown(() => server.close());
+  const { api, lines } = await apiOn(t, server);
+  const survey = await addSurvey(api);
+  const acknowledged = new Set<string>();
+  const statuses = new Map<number, number>();
+  let isOver = false;
+  let count = 0;
+  const write = async (): Promise<void> => {
+    while (!isOver) {
+      count += 1;
+      const text = `answer ${count}`;
+      const reply = await submit(api, survey.id, text);
+      statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
+      if (reply.status === 200) acknowledged.add(text);
+      else {
+        t.match(reply.json, { code: 'service_unavailable', message: /database/ }, reply.text);
+        t.ok(Number(reply.headers['retry-after']) > 0, 'says when to come back');
+        // Somebody who was refused does not come back at once.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+  };
+  const writers = Promise.all(Array.from({ length: WRITERS }, write));
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    const enough = acknowledged.size + 40;
+    await until(() => acknowledged.size >= enough);
+    await server.kill();
+    const refused = (statuses.get(503) ?? 0) + 1;
+    await until(() => (statuses.get(503) ?? 0) >= refused);
+    await server.restart();
+  }
+  const more = acknowledged.size + 40;
+  await until(() => acknowledged.size >= more);
+  isOver = true;
+  await writers;
+  t.strictSame([...statuses.keys()].toSorted(), [200, 503]);
+
+  const rows = await api.context.db.selectFrom('responses').select('data').execute();
+  const stored = new Set(rows.map(({ data }) => JSON.parse(data).q1));
+  t.strictSame(
+    [...acknowledged].filter((text) => !stored.has(text)),
+    [],
+    `of ${acknowledged.size} acknowledged answers none is lost`,
+  );
+  const away = lines.filter(
+    ({ msg, level }) => level >= 50 && /^DATABASE_URL: .* cannot be reached/.test(msg),
+  );
+  t.ok(away.length >= 1 && away.length <= KILLS, `said ${away.length} times, not once for each request`);
+  t.ok(lines.some(({ msg }) => msg === 'the database is back'));
+  t.notMatch(JSON.stringify(lines), /answer \d/, 'nothing of what was written');
+});
+
+t.test('a server that hangs: 503 in time, and well again when it goes on', async (t) => {
+  const server = await startPostgres();
+  t.teardown(() => server.close());
+  const db = openTestDatabase(server.url, { poolSize: 3, statementTimeoutMs: 200 });
+  t.teardown(() => db.destroy());
+  await migrate(db);
+  const api = await startApi({ parts: () => ({ db }) });
+  t.teardown(() => api.close());
+  const survey = await addSurvey(api);
+  server.freeze();
+  const replies = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((text) => submit(api, survey.id, text)));
+  t.strictSame(new Set(replies.map(({ status }) => status)), new Set([503]));
+  t.match((await api.client('GET', '/ready')).status, 503);
+  server.thaw();
+  const status = async () => (await submit(api, survey.id, 'again')).status;
+  t.ok([200, 503].includes(await status()));
+  t.equal(await status(), 200);
+});
+
+t.test('a server that restarts while nobody asks costs nothing', async (t) => {
+  const server = await startPostgres();
+  t.teardown(() => server.close());
+  const { api } = await apiOn(t, server);
+  const survey = await addSurvey(api);
+  await server.kill();
+  await server.restart();
+  t.equal((await submit(api, survey.id, 'x')).status, 200);
+  t.equal((await api.client('GET', '/ready')).status, 200);
+});

@@ -1,0 +1,70 @@
+/** A NUL character, which PostgreSQL cannot store, is refused wherever it comes in, on either database. */
+import t from 'tap';
+import { writeCursor } from '#api/http/cursor-pagination.ts';
+import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { readDescription } from '#test/support/description.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const survey = await addSurvey(api);
+
+t.test('in a body: a value, a key, deep inside', async (t) => {
+  const responses = `/api/v1/client/${workspaceId}/responses`;
+  for (const data of [{ q1: 'a\0b' }, { 'q\0': 'x' }, { q1: ['a', '\0'] }, { q1: { deep: { er: '\0' } } }]) {
+    const reply = await api.client('POST', responses, { surveyId: survey.id, finished: true, data });
+    t.equal(reply.status, 400, JSON.stringify(data));
+    t.match(reply.text, /NUL/);
+  }
+  const kept = await api.client('POST', responses, {
+    surveyId: survey.id,
+    finished: true,
+    data: { q1: 'the six characters \\u0000' },
+  });
+  t.equal(kept.status, 200);
+  const stored = await api.manage('GET', `/api/v1/management/responses/${kept.json.data.id}`);
+  t.equal(stored.json.data.data.q1, 'the six characters \\u0000');
+});
+
+t.test('in a path or a query, of every operation', async (t) => {
+  const description = readDescription((await api.client('GET', '/api/docs/openapi.json')).json);
+  let asked = 0;
+  for (const { method, path, parameters } of description.operations) {
+    const names = parameters.filter((one) => one.in === 'query').map(({ name }) => String(name));
+    const bare = path.replaceAll('{workspaceId}', workspaceId).replaceAll(/\{\w+\}/g, 'x');
+    const urls = [
+      ...names.map((name) => `${bare}?${name}=a%00b`),
+      ...[...path.matchAll(/\{\w+\}/g)].map(([name]) =>
+        path
+          .replace(name, 'a%00b')
+          .replaceAll('{workspaceId}', workspaceId)
+          .replaceAll(/\{\w+\}/g, 'x'),
+      ),
+    ];
+    for (const url of urls) {
+      const { status, text } = await api.manage(method as 'GET', url, method === 'GET' ? undefined : {});
+      asked += 1;
+      t.ok([400, 401, 403, 404, 422].includes(status), `${method} ${url}: ${status} ${text}`);
+    }
+  }
+  t.ok(asked > 200, String(asked));
+  t.match(await api.manage('GET', '/api/v1/management/surveys/%00'), {
+    status: 400,
+    json: { code: 'bad_request', message: /NUL/ },
+  });
+});
+
+t.test('in a form', async (t) => {
+  const reply = await api.client(
+    'POST',
+    '/api/auth/callback/credentials',
+    'email=a%00b&password=x&csrfToken=y',
+  );
+  t.equal(reply.status, 400);
+});
+
+t.test('in a cursor', async (t) => {
+  const cursor = writeCursor({ sortBy: 'createdAt', value: '\0', id: 'a\0' });
+  const reply = await api.manage('GET', `/api/v3/action-classes?workspaceId=${workspaceId}&cursor=${cursor}`);
+  t.equal(reply.status, 400);
+  t.match(reply.text, /cursor/);
+});
