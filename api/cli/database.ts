@@ -1,6 +1,6 @@
 /** `db`: copies a database into another, compares two, and backs one up. */
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { Argv } from 'yargs';
 import { backUp } from '#api/db/backup.ts';
 import { type Copied, copyRows } from '#api/db/copy/copy.ts';
@@ -70,6 +70,9 @@ const addBackup: AddCommand = (program, context) =>
     ({ file, from, json }) =>
       context.run(async () => {
         const path = resolve(context.cwd, file);
+        if (!existsSync(dirname(path))) {
+          throw new CommandError(`${dirname(path)} is not there; make the folder first`, EXIT.usage);
+        }
         if (existsSync(path)) throw new CommandError(`${path} is there already; name a new file`, EXIT.usage);
         const location = databaseAt('--from', from, context);
         const { bytes } = await backUp(location, path);

@@ -1,7 +1,7 @@
 /** A SQLite file as it is at one moment, to read from: for copies, comparisons and backups. */
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely } from 'kysely';
-import { DatabaseInUse, DatabaseUnavailable, reasonOf } from './faults.ts';
+import { DatabaseInUse, DatabaseUnavailable, reasonOf, withFault } from './faults.ts';
 import type { Database } from './schema.ts';
 import { createSqliteDialect } from './sqlite-driver.ts';
 
@@ -36,12 +36,14 @@ export function openSqliteSnapshot(path: string, isExclusive: boolean): Kysely<D
 /**
  * Writes the database as it is now into a new file, while others go on.
  *
- * @throws DatabaseUnavailable
+ * @throws DatabaseUnavailable, DatabaseFault; DatabaseInUse while somebody else has it alone
  */
 export function writeSqliteBackup(path: string, file: string): void {
   const sqlite = open(path, false);
   try {
     sqlite.prepare('vacuum into ?').run(file);
+  } catch (error) {
+    throw isBusy(error) ? new DatabaseInUse(path, error) : withFault(error);
   } finally {
     sqlite.close();
   }

@@ -198,6 +198,8 @@ t.test('wrong calls', async (t) => {
     [['db', 'copy', '--from', file('new'), '--to', file('t')], 1, /a newer version \(it has 999-next\)/],
     [['db', 'copy', '--from', from, '--to', file('new')], 1, /newer version \(it has 999-next\)/],
     [['db', 'backup', path, '--from', from], 2, /is there already; name a new file/],
+    [['db', 'backup', join(folder, 'no/b'), '--from', from], 2, /no is not there; make the folder first/],
+    [['db', 'backup', join(folder, 'b'), '--from', file('none')], 3, /^cannot open .*none/],
     [['db'], 2, /Name a command: copy, verify or backup/],
     [['nothing'], 2, /Unknown (command|argument): nothing/],
   ] as const) {
