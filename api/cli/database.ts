@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Argv } from 'yargs';
 import { backUp } from '#api/db/backup.ts';
-import { type Copied, copyRows } from '#api/db/copy/copy.ts';
-import { countRows, openSnapshot, openTarget, refuseHalf } from '#api/db/copy/ends.ts';
+import { copyRows } from '#api/db/copy/copy.ts';
+import { countRows, type End, openSnapshot, openTarget, refuseHalf } from '#api/db/copy/ends.ts';
 import { endNote } from '#api/db/copy/note.ts';
 import { readShape, type Shape } from '#api/db/copy/shape.ts';
 import { compare, type TableComparison } from '#api/db/copy/verify.ts';
@@ -18,6 +18,7 @@ import {
   databaseUrl,
   type GlobalOptions,
 } from './command.ts';
+import { report } from './database-report.ts';
 
 export const addDatabase: AddCommand = (program, context) =>
   program.command('db', 'Copies, compares and backs up the database', (command) =>
@@ -135,7 +136,7 @@ async function copy(options: CopyArguments, context: CommandContext): Promise<Ex
       const isSame = tables.every((table) => table.isSame);
       // Without it the API starts on the target, so it stays until both are the same.
       if (isSame) await endNote(target.db);
-      report(tables, { copied, options, context });
+      report(tables, { copied, json: options.json, terminal: context.terminal });
       return isSame ? EXIT.ok : EXIT.no;
     } finally {
       await target.close();
@@ -152,7 +153,7 @@ async function verify(options: Ends & GlobalOptions, context: CommandContext): P
   try {
     const total = await countRows(source.db, shape);
     const tables = await compareWith(source, to, { shape, total, context });
-    report(tables, { copied: null, options, context });
+    report(tables, { copied: null, json: options.json, terminal: context.terminal });
     return tables.every((table) => table.isSame) ? EXIT.ok : EXIT.no;
   } finally {
     await source.close();
@@ -160,7 +161,7 @@ async function verify(options: Ends & GlobalOptions, context: CommandContext): P
 }
 
 async function compareWith(
-  source: Awaited<ReturnType<typeof openSnapshot>>,
+  source: End,
   to: DatabaseLocation,
   {
     shape,
@@ -191,58 +192,4 @@ async function showing<T>(
   } finally {
     progress.end();
   }
-}
-
-const DIFFERENCES = {
-  missing: 'is not in the target',
-  added: 'is in the target only',
-  changed: 'is not the same',
-} as const;
-
-function report(
-  tables: readonly TableComparison[],
-  {
-    copied,
-    options,
-    context: { terminal },
-  }: {
-    readonly copied: Copied | null;
-    readonly options: Ends & GlobalOptions;
-    readonly context: CommandContext;
-  },
-): void {
-  const others = tables.filter((table) => !table.isSame).map(({ table }) => table);
-  if (options.json) {
-    terminal.json({ isSame: others.length === 0, ...copied, tables });
-    return;
-  }
-  terminal.table(
-    ['table', 'rows', 'in the target', 'contents'],
-    tables.map(({ table, from, to, isSame }) => [
-      table,
-      from.rows,
-      to.rows,
-      isSame ? 'the same' : terminal.style('red', 'DIFFERENT'),
-    ]),
-  );
-  terminal.line();
-  if (copied !== null) {
-    const before = copied.resumedAt === 0 ? '' : ` after ${count(copied.resumedAt)} of an earlier run`;
-    terminal.line(`${count(copied.rows)} rows copied${before}.`);
-  }
-  if (others.length === 0) terminal.line('Both databases hold the same rows.');
-  else {
-    const advice = copied === null ? '' : ' The source was changed since the copy began: add --restart.';
-    terminal.error(`The databases differ in ${others.join(', ')}.${advice}`);
-    for (const { table, differences } of tables) {
-      for (const { key, kind } of differences) {
-        // In quotes: what stands in a key must not steer the terminal.
-        terminal.error(`${table} ${JSON.stringify(key.join('/'))} ${DIFFERENCES[kind]}`);
-      }
-    }
-  }
-}
-
-function count(value: number): string {
-  return value.toLocaleString('en');
 }
