@@ -75,11 +75,10 @@ export const legacyUserRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
   }
 };
 
-/** Bodies are checked for characters that no database stores; this one comes with the path. */
 function checkedUserId(userId: string): string {
   if (userId.length > USER_ID_LENGTH_MAX) {
     throw invalidFields({ userId: `User ID cannot exceed ${USER_ID_LENGTH_MAX} characters` });
   }
-  if (userId === '' || userId.includes('\0')) throw invalidFields({ userId: 'This cannot be a user ID' });
+  if (userId === '') throw invalidFields({ userId: 'This cannot be a user ID' });
   return userId;
 }

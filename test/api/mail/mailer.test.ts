@@ -143,9 +143,12 @@ for (const [title, options, refusal, advice] of [
     for (let i = 0; i < 7; i++) await mailer.accept(db, { ...mail, to: `to${i}@example.com` });
     lines.length = 0;
     await mailer.sendDue();
-    const rows = () => db.selectFrom('mailOutbox').selectAll().orderBy('lastError', 'desc').execute();
+    const rows = () => db.selectFrom('mailOutbox').selectAll().execute();
     t.ok((await rows()).every(({ status, attempts }) => status === 'pending' && attempts === 0));
-    t.match((await rows())[0], { lastError: advice });
+    t.match(
+      (await rows()).find(({ lastError }) => lastError !== null),
+      { lastError: advice },
+    );
     t.equal(lines.length, 1, 'once, not for each mail');
     t.match(lines[0], { level: 50, reason: advice, pauseMs: 60_000 });
     t.notMatch(JSON.stringify(lines), /example\.com|wrong/, 'no address, no password');

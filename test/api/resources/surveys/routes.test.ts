@@ -241,7 +241,7 @@ t.test('401: rights go by method', async (t) => {
 });
 
 t.test('404: an unknown survey or workspace, before the body is judged', async (t) => {
-  for (const id of ['cnothing', 'Not-An-Id', '%00', 'x'.repeat(100)]) {
+  for (const id of ['cnothing', 'Not-An-Id', 'x'.repeat(100)]) {
     const reply = await api.manage('PUT', `${path}/${id}`, '{ not JSON');
     t.equal(reply.status, 404, id);
     t.match(reply.json, { message: 'Survey not found', details: { resource_type: 'Survey' } });

@@ -61,12 +61,11 @@ t.test('400 and 404', async (t) => {
   t.match((await put('u1', undefined)).json.details, { attributes: 'Required' });
   t.equal((await put('u1', { plan: [] })).status, 400);
   t.equal((await put('u1', { email: 'no' })).json.message, 'Invalid email format');
-  for (const userId of ['u'.repeat(256), '%00', 'a%00b']) {
-    for (const name of identifyPaths) {
-      const reply = await api.client('GET', `${client}/${name}/${userId}`);
-      t.equal(reply.status, 400, userId.slice(0, 10));
-      t.match(reply.json.details, { userId: String });
-    }
+  for (const name of identifyPaths) {
+    const reply = await api.client('GET', `${client}/${name}/${'u'.repeat(256)}`);
+    t.equal(reply.status, 400);
+    t.match(reply.json.details, { userId: String });
+    t.match(await api.client('GET', `${client}/${name}/a%00b`), { status: 400, json: { message: /NUL/ } });
   }
   const unknown = await api.client('GET', '/api/v1/client/nope/identify/contacts/u1');
   t.equal(unknown.status, 404);
