@@ -1,20 +1,22 @@
 /**
- * `npm test`: every test file as a process of its own, several at once, the longest first; those that store something on
- * SQLite and again on PostgreSQL. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says `postgres` or `both`.
- * Writes TAP: one test for each file, with what the file wrote as its subtest, and the sum of their summaries.
+ * `npm test`: every test file, several at once, the longest first; those that store something on SQLite and again on
+ * PostgreSQL. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says `postgres` or `both`. Writes TAP: one test
+ * for each file, with what the file wrote as its subtest, and the sum of their summaries. `--times` adds which files took
+ * most of the processors, themselves and by what they started.
  *
  * tap's own runner does the same for a third more of the processors: it puts hooks into each process that read every
  * module twice, to know what a report of coverage would need, and it reads and writes again each line of each file.
  */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { text } from 'node:stream/consumers';
 import { databasesOf, type TestDatabase } from './support/databases-of-files.ts';
 import { SHARED_SERVER } from './support/postgres.ts';
 import { startPostgres } from './support/postgres-process.ts';
 import { projectRoot } from './support/process.ts';
+import { slowest, type Used } from './support/processor-times.ts';
+import { groupsOf } from './support/test-groups.ts';
+import { runFiles } from './support/test-process.ts';
 
 /** Most of these wait more than they work. Begun last, they would be waited for when all others are done. */
 const longest = [
@@ -34,16 +36,13 @@ const longest = [
   'test/api/docs/refusals.test.ts',
   'test/api/docs/replies.test.ts',
 ];
-/** What tap allows a file that asks for nothing else, on a busy machine. */
-const TIMEOUT_SECONDS = 300;
-/** The longest that any file asks for. One that has not ended by then hangs. */
-const KILL_AFTER_MS = 900_000;
 /** Many files wait for processes, servers and pauses, so there are more of them than processors. */
 const JOBS = availableParallelism() + 2;
 const outcomes = ['total', 'pass', 'fail', 'skip', 'todo'] as const;
 
 const all = globSync('test/**/*.test.ts', { cwd: projectRoot }).sort();
-const chosen = process.argv.slice(2);
+const isTimed = process.argv.includes('--times');
+const chosen = process.argv.slice(2).filter((argument) => argument !== '--times');
 const unknown = [...longest, ...chosen].filter((file) => !all.includes(file));
 if (unknown.length > 0) {
   console.error(`There is no test file ${unknown.join(', ')}`);
@@ -51,29 +50,28 @@ if (unknown.length > 0) {
 }
 const databases = databasesWanted(process.env.TEST_DATABASE ?? (chosen.length > 0 ? 'sqlite' : 'both'));
 const files = chosen.length > 0 ? chosen : [...new Set([...longest, ...all])];
-const runs = files.flatMap((file) =>
-  databasesOf(file, databases).map((database) => ({
-    file,
-    database,
-    name: database === 'postgres' && databases.length > 1 ? `${file} (PostgreSQL)` : file,
-  })),
-);
-/** One server for all files; each makes databases of its own there. */
-const postgres = databases.includes('postgres') ? await startPostgres() : null;
-const environment = {
-  ...process.env,
-  TAP_TIMEOUT: String(TIMEOUT_SECONDS),
-  ...(postgres === null ? {} : { [SHARED_SERVER]: postgres.url }),
-};
 const out = reporter();
 const start = performance.now();
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0 };
-const waiting = runs.values();
+const alone = new Set(longest);
+const isLong = (group: readonly string[]): number => Number(group.some((file) => alone.has(file)));
+const waiting = databases
+  .flatMap((database) => {
+    const ours = files.filter((file) => databasesOf(file, databases).includes(database));
+    return groupsOf(ours, alone).map((group) => ({ group, database }));
+  })
+  .sort((a, b) => isLong(b.group) - isLong(a.group))
+  .values();
+/** One server for all files; each makes databases of its own there. */
+const postgres = databases.includes('postgres') ? await startPostgres() : null;
+const used: Used[] = [];
 let count = 0;
 
-out.write(`TAP version 14\n1..${runs.length}\n`);
-await Promise.all(Array.from({ length: JOBS }, runFiles));
+out.write('TAP version 14\n');
+await Promise.all(Array.from({ length: JOBS }, runWaiting));
 await postgres?.close();
+out.write(`1..${count}\n`);
+if (isTimed) for (const line of slowest(used)) out.write(`# ${line}\n`);
 const shown = outcomes.filter((name) => name === 'total' || name === 'pass' || sum[name] > 0);
 out.write(`# { ${shown.map((name) => `${name}: ${sum[name]}`).join(', ')} }\n`);
 out.end(`# time=${Math.round(performance.now() - start)}ms\n`);
@@ -86,35 +84,20 @@ function databasesWanted(name: string): readonly TestDatabase[] {
   process.exit(1);
 }
 
-async function runFiles(): Promise<void> {
-  for (const { file, database, name } of waiting) {
-    const begin = performance.now();
-    const child = spawn(process.execPath, [file], {
-      cwd: projectRoot,
-      env: { ...environment, TEST_DATABASE: database },
-      stdio: ['ignore', 'pipe', 'inherit'],
-      timeout: KILL_AFTER_MS,
-      killSignal: 'SIGKILL',
-    });
-    const [said, [code, signal]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-    const summary = /^# \{ (total: .*) \}$/m.exec(said)?.[1];
-    const counted = Object.fromEntries((summary ?? '').split(', ').map((part) => part.split(': ')));
-    for (const name of outcomes) sum[name] += Number(counted[name] ?? 0);
-    const isOk = code === 0 && summary !== undefined;
-    // A crash outside of every assertion is a failure all the same.
-    if (!isOk && !(Number(counted.fail) > 0)) {
-      sum.total += 1;
-      sum.fail += 1;
-    }
-    const subtest = said
-      .replace(/^TAP version 14\n/, '')
-      .trimEnd()
-      .replaceAll(/^(?=.)/gm, '    ');
-    count += 1;
-    const end = isOk ? '' : ` (exit code ${code}, signal ${signal})`;
-    const took = `# time=${Math.round(performance.now() - begin)}ms`;
+async function runWaiting(): Promise<void> {
+  for (const { group, database } of waiting) {
+    const env = { TEST_DATABASE: database, ...(postgres === null ? {} : { [SHARED_SERVER]: postgres.url }) };
+    const outcome = await runFiles(group, env);
+    const where = database === 'postgres' && databases.length > 1 ? ' (PostgreSQL)' : '';
+    for (const name of outcomes) sum[name] += outcome.counts[name] ?? 0;
+    used.push(...outcome.used);
     out.write(
-      `# Subtest: ${name}\n${subtest}\n${isOk ? 'ok' : 'not ok'} ${count} - ${name}${end} ${took}\n\n`,
+      outcome.tap
+        .replaceAll(/^# Subtest: \S+/gm, (line) => line + where)
+        .replaceAll(/^(not ok|ok) \d+ - (\S+)/gm, (_, isOk, file) => {
+          count += 1;
+          return `${isOk} ${count} - ${file}${where}`;
+        }),
     );
   }
 }

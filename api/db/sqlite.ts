@@ -35,12 +35,10 @@ export function openSqlite(
     if (location.kind === 'file') mkdirSync(dirname(location.path), { recursive: true });
     const writer = open(path, WRITER_CACHE_KIB);
     writer.pragma(`synchronous = ${synchronous}`);
-    // Another process may be recovering or leaving: opening waits, what comes later does not block the event loop.
-    writer.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
     writer.pragma('journal_mode = WAL');
-    writer.pragma('busy_timeout = 0');
     if (writer.readonly) throw new Error('the file is read-only');
     const reader = location.kind === 'memory' ? writer : open(path, READER_CACHE_KIB);
+    for (const handle of [writer, reader]) handle.pragma('busy_timeout = 0');
     return new Kysely<Database>({
       dialect: createSqliteDialect({ writer, reader }, busyTimeoutMs, onFault),
     });
@@ -61,8 +59,9 @@ function isWrongFile(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'SQLITE_NOTADB';
 }
 
+/** Another process may be starting, recovering or leaving: opening waits. What comes later does not block the event loop. */
 function open(path: string, cacheKib: number): SqliteDatabase.Database {
-  const sqlite = new SqliteDatabase(path, { timeout: 0 });
+  const sqlite = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS });
   sqlite.pragma('foreign_keys = ON');
   sqlite.pragma(`cache_size = -${cacheKib}`);
   return sqlite;

@@ -14,14 +14,20 @@ export interface Namer {
 
 export function createNamer(shapes: readonly NamedShape[]): Namer {
   const nameOf = new Map<string, string>();
+  const outlines = new Set<string>();
   for (const { name, used, shown } of shapes) {
-    for (const shape of [used, shown]) if (shape !== null) nameOf.set(keyOf(clean(shape)), name);
+    for (const shape of [used, shown]) {
+      const cleaned = clean(shape);
+      if (!isRecord(cleaned)) continue;
+      nameOf.set(keyOf(cleaned), name);
+      outlines.add(outlineOf(cleaned));
+    }
   }
 
   /** @param own the name whose own definition this is: it is spelled out */
   const refer = (schema: unknown, own: string | null): unknown => {
     if (!isRecord(schema)) return schema;
-    const name = nameOf.get(keyOf(schema));
+    const name = outlines.has(outlineOf(schema)) ? nameOf.get(keyOf(schema)) : undefined;
     if (name !== undefined && name !== own) return { $ref: `#/components/schemas/${name}` };
     return mapParts(schema, (part) => refer(part, null));
   };
@@ -66,6 +72,12 @@ function mapParts(
       }
     }),
   );
+}
+
+/** Equal for equal schemas, and seldom for others: at every depth of every schema, the key would take half of a start. */
+function outlineOf({ type, properties, ...others }: Record<string, unknown>): string {
+  const names = isRecord(properties) ? Object.keys(properties).length : -1;
+  return `${String(type)} ${names} ${Object.keys(others).length}`;
 }
 
 /** Equal for equal schemas, whatever the order of their keys. */

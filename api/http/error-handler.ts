@@ -25,11 +25,16 @@ declare module 'fastify' {
   }
 }
 
+const CLIENT_LEFT = 'the client left before its body was complete';
+
 export type ErrorHandler = (cause: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 
 export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
   return (cause, request, reply) => {
-    const error = asApiError(cause);
+    const hasLeft = request.raw.readableAborted && isReset(cause);
+    const error = hasLeft ? badRequest(CLIENT_LEFT) : asApiError(cause);
+    // Nobody reads this reply, and nothing failed here.
+    if (hasLeft) request.log.info({ requestId: request.id }, CLIENT_LEFT);
     if (error.code === 'internal_server_error') {
       request.log.error({ err: error.cause, requestId: request.id }, 'a request failed');
     }
@@ -56,6 +61,11 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
       .serializer(identity)
       .send(JSON.stringify(body));
   };
+}
+
+/** What reading a body ends with when its connection did. */
+function isReset(cause: unknown): boolean {
+  return cause instanceof Error && 'code' in cause && cause.code === 'ECONNRESET';
 }
 
 /** Fastify notes on a validation error which part of the request it is about: body, querystring or params. */

@@ -4,10 +4,12 @@
  */
 import { BODY_NAMES_MAX, BODY_VALUES_MAX } from '#api/content-limits.ts';
 import { malformedJson } from '#api/errors.ts';
-import { hasMoreNamesThan } from './member-names.ts';
+import { excessOf } from './json-counts.ts';
 
 /** The deepest honest document, a survey with nested logic groups, stays far below. */
 const DEPTH_MAX = 100;
+
+const TOO_MANY_VALUES = `The body has more than ${BODY_VALUES_MAX} values`;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -17,9 +19,9 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
  */
 export function parseJsonBody(body: Buffer): unknown {
   if (body.length === 0) return undefined;
-  if (hasMoreNamesThan(body, BODY_NAMES_MAX)) {
-    throw malformedJson(`The body has more than ${BODY_NAMES_MAX} different keys`);
-  }
+  const excess = excessOf(body, { names: BODY_NAMES_MAX, values: BODY_VALUES_MAX });
+  if (excess === 'names') throw malformedJson(`The body has more than ${BODY_NAMES_MAX} different keys`);
+  if (excess === 'values') throw malformedJson(TOO_MANY_VALUES);
   let value: unknown;
   try {
     value = JSON.parse(decoder.decode(body));
@@ -46,7 +48,7 @@ function problemOf(root: unknown): string | null {
     const keys = Array.isArray(value) ? [] : Object.keys(value);
     const children: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
     count += children.length;
-    if (count > BODY_VALUES_MAX) return `The body has more than ${BODY_VALUES_MAX} values`;
+    if (count > BODY_VALUES_MAX) return TOO_MANY_VALUES;
     for (const key of keys) {
       const problem = keyProblem(key);
       if (problem !== null) return problem;

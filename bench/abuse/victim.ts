@@ -46,7 +46,8 @@ export interface Victim {
 }
 
 export function victimOf(kind: VictimKind, key: string): Victim {
-  const near = { address: ATTACKER_ADDRESS, key, perSecond: 20, uploadEvery: 0 };
+  // Below the 100 a minute that the shipped file allows a key, also when one of them is sent twice.
+  const near = { address: ATTACKER_ADDRESS, key, perSecond: 19, uploadEvery: 0 };
   switch (kind) {
     case 'stranger': {
       const steps = KEYED.flatMap((step, i) => [step, KEYLESS[i] ?? step]);

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { type Static, Type } from 'typebox';
+import type { XStatic } from 'typebox/schema';
 import { BAN_MS_MAX } from '#gateway/control/bans.ts';
 import { type Control, ControlUnavailableError, TooManyBansError } from '#gateway/control/control.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -16,7 +16,7 @@ import { type DoctorRoutesOptions, doctorRoutes } from './doctor-routes.ts';
 import { explainLive } from './explain-live.ts';
 import { type GuardOptions, guard } from './guard.ts';
 import { inspect } from './inspect.ts';
-import { identityFor, Subject, SubjectError } from './subject.ts';
+import { identityFor, type Subject, SubjectError, subjectProperties, subjectSchema } from './subject.ts';
 import { type TopSource, topSnapshot } from './top.ts';
 
 export interface AdminApiOptions extends GuardOptions, DecisionsRoutesOptions, DoctorRoutesOptions {
@@ -32,24 +32,28 @@ export interface AdminApiOptions extends GuardOptions, DecisionsRoutesOptions, D
 const HEADERS_MAX = 128;
 const REASON_LENGTH_MAX = 200;
 
-const Explain = Type.Object(
-  {
-    request: Type.String({ minLength: 1, maxLength: 16_384 }),
-    headers: Type.Optional(Type.Array(Type.String({ maxLength: 16_384 }), { maxItems: HEADERS_MAX })),
-    from: Type.Optional(Type.String({ maxLength: 64 })),
-    plan: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+const explainSchema = {
+  type: 'object',
+  properties: {
+    request: { type: 'string', minLength: 1, maxLength: 16_384 },
+    headers: { type: 'array', items: { type: 'string', maxLength: 16_384 }, maxItems: HEADERS_MAX },
+    from: { type: 'string', maxLength: 64 },
+    plan: { type: 'string', minLength: 1, maxLength: 64 },
   },
-  { additionalProperties: false },
-);
+  required: ['request'],
+  additionalProperties: false,
+} as const;
 
-const BanBody = Type.Object(
-  {
-    ...Subject.properties,
-    seconds: Type.Integer({ minimum: 1, maximum: BAN_MS_MAX / 1000 }),
-    reason: Type.Optional(Type.String({ maxLength: REASON_LENGTH_MAX })),
+const banSchema = {
+  type: 'object',
+  properties: {
+    ...subjectProperties,
+    seconds: { type: 'integer', minimum: 1, maximum: BAN_MS_MAX / 1000 },
+    reason: { type: 'string', maxLength: REASON_LENGTH_MAX },
   },
-  { additionalProperties: false },
-);
+  required: ['subject', 'seconds'],
+  additionalProperties: false,
+} as const;
 
 /** What cannot be asked; the message says what to write. */
 class BadRequestError extends Error {}
@@ -74,7 +78,7 @@ function addRoutes(api: FastifyInstance, options: AdminApiOptions): void {
       'admin change',
     );
   };
-  const identify = async (subject: Static<typeof Subject>): Promise<Identity> =>
+  const identify = async (subject: Subject): Promise<Identity> =>
     identityFor(subject, policies(), await control.salt());
 
   api.register(decisionsRoutes, options);
@@ -82,27 +86,31 @@ function addRoutes(api: FastifyInstance, options: AdminApiOptions): void {
 
   api.get('/top', async () => topSnapshot(top, clock()));
 
-  api.post<{ Body: Static<typeof Explain> }>('/explain', { schema: { body: Explain } }, async ({ body }) => {
-    const { request, headers = [], from = '127.0.0.1', plan } = body;
-    if (isIP(from) === 0) throw new BadRequestError('from must be an address such as 192.0.2.1');
-    return explainLive(
-      { ...readRequest(request, headers, from), plan },
-      { set: policies(), trust, control, clock },
-    );
-  });
+  api.post<{ Body: XStatic<typeof explainSchema> }>(
+    '/explain',
+    { schema: { body: explainSchema } },
+    async ({ body }) => {
+      const { request, headers = [], from = '127.0.0.1', plan } = body;
+      if (isIP(from) === 0) throw new BadRequestError('from must be an address such as 192.0.2.1');
+      return explainLive(
+        { ...readRequest(request, headers, from), plan },
+        { set: policies(), trust, control, clock },
+      );
+    },
+  );
 
-  api.post<{ Body: Static<typeof Subject> }>('/inspect', { schema: { body: Subject } }, async ({ body }) =>
+  api.post<{ Body: Subject }>('/inspect', { schema: { body: subjectSchema } }, async ({ body }) =>
     inspect(await identify(body), policies(), control),
   );
 
-  api.post<{ Body: Static<typeof Subject> }>('/reset', { schema: { body: Subject } }, async (request) => {
+  api.post<{ Body: Subject }>('/reset', { schema: { body: subjectSchema } }, async (request) => {
     const identity = await identify(request.body);
     const cleared = await control.reset(identity, countersOf(policies()));
     audit(request, 'reset', identity, { cleared });
     return { ...(await inspect(identity, policies(), control)), cleared };
   });
 
-  api.post<{ Body: Static<typeof BanBody> }>('/ban', { schema: { body: BanBody } }, async (request) => {
+  api.post<{ Body: XStatic<typeof banSchema> }>('/ban', { schema: { body: banSchema } }, async (request) => {
     const { seconds, reason = '', ...subject } = request.body;
     const identity = await identify(subject);
     const { endsAt } = await control.ban(identity, seconds * 1000, reason);
@@ -110,7 +118,7 @@ function addRoutes(api: FastifyInstance, options: AdminApiOptions): void {
     return { ...(await inspect(identity, policies(), control)), changed: true };
   });
 
-  api.post<{ Body: Static<typeof Subject> }>('/unban', { schema: { body: Subject } }, async (request) => {
+  api.post<{ Body: Subject }>('/unban', { schema: { body: subjectSchema } }, async (request) => {
     const identity = await identify(request.body);
     const changed = await control.unban(identity);
     audit(request, 'unban', identity, { changed });

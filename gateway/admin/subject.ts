@@ -1,25 +1,31 @@
 /** Whom an operator means: an address, a credential or a digest, as the identity that is counted. */
 import { isIP } from 'node:net';
-import type { Static } from 'typebox';
-import { Type } from 'typebox';
+import type { XStatic } from 'typebox/schema';
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
 import type { PolicySet, SimpleIdentifier } from '#gateway/policy/policy.ts';
 import { clientAddress } from '#shared/client-address.ts';
 
-export const Subject = Type.Object(
-  {
-    subject: Type.String({ minLength: 1, maxLength: 8192 }),
-    kind: Type.Optional(
-      Type.Union([Type.Literal('address'), Type.Literal('key'), Type.Literal('digest')], {
-        description: 'What the subject is; unset: an address or a digest where it reads like one, else a key',
-      }),
-    ),
-    identifier: Type.Optional(
-      Type.String({ maxLength: 200, description: 'Which identifier of the policy file presents it' }),
-    ),
+export const subjectProperties = {
+  subject: { type: 'string', minLength: 1, maxLength: 8192 },
+  kind: {
+    enum: ['address', 'key', 'digest'],
+    description: 'What the subject is; unset: an address or a digest where it reads like one, else a key',
   },
-  { additionalProperties: false },
-);
+  identifier: {
+    type: 'string',
+    maxLength: 200,
+    description: 'Which identifier of the policy file presents it',
+  },
+} as const;
+
+export const subjectSchema = {
+  type: 'object',
+  properties: subjectProperties,
+  required: ['subject'],
+  additionalProperties: false,
+} as const;
+
+export type Subject = XStatic<typeof subjectSchema>;
 
 /** What is asked for cannot be; the message says what to write. */
 export class SubjectError extends Error {}
@@ -29,11 +35,7 @@ const DIGEST = /^[\w-]{21}[AQgw]$/;
 const NOBODYS = new Set(['0.0.0.0', '::/64', '255.255.255.255']);
 
 /** @throws SubjectError */
-export function identityFor(
-  { subject, kind, identifier }: Static<typeof Subject>,
-  set: PolicySet,
-  salt: string,
-): Identity {
+export function identityFor({ subject, kind, identifier }: Subject, set: PolicySet, salt: string): Identity {
   const text = subject.trim();
   const is = kind ?? (isIP(text) !== 0 ? 'address' : DIGEST.test(text) ? 'digest' : 'key');
   switch (is) {

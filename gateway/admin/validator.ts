@@ -1,10 +1,9 @@
 /** Holds bodies of the admin API to their schemas, read as they are: nothing is compiled for what is rarely called. */
 import type { FastifySchemaCompiler } from 'fastify';
-import type { TSchema } from 'typebox';
-import { Errors } from 'typebox/schema';
+import { Errors, type XSchema } from 'typebox/schema';
 
 /** What is not in a schema is a mistake, and is said rather than dropped. The first finding speaks for all. */
-export const validatorCompiler: FastifySchemaCompiler<TSchema> =
+export const validatorCompiler: FastifySchemaCompiler<XSchema> =
   ({ schema, httpPart = 'request' }) =>
   (value: unknown) => {
     const [valid, findings] = Errors(schema, value);

@@ -43,10 +43,10 @@ export async function eventually<T>(
   ask: () => Promise<T>,
   holds: (value: T) => boolean,
 ): Promise<T> {
-  for (const deadline = performance.now() + 15_000; ; await delay(50)) {
+  for (const deadline = performance.now() + 60_000; ; await delay(50)) {
     const value = await ask();
     if (holds(value)) return value;
     if (performance.now() > deadline)
-      throw new Error(`not within fifteen seconds: ${what}; last: ${JSON.stringify(value)}`);
+      throw new Error(`not within a minute: ${what}; last: ${JSON.stringify(value)}`);
   }
 }

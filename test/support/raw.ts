@@ -55,7 +55,7 @@ export function sendRaw(port: number, text: string): RawConnection {
   return {
     socket,
     received: () => data,
-    until: (pattern, deadlineMs = 5000) => wait(() => pattern.test(data), String(pattern), deadlineMs),
-    ended: (deadlineMs = 5000) => wait(() => closed, 'the end', deadlineMs),
+    until: (pattern, deadlineMs = 30_000) => wait(() => pattern.test(data), String(pattern), deadlineMs),
+    ended: (deadlineMs = 30_000) => wait(() => closed, 'the end', deadlineMs),
   };
 }

@@ -96,7 +96,7 @@ export async function startMailServer(
       else refusalsAt.set(command, code);
     },
     connections: () => connections,
-    mail: (n, deadlineMs = 10_000) =>
+    mail: (n, deadlineMs = 60_000) =>
       new Promise((resolve, reject) => {
         const finish = (error?: Error): void => {
           clearTimeout(timer);

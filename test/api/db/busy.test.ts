@@ -1,10 +1,13 @@
 /** What callers see while another process holds the write lock. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import { openDatabase } from '#api/db/database.ts';
 import { migrate } from '#api/db/migrate.ts';
 import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const path = join(temporaryFolder(t), 'db.sqlite');
@@ -36,6 +39,28 @@ t.test('a write is answered 503 with Retry-After, in the error shape of its surf
   }
   other.exec('commit');
   t.equal((await submit()).status, 200, 'and taken when the lock is free');
+});
+
+t.test('a start waits while another process sets up the same file', async (t) => {
+  const file = join(temporaryFolder(t), 'db.sqlite');
+  // In a process of its own, as opening blocks this one. It holds the whole file, as a change of the journal's mode does.
+  const program = `
+    import SqliteDatabase from 'better-sqlite3';
+    const db = new SqliteDatabase(${JSON.stringify(file)});
+    db.exec('create table a (b); begin exclusive');
+    process.send('held');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+    db.exec('commit');`;
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    cwd: projectRoot,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  await once(holder, 'message');
+  const waited = openDatabase({ kind: 'file', path: file });
+  t.teardown(() => waited.destroy());
+  await migrate(waited);
+  if (holder.exitCode === null) await once(holder, 'exit');
+  t.equal(holder.exitCode, 0);
 });
 
 t.test('reads with an API key go on, and the note of the use is written later', async (t) => {

@@ -37,3 +37,15 @@ t.test('so many different keys at most: to parse more holds everybody up', async
   t.match(parseJsonBody(withKeys(9_999)), { data: { k9998: 0 } }, 'with `data`, 10,000');
   t.throws(() => parseJsonBody(withKeys(10_000)), { code: 'malformed_json', constructor: ApiError });
 });
+
+t.test('so many values at most, and more are refused before they are parsed', async (t) => {
+  const zeros = (count: number): string => Array.from({ length: count }, () => '0').join(',');
+  t.equal((parseJsonBody(Buffer.from(`[${zeros(100_000)}]`)) as unknown[]).length, 100_000);
+  const details = { error: 'The body has more than 100000 values' };
+  t.throws(() => parseJsonBody(Buffer.from(`[${zeros(100_002)}]`)), { code: 'malformed_json', details });
+  t.throws(
+    () => parseJsonBody(Buffer.from(`[${zeros(100_002)}`)),
+    { code: 'malformed_json', details },
+    'whatever comes behind',
+  );
+});

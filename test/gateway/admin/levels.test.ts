@@ -7,14 +7,13 @@ import { MemoryControl } from '#gateway/control/memory-control.ts';
 import { StoreControl } from '#gateway/control/store-control.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
-import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
+import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { burst, chargeOf, identity, memoryLimiter, part } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
 
-const clock = (): number => performance.timeOrigin + performance.now();
 const set = loadPolicies(
   `version: 1
 identifiers: { ip: { source: client-address } }
@@ -34,7 +33,7 @@ async function same(t: Test, limiter: Limiter, control: Control): Promise<void> 
     { policy: 'bucket', used: 2, limit: 3 },
   ]);
   const [sliding, bucket] = inspected.buckets.map(
-    ({ resetAt }) => (Date.parse(resetAt) - clock()) / 86_400_000,
+    ({ resetAt }) => (Date.parse(resetAt) - processClock()) / 86_400_000,
   );
   t.ok(
     sliding !== undefined && sliding > 29.9 && sliding < 60,
@@ -49,25 +48,15 @@ t.test('memory', async (t) => {
   const known = new KnownCounters({ countersMax: 1024, credentialsMax: 1024 });
   await same(
     t,
-    memoryLimiter({ clock, known }),
-    new MemoryControl({ clock, known, bans: new Bans(), salt: '' }),
+    memoryLimiter({ clock: processClock, known }),
+    new MemoryControl({ clock: processClock, known, bans: new Bans(), salt: '' }),
   );
 });
 
 t.test('Redis', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const limiter = new GuardedLimiter({
-    store: accessTo(redis.url),
-    clock,
-    log: { warn: () => {}, info: () => {} },
-    budgetMs: 2000,
-    replica: 'one',
-    salt: 'salt',
-    onSalt: () => {},
-  });
-  t.teardown(() => limiter.close());
-  await limiter.start();
+  const limiter = await startLimiter(t, redis.url);
   const control = new StoreControl(accessTo(redis.url), null);
   t.teardown(() => control.close());
   await same(t, limiter, control);

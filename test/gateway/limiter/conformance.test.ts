@@ -3,9 +3,8 @@ import t, { type Test } from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
 import { untilWindowEnd } from '#gateway/limiter/level.ts';
 import { type Limiter, shareOf } from '#gateway/limiter/limiter.ts';
-import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
-import type { Clock } from '#shared/clock.ts';
+import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
 import { startWatchedRedis } from '#test/support/redis-sentinel.ts';
@@ -22,10 +21,6 @@ import {
   unprovenCombined,
   windowWithRoom,
 } from '#test/support/spend.ts';
-import { accessTo } from '#test/support/store.ts';
-
-/** The real time: Redis keeps its own clock, so both stores are tested on it. */
-const clock: Clock = () => performance.timeOrigin + performance.now();
 
 function conformance(
   t: Test,
@@ -252,25 +247,14 @@ function forEachAlgorithm(t: Test, limiterOf: (t: Test) => Promise<Limiter>): vo
 }
 
 t.test('memory', async (t) => {
-  forEachAlgorithm(t, async () => memoryLimiter({ clock }));
+  // Redis keeps its own clock, so both are tested on the real one.
+  forEachAlgorithm(t, async () => memoryLimiter({ clock: processClock }));
 });
 
 const storeAt =
   (url: string) =>
-  async (t: Test): Promise<Limiter> => {
-    const limiter = new GuardedLimiter({
-      store: accessTo(url),
-      clock,
-      log: { warn: () => {}, info: () => {} },
-      budgetMs: 2000,
-      replica: 'conformance',
-      salt: 'salt',
-      onSalt: () => {},
-    });
-    await limiter.start();
-    t.teardown(() => limiter.close());
-    return limiter;
-  };
+  (t: Test): Promise<Limiter> =>
+    startLimiter(t, url);
 
 t.test('Redis', async (t) => {
   const redis = await startRedis();

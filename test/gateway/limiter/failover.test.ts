@@ -1,25 +1,14 @@
 /** A failover in the middle of a window: what was counted stays counted, before, during and after it. */
 import t from 'tap';
-import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startWatchedRedis } from '#test/support/redis-sentinel.ts';
 import { burst, chargeOf, part, policy, windowWithRoom } from '#test/support/spend.ts';
-import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 
 t.test('the primary is killed: the window admits exactly its limit', async (t) => {
   await windowWithRoom(3_600_000, 60_000);
   const redis = await startWatchedRedis(t);
-  const limiter = new GuardedLimiter({
-    store: accessTo(redis.url),
-    clock: () => performance.timeOrigin + performance.now(),
-    log: { warn: () => {}, info: () => {} },
-    budgetMs: 500,
-    replica: 'one',
-    salt: 'salt',
-    onSalt: () => {},
-  });
-  t.teardown(() => limiter.close());
-  await limiter.start();
+  const limiter = await startLimiter(t, redis.url, { budgetMs: 500 });
   const charge = () => chargeOf(part(policy('p', 200, 3600), 'somebody'));
   t.equal(await burst(limiter, charge(), 50), 50);
   // A write that its replica has not got when a primary dies is lost: that is Redis.

@@ -1,7 +1,8 @@
 /** Charges that are not plain beside a real store: several processes, what is remembered, and what is owed after an outage. */
-import t, { type Test } from 'tap';
-import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import t from 'tap';
+import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
+import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import {
   burst,
@@ -14,27 +15,10 @@ import {
   unproven,
   windowWithRoom,
 } from '#test/support/spend.ts';
-import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 
-const clock = (): number => performance.timeOrigin + performance.now();
 const ALGORITHMS: readonly Algorithm[] = ['sliding-window', 'token-bucket'];
 const DAY_SECONDS = 86_400;
-
-async function limiterAt(t: Test, url: string, budgetMs = 2000): Promise<GuardedLimiter> {
-  const limiter = new GuardedLimiter({
-    store: accessTo(url),
-    clock,
-    log: { warn: () => {}, info: () => {} },
-    budgetMs,
-    replica: `replica-${Math.random()}`,
-    salt: 'salt',
-    onSalt: () => {},
-  });
-  t.teardown(() => limiter.close());
-  await limiter.start();
-  return limiter;
-}
 
 /** Nothing of it comes back while a test runs. */
 const long = (name: string, limit: number, algorithm: Algorithm, more: Partial<Policy> = {}): Policy =>
@@ -43,7 +27,7 @@ const long = (name: string, limit: number, algorithm: Algorithm, more: Partial<P
 t.test('several processes at once: together exactly the limit, with a fixed window beside it', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const limiters = await Promise.all([1, 2, 3].map(() => limiterAt(t, redis.url)));
+  const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, redis.url)));
   await windowWithRoom(10 * DAY_SECONDS * 1000, 20_000);
   for (const algorithm of ALGORITHMS) {
     const narrow = long(`narrow-${algorithm}`, 50, algorithm);
@@ -72,7 +56,7 @@ t.test('several processes at once: together exactly the limit, with a fixed wind
 t.test('a bucket that a client empties sooner with another plan is not remembered as full', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const limiter = await limiterAt(t, redis.url);
+  const limiter = await startLimiter(t, redis.url);
   const p = policy('planned', 2, 3600, {
     algorithm: 'token-bucket',
     overrides: overridesFor('gold', 1_000_000_000),
@@ -91,7 +75,7 @@ t.test('a bucket that a client empties sooner with another plan is not remembere
 t.test('what a client with a limit of its own has used up is asked of the store', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const limiter = await limiterAt(t, redis.url);
+  const limiter = await startLimiter(t, redis.url);
   await windowWithRoom(10 * DAY_SECONDS * 1000, 20_000);
   for (const algorithm of ALGORITHMS) {
     const p = long(`own-${algorithm}`, 3, algorithm, { overrides: overridesFor('gold', 6) });
@@ -108,7 +92,7 @@ t.test(
   async (t) => {
     const redis = await startRedis();
     t.teardown(() => redis.close());
-    const limiters = await Promise.all([1, 2].map(() => limiterAt(t, redis.url)));
+    const limiters = await Promise.all([1, 2].map(() => startLimiter(t, redis.url)));
     const p = policy('steady', 40, 1, { algorithm: 'token-bucket', capacity: 5 });
     const begun = Date.now();
     let admitted = 0;
@@ -135,7 +119,7 @@ t.test('what is exhausted is remembered until there is room, and no longer', asy
     ['sliding-window', 3, 2],
     ['token-bucket', 3, 2],
   ] as const) {
-    const limiter = await limiterAt(t, redis.url);
+    const limiter = await startLimiter(t, redis.url);
     const p = policy(`remembered-${algorithm}`, limit, seconds, { algorithm });
     const charge = chargeOf(part(p, 'one'));
     t.equal(limiter.knownExhausted(charge), null);
@@ -152,7 +136,7 @@ t.test('what is exhausted is remembered until there is room, and no longer', asy
 t.test('another limit applies at once, in memory of what was exhausted as well', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const limiter = await limiterAt(t, redis.url);
+  const limiter = await startLimiter(t, redis.url);
   for (const algorithm of ALGORITHMS) {
     const low = chargeOf(part(long('raised', 2, algorithm)));
     t.equal(await burst(limiter, low, 5), 2);
@@ -171,7 +155,7 @@ t.test('another limit applies at once, in memory of what was exhausted as well',
 t.test('an invented credential that was denied is denied from memory', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const limiter = await limiterAt(t, redis.url);
+  const limiter = await startLimiter(t, redis.url);
   for (const algorithm of ALGORITHMS) {
     const p = long(`flood-${algorithm}`, 5, algorithm);
     for (let i = 0; i < 6; i++) await burst(limiter, chargeOf(...unproven(p, `${i}`, 'flooder')), 1);
@@ -188,8 +172,8 @@ t.test(
   async (t) => {
     const redis = await startRedis();
     t.teardown(() => redis.close());
-    const limiter = await limiterAt(t, redis.url, 100);
-    const other = await limiterAt(t, redis.url, 2000);
+    const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
+    const other = await startLimiter(t, redis.url);
     await windowWithRoom(10 * DAY_SECONDS * 1000, 30_000);
     const all = ALGORITHMS.flatMap((algorithm) =>
       // Of a policy and of an override.
@@ -228,7 +212,7 @@ t.test(
 t.test("somebody else's value under our key is overwritten, not fatal", async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const limiter = await limiterAt(t, redis.url);
+  const limiter = await startLimiter(t, redis.url);
   for (const algorithm of ALGORITHMS) {
     const one = part(long(`garbage-${algorithm}`, 3, algorithm), 'one');
     for (const garbage of ['hello', '-5 1', '1 2 3 4', '1e300 7 7', '99999999999999999999 1 1', '']) {

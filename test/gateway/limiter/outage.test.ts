@@ -7,6 +7,7 @@ import type { Charge } from '#gateway/limiter/charge.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { GuardedLimiterOptions } from '#gateway/limiter/outage-options.ts';
 import type { OnStoreFailure } from '#gateway/policy/policy.ts';
+import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { burst, chargeOf, part, policy, spend, unproven, windowWithRoom } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
@@ -18,18 +19,11 @@ interface Guarded {
 
 async function guarded(t: Test, url: string, more: Partial<GuardedLimiterOptions> = {}): Promise<Guarded> {
   const log: string[] = [];
-  const limiter = new GuardedLimiter({
-    store: accessTo(url),
-    clock: () => performance.timeOrigin + performance.now(),
+  const limiter = await startLimiter(t, url, {
     log: { warn: (_, message) => log.push(message), info: (_, message) => log.push(message) },
     budgetMs: 50,
-    replica: `replica-${Math.random()}`,
-    salt: 'salt',
-    onSalt: () => {},
     ...more,
   });
-  t.teardown(() => limiter.close());
-  await limiter.start();
   return { limiter, log };
 }
 

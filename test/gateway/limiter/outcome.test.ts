@@ -6,14 +6,14 @@ import type { Part } from '#gateway/limiter/charge.ts';
 import { generalCall, giveBackCall, readGeneralReply } from '#gateway/limiter/general-check.ts';
 import { GIVE_BACK_GENERAL, SPEND_GENERAL } from '#gateway/limiter/general-script.ts';
 import type { LimitListener, Outcome, Spent } from '#gateway/limiter/limiter.ts';
-import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { outcomesOf } from '#gateway/limiter/outcome.ts';
 import type { Algorithm, Count, Policy } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
+import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
 import { burst, chargeOf, memoryLimiter, part, policy, spend, windowWithRoom } from '#test/support/spend.ts';
-import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 
 const ALGORITHMS: readonly Algorithm[] = ['fixed-window', 'sliding-window', 'token-bucket'];
@@ -126,22 +126,6 @@ t.test('never more than the limit of those that count, and what does not is give
   t.ok(given > 200, `${given} given back`);
 });
 
-const clock = (): number => performance.timeOrigin + performance.now();
-
-async function limiterAt(url: string, budgetMs = 2000): Promise<GuardedLimiter> {
-  const limiter = new GuardedLimiter({
-    store: accessTo(url),
-    clock,
-    log: { warn: () => {}, info: () => {} },
-    budgetMs,
-    replica: `replica-${Math.random()}`,
-    salt: 'salt',
-    onSalt: () => {},
-  });
-  await limiter.start();
-  return limiter;
-}
-
 const failures = (limit: number, algorithm: Algorithm = 'fixed-window'): Policy =>
   policy(`failures-${algorithm}`, limit, 864_000, { count: 'failure', algorithm });
 
@@ -166,8 +150,7 @@ for (const [name, start] of [
   t.test(`several processes at once: ${name}`, async (t) => {
     const server = start === null ? await startCluster(t) : await start();
     if (start !== null) t.teardown(() => (server as { close(): unknown }).close());
-    const limiters = await Promise.all([1, 2].map(() => limiterAt(server.url)));
-    t.teardown(() => Promise.all(limiters.map((limiter) => limiter.close())));
+    const limiters = await Promise.all([1, 2].map(() => startLimiter(t, server.url)));
     await windowWithRoom(864_000_000, 30_000);
     for (const algorithm of ALGORITHMS) {
       const parts = [part(failures(7, algorithm), 'one'), part(policy('wide', 100_000, 864_000), 'two')];
@@ -202,8 +185,7 @@ for (const [name, start] of [
 t.test('an outage: what counted is owed, what did not is not', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const limiter = await limiterAt(redis.url, 100);
-  t.teardown(() => limiter.close());
+  const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
   await windowWithRoom(864_000_000, 30_000);
   const all = ALGORITHMS.map((algorithm) => [part(failures(10, algorithm), 'one')]);
   for (const parts of all)

@@ -3,8 +3,8 @@ import { deepEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
-import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
+import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import {
   type Answer,
@@ -17,10 +17,8 @@ import {
   unprovenCombined,
   windowWithRoom,
 } from '#test/support/spend.ts';
-import { accessTo } from '#test/support/store.ts';
 
 const DAY_SECONDS = 86_400;
-const clock = (): number => performance.timeOrigin + performance.now();
 
 /** One caller's requests of one turn. */
 interface Step {
@@ -100,22 +98,12 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
   await windowWithRoom(DAY_SECONDS * 1000, 60_000);
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const store = new GuardedLimiter({
-    store: accessTo(redis.url),
-    clock,
-    log: { warn: () => {}, info: () => {} },
-    budgetMs: 2000,
-    replica: 'random',
-    salt: 'salt',
-    onSalt: () => {},
-  });
-  await store.start();
-  t.teardown(() => store.close());
+  const store = await startLimiter(t, redis.url);
   let run = 0;
   await fc.assert(
     fc.asyncProperty(table, fc.array(turn), async (rows, turns) => {
       run++;
-      const memory = memoryLimiter({ clock });
+      const memory = memoryLimiter({ clock: processClock });
       const policies = rows.map(({ limit, shadow, algorithm }, i) =>
         policy(`p${i}`, limit, DAY_SECONDS, {
           mode: shadow ? 'shadow' : 'enforce',

@@ -1,29 +1,10 @@
 /** Charges whose keys lie on several nodes of a Cluster: never too many admitted, and nothing charged for a denial. */
-import t, { type Test } from 'tap';
-import type { Limiter } from '#gateway/limiter/limiter.ts';
-import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import t from 'tap';
 import { keySlot } from '#gateway/store/key-slot.ts';
+import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisCluster, startCluster } from '#test/support/redis-cluster.ts';
 import { burst, chargeOf, part, policy, spend, unproven, windowWithRoom } from '#test/support/spend.ts';
-import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
-
-const clock = (): number => performance.timeOrigin + performance.now();
-
-async function limiterAt(t: Test, url: string, budgetMs = 5000): Promise<Limiter> {
-  const limiter = new GuardedLimiter({
-    store: accessTo(url),
-    clock,
-    log: { warn: () => {}, info: () => {} },
-    budgetMs,
-    replica: `replica-${Math.random()}`,
-    salt: 'salt',
-    onSalt: () => {},
-  });
-  t.teardown(() => limiter.close());
-  await limiter.start();
-  return limiter;
-}
 
 /** What is counted under a key, in its window. */
 async function counted({ nodes }: RedisCluster, key: string): Promise<number> {
@@ -34,7 +15,7 @@ async function counted({ nodes }: RedisCluster, key: string): Promise<number> {
 
 t.test('many replicas, many identities, each on a node of its own: exact', async (t) => {
   const cluster = await startCluster(t);
-  const limiters = await Promise.all([1, 2, 3].map(() => limiterAt(t, cluster.url)));
+  const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, cluster.url, { budgetMs: 5000 })));
   await windowWithRoom(60_000, 20_000);
   const wide = policy('wide', 200, 60);
   const narrow = policy('narrow', 20, 60);
@@ -71,7 +52,7 @@ t.test(
   'invented credentials write nothing on their own nodes once their address has spent its limit',
   async (t) => {
     const cluster = await startCluster(t);
-    const limiter = await limiterAt(t, cluster.url);
+    const limiter = await startLimiter(t, cluster.url, { budgetMs: 5000 });
     await windowWithRoom(60_000, 10_000);
     const byKey = policy('keys', 10, 60);
     let admitted = 0;
@@ -89,7 +70,7 @@ t.test(
   'a step that cannot be made: the request is decided alone, and what others charged is given back',
   async (t) => {
     const cluster = await startCluster(t, ['--cluster-require-full-coverage', 'no']);
-    const limiter = await limiterAt(t, cluster.url, 500);
+    const limiter = await startLimiter(t, cluster.url, { budgetMs: 500 });
     const p = policy('p', 10, 3600);
     const q = policy('q', 10, 3600);
     await windowWithRoom(3_600_000, 60_000);

@@ -79,7 +79,7 @@ export function values(rawHeaders: readonly string[], name: string): string[] {
 }
 
 /** Resolves when the condition holds; rejects after the deadline. */
-export async function until(condition: () => boolean, what: string, deadlineMs = 5000): Promise<void> {
+export async function until(condition: () => boolean, what: string, deadlineMs = 30_000): Promise<void> {
   const end = performance.now() + deadlineMs;
   while (!condition()) {
     if (performance.now() > end) throw new Error(`not in ${deadlineMs} ms: ${what}`);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { hasMoreNamesThan } from '#api/http/member-names.ts';
+import { excessOf } from '#api/http/json-counts.ts';
 import { isRecord } from '#api/schemas.ts';
 
 function namesIn(value: unknown): readonly string[] {
@@ -8,7 +8,16 @@ function namesIn(value: unknown): readonly string[] {
   return [...(isRecord(value) ? Object.keys(value) : []), ...children.flatMap(namesIn)];
 }
 
-t.test('as many as the parsed value has', async (t) => {
+function hasMoreNamesThan(text: Buffer, names: number): boolean {
+  return excessOf(text, { names, values: Infinity }) === 'names';
+}
+
+function commasIn(value: unknown): number {
+  const children = Array.isArray(value) ? value : isRecord(value) ? Object.values(value) : [];
+  return children.reduce<number>((sum, child) => sum + commasIn(child), Math.max(0, children.length - 1));
+}
+
+t.test('as many names as the parsed value has', async (t) => {
   // Names that only look different are counted as two; these have no escapes.
   const value = fc.jsonValue({ maxDepth: 5 });
   fc.assert(
@@ -21,6 +30,24 @@ t.test('as many as the parsed value has', async (t) => {
     { numRuns: 500 },
   );
   t.pass('500 texts');
+});
+
+t.test('more values than a bound', async (t) => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 5 }), (made) => {
+      const parsed: unknown = JSON.parse(JSON.stringify(made));
+      const text = Buffer.from(JSON.stringify(parsed));
+      const count = commasIn(parsed);
+      const excess = (values: number) => excessOf(text, { names: Infinity, values });
+      return excess(count) === null && (count === 0 || excess(count - 1) === 'values');
+    }),
+    { numRuns: 500 },
+  );
+  t.equal(
+    excessOf(Buffer.from('["a,b,c","\\",,"]'), { names: 9, values: 1 }),
+    null,
+    'commas in texts are text',
+  );
 });
 
 t.test('texts that are no JSON end, too', async (t) => {

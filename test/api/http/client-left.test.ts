@@ -1,0 +1,42 @@
+/** A client that leaves half-way through its body is no failure of ours. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import t from 'tap';
+import { apiKey, startApi } from '#test/support/api-app.ts';
+import { until } from '#test/support/until.ts';
+
+interface Line {
+  readonly level: number;
+  readonly msg: string;
+}
+
+t.test('the log has a quiet line about it', async (t) => {
+  const lines: Line[] = [];
+  const destination = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(JSON.parse(String(chunk)) as Line);
+      done();
+    },
+  });
+  const api = await startApi({ log: pino({ level: 'info' }, destination) });
+  t.teardown(() => api.close());
+  await api.app.listen({ port: 0, host: '127.0.0.1' });
+  const address = api.app.server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+
+  for (const body of ['{"name":', '']) {
+    lines.length = 0;
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    socket.write(
+      `POST /api/v1/management/surveys HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${apiKey}\r\nContent-Length: 1000\r\n\r\n${body}`,
+    );
+    await once(api.app.server, 'request');
+    socket.destroy();
+    await until(() => lines.length > 0);
+    t.match(lines, [{ level: 30, msg: 'the client left before its body was complete' }]);
+    t.equal(lines.length, 1);
+  }
+});

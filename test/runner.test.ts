@@ -1,0 +1,107 @@
+/** The runner of the tests: what it says of files that fail, throw, stop half-way or take the process with them. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { slowest } from './support/processor-times.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
+import { type Outcome, runFiles } from './support/test-process.ts';
+
+const GOOD = `t.test('one', async (t) => t.equal(1, 1));`;
+
+/** Runs the texts as files of one process: 0.ts, 1.ts and so on. */
+async function run(t: Test, ...texts: readonly string[]): Promise<Outcome & { readonly results: string[] }> {
+  const folder = temporaryFolder(t);
+  const files = texts.map((text, index) => {
+    const file = join(folder, `${index}.ts`);
+    writeFileSync(file, `import t from 'tap';\n${text}\n`);
+    return file;
+  });
+  const outcome = await runFiles(files);
+  const results = [...outcome.tap.matchAll(/^(ok|not ok) \d+ - \S+\/(\d)\.ts/gm)];
+  return { ...outcome, results: results.map(([, result, name]) => `${name} ${result}`) };
+}
+
+t.test('each file is a subtest of its own, with all that it says', async (t) => {
+  const { tap, counts, results } = await run(t, GOOD, `t.test('two', async (t) => { t.ok(1); t.ok(2); });`);
+  t.strictSame(results, ['0 ok', '1 ok']);
+  t.strictSame(counts, { total: 3, pass: 3, fail: 0 });
+  t.match(tap, /^ {4}# Subtest: one\n {8}ok 1/m);
+  t.notMatch(tap, /^(TAP|1\.\.|# \{|# time)/m, 'what belongs to a whole run is left to the runner');
+});
+
+t.test('what a file holds is given back before the next one', async (t) => {
+  const holding = `t.ok(1); globalThis.held = true; t.teardown(async () => { globalThis.held = false; });`;
+  const { counts } = await run(t, holding, `t.equal(globalThis.held, false);`);
+  t.strictSame(counts, { total: 2, pass: 2, fail: 0 });
+});
+
+t.test('a file that fails does so alone', async (t) => {
+  const failing = `t.test('bad', async (t) => t.equal(1, 2));`;
+  const { counts, results } = await run(t, GOOD, failing, `t.todo('later');`, GOOD);
+  t.strictSame(results, ['0 ok', '1 not ok', '2 ok', '3 ok']);
+  t.strictSame(counts, { total: 4, pass: 2, fail: 1, todo: 1 });
+});
+
+t.test('a file that cannot be loaded, throws or rejects has failed', async (t) => {
+  for (const text of [
+    'const = 1;',
+    `throw new Error('x');`,
+    `import './none.ts';`,
+    `t.test('x', async () => { throw new Error('x'); });`,
+    `t.test('x', () => new Promise((_, reject) => setImmediate(reject, new Error('x'))));`,
+    `t.test('x', () => new Promise(() => setImmediate(() => { throw new Error('x'); })));`,
+  ]) {
+    const { counts, results } = await run(t, text, GOOD);
+    t.strictSame(results, ['0 not ok', '1 ok'], text);
+    t.strictSame(counts, { total: 2, pass: 1, fail: 1 }, text);
+  }
+});
+
+t.test('a file that cannot give back has failed', async (t) => {
+  const { counts, results } = await run(t, `t.ok(1); t.teardown(() => { throw new Error('x'); });`, GOOD);
+  t.match(results, ['0 not ok']);
+  t.equal(results.at(-1), '1 ok');
+  t.ok(Number(counts.fail) > 0);
+});
+
+t.test('a process that ends half-way fails the rest of its files', async (t) => {
+  for (const text of [
+    `t.test('x', async () => process.exit(0));`,
+    `t.test('x', async () => process.kill(process.pid, 'SIGKILL'));`,
+    `t.test('x', () => new Promise(() => undefined));`,
+    'await new Promise(() => undefined);',
+  ]) {
+    const { counts, results, tap } = await run(t, GOOD, text, GOOD);
+    t.strictSame([...results].sort(), ['0 ok', '1 not ok', '2 not ok'], text);
+    t.ok(Number(counts.fail) >= 2, text);
+    t.match(tap, /^not ok 0 - \S+2\.ts \(exit code \S+, signal \S+\)$/m, text);
+  }
+});
+
+t.test('an error after the last assertion is a failure', async (t) => {
+  for (const text of [
+    `process.once('exit', () => { process.exitCode = 3; });`,
+    `setTimeout(() => { throw new Error('x'); }, 1);`,
+    `setTimeout(() => void Promise.reject(new Error('x')), 1);`,
+  ]) {
+    const { counts } = await run(t, `t.ok(1); ${text}`);
+    t.strictSame(counts, { total: 2, pass: 1, fail: 1 }, text);
+  }
+});
+
+t.test('says what each file took of the processors', async (t) => {
+  const busy = `const end = performance.now() + 50; while (performance.now() < end);`;
+  const starting = `(await import('node:child_process')).execFileSync(process.execPath, ['-e', ${JSON.stringify(busy)}]);`;
+  const { used } = await run(t, `t.ok(1);`, `t.ok(1); ${starting}`);
+  const [program, first, second] = used;
+  t.equal(program?.name, 'test-files.ts', 'first what every process needs');
+  t.ok(Number(program?.own) > 0);
+  t.equal(first?.started, 0);
+  t.ok(Number(second?.started) > 0);
+});
+
+t.test('the table has the largest first, and sums what has one name', async (t) => {
+  const row = (name: string, own: number, started: number) => ({ name, own, started });
+  const rows = slowest([row('a', 1000, 0), row('b', 500, 700), row('a', 2000, 100)]);
+  t.strictSame(rows.slice(1), ['     3.5      0.8 all', '     3.0      0.1 a', '     0.5      0.7 b']);
+});

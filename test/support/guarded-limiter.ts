@@ -1,0 +1,30 @@
+/** The limiter over a real store, as the gateway has it. */
+import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import type { GuardedLimiterOptions } from '#gateway/limiter/outage-options.ts';
+import type { Millis } from '#shared/clock.ts';
+import type { Owner } from './gateway.ts';
+import { accessTo } from './store.ts';
+
+/** That of a gateway's process. */
+export const processClock = (): Millis => performance.timeOrigin + performance.now();
+
+/** Connected, and closed with the test. It waits for the store as long as a busy machine may take, unless told otherwise. */
+export async function startLimiter(
+  owner: Owner,
+  url: string,
+  options: Partial<GuardedLimiterOptions> = {},
+): Promise<GuardedLimiter> {
+  const limiter = new GuardedLimiter({
+    store: accessTo(url),
+    clock: processClock,
+    log: { warn: () => {}, info: () => {} },
+    budgetMs: 2000,
+    replica: `replica-${Math.random()}`,
+    salt: 'salt',
+    onSalt: () => {},
+    ...options,
+  });
+  owner.teardown(() => limiter.close());
+  await limiter.start();
+  return limiter;
+}

@@ -1,0 +1,85 @@
+/**
+ * The program that runs test files: `node test/support/test-files.ts FILE…`, one after the other in this process. Each is
+ * a subtest of its own name, with the `t` that it imports from tap as if it were alone. After each a comment says what it
+ * took of the processors.
+ */
+import { readFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+import { basename, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Test } from 'tap';
+
+/** What tap allows a file that asks for nothing else, on a busy machine. */
+const TIMEOUT_MS = 300_000;
+/** Of the times in /proc, by the kernel's promise to programs. */
+const MS_PER_TICK = 10;
+const DOMAINS = `data:text/javascript,${encodeURIComponent('export class Domain { destroy() {} }')}`;
+
+/**
+ * tap follows every promise to know which test an error belongs to that nobody caught. That is a sixth of what the tests
+ * take of the processors, and here one test runs at a time: an error is that test's.
+ */
+registerHooks({
+  resolve(specifier, context, next) {
+    if (specifier !== 'async-hook-domain') return next(specifier, context);
+    return { url: DOMAINS, shortCircuit: true };
+  },
+});
+// Before tap is loaded: it names folders after the arguments.
+const files = process.argv.splice(2);
+const { default: t, Base } = await import('tap');
+
+let running = t as InstanceType<typeof Base>;
+const follow = (test: typeof running): void => {
+  test.on('subtestStart', (begun) => {
+    if (!(begun instanceof Base)) return;
+    running = begun;
+    follow(begun);
+  });
+  test.on('subtestEnd', () => {
+    running = test;
+  });
+};
+follow(t);
+const fail = (error: unknown): void => void running.threw(error);
+process.on('uncaughtException', fail);
+process.on('unhandledRejection', fail);
+
+const REGISTRY = Symbol.for('floodgate.tests');
+const tests = new Map<string, Test>();
+Object.assign(globalThis, { [REGISTRY]: tests });
+
+registerHooks({
+  resolve(specifier, context, next) {
+    const { parentURL = '' } = context;
+    if (specifier !== 'tap' || !tests.has(parentURL)) return next(specifier, context);
+    const source = `export default globalThis[Symbol.for('floodgate.tests')].get(${JSON.stringify(parentURL)});`;
+    return { url: `data:text/javascript,${encodeURIComponent(source)}`, shortCircuit: true };
+  },
+});
+
+/** Milliseconds of processor time: this process, and the ended ones that it had started. */
+function used(): { own: number; started: number } {
+  const { user, system } = process.cpuUsage();
+  // The name of the program, in parentheses, may hold spaces.
+  const fields = readFileSync('/proc/self/stat', 'latin1').split(') ').at(-1)?.split(' ') ?? [];
+  return { own: (user + system) / 1000, started: (Number(fields[13]) + Number(fields[14])) * MS_PER_TICK };
+}
+
+function tell(name: string, from: { own: number; started: number }): void {
+  const { own, started } = used();
+  t.comment(
+    `cpu own=${Math.round(own - from.own)}ms started=${Math.round(started - from.started)}ms ${name}`,
+  );
+}
+
+tell(basename(import.meta.filename), { own: 0, started: 0 });
+for (const file of files) {
+  const before = used();
+  const { href } = pathToFileURL(resolve(file));
+  await t.test(file, { timeout: TIMEOUT_MS }, async (t) => {
+    tests.set(href, t);
+    await import(href);
+  });
+  tell(file, before);
+}
