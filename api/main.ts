@@ -111,6 +111,7 @@ async function start(): Promise<void> {
   const appLog = log.level === 'info' ? log.child({}, { level: 'warn' }) : log;
   const app = await buildApp(context, appLog, () => isReady);
   const address = await app.listen({ port: config.port, host: config.host });
+  app.makeDescription();
   const worker = startWorker({
     ...context,
     attemptsMax: config.webhooks.attemptsMax,

@@ -152,7 +152,7 @@ function decideByLevels(
       violated: resetMs === first.resetMs ? violated : [{ ...first, resetMs }, ...others],
     };
   }
-  return { kind: 'allow', verdicts: verdicts.sort(tightestFirst), shadowDenials };
+  return { kind: 'allow', verdicts: verdicts.sort(inFlightLast), shadowDenials };
 }
 
 /** From when on all have room: what is open to a credential for its own use may be closed by the time another one opens. */
@@ -191,6 +191,15 @@ function addVerdict<V extends Verdict>(
 
 function tightestFirst(a: Verdict, b: Verdict): number {
   return a.remaining - b.remaining || b.resetMs - a.resetMs || a.policy.index - b.policy.index;
+}
+
+/** What is left of a window tells a client how fast to go on; how many are in flight it knows itself. */
+function inFlightLast(a: Verdict, b: Verdict): number {
+  return Number(isInFlight(a)) - Number(isInFlight(b)) || tightestFirst(a, b);
+}
+
+function isInFlight({ policy }: Verdict): boolean {
+  return policy.algorithm === 'concurrency';
 }
 
 function longestFirst(a: Violation, b: Violation): number {

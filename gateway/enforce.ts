@@ -67,6 +67,12 @@ export interface RequestSource {
   readonly plan?: string | undefined;
 }
 
+/** Who is banned, and until when. */
+export interface StandingBan {
+  readonly identity: Identity;
+  readonly until: Millis;
+}
+
 /** A request, as far as it matters who is charged for it. */
 export interface ChargedRequest extends LimitListener {
   readonly req: IncomingMessage;
@@ -154,21 +160,23 @@ export class Enforcement {
       cover.isPlain ? undefined : (counted, capacity) => unitsOf(counted, capacity, source.rawHeaders, head),
     );
     if (charge === null) return null;
-    const charged = { charge, identified, hasOutcomes: cover.hasOutcomes };
+    const charged = { charge, identified, hasOutcomes: cover.hasOutcomes, plan: facts?.plan ?? null };
     // The next request of this connection says nothing else.
     if (cover.isByAddress && cover.hasFixedCosts && !peer.origin.trusted) peer.charges.set(cover, charged);
     return charged;
   }
 
-  /** @returns when the ban of this client, or of a credential that it presents, ends; 0 where nobody is banned */
-  bannedUntil(source: RequestSource, target: string, head: CheckedHead): Millis {
+  /** @returns the longest ban of this client, or of a credential that it presents; null where nobody is banned */
+  banOf(source: RequestSource, target: string, head: CheckedHead): StandingBan | null {
     const { bans, clock } = this.options;
-    if (bans.size === 0) return 0;
+    if (bans.size === 0) return null;
     const now = clock();
-    let until = 0;
-    for (const { digest } of this.identitiesOf(source, target, head))
-      until = Math.max(until, bans.endOf(digest, now));
-    return until;
+    let longest: StandingBan | null = null;
+    for (const identity of this.identitiesOf(source, target, head)) {
+      const until = bans.endOf(identity.digest, now);
+      if (until > (longest?.until ?? 0)) longest = { identity, until };
+    }
+    return longest;
   }
 
   /**
@@ -268,6 +276,11 @@ export class Enforcement {
     // Where an address answers for credentials, it is this one.
     const answering = charged?.charge.parts.find(({ credential }) => credential !== null);
     return answering?.identity ?? this.peers.address(this.peerOf(socket), forwardedFor);
+  }
+
+  /** Whose connection it is, before a request has come on it. */
+  connectionIdentity(socket: PeerSocket): Identity {
+    return this.peers.address(this.peerOf(socket), '');
   }
 
   /** Behind a trusted proxy, where each request names its own client. */

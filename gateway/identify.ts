@@ -47,6 +47,8 @@ export interface ChargedTo {
   readonly identified: KnownAs;
   /** Some of its counters do not count every request. */
   readonly hasOutcomes: boolean;
+  /** As a trusted proxy says, where overrides may go by it; null: none does. */
+  readonly plan: string | null;
 }
 
 /** Whom a request is counted for, and what its answer proves. */

@@ -7,15 +7,19 @@
 import type { IncomingMessage } from 'node:http';
 import type { Millis } from '#shared/clock.ts';
 import type { AccessEntry, LoggedDecision } from './access-log/access-entry.ts';
+import type { BoundName } from './bounds/bound-names.ts';
+import type { Refusal as BoundRefusal } from './bounds/bounds.ts';
 import type { Client, Clients } from './bounds/clients.ts';
 import { decide, type Violation } from './decision.ts';
+import { banRefusal, boundRefusal, listedRefusal } from './decisions/beside-refusals.ts';
 import type { Decisions, Refused, RefusedRequest } from './decisions/decisions.ts';
 import { answerProbe } from './doctor/probe.ts';
-import type { ChargedRequest, Enforcement } from './enforce.ts';
+import type { ChargedRequest, Enforcement, StandingBan } from './enforce.ts';
 import { DECISION_HEADER, isClientRoute } from './header-names.ts';
 import type { ChargedTo } from './identify.ts';
 import type { Spent } from './limiter/limiter.ts';
 import { Reservation } from './limiter/outcome.ts';
+import { BAN, boundCounter } from './policy/beside-policies.ts';
 import type { ListEntry } from './policy/lists.ts';
 import {
   assignExchange,
@@ -28,7 +32,7 @@ import type { ProxyCallOwner, ProxyFailure } from './proxy/proxy-call-options.ts
 import { EMPTY_HEAD } from './proxy/request-head.ts';
 import type { UpgradeSocket } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
-import { bannedReply, DENIED_SECONDS, listedReply } from './reply/denial.ts';
+import { bannedReply, listedReply } from './reply/denial.ts';
 import { failureReply } from './reply/failure.ts';
 import { limitHeaders } from './reply/limit-headers.ts';
 import { type OwnReply, ownReply, sendOwn } from './reply/own-reply.ts';
@@ -59,7 +63,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   /** null: no line in the access log. */
   readonly #entry: AccessEntry | null;
   #charged: ChargedTo | null = null;
-  /** null where every request counts. */
+  /** null where every request counts, and none holds anything as long as it is in flight. */
   #reservation: Reservation | null = null;
   #head = EMPTY_HEAD;
   #target = '';
@@ -118,9 +122,9 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     this.#cors = isClientRoute(match.path);
     this.#entry?.matched(match.path, match.cover);
 
-    const bannedUntil = enforcement.bannedUntil(req, match.target, head);
-    if (bannedUntil > 0) {
-      this.#refuseBanned(bannedUntil);
+    const ban = enforcement.banOf(req, match.target, head);
+    if (ban !== null) {
+      this.#refuseBanned(ban);
       return;
     }
     const listed = enforcement.listed(req, match.target, head);
@@ -257,18 +261,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     const identity = enforcement.addressIdentity(null, this.req.socket, this.#head);
     const { counter } = entry;
     this.#violated = [counter];
-    const decision = decisions.add(
-      {
-        decision: 'listed',
-        part: { counter, policy: counter.policy, identity, cost: 1 },
-        limit: 0,
-        used: null,
-        resetMs: DENIED_SECONDS * 1000,
-        isLocal: true,
-        fromMemory: true,
-      },
-      this,
-    );
+    const decision = decisions.add(listedRefusal(counter, identity), this);
     this.#log('deny', decision);
     this.#send(listedReply(entry, decision, { cors: this.#cors, close: this.#closes }));
   }
@@ -301,12 +294,28 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     for (const digest of digests) this.#parts.enforcement.metrics.limited.count(digest);
   }
 
-  #refuseBanned(until: Millis): void {
-    const { metrics, options } = this.#parts.enforcement;
-    metrics.count('banned');
+  #refuseBanned({ identity, until }: StandingBan): void {
+    const { decisions, enforcement } = this.#parts;
+    enforcement.metrics.count('banned');
     this.#decided();
-    this.#log('banned', null);
-    this.#send(bannedReply(until - options.clock(), { cors: this.#cors, close: this.#closes }));
+    const resetMs = until - this.#now;
+    this.#violated = [BAN];
+    const decision = decisions.add(banRefusal(identity, resetMs), this);
+    this.#log('banned', decision);
+    if (this.#entry !== null) this.#entry.policy = null;
+    this.#send(bannedReply(resetMs, decision, { cors: this.#cors, close: this.#closes }));
+  }
+
+  /** A client, or all together, holds as much as may be. @returns the decision's id */
+  #refuseBusy(name: BoundName, refusal: BoundRefusal): string {
+    const { decisions, enforcement, upstream } = this.#parts;
+    const { client, connection } = this;
+    const counter = boundCounter(name, refusal);
+    const identity = enforcement.addressIdentity(this.#charged, connection.socket, this.#head);
+    this.#violated = [counter];
+    const id = decisions.add(boundRefusal(upstream.bounds[name], refusal, client, counter, identity), this);
+    if (this.#entry !== null) this.#entry.id = id;
+    return id;
   }
 
   #decided(): void {
@@ -319,13 +328,14 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
 
   #reserve(spent: Spent, position: number): void {
     const { limiter } = this.#parts.enforcement.options;
-    if (this.#charged?.hasOutcomes === true) this.#reservation = new Reservation(limiter, spent, position);
+    if (this.#charged?.hasOutcomes === true || spent.leases !== null)
+      this.#reservation = new Reservation(limiter, spent, position);
   }
 
   #forward(): void {
     this.#decided();
     if (this.#isDone) {
-      this.#reservation?.conclude(null);
+      this.#reservation?.close();
       return;
     }
     const { connection, req, res } = this;
@@ -365,9 +375,15 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     this.#reservation?.conclude(status);
   }
 
+  onTunnelClosed(): void {
+    this.#reservation?.close();
+  }
+
   onFailed(failure: ProxyFailure): void {
-    this.#reservation?.conclude(null);
-    this.#send(failureReply(failure, { cors: this.#cors, close: this.#closes, headers: this.#added }));
+    this.#reservation?.close();
+    const decision = failure.kind === 'bound' ? this.#refuseBusy(failure.bound, failure.refusal) : null;
+    const options = { cors: this.#cors, close: this.#closes, headers: this.#added, decision };
+    this.#send(failureReply(failure, options));
   }
 
   #refuseMalformed(reason: string): void {
@@ -407,7 +423,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   close(): void {
     this.#isDone = true;
     this.#call?.close();
-    this.#reservation?.conclude(null);
+    this.#reservation?.close();
   }
 
   onDrain(): void {

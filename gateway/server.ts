@@ -7,11 +7,13 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { AccessEntry, unreadableLine } from './access-log/access-entry.ts';
 import type { AccessLog } from './access-log/access-log.ts';
 import type { Bound, Refusal } from './bounds/bounds.ts';
-import type { Clients } from './bounds/clients.ts';
-import type { Decisions } from './decisions/decisions.ts';
+import type { Client, Clients } from './bounds/clients.ts';
+import { boundRefusal } from './decisions/beside-refusals.ts';
+import type { Decisions, RefusedRequest } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
 import { originOf } from './identify.ts';
 import { Listener, type ListenOptions } from './listener.ts';
+import { boundCounter } from './policy/beside-policies.ts';
 import { ClientConnection, ClientResponse } from './proxy/client-connection.ts';
 import { ConnectionWatch } from './proxy/connection-watch.ts';
 import { discardBody, lingeringClose } from './proxy/lingering-close.ts';
@@ -118,8 +120,8 @@ export class PublicServer {
     const pipelining = this.#pipelining.refusalFor(client);
     const refusal = pipelining ?? bound.take(client);
     if (refusal !== null) {
+      this.#refuseConnection(socket, pipelining === null ? bound : this.#pipelining.bound, refusal, client);
       if (client !== null) clients.leave(client);
-      this.#refuseConnection(socket, pipelining === null ? bound : this.#pipelining.bound, refusal);
       return;
     }
     const connection = new ClientConnection(socket, origin, client);
@@ -134,7 +136,7 @@ export class PublicServer {
     this.#http.emit('connection', socket);
   }
 
-  #refuseConnection(socket: Socket, bound: Bound, refusal: Refusal): void {
+  #refuseConnection(socket: Socket, bound: Bound, refusal: Refusal, client: Client | null): void {
     bound.refused(refusal);
     socket.on('error', () => socket.destroy());
     if (this.#refused.size >= TOLD_MAX) {
@@ -143,9 +145,15 @@ export class PublicServer {
     }
     this.#refused.add(socket);
     socket.once('close', () => this.#refused.delete(socket));
+    const { enforcement, decisions } = this.#options;
+    const counter = boundCounter(bound.name, refusal);
+    const identity = enforcement.connectionIdentity(socket);
+    const decision = decisions.add(boundRefusal(bound, refusal, client, counter, identity), {
+      describe: () => unreadRequest(enforcement, counter.policy.name),
+    });
     lingeringClose(
       socket,
-      rawReply(boundReply(bound.name, refusal, { cors: true, close: true, headers: [] })),
+      rawReply(boundReply(bound.name, refusal, { cors: true, close: true, headers: [], decision })),
     );
   }
 
@@ -303,3 +311,15 @@ const PARSE_ERRORS: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   HPE_HEADER_OVERFLOW: ['gateway_header_too_large', 'the header section is larger than 16 KiB'],
   ERR_HTTP_REQUEST_TIMEOUT: ['gateway_request_timeout', 'the request did not arrive in time'],
 };
+
+/** Of a connection that is refused before anything is read from it. */
+function unreadRequest({ policies: { file, version } }: Enforcement, refusedBy: string): RefusedRequest {
+  return {
+    method: '',
+    target: '',
+    violated: [refusedBy],
+    addressFrom: 'socket',
+    file,
+    policyVersion: version,
+  };
+}

@@ -1,8 +1,8 @@
 /**
- * `npm test`: every test file, several at once, the longest first; those that store something on SQLite and again on
- * PostgreSQL. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says `postgres` or `both`. Writes TAP: one test
- * for each file, with what the file wrote as its subtest, and the sum of their summaries. `--times` adds which files took
- * most of the processors, themselves and by what they started.
+ * `npm test`: every test file, in several processes at once, the longest first; those that store something on SQLite and
+ * again on PostgreSQL. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says `postgres` or `both`.
+ * Writes TAP: one test for each file, with what the file wrote as its subtest, and the sum of their summaries. `--times`
+ * adds which files took most of the processors, themselves and by what they started.
  *
  * tap's own runner does the same for a third more of the processors: it puts hooks into each process that read every
  * module twice, to know what a report of coverage would need, and it reads and writes again each line of each file.
@@ -22,14 +22,20 @@ import { runFiles } from './support/test-process.ts';
 const longest = [
   'test/api/events/crash.test.ts',
   'test/api/stop.test.ts',
-  'test/api/hostile.test.ts',
   'test/image-build.test.ts',
+  'test/gateway/replay/equality.test.ts',
+  'test/api/hostile.test.ts',
   'test/image.test.ts',
+  'test/gateway/admin/live.test.ts',
+  'test/gateway/limits.test.ts',
   'test/api/resources/storage/end-to-end.test.ts',
   'test/gateway/store/cluster.test.ts',
   'test/gateway/main.test.ts',
   'test/e2e/browser.test.ts',
   'test/api/main.test.ts',
+  'test/api/accounts-run.test.ts',
+  'test/api/events/processes.test.ts',
+  'test/gateway/reload.test.ts',
   'test/gateway/store/sentinel.test.ts',
   'test/api/mail/mailer.test.ts',
   'test/api/docs/wrong-requests.test.ts',
@@ -50,6 +56,8 @@ if (unknown.length > 0) {
 }
 const databases = databasesWanted(process.env.TEST_DATABASE ?? (chosen.length > 0 ? 'sqlite' : 'both'));
 const files = chosen.length > 0 ? chosen : [...new Set([...longest, ...all])];
+/** One server for all files; each makes databases of its own there. */
+const postgres = databases.includes('postgres') ? await startPostgres() : null;
 const out = reporter();
 const start = performance.now();
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0 };
@@ -62,8 +70,6 @@ const waiting = databases
   })
   .sort((a, b) => isLong(b.group) - isLong(a.group))
   .values();
-/** One server for all files; each makes databases of its own there. */
-const postgres = databases.includes('postgres') ? await startPostgres() : null;
 const used: Used[] = [];
 let count = 0;
 
@@ -86,18 +92,20 @@ function databasesWanted(name: string): readonly TestDatabase[] {
 
 async function runWaiting(): Promise<void> {
   for (const { group, database } of waiting) {
-    const env = { TEST_DATABASE: database, ...(postgres === null ? {} : { [SHARED_SERVER]: postgres.url }) };
-    const outcome = await runFiles(group, env);
-    const where = database === 'postgres' && databases.length > 1 ? ' (PostgreSQL)' : '';
+    const outcome = await runFiles(group, {
+      env: {
+        TEST_DATABASE: database,
+        ...(postgres === null ? {} : { [SHARED_SERVER]: postgres.url }),
+      },
+      label: database === 'postgres' && databases.length > 1 ? ' (PostgreSQL)' : '',
+    });
     for (const name of outcomes) sum[name] += outcome.counts[name] ?? 0;
     used.push(...outcome.used);
     out.write(
-      outcome.tap
-        .replaceAll(/^# Subtest: \S+/gm, (line) => line + where)
-        .replaceAll(/^(not ok|ok) \d+ - (\S+)/gm, (_, isOk, file) => {
-          count += 1;
-          return `${isOk} ${count} - ${file}${where}`;
-        }),
+      outcome.tap.replaceAll(/^(not ok|ok) \d+/gm, (_, isOk) => {
+        count += 1;
+        return `${isOk} ${count}`;
+      }),
     );
   }
 }

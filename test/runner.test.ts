@@ -4,20 +4,28 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { slowest } from './support/processor-times.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
-import { type Outcome, runFiles } from './support/test-process.ts';
+import { type Outcome, type RunOptions, runFiles } from './support/test-process.ts';
 
 const GOOD = `t.test('one', async (t) => t.equal(1, 1));`;
 
 /** Runs the texts as files of one process: 0.ts, 1.ts and so on. */
-async function run(t: Test, ...texts: readonly string[]): Promise<Outcome & { readonly results: string[] }> {
+function run(t: Test, ...texts: readonly string[]): Promise<Outcome & { readonly results: string[] }> {
+  return runWith(t, {}, texts);
+}
+
+async function runWith(
+  t: Test,
+  options: RunOptions,
+  texts: readonly string[],
+): Promise<Outcome & { readonly results: string[] }> {
   const folder = temporaryFolder(t);
   const files = texts.map((text, index) => {
     const file = join(folder, `${index}.ts`);
     writeFileSync(file, `import t from 'tap';\n${text}\n`);
     return file;
   });
-  const outcome = await runFiles(files);
-  const results = [...outcome.tap.matchAll(/^(ok|not ok) \d+ - \S+\/(\d)\.ts/gm)];
+  const outcome = await runFiles(files, options);
+  const results = [...outcome.tap.matchAll(/^(ok|not ok) \d+ - \S+\/(\d+)\.ts/gm)];
   return { ...outcome, results: results.map(([, result, name]) => `${name} ${result}`) };
 }
 
@@ -42,19 +50,21 @@ t.test('a file that fails does so alone', async (t) => {
   t.strictSame(counts, { total: 4, pass: 2, fail: 1, todo: 1 });
 });
 
-t.test('a file that cannot be loaded, throws or rejects has failed', async (t) => {
-  for (const text of [
+t.test('a file that cannot be loaded, throws or rejects has failed, and no other', async (t) => {
+  const bad = [
     'const = 1;',
     `throw new Error('x');`,
     `import './none.ts';`,
     `t.test('x', async () => { throw new Error('x'); });`,
     `t.test('x', () => new Promise((_, reject) => setImmediate(reject, new Error('x'))));`,
     `t.test('x', () => new Promise(() => setImmediate(() => { throw new Error('x'); })));`,
-  ]) {
-    const { counts, results } = await run(t, text, GOOD);
-    t.strictSame(results, ['0 not ok', '1 ok'], text);
-    t.strictSame(counts, { total: 2, pass: 1, fail: 1 }, text);
-  }
+  ];
+  const { counts, results } = await run(t, ...bad.flatMap((text) => [text, GOOD]));
+  t.strictSame(
+    results,
+    bad.flatMap((_, i) => [`${2 * i} not ok`, `${2 * i + 1} ok`]),
+  );
+  t.strictSame(counts, { total: 12, pass: 6, fail: 6 });
 });
 
 t.test('a file that cannot give back has failed', async (t) => {
@@ -87,6 +97,14 @@ t.test('an error after the last assertion is a failure', async (t) => {
     const { counts } = await run(t, `t.ok(1); ${text}`);
     t.strictSame(counts, { total: 2, pass: 1, fail: 1 }, text);
   }
+});
+
+t.test('a second run of a file has an environment and a name of its own', async (t) => {
+  const text = `t.equal(process.env.STORE, 'other');`;
+  const { tap, counts } = await runWith(t, { env: { STORE: 'other' }, label: ' (other)' }, [text]);
+  t.equal(counts.pass, 1);
+  t.match(tap, /^# Subtest: \S+0\.ts \(other\)$/m);
+  t.match(tap, /^ok 1 - \S+0\.ts \(other\) # time/m);
 });
 
 t.test('says what each file took of the processors', async (t) => {

@@ -9,6 +9,7 @@ import { namesOf } from './operation-names.ts';
 import { notes, REST, securitySchemes } from './route.ts';
 
 type Part = Record<string, unknown>;
+type Errors = ReturnType<typeof errorComponents>;
 
 export function documentOf(publicUrl: string) {
   return {
@@ -33,13 +34,20 @@ export function documentOf(publicUrl: string) {
 export function completed(built: object): Part {
   const document: Part = { ...built };
   const namer = createNamer(namedShapes);
+  const errors = errorComponents();
   const paths = recordAt(document, 'paths');
   const tags = new Set<string>();
   const finished = Object.entries(paths).map(([path, item]) => [
     path,
     Object.fromEntries(
       operationsOf(item).map(([method, operation]) => {
-        const done = operationOf(method.toUpperCase(), path, isRecord(operation) ? operation : {}, namer);
+        const done = operationOf(
+          method.toUpperCase(),
+          path,
+          isRecord(operation) ? operation : {},
+          errors,
+          namer,
+        );
         tags.add(done.tags[0]);
         return [method, done];
       }),
@@ -51,7 +59,7 @@ export function completed(built: object): Part {
     paths: Object.fromEntries(finished),
     components: {
       ...recordAt(document, 'components'),
-      responses: errorComponents(),
+      responses: errors,
       schemas: namer.components(),
     },
   });
@@ -69,7 +77,13 @@ function operationsOf(item: unknown): readonly [string, unknown][] {
   );
 }
 
-function operationOf(method: string, path: string, built: Part, namer: Namer): Part & { tags: [string] } {
+function operationOf(
+  method: string,
+  path: string,
+  built: Part,
+  shared: Errors,
+  namer: Namer,
+): Part & { tags: [string] } {
   const { operationId, summary, tag } = namesOf(method, path);
   const parameters = parametersOf(built.parameters, namer);
   const codes = built[notes.refusals] as readonly Code[];
@@ -82,7 +96,7 @@ function operationOf(method: string, path: string, built: Part, namer: Namer): P
     security: Array.isArray(built.security) ? built.security : [],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(requestBody === null ? {} : { requestBody }),
-    responses: { ...errors, ...ownResponses(recordAt(built, 'responses'), errors, namer) },
+    responses: { ...errors, ...ownResponses(recordAt(built, 'responses'), errors, shared, namer) },
   };
 }
 
@@ -104,8 +118,12 @@ function bodyOf(reads: unknown, built: unknown, namer: Namer): Part | null {
 }
 
 /** Where a route has an error of its own under a status of its surface, both shapes of it are shown. */
-function ownResponses(built: Part, errors: Readonly<Record<string, { $ref: string }>>, namer: Namer): Part {
-  const components = errorComponents();
+function ownResponses(
+  built: Part,
+  errors: Readonly<Record<string, { $ref: string }>>,
+  components: Errors,
+  namer: Namer,
+): Part {
   return Object.fromEntries(
     Object.entries(built).map(([status, response]) => {
       const part = isRecord(response) ? response : {};

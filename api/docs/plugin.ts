@@ -10,6 +10,13 @@ import { DOCS_PATH, readerRoutes } from './reader.ts';
 import { describeRoute } from './route.ts';
 import { toYaml } from './yaml.ts';
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Before somebody asks for it and others wait meanwhile. */
+    makeDescription(): void;
+  }
+}
+
 const formats = ['json', 'yaml'] as const;
 type Format = (typeof formats)[number];
 
@@ -37,8 +44,7 @@ export const docsPlugin = fastifyPlugin<DocsOptions>(
       texts.set(format, made);
       return made;
     };
-    // Before anybody waits for a reply.
-    app.addHook('onListen', async () => void textOf('json'));
+    app.decorate('makeDescription', () => void textOf('json'));
     for (const format of formats) {
       app.get(`${DOCS_PATH}/openapi.${format}`, { schema: { hide: true } }, async (_request, reply) => {
         // Generators and other people's pages may read it.

@@ -5,13 +5,15 @@ import type { ChargedTo } from '#gateway/identify.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Cover } from '#gateway/policy/match.ts';
+import { PLAN } from '#gateway/policy/overrides.ts';
 import type { ClientResponse } from '#gateway/proxy/client-connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { AccessLog } from './access-log.ts';
+import type { LogLine } from './line-text.ts';
 
 export type LoggedDecision = 'allow' | 'deny' | 'banned' | 'uncovered' | 'malformed' | 'unavailable';
 
-/** Longer paths are cut: a line fits into one write. */
+/** Longer paths are cut. */
 const PATH_MAX = 1000;
 
 export class AccessEntry {
@@ -97,6 +99,7 @@ export class AccessEntry {
       address: this.#address?.digest ?? null,
       unproven: this.#unproven(),
       proves: this.#proves(status),
+      plan: this.#plan(),
       requestBytes: this.#requestBytes(),
       bytes: this.#socket.bytesWritten - this.#written,
       upstreamMs: rounded(this.upstreamMs),
@@ -127,6 +130,12 @@ export class AccessEntry {
     return names;
   }
 
+  /** As far as an override may name it. */
+  #plan(): string | null {
+    const plan = this.#charged?.plan ?? null;
+    return plan !== null && PLAN.test(plan) ? plan : null;
+  }
+
   #proves(status: number | null): boolean {
     const isAnswer = this.upstreamMs !== null && status !== null && status >= 200 && status < 300;
     return isAnswer && (this.#charged?.identified.provable ?? null) !== null;
@@ -142,7 +151,7 @@ export class AccessEntry {
 }
 
 /** What could not be read as a request: nothing is known but the answer. */
-export function unreadableLine(status: number, time: Millis): object {
+export function unreadableLine(status: number, time: Millis): LogLine {
   return {
     time: new Date(time).toISOString(),
     method: null,
@@ -156,6 +165,7 @@ export function unreadableLine(status: number, time: Millis): object {
     address: null,
     unproven: [],
     proves: false,
+    plan: null,
     requestBytes: 0,
     bytes: 0,
     upstreamMs: null,

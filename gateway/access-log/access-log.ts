@@ -8,6 +8,7 @@ import { closeSync, openSync } from 'node:fs';
 import { destination } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { ConfigError } from '#shared/configuration.ts';
+import { LINE_BYTES_MAX, type LogLine, lineText } from './line-text.ts';
 
 export interface AccessLogSettings {
   /** A file, or - for standard output. */
@@ -25,8 +26,6 @@ const QUEUE_BYTES_MAX = 4_194_304;
 /** Less than a batch may hold, so that a batch is one write. */
 const BATCH_BYTES = 32_768;
 const WRITE_BYTES_MAX = 65_536;
-/** A pipe takes so much from several writers without mixing them (PIPE_BUF of Linux). */
-const PIPE_BYTES_MAX = 4096;
 const FLUSH_MS: Millis = 100;
 const END_MS: Millis = 1000;
 /** Said at most once in this time. */
@@ -52,8 +51,8 @@ export class AccessLog {
     this.#destination = destination({
       dest: isFile ? file : 1,
       sync: false,
-      minLength: isFile ? BATCH_BYTES : PIPE_BYTES_MAX - 1,
-      maxWrite: isFile ? WRITE_BYTES_MAX : PIPE_BYTES_MAX,
+      minLength: isFile ? BATCH_BYTES : LINE_BYTES_MAX - 1,
+      maxWrite: isFile ? WRITE_BYTES_MAX : LINE_BYTES_MAX,
       maxLength: QUEUE_BYTES_MAX,
       periodicFlush: FLUSH_MS,
     });
@@ -72,8 +71,8 @@ export class AccessLog {
     return this.#phase < share;
   }
 
-  write(line: object): void {
-    if (!this.#isClosed) this.#destination.write(`${JSON.stringify(line)}\n`);
+  write(line: LogLine): void {
+    if (!this.#isClosed) this.#destination.write(lineText(line));
   }
 
   /** Somebody has moved the file away: go on in a new one. */

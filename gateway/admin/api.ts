@@ -105,7 +105,11 @@ function addRoutes(api: FastifyInstance, options: AdminApiOptions): void {
 
   api.post<{ Body: Subject }>('/reset', { schema: { body: subjectSchema } }, async (request) => {
     const identity = await identify(request.body);
-    const cleared = await control.reset(identity, countersOf(policies()));
+    const cleared = await control.reset(
+      identity,
+      // What is in flight stays in flight.
+      countersOf(policies()).filter(({ policy }) => policy.algorithm !== 'concurrency'),
+    );
     audit(request, 'reset', identity, { cleared });
     return { ...(await inspect(identity, policies(), control)), cleared };
   });

@@ -64,7 +64,9 @@ async function seed(rehearsal: Rehearsal, parts: readonly Part[], control: Contr
     }
     for (const [i, part] of same.entries()) {
       const held = look.held[i] ?? NOTHING;
-      if (!part.counter.isPlain) rehearsal.known.levels.note(part, held, now);
+      if (part.policy.algorithm === 'concurrency')
+        for (let k = 0; k < held.a; k++) rehearsal.known.leases.take({ key: part.key, member: `${k}` }, now);
+      else if (!part.counter.isPlain) rehearsal.known.levels.note(part, held, now);
       else if (held.a > 0)
         rehearsal.known.note(part, held.a, now + untilWindowEnd(now, part.policy.windowMs), 0, now);
     }
@@ -85,7 +87,7 @@ async function longestBan(
 }
 
 function bannedExplanation(explanation: Explanation, { endsAt, reason }: Ban, now: Millis): Explanation {
-  const reply = bannedReply(endsAt - now, { cors: isClientRoute(explanation.path), close: false });
+  const reply = bannedReply(endsAt - now, null, { cors: isClientRoute(explanation.path), close: false });
   const why = reason === '' ? '' : `: ${reason}`;
   return {
     ...explanation,

@@ -3,7 +3,7 @@ import yargs, { type Argv } from 'yargs';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { ConfigError } from '#shared/configuration.ts';
-import { type CommandContext, type GlobalOptions, STANDARD_INPUT } from './command.ts';
+import { type AddCommand, type CommandContext, type GlobalOptions, STANDARD_INPUT } from './command.ts';
 import { COMMANDS } from './commands/all.ts';
 
 const DIGEST = /^-[\w-]{21}$/;
@@ -47,7 +47,7 @@ export async function runCli(args: readonly string[], options: CliOptions): Prom
     .fail((message, error) => {
       throw error ?? new CommandError(message, EXIT.usage);
     });
-  for (const add of COMMANDS) program = add(program, context);
+  for (const add of await commandsFor(args)) program = add(program, context);
   try {
     await program.parseAsync();
   } catch (error) {
@@ -55,6 +55,14 @@ export async function runCli(args: readonly string[], options: CliOptions): Prom
     terminal.error(exitCode === EXIT.fault ? stackOf(error) : (error as Error).message);
   }
   return exitCode;
+}
+
+/** The one that is called; all of them where there is none, for help, completion and suggestions. */
+function commandsFor(args: readonly string[]): Promise<AddCommand[]> {
+  const first = args.find((arg) => !arg.startsWith('-')) ?? '';
+  const called = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
+  const wanted = called === undefined ? Object.values(COMMANDS) : [called];
+  return Promise.all(wanted.map((load) => load()));
 }
 
 /** What begins with a dash and is no option: standard input, and one digest in 64. */

@@ -9,14 +9,17 @@ export interface DecisionRecord {
   readonly id: string;
   /** ISO 8601. */
   readonly at: string;
-  /** unavailable: the store could not be asked, and the policy says deny; listed: the list deny names the client. */
-  readonly decision: 'deny' | 'unavailable' | 'listed';
+  /**
+   * unavailable: the store could not be asked, and the policy says deny; listed: the list deny names the client; banned: an
+   * operator has banned it; busy: a bound of the gateway is reached.
+   */
+  readonly decision: 'deny' | 'unavailable' | 'listed' | 'banned' | 'busy';
   readonly method: string;
   /** Canonical, without the query, cut to 200 characters. */
   readonly path: string;
   /** Of those that deny, the one with the longest wait. */
   readonly policy: string;
-  /** Its row in the policy file, from 1. */
+  /** Its row in the policy file, from 1; 0 of what does not stand there. */
   readonly line: number;
   readonly file: string;
   /** The beginning of the SHA-256 of that file's text. */

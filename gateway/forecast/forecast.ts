@@ -4,6 +4,7 @@
  * Pure. Held to a measured run by its test.
  */
 import { BYTES_PER_RECORD } from '#gateway/limiter/counter-table.ts';
+import { LEASE_MS } from '#gateway/limiter/leases.ts';
 import { type Counter, countersOf } from '#gateway/policy/counter.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
@@ -47,6 +48,13 @@ const ENTRY_BYTES = 32;
 const NUMBER_BYTES = 16;
 /** In front of a key's text and behind it. */
 const TEXT_BYTES = 4;
+/** Of what is no number: an object, which a short text stands in. */
+const OBJECT_BYTES = 16;
+/** A sorted set of few entries is one list. */
+const LEASES_BYTES = 7;
+const LEASE_BYTES = 32;
+/** Moments and window numbers grow longer by a digit in centuries. */
+const TIME_MS = 1.8e12;
 /** A place in each of the two dictionaries; there are as many as the next power of two. */
 const PLACE_BYTES = 16;
 const DIGEST_LENGTH = 22;
@@ -61,19 +69,28 @@ const CREDENTIALS_KNOWN_MAX = 65_536;
 
 /** The script itself, and the clock that it asks. */
 const COMMANDS_PER_SCRIPT = 2;
+/** In the general script a counter is read and written. */
+const COMMANDS_PER_LEVEL = 2;
+/** Of requests in flight those that ended are removed before one is added. */
+const COMMANDS_PER_LEASE = 4;
 /** Of a process that does nothing: once a second that it lives, twice a second whether an operator changed anything. */
 const COMMANDS_PER_PROCESS = 12;
 
 export function forecast(set: PolicySet, options: ForecastOptions): Forecast {
   const { identities, requestsPerSecond, processes } = options;
-  const counters = countersOf(set).map(
-    (counter): CounterForecast => ({
+  const counters = countersOf(set).map((counter): CounterForecast => {
+    // Of requests in flight the store knows those who have some, and what a process held that died lately.
+    const keys =
+      counter.policy.algorithm === 'concurrency'
+        ? Math.min(identities, Math.ceil((requestsPerSecond * LEASE_MS) / 1000))
+        : identities;
+    return {
       policy: counter.policy.name,
       unproven: counter.forUnproven,
-      keys: identities,
-      bytes: identities * (keyBytes(counter.keySuffix.length) + NUMBER_BYTES),
-    }),
-  );
+      keys,
+      bytes: keys * (keyBytes(counter.keySuffix.length) + valueBytes(counter)),
+    };
+  });
   const credentials = credentialIdentifiers(set) * identities;
   if (credentials > 0) {
     // Their value is a small number, of which the server has one object for all.
@@ -102,6 +119,31 @@ function keyBytes(suffixLength: number): number {
   return 2 * ENTRY_BYTES + allocated(PREFIX_LENGTH + DIGEST_LENGTH + suffixLength + TEXT_BYTES);
 }
 
+/** What a counter holds, at its longest. */
+function valueBytes({ policy: { algorithm, limit, capacity, windowMs } }: Counter): number {
+  switch (algorithm) {
+    case 'fixed-window':
+      return NUMBER_BYTES;
+    case 'sliding-window':
+      return textBytes(digits(TIME_MS / windowMs) + 2 * (1 + digits(limit)));
+    case 'token-bucket':
+      return textBytes(digits(TIME_MS) + 1 + digits(capacity * windowMs));
+    case 'concurrency':
+      return OBJECT_BYTES + allocated(LEASES_BYTES + LEASE_BYTES);
+    default:
+      return algorithm satisfies never;
+  }
+}
+
+/** A short text and its object are one allocation. */
+function textBytes(length: number): number {
+  return allocated(OBJECT_BYTES + length + TEXT_BYTES);
+}
+
+function digits(number: number): number {
+  return String(Math.floor(number)).length;
+}
+
 /** Size classes of jemalloc. */
 function allocated(bytes: number): number {
   const step = bytes <= 128 ? 16 : 32;
@@ -117,9 +159,15 @@ function credentialIdentifiers({ policies }: PolicySet): number {
   return new Set(kinds.map(({ identifier }) => identifier.name)).size;
 }
 
-/** A command for each counter, and one more where its window is new to it. */
+/** A command for each counter, and one more where its window is new to it; more where the general script decides. */
 function commandsOf(counters: readonly Counter[], identities: number, requestsPerSecond: number): number {
   if (counters.length === 0) return 0;
+  if (counters.some(({ isPlain }) => !isPlain)) {
+    const leases = counters.filter(({ policy }) => policy.algorithm === 'concurrency').length;
+    const release = leases === 0 ? 0 : 1 + leases;
+    const levels = (counters.length - leases) * COMMANDS_PER_LEVEL;
+    return requestsPerSecond * (COMMANDS_PER_SCRIPT + levels + leases * COMMANDS_PER_LEASE + release);
+  }
   const begun = counters.reduce(
     (sum, { policy }) => sum + Math.min(requestsPerSecond, identities / policy.windowSeconds),
     0,

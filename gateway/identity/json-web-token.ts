@@ -7,6 +7,7 @@
  * signature. The tests hold it to what jose believes.
  */
 import { verify } from 'node:crypto';
+import type { TokenSource } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { KeySet, SigningKey } from './key-set.ts';
 
@@ -19,8 +20,14 @@ export interface Verified {
   readonly until: Millis;
 }
 
-/** Why a token is nobody's: it is not signed by one of the keys, its time is not now, or it is no token at all. */
-export type Unverified = 'unsigned' | 'not now' | 'unreadable';
+/** What a token has to be. */
+export type TokenRules = Pick<TokenSource, 'claim' | 'keys' | 'issuer' | 'audience'>;
+
+/**
+ * Why a token is nobody's: it is not signed by one of the keys, its time is not now, it is another issuer's or meant for
+ * others, or it is no token at all.
+ */
+export type Unverified = 'unsigned' | 'not now' | 'not meant' | 'unreadable';
 
 const TOKEN_LENGTH_MAX = 8192;
 const CLAIM_LENGTH_MAX = 1024;
@@ -32,7 +39,7 @@ const ES256_BYTES = 64;
 /** @param now since the epoch */
 export function verifiedClaim(
   token: string,
-  { claim, keys }: { readonly claim: string; readonly keys: KeySet },
+  { claim, keys, issuer, audience }: TokenRules,
   now: Millis,
 ): Verified | Unverified {
   const [, head = '', body = '', signature = ''] =
@@ -42,6 +49,7 @@ export function verifiedClaim(
   if (header === null || payload === null) return 'unreadable';
   const value = claimText(payload[claim]);
   const time = timeOf(payload);
+  if (!isIssuedBy(payload, issuer) || !isMeantFor(payload, audience)) return 'not meant';
   // An extension that must be understood (RFC 7515 4.1.11): none is.
   if (value === null || time === null || header.crit !== undefined) return 'unreadable';
   if (now < time.from || now >= time.until) return 'not now';
@@ -60,6 +68,17 @@ function jsonObject(part: string): Readonly<Record<string, unknown>> | null {
   } catch {
     return null;
   }
+}
+
+function isIssuedBy({ iss }: Readonly<Record<string, unknown>>, issuer: string | null): boolean {
+  return issuer === null || iss === issuer;
+}
+
+/** One name, or a list of them (RFC 7519 4.1.3). */
+function isMeantFor({ aud }: Readonly<Record<string, unknown>>, audience: readonly string[] | null): boolean {
+  if (audience === null) return true;
+  const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  return audience.some((one) => named.includes(one));
 }
 
 function claimText(value: unknown): string | null {

@@ -162,6 +162,8 @@ class Reading {
         who,
         limit,
         windowSeconds: seconds,
+        // Each Envoy has a bucket of so many tokens; the shared service counts in windows.
+        burst: isLocal ? limit : null,
         mode: rule.at('shadowMode').isTrue ? 'shadow' : 'enforce',
         group:
           rows.length === 1

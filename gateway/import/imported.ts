@@ -24,7 +24,10 @@ export interface ImportedRow {
   readonly path: string;
   readonly who: Who;
   readonly limit: number;
+  /** 0: the limit is of requests in flight. */
   readonly windowSeconds: number;
+  /** Of a token bucket: how many may come at once; null: a fixed window. */
+  readonly burst: number | null;
   readonly mode: 'enforce' | 'shadow';
   readonly onStoreFailure: 'local' | 'deny';
   readonly headers: boolean;
@@ -55,7 +58,7 @@ export interface Imported {
 export class ImportError extends Error {}
 
 /** Fields of a row that most products do not speak of. */
-export const PLAIN_ROW = { mode: 'enforce', onStoreFailure: 'local', headers: true } as const;
+export const PLAIN_ROW = { burst: null, mode: 'enforce', onStoreFailure: 'local', headers: true } as const;
 
 export const SECONDS_OF: Readonly<Record<string, number>> = {
   second: 1,
@@ -65,29 +68,3 @@ export const SECONDS_OF: Readonly<Record<string, number>> = {
   month: 30 * 86_400,
   year: 365 * 86_400,
 };
-
-/** Lengths that divide a minute, an hour or a day, so that windows begin where people expect it. */
-const LENGTHS = [
-  1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60, 120, 180, 240, 300, 360, 600, 720, 900, 1200, 1800, 3600, 7200,
-  10_800, 14_400, 21_600, 28_800, 43_200, 86_400,
-] as const;
-
-/**
- * A rate with room for a burst, as a limit in a window: the same rate on average, in the shortest window whose limit is
- * at least the burst.
- *
- * @param requests per `seconds`
- * @param burst how many may come at once
- * @returns null when the rate is not a whole number of requests in a day
- */
-export function windowFor(
-  requests: number,
-  seconds: number,
-  burst: number,
-): { readonly limit: number; readonly windowSeconds: number } | null {
-  for (const windowSeconds of LENGTHS) {
-    const limit = (requests * windowSeconds) / seconds;
-    if (Number.isInteger(limit) && limit >= Math.max(1, burst)) return { limit, windowSeconds };
-  }
-  return null;
-}

@@ -10,7 +10,6 @@ import {
   PLAIN_ROW,
   type Unsupported,
   type Who,
-  windowFor,
 } from './imported.ts';
 import { type Directive, parseNginx } from './nginx-conf.ts';
 import { exactPattern, expressionPaths, prefixPattern } from './path-pattern.ts';
@@ -52,7 +51,8 @@ const PLACES_MAX = 1000;
 
 const UNSUPPORTED: Readonly<Record<string, string>> = {
   include: 'included files are not followed; import them one by one, or the output of nginx -T',
-  limit_conn: 'connections are bounded for all clients alike by GATEWAY_CONNECTIONS_PER_CLIENT',
+  limit_conn:
+    'write a policy with concurrency for requests in flight; connections are bounded for all clients alike by GATEWAY_CONNECTIONS_PER_CLIENT',
   limit_rate: 'the speed of replies is not limited',
 };
 
@@ -188,26 +188,14 @@ class Reading {
     if (first === undefined) return [];
     const { zone } = first.use;
     const burst = Math.max(...same.map(({ use }) => use.burst));
-    const window = windowFor(zone.requests, zone.seconds, burst + 1);
     const isOneMode = same.every(({ place }) => place.isDryRun === first.place.isDryRun);
     const rowCount = same.reduce((sum, { place }) => sum + place.paths.length, 0);
     return same.flatMap(({ use, place }): ImportedRow[] => {
       const { directive, isDelaying } = use;
       const source = { line: directive.line, what: `limit_req ${directive.args.join(' ')} in ${place.what}` };
-      if (window === null) {
-        this.#unsupported.push({
-          ...source,
-          reason: 'its burst is larger than what the rate allows in a day',
-        });
-        return [];
-      }
       const notes = [...place.notes];
-      if (window.limit > 1) {
-        const rate = `${zone.requests}r/${zone.seconds === 1 ? 's' : 'm'}`;
-        notes.push(
-          `instead of a steady ${rate} with burst=${use.burst}: ${window.limit} in each ${window.windowSeconds} s`,
-        );
-      }
+      if (use.burst !== burst)
+        notes.push(`burst=${burst} instead of ${use.burst}, as where the zone ${zone.name} has the largest`);
       if (isDelaying)
         notes.push('without nodelay NGINX delays requests of the burst; here they pass at once');
       if (this.#servers > 1) notes.push(`of ${place.what} only in NGINX; a policy holds for every host`);
@@ -223,7 +211,10 @@ class Reading {
         methods: null,
         path,
         who: zone.who,
-        ...window,
+        limit: zone.requests,
+        windowSeconds: zone.seconds,
+        // One more than those that are over the rate.
+        burst: burst + 1,
         mode: place.isDryRun ? ('shadow' as const) : ('enforce' as const),
         group:
           rowCount > 1 ? `${zone.name}${isOneMode ? '' : place.isDryRun ? '-dry-run' : '-enforced'}` : null,

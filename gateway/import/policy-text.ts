@@ -8,7 +8,11 @@ export interface WrittenPolicy {
   readonly route: string;
   readonly identifier: string;
   readonly limit: number;
+  /** '' where the limit is of requests in flight. */
   readonly window: string;
+  readonly algorithm: 'fixed-window' | 'token-bucket' | 'concurrency';
+  /** Of a token bucket; else null. */
+  readonly burst: number | null;
   /** Name of the policy whose counter it shares; null: a counter of its own. */
   readonly bucket: string | null;
   readonly mode: 'enforce' | 'shadow';
@@ -27,6 +31,8 @@ const POLICIES_MAX = 1000;
 const EXCLUSIONS_MAX = 1000;
 const IDENTIFIERS_MAX = 16;
 const LIMIT_MAX = 1_000_000_000;
+/** A token bucket counts units of a request divided by milliseconds. */
+const UNITS_MAX = 2 ** 52;
 /** Of the 64 that a name may have: room for a number. */
 const NAME_LENGTH = 56;
 const FORWARDING: ReadonlySet<string> = new Set([
@@ -72,7 +78,10 @@ export function policyText(imported: Imported, file: string, product: string): P
       route: `${row.methods === null ? '*' : methodsOf(row.methods).join(',')} ${row.path}`,
       identifier,
       limit: row.limit,
-      window: windowText(row.windowSeconds),
+      window: row.windowSeconds === 0 ? '' : windowText(row.windowSeconds),
+      algorithm:
+        row.windowSeconds === 0 ? 'concurrency' : row.burst === null ? 'fixed-window' : 'token-bucket',
+      burst: row.burst,
       bucket,
       mode: row.mode,
       source: `${file}:${row.source.line}, ${row.source.what}`,
@@ -111,9 +120,11 @@ function withoutDoubles(all: readonly Unsupported[]): Unsupported[] {
   return [...new Map(all.map((one) => [`${one.line} ${one.what} ${one.reason}`, one])).values()];
 }
 
-function reasonAgainst({ methods, limit, who }: ImportedRow): string | null {
+function reasonAgainst({ methods, limit, burst, windowSeconds, who }: ImportedRow): string | null {
   if (who.kind === 'header' && !HEADER.test(who.header)) return `${who.header} is no name of a header`;
-  if (limit > LIMIT_MAX) return `a limit is at most ${LIMIT_MAX}`;
+  if (Math.max(limit, burst ?? 0) > LIMIT_MAX) return `a limit is at most ${LIMIT_MAX}`;
+  if (burst !== null && Math.max(limit, burst) * windowSeconds * 1000 > UNITS_MAX)
+    return `a token bucket cannot count ${Math.max(limit, burst)} in ${windowSeconds} s`;
   if (methods !== null) {
     const unknown = methods.find((method) => !KNOWN_METHODS.has(method));
     if (unknown !== undefined) return `the method ${unknown} is unknown`;
@@ -129,10 +140,10 @@ function methodsOf(methods: readonly string[]): string[] {
 
 /** Rows that share a counter must mean the same by it. */
 function keyOfGroup(
-  { group, limit, windowSeconds, mode, headers, onStoreFailure }: ImportedRow,
+  { group, limit, windowSeconds, burst, mode, headers, onStoreFailure }: ImportedRow,
   identifier: string,
 ): string {
-  return JSON.stringify([group, identifier, limit, windowSeconds, mode, headers, onStoreFailure]);
+  return JSON.stringify([group, identifier, limit, windowSeconds, burst, mode, headers, onStoreFailure]);
 }
 
 class Identifiers {
@@ -178,7 +189,7 @@ function exclusionLines(exclude: readonly ImportedExclusion[], file: string): st
 }
 
 function block(
-  { name, route, identifier, limit, window, bucket, source, notes }: WrittenPolicy,
+  { name, route, identifier, limit, window, algorithm, burst, bucket, source, notes }: WrittenPolicy,
   row: ImportedRow,
 ): string {
   return [
@@ -187,8 +198,10 @@ function block(
     `  - name: ${quoted(name)}`,
     `    route: ${quoted(route)}`,
     `    identifier: ${quoted(identifier)}`,
-    `    limit: ${limit}`,
-    `    window: ${window}`,
+    ...(algorithm === 'concurrency'
+      ? [`    concurrency: ${limit}`]
+      : [`    limit: ${limit}`, `    window: ${window}`]),
+    ...(algorithm === 'token-bucket' ? ['    algorithm: token-bucket', `    burst: ${burst}`] : []),
     ...(bucket === null ? [] : [`    bucket: ${quoted(bucket)}`]),
     ...(row.mode === 'enforce' ? [] : ['    mode: shadow']),
     ...(row.onStoreFailure === 'local' ? [] : [`    onStoreFailure: ${row.onStoreFailure}`]),

@@ -1,5 +1,5 @@
 /**
- * Traefik: the middleware rateLimit, on the rules of the routers that use it. A request is of one router there, and each
+ * Traefik: the middlewares rateLimit and inFlightReq, on the rules of the routers that use it. A request is of one router there, and each
  * router counts by itself; here every policy whose route matches applies.
  */
 import {
@@ -9,7 +9,6 @@ import {
   PLAIN_ROW,
   type Unsupported,
   type Who,
-  windowFor,
 } from './imported.ts';
 import { isWithin } from './route-sets.ts';
 import { bareName, field, readTraefik, type TraefikConfig, type TraefikRouter } from './traefik-config.ts';
@@ -20,6 +19,7 @@ interface Limit {
   readonly who: Who;
   readonly limit: number;
   readonly windowSeconds: number;
+  readonly burst: number | null;
   readonly notes: readonly string[];
 }
 
@@ -29,6 +29,9 @@ interface ReadRouter extends RuleRequests {
   readonly limits: readonly string[];
 }
 
+/** Of middlewares that become policies. */
+const KINDS = ['rateLimit', 'inFlightReq'] as const;
+const CONCURRENCY_MAX = 10_000;
 const MIDDLEWARES_MAX = 1000;
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
@@ -60,21 +63,16 @@ class Reading {
     const read = routers.flatMap((router) => this.#router(router));
     for (const [name, middleware] of middlewares) {
       const line = middleware.line;
-      if (field(middleware, 'inFlightReq').isPresent)
-        this.#refuse(
-          line,
-          `inFlightReq ${name}`,
-          'requests in progress are bounded by GATEWAY_UPSTREAM_CONNECTIONS_PER_CLIENT',
-        );
-      const options = field(middleware, 'rateLimit');
-      if (!options.isPresent) continue;
-      const what = `rateLimit ${name}`;
+      const kind = KINDS.find((one) => field(middleware, one).isPresent);
+      if (kind === undefined) continue;
+      const what = `${kind} ${name}`;
       const using = read.filter(({ limits }) => limits.includes(name));
-      const limit = limitOf(options);
+      const options = field(middleware, kind);
+      const limit = kind === 'rateLimit' ? limitOf(options) : inFlightOf(options);
       if (typeof limit === 'string') this.#refuse(line, what, limit);
       else if (using.length === 0)
         this.#refuse(line, what, 'no router of this file with a rule that can be carried over uses it');
-      else for (const router of using) this.#rows(name, line, limit, router, read);
+      else for (const router of using) this.#rows(name, what, line, limit, router, read);
     }
   }
 
@@ -94,7 +92,7 @@ class Reading {
     return names.flatMap((name) => {
       const middleware = this.#config.middlewares.get(name);
       if (middleware === undefined || depth > 8) return [];
-      if (field(middleware, 'rateLimit').isPresent) return [name];
+      if (KINDS.some((kind) => field(middleware, kind).isPresent)) return [name];
       const chained = field(middleware, 'chain', 'middlewares');
       const inner = chained.items().length > 0 ? chained.items() : (chained.text ?? '').split(',');
       return this.#limitsOf(
@@ -106,6 +104,7 @@ class Reading {
 
   #rows(
     name: string,
+    what: string,
     line: number,
     { notes, ...limit }: Limit,
     using: ReadRouter,
@@ -126,7 +125,7 @@ class Reading {
         methods,
         path,
         group: sets.length > 1 ? `${name}-${router.name}` : null,
-        source: { line, what: `rateLimit ${name} of router ${router.name}` },
+        source: { line, what: `${what} of router ${router.name}` },
         notes: [
           ...notes,
           ...using.notes,
@@ -151,17 +150,34 @@ function limitOf(options: Tree): Limit | string {
   if (!Number.isSafeInteger(average) || average < 1) return `average ${average} is no whole number`;
   const period = field(options, 'period').text ?? '1s';
   const periodMs = durationMs(period);
-  if (periodMs === null || periodMs % 1000 !== 0 || periodMs < 1000)
-    return `the period ${period} is no whole number of seconds`;
+  if (periodMs === null || !Number.isInteger(periodMs) || periodMs < 1)
+    return `the period ${period} is no whole number of milliseconds`;
   const burst = field(options, 'burst').number ?? 1;
-  const window = windowFor(average, periodMs / 1000, burst);
-  if (window === null)
-    return 'its rate is less than one request a day, or its burst more than it allows in a day';
-  const notes = [
-    `instead of a steady ${average} in ${period} with burst ${burst}: ${window.limit} in each ${window.windowSeconds} s`,
-  ];
+  if (!Number.isSafeInteger(burst) || burst < 1) return `with a burst of ${burst} nothing passes`;
+  // The same rate in whole seconds.
+  const times = 1000 / divisorOf(periodMs, 1000);
+  const notes: string[] = [];
   const who = whoOf(field(options, 'sourceCriterion'), notes);
-  return typeof who === 'string' ? who : { who, ...window, notes };
+  if (typeof who === 'string') return who;
+  return { who, limit: average * times, windowSeconds: (periodMs * times) / 1000, burst, notes };
+}
+
+/** @returns the limit of requests in flight, or why there is none */
+function inFlightOf(options: Tree): Limit | string {
+  const amount = field(options, 'amount').number ?? 0;
+  if (!Number.isSafeInteger(amount) || amount < 1 || amount > CONCURRENCY_MAX)
+    return `amount is ${amount}; concurrency is from 1 to ${CONCURRENCY_MAX}`;
+  const criterion = field(options, 'sourceCriterion');
+  if (!criterion.isPresent)
+    return 'without sourceCriterion it counts all clients of a host together; here each client is counted by itself';
+  const notes: string[] = [];
+  const who = whoOf(criterion, notes);
+  return typeof who === 'string' ? who : { who, limit: amount, windowSeconds: 0, burst: null, notes };
+}
+
+/** The greatest common one. */
+function divisorOf(a: number, b: number): number {
+  return b === 0 ? a : divisorOf(b, a % b);
 }
 
 function whoOf(criterion: Tree, notes: string[]): Who | string {

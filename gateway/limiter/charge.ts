@@ -68,10 +68,13 @@ export class Charge {
   readonly id: string;
   /** The script for plain charges understands all its parts; others go to the general one. */
   readonly isPlain: boolean;
+  /** Some of its parts count requests in flight. */
+  readonly hasLeases: boolean;
 
   constructor(parts: readonly Part[], isPlain: boolean) {
     this.parts = parts;
     this.isPlain = isPlain;
+    this.hasLeases = !isPlain && parts.some(({ policy }) => policy.algorithm === 'concurrency');
     let id = '';
     for (const { identity, counter, limit } of parts) {
       id += identity.digest + counter.keySuffix;

@@ -11,6 +11,8 @@ import type { Debt } from './owed.ts';
 export interface PendingCheck {
   readonly charge: Charge;
   readonly listeners: LimitListener[];
+  /** What the leases are called that it takes; null: it takes none. */
+  readonly leases: string | null;
 }
 
 /** KEYS and ARGV of the spend script. */
@@ -176,7 +178,7 @@ export function readReply(
     }
     answers.push({
       check,
-      spent: { parts, admitted, used, resetMs, shares: null, levels: null, chargedAt: null },
+      spent: { parts, admitted, used, resetMs, shares: null, levels: null, chargedAt: null, leases: null },
       charged,
       proven,
       held: null,

@@ -42,6 +42,7 @@ export class Debts {
     for (const { spent, now } of answers) {
       for (const [i, part] of spent.parts.entries()) {
         if ((spent.used[i] ?? -1) < 0 || part.policy.count !== 'request') continue;
+        if (part.policy.algorithm === 'concurrency') continue;
         const units = spent.admitted * part.cost;
         if (part.policy.algorithm === 'fixed-window') this.#windows.paid(part, units);
         else this.#levels.paid(part, units, now);

@@ -10,6 +10,7 @@ export const ALGORITHMS: Readonly<Record<Policy['algorithm'], number>> = {
   'fixed-window': 1,
   'sliding-window': 2,
   'token-bucket': 3,
+  concurrency: 4,
 };
 const SKIPPED = 1;
 const CLOSED = 2;
@@ -74,7 +75,9 @@ export function generalCall(
       charges.push(credential === null ? number : -number, cost);
     }
   }
-  return { keys, args: [JSON.stringify([policies.rows, charges, owed])] };
+  const asked: unknown[] = [policies.rows, charges, owed];
+  if (checks.some(({ leases }) => leases !== null)) asked.push(checks.map(({ leases }) => leases ?? ''));
+  return { keys, args: [JSON.stringify(asked)] };
 }
 
 /**
@@ -105,7 +108,16 @@ export function readGeneralReply(
     const used = levels.map((level) => level?.used ?? -1);
     return {
       check,
-      spent: { parts, admitted, used, resetMs: [], shares: null, levels, chargedAt: parts.map(() => now) },
+      spent: {
+        parts,
+        admitted,
+        used,
+        resetMs: [],
+        shares: null,
+        levels,
+        chargedAt: parts.map(() => now),
+        leases: check.leases,
+      },
       charged: [],
       proven,
       held,

@@ -3,6 +3,7 @@
 import type { Clock, Millis } from '#shared/clock.ts';
 import { type Charge, type Part, reservedOf } from './charge.ts';
 import type { KnownCounters } from './known-counters.ts';
+import { memberOf } from './leases.ts';
 import { ClosedLevel, type Level, levelOf, OwnHistoryLevel } from './level.ts';
 import type { LimitListener, Outcome } from './limiter.ts';
 
@@ -23,7 +24,8 @@ export class GeneralMemory {
     this.#options = options;
   }
 
-  spend({ parts }: Charge, listener: LimitListener): void {
+  spend({ parts, hasLeases }: Charge, listener: LimitListener): void {
+    const leases = hasLeases ? this.#options.known.leases.nextName() : null;
     const storeNow = this.#storeNow;
     const levels = parts.map((part) => this.#levelOf(part, storeNow));
     const admitted = parts.every(({ policy, cost }, i) => {
@@ -34,7 +36,7 @@ export class GeneralMemory {
       for (const [i, part] of parts.entries()) {
         const level = levels[i] ?? null;
         // A shadow policy counts up to its limit.
-        if (level !== null && level.used + part.cost <= level.capacity) this.#charge(part, storeNow);
+        if (level !== null && level.used + part.cost <= level.capacity) this.#charge(part, storeNow, leases);
       }
     }
     const used = levels.map((level) => level?.used ?? -1);
@@ -47,6 +49,7 @@ export class GeneralMemory {
         shares: this.#options.share === undefined ? null : [],
         levels,
         chargedAt: parts.map(() => storeNow),
+        leases,
       },
       0,
     );
@@ -64,9 +67,10 @@ export class GeneralMemory {
     const now = clock();
     if (credential !== null && known.isProven(credential.proof, now)) return null;
     const refill = this.#refillOf(part);
-    const held = part.counter.isPlain
-      ? { a: known.used(part, now), b: 0 }
-      : known.levels.held(part, storeNow, refill);
+    const held =
+      part.counter.isPlain || policy.algorithm === 'concurrency'
+        ? known.held(part, now)
+        : known.levels.held(part, storeNow, refill);
     const level = levelOf(policy, held, storeNow, share?.(part) ?? part.capacity, refill);
     if (credential === null || policy.mode === 'shadow' || known.hasWorked(credential.proof, now))
       return level;
@@ -77,10 +81,12 @@ export class GeneralMemory {
       : new OwnHistoryLevel(level, reserved, own);
   }
 
-  #charge(part: Part, storeNow: Millis): void {
+  #charge(part: Part, storeNow: Millis, leases: string | null): void {
     const { clock, known, storeAheadMs, onAdmitted, onCharged } = this.#options;
     const { policy, cost } = part;
-    if (part.counter.isPlain) {
+    if (leases !== null && policy.algorithm === 'concurrency') {
+      known.leases.take({ key: part.key, member: memberOf(leases, 0) }, clock());
+    } else if (part.counter.isPlain) {
       const now = clock();
       const endsAt = (Math.floor(storeNow / policy.windowMs) + 1) * policy.windowMs - (storeAheadMs?.() ?? 0);
       known.note(part, known.used(part, now) + cost, endsAt, 0, now);

@@ -4,19 +4,22 @@
  *
  * KEYS  what other counting has to be added first; then, charge by charge, each part's counter, with the credential's
  *       proof marker before it where the part is about a credential that is not known to have worked
- * ARGV  one JSON text: [policies, charges, owed]. Policies: algorithm (1 fixed window, 2 sliding window, 3 token bucket),
- *       limit, capacity (negative in shadow), what of it is reserved (negative where that is closed to whoever asks), window
+ * ARGV  one JSON text: [policies, charges, owed, leases]. Policies: algorithm (1 fixed window, 2 sliding window, 3 token
+ *       bucket, 4 concurrency), limit, capacity (negative in shadow), what of it is reserved (negative where that is closed to whoever asks), window
  *       in ms. Charges: how many ask, how many parts, and of each part its policy, counted from 1 (negative: the part is
- *       about the credential of the part before it), and its cost. Owed: policy, units, and of a sliding window its number
+ *       about the credential of the part before it), and its cost. Owed: policy, units, and of a sliding window its number.
+ *       Leases, where there are any: charge by charge what they are called
  * reply one JSON array of numbers: now in ms; then, charge by charge, how many are admitted, and of each part how it was
  *       met (0: as it is, 1: skipped, as the credential has worked, 2: closed, as what is left is reserved, 3: open for its
  *       credential's counter is used) and what it held before: two numbers, see level.ts
  *
  * A fixed window's value is the one of spend-script.ts, because plain charges count in it as well. A sliding window's is
- * its number and two counts, a token bucket's its moment and its backlog; what cannot be read is empty. Asked for by
+ * its number and two counts, a token bucket's its moment and its backlog; of requests in flight it is a sorted set of leases
+ * by their ends. What cannot be read is empty. Asked for by
  * nobody, a charge is only looked at.
  */
 import { storeScript } from '#gateway/store/connection.ts';
+import { TAKE_LEASE_LUA } from './lease-scripts.ts';
 import { HISTORY_MS, PROVEN_MS } from './limiter.ts';
 
 /** What both scripts begin with: how counters are read and written. */
@@ -68,18 +71,25 @@ end
 write[3] = function(key, window, limit, backlog)
   put(key, ceil(backlog / limit) + 1000, '%.0f %.0f', now, backlog)
 end
+
+read[4] = function(key)
+  local count = pcall('ZCOUNT', key, '(' .. string.format('%.0f', now), '+inf')
+  if type(count) == 'number' then return count, 0 end
+  call('DEL', key)
+  return 0, 0
+end
 `;
 
-export const SPEND_GENERAL = storeScript(`${COUNTERS_LUA}
+export const SPEND_GENERAL = storeScript(`${COUNTERS_LUA}${TAKE_LEASE_LUA}
 local function usedOf(algorithm, window, a, b)
-  if algorithm == 1 then return a end
+  if algorithm == 1 or algorithm == 4 then return a end
   if algorithm == 2 then return a + ceil(b * (window - now % window) / window) end
   return ceil(a / window)
 end
 
 local ask = cjson.decode(ARGV[1])
-local policies, charges, owed = ask[1], ask[2], ask[3]
-local key = 1
+local policies, charges, owed, leases = ask[1], ask[2], ask[3], ask[4]
+local key, place = 1, 0
 
 for i = 1, #owed, 3 do
   local row = owed[i] * 5 - 4
@@ -94,7 +104,7 @@ end
 local reply, said, at = { string.format('%.0f', now) }, 1, 1
 while charges[at] do
   local admitted, parts = charges[at], charges[at + 1]
-  at = at + 2
+  at, place = at + 2, place + 1
   local met, first, keys, a, b, room, usedBefore = {}, at, {}, {}, {}, {}, 0
   for part = 1, parts do
     local policy, cost = charges[at], charges[at + 1]
@@ -129,7 +139,10 @@ while charges[at] do
       local row = math.abs(policy) * 5 - 4
       local algorithm, limit, window = policies[row], policies[row + 1], policies[row + 4]
       local times = met[part] == 1 and 0 or min(admitted, floor(room[part] / cost))
-      if times > 0 then
+      if algorithm == 4 and times > 0 then
+        call('ZREMRANGEBYSCORE', keys[part], '-inf', string.format('%.0f', now))
+        for position = 0, times - 1 do takeLease(keys[part], leases[place] .. '.' .. position) end
+      elseif times > 0 then
         local units = times * cost
         if algorithm == 3 then units = units * window end
         write[algorithm](keys[part], window, limit, a[part] + units, b[part])

@@ -5,6 +5,8 @@ import { Charge, type Part, proofKey, reservedOf } from './charge.ts';
 import { type PendingCheck, UnreadableReplyError } from './check.ts';
 import { type GivenBack, generalCall, giveBackCall, readGeneralReply } from './general-check.ts';
 import { GIVE_BACK_GENERAL, SPEND_GENERAL } from './general-script.ts';
+import { LEASES_PER_SCRIPT_MAX, leaseCall, RELEASE } from './lease-scripts.ts';
+import { type Lease, memberOf } from './leases.ts';
 import { ClosedLevel, type Level, OwnHistoryLevel } from './level.ts';
 import type { StepDialect } from './steps.ts';
 
@@ -18,7 +20,7 @@ export const GENERAL_STEPS: StepDialect = {
     const levels = new Map<string, Level>();
     const lookAt = async (counters: readonly Part[]): Promise<void> => {
       // Asked for by nobody, counters are only looked at.
-      const asked = [{ charge: new Charge(counters, false), listeners: [] }];
+      const asked = [{ charge: new Charge(counters, false), listeners: [], leases: null }];
       const { keys, args } = generalCall(asked);
       const [answer] = readGeneralReply(await store.run(SPEND_GENERAL, keys, args), asked).answers;
       for (const [i, { key }] of counters.entries()) {
@@ -37,7 +39,7 @@ export const GENERAL_STEPS: StepDialect = {
     return { markers, used, levels };
   },
 
-  async ask(store, step, listeners) {
+  async ask(store, step, { listeners, leases }) {
     const strangers = new Set(step.filter(({ isStranger }) => isStranger).map(({ part }) => part));
     const asked: PendingCheck[] = [
       {
@@ -46,6 +48,7 @@ export const GENERAL_STEPS: StepDialect = {
           false,
         ),
         listeners: [...listeners],
+        leases,
       },
     ];
     const { keys, args } = generalCall(asked, [], (part) =>
@@ -70,11 +73,25 @@ export const GENERAL_STEPS: StepDialect = {
     return { now: reply.now, admitted, met };
   },
 
-  giveBack(store, list) {
-    const { keys, args } = giveBackCall(
-      list.map(({ part, times, chargedAt }): GivenBack => ({ part, units: times * part.cost, chargedAt })),
-    );
-    return store.run(GIVE_BACK_GENERAL, keys, args);
+  async giveBack(store, list, leases) {
+    const counted: GivenBack[] = [];
+    const held: Lease[] = [];
+    for (const { part, times, from, chargedAt } of list) {
+      if (part.policy.algorithm !== 'concurrency')
+        counted.push({ part, units: times * part.cost, chargedAt });
+      else if (leases !== null)
+        for (let i = 0; i < times; i++) held.push({ key: part.key, member: memberOf(leases, from + i) });
+    }
+    const calls: Promise<unknown>[] = [];
+    if (counted.length > 0) {
+      const { keys, args } = giveBackCall(counted);
+      calls.push(store.run(GIVE_BACK_GENERAL, keys, args));
+    }
+    for (let at = 0; at < held.length; at += LEASES_PER_SCRIPT_MAX) {
+      const { keys, args } = leaseCall(held.slice(at, at + LEASES_PER_SCRIPT_MAX));
+      calls.push(store.run(RELEASE, keys, args));
+    }
+    await Promise.all(calls);
   },
 
   timesOf: () => [],

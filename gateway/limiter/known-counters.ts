@@ -9,6 +9,7 @@ import type { Millis } from '#shared/clock.ts';
 import { type Charge, type Part, reservedOf } from './charge.ts';
 import { CounterTable } from './counter-table.ts';
 import { KnownLevels } from './known-levels.ts';
+import { HeldLeases } from './leases.ts';
 import type { Held } from './level.ts';
 import { type Exhausted, HISTORY_MS } from './limiter.ts';
 
@@ -17,6 +18,8 @@ export interface KnownCountersOptions {
   readonly countersMax: number;
   /** Credentials known to have worked, a power of two; 40 bytes each. */
   readonly credentialsMax: number;
+  /** Name of this process among the replicas, where there are others. */
+  readonly replica?: string;
 }
 
 /** For so long the store is not asked again about a credential that it did not know. */
@@ -30,10 +33,13 @@ export class KnownCounters {
   readonly #strangers = new CounterTable(STRANGERS_MAX);
   /** Of counters that are not plain. */
   readonly levels: KnownLevels;
+  /** Of requests in flight. */
+  readonly leases: HeldLeases;
 
   constructor(options: KnownCountersOptions) {
     this.#counters = new CounterTable(options.countersMax);
     this.levels = new KnownLevels(this.#counters);
+    this.leases = new HeldLeases(options.replica);
     this.#credentials = new CounterTable(options.credentialsMax);
   }
 
@@ -50,8 +56,9 @@ export class KnownCounters {
 
   /** What a counter holds, whatever its algorithm. */
   held(part: Part, now: Millis): Held {
-    const { counter, limit } = part;
+    const { counter, limit, policy } = part;
     if (counter.isPlain) return { a: this.used(part, now), b: 0 };
+    if (policy.algorithm === 'concurrency') return { a: this.leases.count(part), b: 0 };
     return this.levels.held(part, Math.floor(now), limit);
   }
 

@@ -43,6 +43,8 @@ function learnLevels(known: KnownCounters, answer: Answer, askedAt: Millis, now:
     const holds = held?.[i] ?? null;
     if (level === null || holds === null) continue;
     if (credential !== null && admitted === 0) known.noteStranger(credential.proof, now);
+    // Of what is in flight elsewhere nothing follows a moment later.
+    if (policy.algorithm === 'concurrency') continue;
     const charged = Math.max(0, Math.min(admitted, Math.floor((capacity - level.used) / cost))) * cost;
     if (part.counter.isPlain) {
       const used = level instanceof ClosedLevel ? level.charged : level.used + charged;

@@ -30,7 +30,7 @@ export function untilWindowEnd(now: Millis, windowMs: Millis): Millis {
   return windowMs - (now % windowMs);
 }
 
-/** What a counter holds: the count and nothing; the counts of the current and the previous window; the backlog and nothing. */
+/** What a counter holds: the count (of requests, or of those in flight) and nothing; the counts of the current and the previous window; the backlog and nothing. */
 export interface Held {
   readonly a: number;
   readonly b: number;
@@ -57,6 +57,8 @@ export function levelOf(
       return new SlidingLevel(capacity, a, b, windowMs, untilWindowEnd(now, windowMs));
     case 'token-bucket':
       return new TokenLevel(capacity, a, windowMs, refill);
+    case 'concurrency':
+      return new ConcurrencyLevel(capacity, a);
     default:
       return algorithm satisfies never;
   }
@@ -147,6 +149,28 @@ class TokenLevel implements Level {
 
   #untilDrained(backlog: number): Millis {
     return backlog <= 0 ? 0 : Math.ceil(backlog / this.#refill);
+  }
+}
+
+/** Nobody knows when a request in flight will end. */
+const TRY_AGAIN_MS: Millis = 1000;
+
+class ConcurrencyLevel implements Level {
+  readonly capacity: number;
+  readonly used: number;
+
+  constructor(capacity: number, used: number) {
+    this.capacity = capacity;
+    this.used = used;
+  }
+
+  resetMs(charged: number): Millis {
+    return this.used + charged > 0 ? TRY_AGAIN_MS : 0;
+  }
+
+  retryMs(charged: number, cost: number): Millis {
+    if (cost > this.capacity) return Number.POSITIVE_INFINITY;
+    return this.used + charged + cost <= this.capacity ? 0 : TRY_AGAIN_MS;
   }
 }
 

@@ -31,6 +31,8 @@ export interface Spent {
   readonly levels: readonly (Level | null)[] | null;
   /** Per part: when it was charged, on the store's clock; null of a charge that is plain. */
   readonly chargedAt: readonly Millis[] | null;
+  /** What the leases of those admitted are called (leases.ts); null: they hold none. */
+  readonly leases: string | null;
 }
 
 /** An exhausted counter that this process knows of. */
@@ -65,6 +67,8 @@ export interface Limiter {
   spend(charge: Charge, listener: LimitListener): void;
   /** What came of an admitted request, told once for each. @param isLocal it was decided without the store */
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void;
+  /** An admitted request is no longer in flight: what it held is free. Told once for each. @param position among those who asked together */
+  release(spent: Spent, position: number): void;
   /** Is it known here that this credential has worked lately? If not, it is charged to its address as well. */
   isProven(credential: Identity): boolean;
   /** Remembers, for all replicas, that this credential has worked. */

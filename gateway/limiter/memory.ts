@@ -9,7 +9,15 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { type Charge, type Part, reservedOf } from './charge.ts';
 import { GeneralMemory } from './general-memory.ts';
 import type { KnownCounters } from './known-counters.ts';
-import { type Exhausted, type Limiter, type LimitListener, type Outcome, PROVEN_MS } from './limiter.ts';
+import { leasesOf } from './leases.ts';
+import {
+  type Exhausted,
+  type Limiter,
+  type LimitListener,
+  type Outcome,
+  PROVEN_MS,
+  type Spent,
+} from './limiter.ts';
 
 export interface MemoryLimiterOptions {
   readonly clock: Clock;
@@ -70,11 +78,19 @@ export class MemoryLimiter implements Limiter {
       shares?.push(limit);
     }
     if (admitted === 1) this.#charge(parts, used, shares, now);
-    listener.onSpent({ parts, admitted, used, resetMs, shares, levels: null, chargedAt: null }, 0);
+    listener.onSpent(
+      { parts, admitted, used, resetMs, shares, levels: null, chargedAt: null, leases: null },
+      0,
+    );
   }
 
   conclude(outcomes: readonly Outcome[]): void {
     this.#general.conclude(outcomes);
+  }
+
+  release(spent: Spent, position: number): void {
+    const { leases } = this.#options.known;
+    for (const lease of leasesOf(spent, position)) leases.give(lease);
   }
 
   isProven(credential: Identity): boolean {

@@ -25,12 +25,14 @@ import {
   type LimitListener,
   type Outcome,
   PROVEN_LOCALLY_MS,
+  type Spent,
   shareOf,
 } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
 import type { GuardedLimiterOptions, StoreStats } from './outage-options.ts';
 import { uncounted } from './outcome.ts';
 import { RedisStore, type StoreFailure } from './redis.ts';
+import { StoredLeases } from './stored-leases.ts';
 
 /** The store refuses what no waiting will change, such as a wrong password. */
 export class StoreRefusedError extends Error {}
@@ -63,11 +65,12 @@ const REFUSED = /\b(?:NOAUTH|WRONGPASS|NOPERM|DB index is out of range|invalid D
 /** Redis behind a circuit breaker, with the stated rule for when it is gone. */
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
-  readonly #known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX });
+  readonly #known: KnownCounters;
   readonly #debts = new Debts(
     (part) => this.#known.levels.held(part, this.#storeNow, part.limit / this.#replicas).a,
   );
   readonly #store: RedisStore;
+  readonly #leases: StoredLeases;
   readonly #fallback: MemoryLimiter;
   readonly #failures: Record<StoreFailure, number> = {
     timeout: 0,
@@ -93,6 +96,8 @@ export class GuardedLimiter implements Limiter {
   constructor(options: GuardedLimiterOptions) {
     this.#options = options;
     this.#salt = options.salt;
+    const { replica } = options;
+    this.#known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX, replica });
     this.#store = new RedisStore(options.store, {
       clock: options.clock,
       known: this.#known,
@@ -105,6 +110,7 @@ export class GuardedLimiter implements Limiter {
       onLateAnswers: (answers) => this.#onLateAnswers(answers),
       onDisconnected: (cause) => this.#open('disconnected', cause),
     });
+    this.#leases = new StoredLeases(this.#store.connection, this.#known.leases, options.clock);
     this.#fallback = new MemoryLimiter({
       clock: options.clock,
       known: this.#known,
@@ -167,6 +173,10 @@ export class GuardedLimiter implements Limiter {
     if (isLocal) this.#settleIfClosed();
   }
 
+  release(spent: Spent, position: number): void {
+    this.#leases.end(spent, position);
+  }
+
   isProven(credential: Identity): boolean {
     return this.#known.isProven(credential, this.#options.clock());
   }
@@ -194,6 +204,7 @@ export class GuardedLimiter implements Limiter {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
+    this.#leases.flush();
     await this.#store.close();
   }
 
@@ -211,6 +222,7 @@ export class GuardedLimiter implements Limiter {
         await this.#heartbeat(this.#openSince === null ? HEARTBEAT_TIMEOUT_MS : this.#options.budgetMs),
       );
       if (this.#openSince !== null) await this.#recover();
+      else this.#leases.renewDue();
       this.#schedule(HEARTBEAT_MS);
     } catch (error) {
       this.#onMissedHeartbeat(error as Error);
@@ -258,6 +270,7 @@ export class GuardedLimiter implements Limiter {
 
   #onLateAnswers(answers: readonly Answer[]): void {
     this.#debts.paid(answers);
+    for (const { spent } of answers) this.#leases.endAll(spent);
     // What does not count at once is owed when it is known to count.
     for (const given of uncounted(answers)) this.#store.giveBack(given);
     this.#settleIfClosed();
@@ -311,6 +324,8 @@ export class GuardedLimiter implements Limiter {
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
       await this.#settle();
     }
+    this.#leases.flush();
+    await this.#leases.renew(this.#options.clock());
     if (this.#openSince === null || this.#closed) return;
     const { clock, log } = this.#options;
     const now = clock();

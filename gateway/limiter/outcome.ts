@@ -58,16 +58,23 @@ export function* uncounted(answers: readonly Pick<Answer, 'spent'>[]): Iterable<
   }
 }
 
-/** What an admitted request was charged until it is known whether it counts. Concluded once, by whoever knows first. */
+/**
+ * What an admitted request was charged until it is known whether it counts, and what it holds as long as it is in flight.
+ * Concluded once, by whoever knows first, and closed once, when it is over.
+ */
 export class Reservation {
   readonly #limiter: Limiter;
   readonly #position: number;
+  /** null: concluded. */
   #spent: Spent | null;
+  /** null: nothing is held. */
+  #held: Spent | null;
 
   /** @param position of the request among those who asked together */
   constructor(limiter: Limiter, spent: Spent, position: number) {
     this.#limiter = limiter;
     this.#spent = spent;
+    this.#held = spent.leases === null ? null : spent;
     this.#position = position;
   }
 
@@ -77,5 +84,14 @@ export class Reservation {
     if (spent === null) return;
     this.#spent = null;
     this.#limiter.conclude(outcomesOf(spent, this.#position, status), spent.shares !== null);
+  }
+
+  /** The request is over, in whatever way. */
+  close(): void {
+    this.conclude(null);
+    const held = this.#held;
+    if (held === null) return;
+    this.#held = null;
+    this.#limiter.release(held, this.#position);
   }
 }

@@ -61,9 +61,9 @@ export const PLAIN_STEPS: StepDialect = {
     return { markers, used, levels: new Map() };
   },
 
-  async ask(store, step, listeners) {
+  async ask(store, step, { listeners }) {
     const parts = step.map(({ part }) => part);
-    const asked = { charge: new Charge(parts, true), listeners: [...listeners] };
+    const asked = { charge: new Charge(parts, true), listeners: [...listeners], leases: null };
     const reply = readReply(await store.run(SPEND, ...stepCall(step, listeners.length)), [asked]);
     const [answer] = reply.answers;
     if (answer === undefined) throw new UnreadableReplyError('the store sent a reply of another length');

@@ -28,7 +28,8 @@ import { type GivenBack, generalCall, giveBackCall, type LevelDebt } from './gen
 import { GIVE_BACK_GENERAL, SPEND_GENERAL } from './general-script.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { learn } from './learn.ts';
-import { HISTORY_MS, type LimitListener } from './limiter.ts';
+import { leasesOf } from './leases.ts';
+import { HISTORY_MS, type LimitListener, type Spent } from './limiter.ts';
 import type { Debt } from './owed.ts';
 import { HEARTBEAT, type Heartbeat, LEAVE, REPLICAS_KEY, SALT_KEY } from './replicas.ts';
 import { SPEND } from './spend-script.ts';
@@ -103,7 +104,7 @@ export class RedisStore {
   spend(charge: Charge, listener: LimitListener): void {
     if (!this.ready) {
       this.#options.onFailure(
-        [{ charge, listeners: [listener] }],
+        [{ charge, listeners: [listener], leases: null }],
         'disconnected',
         this.#connection.whyDown(),
       );
@@ -115,7 +116,8 @@ export class RedisStore {
       check.listeners.push(listener);
       return;
     }
-    pending.set(charge.id, { charge, listeners: [listener] });
+    const leases = charge.hasLeases ? this.#options.known.leases.nextName() : null;
+    pending.set(charge.id, { charge, listeners: [listener], leases });
     if (pending.size === 1) setImmediate(() => this.#flush());
   }
 
@@ -281,6 +283,14 @@ export class RedisStore {
     );
   }
 
+  /** Known here from before anybody is told, as any of them may give it back at once. */
+  #hold(spent: Spent): void {
+    const { known, clock } = this.#options;
+    const now = clock();
+    for (let i = 0; i < spent.admitted; i++)
+      for (const lease of leasesOf(spent, i)) known.leases.take(lease, now);
+  }
+
   #askInSteps(check: PendingCheck, dialect: StepDialect): void {
     this.#await([check], async (isLate) => [await decideInSteps(this.#connection, check, dialect, isLate)]);
   }
@@ -315,6 +325,7 @@ export class RedisStore {
         else {
           onSuccess();
           for (const { check, spent } of answers) {
+            if (spent.leases !== null) this.#hold(spent);
             for (let i = 0; i < check.listeners.length; i++) check.listeners[i]?.onSpent(spent, i);
           }
         }

@@ -13,7 +13,7 @@ import type { Millis } from '#shared/clock.ts';
 import { type Charge, Part, proofKey } from './charge.ts';
 import type { Answer, PendingCheck } from './check.ts';
 import type { Held, Level } from './level.ts';
-import { HISTORY_MS, type LimitListener, PROVEN_MS } from './limiter.ts';
+import { HISTORY_MS, PROVEN_MS } from './limiter.ts';
 
 /** How charges of one kind are asked for. */
 export interface StepDialect {
@@ -23,10 +23,10 @@ export interface StepDialect {
   ask(
     store: StoreConnection,
     step: readonly StepPart[],
-    listeners: readonly LimitListener[],
+    asking: Pick<PendingCheck, 'listeners' | 'leases'>,
   ): Promise<StepReply>;
-  /** Gives back what was charged to parts of one slot. */
-  giveBack(store: StoreConnection, list: readonly GivenUp[]): Promise<unknown>;
+  /** Gives back what was charged to parts of one slot. @param leases what its leases are called */
+  giveBack(store: StoreConnection, list: readonly GivenUp[], leases: string | null): Promise<unknown>;
   /** What `Spent.resetMs` says. */
   timesOf(parts: readonly Part[], now: Millis): readonly Millis[];
 }
@@ -75,6 +75,8 @@ export interface Met {
 export interface GivenUp {
   readonly part: Part;
   readonly times: number;
+  /** The place of the first of them among those who asked together. */
+  readonly from: number;
   readonly chargedAt: Millis;
 }
 
@@ -110,7 +112,8 @@ export async function decideInSteps(
 ): Promise<Answer> {
   const { parts } = check.charge;
   const charged: Charged[] = [];
-  const giveBack = (kept: number): void => giveBackIn(store, dialect, charged, kept);
+  const { leases } = check;
+  const giveBack = (kept: number): void => giveBackIn(store, dialect, charged, kept, leases);
   let admitted = check.listeners.length;
   let now: Millis = 0;
   let proven: readonly (boolean | null)[];
@@ -119,7 +122,10 @@ export async function decideInSteps(
     proven = parts.map(({ credential }) => (credential === null ? null : isProven(known, credential)));
     for (const [slot, step] of stepsOf(parts, known, store)) {
       if (isGivenUp()) throw new Error('given up');
-      const reply = await dialect.ask(store, step, check.listeners.slice(0, admitted));
+      const reply = await dialect.ask(store, step, {
+        listeners: check.listeners.slice(0, admitted),
+        leases,
+      });
       now = reply.now;
       for (const [i, stepPart] of step.entries()) {
         const met = reply.met[i];
@@ -148,6 +154,7 @@ export async function decideInSteps(
       shares: null,
       levels,
       chargedAt: levels === null ? null : byPart.map((one) => one?.chargedAt ?? 0),
+      leases,
     },
     charged: byPart.map((one) =>
       one === undefined ? -1 : one.charged + timesCharged(one.part, one, admitted) * one.part.cost,
@@ -213,16 +220,18 @@ function giveBackIn(
   dialect: StepDialect,
   charged: readonly Charged[],
   admitted: number,
+  leases: string | null,
 ): void {
   const bySlot = new Map<number, GivenUp[]>();
   for (const one of charged) {
-    const times = one.times - timesCharged(one.part, one, admitted);
+    const from = timesCharged(one.part, one, admitted);
+    const times = one.times - from;
     if (times <= 0) continue;
     const list = bySlot.get(one.slot) ?? [];
     bySlot.set(one.slot, list);
-    list.push({ part: one.part, times, chargedAt: one.chargedAt });
+    list.push({ part: one.part, times, from, chargedAt: one.chargedAt });
   }
-  for (const list of bySlot.values()) dialect.giveBack(store, list).catch(endsWithItsWindow);
+  for (const list of bySlot.values()) dialect.giveBack(store, list, leases).catch(endsWithItsWindow);
 }
 
 function endsWithItsWindow(): void {}

@@ -24,6 +24,8 @@ export function allowanceOf({ policy, quota, perWindow }: Allowed, second: ' sec
       return quota === perWindow
         ? `${limit} in ${window}, refilled steadily`
         : `${limit} in ${window}, refilled steadily, and ${quota} at once`;
+    case 'concurrency':
+      return `${perWindow} in flight at once`;
     default:
       return algorithm satisfies never;
   }

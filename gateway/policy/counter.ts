@@ -5,6 +5,7 @@ const SUFFIXES: Readonly<Record<Algorithm, string>> = {
   'fixed-window': '',
   'sliding-window': ':sliding',
   'token-bucket': ':token',
+  concurrency: ':leases',
 };
 
 /** A policy's counter, whoever is counted; made once for each policy of a file. */

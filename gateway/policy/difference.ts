@@ -76,6 +76,7 @@ const ALGORITHM_EFFECTS: Readonly<Record<Algorithm, string>> = {
   'sliding-window':
     'what was used comes back little by little, so the edge of a window allows no second limit',
   'token-bucket': 'the limit comes back steadily',
+  concurrency: 'requests in flight at once are limited, and each is free again when it ends',
 };
 
 const COUNT_EFFECTS: Readonly<Record<Count, string>> = {
@@ -98,7 +99,8 @@ function changesOf(old: Policy, now: Policy): Change[] {
     now.route.text,
     `requests to ${old.route.text} are no longer counted by it, those to ${now.route.text} are`,
   );
-  add('limit', old.limit, now.limit, limitEffect(old, now));
+  // Requests in a window and requests in flight are not to be compared: the algorithm is told instead.
+  if (isInFlight(old) === isInFlight(now)) add('limit', old.limit, now.limit, limitEffect(old, now));
   add(
     'rollout',
     `${old.rollout?.percent ?? 100}%`,
@@ -124,7 +126,8 @@ function changesOf(old: Policy, now: Policy): Change[] {
     );
   add('cost', costText(old.cost), costText(now.cost), 'each request takes another part of the limit');
   add('count', old.count, now.count, COUNT_EFFECTS[now.count]);
-  add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
+  if (!isInFlight(old) && !isInFlight(now))
+    add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
   add(
     'identifier',
     identifierText(old.identifier),
@@ -148,8 +151,16 @@ function changesOf(old: Policy, now: Policy): Change[] {
   return changes;
 }
 
+function isInFlight({ algorithm }: Policy): boolean {
+  return algorithm === 'concurrency';
+}
+
 function limitEffect(old: Policy, now: Policy): string {
   if (now.mode === 'shadow') return 'nobody is denied by it either way: it is in shadow mode';
+  if (isInFlight(now))
+    return now.limit > old.limit
+      ? `clients may have ${now.limit} requests in flight at once instead of ${old.limit}`
+      : `clients that have more than ${now.limit} requests in flight at once are denied`;
   return now.limit > old.limit
     ? `clients get ${now.limit - old.limit} more in each window; who is denied now passes at once`
     : `clients that make more than ${now.limit} requests in ${now.windowSeconds} s are denied; in a window that has begun, what they used counts`;
@@ -165,11 +176,13 @@ function rounded(value: number): string {
   return value.toLocaleString('en', { maximumFractionDigits: 2 });
 }
 
-function policyAdded({ name, route, limit, windowSeconds, mode, identifier }: Policy): Change {
+function policyAdded(policy: Policy): Change {
+  const { name, route, limit, windowSeconds, mode, identifier } = policy;
+  const beyond = isInFlight(policy) ? `${limit} in flight at once` : `${limit} in ${windowSeconds} s`;
   const effect =
     mode === 'shadow'
       ? `requests to ${route.text} are counted by ${identifier.name} and never denied`
-      : `requests to ${route.text} are denied beyond ${limit} in ${windowSeconds} s for each ${identifier.name}`;
+      : `requests to ${route.text} are denied beyond ${beyond} for each ${identifier.name}`;
   return { kind: 'policy-added', policy: name, from: null, to: route.text, effect };
 }
 
@@ -265,7 +278,8 @@ function identifierText(identifier: Identifier): string {
   if (identifier.kind === 'combined') return identifier.parts.map(identifierText).join(' and ');
   if (identifier.kind === 'token') {
     const tokens = identifier.sources.map(
-      ({ carrier, claim }) => `${claim} of the token in ${sourceText(carrier)}`,
+      ({ carrier, claim, issuer, audience }) =>
+        `${claim} of the token in ${sourceText(carrier)}${issuer === null ? '' : `, issued by ${issuer}`}${audience === null ? '' : `, for ${audience.join(' or ')}`}`,
     );
     return `${identifier.name} (${tokens.join(', ')})`;
   }

@@ -1,17 +1,25 @@
 /** What the schema cannot say of a policy's algorithm and cost. */
 import type { Millis } from '#shared/clock.ts';
-import type { Cost, Policy } from './policy.ts';
+import type { Algorithm, Cost, Policy } from './policy.ts';
 import type { Path } from './problems.ts';
 import type { PolicyFile } from './schema.ts';
 
 type PolicyRow = PolicyFile['policies'][number];
+
+/** What the file says of a limit in a window. */
+interface WindowLimit {
+  readonly algorithm: Algorithm;
+  readonly limit: number;
+  readonly burst: number | undefined;
+  readonly window: string;
+}
 
 /** Twice as many are still told apart one by one. */
 const UNITS_MAX = 2 ** 52;
 
 /** What is counted in units of a request times a millisecond has to stay a whole number. */
 export function checkAlgorithm(
-  { algorithm = 'fixed-window', limit, burst, window }: PolicyRow,
+  { algorithm, limit, burst, window }: WindowLimit,
   windowMs: Millis,
   report: (key: string, message: string, fix: string, point?: 'key') => void,
 ): void {
@@ -30,7 +38,7 @@ export function checkAlgorithm(
       );
 }
 
-export function costOf({ cost = 1 }: Pick<PolicyRow, 'cost'>): Cost {
+export function costOf(cost: NonNullable<PolicyRow['cost']>): Cost {
   if (typeof cost === 'number') return { kind: 'units', units: cost };
   // A body of which nobody knows how long it is takes all that may be used at once.
   if (cost === 'body-bytes') return { kind: 'body-bytes', unannounced: null };
@@ -39,30 +47,33 @@ export function costOf({ cost = 1 }: Pick<PolicyRow, 'cost'>): Cost {
 }
 
 /** What costs more than may be used at once could never pass. */
-export function checkCost(row: PolicyRow, report: (message: string, fix: string) => void): void {
-  const { limit, burst } = row;
-  const most = burst ?? limit;
-  const mistake = neverPasses(costOf(row), most, `at most ${most} may be used at once`);
+export function checkCost(
+  cost: NonNullable<PolicyRow['cost']>,
+  most: number,
+  report: (message: string, fix: string) => void,
+): void {
+  const mistake = neverPasses(costOf(cost), most, `at most ${most} may be used at once`);
   if (mistake !== null) report(mistake, `write at most ${most}`);
 }
 
 /** The same for clients with a limit of their own. @param report takes a path in the row */
 export function checkOverrides(
   { algorithm, windowMs, burst, overrides, cost }: Policy,
-  row: PolicyRow,
+  written: Pick<PolicyRow, 'overrides'>,
+  window: string,
   report: (path: Path, message: string, fix: string) => void,
 ): void {
   if (overrides === null || overrides.size === 0) return;
   const { least, most } = overrides;
   const pathOf = (limit: number): Path => {
-    const at = row.overrides?.findIndex((entry) => entry.limit === limit) ?? -1;
+    const at = written.overrides?.findIndex((entry) => entry.limit === limit) ?? -1;
     return at < 0 ? ['overridesFile'] : ['overrides', at, 'limit'];
   };
   const countable = countableIn(windowMs);
   if (algorithm !== 'fixed-window' && most > countable)
     report(
       pathOf(most),
-      `the limit ${most} of an override is more than ${algorithm} can count in ${row.window}`,
+      `the limit ${most} of an override is more than ${algorithm} can count in ${window}`,
       `write at most ${countable}, or a shorter window`,
     );
   // A burst stays as it is, whatever the limit.

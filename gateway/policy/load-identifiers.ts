@@ -110,7 +110,16 @@ export class IdentifierTable {
       );
     try {
       const keys = parseKeySet(this.#beside.text(entry.jwks, KEY_SET_BYTES_MAX), entry.jwks);
-      return carrier === null ? null : { id: this.#tokenSources++, carrier, claim: entry.claim, keys };
+      if (carrier === null) return null;
+      const { claim, issuer = null, audience } = entry;
+      return {
+        id: this.#tokenSources++,
+        carrier,
+        claim,
+        keys,
+        issuer,
+        audience: audience === undefined ? null : [audience].flat(),
+      };
     } catch (error) {
       reportMistake(this.#report, [...here, 'jwks'], error);
       return null;

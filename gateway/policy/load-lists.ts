@@ -1,11 +1,9 @@
 /** The lists `allow` and `deny` of a policy file. */
-import { Counter } from './counter.ts';
+import { besidePolicies } from './beside-policies.ts';
 import type { ListEntry, Lists } from './lists.ts';
 import { DIGEST, networkOf } from './load-overrides.ts';
 import { NetworkTable } from './network-table.ts';
-import type { Policy } from './policy.ts';
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
-import { parseRoute } from './route.ts';
 import type { PolicyFile } from './schema.ts';
 
 type DenyEntry = NonNullable<PolicyFile['deny']>[number];
@@ -46,34 +44,5 @@ export function buildLists(file: PolicyFile, report: Report, lineOf: (path: Path
 function listEntry(list: ListEntry['list'], written: DenyEntry, line: number): ListEntry {
   const { address, digest, status = 429, reason = null } = written;
   const text = address ?? digest ?? '';
-  return { list, text, line, status, reason, counter: new Counter(policyOf(list, line), false) };
+  return { list, text, line, status, reason, counter: besidePolicies(`${list} list`, line) };
 }
-
-/** Counts nothing; it says where a refusal comes from. The space keeps its name apart from those of policies. */
-function policyOf(list: string, line: number): Policy {
-  const name = `${list} list`;
-  return {
-    name,
-    index: -1,
-    line,
-    route: ANY_ROUTE,
-    identifier: { name, kind: 'address', ipv6Prefix: 128 },
-    limit: 0,
-    overrides: null,
-    algorithm: 'fixed-window',
-    burst: null,
-    capacity: 0,
-    cost: { kind: 'units', units: 1 },
-    count: 'request',
-    windowMs: 0,
-    windowSeconds: 0,
-    bucket: name,
-    bucketId: -1,
-    rollout: null,
-    mode: 'enforce',
-    onStoreFailure: 'local',
-    headers: false,
-  };
-}
-
-const ANY_ROUTE = parseRoute('* *');

@@ -3,11 +3,11 @@ import { hash } from 'node:crypto';
 import { parseNetwork } from '#shared/client-address.ts';
 import type { Beside } from './beside.ts';
 import { NetworkTable } from './network-table.ts';
-import type { Overrides } from './overrides.ts';
+import { type Overrides, PLAN } from './overrides.ts';
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
 import type { PolicyFile } from './schema.ts';
 
-type Row = PolicyFile['policies'][number];
+type Row = Pick<PolicyFile['policies'][number], 'overrides' | 'overridesFile'>;
 
 /** Of a file; it is read between two requests of clients. */
 const LINES_MAX = 100_000;
@@ -17,7 +17,6 @@ const LIMIT_MAX = 1_000_000_000;
 const VERSION_LENGTH = 12;
 const LINE = /^\s*(address|digest|plan)\s+(\S+)\s+(\S+)\s*$/;
 export const DIGEST = /^[A-Za-z0-9_-]{22}$/;
-const PLAN = /^[A-Za-z0-9._~-]{1,64}$/;
 const HOW = 'write address CIDR LIMIT, digest DIGEST LIMIT or plan NAME LIMIT';
 
 /** Reads each file once, however many policies name it. */

@@ -15,10 +15,10 @@ const REPLY = 200;
 /** A reload runs them between two requests of clients. */
 const REQUESTS_MAX = 10_000;
 
-/** @param names the policies of the file */
+/** @param names of each row of the file, or of one of its limits, the policies that it is */
 export function buildTests(
   file: PolicyFile,
-  names: ReadonlyMap<string, number>,
+  names: ReadonlyMap<string, readonly string[]>,
   report: Report,
   lineOf: (path: Path) => number,
 ): PolicyTest[] {
@@ -35,7 +35,7 @@ export function buildTests(
           'no entry of policies has this name; write one that has',
         );
     }
-    const test = buildTest(entry, here, report, lineOf(here));
+    const test = buildTest(entry, names, here, report, lineOf(here));
     if (test !== null) tests.push(test);
   }
   if (requests > REQUESTS_MAX)
@@ -48,7 +48,13 @@ export function buildTests(
   return tests;
 }
 
-function buildTest(entry: TestEntry, here: Path, report: Report, line: number): PolicyTest | null {
+function buildTest(
+  entry: TestEntry,
+  names: ReadonlyMap<string, readonly string[]>,
+  here: Path,
+  report: Report,
+  line: number,
+): PolicyTest | null {
   const { name, from = FROM, times = 1, reply = REPLY, expect } = entry;
   if (isIP(from) === 0) report([...here, 'from'], `from is ${from}`, 'write an address such as 192.0.2.1');
   const at = entry.at === undefined ? AT : Date.parse(entry.at);
@@ -72,7 +78,7 @@ function buildTest(entry: TestEntry, here: Path, report: Report, line: number): 
       at,
       plan: entry.plan ?? null,
       expect: {
-        policies: expect.policies ?? null,
+        policies: expect.policies?.flatMap((name) => names.get(name) ?? []) ?? null,
         allowed: expect.allowed ?? null,
         status: expect.status ?? null,
         headers: new Map(

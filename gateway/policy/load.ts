@@ -5,9 +5,10 @@
 import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
 import { Beside, readerBeside } from './beside.ts';
-import { checkAlgorithm, checkCost, checkOverrides, costOf } from './load-algorithm.ts';
+import { checkCost, checkOverrides, costOf } from './load-algorithm.ts';
 import { checkBucket } from './load-bucket.ts';
 import { IdentifierTable } from './load-identifiers.ts';
+import { limitsOf } from './load-limits.ts';
 import { buildLists } from './load-lists.ts';
 import { OverrideLoader } from './load-overrides.ts';
 import { buildTests } from './load-tests.ts';
@@ -19,8 +20,6 @@ import type { PolicyFile } from './schema.ts';
 import { checkShape } from './shape.ts';
 import { offsetOf, plainValue, type ReportAt, reportSyntax } from './yaml-text.ts';
 
-const WINDOW_UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-const WINDOW_SECONDS_MAX = 366 * 86_400;
 const FILE_BYTES_MAX = 1_048_576;
 const VERSION_LENGTH = 12;
 /** What reading another encoding as UTF-8 leaves behind. */
@@ -94,13 +93,26 @@ function build(
   const policies: Policy[] = [];
   const byName = new Map<string, number>();
   const byBucket = new Map<string, Policy>();
-  for (const [index, row] of file.policies.entries()) {
-    const here: Path = ['policies', index];
-    const line = lineOf(here);
-    const twin = byName.get(row.name);
+  /** What tests call a row: itself, or all that its limits became. */
+  const rowNames = new Map<string, readonly string[]>();
+  for (const [place, row] of file.policies.entries()) {
+    const here: Path = ['policies', place];
+    const limits = limitsOf(row, here, report);
+    const names = new Set([row.name, ...limits.map(({ name }) => name)]);
+    const twin = [...names].find((name) => byName.has(name));
     if (twin !== undefined)
-      report([...here, 'name'], `the name ${row.name} stands already in line ${twin}`, 'choose another');
-    byName.set(row.name, line);
+      report(
+        [...here, 'name'],
+        `the name ${twin} stands already in line ${byName.get(twin)}`,
+        'choose another',
+      );
+    const line = lineOf(here);
+    for (const name of names) byName.set(name, line);
+    for (const { name } of limits) rowNames.set(name, [name]);
+    rowNames.set(
+      row.name,
+      limits.map(({ name }) => name),
+    );
 
     const route = routeAt([...here, 'route'], row.route);
     const identifier = identifiers.of(row.identifier, route, [...here, 'identifier']);
@@ -113,48 +125,52 @@ function build(
         'remove one of them',
       );
     }
-    const windowSeconds = Number(row.window.slice(0, -1)) * (WINDOW_UNITS_SECONDS[row.window.slice(-1)] ?? 0);
-    if (windowSeconds > WINDOW_SECONDS_MAX)
-      report([...here, 'window'], `window ${row.window} is too long`, 'write at most 366d');
-    checkAlgorithm(row, windowSeconds * 1000, (key, message, fix, point) =>
-      report([...here, key], message, fix, point),
-    );
-    checkCost(row, (message, fix) => report([...here, 'cost'], message, fix));
-    if (identifier === null || route === null) continue;
+    for (const { at, name, bucket, limit, algorithm, burst, window, windowSeconds, ...written } of limits) {
+      const isInFlight = algorithm === 'concurrency';
+      const { cost = 1 } = isInFlight ? {} : row;
+      const capacity = burst ?? limit;
+      checkCost(cost, capacity, (message, fix) => report([...here, 'cost'], message, fix));
+      if (identifier === null || route === null) continue;
 
-    const policy: Policy = {
-      name: row.name,
-      index,
-      line,
-      route,
-      identifier,
-      limit: row.limit,
-      overrides: overrides.of(row, here),
-      algorithm: row.algorithm ?? 'fixed-window',
-      burst: row.burst ?? null,
-      capacity: row.burst ?? row.limit,
-      cost: costOf(row),
-      count: row.count ?? 'request',
-      windowMs: windowSeconds * 1000,
-      windowSeconds,
-      bucket: row.bucket ?? row.name,
-      bucketId: byBucket.get(row.bucket ?? row.name)?.index ?? index,
-      rollout: rolloutIn(row.rollout, row.bucket ?? row.name),
-      mode: row.mode ?? 'enforce',
-      onStoreFailure: row.onStoreFailure ?? 'local',
-      headers: row.headers !== 'off' && row.headers !== false,
-    };
-    checkOverrides(policy, row, (path, message, fix) => report([...here, ...path], message, fix));
-    // A name that stands twice is told already, and its bucket merely follows from it.
-    if (twin === undefined || row.bucket !== undefined) {
-      checkBucket(policy, byBucket, (message, fix) =>
-        report([...here, row.bucket === undefined ? 'name' : 'bucket'], message, fix),
+      const index = policies.length;
+      const policy: Policy = {
+        name,
+        index,
+        at,
+        line: lineOf(at),
+        route,
+        identifier,
+        limit,
+        overrides: overrides.of(written.overrides, at),
+        algorithm,
+        burst,
+        capacity,
+        cost: costOf(cost),
+        count: isInFlight ? 'request' : (row.count ?? 'request'),
+        windowMs: windowSeconds * 1000,
+        windowSeconds,
+        bucket,
+        bucketId: byBucket.get(bucket)?.index ?? index,
+        // One client, one answer: all limits of a row count it, or none does.
+        rollout: rolloutIn(row.rollout, row.bucket ?? row.name),
+        mode: row.mode ?? 'enforce',
+        onStoreFailure: row.onStoreFailure ?? 'local',
+        headers: row.headers !== 'off' && row.headers !== false,
+      };
+      checkOverrides(policy, written.overrides, window, (path, message, fix) =>
+        report(path[0] === 'cost' ? [...here, ...path] : [...at, ...path], message, fix),
       );
+      // A name that stands twice is told already, and its bucket merely follows from it.
+      if (twin === undefined || row.bucket !== undefined) {
+        checkBucket(policy, byBucket, (message, fix) =>
+          report([...here, row.bucket === undefined ? 'name' : 'bucket'], message, fix),
+        );
+      }
+      policies.push(policy);
     }
-    policies.push(policy);
   }
   const lists = buildLists(file, report, lineOf);
-  const tests = buildTests(file, byName, report, lineOf);
+  const tests = buildTests(file, rowNames, report, lineOf);
   return { file: name, policies, exclude, planHeader, identifiers: identifiers.declared, lists, tests };
 }
 

@@ -2,6 +2,9 @@
 import type { NetworkTable } from './network-table.ts';
 import type { Policy } from './policy.ts';
 
+/** How the name of a plan may look. */
+export const PLAN = /^[A-Za-z0-9._~-]{1,64}$/;
+
 export interface Overrides {
   readonly digests: ReadonlyMap<string, number>;
   readonly networks: NetworkTable<number>;

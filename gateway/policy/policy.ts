@@ -2,6 +2,7 @@ import type { KeySet } from '#gateway/identity/key-set.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Lists } from './lists.ts';
 import type { Overrides } from './overrides.ts';
+import type { Path } from './problems.ts';
 import type { Rollout } from './rollout.ts';
 import type { Route } from './route.ts';
 
@@ -36,6 +37,10 @@ export interface TokenSource {
   readonly carrier: CredentialSource;
   readonly claim: string;
   readonly keys: KeySet;
+  /** Who has to have issued it; null: whoever signed it. */
+  readonly issuer: string | null;
+  /** For whom, of these, it has to be meant; null: for anybody. */
+  readonly audience: readonly string[] | null;
 }
 
 /** A parameter of the policy's own route. */
@@ -89,7 +94,7 @@ export function partsOf(identifier: Identifier): readonly SimpleIdentifier[] {
 }
 
 /** How a limit is spread over time; see docs/policies.md. */
-export type Algorithm = 'fixed-window' | 'sliding-window' | 'token-bucket';
+export type Algorithm = 'fixed-window' | 'sliding-window' | 'token-bucket' | 'concurrency';
 
 /** How many units a request takes of a limit; at least 1. */
 export type Cost =
@@ -105,11 +110,16 @@ export type Count = 'request' | 'failure' | 'success';
 /** What a policy does while the store is unavailable. */
 export type OnStoreFailure = 'allow' | 'deny' | 'local';
 
-/** One row of the table: at most `limit` requests of one identity in each window, as its algorithm understands it. */
+/**
+ * One row of the table: at most `limit` requests of one identity in each window, as its algorithm understands it; or so many
+ * in flight at once, and then there is no window.
+ */
 export interface Policy {
   readonly name: string;
-  /** Position in the file, from 0. */
+  /** Position among the policies of the file, from 0. */
   readonly index: number;
+  /** Where the file has it: a row, or an entry of its limits. */
+  readonly at: Path;
   /** Line in the file, from 1. */
   readonly line: number;
   readonly route: Route;
@@ -125,6 +135,7 @@ export interface Policy {
   readonly capacity: number;
   readonly cost: Cost;
   readonly count: Count;
+  /** 0: there is none. */
   readonly windowMs: Millis;
   readonly windowSeconds: Seconds;
   /** Name of the counter: the policy's own unless rows share one. */

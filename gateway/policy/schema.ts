@@ -24,6 +24,9 @@ const route = (description: string) =>
 /** In the folder of the policy file, and nowhere else. */
 const FILE_BESIDE = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$';
 
+/** Of one client: more than any application has at once. */
+const CONCURRENCY_MAX = 10_000;
+
 const PARAMETER = '^[A-Za-z][A-Za-z0-9_]*$';
 
 const credentialSource = {
@@ -65,9 +68,19 @@ const credentialSource = {
             cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
             claim: { type: 'string', minLength: 1, maxLength: 200 },
             jwks: { type: 'string', pattern: FILE_BESIDE },
+            issuer: { type: 'string', minLength: 1, maxLength: 1000 },
+            audience: {
+              anyOf: [
+                { type: 'string', minLength: 1, maxLength: 1000 },
+                {
+                  type: 'array',
+                  items: { type: 'string', minLength: 1, maxLength: 1000 },
+                  minItems: 1,
+                  maxItems: 16,
+                },
+              ],
+            },
           },
-          minProperties: 3,
-          maxProperties: 3,
           additionalProperties: false,
         },
       },
@@ -113,9 +126,70 @@ const LIMIT = {
   description: 'requests per window, a whole number from 1 to 1000000000',
 } as const;
 
+const OVERRIDES = {
+  type: 'array',
+  maxItems: 1000,
+  items: {
+    type: 'object',
+    required: ['for', 'limit'],
+    properties: {
+      for: {
+        type: 'object',
+        properties: {
+          address: { type: 'string', description: 'an address or a network such as 10.0.0.0/8' },
+          digest: { type: 'string', description: '22 characters, as floodgate explain shows them' },
+          plan: { type: 'string', description: 'the name of a plan' },
+        },
+        minProperties: 1,
+        maxProperties: 1,
+        additionalProperties: false,
+        description: 'write { address: CIDR }, { digest: DIGEST } or { plan: NAME }',
+      },
+      limit: LIMIT,
+    },
+    additionalProperties: false,
+    description: 'an override has for and limit',
+  },
+  description: 'a list of at most 1000 other limits, such as { for: { plan: gold }, limit: 1000 }',
+} as const;
+
+/** How much is allowed: of a row, or of an entry of its limits. */
+const quota = {
+  limit: LIMIT,
+  overrides: OVERRIDES,
+  overridesFile: {
+    type: 'string',
+    pattern: FILE_BESIDE,
+    description: 'the name of a file in the same folder, with one override a line, such as plan gold 1000',
+  },
+  window: {
+    type: 'string',
+    pattern: '^[1-9][0-9]{0,5}(?:s|m|h|d)$',
+    description: 'a length of time such as 30s, 1m, 1h or 1d',
+  },
+  algorithm: {
+    enum: ['fixed-window', 'sliding-window', 'token-bucket'],
+    description:
+      'fixed-window (the default), sliding-window to leave no double limit at the edge of a window, or token-bucket to refill steadily',
+  },
+  burst: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 1_000_000_000,
+    description:
+      'with algorithm: token-bucket, how many requests may come at once, a whole number from 1 to 1000000000; the limit unless given',
+  },
+  concurrency: {
+    type: 'integer',
+    minimum: 1,
+    maximum: CONCURRENCY_MAX,
+    description: `instead of limit and window: how many requests may be in flight at once, a whole number from 1 to ${CONCURRENCY_MAX}`,
+  },
+} as const;
+
 const policy = {
   type: 'object',
-  required: ['name', 'route', 'identifier', 'limit', 'window'],
+  required: ['name', 'route', 'identifier'],
   properties: {
     name: name('a name of its own: lower-case letters, digits, dots, dashes and underscores, at most 64'),
     route: route('METHODS PATH, such as POST /api/items or GET,PUT /api/items/*'),
@@ -127,54 +201,25 @@ const policy = {
       description:
         'the name of an entry under identifiers, path.NAME for a parameter of the route, or a list of 2 to 4 of them',
     },
-    limit: LIMIT,
-    overrides: {
+    limit: quota.limit,
+    overrides: quota.overrides,
+    overridesFile: quota.overridesFile,
+    window: quota.window,
+    algorithm: quota.algorithm,
+    burst: quota.burst,
+    concurrency: quota.concurrency,
+    limits: {
       type: 'array',
-      maxItems: 1000,
+      minItems: 1,
+      maxItems: 8,
       items: {
         type: 'object',
-        required: ['for', 'limit'],
-        properties: {
-          for: {
-            type: 'object',
-            properties: {
-              address: { type: 'string', description: 'an address or a network such as 10.0.0.0/8' },
-              digest: { type: 'string', description: '22 characters, as floodgate explain shows them' },
-              plan: { type: 'string', description: 'the name of a plan' },
-            },
-            minProperties: 1,
-            maxProperties: 1,
-            additionalProperties: false,
-            description: 'write { address: CIDR }, { digest: DIGEST } or { plan: NAME }',
-          },
-          limit: LIMIT,
-        },
+        properties: quota,
         additionalProperties: false,
-        description: 'an override has for and limit',
+        description: 'an entry of limits has limit and window, or concurrency',
       },
-      description: 'a list of at most 1000 other limits, such as { for: { plan: gold }, limit: 1000 }',
-    },
-    overridesFile: {
-      type: 'string',
-      pattern: FILE_BESIDE,
-      description: 'the name of a file in the same folder, with one override a line, such as plan gold 1000',
-    },
-    window: {
-      type: 'string',
-      pattern: '^[1-9][0-9]{0,5}(?:s|m|h|d)$',
-      description: 'a length of time such as 30s, 1m, 1h or 1d',
-    },
-    algorithm: {
-      enum: ['fixed-window', 'sliding-window', 'token-bucket'],
       description:
-        'fixed-window (the default), sliding-window to leave no double limit at the edge of a window, or token-bucket to refill steadily',
-    },
-    burst: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 1_000_000_000,
-      description:
-        'with algorithm: token-bucket, how many requests may come at once, a whole number from 1 to 1000000000; the limit unless given',
+        'instead of limit and window: a list of 1 to 8 of them, such as { limit: 100, window: 1m } and { concurrency: 20 }, which all apply',
     },
     cost: {
       anyOf: [
@@ -388,9 +433,20 @@ export const policyFileSchema = {
   description: 'a policy file has version, identifiers and policies',
 } as const;
 
+/** Of a row: how it may say how much is allowed. */
+const QUOTA_KEYS = [['limit', 'window'], ['concurrency'], ['limits']] as const;
+
 /** The schema as editors read it: the content of `policies.schema.json`. */
 export function policyFileJsonSchema(): object {
-  return { $schema: JSON_SCHEMA_DIALECT, ...policyFileSchema };
+  const { properties } = policyFileSchema;
+  const { policies } = properties;
+  // Messages about such a choice help nobody: shape.ts says what is missing.
+  const items = { ...policies.items, anyOf: QUOTA_KEYS.map((required) => ({ required })) };
+  return {
+    $schema: JSON_SCHEMA_DIALECT,
+    ...policyFileSchema,
+    properties: { ...properties, policies: { ...policies, items } },
+  };
 }
 
 export type PolicyFile = XStatic<typeof policyFileSchema>;

@@ -32,6 +32,33 @@ function schemaAt(path: Path): { readonly schema: SchemaNode; readonly depth: nu
   return { schema, depth };
 }
 
+/** What the schema cannot say: a row has limit and window unless it says otherwise how much it allows. */
+function checkQuotas(value: unknown, tell: Report): void {
+  for (const [i, row] of entriesOf(value, 'policies')) {
+    tellMissing(row, ['policies', i], ['concurrency', 'limits'], tell);
+    for (const [j, entry] of entriesOf(row, 'limits'))
+      tellMissing(entry, ['policies', i, 'limits', j], ['concurrency'], tell);
+  }
+}
+
+function tellMissing(owner: unknown, path: Path, instead: readonly string[], tell: Report): void {
+  if (typeof owner !== 'object' || owner === null || Array.isArray(owner)) return;
+  if (instead.some((key) => key in owner)) return;
+  const { schema } = schemaAt(path);
+  for (const key of ['limit', 'window'])
+    if (!(key in owner))
+      tell(
+        [...path, `${key} (missing)`],
+        `${key} is missing`,
+        `expected: ${schema.properties?.[key]?.description}`,
+      );
+}
+
+function entriesOf(owner: unknown, key: string): Iterable<[number, unknown]> {
+  const list = (owner as Readonly<Record<string, unknown>> | null | undefined)?.[key];
+  return Array.isArray(list) ? list.entries() : [];
+}
+
 export function checkShape(value: unknown, report: Report): void {
   Settings.Set({ maxErrors: SHAPE_ERRORS_MAX });
   const told = new Set<string>();
@@ -66,6 +93,7 @@ export function checkShape(value: unknown, report: Report): void {
       tell(path, `${named} is ${shown(value, path)}`, `expected: ${schema.description ?? error.message}`);
     }
   }
+  checkQuotas(value, tell);
 }
 
 /** A JSON pointer as a path; a step is a number only where `root` has a list. */

@@ -21,9 +21,10 @@ export function warningsOf(
   const buckets = bucketsOf(set);
   for (const identifier of set.identifiers) warnOfIdentifier(identifier, set, warn);
   for (const policy of set.policies) {
-    const here: Path = ['policies', policy.index];
-    warnOfBucket(policy, buckets, (message, fix) => warn([...here, 'bucket'], message, fix));
-    warnOfRoute(policy.route, (message, fix) => warn([...here, 'route'], message, fix));
+    const here = policy.at;
+    const row = here.slice(0, 2);
+    warnOfBucket(policy, buckets, (message, fix) => warn([...row, 'bucket'], message, fix));
+    warnOfRoute(policy.route, (message, fix) => warn([...row, 'route'], message, fix));
     warnOfLimit(policy, buckets, (message, fix) => warn([...here, 'limit'], message, fix));
   }
   return inOrder(warnings);
@@ -100,9 +101,12 @@ function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
   }
 }
 
-/** Every request counts, and one: what others use up cannot be compared. */
+/** Every request counts, and one: what others use up cannot be compared, and neither can how long requests take. */
 function countEach(rows: readonly Policy[]): boolean {
-  return rows.every(({ cost, count }) => count === 'request' && cost.kind === 'units' && cost.units === 1);
+  return rows.every(
+    ({ algorithm, cost, count }) =>
+      algorithm !== 'concurrency' && count === 'request' && cost.kind === 'units' && cost.units === 1,
+  );
 }
 
 /** Does every request that `rows` count count for `wide` as well? */

@@ -18,6 +18,8 @@ export type ProxyFailure =
 export interface ProxyCallOwner {
   /** The upstream's reply has begun. */
   onReplyBegun(status: number): void;
+  /** After a reply of 101: both sides of what the request became are closed. */
+  onTunnelClosed(): void;
   /** Nothing has been written of a reply, and nothing will be. The call is closed. */
   onFailed(failure: ProxyFailure): void;
 }

@@ -311,7 +311,10 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     owner.onReplyBegun(statusCode);
     this.close();
     res.detachSocket(req.socket);
-    joinSockets(upgrade, socket, controller, added, upstream.bulk, this.client, giveBack);
+    joinSockets(upgrade, socket, controller, added, upstream.bulk, this.client, () => {
+      giveBack();
+      owner.onTunnelClosed();
+    });
   }
 
   /** Nothing more is written, and everything is given back: at once, or for the connection when undici has let go of it. */

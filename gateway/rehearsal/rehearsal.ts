@@ -15,7 +15,7 @@ import type { Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { outcomesOf } from '#gateway/limiter/outcome.ts';
 import { Metrics } from '#gateway/metrics.ts';
-import type { ListEntry } from '#gateway/policy/lists.ts';
+import { entryFor, type ListEntry } from '#gateway/policy/lists.ts';
 import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
@@ -25,6 +25,7 @@ import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf } from '#gateway/reply/own-reply.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
+import type { KnownClient, KnownIdentities } from './known-client.ts';
 
 export interface RehearsalOptions {
   /** Milliseconds since the epoch: windows go by it. */
@@ -138,18 +139,6 @@ export interface WeighedRequest {
   readonly decision: Decision;
 }
 
-/** Who sent a request, where digests are known and not whose they are. */
-export interface KnownIdentities {
-  /** In the order of `Cover.identifiers`; null where the request presents no such credential. */
-  readonly identities: readonly (Identity | null)[];
-  /** Of the client's address; asked where a credential has to be charged to it. */
-  readonly address: () => Identity;
-  /** Does this credential have to be charged to the address as well? */
-  readonly isUnproven: (credential: Identity) => boolean;
-  /** The credential that the answer proves; null: none. */
-  readonly provable: Identity | null;
-}
-
 export class Rehearsal {
   readonly enforcement: Enforcement;
   /** Counts and proofs, to be filled with live ones. */
@@ -202,19 +191,7 @@ export class Rehearsal {
     const { path, cover } = match;
     const source = { rawHeaders: headers, socket, plan };
     const listed = enforcement.listed(source, match.target, head);
-    if (listed?.list === 'deny') {
-      const reply = listedReply(listed, null, { cors: isClientRoute(path), close: false });
-      const { status } = ERRORS[reply.code];
-      return {
-        kind: 'listed',
-        path,
-        cover: null,
-        entry: listed,
-        status,
-        headers: headersOf(reply),
-        identities,
-      };
-    }
+    if (listed?.list === 'deny') return listedRequest(path, listed, identities);
     if (listed !== null || cover === null)
       return { kind: 'uncovered', path, cover: null, allowedBy: listed, identities };
     const charged = enforcement.chargeOf(cover, source, match.target, head);
@@ -227,11 +204,21 @@ export class Rehearsal {
    * The same for a request of which a log of the gateway tells the digests.
    *
    * @param sender who it is, once it is known what is counted
+   * @param known what else the log tells of the client
    */
-  weighKnown(method: string, target: string, sender: (cover: Cover) => KnownIdentities): Weighed {
+  weighKnown(
+    method: string,
+    target: string,
+    sender: (cover: Cover) => KnownIdentities,
+    { plan, digests }: KnownClient,
+  ): Weighed {
     const match = this.enforcement.match(method, target);
     if (!match.ok) return malformed(match.reason);
     const { path, cover } = match;
+    const { lists } = this.enforcement.policies;
+    const listed = lists === null || lists.digests.size === 0 ? null : entryFor(lists, digests(), null);
+    if (listed?.list === 'deny') return listedRequest(path, listed, () => []);
+    if (listed !== null) return { kind: 'uncovered', path, cover: null, allowedBy: listed };
     if (cover === null) return { kind: 'uncovered', path, cover, allowedBy: null };
     const { identities, address, isUnproven, provable } = sender(cover);
     const credentials: Identity[] = [];
@@ -242,13 +229,13 @@ export class Rehearsal {
       this.#believe(identity, isUnproven(identity));
     }
     const proofs = null;
-    // A log tells neither addresses nor plans.
-    const facts = cover.hasOverrides ? { address: null, plan: null } : null;
+    // A log of ours tells no addresses.
+    const facts = cover.hasOverrides ? { address: null, plan } : null;
     const isProven = (credential: Identity): boolean => !isUnproven(credential);
     const charge = chargeFor(cover, { identities, proofs }, address, isProven, facts, unitsKnown);
     if (charge === null) return { kind: 'uncovered', path, cover, allowedBy: null };
     const identified = { identities, proofs, credentials, provable, pathValues: [] };
-    return this.#spend(path, cover, { charge, identified, hasOutcomes: cover.hasOutcomes });
+    return this.#spend(path, cover, { charge, identified, hasOutcomes: cover.hasOutcomes, plan });
   }
 
   /**
@@ -259,6 +246,11 @@ export class Rehearsal {
   answered({ charged, spent }: Pick<WeighedRequest, 'charged' | 'spent'>, status: number | null): void {
     if (status !== null) this.enforcement.learn(charged, status);
     if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, status));
+  }
+
+  /** It is no longer in flight. */
+  ended({ spent }: Pick<WeighedRequest, 'spent'>): void {
+    this.#limiter.release(spent, 0);
   }
 
   /** What the live gateway knew of a credential wins. */
@@ -275,6 +267,12 @@ export class Rehearsal {
     if (spent === null) throw new Error('memory answers at once');
     return { kind: 'decided', path, cover, charged, spent, decision: decide(spent, 0) };
   }
+}
+
+function listedRequest(path: string, entry: ListEntry, identities: () => readonly Identity[]): ListedRequest {
+  const reply = listedReply(entry, null, { cors: isClientRoute(path), close: false });
+  const { status } = ERRORS[reply.code];
+  return { kind: 'listed', path, cover: null, entry, status, headers: headersOf(reply), identities };
 }
 
 /** What the gateway adds to the reply, or answers. */

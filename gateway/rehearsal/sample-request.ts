@@ -82,7 +82,11 @@ function isLimitedBy(set: PolicySet, policy: Policy, { method, target }: SampleR
     rawHeaders: headers.flat(),
     socket: { remoteAddress: FROM },
   };
-  for (let i = 0; i < policy.capacity; i++) if (rehearsal.ask(request).kind !== 'allow') return false;
+  for (let i = 0; i < policy.capacity; i++) {
+    const asked = rehearsal.ask(request);
+    if (asked.kind !== 'allow') return false;
+    if (policy.algorithm !== 'concurrency') rehearsal.ended(asked);
+  }
   const last = rehearsal.ask(request);
   return last.kind === 'deny' && last.violated.some((verdict) => verdict.policy.bucketId === policy.bucketId);
 }

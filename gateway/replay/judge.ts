@@ -13,9 +13,11 @@ import {
   type PolicySet,
   partsOf,
 } from '#gateway/policy/policy.ts';
-import { type KnownIdentities, Rehearsal, type Weighed } from '#gateway/rehearsal/rehearsal.ts';
+import type { KnownClient, KnownIdentities } from '#gateway/rehearsal/known-client.ts';
+import { Rehearsal, type Weighed, type WeighedRequest } from '#gateway/rehearsal/rehearsal.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
+import { InFlight } from './in-flight.ts';
 import type { LoggedDigests, LoggedRequest, LoggedSender } from './logged-request.ts';
 
 export interface JudgeOptions {
@@ -54,10 +56,15 @@ export class Judge {
   #sockets = new Map<string, PeerSocket>();
   #olderSockets = new Map<string, PeerSocket>();
   #digests: LoggedDigests | null = null;
+  readonly #clock: Clock;
+  readonly #inFlight: InFlight<WeighedRequest>;
+  /** Requests in flight of which nobody knows how long they would have been. */
+  endless = 0;
   readonly #sender = (cover: Cover): KnownIdentities => this.#knownIdentities(cover);
 
   constructor(set: PolicySet, { clock, trust, salt }: JudgeOptions) {
     this.#trust = trust;
+    this.#clock = clock;
     this.#rehearsal = new Rehearsal(set, {
       clock,
       trust,
@@ -65,6 +72,7 @@ export class Judge {
       countersMax: COUNTERS_MAX,
       credentialsMax: CREDENTIALS_MAX,
     });
+    this.#inFlight = new InFlight((weighed) => this.#rehearsal.ended(weighed));
     this.#identifierOf = new Map(set.policies.map(({ name, identifier }) => [name, identifier.name]));
   }
 
@@ -75,10 +83,11 @@ export class Judge {
 
   judge(request: LoggedRequest): Judged {
     const { method, target, digests, sender } = request;
+    this.#inFlight.endBy(this.#clock());
     if (method === null || isRefusedUncounted(digests)) return MALFORMED;
     if (digests !== null) {
       this.#digests = digests;
-      const weighed = this.#rehearsal.weighKnown(method, target, this.#sender);
+      const weighed = this.#rehearsal.weighKnown(method, target, this.#sender, knownOf(digests));
       return {
         weighed,
         unknown: this.#unknown(weighed, (identifier) => !this.#isAbsent(identifier, digests)),
@@ -95,10 +104,15 @@ export class Judge {
   }
 
   /** Tells what came of an admitted request. */
-  answered({ weighed }: Judged, { status, digests }: LoggedRequest): void {
+  answered({ weighed }: Judged, { status, digests, durationMs }: LoggedRequest): void {
     if (weighed.kind !== 'decided') return;
-    const isOfUpstream = status > 0 && digests?.decision !== 'deny';
-    this.#rehearsal.answered(weighed, isOfUpstream ? status : null);
+    const wasDenied = digests?.decision === 'deny';
+    this.#rehearsal.answered(weighed, status > 0 && !wasDenied ? status : null);
+    if (weighed.spent.leases === null) return;
+    // How long it would have taken, had it not been denied, nobody knows.
+    const isKnown = durationMs !== null && !wasDenied;
+    if (!isKnown) this.endless++;
+    this.#inFlight.add(weighed, this.#clock() + (isKnown ? durationMs : 0));
   }
 
   /** Policies of the cover that charge nobody, because the line does not tell whom. */
@@ -167,6 +181,18 @@ const MALFORMED: Judged = {
   weighed: { kind: 'malformed', status: 400, reason: 'as logged' },
   unknown: NO_POLICIES,
 };
+
+/** Names a client may be known by in lists, and its plan. */
+function knownOf({ identities, address, plan }: LoggedDigests): KnownClient {
+  return {
+    plan,
+    digests: () => {
+      const digests = address === null ? [] : [address];
+      for (let i = 1; i < identities.length; i += 2) digests.push(identities[i] ?? '');
+      return digests;
+    },
+  };
+}
 
 /** Before any policy was asked. */
 function isRefusedUncounted(digests: LoggedDigests | null): boolean {

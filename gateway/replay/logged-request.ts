@@ -10,6 +10,8 @@ export interface LoggedRequest {
   readonly target: string;
   /** 0 where none is known. */
   readonly status: number;
+  /** From arrival to the end of the reply; null where the log does not tell. */
+  readonly durationMs: Millis | null;
   /** Who sent it: one of the two. */
   readonly digests: LoggedDigests | null;
   readonly sender: LoggedSender | null;
@@ -26,6 +28,8 @@ export interface LoggedDigests {
   readonly unproven: readonly string[];
   /** The answer showed that the credential works. */
   readonly proves: boolean;
+  /** The client's plan, as a trusted proxy said; null: none did, or the log does not tell. */
+  readonly plan: string | null;
   /** Names of the policies that covered it, as the log writes them. */
   readonly policies: string;
 }

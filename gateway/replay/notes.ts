@@ -12,15 +12,36 @@ export interface Circumstances {
   readonly cutShort: readonly string[];
   /** Requests with X-Forwarded-For where no proxy is trusted. */
   readonly chained: number;
+  /** Requests in flight of which the log does not tell how long they took. */
+  readonly endless: number;
+  /** The log is ours: it has digests. */
+  readonly hasDigests: boolean;
   /** Counters were forgotten. */
   readonly isFull: boolean;
 }
 
-export function notesOf({ set, results, late, cutShort, chained, isFull }: Circumstances): string[] {
+export function notesOf({
+  set,
+  results,
+  late,
+  cutShort,
+  chained,
+  endless,
+  hasDigests,
+  isFull,
+}: Circumstances): string[] {
   const notes = unknownNotes(set, results);
   if (chained > 0)
     notes.push(
       `X-Forwarded-For, which ${times(chained, 'request')} had, was not used; give --trusted-proxies as GATEWAY_TRUSTED_PROXIES is set`,
+    );
+  if (endless > 0)
+    notes.push(
+      `limits of requests in flight need to know how long each took; ${times(endless, 'request')}, of which the log does not tell it or which were denied then, were taken to end at once`,
+    );
+  if (hasDigests && goesByAddress(set))
+    notes.push(
+      'overrides and lists by address do not count here, as the log has digests; name clients by digest or plan',
     );
   if (late > 0)
     notes.push(
@@ -34,6 +55,13 @@ export function notesOf({ set, results, late, cutShort, chained, isFull }: Circu
   if (results.some(({ isEstimate }) => isEstimate))
     notes.push(`numbers of clients above ${count(EXACT_MAX)} are estimates, mostly within 2 %`);
   return notes;
+}
+
+function goesByAddress({ policies, lists }: PolicySet): boolean {
+  return (
+    (lists !== null && lists.networks.size > 0) ||
+    policies.some(({ overrides }) => overrides !== null && overrides.networks.size > 0)
+  );
 }
 
 /** Of each identifier that a log does not tell. */

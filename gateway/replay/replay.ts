@@ -182,6 +182,8 @@ export class Replay {
         late,
         cutShort,
         chained: trust.kind === 'none' ? this.#chained : 0,
+        endless: this.#judge.endless,
+        hasDigests: this.#digested > 0,
         isFull: this.#judge.isFull,
       }),
       spanMs: this.#timeline.widthMs,

@@ -163,16 +163,28 @@ export function denialReply(
  * 429 and not 403, on which survey widgets would drop their answers.
  *
  * @param leftMs until the ban ends
+ * @param decision its id; null: it has none
  */
 export function bannedReply(
   leftMs: Millis,
+  decision: string | null,
   options: { readonly cors: boolean; readonly close: boolean },
 ): OwnReply {
   const seconds = Math.max(1, Math.ceil(leftMs / 1000));
   return ownReply(
     'gateway_banned',
     'The operator has blocked this client for a while. Wait for the seconds in Retry-After.',
-    { headers: [RATELIMITED_HEADER, 'true', 'Retry-After', String(seconds)], ...options },
+    {
+      headers: [
+        RATELIMITED_HEADER,
+        'true',
+        'Retry-After',
+        String(seconds),
+        ...(decision === null ? [] : [DECISION_HEADER, decision]),
+      ],
+      extra: decision === null ? {} : { decision },
+      ...options,
+    },
   );
 }
 

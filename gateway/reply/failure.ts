@@ -1,6 +1,7 @@
 /** What the client is told when its request did not reach the upstream, or no reply came back. */
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal } from '#gateway/bounds/bounds.ts';
+import { DECISION_HEADER } from '#gateway/header-names.ts';
 import type { ProxyFailure } from '#gateway/proxy/proxy-call-options.ts';
 import { type OwnReply, ownReply } from './own-reply.ts';
 
@@ -9,6 +10,8 @@ export interface FailureOptions {
   readonly close: boolean;
   /** Names and values in turn. */
   readonly headers: readonly string[];
+  /** Of a bound that is reached; null: it has none. */
+  readonly decision: string | null;
 }
 
 const RETRY_AFTER: readonly string[] = ['Retry-After', '1'];
@@ -41,10 +44,11 @@ export function failureReply(failure: ProxyFailure, options: FailureOptions): Ow
 
 /** 429 when the client's own share is used up, 503 when nobody gets more. */
 export function boundReply(bound: BoundName, refusal: Refusal, options: FailureOptions): OwnReply {
+  const { decision } = options;
   const more = {
     ...options,
-    headers: [...RETRY_AFTER, ...options.headers],
-    extra: { details: { bound, scope: refusal } },
+    headers: [...RETRY_AFTER, ...options.headers, ...(decision === null ? [] : [DECISION_HEADER, decision])],
+    extra: { details: { bound, scope: refusal }, ...(decision === null ? {} : { decision }) },
   };
   return refusal === 'client'
     ? ownReply(

@@ -25,8 +25,11 @@ function textOf(verdict: Verdict): PolicyText {
 
 function newText(verdict: Verdict): PolicyText {
   const { policy, quota } = verdict;
+  const item = `"${policy.name}";q=${quota};`;
+  if (policy.algorithm === 'concurrency')
+    return { limit: String(quota), quota: `${item}qu="concurrent-requests"` };
   const unit = policy.cost.kind === 'body-bytes' ? 'qu="content-bytes";' : '';
-  return { limit: String(quota), quota: `"${policy.name}";q=${quota};${unit}w=${quotaSeconds(verdict)}` };
+  return { limit: String(quota), quota: `${item}${unit}w=${quotaSeconds(verdict)}` };
 }
 
 /** The time in which the whole quota comes back. */

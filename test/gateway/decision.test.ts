@@ -16,6 +16,7 @@ function spent(admitted: number, told: readonly Told[], shares: readonly number[
     shares,
     levels: null,
     chargedAt: null,
+    leases: null,
   };
 }
 

@@ -20,6 +20,7 @@ export function policy(
   return {
     name,
     index: 0,
+    at: ['policies', 0],
     line: 1,
     route: parseRoute('GET /'),
     identifier: { name: 'ip', kind: 'address', ipv6Prefix: 64 },

@@ -33,6 +33,6 @@ export function groupsOf(files: readonly string[], alone: ReadonlySet<string>): 
 
 /** Its files load the same modules. */
 function areaOf(file: string): string {
-  const [, area = ''] = file.split('/');
-  return area;
+  const [, area = '', ...inside] = file.split('/');
+  return inside.length === 0 ? '' : area;
 }

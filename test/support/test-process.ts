@@ -20,21 +20,25 @@ export interface Outcome {
 const PROGRAM = join(projectRoot, 'test/support/test-files.ts');
 const POINT = /^(not ok|ok) \d+ - (\S+)/gm;
 const FRAME = /^(?:TAP version 14|\d+\.\.\d+|# \{ total: .*|# time=.*)\n/gm;
+const NAME = /^((?:# Subtest: |(?:not ok|ok) \d+ - )\S+)/gm;
 const CPU = /^# cpu own=(\d+)ms started=(\d+)ms (.+)\n/gm;
 
-/**
- * Runs the files one after the other. A file that the process did not get to the end of has failed.
- *
- * @param environment added to ours
- */
+export interface RunOptions {
+  /** Added to the environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Of this run, behind the name of each file: where files run more than once. */
+  readonly label?: string;
+}
+
+/** Runs the files one after the other. A file that the process did not get to the end of has failed. */
 export async function runFiles(
   files: readonly string[],
-  environment: Readonly<Record<string, string>> = {},
+  { env = {}, label = '' }: RunOptions = {},
 ): Promise<Outcome> {
   const child = spawn(process.execPath, [PROGRAM, ...files], {
     cwd: projectRoot,
     // Each file has a limit of its own.
-    env: { ...process.env, ...environment, TAP_TIMEOUT: '0' },
+    env: { ...process.env, TAP_TIMEOUT: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
     timeout: KILL_AFTER_MS * files.length,
     killSignal: 'SIGKILL',
@@ -51,10 +55,12 @@ export async function runFiles(
   for (const outcome of ['total', 'fail']) counts[outcome] = Number(counts[outcome]) + failed.length;
   const why = `exit code ${code}, signal ${signal}`;
   return {
-    tap: said.replaceAll(FRAME, '') + failed.map((file) => `not ok 0 - ${file} (${why})\n`).join(''),
+    tap:
+      said.replaceAll(FRAME, '').replaceAll(NAME, `$1${label}`) +
+      failed.map((file) => `not ok 0 - ${file}${label} (${why})\n`).join(''),
     counts,
     used: [...said.matchAll(CPU)].map(([, own, started, name = '']) => ({
-      name,
+      name: name + label,
       own: Number(own),
       started: Number(started),
     })),

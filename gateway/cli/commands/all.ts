@@ -1,35 +1,20 @@
-/** In the order of the help text. */
+/** Each command by its name, in the order of the help text. Only what was asked for is loaded. */
 import type { AddCommand } from '../command.ts';
-import { addBan } from './ban.ts';
-import { addCheck } from './check.ts';
-import { addDiff } from './diff.ts';
-import { addDoctor } from './doctor.ts';
-import { addExplain } from './explain.ts';
-import { addForecast } from './forecast.ts';
-import { addImport } from './import.ts';
-import { addInspect } from './inspect.ts';
-import { addProve } from './prove.ts';
-import { addReplay } from './replay.ts';
-import { addReset } from './reset.ts';
-import { addSuggest } from './suggest.ts';
-import { addTop } from './top.ts';
-import { addUnban } from './unban.ts';
-import { addWhy } from './why.ts';
 
-export const COMMANDS: readonly AddCommand[] = [
-  addCheck,
-  addExplain,
-  addDiff,
-  addImport,
-  addForecast,
-  addProve,
-  addDoctor,
-  addInspect,
-  addReset,
-  addBan,
-  addUnban,
-  addTop,
-  addReplay,
-  addSuggest,
-  addWhy,
-];
+export const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
+  check: async () => (await import('./check.ts')).addCheck,
+  explain: async () => (await import('./explain.ts')).addExplain,
+  diff: async () => (await import('./diff.ts')).addDiff,
+  import: async () => (await import('./import.ts')).addImport,
+  forecast: async () => (await import('./forecast.ts')).addForecast,
+  prove: async () => (await import('./prove.ts')).addProve,
+  doctor: async () => (await import('./doctor.ts')).addDoctor,
+  inspect: async () => (await import('./inspect.ts')).addInspect,
+  reset: async () => (await import('./reset.ts')).addReset,
+  ban: async () => (await import('./ban.ts')).addBan,
+  unban: async () => (await import('./unban.ts')).addUnban,
+  top: async () => (await import('./top.ts')).addTop,
+  replay: async () => (await import('./replay.ts')).addReplay,
+  suggest: async () => (await import('./suggest.ts')).addSuggest,
+  why: async () => (await import('./why.ts')).addWhy,
+};

@@ -95,7 +95,7 @@ function print({ decision, path, status, headers, reason, policies }: Explanatio
         policy.line,
         policy.used ?? 0,
         policy.limit,
-        `${policy.windowSeconds} s`,
+        policy.windowSeconds === 0 ? 'at once' : `${policy.windowSeconds} s`,
         policy.identity ?? '',
         policy.reason,
       ]),

@@ -6,11 +6,16 @@ import { type Policy, type PolicySet, partsOf } from '#gateway/policy/policy.ts'
 import { type SampleRequest, sampleRequest } from '#gateway/rehearsal/sample-request.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { AddCommand, CommandContext } from '../command.ts';
-import { type Proof, prove } from '../prove-policy.ts';
+import { type Proof, prove, REQUESTS_PER_SECOND } from '../prove-policy.ts';
 import { readHeaders } from '../request-options.ts';
 
 const SAFE = ['HEAD', 'GET'] as const;
 const ALL = [...SAFE, 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+/** Requests a second that come back to a token bucket: a quarter of what is sent. */
+const REFILL_MAX = REQUESTS_PER_SECOND / 4;
+/** Connections of one client, of which each has a request in flight. */
+const IN_FLIGHT_MAX = 100;
 
 interface ProveOptions {
   readonly gateway: string;
@@ -73,22 +78,26 @@ async function proveAll(options: ProveOptions, { terminal, now }: CommandContext
   if (!URL.canParse(gateway) || !/^https?:/.test(gateway))
     throw new CommandError(`--gateway ${gateway} is no URL; write http://HOST:PORT`, EXIT.usage);
   const headers = readHeaders(options.header);
-  const { planned, skipped } = plan(loadPolicies(readPolicyFile(file), file), options);
+  const set = loadPolicies(readPolicyFile(file), file);
+  const { planned, skipped } = plan(set, options);
+  const inFlightMax = inFlightMaxOf(set);
   await confirm(planned, gateway, options.yes, terminal.isInteractive);
   const rows: Proof[] = [];
   for (const { policy, request } of planned) {
     if (terminal.isInteractive) terminal.error(`${policy.name} …`);
-    rows.push(await prove(policy, request, { gateway, headers, waitSecondsMax: options.wait, now }));
+    rows.push(
+      await prove(policy, request, { gateway, headers, waitSecondsMax: options.wait, inFlightMax, now }),
+    );
   }
   if (json) terminal.json({ rows, skipped });
   else {
     terminal.table(
       ['policy', 'sent', 'admitted', 'limit', 'exact'],
-      rows.map(({ policy, sent, admitted, limit, exact, note }) => [
+      rows.map(({ policy, sent, admitted, limit, refilled, exact, note }) => [
         policy,
         sent,
         admitted,
-        limit,
+        refilled === 0 ? limit : `${limit} and ${refilled} refilled`,
         exact ? 'yes' : `no: ${note}`,
       ]),
     );
@@ -110,7 +119,7 @@ function plan(
   const skipped: Skipped[] = [];
   for (const policy of set.policies) {
     const request =
-      policy.limit > limitMax ? null : sampleRequest(set, policy, allMethods ? ALL : SAFE, 'prove');
+      policy.capacity > limitMax ? null : sampleRequest(set, policy, allMethods ? ALL : SAFE, 'prove');
     const reason = reasonToSkip(set, policy, request, limitMax, allMethods);
     if (reason !== null) skipped.push({ policy: policy.name, reason });
     else if (request !== null) planned.push({ policy, request });
@@ -120,16 +129,22 @@ function plan(
 
 function reasonToSkip(
   { policies }: PolicySet,
-  { mode, limit, algorithm, cost, count, bucketId, index, identifier, rollout, route: { methods } }: Policy,
+  policy: Policy,
   request: SampleRequest | null,
   limitMax: number,
   allMethods: boolean,
 ): string | null {
+  const { mode, limit, capacity, algorithm, cost, count, bucketId, index } = policy;
+  const { identifier, rollout, windowSeconds, route } = policy;
+  const { methods } = route;
   if (mode === 'shadow') return 'it is in shadow mode and never denies';
-  if (algorithm !== 'fixed-window') return `its algorithm is ${algorithm}: room comes back while it is tried`;
+  if (algorithm === 'token-bucket' && limit / windowSeconds > REFILL_MAX)
+    return `it gets back ${Math.round(limit / windowSeconds)} a second, faster than it can be used up from here`;
+  if (algorithm === 'concurrency' && limit > IN_FLIGHT_MAX)
+    return `it lets ${limit} requests be in flight, and a gateway may refuse one client so many connections`;
   if (cost.kind !== 'units' || cost.units !== 1) return 'its requests cost more than one each';
   if (count !== 'request') return `it counts only each ${count}, which the application decides`;
-  if (limit > limitMax) return `its limit is above --limit-max ${limitMax}`;
+  if (capacity > limitMax) return `its limit is above --limit-max ${limitMax}`;
   if (bucketId !== index) return `it shares the counter of ${policies[bucketId]?.name}`;
   if (rollout !== null) return `it counts ${rollout.percent}% of all clients only`;
   if (request !== null) return null;
@@ -139,6 +154,14 @@ function reasonToSkip(
   return 'another policy denies all of its requests earlier';
 }
 
+/** What is sent at once must not be denied because it is sent at once. */
+function inFlightMaxOf({ policies }: PolicySet): number {
+  const limits = policies
+    .filter(({ algorithm, mode }) => algorithm === 'concurrency' && mode === 'enforce')
+    .map(({ limit }) => limit);
+  return Math.min(...limits, Number.MAX_SAFE_INTEGER);
+}
+
 async function confirm(
   planned: readonly Planned[],
   gateway: string,
@@ -146,7 +169,7 @@ async function confirm(
   isInteractive: boolean,
 ): Promise<void> {
   if (yes || planned.length === 0) return;
-  const requests = planned.reduce((sum, { policy }) => sum + policy.limit, 0);
+  const requests = planned.reduce((sum, { policy }) => sum + policy.capacity, 0);
   const what = `about ${requests} real requests to ${gateway}; all that are admitted reach the application`;
   if (!isInteractive) throw new CommandError(`this sends ${what}; add --yes`, EXIT.usage);
   const reader = createInterface({ input: process.stdin, output: process.stderr });

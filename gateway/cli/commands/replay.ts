@@ -4,6 +4,7 @@ import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { Replay, type ReplayResult } from '#gateway/replay/replay.ts';
 import { reportPage } from '#gateway/replay/report/page.ts';
+import type { PolicyResult } from '#gateway/replay/tally.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { AddCommand, CommandContext } from '../command.ts';
@@ -100,7 +101,7 @@ function print(result: ReplayResult, seconds: number, terminal: Terminal): void 
     result.policies.map((policy) => [
       policy.name,
       policy.limit,
-      `${policy.windowSeconds} s`,
+      windowOf(policy),
       policy.allowed,
       policy.mode === 'shadow' ? `${number(policy.shadowDenied)} (shadow)` : policy.denied,
       policy.identities,
@@ -155,4 +156,8 @@ function number(value: number): string {
 
 function counted(value: number, what: string): string {
   return `${number(value)} ${what}${value === 1 ? '' : 's'}`;
+}
+
+function windowOf({ windowSeconds }: PolicyResult): string {
+  return windowSeconds === 0 ? 'at once' : `${windowSeconds} s`;
 }

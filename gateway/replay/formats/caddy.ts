@@ -1,6 +1,15 @@
 /** Caddy's access log in its default encoding. It has all header fields, some of them concealed. */
 import { type LineReader, NO_CHEAP_TIME } from '../logged-request.ts';
-import { documentIn, type Fields, fieldsOf, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
+import {
+  documentIn,
+  durationIn,
+  type Fields,
+  fieldsOf,
+  HeaderList,
+  numberOf,
+  targetOf,
+  textOf,
+} from './fields.ts';
 
 const HOLDS_ALL = (): boolean => true;
 const HOLDS_NOTHING = (): boolean => false;
@@ -25,6 +34,7 @@ export function caddyReader(): LineReader {
         method,
         target: targetOf(textOf(request, 'uri')),
         status: numberOf(fields, 'status'),
+        durationMs: durationIn(fields, 'duration', 1000),
         digests: null,
         sender: {
           peer,

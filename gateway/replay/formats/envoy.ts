@@ -1,6 +1,6 @@
 /** Envoy's access log as JSON, with the field names of Envoy Gateway and Istio. */
 import { type LineReader, NO_CHEAP_TIME } from '../logged-request.ts';
-import { documentIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
+import { documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
 
 /** @param headers which field of a line has which header field; lower-case names */
 export function envoyReader(headers: ReadonlyMap<string, string>): LineReader {
@@ -22,6 +22,7 @@ export function envoyReader(headers: ReadonlyMap<string, string>): LineReader {
         method,
         target: targetOf(textOf(fields, 'x-envoy-origin-path', 'x-envoy-original-path', 'path')),
         status: numberOf(fields, 'response_code'),
+        durationMs: durationIn(fields, 'duration', 1),
         digests: null,
         sender: {
           peer: textOf(fields, 'downstream_direct_remote_address') || client,

@@ -1,4 +1,5 @@
 /** What the readers of JSON logs share: fields of a document that a stranger wrote. */
+import type { Millis } from '#shared/clock.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -34,6 +35,12 @@ export function numberOf(fields: Fields, name: string): number {
   const value = fields[name];
   const number = typeof value === 'string' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) ? number : 0;
+}
+
+/** A length of time, in milliseconds; null where there is none. @param unitMs what one of the field's units is */
+export function durationIn(fields: Fields, name: string, unitMs: number): Millis | null {
+  const value = typeof fields[name] === 'string' ? Number(fields[name]) : fields[name];
+  return typeof value === 'number' && value >= 0 && Number.isFinite(value) ? value * unitMs : null;
 }
 
 /** A request target, one code unit a byte, as it stood in the request line. */

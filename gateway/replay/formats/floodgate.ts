@@ -6,7 +6,7 @@
  */
 import type { Millis } from '#shared/clock.ts';
 import type { LineReader, LoggedRequest, LoggedVerdict } from '../logged-request.ts';
-import { documentIn, type Fields, fieldsOf, numberOf, textOf } from './fields.ts';
+import { documentIn, durationIn, type Fields, fieldsOf, numberOf, textOf } from './fields.ts';
 
 const VERDICTS: readonly string[] = ['allow', 'deny', 'banned', 'uncovered', 'malformed', 'unavailable'];
 const DIGEST = /^[\w-]{22}$/;
@@ -69,6 +69,10 @@ const ADDRESS = '},"address":';
 const ALL_PROVEN = ',"unproven":[],"proves":';
 const UNPROVEN = ',"unproven":["';
 const PROVES = '"],"proves":';
+const PLAN = ',"plan":"';
+const DURATION = '"durationMs":';
+/** A number and `,"cut":false}` stand behind it. */
+const DURATION_BEFORE_END_MAX = 60;
 
 /** @returns null when the line has another shape */
 function readUsual(
@@ -126,6 +130,7 @@ function readUsual(
     method: methodIn(text, methodAt, methodEnd),
     target,
     status,
+    durationMs: durationAt(text, end),
     sender: null,
     digests: {
       decision,
@@ -133,9 +138,27 @@ function readUsual(
       address: hasAddress ? text.slice(addressAt + 1, addressAt + 1 + DIGEST_LENGTH) : null,
       unproven,
       proves: text.charCodeAt(provesAt) === 116,
+      plan: planAt(text, provesAt),
       policies: text.slice(policiesAt, policiesEnd),
     },
   };
+}
+
+/** It stands at the end of the line. */
+function durationAt(text: string, end: number): Millis | null {
+  const at = text.lastIndexOf(DURATION, end);
+  if (at < end - DURATION_BEFORE_END_MAX) return null;
+  const from = at + DURATION.length;
+  const duration = Number.parseFloat(text.slice(from, end));
+  return duration >= 0 ? duration : null;
+}
+
+/** Logs of earlier versions have none. @param provesAt where the value in front of it begins */
+function planAt(text: string, provesAt: number): string | null {
+  const at = provesAt + (text.charCodeAt(provesAt) === 116 ? 4 : 5);
+  if (!text.startsWith(PLAN, at)) return null;
+  const from = at + PLAN.length;
+  return text.slice(from, text.indexOf('"', from));
 }
 
 /** The usual ones as they are known already, which makes finding them in a table cheap. */
@@ -187,6 +210,7 @@ function readAny(text: string, start: number, end: number): LoggedRequest | null
     method: textOf(fields, 'method') || null,
     target: textOf(fields, 'path'),
     status: numberOf(fields, 'status'),
+    durationMs: durationIn(fields, 'durationMs', 1),
     sender: null,
     digests: {
       decision: decision as LoggedVerdict,
@@ -194,6 +218,7 @@ function readAny(text: string, start: number, end: number): LoggedRequest | null
       address: DIGEST.test(address) ? address : null,
       unproven: textsIn(fields.unproven),
       proves: fields.proves === true,
+      plan: textOf(fields, 'plan') || null,
       policies: textsIn(fields.policies)
         .map((name) => JSON.stringify(name))
         .join(','),

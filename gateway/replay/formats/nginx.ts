@@ -75,6 +75,7 @@ function read(text: string, start: number, end: number, time: ClfTime, known: Mi
     method: isRequest ? method : null,
     target: target.includes('\\') ? unescaped(target) : target,
     status,
+    durationMs: null,
     digests: null,
     sender: {
       peer: address,

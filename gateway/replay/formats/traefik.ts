@@ -1,6 +1,6 @@
 /** Traefik's access log with `format: json`. Header fields are in it where `fields.headers` keeps them. */
 import { type LineReader, NO_CHEAP_TIME } from '../logged-request.ts';
-import { documentIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
+import { documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
 
 const HEADER = 'request_';
 
@@ -32,6 +32,8 @@ export function traefikReader(): LineReader {
         method,
         target: targetOf(textOf(fields, 'RequestPath')),
         status: numberOf(fields, 'DownstreamStatus'),
+        // In nanoseconds.
+        durationMs: durationIn(fields, 'Duration', 1e-6),
         digests: null,
         sender: {
           peer,

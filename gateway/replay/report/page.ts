@@ -76,7 +76,8 @@ function policyTable(policies: readonly PolicyResult[]): Html {
 function policyRow(policy: PolicyResult): Html {
   const { name, limit, windowSeconds, mode, allowed, identities, identitiesDenied, firstDeniedAt } = policy;
   const denied = mode === 'shadow' ? policy.shadowDenied : policy.denied;
-  const quota = `${count(limit)} in ${count(windowSeconds)} s`;
+  const quota =
+    windowSeconds === 0 ? `${count(limit)} at once` : `${count(limit)} in ${count(windowSeconds)} s`;
   return html`<tr><td>${name}${mode === 'shadow' ? html` <span class="soft">(shadow)</span>` : html``} <small>${quota}</small></td>
 <td class="wide">${quota}</td><td class="wide">${count(allowed)}</td><td>${count(denied)}</td>
 <td class="wide">${shareBar(allowed, denied)}</td><td class="wide">${count(identities)}</td><td>${count(identitiesDenied)}</td>

@@ -171,7 +171,7 @@ t.test('who does not take the lines loses them, and nobody waits', async (t) => 
     clock: () => 0,
     warn: (fields) => void warnings.push(fields),
   });
-  const line = { path: 'a'.repeat(1000) };
+  const line = { path: 'a'.repeat(1000), policies: [], identities: {}, unproven: [] };
   for (let i = 0; i < 10_000; i++) log.write(line);
   t.ok(log.lost > 5000);
   await until(() => warnings.length > 0);

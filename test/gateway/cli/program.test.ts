@@ -19,6 +19,15 @@ t.test('each command has help of its own with an example', async (t) => {
   }
 });
 
+t.test('a command loads what it needs, and no more', async (t) => {
+  const tell = `import { registerHooks } from 'node:module';
+    registerHooks({ load(url, context, next) { process.stderr.write(url + '\\n'); return next(url, context); } });`;
+  const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(tell)}` };
+  const { stderr } = await floodgate(['--json', 'unban', '--help'], { env });
+  t.match(stderr, /commands\/unban\.ts$/m);
+  t.notMatch(stderr, /commands\/(ban|check)\.ts$|typebox|yaml|cli-progress/m);
+});
+
 t.test('a wrong call exits with 2 and says how to call it', async (t) => {
   t.match(await floodgate([]), { code: 2, stdout: '', stderr: /Name a command/ });
   t.match(await floodgate(['chek']), { code: 2, stdout: '', stderr: /check/ });

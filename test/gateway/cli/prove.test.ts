@@ -14,6 +14,11 @@ const ROWS = [
   'name: watched, route: GET /w, identifier: ip, limit: 3, window: 1h, mode: shadow',
   'name: shared, route: GET /s, identifier: ip, limit: 3, window: 1h',
   'name: sharing, route: GET /t, identifier: ip, limit: 3, window: 1h, bucket: shared',
+  'name: sliding, route: GET /sliding, identifier: ip, limit: 6, window: 1h, algorithm: sliding-window',
+  'name: bucket, route: GET /bucket, identifier: ip, limit: 60, window: 1h, algorithm: token-bucket, burst: 8',
+  'name: fast, route: GET /fast, identifier: ip, limit: 600, window: 1s, algorithm: token-bucket, burst: 8',
+  'name: flight, route: GET /flight, identifier: ip, concurrency: 9',
+  'name: both, route: GET /both, identifier: ip, limits: [{ limit: 30, window: 1h }, { concurrency: 4 }]',
   'name: large, route: GET /l, identifier: ip, limit: 10001, window: 1h',
 ];
 /** In the middle of a window of an hour, so that none ends meanwhile. */
@@ -40,7 +45,17 @@ t.test('each row admits its limit; what is not tried is named', async (t) => {
     limit,
     exact: true,
   });
-  const rows = [row('wide', 40), row('narrow', 7), row('keys', 12), row('shared', 3)];
+  const rows = [
+    row('wide', 40),
+    row('narrow', 7),
+    row('keys', 12),
+    row('shared', 3),
+    row('sliding', 6),
+    { ...row('bucket', 8), sent: 14, refilled: 1 },
+    row('flight', 9),
+    row('both.1h', 30),
+    row('both.concurrency', 4),
+  ];
   const safe = await prove(origin);
   t.match(safe, {
     code: 0,
@@ -49,11 +64,12 @@ t.test('each row admits its limit; what is not tried is named', async (t) => {
       { policy: 'login', reason: /--all-methods/ },
       { policy: 'watched', reason: /shadow/ },
       { policy: 'sharing', reason: /counter of shared/ },
+      { policy: 'fast', reason: /gets back 600 a second/ },
       { policy: 'large', reason: /--limit-max/ },
     ],
   });
   const all = await prove(origin, '--all-methods');
-  t.match(all, { code: 0, rows: [...rows.slice(0, 3), row('login', 3), row('shared', 3)] }, 'and once more');
+  t.match(all, { code: 0, rows: [...rows.slice(0, 3), row('login', 3), ...rows.slice(3)] }, 'and once more');
 
   // Its file has another limit than the one that is proved.
   const other = await startTestGateway(t, {

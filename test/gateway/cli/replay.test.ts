@@ -228,3 +228,90 @@ t.test('calls that cannot be answered', async (t) => {
   t.match(await replay(cwd, '-', '-'), { code: 2, stderr: /once only/ });
   t.match(await replay(cwd), { code: 2 });
 });
+
+t.test('requests in flight: where the log tells how long each took', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(
+    join(cwd, 'policies.yaml'),
+    `version: 1
+identifiers:
+  ip: { source: client-address }
+policies:
+  - { name: slow, route: GET /slow, identifier: ip, concurrency: 2 }
+`,
+  );
+  const caddy = (begin: number, seconds: number): string =>
+    JSON.stringify({
+      ts: 1_795_000_000 + begin + seconds,
+      duration: seconds,
+      status: 200,
+      request: { remote_ip: '192.0.2.1', method: 'GET', uri: '/slow', headers: {} },
+    });
+  // Two at once until 4, one of them until 10; the third of three has no place.
+  const lines = [caddy(0, 10), caddy(1, 3), caddy(2, 1), caddy(4, 1), caddy(4.5, 1), caddy(5, 1)];
+  writeFileSync(join(cwd, 'caddy.log'), `${lines.join('\n')}\n`);
+  t.match(await replay(cwd, 'caddy.log'), {
+    code: 0,
+    allowed: 4,
+    denied: 2,
+    policies: [{ name: 'slow', denied: 2, firstDeniedAt: '2026-11-18T11:06:42.000Z' }],
+    notes: [],
+  });
+  const many = Array.from({ length: 5 }, () => nginx(10, '192.0.2.1', 'GET /slow'));
+  writeFileSync(join(cwd, 'nginx.log'), `${many.join('\n')}\n`);
+  t.match(await replay(cwd, 'nginx.log'), {
+    allowed: 5,
+    denied: 0,
+    notes: [/how long each took; 5 requests.*were taken to end at once/],
+  });
+});
+
+t.test('our own log: lists by digest and overrides by plan count, those by address are named', async (t) => {
+  const cwd = temporaryFolder(t);
+  const digest = (name: string): string => name.padEnd(22, 'A');
+  writeFileSync(
+    join(cwd, 'policies.yaml'),
+    `version: 1
+plan: { header: x-plan }
+identifiers:
+  ip: { source: client-address }
+allow: [{ digest: ${digest('friend')} }]
+deny: [{ digest: ${digest('enemy')} }]
+policies:
+  - name: items
+    route: GET /items
+    identifier: ip
+    limit: 1
+    window: 1h
+    overrides: [{ for: { plan: gold }, limit: 3 }, { for: { address: 10.0.0.0/8 }, limit: 9 }]
+`,
+  );
+  const line = (who: string, plan: string | null): string =>
+    JSON.stringify({
+      time: '2026-11-22T08:23:01.123Z',
+      method: 'GET',
+      path: '/items',
+      status: 200,
+      decision: 'allow',
+      id: null,
+      policies: ['items'],
+      policy: 'items',
+      identities: { ip: digest(who) },
+      address: digest(who),
+      unproven: [],
+      proves: false,
+      plan,
+    });
+  const lines = ['friend', 'enemy', 'usual', 'gold'].flatMap((who) =>
+    Array.from({ length: 5 }, () => line(who, who === 'gold' ? 'gold' : null)),
+  );
+  writeFileSync(join(cwd, 'own.log'), `${lines.join('\n')}\n`);
+  t.match(await replay(cwd, 'own.log'), {
+    code: 0,
+    requests: 20,
+    uncovered: 5,
+    denied: 5 + 4 + 2,
+    allowed: 1 + 3,
+    notes: [/overrides and lists by address do not count/],
+  });
+});

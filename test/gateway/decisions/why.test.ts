@@ -174,3 +174,80 @@ t.test('what was refused while Redis is away is known when it is back', async (t
   });
   t.match(await reader.find(local.id), { decision: 'deny', policy: 'one', decidedBy: 'local' });
 });
+
+t.test('bans, bounds and requests in flight are refusals like any other', async (t) => {
+  const held: { end(): void }[] = [];
+  const upstream = await startUpstream(t, (_req, res) => void held.push(res));
+  const gateway = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: policyFile(
+      'name: slow, route: "GET /slow", identifier: ip, concurrency: 1',
+      'name: keys, route: GET /keys, identifier: api-key, limit: 9, window: 1h',
+    ),
+    env: { GATEWAY_UPSTREAM_CONNECTIONS: '2', GATEWAY_WAITING: '1', GATEWAY_CONNECTIONS_PER_CLIENT: '5' },
+  });
+  const admin = await startTestAdmin(t, gateway, { token: 'secret' });
+  const env = { GATEWAY_ADMIN_TOKEN: 'secret' };
+  const why = async (id: string): Promise<{ record: DecisionRecord; text: string }> => {
+    const { stdout } = await floodgate(['why', id, '--gateway', admin, '--json'], { env });
+    const { stdout: text } = await floodgate(['why', id, '--gateway', admin], { env });
+    return { record: JSON.parse(stdout) as DecisionRecord, text };
+  };
+
+  const open = [fetch(`${gateway.origin}/slow`)];
+  await until(() => held.length === 1);
+  const full = await ask(gateway.origin, '/slow');
+  t.equal(full.status, 429);
+  const { record, text } = await why(full.id);
+  t.match(record, {
+    decision: 'deny',
+    policy: 'slow',
+    algorithm: 'concurrency',
+    limit: 1,
+    used: 1,
+    windowSeconds: 0,
+  });
+  t.match(text, /policy slow allows 1 in flight at once, and 1 were in flight/);
+  t.match(text, /raise concurrency in .*:7/);
+
+  // The second one at the upstream, the third one waits, and the fourth has no place.
+  open.push(fetch(`${gateway.origin}/other`));
+  await until(() => held.length === 2);
+  open.push(fetch(`${gateway.origin}/other`));
+  await until(() =>
+    gateway.gateway.samples().some(({ name, value }) => name === 'floodgate_upstream_waiting' && value === 1),
+  );
+  const busy = await ask(gateway.origin, '/other?a=1');
+  t.equal(busy.status, 429);
+  const ofBound = await why(busy.id);
+  t.match(ofBound.record, {
+    decision: 'busy',
+    policy: 'bound waiting',
+    path: '/other',
+    violated: ['bound waiting'],
+    identifier: 'client address',
+    limit: 1,
+    used: 1,
+    line: 0,
+  });
+  t.match(ofBound.text, /one client address may hold 1 \(waiting\), and 1 were held/);
+  t.match(ofBound.text, /raise GATEWAY_WAITING_PER_CLIENT;/);
+  t.notMatch(ofBound.text, /Row:/);
+  const release = setInterval(() => {
+    for (const res of held.splice(0)) res.end();
+  }, 5);
+  t.teardown(() => clearInterval(release));
+  for (const reply of await Promise.all(open)) await reply.arrayBuffer();
+
+  const ban = await floodgate(
+    ['ban', '--key', 'fbk_1', '--identifier', 'api-key', '--gateway', admin, '--json'],
+    { env },
+  );
+  t.equal(ban.code, 0, ban.stderr);
+  const banned = await ask(gateway.origin, '/keys', { 'x-api-key': 'fbk_1' });
+  t.equal(banned.status, 429);
+  const ofBan = await why(banned.id);
+  const { identity } = JSON.parse(ban.stdout) as { identity: string };
+  t.match(ofBan.record, { decision: 'banned', policy: 'operator ban', identity, path: '/keys', line: 0 });
+  t.match(ofBan.text, new RegExp(`floodgate unban ${identity}`));
+});

@@ -5,6 +5,8 @@ import { Digester } from '#gateway/identity/digest.ts';
 import { chargeFor } from '#gateway/limiter/charge.ts';
 import { BYTES_PER_RECORD } from '#gateway/limiter/counter-table.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { Spent } from '#gateway/limiter/limiter.ts';
+import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { RedisStore } from '#gateway/limiter/redis.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
@@ -114,4 +116,74 @@ t.test('a file that covers nothing, a bucket that is shared, names of any length
   t.equal(found.counters.length, 1);
   // The script, its clock, the counter, and its window is new.
   t.equal(found.commandsPerSecond, 12 + 5 * 4);
+});
+
+t.test('other algorithms and requests in flight: memory and commands within a fifth', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const clients = 5000;
+  const rate = 500;
+  const rows = [
+    ['sliding', 'limit: 1000, window: 1d, algorithm: sliding-window'],
+    ['bucket', 'limit: 1000, window: 1d, algorithm: token-bucket'],
+    ['flight', 'concurrency: 20'],
+    ['plain', 'limit: 1000, window: 1d'],
+  ].map(([name, quota]) => `  - { name: ${name}, route: "* /*", identifier: ip, ${quota} }`);
+  const set = loadPolicies(
+    `version: 1\nidentifiers: { ip: { source: client-address } }\npolicies:\n${rows.join('\n')}\n`,
+    'p.yaml',
+  );
+  const limiter = new GuardedLimiter({
+    store: accessTo(redis.url),
+    clock: () => performance.timeOrigin + performance.now(),
+    log: { warn: () => {}, info: () => {} },
+    budgetMs: 60_000,
+    replica: 'r',
+    salt: 'salt',
+    onSalt: () => {},
+  });
+  t.teardown(() => limiter.close());
+  await limiter.start();
+  const found = createMatcher(set)('GET', '/x');
+  if (!found.ok || found.cover === null) throw new Error('the route is covered');
+  const { cover } = found;
+  const digester = new Digester('salt');
+  const [ip] = cover.identifiers;
+  if (ip === undefined || ip.kind === 'combined') throw new Error('the address is counted');
+  const request = async (client: number): Promise<Spent> => {
+    const address = digester.identify(ip, `client ${client}`);
+    const charge = chargeFor(
+      cover,
+      { identities: [address], proofs: null },
+      () => address,
+      () => true,
+      null,
+    );
+    if (charge === null) throw new Error('something is charged');
+    const answer = await spend(limiter, charge);
+    if (answer.kind !== 'spent' || !answer.admitted) throw new Error('it is admitted');
+    return answer.spent;
+  };
+  const empty = Number(/^used_memory:(\d+)/m.exec(await redis.client.info('memory'))?.[1]);
+  const open: Spent[] = [];
+  for (let at = 0; at < clients; at += 500)
+    open.push(...(await Promise.all(Array.from({ length: 500 }, (_, i) => request(at + i)))));
+  const expected = forecast(set, { identities: clients, requestsPerSecond: rate, processes: 1 });
+  t.equal(expected.redisKeys, 4 * clients);
+  const memory = Number(/^used_memory:(\d+)/m.exec(await redis.client.info('memory'))?.[1]) - empty;
+  const bytes = expected.redisBytes - 1_048_576;
+  t.ok(bytes / memory > 0.8 && bytes / memory < 1.2, `memory of Redis: ${bytes} beside ${memory}`);
+  for (const spent of open) limiter.release(spent, 0);
+  await until(async () => (await redis.client.keys('*:leases')).length === 0);
+
+  const commands = async (): Promise<number> =>
+    Number(/^total_commands_processed:(\d+)/m.exec(await redis.client.info('stats'))?.[1]);
+  const before = await commands();
+  for (let i = 0; i < rate; i++) limiter.release(await request(i), 0);
+  await until(async () => (await redis.client.keys('*:leases')).length === 0);
+  const sent = (await commands()) - before;
+  t.ok(
+    expected.commandsPerSecond / sent > 0.8 && expected.commandsPerSecond / sent < 1.2,
+    `commands of Redis: ${expected.commandsPerSecond} beside ${sent}`,
+  );
 });

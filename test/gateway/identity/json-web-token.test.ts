@@ -19,7 +19,8 @@ const [rsa, ec, ed] = signers;
 const stranger = await newSigner('RS256', 'rsa');
 const text = keySetText(...signers);
 const keys = parseKeySet(text, 'keys.json');
-const claimOf = (token: string, now = NOW) => verifiedClaim(token, { claim: 'sub', keys }, now);
+const rules = { claim: 'sub', issuer: null, audience: null };
+const claimOf = (token: string, now = NOW) => verifiedClaim(token, { ...rules, keys }, now);
 
 t.test('what jose signs and verifies is verified, whatever the algorithm', async (t) => {
   for (const signer of signers) {
@@ -97,7 +98,7 @@ t.test('without a name the only key of its algorithm; of two there is no telling
   const second = await newSigner('RS256', 'second');
   const token = await sign(rsa, { sub: 'ada' }, { kid: undefined });
   const two = parseKeySet(keySetText(rsa, second), 'keys.json');
-  t.equal(verifiedClaim(token, { claim: 'sub', keys: two }, NOW), 'unsigned');
+  t.equal(verifiedClaim(token, { ...rules, keys: two }, NOW), 'unsigned');
 });
 
 t.test('key sets: what cannot be used is passed over, what must not be there is told', async (t) => {
@@ -122,4 +123,45 @@ t.test('key sets: what cannot be used is passed over, what must not be there is 
   for (const value of [null, [], {}, { keys: {} }, { keys: [1] }, 'text'])
     t.throws(of(value), { message: /is no key set/ }, JSON.stringify(value));
   t.throws(() => parseKeySet(text.slice(0, 100), 'k.json'), { message: /k\.json is not JSON/ });
+});
+
+t.test('issuer and audience, where they are asked for: as jose has it', async (t) => {
+  const jwks = createLocalJWKSet(JSON.parse(text));
+  const payloads: readonly object[] = [
+    {},
+    { iss: 'https://id.example' },
+    { iss: 'https://other.example' },
+    { iss: ['https://id.example'] },
+    { iss: 'https://id.example', aud: 'shop' },
+    { iss: 'https://id.example', aud: ['forum', 'shop'] },
+    { iss: 'https://id.example', aud: ['forum'] },
+    { iss: 'https://id.example', aud: [] },
+    { aud: 'desk' },
+  ];
+  let believed = 0;
+  for (const [issuer, audience] of [
+    [null, null],
+    ['https://id.example', null],
+    [null, ['shop', 'desk']],
+    ['https://id.example', ['shop']],
+  ] as const) {
+    for (const payload of payloads) {
+      const token = await sign(ed, { sub: 'ada', ...payload });
+      const options = {
+        currentDate: new Date(NOW),
+        ...(issuer === null ? {} : { issuer }),
+        ...(audience === null ? {} : { audience: [...audience] }),
+      };
+      const ofJose = await jwtVerify(token, jwks, options).then(
+        () => true,
+        () => false,
+      );
+      const verified = verifiedClaim(token, { claim: 'sub', keys, issuer, audience }, NOW);
+      const what = JSON.stringify({ issuer, audience, payload });
+      t.equal(typeof verified === 'object', ofJose, what);
+      if (!ofJose) t.equal(verified, 'not meant', `${what}: seen before the signature is checked`);
+      else believed++;
+    }
+  }
+  t.ok(believed > 9, `${believed} are believed`);
 });

@@ -8,7 +8,14 @@ import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
 
 const signer = await newSigner('EdDSA', 'key');
 const keys = parseKeySet(keySetText(signer), 'keys.json');
-const source: TokenSource = { id: 0, carrier: { kind: 'bearer', prefix: '' }, claim: 'sub', keys };
+const source: TokenSource = {
+  id: 0,
+  carrier: { kind: 'bearer', prefix: '' },
+  claim: 'sub',
+  keys,
+  issuer: null,
+  audience: null,
+};
 const user: TokenIdentifier = { name: 'user', kind: 'token', sources: [source] };
 
 t.test('one identity for all tokens of a claim, while each lasts', async (t) => {

@@ -242,7 +242,7 @@ function conformance(
 }
 
 function forEachAlgorithm(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
-  for (const algorithm of ['fixed-window', 'sliding-window', 'token-bucket'] as const)
+  for (const algorithm of ['fixed-window', 'sliding-window', 'token-bucket', 'concurrency'] as const)
     t.test(algorithm, async (t) => conformance(t, limiterOf, algorithm));
 }
 

@@ -135,6 +135,8 @@ class Model {
         }
         return ceil(backlog, window);
       }
+      case 'concurrency':
+        throw new Error('has a test of its own');
       default:
         return policy.algorithm satisfies never;
     }
@@ -241,6 +243,7 @@ t.test(
               // The general script decides plain charges as well.
               charge: Object.assign(chargeFor(step), { isPlain: false }),
               listeners: Array.from({ length: step.times }, () => nobody),
+              leases: null,
             }));
             for (const { charge } of checks) {
               if (known.exhausted(charge, now) === null) continue;

@@ -86,7 +86,7 @@ t.test('never more than the limit of those that count, and what does not is give
               part(policies[number] as Policy, `${run}`, event.cost),
             );
             const charge = Object.assign(chargeOf(...parts), { isPlain: false });
-            const asked = [{ charge, listeners: [nobody] }];
+            const asked = [{ charge, listeners: [nobody], leases: null }];
             const { keys, args } = generalCall(asked);
             const reply = await redis.client.eval(
               at(SPEND_GENERAL.lua),

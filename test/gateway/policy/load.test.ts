@@ -25,7 +25,7 @@ const IDENTIFIERS = 'names of lower-case letters, digits and dashes, each with a
 const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
-  'known here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, cost, count, bucket, rollout, mode, onStoreFailure, headers';
+  'known here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, concurrency, limits, cost, count, bucket, rollout, mode, onStoreFailure, headers';
 const FILE_KEYS = 'known here: version, identifiers, exclude, allow, deny, plan, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
@@ -113,6 +113,16 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       'count is "errors"; expected: request (the default), or failure or success to count only requests that the application answers with 4xx or 5xx, or with less',
     ],
   ],
+  'concurrency-beside-a-window': [
+    ['9:5', 'window does not go with concurrency; remove it, or write both as entries of limits'],
+  ],
+  'concurrency-too-large': [
+    [
+      '8:18',
+      'concurrency is 10001; expected: instead of limit and window: how many requests may be in flight at once, a whole number from 1 to 10000',
+    ],
+  ],
+  'concurrency-with-cost': [['9:5', 'cost does not go with concurrency; remove it']],
   'cost-above-an-override': [
     [
       '12:47',
@@ -172,7 +182,10 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ['3:19', 'a claim and a plain value are two kinds of client; give the other sources an identifier'],
     ['3:81', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
   ],
-  'jwt-in-no-place': [['3:19', 'source is [{"jwt":{"claim":"sub","jwks":"nowhere.json"}}]; expected: ']],
+  'jwt-in-no-place': [
+    ['3:27', 'a token is in one place; write one of bearer: true, header: NAME and cookie: NAME'],
+    ['3:47', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
+  ],
   'jwt-key-file-elsewhere': [['3:19', 'source is [{"jwt":{"bearer":true,"claim":"sub","jwks":"../keys']],
   'jwt-key-file-missing': [
     ['3:61', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
@@ -200,6 +213,10 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'limit-zero': [['9:12', `limit is 0; expected: ${LIMIT}`]],
+  'limits-beside-a-limit': [['8:5', 'limit stands beside limits; write it in the entries of limits']],
+  'limits-of-the-same-window': [['10:9', 'limits has two entries for a window of 1s; keep one of them']],
+  'limits-with-a-name-in-use': [['10:11', 'the name items.1s stands already in line 5; choose another']],
+  'limits-without-a-window': [['9:9', `window is missing; expected: ${WINDOW}`]],
   'list-digest': [['5:5', '"fbk_1" is no digest; write the 22 characters that the access log shows']],
   'list-entry-of-nobody': [['4:9', 'entry 1 is {}; expected: write { address: CIDR } or { digest: DIGEST }']],
   'list-entry-of-two': [
@@ -234,9 +251,9 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'merge-key': [
     ['12:5', `route is missing; expected: ${ROUTE}`],
     ['12:5', 'identifier is missing; expected: the name of an entry under identifiers'],
+    ['12:5', `unknown key <<; ${POLICY_KEYS}`],
     ['12:5', `limit is missing; expected: ${LIMIT}`],
     ['12:5', `window is missing; expected: ${WINDOW}`],
-    ['12:5', `unknown key <<; ${POLICY_KEYS}`],
   ],
   'method-head': [['7:12', 'HEAD counts as GET; write GET']],
   'method-lower-case': [['7:12', `method "post" is unknown; ${METHODS}`]],
@@ -361,7 +378,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'unknown-key': [['5:1', 'unknown key excludes; did you mean exclude?']],
   'unknown-policy-key': [
     ['6:5', `limit is missing; expected: ${LIMIT}`],
-    ['9:5', 'unknown key limits; did you mean limit?'],
+    ['9:5', 'unknown key limt; did you mean limit?'],
   ],
   'unreachable-by-two': [
     [
@@ -632,4 +649,53 @@ t.test('a file without policies limits nothing, and an exclusion may leave a par
     'GET,POST /api/*\n',
   );
   t.equal(loadPolicies(partly, 'f').policies.length, 1);
+});
+
+t.test('limits of a row are policies that share all but what they allow', async (t) => {
+  const { policies } = loadPolicies(
+    `version: 1
+plan: { header: x-plan }
+identifiers:
+  ip: { source: client-address }
+policies:
+  - name: items
+    route: GET /items
+    identifier: ip
+    rollout: 40%
+    mode: shadow
+    cost: 2
+    bucket: shared
+    limits:
+      - { limit: 10, window: 1s, algorithm: token-bucket, burst: 4 }
+      - { limit: 100, window: 1m, overrides: [{ for: { plan: gold }, limit: 300 }] }
+      - { concurrency: 5 }
+  - { name: last, route: GET /last, identifier: ip, concurrency: 7, overrides: [{ for: { plan: gold }, limit: 30 }] }
+`,
+    'p.yaml',
+  );
+  t.strictSame(
+    policies.map(
+      ({ name, index, line, bucket, limit, capacity, algorithm, windowSeconds, cost, mode, overrides }) => [
+        name,
+        index,
+        line,
+        bucket,
+        limit,
+        capacity,
+        algorithm,
+        windowSeconds,
+        cost.kind === 'units' ? cost.units : cost.kind,
+        mode,
+        overrides?.plans.get('gold') ?? null,
+      ],
+    ),
+    [
+      ['items.1s', 0, 14, 'shared.1s', 10, 4, 'token-bucket', 1, 2, 'shadow', null],
+      ['items.1m', 1, 15, 'shared.1m', 100, 100, 'fixed-window', 60, 2, 'shadow', 300],
+      ['items.concurrency', 2, 16, 'shared.concurrency', 5, 5, 'concurrency', 0, 1, 'shadow', null],
+      ['last', 3, 17, 'last', 7, 7, 'concurrency', 0, 1, 'enforce', 30],
+    ],
+  );
+  const [first, second] = policies.map(({ rollout }) => rollout);
+  t.strictSame(first, second, 'the same clients');
 });

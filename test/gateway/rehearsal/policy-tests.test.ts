@@ -18,6 +18,8 @@ policies:
   - { name: dear, route: GET /dear, identifier: ip, limit: 4, window: 1m, bucket: search, algorithm: sliding-window, cost: 3 }
   - { name: bytes, route: PUT /bytes, identifier: ip, limit: 1000, window: 1m, cost: body-bytes }
   - { name: password, route: POST /password, identifier: ip, limit: 2, window: 1m, count: failure }
+  - { name: reports, route: POST /reports, identifier: ip, concurrency: 2 }
+  - { name: find, route: GET /find, identifier: ip, limits: [{ limit: 3, window: 1s }, { limit: 50, window: 1m }, { concurrency: 40 }] }
   - { name: trial, route: GET /trial, identifier: ip, limit: 1, window: 1m, mode: shadow }
 tests:
 `;
@@ -40,6 +42,10 @@ t.test('what is right passes', async (t) => {
   - { name: bytes, request: PUT /bytes, headers: { content-length: 400 }, times: 3, expect: { allowed: 2, headers: { x-ratelimit-remaining: 200, Retry-After: 60, RateLimit-Policy: '"bytes";q=1000;qu="content-bytes";w=60' } } }
   - { name: too large, request: PUT /bytes, headers: { content-length: 1001 }, expect: { allowed: 0, status: 429 } }
   - { name: unknown length, request: PUT /bytes, headers: { transfer-encoding: chunked }, times: 2, expect: { allowed: 1 } }
+  - { name: in flight, request: POST /reports, times: 4, expect: { allowed: 2, status: 429, policies: [reports, site], headers: { Retry-After: 1, x-ratelimit-limit: 2, RateLimit: '"reports";r=0;t=1' } } }
+  - { name: one in flight, request: POST /reports, expect: { headers: { x-ratelimit-limit: 5, RateLimit: '"site";r=4;t=3600, "reports";r=1;t=1' } } }
+  - { name: several limits, request: GET /find, times: 4, expect: { allowed: 3, policies: [find, site], headers: { Retry-After: 1, RateLimit-Policy: '"find.1s";q=3;w=1' } } }
+  - { name: each of them, request: GET /find, expect: { policies: [find.1s, find.1m, find.concurrency, site] } }
   - { name: right passwords, request: POST /password, times: 4, expect: { allowed: 4, status: 200 } }
   - { name: wrong passwords, request: POST /password, times: 4, reply: 401, expect: { allowed: 2, status: 429 } }
   - { name: a wrong password, request: POST /password, reply: 401, expect: { allowed: 1, status: 401 } }
@@ -101,7 +107,7 @@ t.test('what is wrong is told with line, expectation and fact', async (t) => {
     [
       {
         name: 'too few',
-        line: 17,
+        line: 19,
         message:
           'allowed: expected 4, got 3 of 4; status: expected 200, got 429; policies: expected site, got login, site; header retry-after: expected 1, got 60; header x-none: expected a, got none',
       },
@@ -119,7 +125,7 @@ t.test('mistakes in tests are mistakes of the file', async (t) => {
     }
   };
   const cases = [
-    ['{ name: a, request: login, expect: { allowed: 1 } }', /p\.yaml:17:\d+: "login" is no request/],
+    ['{ name: a, request: login, expect: { allowed: 1 } }', /p\.yaml:19:\d+: "login" is no request/],
     ['{ name: a, request: GET /, from: home, expect: { allowed: 1 } }', /from is home/],
     ['{ name: a, request: GET /, at: soon, expect: { allowed: 1 } }', /at is soon/],
     ['{ name: a, request: GET /, expect: { allowed: 2 } }', /allowed is more than times/],
@@ -140,6 +146,6 @@ t.test('a file whose test fails is not used', async (t) => {
   const text = `${TABLE}  - { name: wrong, request: GET /health, expect: { status: 429 } }\n`;
   t.throws(() => loadTestedPolicies(text, 'p.yaml'), PolicyFileError);
   t.throws(() => loadTestedPolicies(text, 'p.yaml'), {
-    message: /p\.yaml:17:1: test "wrong" fails: status: expected 429, got 200/,
+    message: /p\.yaml:19:1: test "wrong" fails: status: expected 429, got 200/,
   });
 });

@@ -76,9 +76,11 @@ t.test('fields picked out where they stand are those that JSON.parse finds', asy
     address: fc.option(digest),
     unproven: fc.array(name, { maxLength: 2 }),
     proves: fc.boolean(),
+    plan: fc.option(name),
     requestBytes: fc.nat(),
     bytes: fc.nat(),
     upstreamMs: fc.option(fc.float({ noNaN: true, min: 0, max: 1000 })),
+    durationMs: fc.option(fc.float({ noNaN: true, min: 0, max: 100_000 })),
     cut: fc.boolean(),
   });
   const reader = floodgateReader();
@@ -91,6 +93,8 @@ t.test('fields picked out where they stand are those that JSON.parse finds', asy
       const read = reader.read(text, 0, text.length);
       t.same(read, reader.read(parsed, 0, parsed.length), text);
       t.equal(read?.at, Date.parse(time));
+      t.equal(read?.durationMs, fields.durationMs);
+      t.equal(read?.digests?.plan, fields.plan);
     }),
     { numRuns: 500 },
   );

@@ -1,12 +1,16 @@
-/** Whom a command is about: an address, a key or a digest. */
+/**
+ * Commands about one client, named by an address, a key or a digest: they ask the admin API, and tell what it knows of the
+ * client afterwards.
+ */
+import type { Options } from 'yargs';
 import type { Inspected } from '#gateway/admin/inspect.ts';
-import { CommandError, EXIT } from '#shared/cli/exit.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import { ADMIN_OPTIONS, askAdmin } from './admin-client.ts';
-import type { CommandContext } from './command.ts';
+import type { AddCommand, CommandContext } from './command.ts';
 
-/** Options of every command about one identity. */
-export const SUBJECT_OPTIONS = {
+/** Options of every command about one client. */
+const SUBJECT_OPTIONS = {
   address: { type: 'string', describe: 'An address, to be sure that it is taken for one' },
   key: { type: 'string', describe: 'A key, to be sure that it is taken for one' },
   digest: { type: 'string', describe: 'A digest, to be sure that it is taken for one' },
@@ -17,9 +21,54 @@ export const SUBJECT_OPTIONS = {
   ...ADMIN_OPTIONS,
 } as const;
 
-export const SUBJECT_TEXT = 'An address, a digest, or else a key';
+export interface SubjectCommand<T extends Inspected> {
+  /** Its name, and the last part of its path in the admin API. */
+  readonly name: string;
+  readonly describe: string;
+  readonly example: readonly [command: string, says: string];
+  /** Beside those of every such command. */
+  readonly options?: Readonly<Record<string, Options>>;
+  /** What of them is asked. @throws CommandError that says how to write them */
+  readonly more?: (options: Readonly<Record<string, unknown>>) => object;
+  /** A line for people, before what is known of the client. */
+  readonly tell?: (answer: T) => string;
+  /** Fine unless it says otherwise. */
+  readonly exitCode?: (answer: T) => ExitCode;
+}
 
-export interface SubjectArguments {
+export function subjectCommand<T extends Inspected>(command: SubjectCommand<T>): AddCommand {
+  const { name, describe, example, options = {} } = command;
+  return (program, context) =>
+    program.command(
+      `${name} [subject]`,
+      describe,
+      (builder) =>
+        builder
+          .positional('subject', { type: 'string', describe: 'An address, a digest, or else a key' })
+          // Of any name: told to the compiler, that would hide the names that are known.
+          .options(options as Readonly<Record<never, Options>>)
+          .options(SUBJECT_OPTIONS)
+          .example(...example),
+      (given) => context.run(() => runCommand(command, given, context)),
+    );
+}
+
+async function runCommand<T extends Inspected>(
+  { name, more, tell, exitCode }: SubjectCommand<T>,
+  given: SubjectArguments & { readonly json: boolean },
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { terminal } = context;
+  const answer = await askAbout<T>(given, context, `/api/${name}`, more?.({ ...given }));
+  if (given.json) terminal.json(answer);
+  else {
+    if (tell !== undefined) terminal.line(tell(answer));
+    printInspected(answer, terminal);
+  }
+  return exitCode?.(answer) ?? EXIT.ok;
+}
+
+interface SubjectArguments {
   readonly subject: string | undefined;
   readonly address: string | undefined;
   readonly key: string | undefined;
@@ -30,7 +79,7 @@ export interface SubjectArguments {
 }
 
 /** @param path such as /api/inspect @throws CommandError */
-export async function askAbout<T extends Inspected>(
+async function askAbout<T extends Inspected>(
   options: SubjectArguments,
   { env }: CommandContext,
   path: string,
@@ -56,7 +105,7 @@ function subjectOf({ subject, address, key, digest }: SubjectArguments): {
   return { subject: text, kind };
 }
 
-export function printInspected({ identity, buckets, ban }: Inspected, terminal: Terminal): void {
+function printInspected({ identity, buckets, ban }: Inspected, terminal: Terminal): void {
   const reason = ban === null || ban.reason === '' ? '' : ` (${ban.reason})`;
   const state = ban === null ? 'not banned' : terminal.style('red', `banned until ${ban.until}${reason}`);
   terminal.line(`${identity}: ${state}`);

@@ -1,0 +1,72 @@
+/**
+ * A line of the access log as text: ASCII, so that its characters are its bytes, and never longer than what a pipe takes
+ * from several writers in one piece (PIPE_BUF of Linux). What does not fit is left out, and the line says so.
+ */
+export interface LogLine {
+  readonly path: string | null;
+  readonly policies: readonly string[];
+  readonly identities: Readonly<Record<string, string>>;
+  readonly unproven: readonly string[];
+  readonly [field: string]: unknown;
+}
+
+export const LINE_BYTES_MAX = 4096;
+/** Of a line that is too long, in bytes as it is written; all together leave room for the rest. */
+const POLICIES_MAX = 800;
+const UNPROVEN_MAX = 400;
+const IDENTITIES_MAX = 900;
+const PATH_MAX = 900;
+/** Around a text of a list: two quotes and a comma; around a digest under its name twice as many. */
+const AROUND = 3;
+
+const NOT_ASCII = /[^\0-\x7f]/g;
+
+export function lineText(line: LogLine): string {
+  const text = written(line);
+  if (text.length <= LINE_BYTES_MAX) return text;
+  const { policies, unproven, identities } = line;
+  const shorter = {
+    ...line,
+    policies: within(policies, POLICIES_MAX),
+    unproven: within(unproven, UNPROVEN_MAX),
+    shortened: true,
+  };
+  const fitting = written(shorter);
+  if (fitting.length <= LINE_BYTES_MAX) return fitting;
+  return written({
+    ...shorter,
+    identities: Object.fromEntries(entriesWithin(Object.entries(identities), IDENTITIES_MAX)),
+    path: line.path === null ? null : pathWithin(line.path, PATH_MAX),
+  });
+}
+
+function written(line: object | string): string {
+  const text = `${JSON.stringify(line)}\n`;
+  return text.search(NOT_ASCII) < 0 ? text : text.replace(NOT_ASCII, escaped);
+}
+
+function escaped(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+function within(names: readonly string[], bytesMax: number): readonly string[] {
+  let bytes = 0;
+  const end = names.findIndex((name) => {
+    bytes += name.length + AROUND;
+    return bytes > bytesMax;
+  });
+  return end < 0 ? names : names.slice(0, end);
+}
+
+function entriesWithin(entries: readonly [string, string][], bytesMax: number): [string, string][] {
+  let bytes = 0;
+  return entries.filter(([name, digest]) => {
+    bytes += name.length + digest.length + 2 * AROUND;
+    return bytes <= bytesMax;
+  });
+}
+
+/** Every character may become six. */
+function pathWithin(path: string, bytesMax: number): string {
+  return written(path).length <= bytesMax ? path : path.slice(0, Math.floor(bytesMax / 6) - 1);
+}

@@ -1,0 +1,71 @@
+/**
+ * Does a running gateway admit exactly so many requests in flight? Each request announces a body and keeps it back, so that
+ * what is admitted waits in the gateway, is in flight for as long as we like, and never reaches the application.
+ */
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
+import type { Millis } from '#shared/clock.ts';
+
+/** So many more than the limit are sent. */
+export const IN_FLIGHT_EXTRA = 5;
+/** Who is admitted gets no answer: so long after the last denial none is expected any more. */
+const SILENCE_MS: Millis = 500;
+const ANSWER_MS: Millis = 10_000;
+
+export interface HeldBack {
+  readonly sent: number;
+  readonly denied: number;
+  /** Statuses of replies that are neither: the application's, or a bound's. */
+  readonly others: readonly number[];
+}
+
+/** @throws CommandError where nobody answers */
+export async function sendInFlight(
+  url: URL,
+  method: string,
+  headers: Headers,
+  limit: number,
+): Promise<HeldBack> {
+  const sent = limit + IN_FLIGHT_EXTRA;
+  const replies: IncomingMessage[] = [];
+  const requests: ClientRequest[] = [];
+  let failed = 0;
+  const denied = (): number =>
+    replies.filter((reply) => reply.headers['x-gateway-ratelimited'] === 'true').length;
+  const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  try {
+    for (let i = 0; i < sent; i++) {
+      const request = open(url, {
+        method,
+        agent: false,
+        headers: { ...Object.fromEntries(headers), 'content-length': '1' },
+      });
+      request.on('response', (reply) => {
+        reply.resume();
+        replies.push(reply);
+      });
+      request.on('error', () => failed++);
+      request.flushHeaders();
+      requests.push(request);
+    }
+    const end = performance.now() + ANSWER_MS;
+    for (let quietSince = performance.now(), seen = -1; performance.now() < end; await delay(20)) {
+      if (replies.length !== seen) quietSince = performance.now();
+      seen = replies.length;
+      if (denied() >= IN_FLIGHT_EXTRA && performance.now() - quietSince >= SILENCE_MS) break;
+      if (failed === sent)
+        throw new CommandError(
+          `no gateway answers on ${url.origin}; is it running, and is this its public listener (GATEWAY_PORT)?`,
+          EXIT.unreachable,
+        );
+    }
+  } finally {
+    for (const request of requests) request.destroy();
+  }
+  const others = replies
+    .filter((reply) => reply.headers['x-gateway-ratelimited'] !== 'true')
+    .map(({ statusCode = 0 }) => statusCode);
+  return { sent, denied: denied(), others };
+}

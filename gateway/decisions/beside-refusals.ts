@@ -1,0 +1,48 @@
+/** What is kept of refusals that no policy made: by a list, by a ban, by a bound. */
+import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
+import type { Client } from '#gateway/bounds/clients.ts';
+import type { Identity } from '#gateway/identity/digest.ts';
+import { BAN } from '#gateway/policy/beside-policies.ts';
+import type { Counter } from '#gateway/policy/counter.ts';
+import { DENIED_SECONDS } from '#gateway/reply/denial.ts';
+import type { Millis } from '#shared/clock.ts';
+import type { Refusal } from './decisions.ts';
+
+/** Nobody knows when something will be given back. */
+const TRY_AGAIN_MS: Millis = 1000;
+
+/** By the list deny. */
+export function listedRefusal(counter: Counter, identity: Identity): Refusal {
+  const resetMs = DENIED_SECONDS * 1000;
+  return { ...BESIDE, decision: 'listed', part: partOf(counter, identity), resetMs, fromMemory: true };
+}
+
+/** By an operator. @param leftMs until the ban ends */
+export function banRefusal(identity: Identity, leftMs: Millis): Refusal {
+  return { ...BESIDE, decision: 'banned', part: partOf(BAN, identity), resetMs: leftMs };
+}
+
+/** By a bound: a client, or all together, holds as much as may be. @param client null where nobody in particular holds it */
+export function boundRefusal(
+  bound: Bound,
+  refusal: BoundRefusal,
+  client: Client | null,
+  counter: Counter,
+  identity: Identity,
+): Refusal {
+  const isShare = refusal === 'client' && client !== null;
+  return {
+    ...BESIDE,
+    decision: 'busy',
+    part: partOf(counter, identity),
+    limit: isShare ? bound.perClient : bound.total,
+    used: isShare ? bound.heldBy(client) : bound.held,
+    resetMs: TRY_AGAIN_MS,
+  };
+}
+
+const BESIDE = { limit: 0, used: null, isLocal: true, fromMemory: false } as const;
+
+function partOf(counter: Counter, identity: Identity): Refusal['part'] {
+  return { counter, policy: counter.policy, identity, cost: 1 };
+}

@@ -1,0 +1,111 @@
+/**
+ * Concurrency: each request in flight holds a lease in the counters of policies that limit how many there are at once.
+ *
+ * In the store a counter is a sorted set of leases by when they end, on the store's clock. Whoever holds one says so again
+ * as long as its request lasts; what a process held that died ends by itself. What this process holds is known here as
+ * well: it is what is said again, what the store has to hear of after an outage, and all there is without a store.
+ */
+import { hash } from 'node:crypto';
+import type { Millis } from '#shared/clock.ts';
+import type { Part } from './charge.ts';
+import type { Spent } from './limiter.ts';
+
+/** A lease that nobody renews ends after so long. */
+export const LEASE_MS: Millis = 30_000;
+/** It is renewed when it is so old: twice more before it ends. */
+export const RENEWED_AFTER_MS: Millis = LEASE_MS / 3;
+/** Of the holder's name in leases: the store keeps those that are short in less memory. */
+const NAME_LENGTH = 12;
+
+export interface Lease {
+  /** The counter's. */
+  readonly key: string;
+  /** Its name in that counter. */
+  readonly member: string;
+}
+
+interface HeldLease extends Lease {
+  /** When the store was last told, on this process's clock. */
+  readonly toldAt: Millis;
+}
+
+/** The lease of one of those who asked together. @param leases what `Spent.leases` says */
+export function memberOf(leases: string, position: number): string {
+  return `${leases}.${position}`;
+}
+
+/** What one of those who asked together and were admitted holds. @param position among them, from 0 */
+export function* leasesOf({ parts, levels, leases }: Spent, position: number): Iterable<Lease> {
+  if (leases === null) return;
+  for (const [i, part] of parts.entries()) {
+    const level = levels?.[i] ?? null;
+    if (part.policy.algorithm !== 'concurrency' || level === null) continue;
+    // A shadow policy counts up to its limit.
+    if (level.used + position + 1 > level.capacity) continue;
+    yield { key: part.key, member: memberOf(leases, position) };
+  }
+}
+
+/** As many as there are requests in flight, times the counters that each is in. */
+export class HeldLeases {
+  readonly #name: string;
+  #named = 0;
+  /** Those that the store was told of longest ago come first. */
+  readonly #held = new Map<string, HeldLease>();
+  readonly #counts = new Map<string, number>();
+
+  /** @param holder name of this process among the replicas */
+  constructor(holder = '') {
+    this.#name = hash('sha256', holder, 'base64url').slice(0, NAME_LENGTH);
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** A name for the leases of one charge, which nobody else gives. */
+  nextName(): string {
+    return `${this.#name}.${(this.#named++).toString(36)}`;
+  }
+
+  /** How many requests that are counted so are in flight in this process. */
+  count({ key }: Pick<Part, 'key'>): number {
+    return this.#counts.get(key) ?? 0;
+  }
+
+  take({ key, member }: Lease, now: Millis): void {
+    const id = idOf(key, member);
+    if (!this.#held.has(id)) this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+    this.#held.set(id, { key, member, toldAt: now });
+  }
+
+  give({ key, member }: Lease): void {
+    if (!this.#held.delete(idOf(key, member))) return;
+    const left = (this.#counts.get(key) ?? 1) - 1;
+    if (left > 0) this.#counts.set(key, left);
+    else this.#counts.delete(key);
+  }
+
+  /** Those of which the store last heard before a moment. */
+  toldBefore(moment: Millis, max: number): Lease[] {
+    const due: Lease[] = [];
+    for (const lease of this.#held.values()) {
+      if (lease.toldAt >= moment || due.length >= max) break;
+      due.push(lease);
+    }
+    return due;
+  }
+
+  /** The store has heard of these again. */
+  told(leases: readonly Lease[], now: Millis): void {
+    for (const { key, member } of leases) {
+      const id = idOf(key, member);
+      // Ended meanwhile.
+      if (this.#held.delete(id)) this.#held.set(id, { key, member, toldAt: now });
+    }
+  }
+}
+
+function idOf(key: string, member: string): string {
+  return `${key} ${member}`;
+}

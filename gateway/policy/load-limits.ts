@@ -1,0 +1,113 @@
+/**
+ * How much a row of the file allows: requests in a window, requests in flight, or a list of such. Each of a list is a
+ * policy of its own in all but what it is written under.
+ */
+import type { Seconds } from '#shared/clock.ts';
+import { checkAlgorithm } from './load-algorithm.ts';
+import type { Algorithm } from './policy.ts';
+import type { Path, Report } from './problems.ts';
+import type { PolicyFile } from './schema.ts';
+
+export type Row = PolicyFile['policies'][number];
+type Entry = NonNullable<Row['limits']>[number];
+
+/** One limit, and where it is written. */
+export interface RowLimit {
+  readonly at: Path;
+  readonly name: string;
+  /** Name of its counter. */
+  readonly bucket: string;
+  readonly limit: number;
+  readonly algorithm: Algorithm;
+  readonly burst: number | null;
+  /** As written; '' where there is none. */
+  readonly window: string;
+  readonly windowSeconds: Seconds;
+  /** Those of this limit. */
+  readonly overrides: Pick<Entry, 'overrides' | 'overridesFile'>;
+}
+
+const WINDOW_UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+const WINDOW_SECONDS_MAX = 366 * 86_400;
+/** Names stand in header fields, metrics and keys of the store. */
+const NAME_LENGTH_MAX = 64;
+
+/** What an entry of `limits` says, so that it has no place beside it. */
+const OF_AN_ENTRY = [
+  'limit',
+  'window',
+  'concurrency',
+  'algorithm',
+  'burst',
+  'overrides',
+  'overridesFile',
+] as const;
+/** What is about windows, or about what is counted in one. */
+const NOT_IN_FLIGHT = ['limit', 'window', 'algorithm', 'burst'] as const;
+
+export function limitsOf(row: Row, here: Path, report: Report): RowLimit[] {
+  const { limits, name, bucket = name } = row;
+  if (limits === undefined) {
+    const limit = limitOf(row, here, name, bucket, report);
+    if (limit.algorithm !== 'concurrency') return [limit];
+    for (const key of ['cost', 'count'] as const)
+      if (row[key] !== undefined)
+        report([...here, key], `${key} does not go with concurrency`, 'remove it', 'key');
+    return [limit];
+  }
+  for (const key of OF_AN_ENTRY)
+    if (row[key] !== undefined)
+      report([...here, key], `${key} stands beside limits`, 'write it in the entries of limits', 'key');
+  const suffixes = new Set<string>();
+  return limits.flatMap((entry, i) => {
+    const at = [...here, 'limits', i];
+    const suffix = entry.concurrency === undefined ? (entry.window ?? '') : 'concurrency';
+    if (suffixes.has(suffix)) {
+      report(
+        at,
+        `limits has two entries for ${entry.concurrency === undefined ? `a window of ${suffix}` : suffix}`,
+        'keep one of them',
+      );
+      return [];
+    }
+    suffixes.add(suffix);
+    const full = `${name}.${suffix}`;
+    if (full.length > NAME_LENGTH_MAX)
+      report(
+        [...here, 'name'],
+        `${full} has more than ${NAME_LENGTH_MAX} characters`,
+        'write a shorter name: each limit has a name of its own, which ends in its window',
+      );
+    return limitOf(entry, at, full, `${bucket}.${suffix}`, report);
+  });
+}
+
+function limitOf(entry: Entry, at: Path, name: string, bucket: string, report: Report): RowLimit {
+  const { limit = 1, window = '1s', concurrency, algorithm = 'fixed-window', burst } = entry;
+  const base = { at, name, bucket, overrides: entry };
+  if (concurrency !== undefined) {
+    for (const key of NOT_IN_FLIGHT)
+      if (entry[key] !== undefined)
+        report(
+          [...at, key],
+          `${key} does not go with concurrency`,
+          'remove it, or write both as entries of limits',
+          'key',
+        );
+    return {
+      ...base,
+      limit: concurrency,
+      algorithm: 'concurrency',
+      burst: null,
+      window: '',
+      windowSeconds: 0,
+    };
+  }
+  const windowSeconds = Number(window.slice(0, -1)) * (WINDOW_UNITS_SECONDS[window.slice(-1)] ?? 0);
+  if (windowSeconds > WINDOW_SECONDS_MAX)
+    report([...at, 'window'], `window ${window} is too long`, 'write at most 366d');
+  checkAlgorithm({ algorithm, limit, burst, window }, windowSeconds * 1000, (key, message, fix, point) =>
+    report([...at, key], message, fix, point),
+  );
+  return { ...base, limit, algorithm, burst: burst ?? null, window, windowSeconds };
+}

@@ -1,0 +1,196 @@
+/** Requests in flight on the wire: in whatever way a request ends, its place is free again, once. */
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import t, { type Test } from 'tap';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
+
+const LIMIT = 3;
+const POLICIES = policyFile(
+  `name: slow, route: "* /slow/*", identifier: ip, concurrency: ${LIMIT}`,
+  'name: all, route: "* /*", identifier: ip, limit: 100000, window: 1h',
+);
+
+interface Started {
+  readonly origin: string;
+  readonly port: number;
+  /** Requests that the application has and has not answered. */
+  readonly open: { readonly req: IncomingMessage; readonly res: ServerResponse }[];
+  readonly tunnels: Duplex[];
+}
+
+const STORES: Readonly<Record<string, (t: Test) => Promise<Record<string, string>>>> = {
+  memory: async () => ({}),
+  Redis: async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    return { GATEWAY_REDIS_URL: redis.url, GATEWAY_STORE_TIMEOUT_MS: '2000' };
+  },
+};
+
+async function started(t: Test, env: Record<string, string>, upstream?: string): Promise<Started> {
+  const open: Started['open'] = [];
+  const tunnels: Duplex[] = [];
+  const application = await startUpstream(t, (req, res) => {
+    if (req.url === '/slow/now' || req.url === '/other') res.end('done');
+    else open.push({ req, res });
+  });
+  application.server.on('upgrade', (_req, socket: Duplex) => {
+    tunnels.push(socket);
+    socket.on('error', () => {});
+    socket.on('end', () => socket.destroy());
+    socket.resume();
+    t.teardown(() => socket.destroy());
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n');
+  });
+  const gateway = await startTestGateway(t, {
+    upstream: upstream ?? application.origin,
+    policies: POLICIES,
+    env,
+  });
+  return { ...gateway, open, tunnels };
+}
+
+/** A request on a connection of its own. */
+async function begin(t: Test, port: number, head: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  t.teardown(() => socket.destroy());
+  await once(socket, 'connect');
+  socket.write(`${head.replaceAll('\n', '\r\n')}\r\n\r\n`);
+  return socket;
+}
+
+const HANG = 'GET /slow/hang HTTP/1.1\nHost: a';
+
+async function fill(t: Test, { port, open }: Started, head = HANG): Promise<Socket[]> {
+  const before = open.length;
+  const sockets = await Promise.all(Array.from({ length: LIMIT }, () => begin(t, port, head)));
+  await until(() => open.length === before + LIMIT);
+  return sockets;
+}
+
+/** How many places are free: as many as are admitted at once, each of which ends at once. */
+async function isFree({ origin }: Started): Promise<boolean> {
+  const reply = await fetch(`${origin}/slow/now`);
+  await reply.arrayBuffer();
+  return reply.status === 200 && reply.headers.get('ratelimit')?.includes(`"slow";r=${LIMIT - 1}`) === true;
+}
+
+for (const [name, environment] of Object.entries(STORES)) {
+  t.test(name, async (t) => {
+    const gateway = await started(t, await environment(t));
+    const { origin, port, open } = gateway;
+
+    t.test('so many at once, and no more; other routes go on', async (t) => {
+      await fill(t, gateway);
+      const denied = await fetch(`${origin}/slow/more`);
+      t.equal(denied.status, 429);
+      t.match(await denied.json(), {
+        code: 'gateway_rate_limited',
+        'violated-policies': ['slow'],
+        message: /policy slow allows 3 in flight at once/,
+      });
+      const { headers } = denied;
+      t.equal(headers.get('retry-after'), '1');
+      t.equal(headers.get('x-gateway-ratelimited'), 'true');
+      t.equal(headers.get('x-ratelimit-limit'), '3');
+      t.equal(headers.get('x-ratelimit-remaining'), '0');
+      t.equal(headers.get('ratelimit-policy'), '"slow";q=3;qu="concurrent-requests"');
+      const other = await fetch(`${origin}/other`);
+      t.equal(other.status, 200);
+      for (const { res } of open.splice(0)) res.end('at last');
+      await until(() => isFree(gateway));
+      const free = await fetch(`${origin}/slow/now`);
+      t.equal(free.headers.get('x-ratelimit-limit'), '100000', 'what is left of the window is told first');
+      t.match(free.headers.get('ratelimit-policy'), /^"all";q=100000;w=3600, "slow";q=3;qu=/);
+    });
+
+    t.test('the client leaves before the reply', async (t) => {
+      for (const socket of await fill(t, gateway)) socket.destroy();
+      await until(() => isFree(gateway));
+      open.splice(0);
+    });
+
+    t.test('the client leaves in the middle of the reply; until then its place is taken', async (t) => {
+      const sockets = await fill(t, gateway);
+      for (const { res } of open.splice(0)) res.write('the beginning');
+      await Promise.all(sockets.map((socket) => once(socket, 'data')));
+      t.equal((await fetch(`${origin}/slow/now`)).status, 429);
+      for (const socket of sockets) socket.destroy();
+      await until(() => isFree(gateway));
+    });
+
+    t.test('the application breaks off, before and within its reply', async (t) => {
+      await fill(t, gateway, HANG.replace('GET', 'POST'));
+      for (const { req } of open.splice(0)) req.socket.destroy();
+      await until(() => isFree(gateway));
+      await fill(t, gateway);
+      for (const { req, res } of open.splice(0)) {
+        res.writeHead(200, { 'content-length': 100 });
+        res.write('not all', () => req.socket.destroy());
+      }
+      await until(() => isFree(gateway));
+    });
+
+    t.test('an answer while the body still comes', async (t) => {
+      const head = 'POST /slow/hang HTTP/1.1\nHost: a\nContent-Length: 1000000';
+      const sockets = await fill(t, gateway, `${head}\n\nthe beginning`);
+      for (const { res } of open.splice(0)) res.writeHead(413, { connection: 'close' }).end('too large');
+      await Promise.all(sockets.map((socket) => once(socket, 'data')));
+      await until(() => isFree(gateway));
+    });
+
+    t.test('a WebSocket has its place until it is closed, by either side', async (t) => {
+      const head = `GET /slow/socket HTTP/1.1\nHost: a\nConnection: upgrade\nUpgrade: websocket\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\nSec-WebSocket-Version: 13`;
+      for (const side of ['client', 'application']) {
+        const sockets = await Promise.all(Array.from({ length: LIMIT }, () => begin(t, port, head)));
+        await Promise.all(sockets.map((socket) => once(socket, 'data')));
+        t.equal((await fetch(`${origin}/slow/now`)).status, 429, side);
+        for (const socket of side === 'client' ? sockets : gateway.tunnels) socket.destroy();
+        await until(() => isFree(gateway));
+        gateway.tunnels.splice(0);
+      }
+    });
+
+    t.test('many at once that come and go: never more than the limit at the application', async (t) => {
+      let most = 0;
+      let passed = 0;
+      const client = async (): Promise<void> => {
+        for (let i = 0; i < 15; i++) {
+          const reply = fetch(`${origin}/slow/busy`);
+          await Promise.race([reply, until(() => open.length > 0)]);
+          most = Math.max(most, open.length);
+          for (const { res } of open.splice(0)) res.end();
+          if ((await reply).status === 200) passed++;
+        }
+      };
+      const ending = setInterval(() => {
+        most = Math.max(most, open.length);
+        for (const { res } of open.splice(0)) res.end();
+      }, 5);
+      t.teardown(() => clearInterval(ending));
+      await Promise.all(Array.from({ length: 10 }, client));
+      t.ok(most <= LIMIT, `${most} at once`);
+      t.ok(passed >= LIMIT, `${passed} in all`);
+      await until(() => isFree(gateway));
+    });
+  });
+
+  t.test(`${name}: an application that is not there, or too slow`, async (t) => {
+    const env = await environment(t);
+    const gone = await started(t, env, `http://127.0.0.1:${await freePort()}`);
+    for (let i = 0; i < 3 * LIMIT; i++) t.equal((await fetch(`${gone.origin}/slow/now`)).status, 502);
+    const slow = await started(t, { ...(await environment(t)), GATEWAY_UPSTREAM_TIMEOUT_MS: '1000' });
+    const replies = await Promise.all(Array.from({ length: LIMIT }, () => fetch(`${slow.origin}/slow/hang`)));
+    t.strictSame(
+      replies.map(({ status }) => status),
+      [504, 504, 504],
+    );
+    await until(() => isFree(slow));
+  });
+}

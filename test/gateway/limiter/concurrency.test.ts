@@ -1,0 +1,339 @@
+/** Requests in flight: how leases are taken, given back, said again and how they end by themselves. */
+import { deepEqual, equal } from 'node:assert/strict';
+import fc from 'fast-check';
+import t, { type Test } from 'tap';
+import type { Part } from '#gateway/limiter/charge.ts';
+import { generalCall, readGeneralReply } from '#gateway/limiter/general-check.ts';
+import { SPEND_GENERAL } from '#gateway/limiter/general-script.ts';
+import { RELEASE } from '#gateway/limiter/lease-scripts.ts';
+import { LEASE_MS, leasesOf, RENEWED_AFTER_MS } from '#gateway/limiter/leases.ts';
+import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
+import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import { type RedisServer, startRedis } from '#test/support/redis.ts';
+import { startCluster } from '#test/support/redis-cluster.ts';
+import {
+  burst,
+  chargeOf,
+  identity,
+  memoryLimiter,
+  part,
+  policy,
+  spend,
+  unproven,
+} from '#test/support/spend.ts';
+import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
+
+const realClock = (): number => performance.timeOrigin + performance.now();
+const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
+
+const inFlight = (name: string, limit: number, more: Partial<Policy> = {}): Policy =>
+  policy(name, limit, 0, { algorithm: 'concurrency', ...more });
+
+async function limiterAt(
+  t: Test,
+  url: string,
+  { budgetMs = 2000, clock = realClock } = {},
+): Promise<GuardedLimiter> {
+  const limiter = new GuardedLimiter({
+    store: accessTo(url),
+    clock,
+    log: { warn: () => {}, info: () => {} },
+    budgetMs,
+    replica: `replica-${Math.random()}`,
+    salt: 'salt',
+    onSalt: () => {},
+  });
+  t.teardown(() => limiter.close());
+  await limiter.start();
+  return limiter;
+}
+
+async function started(t: Test): Promise<RedisServer> {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  return redis;
+}
+
+/** An admitted request. */
+interface Admitted {
+  readonly spent: Spent;
+  readonly position: number;
+}
+
+async function admitted(limiter: Parameters<typeof spend>[0], ...of: readonly Part[]): Promise<Admitted> {
+  const answer = await spend(limiter, chargeOf(...of));
+  if (answer.kind !== 'spent' || !answer.admitted) throw new Error('it is not admitted');
+  return answer;
+}
+
+async function usedOf(limiter: Parameters<typeof spend>[0], of: Parameters<typeof part>[0]): Promise<number> {
+  const answer = await spend(limiter, chargeOf(part({ ...of, limit: 1, capacity: 1, mode: 'shadow' })));
+  if (answer.kind !== 'spent') throw new Error('the store is there');
+  return answer.spent.used[0] ?? -1;
+}
+
+type Event =
+  | { readonly kind: 'ask'; readonly policies: readonly number[]; readonly times: number }
+  | { readonly kind: 'end'; readonly which: number };
+
+t.test('random requests that begin and end: Redis, memory and a count of what is open', async (t) => {
+  const redis = await started(t);
+  const store = await limiterAt(t, redis.url);
+  const event = fc.oneof<fc.Arbitrary<Event>[]>(
+    fc.record({
+      kind: fc.constant('ask' as const),
+      policies: fc.uniqueArray(fc.nat(3), { minLength: 1 }),
+      times: fc.integer({ min: 1, max: 4 }),
+    }),
+    fc.record({ kind: fc.constant('end' as const), which: fc.nat(20) }),
+  );
+  const row = fc.record({ limit: fc.integer({ min: 1, max: 5 }), shadow: fc.boolean() });
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(row, { minLength: 3, maxLength: 3 }),
+      fc.array(event, { minLength: 3, maxLength: 25 }),
+      async (rows, events) => {
+        run++;
+        const memory = memoryLimiter({ clock: realClock });
+        const policies = [
+          ...rows.map(({ limit, shadow }, i) =>
+            inFlight(`p${i}`, limit, { mode: shadow ? 'shadow' : 'enforce' }),
+          ),
+          policy('window', 40, 10 * 86_400),
+        ];
+        const open: { readonly ofStore: Admitted; readonly ofMemory: Admitted; readonly holds: number[] }[] =
+          [];
+        const counts = [0, 0, 0, 0];
+        for (const event of events) {
+          if (event.kind === 'end') {
+            const [one] = open.splice(event.which % Math.max(1, open.length), 1);
+            if (one === undefined) continue;
+            store.release(one.ofStore.spent, one.ofStore.position);
+            memory.release(one.ofMemory.spent, one.ofMemory.position);
+            for (const number of one.holds) counts[number] = (counts[number] ?? 0) - 1;
+            continue;
+          }
+          const charge = chargeOf(
+            ...event.policies.map((number) => part(policies[number] as Policy, `${run}`)),
+          );
+          const answers = await Promise.all(
+            Array.from({ length: event.times }, async () =>
+              Promise.all([spend(store, charge), spend(memory, charge)]),
+            ),
+          );
+          for (const [ofStore, ofMemory] of answers) {
+            if (ofStore.kind !== 'spent' || ofMemory.kind !== 'spent') throw new Error('both answer');
+            const room: number[] = event.policies.filter(
+              (number) => (counts[number] ?? 0) < (policies[number]?.limit ?? 0),
+            );
+            const fits: boolean = event.policies.every(
+              (number) => room.includes(number) || policies[number]?.mode === 'shadow',
+            );
+            equal(ofStore.admitted, fits);
+            equal(ofMemory.admitted, fits);
+            if (!fits) continue;
+            for (const number of room) counts[number] = (counts[number] ?? 0) + 1;
+            open.push({ ofStore, ofMemory, holds: room.filter((number) => number < 3) });
+          }
+        }
+        for (const { ofStore, ofMemory } of open) {
+          store.release(ofStore.spent, ofStore.position);
+          memory.release(ofMemory.spent, ofMemory.position);
+        }
+        const keys = policies.slice(0, 3).map((of) => part(of, `${run}`).key);
+        await until(async () => (await redis.client.exists(...keys)) === 0);
+        deepEqual(
+          policies.map((of) => (of.algorithm === 'concurrency' ? 0 : counts[3])),
+          [0, 0, 0, counts[3]],
+        );
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
+
+t.test('a lease that nobody says again ends after its time, on the clock of the store', async (t) => {
+  const redis = await started(t);
+  const at = (lua: string): string => lua.replace("call('TIME')", '{ ARGV[2], 0 }');
+  const one = part(inFlight('crashed', 2), 'one');
+  let named = 0;
+  const ask = async (times: number, seconds: number): Promise<Spent> => {
+    const asked = [
+      {
+        charge: chargeOf(one),
+        listeners: Array.from({ length: times }, () => nobody),
+        leases: `n${named++}`,
+      },
+    ];
+    const { keys, args } = generalCall(asked);
+    const reply = await redis.client.eval(at(SPEND_GENERAL.lua), keys.length, ...keys, ...args, seconds);
+    const spent = readGeneralReply(reply, asked).answers[0]?.spent;
+    if (spent === undefined) throw new Error('it answers');
+    return spent;
+  };
+  const begun = Math.floor(Date.now() / 1000);
+  const first = await ask(3, begun);
+  t.equal(first.admitted, 2);
+  t.equal((await ask(1, begun + LEASE_MS / 1000 - 1)).admitted, 0);
+  t.equal(
+    (await ask(1, begun + LEASE_MS / 1000)).admitted,
+    1,
+    'one of them, as its two predecessors are over',
+  );
+  t.equal(await redis.client.zcard(one.key), 1, 'and they are gone');
+  const [lease] = [...leasesOf(first, 0)];
+  t.equal(lease?.member, 'n0.0');
+  await redis.client.eval(RELEASE.lua, 1, one.key, lease?.member ?? '');
+  t.equal(await redis.client.zcard(one.key), 1, 'what has ended is given back in vain');
+  const ttl = await redis.client.pttl(one.key);
+  t.ok(ttl > 0 && ttl <= LEASE_MS + 1000, `the whole counter expires: ${ttl}`);
+});
+
+t.test('what lasts longer is said again, also to a store that has forgotten it', async (t) => {
+  const redis = await started(t);
+  let aheadMs = 0;
+  const limiter = await limiterAt(t, redis.url, { clock: () => realClock() + aheadMs });
+  const one = part(inFlight('long', 5), 'one');
+  const held = await Promise.all([1, 2, 3].map(() => admitted(limiter, one)));
+  const [first] = held;
+  if (first === undefined) throw new Error('there are three');
+  limiter.release(first.spent, first.position);
+  await until(async () => (await redis.client.zcard(one.key)) === 2);
+  await redis.client.del(one.key);
+  aheadMs = RENEWED_AFTER_MS + 1;
+  await until(async () => (await redis.client.zcard(one.key)) === 2);
+  const ttl = await redis.client.pttl(one.key);
+  t.ok(ttl > LEASE_MS / 2, `for the whole time: ${ttl}`);
+  for (const { spent, position } of held) limiter.release(spent, position);
+  await until(async () => (await redis.client.exists(one.key)) === 0);
+});
+
+t.test('several processes at once: together never more in flight than the limit', async (t) => {
+  const redis = await started(t);
+  const limiters = await Promise.all([1, 2, 3].map(() => limiterAt(t, redis.url)));
+  const one = part(inFlight('shared', 7), 'one');
+  let open = 0;
+  let most = 0;
+  let passed = 0;
+  await Promise.all(
+    limiters.flatMap((limiter) =>
+      Array.from({ length: 6 }, async () => {
+        for (let i = 0; i < 30; i++) {
+          const answer = await spend(limiter, chargeOf(one));
+          if (answer.kind !== 'spent') throw new Error('the store is there');
+          if (!answer.admitted) continue;
+          passed++;
+          most = Math.max(most, ++open);
+          await new Promise((resolve) => setImmediate(resolve));
+          open--;
+          limiter.release(answer.spent, answer.position);
+        }
+      }),
+    ),
+  );
+  t.ok(most <= 7 && most > 1, `${most} at once`);
+  t.ok(passed > 7, `${passed} in all`);
+  await until(async () => (await redis.client.exists(one.key)) === 0);
+});
+
+t.test(
+  'an outage: each process has its share, and afterwards the store knows what is still open',
+  async (t) => {
+    const redis = await started(t);
+    const limiter = await limiterAt(t, redis.url, { budgetMs: 100 });
+    const other = await limiterAt(t, redis.url);
+    const one = part(inFlight('outage', 8), 'one');
+    const before = await Promise.all([1, 2, 3].map(() => admitted(limiter, one)));
+    await until(() => limiter.stats().replicas === 2);
+    redis.freeze();
+    await until(async () => {
+      await spend(limiter, chargeOf(part(policy('probe', 1e6, 60))));
+      return !limiter.stats().available;
+    });
+    const meanwhile: Admitted[] = [];
+    for (let i = 0; i < 6; i++) {
+      const answer = await spend(limiter, chargeOf(one));
+      if (answer.kind === 'spent' && answer.admitted) meanwhile.push(answer);
+    }
+    t.equal(meanwhile.length, 1, 'a share of 4, of which 3 are taken');
+    for (const { spent, position } of before.slice(0, 2)) limiter.release(spent, position);
+    redis.thaw();
+    await until(() => limiter.stats().available && other.stats().available);
+    t.equal(await redis.client.zcard(one.key), 2, 'one from before and one from meanwhile');
+    t.equal(await burst(other, chargeOf(one), 10), 6);
+  },
+);
+
+t.test('an answer that comes too late takes nothing', async (t) => {
+  const redis = await started(t);
+  const limiter = await limiterAt(t, redis.url, { budgetMs: 60 });
+  const one = part(inFlight('late', 3), 'one');
+  redis.freeze();
+  const asked = spend(limiter, chargeOf(one));
+  const answer = await asked;
+  t.equal(answer.kind, 'spent', 'decided alone');
+  if (answer.kind === 'spent') limiter.release(answer.spent, answer.position);
+  redis.thaw();
+  await until(() => limiter.stats().available);
+  await until(async () => (await redis.client.exists(one.key)) === 0);
+  t.equal(await usedOf(limiter, one.policy), 0);
+});
+
+t.test('credentials that never worked share one limit of their address', async (t) => {
+  const redis = await started(t);
+  const limiter = await limiterAt(t, redis.url);
+  const p = inFlight('keys', 5);
+  const first = await admitted(limiter, ...unproven(p, 'first', 'address'));
+  let passed = 0;
+  for (let i = 0; i < 9; i++) passed += await burst(limiter, chargeOf(...unproven(p, `${i}`, 'address')), 1);
+  t.equal(passed, 3, 'all but the fifth that is kept');
+  limiter.release(first.spent, first.position);
+  await until(async () => (await redis.client.zcard(part(p, 'first').key)) === 0);
+  t.equal(await burst(limiter, chargeOf(...unproven(p, 'another', 'address')), 1), 1);
+  t.equal(await burst(limiter, chargeOf(...unproven(p, 'one more', 'address')), 1), 0);
+  limiter.prove(identity('proven'));
+  t.equal(await burst(limiter, chargeOf(...unproven(p, 'proven', 'address')), 9), 5);
+});
+
+t.test('nothing of it is remembered: there may be room a moment later', async (t) => {
+  const redis = await started(t);
+  const limiter = await limiterAt(t, redis.url);
+  const one = part(inFlight('full', 1), 'one');
+  const held = await admitted(limiter, one);
+  t.equal(await burst(limiter, chargeOf(one), 1), 0);
+  t.equal(limiter.knownExhausted(chargeOf(one)), null);
+  limiter.release(held.spent, held.position);
+  t.equal(await burst(limiter, chargeOf(one), 1), 1);
+});
+
+t.test('in a Cluster: denied on one node, the other ones give back what they took', async (t) => {
+  const cluster = await startCluster(t);
+  const limiter = await limiterAt(t, cluster.url);
+  const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const wide = inFlight('wide', 20);
+  const narrow = inFlight('narrow', 2);
+  const [full] = names;
+  await burst(limiter, chargeOf(part(narrow, full)), 2);
+  for (const name of names) {
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () =>
+        spend(limiter, chargeOf(part(wide, name), part(narrow, `other-${name}`))),
+      ),
+    );
+    t.equal(answers.filter((answer) => answer.kind === 'spent' && answer.admitted).length, 2, name);
+    for (const answer of answers)
+      if (answer.kind === 'spent' && answer.admitted) limiter.release(answer.spent, answer.position);
+    const used = async (of: Policy, who: string): Promise<number> => {
+      const answer = await spend(
+        limiter,
+        chargeOf(part({ ...of, limit: 1, capacity: 1, mode: 'shadow' }, who)),
+      );
+      if (answer.kind === 'spent') limiter.release(answer.spent, answer.position);
+      return answer.kind === 'spent' ? (answer.spent.used[0] ?? -1) : -1;
+    };
+    await until(async () => (await used(wide, name)) === 0 && (await used(narrow, `other-${name}`)) === 0);
+  }
+});
