@@ -6,7 +6,7 @@ import type { Kysely } from 'kysely';
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
 import type { Secrets } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
-import type { Database } from '#api/db/schema.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
 import { createOrganization } from '#api/resources/organizations/create.ts';
 import { newId, type Random } from './ids.ts';
 import { toTimestamp } from './timestamps.ts';
@@ -39,7 +39,8 @@ export async function bootstrap(
   const row = { createdAt: now, updatedAt: now };
 
   return db.transaction().execute(async (trx) => {
-    // Asked again inside: two processes may be starting on the same new database.
+    // Asked again inside: of processes that start at once on the same new database, one gets this row first.
+    await lockFirstStart(trx, now);
     if (await hasOrganization(trx)) return null;
     const userId = newId(random);
     const apiKeyId = newId(random);
@@ -121,6 +122,15 @@ function newPassword(random: Random): string {
   return `F1${Buffer.from(random(PASSWORD_RANDOM_BYTES)).toString('base64url')}`;
 }
 
-async function hasOrganization(db: Kysely<Database>): Promise<boolean> {
+async function lockFirstStart(trx: Kysely<Database>, at: Timestamp): Promise<void> {
+  await trx
+    .insertInto('probes')
+    .values({ name: 'firstStart', at })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ at }))
+    .execute();
+}
+
+/** Was there a first start already? */
+export async function hasOrganization(db: Kysely<Database>): Promise<boolean> {
   return (await db.selectFrom('organizations').select('id').limit(1).executeTakeFirst()) !== undefined;
 }

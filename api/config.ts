@@ -4,12 +4,13 @@
  * Everything is parsed once, at start, into readonly objects. All mistakes are reported together, each with its
  * variable and what would be right. Secrets are kept in an object of their own, so that the rest can be logged.
  */
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import type { Synchronous } from '#api/db/database.ts';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
+import { readWorkers, workerVariables } from '#api/processes/workers.ts';
 import { type RecaptchaKeys, readRecaptchaKeys, recaptchaVariables } from '#api/recaptcha.ts';
 import {
   readS3Credentials,
@@ -23,11 +24,23 @@ import { parseSurveyUrl, type SurveyUrl } from '#api/survey-url.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import { type Environment, readSettings, type Variable } from '#shared/configuration.ts';
+import {
+  parseApiKey,
+  parseEmail,
+  parseHost,
+  parseMailFrom,
+  parsePassword,
+  parsePublicUrl,
+  parseRedisUrl,
+  parseSmtpUrl,
+  parseWorkspaceId,
+} from './setting-values.ts';
 
 /** Every variable the API reads, in the order in which the README shows them. */
 export const variables = [
   { name: 'API_PORT', default: '3000', meaning: 'TCP port of the API, 0 for any free one' },
   { name: 'API_HOST', default: '127.0.0.1', meaning: 'address the API listens on' },
+  ...workerVariables,
   {
     name: 'API_TRUSTED_PROXIES',
     default: 'loopback',
@@ -173,6 +186,8 @@ export type LogLevel = (typeof logLevels)[number];
 export interface Config {
   readonly port: number;
   readonly host: string;
+  /** Processes that share the port. */
+  readonly workers: number;
   readonly trustedProxies: ProxyTrust;
   readonly database: DatabaseLocation;
   readonly synchronous: Synchronous;
@@ -229,23 +244,36 @@ export interface Secrets {
   readonly bootstrapPassword: string | null;
 }
 
+const WEBHOOK_ATTEMPTS_MAX = 20;
+const RETENTION_DAYS_MAX = 36_500;
+
+const SESSION_SECONDS_MIN: Seconds = 60;
+const SESSION_SECONDS_MAX: Seconds = 31_536_000;
+
 /**
  * @param env usually process.env; blank values count as unset
  * @param cwd what relative paths are relative to
+ * @param cores that this process may use
  * @throws ConfigError with one sentence per mistake
  */
 export function readConfig(
   env: Environment,
   cwd: string,
+  cores = availableParallelism(),
 ): { readonly config: Config; readonly secrets: Secrets } {
   return readSettings(variables, env, (read) => {
+    // In the order of the table, which is that of the mistakes.
+    const port = read.integer('API_PORT', 0, 65_535);
+    const host = read.parse('API_HOST', '', parseHost);
+    const database = read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
+      withPassword(parseDatabaseUrl(value, cwd), read.text('DATABASE_PASSWORD')),
+    );
     const config: Config = {
-      port: read.integer('API_PORT', 0, 65_535),
-      host: read.parse('API_HOST', '', parseHost),
+      port,
+      host,
+      workers: readWorkers(read, { cores, hasSharedDatabase: database.kind !== 'memory' }),
       trustedProxies: read.parse('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
-      database: read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
-        withPassword(parseDatabaseUrl(value, cwd), read.text('DATABASE_PASSWORD')),
-      ),
+      database,
       synchronous: read.choice('DATABASE_SYNCHRONOUS', ['full', 'normal']),
       databaseLimits: {
         poolSize: read.integer('DATABASE_POOL_SIZE', 1, 500),
@@ -289,85 +317,4 @@ export function readConfig(
     };
     return { config, secrets };
   });
-}
-
-function parseHost(value: string): string {
-  if (!/^[A-Za-z0-9.:_-]+$/.test(value)) {
-    throw new Error(`"${value}" is not an address; give one such as 127.0.0.1 or 0.0.0.0`);
-  }
-  return value;
-}
-
-/** The address is not repeated in the message: it may carry a password. */
-function parseRedisUrl(value: string): string | null {
-  if (value === '') return null;
-  const url = URL.canParse(value) ? new URL(value) : null;
-  if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {
-    throw new Error('not a Redis address; give one such as redis://127.0.0.1:6379/0, or leave it unset');
-  }
-  return value;
-}
-
-/** The address is not repeated in the message: it may carry a password. */
-function parseSmtpUrl(value: string): string | null {
-  if (value === '') return null;
-  const url = URL.canParse(value) ? new URL(value) : null;
-  if (url === null || !['smtp:', 'smtps:'].includes(url.protocol) || url.hostname === '') {
-    throw new Error('not a mail server; give one such as smtp://user:password@mail.example.com:587');
-  }
-  return value;
-}
-
-function parseMailFrom(value: string): MailAddress {
-  const [, name = '', inBrackets] = /^([^<>\p{Cc}]*)<([^<>]+)>$/u.exec(value) ?? [];
-  const address = (inBrackets ?? value).trim();
-  if (!/^[^\s@<>,;:"\\]+@[^\s@<>,;:"\\]+$/.test(address)) {
-    throw new Error(`"${value}" is no sender; give one such as Feedback <feedback@example.com>`);
-  }
-  return { name: name.trim().replace(/^"(.*)"$/, '$1'), address };
-}
-
-const WEBHOOK_ATTEMPTS_MAX = 20;
-const RETENTION_DAYS_MAX = 36_500;
-
-const SESSION_SECONDS_MIN: Seconds = 60;
-const SESSION_SECONDS_MAX: Seconds = 31_536_000;
-
-function parsePublicUrl(value: string): string {
-  const url = URL.canParse(value) ? new URL(value) : null;
-  const isPlain =
-    url !== null && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
-  if (!isPlain || !['http:', 'https:'].includes(url.protocol)) {
-    throw new Error(`"${value}" is not an address; give one such as https://feedback.example.com`);
-  }
-  return value.replace(/\/+$/, '');
-}
-
-function parseWorkspaceId(value: string): string | null {
-  if (value === '') return null;
-  if (!/^[0-9a-z]{1,64}$/.test(value)) {
-    throw new Error(`"${value}" is not an id; give 1 to 64 lower-case letters and digits`);
-  }
-  return value;
-}
-
-function parseApiKey(value: string): string | null {
-  if (value === '') return null;
-  if (!/^[\x21-\x7e]{1,200}$/.test(value)) {
-    throw new Error('an API key is 1 to 200 printable ASCII characters without spaces, such as fbk_…');
-  }
-  return value;
-}
-
-function parseEmail(value: string): string {
-  const email = normalizeEmail(value);
-  if (email === null) throw new Error(`"${value}" is not an e-mail address of at most 255 characters`);
-  return email;
-}
-
-function parsePassword(value: string): string | null {
-  if (value === '') return null;
-  const problem = passwordProblem(value);
-  if (problem !== null) throw new Error(problem);
-  return value;
 }

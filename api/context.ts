@@ -10,6 +10,7 @@ import type { Sender } from '#api/events/sender.ts';
 import type { Signal } from '#api/events/signal.ts';
 import type { Targets } from '#api/events/targets.ts';
 import type { Random } from '#api/ids.ts';
+import type { Counters } from '#api/limits/counters.ts';
 import type { Limiter } from '#api/limits/limiter.ts';
 import type { Mailer } from '#api/mail/mailer.ts';
 import type { Recaptcha } from '#api/recaptcha.ts';
@@ -35,6 +36,8 @@ export interface Context {
   readonly passwords: Passwords;
   /** The application's limits. Routes are limited by their surface and their options; what is no route asks here. */
   readonly limits: Limiter;
+  /** What the limits count in, for what is limited otherwise. Shared as far as the limits are. */
+  readonly counters: Counters;
   /** Mails are accepted inside the transaction of what they are about, and sent right after. */
   readonly mailer: Mailer;
   /** Who did what. */

@@ -1,19 +1,23 @@
 /**
  * The API's process: environment -> config -> app -> listen. Everything that ends it is in this file.
  *
- * Run by `start.ts` (with --supervised) it says over IPC when it is ready, leaves the first start's notice to its
+ * With API_WORKERS it starts others of its kind, with --worker, and serves nothing itself. One that has a parent, be it
+ * such a process or `start.ts` (--supervised), says over IPC when it is ready, leaves the first start's notice to the
  * parent, and ends when the parent is gone.
  */
 import { randomBytes } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
+import type { ListenOptions } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance, FastifyListenOptions } from 'fastify';
 import { type Logger, pino } from 'pino';
 import { ConfigError } from '#shared/configuration.ts';
+import { WorkerStartError } from '#shared/worker-pool.ts';
 import { buildApp } from './app.ts';
 import { createAuditLog } from './audit/audit.ts';
 import { createPasswords } from './auth/password.ts';
 import { createSigner, loadSigningSecret } from './auth/signer.ts';
-import { bootstrap, firstStartNotice } from './bootstrap.ts';
-import { readConfig } from './config.ts';
+import { bootstrap, firstStartNotice, hasOrganization } from './bootstrap.ts';
+import { type Config, readConfig, type Secrets } from './config.ts';
 import type { Context } from './context.ts';
 import { CopyUnfinished, refuseUnfinishedCopy } from './db/copy/note.ts';
 import { awaitDatabase, openDatabase } from './db/database.ts';
@@ -29,8 +33,13 @@ import { fanOut } from './jobs/fan-out.ts';
 import { startReport } from './jobs/limits-report.ts';
 import { startScheduledJobs } from './jobs/scheduled-jobs.ts';
 import { createLimiter, openCounters } from './limits/limiter.ts';
+import { createParentCounters, type ParentChannel } from './limits/parent-counters.ts';
 import { createMailer } from './mail/mailer.ts';
 import { openTransport } from './mail/open.ts';
+import { type News, NO_NEWS } from './processes/news.ts';
+import { openNews } from './processes/open-news.ts';
+import { createSupervisor } from './processes/supervisor.ts';
+import type { ReadyMessage } from './processes/workers.ts';
 import { createRecaptcha } from './recaptcha.ts';
 import { loadSdkScripts } from './sdk-scripts.ts';
 import { createStateCache } from './state-cache.ts';
@@ -42,12 +51,50 @@ import { StorageUnavailable } from './storage/storage.ts';
 const REQUESTS_MS = 6_000;
 /** Then the process ends, whatever hangs: orchestrators commonly kill after ten seconds. */
 const STOP_MS = 8_500;
+/** For a worker: a little more than it takes itself. */
+const WORKER_END_MS = 9_000;
 
-const isSupervised = process.argv.includes('--supervised');
+const isWorker = process.argv.includes('--worker');
+const isSupervised = isWorker || process.argv.includes('--supervised');
+
+/** Until there is something to stop: who started us is gone, and nobody else would end us. */
+const abandoned = (): never => process.exit(1);
+if (isSupervised) process.on('disconnect', abandoned);
+if (isSupervised && !process.connected) abandoned();
 
 async function start(): Promise<void> {
   const { config, secrets } = readConfig(process.env, process.cwd());
   const log = pino({ level: config.logLevel, serializers: { req: () => undefined } }, pino.destination(2));
+  if (config.workers > 1) await supervise(config, log);
+  else await serve(config, secrets, log);
+}
+
+async function supervise({ workers, host, port }: Config, log: Logger): Promise<void> {
+  const supervisor = createSupervisor({
+    main: fileURLToPath(import.meta.url),
+    execArgv: process.execArgv,
+    env: process.env,
+    workers,
+    host,
+    port,
+    clock: Date.now,
+    endTimeoutMs: WORKER_END_MS,
+    log,
+  });
+  // From the beginning: workers that are starting must not be left behind.
+  const isStopping = stopOnSignals(() => supervisor.close());
+  try {
+    tellReady(await supervisor.start(), ` (${workers} processes)`);
+  } catch (error) {
+    if (isStopping()) return;
+    await supervisor.close();
+    const notice = supervisor.notice();
+    if (notice !== null) console.log(`\n${notice}`);
+    throw error;
+  }
+}
+
+async function serve(config: Config, secrets: Secrets, log: Logger): Promise<void> {
   const sdkScripts = await loadSdkScripts(config.sdkPath);
   const health = createDatabaseHealth(Date.now, log);
   const { synchronous, databaseLimits } = config;
@@ -64,7 +111,10 @@ async function start(): Promise<void> {
   await migrate(db);
 
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
-  const counters = await openCounters(secrets.redisUrl, Date.now, log);
+  const counters =
+    isWorker && secrets.redisUrl === null
+      ? createParentCounters(parentChannel)
+      : await openCounters(secrets.redisUrl, Date.now, log);
   const { isRateLimitingDisabled: isDisabled, isAuditLogEnabled: isEnabled } = config;
   const limits = createLimiter({ counters, signer, isDisabled });
   const transport = await openTransport(secrets.smtpUrl, config.mailFrom);
@@ -87,6 +137,9 @@ async function start(): Promise<void> {
   if (config.storage.kind === 'disk') await checked;
   else
     checked.catch((error: unknown) => log.warn({ err: error }, 'the bucket of the uploaded files is away'));
+  let news: News = NO_NEWS;
+  const states = createStateCache({ clock: Date.now, isHeard: () => news.isHeard() });
+  const outbox = createSignal();
   const context: Context = {
     config,
     db,
@@ -94,23 +147,41 @@ async function start(): Promise<void> {
     clock: Date.now,
     random: randomBytes,
     signer,
-    states: createStateCache({ clock: Date.now }),
+    states,
     storage,
     sdkScripts,
     passwords: createPasswords(randomBytes),
     limits,
+    counters,
     mailer,
     audit: createAuditLog({ isEnabled, db, counters, signer, clock: Date.now, random: randomBytes, log }),
     targets,
     sender: createSender(targets),
     recaptcha: createRecaptcha(secrets.recaptcha),
-    outbox: createSignal(),
+    outbox: {
+      notify() {
+        outbox.notify();
+        news.tellEvents();
+      },
+      listen: outbox.listen,
+    },
   };
+  // Before the first state is kept.
+  news = await openNews(config.database, {
+    db,
+    listener: {
+      onStateChange: states.purge,
+      onGap: states.purgeAll,
+      onEvents: outbox.notify,
+      onMails: mailer.wake,
+    },
+    log,
+  });
   // Fastify's own words at level info are one line, which is said below for people to read.
-  let isReady = false;
+  let isReady = await hasOrganization(db);
   const appLog = log.level === 'info' ? log.child({}, { level: 'warn' }) : log;
   const app = await buildApp(context, appLog, () => isReady);
-  const address = await app.listen({ port: config.port, host: config.host });
+  const address = await app.listen(listenOptions(config));
   app.makeDescription();
   const worker = startWorker({
     ...context,
@@ -131,19 +202,38 @@ async function start(): Promise<void> {
       { name: 'storage', stop: storage.close },
       { name: 'sender', stop: context.sender.close },
       { name: 'report', stop: report.stop },
+      { name: 'news', stop: () => news.close() },
       { name: 'limits', stop: () => counters.close() },
       { name: 'database', stop: () => db.destroy() },
     ],
   };
-  stopOnSignals(steps, log);
+  stopOnSignals(() => stopAll(steps, log));
 
   // After the port is ours: a start that fails must not use up the one time the credentials are told.
   const first = await bootstrap(context, secrets);
   isReady = true;
-  const notice = first === null ? null : firstStartNotice(first, config.publicUrl);
   mailer.start();
-  console.log(`API ready on ${address}`);
-  if (isSupervised) process.send?.({ kind: 'ready', address, notice });
+  tellReady({ address, notice: first === null ? null : firstStartNotice(first, config.publicUrl) });
+}
+
+/** Fastify hands them on to node:net as they are. */
+function listenOptions({ host, port }: Config): FastifyListenOptions & Pick<ListenOptions, 'reusePort'> {
+  return { host, port, reusePort: isWorker };
+}
+
+const parentChannel: ParentChannel = {
+  send(message) {
+    if (!process.connected) throw new Error('the parent is gone');
+    process.send?.(message, undefined, undefined, () => undefined);
+  },
+  onMessage: (listener) => void process.on('message', listener),
+  isConnected: () => process.connected,
+};
+
+/** To the parent, or to whoever looks at the screen; a worker's parent says it for all of them. */
+function tellReady({ address, notice }: Omit<ReadyMessage, 'kind'>, how = ''): void {
+  if (!isWorker) console.log(`API ready on ${address}${how}`);
+  if (isSupervised) process.send?.({ kind: 'ready', address, notice } satisfies ReadyMessage);
   else if (notice !== null) console.log(`\n${notice}`);
 }
 
@@ -154,26 +244,33 @@ async function closeServer(app: FastifyInstance): Promise<void> {
   clearTimeout(deadline);
 }
 
-/** Ends with 0 in any case: what is cut off is done by the next process. */
-function stopOnSignals(steps: Parameters<typeof stopWithin>[1], log: Logger): void {
+/** Within a bound: what is cut off is done by the next process. */
+async function stopAll(steps: Parameters<typeof stopWithin>[1], log: Logger): Promise<void> {
+  const open = await stopWithin(STOP_MS, steps, (name, error) =>
+    log.error({ err: error, name }, 'something could not be closed'),
+  );
+  if (open.length > 0) {
+    log.warn(
+      { open },
+      'the process ends although something hangs; what is cut off is done after the next start',
+    );
+  }
+}
+
+/** Ends with 0 in any case. @returns whether we were told to */
+function stopOnSignals(stopEverything: () => Promise<void>): () => boolean {
   let isStopping = false;
   const stop = async (): Promise<void> => {
     if (isStopping) return;
     isStopping = true;
-    const open = await stopWithin(STOP_MS, steps, (name, error) =>
-      log.error({ err: error, name }, 'something could not be closed'),
-    );
-    if (open.length > 0) {
-      log.warn(
-        { open },
-        'the process ends although something hangs; what is cut off is done after the next start',
-      );
-    }
+    await stopEverything();
     process.exit(0);
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
+  process.off('disconnect', abandoned);
   if (isSupervised) process.on('disconnect', stop);
+  return () => isStopping;
 }
 
 /** One sentence for what an operator can fix; everything else is a fault of ours and comes with its stack. */
@@ -206,6 +303,8 @@ function listenProblem(error: Error): string {
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return `API_HOST: ${address} is no address of this machine; give one such as 127.0.0.1 or 0.0.0.0`;
+    case 'ENOTSUP':
+      return 'API_WORKERS: this system does not let processes share a port; set it to 1';
     case 'EACCES':
       return `API_PORT: this user may not listen on port ${port}; choose one above 1023`;
     default:
@@ -214,6 +313,7 @@ function listenProblem(error: Error): string {
 }
 
 start().catch((error: unknown) => {
-  console.error(explain(error));
+  // A worker has said it itself.
+  if (!(error instanceof WorkerStartError)) console.error(explain(error));
   process.exit(1);
 });

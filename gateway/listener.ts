@@ -4,6 +4,7 @@
  * kernel spreads connections over them, and each turn takes one from each.
  */
 import { createServer, type Server, type Socket } from 'node:net';
+import { assertFree } from '#shared/assert-free.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export interface ListenOptions {
@@ -96,15 +97,6 @@ export class Listener {
       });
     });
   }
-}
-
-/** Sockets that share a port do not see that another program has it, if that shares too. @throws when it is taken */
-export function assertFree(host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()));
-  });
 }
 
 function nextTurn(): Promise<void> {

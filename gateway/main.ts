@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyListenOptions } from 'fastify';
 import { destination, type Logger, pino } from 'pino';
 import { ConfigError } from '#shared/configuration.ts';
+import { WorkerStartError } from '#shared/worker-pool.ts';
 import { LOOPBACK } from './admin/guard.ts';
 import type { ProcessReport } from './admin/top.ts';
 import { buildAdmin } from './admin.ts';
@@ -22,13 +23,7 @@ import type { PolicySet } from './policy/policy.ts';
 import { PolicyFileError } from './policy/problems.ts';
 import { loadWatched, PolicyWatch } from './policy/watch.ts';
 import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
-import {
-  STATE_INTERVAL_MS,
-  Supervisor,
-  type WorkerMessage,
-  type WorkerQuestion,
-  WorkerStartError,
-} from './supervisor.ts';
+import { STATE_INTERVAL_MS, Supervisor, type WorkerMessage, type WorkerQuestion } from './supervisor.ts';
 import { VERSION } from './version.ts';
 
 /** Monotonic, and aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */

@@ -1,19 +1,16 @@
 /**
- * Several processes on one public port: the kernel spreads connections over them (SO_REUSEPORT), the shared store keeps
- * their limits exact. The supervisor carries no traffic: it starts the workers, replaces one that dies, adds up their
- * numbers, and passes signals on.
- *
- * Not node:cluster: its primary accepts every connection and hands it over, one more process on the way of each and one
- * whose stall stops all; without that it is the same fork with the same channel as here.
+ * Several processes on one public port: the kernel spreads connections over them, the shared store keeps their limits
+ * exact. The supervisor carries no traffic: it has the workers started and replaced, adds up their numbers, and passes
+ * signals on.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import type { Logger } from 'pino';
+import { assertFree } from '#shared/assert-free.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { WorkerPool } from '#shared/worker-pool.ts';
 import type { ProcessReport } from './admin/top.ts';
 import { type Family, families, sum } from './exposition.ts';
-import { assertFree } from './listener.ts';
 import { counter, gauge } from './metrics.ts';
-import { RestartPacing } from './restart-pacing.ts';
 
 /** What a worker tells its supervisor. */
 export type WorkerMessage =
@@ -50,13 +47,8 @@ export interface SupervisorOptions {
   readonly log: Logger;
 }
 
-/** A worker ended before it was ready; it has said why on stderr itself. */
-export class WorkerStartError extends Error {}
-
 /** How often a worker says unasked what it has counted: what is lost when it dies. */
 export const STATE_INTERVAL_MS: Millis = 1000;
-/** So many in a row is a crash loop, and worth a word of its own. */
-const CRASH_LOOP_ENDS = 3;
 /** For a worker to be ready; then it hangs and is killed. */
 const START_TIMEOUT_MS: Millis = 30_000;
 /** For a worker to end after its requests have; then it hangs and is killed. */
@@ -65,24 +57,34 @@ const ANSWER_TIMEOUT_MS: Millis = 2000;
 
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  /** Those that were started and have not ended. */
-  readonly #children = new Set<ChildProcess>();
-  /** Those of them that are ready. */
-  readonly #workers = new Set<ChildProcess>();
-  /** What each of them last said of itself. */
+  readonly #pool: WorkerPool<WorkerMessage>;
+  /** What each worker last said of itself. */
   readonly #families = new Map<ChildProcess, readonly Family[]>();
   /** What those that ended had counted: a sum must not fall because a worker died. */
   #departed: Promise<readonly Family[]> = Promise.resolve([]);
-  #restarts = 0;
   readonly #waiting = new Map<number, (state: State) => void>();
   #question = 0;
-  #stopping = false;
   #port: number;
   policies = 0;
 
   constructor(options: SupervisorOptions) {
+    const { main, execArgv, env, workers, clock, drainTimeoutMs, log } = options;
     this.#options = options;
     this.#port = options.port;
+    this.#pool = new WorkerPool({
+      main,
+      args: ['--worker'],
+      execArgv,
+      // The first one finds the port.
+      env: () => ({ ...env, GATEWAY_PORT: String(this.#port) }),
+      workers,
+      clock,
+      startTimeoutMs: START_TIMEOUT_MS,
+      endTimeoutMs: drainTimeoutMs + END_TIMEOUT_MS,
+      log,
+      onMessage: (worker, message) => this.#onMessage(worker, message),
+      onEnded: (worker) => this.#onEnded(worker),
+    });
   }
 
   get port(): number {
@@ -91,18 +93,14 @@ export class Supervisor {
 
   /** @throws when the port is taken, or WorkerStartError */
   async start(): Promise<void> {
-    const { host, reusePort, workers } = this.#options;
+    const { host, reusePort } = this.#options;
     // Workers share the port, so the kernel would also let a stranger's workers share it: ask for it alone once.
     if (this.#port !== 0 && !reusePort) await assertFree(host, this.#port);
-    const pacings = Array.from({ length: workers }, () => new RestartPacing(this.#options.clock));
-    const [first, ...others] = pacings.map((pacing) => () => this.#startWorker(pacing));
-    // The first one finds the port, and what keeps all of them from starting is said once.
-    await first?.();
-    await Promise.all(others.map((start) => start()));
+    await this.#pool.start();
   }
 
   ready(): boolean {
-    return !this.#stopping && this.#workers.size > 0;
+    return !this.#pool.isStopping && this.#pool.ready.size > 0;
   }
 
   /**
@@ -112,8 +110,12 @@ export class Supervisor {
   async families(): Promise<readonly (readonly Family[])[]> {
     await this.#ask();
     const own = families([
-      gauge('floodgate_workers', 'Processes that are ready.', this.#workers.size),
-      counter('floodgate_worker_restarts_total', 'Workers that ended and were replaced.', this.#restarts),
+      gauge('floodgate_workers', 'Processes that are ready.', this.#pool.ready.size),
+      counter(
+        'floodgate_worker_restarts_total',
+        'Workers that ended and were replaced.',
+        this.#pool.restarts,
+      ),
     ]);
     return [own, await this.#departed, ...this.#families.values()];
   }
@@ -128,104 +130,34 @@ export class Supervisor {
   }
 
   reload(): void {
-    for (const worker of this.#workers) worker.kill('SIGHUP');
+    for (const worker of this.#pool.ready) worker.kill('SIGHUP');
   }
 
-  async close(): Promise<void> {
-    this.#stopping = true;
-    await Promise.all([...this.#children].map((worker) => this.#end(worker)));
+  close(): Promise<void> {
+    return this.#pool.close();
   }
 
-  #end(worker: ChildProcess): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => worker.kill('SIGKILL'), this.#options.drainTimeoutMs + END_TIMEOUT_MS);
-      worker.once('exit', () => {
-        clearTimeout(timer);
-        resolve();
-      });
-      worker.kill('SIGTERM');
-    });
+  #onMessage(worker: ChildProcess, message: WorkerMessage): boolean {
+    if (message.type === 'state') {
+      // One that has ended is among the departed already.
+      if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
+      this.#waiting.get(message.id)?.(message);
+      return false;
+    }
+    this.#port = message.port;
+    this.policies = message.policies;
+    return true;
   }
 
-  #startWorker(pacing: RestartPacing): Promise<void> {
-    const { main, execArgv, env, log } = this.#options;
-    const worker = fork(main, ['--worker'], {
-      execArgv: [...execArgv],
-      env: { ...env, GATEWAY_PORT: String(this.#port) },
-      // A Ctrl-C reaches the whole process group; only the supervisor shall act on it.
-      detached: true,
-    });
-    this.#children.add(worker);
-    return new Promise<void>((resolve, reject) => {
-      const hangs = setTimeout(() => worker.kill('SIGKILL'), START_TIMEOUT_MS);
-      worker.on('error', (error) => {
-        if (worker.pid !== undefined) {
-          log.warn({ reason: error.message }, 'a worker cannot be reached');
-          return;
-        }
-        clearTimeout(hangs);
-        this.#children.delete(worker);
-        reject(error);
-      });
-      worker.once('exit', (code, signal) => {
-        clearTimeout(hangs);
-        this.#children.delete(worker);
-        if (this.#workers.delete(worker)) this.#onEnded(worker, pacing, { code, signal });
-        else reject(new WorkerStartError('a worker could not start'));
-      });
-      worker.on('message', (message: WorkerMessage) => {
-        if (message.type === 'state') {
-          // One that has ended is among the departed already.
-          if (this.#workers.has(worker)) this.#families.set(worker, message.families);
-          this.#waiting.get(message.id)?.(message);
-          return;
-        }
-        clearTimeout(hangs);
-        this.#port = message.port;
-        this.policies = message.policies;
-        this.#workers.add(worker);
-        resolve();
-      });
-    });
-  }
-
-  #onEnded(
-    worker: ChildProcess,
-    pacing: RestartPacing,
-    how: { code: number | null; signal: NodeJS.Signals | null },
-  ): void {
+  #onEnded(worker: ChildProcess): void {
     const counted = (this.#families.get(worker) ?? []).filter(({ type }) => type !== 'gauge');
     this.#departed = this.#departed.then((departed) => sum([departed, counted]));
     this.#families.delete(worker);
-    if (this.#stopping) return;
-    this.#options.log.error(how, 'a worker ended; another one takes its place');
-    this.#replace(pacing);
-  }
-
-  #replace(pacing: RestartPacing): void {
-    const { log } = this.#options;
-    const { delayMs, endsInRow } = pacing.ended();
-    if (endsInRow >= CRASH_LOOP_ENDS) {
-      log.error(
-        { endsInRow, againInMs: delayMs },
-        'a worker ends again and again; the lines above may say why',
-      );
-    }
-    setTimeout(() => {
-      if (this.#stopping) return;
-      this.#restarts++;
-      this.#startWorker(pacing).catch((error: Error) => {
-        if (this.#stopping) return;
-        log.error({ reason: error.message }, 'no new worker yet');
-        // What ended the worker must not keep its place empty for good.
-        this.#replace(pacing);
-      });
-    }, delayMs);
   }
 
   /** What the workers say of themselves; one that does not answer in time is left out. */
   async #ask(isWatching = false): Promise<State[]> {
-    const answers = [...this.#workers].map(async (worker): Promise<State | null> => {
+    const answers = [...this.#pool.ready].map(async (worker): Promise<State | null> => {
       const id = ++this.#question;
       let timer: NodeJS.Timeout | undefined;
       const state = await new Promise<State | null>((resolve) => {

@@ -21,6 +21,9 @@ import { runFiles } from './support/test-process.ts';
 /** Most of these wait more than they work. Begun last, they would be waited for when all others are done. */
 const longest = [
   'test/api/events/crash.test.ts',
+  'test/api/processes/kill-one.test.ts',
+  'test/api/processes/workers.test.ts',
+  'test/api/processes/two-processes.test.ts',
   'test/api/stop.test.ts',
   'test/image-build.test.ts',
   'test/gateway/replay/equality.test.ts',

@@ -1,10 +1,12 @@
 /**
  * Can the database do its work? What statements met is remembered (faults.ts), and whoever asks has it tried: a small
- * write that is committed, because a disk that is full shows only then. Asked often, it is tried once a second.
+ * write that is committed, because a disk that is full shows only then. Does it answer at all? That is a read. Asked
+ * often, both are tried once a second.
  */
 import type { Kysely } from 'kysely';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { within } from '#shared/within.ts';
 import { DatabaseBusy, type DatabaseFault, type DatabaseProblem } from './faults.ts';
 import type { Database } from './schema.ts';
 
@@ -15,6 +17,8 @@ export interface DatabaseHealth {
   noteAway(away: DatabaseBusy | null): void;
   /** Tries. @returns what is wrong; null when nothing is */
   check(db: Kysely<Database>): Promise<DatabaseProblem | 'database_busy' | null>;
+  /** Never rejects, and says so within a bound. */
+  isReached(db: Kysely<Database>): Promise<boolean>;
 }
 
 export interface HealthLog {
@@ -23,6 +27,8 @@ export interface HealthLog {
 }
 
 const TRIED_EVERY: Millis = 1_000;
+/** Whoever asks whether we are well gives up soon as well. */
+const REACHED_WITHIN: Millis = 2_000;
 /** What lasts is said again, but not with every request. */
 const SAID_EVERY: Millis = 60_000;
 
@@ -32,7 +38,6 @@ export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHeal
   let problem: DatabaseProblem | null = null;
   let saidAt: Millis | null = null;
   let awaySaidAt: Millis | null = null;
-  let last: { readonly at: Millis; readonly found: ReturnType<DatabaseHealth['check']> } | null = null;
 
   const tryIt = async (db: Kysely<Database>): ReturnType<DatabaseHealth['check']> => {
     const row = { name: 'database', at: toTimestamp(clock()) };
@@ -74,10 +79,25 @@ export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHeal
         awaySaidAt = now;
       }
     },
-    check(db) {
-      const now = clock();
-      if (last === null || now - last.at >= TRIED_EVERY) last = { at: now, found: tryIt(db) };
-      return last.found;
-    },
+    check: onceASecond(clock, tryIt),
+    isReached: onceASecond(clock, (db) =>
+      within(REACHED_WITHIN, db.selectFrom('probes').select('name').limit(1).execute()).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  };
+}
+
+/** Whoever asks within a second gets the same answer, be it on its way. */
+function onceASecond<T>(
+  clock: Clock,
+  ask: (db: Kysely<Database>) => Promise<T>,
+): (db: Kysely<Database>) => Promise<T> {
+  let last: { readonly at: Millis; readonly answer: Promise<T> } | null = null;
+  return (db) => {
+    const now = clock();
+    if (last === null || now - last.at >= TRIED_EVERY || now < last.at) last = { at: now, answer: ask(db) };
+    return last.answer;
   };
 }

@@ -52,13 +52,15 @@ async function migrateAlone(db: Kysely<Database>): Promise<readonly string[]> {
   return results.map(({ migrationName }) => migrationName);
 }
 
-function asMigration({ name, statements }: (typeof migrations)[number]): [string, Migration] {
+function asMigration({ name, statements, only }: (typeof migrations)[number]): [string, Migration] {
   return [
     name,
     {
       async up(trx) {
-        const translated = isPostgres(trx) ? statements.flatMap(forPostgres) : statements;
-        for (const statement of translated) await sql.raw(statement).execute(trx);
+        const all = isPostgres(trx)
+          ? [...statements.flatMap(forPostgres), ...(only?.postgres ?? [])]
+          : [...statements, ...(only?.sqlite ?? [])];
+        for (const statement of all) await sql.raw(statement).execute(trx);
       },
     },
   ];

@@ -89,19 +89,9 @@ export class PostgresKysely extends Kysely<Database> {
 function createPool(location: PostgresLocation, options: PostgresOptions): PostgresPool {
   const { statementTimeoutMs = STATEMENT_TIMEOUT_MS, onFault, onAway } = options;
   const pool = new pg.Pool({
-    host: location.host,
-    port: location.port,
-    database: location.database,
-    user: location.user,
-    // A function, so that an empty one is not looked up in the environment.
-    password: location.password,
-    application_name: location.applicationName,
-    options: serverOptions(location, options),
-    ssl: tlsOptions(location.tls),
+    ...connectionOptions(location, options),
     max: options.poolSize ?? POOL_SIZE,
     idleTimeoutMillis: IDLE_MS,
-    connectionTimeoutMillis: options.connectTimeoutMs ?? WAIT_MS,
-    keepAlive: true,
     statement_timeout: statementTimeoutMs,
     ...(statementTimeoutMs === 0 ? {} : { query_timeout: statementTimeoutMs + GRACE_MS }),
     lock_timeout: options.lockTimeoutMs ?? WAIT_MS,
@@ -138,6 +128,27 @@ function createPool(location: PostgresLocation, options: PostgresOptions): Postg
     },
     end: () => pool.end(),
   };
+}
+
+function connectionOptions(location: PostgresLocation, options: PostgresOptions): pg.ClientConfig {
+  return {
+    host: location.host,
+    port: location.port,
+    database: location.database,
+    user: location.user,
+    // A function, so that an empty one is not looked up in the environment.
+    password: location.password,
+    application_name: location.applicationName,
+    options: serverOptions(location, options),
+    ssl: tlsOptions(location.tls),
+    connectionTimeoutMillis: options.connectTimeoutMs ?? WAIT_MS,
+    keepAlive: true,
+  };
+}
+
+/** A connection beside the pool, to listen on. The caller connects it, hears its errors and ends it. */
+export function openListening(location: PostgresLocation): pg.Client {
+  return new pg.Client({ ...connectionOptions(location, {}), query_timeout: WAIT_MS });
 }
 
 /** A connection for one statement or transaction. */

@@ -15,11 +15,13 @@ import type {
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
 import type { DeliveryAttemptTable, DeliveryTable, EventTable, WebhookTable } from './event-tables.ts';
 import type { InviteTable, TeamMemberTable, TeamTable, TeamWorkspaceTable } from './people-tables.ts';
+import type { ScheduledJobTable, StateChangeTable } from './process-tables.ts';
 
 export type * from './account-tables.ts';
 export type { Flag, Json, Timestamp } from './columns.ts';
 export type * from './event-tables.ts';
 export type * from './people-tables.ts';
+export type * from './process-tables.ts';
 
 export interface Database {
   secrets: SecretTable;
@@ -58,6 +60,8 @@ export interface Database {
   mailOutbox: MailOutboxTable;
   auditEvents: AuditEventTable;
   probes: ProbeTable;
+  stateChanges: StateChangeTable;
+  scheduledJobs: ScheduledJobTable;
 }
 
 export interface WorkspaceTable extends Row {

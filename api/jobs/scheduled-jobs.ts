@@ -1,4 +1,4 @@
-/** What has to be done now and then, in every process: surveys whose date has come, and removing what nobody needs. */
+/** What has to be done now and then: surveys whose date has come, and removing what nobody needs. */
 import type { FastifyBaseLogger } from 'fastify';
 import { forgetAuditEvents } from '#api/audit/retention.ts';
 import type { Context } from '#api/context.ts';
@@ -8,7 +8,6 @@ import {
   forgetSurplusDeliveries,
   webhooksAfter,
 } from '#api/events/retention.ts';
-import { every } from '#api/every.ts';
 import { forgetOldMails } from '#api/mail/outbox.ts';
 import { endUnverifiedAccounts } from '#api/resources/accounts/expiry.ts';
 import { closeDueSurveys, publishDueSurveys } from '#api/resources/surveys/schedule.ts';
@@ -18,9 +17,10 @@ import { settleUploads, sweepAllFiles } from '#api/storage/removal.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
+import { type JobRunner, startJobRunner } from './job-runner.ts';
 
-/** How late a survey may start or end. */
-const MOVE_SURVEYS_MS: Millis = 15_000;
+/** With the five seconds that any job may be late, a survey starts or ends within 15 s of its date. */
+const MOVE_SURVEYS_MS: Millis = 10_000;
 const FORGET_EVENTS_MS: Millis = 10 * 60 * 1000;
 const FORGET_MAILS_MS: Millis = 60 * 60 * 1000;
 const FORGET_AUDIT_EVENTS_MS: Millis = 60 * 60 * 1000;
@@ -33,47 +33,55 @@ const SETTLE_UPLOADS_MS: Millis = 60 * 1000;
 /** Of the quota of all files; from there on the log says so with each sweep. */
 const QUOTA_WARNING = 0.9;
 
-export interface ScheduledJobs {
-  /** Waits for what is under way. */
-  stop(): Promise<void>;
-}
-
 export interface JobLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
-export type JobParts = Pick<Context, 'config' | 'db' | 'clock' | 'states' | 'storage'>;
+export type JobParts = Pick<Context, 'config' | 'db' | 'clock' | 'random' | 'states' | 'storage'>;
 
-/** Each also runs at once: dates may have come while no process was there. */
-export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): ScheduledJobs {
-  const failed = (job: string) => (error: unknown) =>
-    log.error(
-      { err: error, job },
-      error instanceof StorageUnavailable ? error.message : 'a scheduled job failed; it is tried again',
-    );
-  const jobs = [
-    every(MOVE_SURVEYS_MS, () => moveSurveys(parts), failed('moveSurveys')),
-    every(FORGET_EVENTS_MS, ({ isStopping }) => forgetEvents(parts, isStopping, log), failed('forgetEvents')),
-    every(
-      FORGET_MAILS_MS,
-      ({ isStopping }) => forgetOldMails(parts.db, parts.clock(), isStopping),
-      failed('forgetMails'),
-    ),
-    every(
-      FORGET_AUDIT_EVENTS_MS,
-      ({ isStopping }) => forgetAudit(parts, isStopping, log),
-      failed('forgetAuditEvents'),
-    ),
-    every(END_ACCOUNTS_MS, ({ isStopping }) => endAccounts(parts, isStopping, log), failed('endAccounts')),
-    every(SWEEP_FILES_MS, ({ isStopping }) => sweep(parts, isStopping, log), failed('sweepFiles')),
-    every(SETTLE_UPLOADS_MS, async () => void (await settleUploads(parts)), failed('settleUploads')),
-  ];
-  return {
-    async stop() {
-      await Promise.all(jobs.map((job) => job.stop()));
-    },
-  };
+/** Those that are due run at once: dates may have come while no process was there. */
+export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): JobRunner {
+  const { db, clock, random } = parts;
+  return startJobRunner({
+    db,
+    clock,
+    random,
+    jobs: [
+      { name: 'moveSurveys', periodMs: MOVE_SURVEYS_MS, run: () => moveSurveys(parts) },
+      {
+        name: 'forgetEvents',
+        periodMs: FORGET_EVENTS_MS,
+        run: (isStopping) => forgetEvents(parts, isStopping, log),
+      },
+      {
+        name: 'forgetMails',
+        periodMs: FORGET_MAILS_MS,
+        run: (isStopping) => forgetOldMails(db, clock(), isStopping),
+      },
+      {
+        name: 'forgetAuditEvents',
+        periodMs: FORGET_AUDIT_EVENTS_MS,
+        run: (isStopping) => forgetAudit(parts, isStopping, log),
+      },
+      {
+        name: 'endAccounts',
+        periodMs: END_ACCOUNTS_MS,
+        run: (isStopping) => endAccounts(parts, isStopping, log),
+      },
+      { name: 'sweepFiles', periodMs: SWEEP_FILES_MS, run: (isStopping) => sweep(parts, isStopping, log) },
+      {
+        name: 'settleUploads',
+        periodMs: SETTLE_UPLOADS_MS,
+        run: async () => void (await settleUploads(parts)),
+      },
+    ],
+    onError: (job, error) =>
+      log.error(
+        { err: error, job },
+        error instanceof StorageUnavailable ? error.message : 'a scheduled job failed; it is tried again',
+      ),
+  });
 }
 
 /** Starts and ends surveys whose date has come, and has their workspaces' states built anew. */

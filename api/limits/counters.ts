@@ -1,4 +1,7 @@
-/** Where uses are counted. Two stores do so: Redis, shared by all processes, and the process's own memory. */
+/**
+ * Where uses are counted. Three stores do so: Redis, shared by all processes; the memory of the process; and that of its
+ * parent, shared by the workers of one API.
+ */
 import type { Millis, Seconds } from '#shared/clock.ts';
 
 export interface Count {
@@ -17,6 +20,12 @@ export interface Counters {
    * @throws CountersUnavailable, at once or within a bound
    */
   use(name: string, key: string, windowSeconds: Seconds): Promise<Count>;
+  /**
+   * Takes one use of the current window back: it turned out not to count. With the last one the window ends.
+   *
+   * @throws CountersUnavailable likewise
+   */
+  giveBack(name: string, key: string): Promise<void>;
   /** Does the store answer? Never rejects, and says so within the bound of a use. */
   isUp(): Promise<boolean>;
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-/** Counters of one process, for a start without REDIS_URL. Ours, because the library's reads the wall clock. */
+/** Counters in the memory of a process, for a start without REDIS_URL. Ours, because the library's reads the wall clock. */
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Counters } from './counters.ts';
 
@@ -27,6 +27,13 @@ export function createMemoryCounters(clock: Clock, size = WINDOWS_MAX): Counters
       }
       window.used += 1;
       return { used: window.used, resetMs: window.endsAt - now };
+    },
+    async giveBack(name, key) {
+      const windowKey = `${name}:${key}`;
+      const window = windows.get(windowKey);
+      if (window === undefined || window.endsAt <= clock()) return;
+      window.used -= 1;
+      if (window.used <= 0) windows.delete(windowKey);
     },
     isUp: async () => true,
     close: async () => windows.clear(),

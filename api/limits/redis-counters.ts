@@ -82,19 +82,35 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
     return limiter;
   };
 
+  const asked = async <T>(ask: () => Promise<T>): Promise<T> => {
+    if (probe !== undefined) throw new CountersUnavailable(new Error('the store is known to be away'));
+    try {
+      const answer = await ask();
+      failures = 0;
+      return answer;
+    } catch (error) {
+      const cause = asError(error);
+      if (!isConnecting) failures += 1;
+      if (failures >= FAILURES_TO_OPEN || (!isConnecting && redis.status !== 'ready')) down(cause);
+      throw new CountersUnavailable(cause);
+    }
+  };
+
   return {
-    async use(name, key, windowSeconds) {
-      if (probe !== undefined) throw new CountersUnavailable(new Error('the store is known to be away'));
-      try {
+    use: (name, key, windowSeconds) =>
+      asked(async () => {
         const { consumedPoints, msBeforeNext } = await limiterFor(name, windowSeconds).consume(key);
-        failures = 0;
         return { used: consumedPoints, resetMs: Math.max(1, msBeforeNext) };
-      } catch (error) {
-        const cause = asError(error);
-        if (!isConnecting) failures += 1;
-        if (failures >= FAILURES_TO_OPEN || (!isConnecting && redis.status !== 'ready')) down(cause);
-        throw new CountersUnavailable(cause);
-      }
+      }),
+    async giveBack(name, key) {
+      const limiter = limiters.get(name);
+      if (limiter === undefined) return;
+      await asked(async () => {
+        // A window that has ended would begin again, below zero.
+        if ((await limiter.get(key)) === null) return;
+        const { consumedPoints } = await limiter.reward(key);
+        if (consumedPoints <= 0) await limiter.delete(key);
+      });
     },
     async isUp() {
       if (probe !== undefined) return false;

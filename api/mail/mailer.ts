@@ -55,6 +55,8 @@ export interface Mailer {
    * none. It is sent right after, and `accept` does not wait for that.
    */
   accept(db: Kysely<Database>, mail: Mail): Promise<void>;
+  /** There may be something to send. */
+  wake(): void;
   /** Starts to send. Mails that were accepted before are sent too. */
   start(): void;
   /** Sends everything that is due, once. Resolves when each has been tried. */
@@ -139,6 +141,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       // After the transaction: until then nobody else sees the row.
       setImmediate(() => runner?.wake());
     },
+    wake: () => runner?.wake(),
     start() {
       runner ??= startQueueRunner({
         pollMs: POLL_MS,

@@ -53,6 +53,8 @@ export function responseFor(req: IncomingMessage, socket: Duplex): ClientRespons
     stopWatching(socket);
     socket.off('drain', passDrain);
     lingeringClose(socket);
+    // As node:http does for responses of its own: the exchange gives back what it holds.
+    res.emit('close');
   });
   return res;
 }

@@ -231,4 +231,7 @@ t.test('500: a fault of ours says nothing about itself', async (t) => {
     data: { main_database: false, cache_database: true, main_database_problem: 'database_unusable' },
   });
   t.equal((await broken.client('GET', '/ready')).status, 503);
+  const probe = await broken.client('GET', '/health');
+  t.equal(probe.status, 503);
+  t.strictSame(probe.json, { status: 'unavailable', problem: 'database_unreachable' });
 });

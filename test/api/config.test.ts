@@ -17,6 +17,7 @@ t.test('an empty environment gives every default, and no secret', async (t) => {
   t.strictSame(config, {
     port: 3000,
     host: '127.0.0.1',
+    workers: 1,
     trustedProxies: config.trustedProxies,
     database: { kind: 'file', path: '/srv/data/floodgate.sqlite' },
     synchronous: 'full',
@@ -46,6 +47,18 @@ t.test('an empty environment gives every default, and no secret', async (t) => {
     bootstrapApiKey: null,
     bootstrapPassword: null,
   });
+});
+
+t.test('API_WORKERS: a number, or one for each core', async (t) => {
+  const workersOf = (env: Record<string, string>) => readConfig(env, '/srv', 6).config.workers;
+  t.equal(workersOf({ API_WORKERS: '3' }), 3);
+  t.equal(workersOf({ API_WORKERS: 'auto' }), 6);
+  t.equal(readConfig({ API_WORKERS: 'auto' }, '/srv', 500).config.workers, 64);
+  t.equal(workersOf({ API_WORKERS: 'auto', DATABASE_URL: 'file::memory:' }), 1, 'nobody else could see it');
+  t.match(problemsOf({ API_WORKERS: '2', DATABASE_URL: 'file::memory:' }), [
+    /^API_WORKERS: a database in memory is that of one process; set DATABASE_URL to a file$/,
+  ]);
+  t.match(problemsOf({ API_WORKERS: 'many' }), [/^API_WORKERS: "many" is not a whole number from 1 to 64$/]);
 });
 
 t.test('blank is unset', async (t) => {

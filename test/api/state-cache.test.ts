@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createStateCache, type State, toCachedState } from '#api/state-cache.ts';
+import { createStateCache, type State, toCachedState, windowOf } from '#api/state-cache.ts';
 
 const MINUTES = 60_000;
 
@@ -7,12 +7,15 @@ async function textOf(state: Promise<State>): Promise<string> {
   return (await state).body.toString();
 }
 
+/** A state whose window does not end. */
+const lasting = (text: string): State => toCachedState(text, Number.POSITIVE_INFINITY);
+
 function counting() {
   let builds = 0;
   return {
     build: async (): Promise<State> => {
       builds += 1;
-      return toCachedState(`build ${builds}`);
+      return lasting(`build ${builds}`);
     },
     get builds() {
       return builds;
@@ -43,9 +46,9 @@ t.test('a purge during a build keeps its result out', async (t) => {
   let finish: (state: State) => void = () => {};
   const slow = cache.get('a', () => new Promise<State>((resolve) => (finish = resolve)));
   cache.purge({ workspaceId: 'a', environmentId: 'b' });
-  finish(toCachedState('stale'));
+  finish(lasting('stale'));
   t.equal(await textOf(slow), 'stale', 'whoever asked before the write may get the old state');
-  t.equal(await textOf(cache.get('a', async () => toCachedState('fresh'))), 'fresh');
+  t.equal(await textOf(cache.get('a', async () => lasting('fresh'))), 'fresh');
 });
 
 t.test('a purge takes both ids of a workspace', async (t) => {
@@ -67,7 +70,7 @@ t.test('a failure is not kept', async (t) => {
     cache.get('a', () => Promise.reject(new Error('no'))),
     { message: 'no' },
   );
-  t.equal(await textOf(cache.get('a', async () => toCachedState('yes'))), 'yes');
+  t.equal(await textOf(cache.get('a', async () => lasting('yes'))), 'yes');
 });
 
 t.test('the oldest goes when the cache is full', async (t) => {
@@ -89,7 +92,7 @@ t.test(
     const get = (id: string, length: number) =>
       cache.get(id, async () => {
         builds.push(id);
-        return toCachedState('x'.repeat(length));
+        return lasting('x'.repeat(length));
       });
     await get('a', 40);
     await get('b', 40);
@@ -108,3 +111,56 @@ t.test(
     t.strictSame(builds.slice(6), ['e', 'f'], 'what was taken is given back');
   },
 );
+
+t.test(
+  'a state is built anew at the end of its window, also under the id that only leads to it',
+  async (t) => {
+    let now = 0;
+    const cache = createStateCache({ clock: () => now });
+    let builds = 0;
+    const build = async (): Promise<State> => {
+      builds += 1;
+      return toCachedState(`build ${builds}`, 2 * MINUTES);
+    };
+    await cache.get('a', build);
+    now = MINUTES;
+    t.equal(await textOf(cache.get('other id', () => cache.get('a', build))), 'build 1');
+    now = 2 * MINUTES;
+    t.equal(await textOf(cache.get('other id', () => cache.get('a', build))), 'build 2');
+  },
+);
+
+t.test('windows of five minutes, of each workspace its own', async (t) => {
+  const { beginsAt, endsAt } = windowOf('ws1', 1_000_000_000);
+  t.equal(endsAt - beginsAt, 5 * MINUTES);
+  t.ok(beginsAt <= 1_000_000_000 && 1_000_000_000 < endsAt);
+  t.strictSame(windowOf('ws1', beginsAt), { beginsAt, endsAt });
+  t.strictSame(windowOf('ws1', endsAt - 1), { beginsAt, endsAt });
+  t.equal(windowOf('ws1', endsAt).beginsAt, endsAt);
+  t.not(windowOf('ws2', beginsAt).beginsAt, beginsAt, 'not all at once');
+});
+
+t.test('while nobody says what others change, three minutes; after that nothing is kept', async (t) => {
+  let now = 0;
+  let isHeard = true;
+  const cache = createStateCache({ clock: () => now, isHeard: () => isHeard });
+  const source = counting();
+  await cache.get('a', source.build);
+  now = 3 * MINUTES;
+  t.equal(await textOf(cache.get('a', source.build)), 'build 1');
+  isHeard = false;
+  t.equal(await textOf(cache.get('a', source.build)), 'build 2');
+  now += 3 * MINUTES - 1;
+  t.equal(
+    await textOf(cache.get('a', source.build)),
+    'build 2',
+    'a database that is away keeps nobody from it',
+  );
+  const slow = Promise.withResolvers<State>();
+  const answer = cache.get('b', () => slow.promise);
+  cache.purgeAll();
+  slow.resolve(lasting('read before'));
+  t.equal(await textOf(answer), 'read before');
+  t.equal(await textOf(cache.get('b', source.build)), 'build 3');
+  t.equal(await textOf(cache.get('a', source.build)), 'build 4');
+});

@@ -39,7 +39,11 @@ async function started(t: Test, env: Record<string, string>, upstream?: string):
     if (req.url === '/slow/now' || req.url === '/other') res.end('done');
     else open.push({ req, res });
   });
-  application.server.on('upgrade', (_req, socket: Duplex) => {
+  application.server.on('upgrade', (req, socket: Duplex) => {
+    if (req.url === '/slow/refused') {
+      socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno');
+      return;
+    }
     tunnels.push(socket);
     socket.on('error', () => {});
     socket.on('end', () => socket.destroy());
@@ -155,6 +159,20 @@ for (const [name, environment] of Object.entries(STORES)) {
         await until(() => isFree(gateway));
         gateway.tunnels.splice(0);
       }
+    });
+
+    t.test('a request to switch protocols that is answered like any other', async (t) => {
+      for (let i = 0; i < 2 * LIMIT; i++) {
+        const socket = await begin(
+          t,
+          port,
+          'GET /slow/refused HTTP/1.1\nHost: a\nConnection: upgrade\nUpgrade: websocket',
+        );
+        const [reply] = await once(socket, 'data');
+        t.match(String(reply), /^HTTP\/1\.1 403 /);
+        socket.destroy();
+      }
+      await until(() => isFree(gateway));
     });
 
     t.test('many at once that come and go: never more than the limit at the application', async (t) => {

@@ -6,8 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { exposition, sum } from '#gateway/exposition.ts';
-import { RestartPacing } from '#gateway/restart-pacing.ts';
 import { Supervisor } from '#gateway/supervisor.ts';
+import { RestartPacing } from '#shared/restart-pacing.ts';
 import { freePort } from '#test/support/ports.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 

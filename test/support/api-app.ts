@@ -147,6 +147,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     sdkScripts: await loadSdkScripts(config.sdkPath),
     passwords: createPasswords(random, (password, salt) => deriveArgon2id(password, salt, LIGHT)),
     limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled }),
+    counters,
     mailer: createMailer({ db, transport, clock, random, log }),
     audit: createAuditLog({
       isEnabled: config.isAuditLogEnabled,

@@ -8,8 +8,11 @@ import { migrate } from '../migrate.ts';
 import type { Database } from '../schema.ts';
 import { digestOf, type TableDigest } from './digest.ts';
 
-/** What the migrator writes for itself. */
-const OWN_TABLES: readonly string[] = ['migrations', 'migrationsLock'];
+/**
+ * Of the migrator, and what running processes tell each other: nobody runs meanwhile, and triggers of the target write
+ * there while rows are copied.
+ */
+export const NOT_COPIED: readonly string[] = ['migrations', 'migrationsLock', 'stateChanges'];
 
 export interface TableShape {
   readonly name: string;
@@ -47,7 +50,7 @@ export async function readShape(): Promise<Shape> {
       db,
     );
     for (const { name } of rows) {
-      if (!OWN_TABLES.includes(name)) tables.set(name, await readTable(db, name));
+      if (!NOT_COPIED.includes(name)) tables.set(name, await readTable(db, name));
     }
     return { migrations, tables: inOrder(tables) };
   } finally {

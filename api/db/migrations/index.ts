@@ -7,11 +7,14 @@ import { files } from './005-files.ts';
 import { lifecycles } from './006-lifecycles.ts';
 import { people } from './007-people.ts';
 import { respondents } from './010-respondents.ts';
+import { changeTriggers, processes } from './020-processes.ts';
 
 export interface Migration {
   readonly name: string;
   /** Run in order, in one transaction, in SQL that SQLite and PostgreSQL both read. */
   readonly statements: readonly string[];
+  /** Run after them, where the two have no words in common, as for triggers. */
+  readonly only?: { readonly sqlite: readonly string[]; readonly postgres: readonly string[] };
 }
 
 export const migrations: readonly Migration[] = [
@@ -23,4 +26,5 @@ export const migrations: readonly Migration[] = [
   { name: '006-lifecycles', statements: lifecycles },
   { name: '007-people', statements: people },
   { name: '010-respondents', statements: respondents },
+  { name: '020-processes', statements: processes, only: changeTriggers },
 ];

@@ -10,15 +10,21 @@ import { attempt } from '#api/events/deliver.ts';
 import { makeDueAgain } from '#api/events/redeliver.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { isId, newId } from '#api/ids.ts';
+import { withFallback } from '#api/limits/fallback-counters.ts';
 import { reachOf } from '#api/resources/organizations/store.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import type { Seconds } from '#shared/clock.ts';
 import { DeliveryReply, shown, TestReply } from './schema.ts';
 import { findDelivery, findWebhookTarget, listDeliveries } from './store.ts';
 
 const DELIVERIES_DEFAULT = 25;
 const DELIVERIES_MAX = 100;
+/** One at a time for each webhook, so that nobody turns us into a load generator. */
+const TEST = 'webhooks.test';
+/** A test is over long before; one whose process died counts no longer. */
+const TEST_SECONDS_MAX: Seconds = 15;
 /** Exactly this, without `data`: receivers tell a test by it. */
 const TEST_BODY = '{"event":"testEndpoint"}';
 /** These answer 400 to everything that is not a chat message. */
@@ -31,10 +37,9 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
   app,
   { context },
 ) => {
-  const { db, clock, random, outbox } = context;
+  const { db, clock, random, outbox, counters } = context;
   const webhook = workspaceRow({ db, type: 'Webhook', param: 'webhookId', find: findWebhookTarget });
-  /** One at a time for each webhook, so that nobody turns us into a load generator. */
-  const beingTested = new Set<string>();
+  const tests = withFallback(counters, clock);
 
   app.get(
     '/api/v1/webhooks/:webhookId/deliveries',
@@ -93,15 +98,16 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
       if (URL.canParse(url) && DISCORD.test(new URL(url).hostname)) {
         throw badRequest('Discord webhooks are not supported', { url: 'Discord webhooks are not supported' });
       }
-      if (beingTested.has(id)) throw conflict('This webhook is being tested; wait for the result');
-      beingTested.add(id);
       try {
+        // Taken first and then looked at: of two tests at once, whoever counted first goes on.
+        const { used } = await tests.use(TEST, id, TEST_SECONDS_MAX);
+        if (used > 1) throw conflict('This webhook is being tested; wait for the result');
         const reach = await reachOf(db, workspaceId);
         const message = { id: newId(random), url, secret, body: TEST_BODY, reach };
         const { isDelivered, duration: durationMs, ...result } = await attempt(context, message);
         return { data: { isDelivered, durationMs, ...shown(result) } };
       } finally {
-        beingTested.delete(id);
+        await tests.giveBack(TEST, id);
       }
     },
   );

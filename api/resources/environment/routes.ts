@@ -10,13 +10,13 @@ import { listActionClasses } from '#api/resources/action-classes/store.ts';
 import { interactionsOf } from '#api/resources/segments/interactions.ts';
 import { listLiveSurveys } from '#api/resources/surveys/store.ts';
 import { findWorkspace, markAppSetUp } from '#api/resources/workspaces/store.ts';
-import { type State, toCachedState } from '#api/state-cache.ts';
+import { type State, toCachedState, windowOf } from '#api/state-cache.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { State as StateReply } from './schema.ts';
 import { toState } from './state.ts';
 
 const SURVEYS_MAX = 30;
-/** SDKs ask again after this time; it outlasts our own cache and those of HTTP. */
+/** SDKs ask again after this time, less the age of the window; it outlasts our own cache and those of HTTP. */
 const STATE_LIFETIME_MS = 60 * 60 * 1000;
 const CACHEABLE = 'public, s-maxage=60, max-age=60, stale-while-revalidate=60, stale-if-error=60';
 
@@ -34,11 +34,13 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   const { db, clock, config, recaptcha, states } = context;
 
   const build = async (scopeId: string): Promise<State> => {
+    const now = clock();
     const workspace = await findWorkspace(db, scopeId);
     if (workspace === null) throw notFound('Workspace', scopeId);
     // Under its other id it is the same state, held once.
     if (workspace.id !== scopeId) return states.get(workspace.id, () => build(workspace.id));
     if (!workspace.appSetupCompleted) await markAppSetUp(db, workspace.id);
+    const { beginsAt, endsAt } = windowOf(workspace.id, now);
     const surveys = await listLiveSurveys(db, workspace.id, SURVEYS_MAX);
     const state = toState({
       workspace,
@@ -48,11 +50,11 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
         db,
         surveys.flatMap(({ segment }) => segment ?? []),
       ),
-      expiresAt: toTimestamp(clock() + STATE_LIFETIME_MS),
+      expiresAt: toTimestamp(beginsAt + STATE_LIFETIME_MS),
       recaptchaSiteKey: recaptcha.siteKey,
       publicUrl: config.publicUrl,
     });
-    return toCachedState(JSON.stringify(state));
+    return toCachedState(JSON.stringify(state), endsAt);
   };
 
   for (const path of paths) {

@@ -3,20 +3,30 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 
-const Ready = Type.Object({ status: Type.String() });
-const Unready = Type.Object({ status: Type.String(), problem: Type.String() });
+const Well = Type.Object({ status: Type.String() });
+const Unwell = Type.Object({ status: Type.String(), problem: Type.String() });
+const schema = { response: { 200: Well, 503: Unwell } };
 
 export const healthRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
-  { context },
+  { context: { db, health } },
 ) => {
-  app.get('/health', { schema: { response: { 200: Type.Object({ status: Type.String() }) } } }, async () => ({
-    status: 'ok',
-  }));
+  // What still arrives on open connections is answered, but a load balancer shall send no more.
+  let isDraining = false;
+  app.addHook('preClose', async () => {
+    isDraining = true;
+  });
 
-  /** For load balancers and probes: 503 while the database cannot be written, with the reason. */
-  app.get('/ready', { schema: { response: { 200: Ready, 503: Unready } } }, async (_request, reply) => {
-    const problem = await context.health.check(context.db);
+  /** Does it serve? 503 while it stops, or cannot reach its database. */
+  app.get('/health', { schema }, async (_request, reply) => {
+    const problem = isDraining ? 'draining' : (await health.isReached(db)) ? null : 'database_unreachable';
+    if (problem === null) return { status: 'ok' };
+    return reply.code(503).send({ status: 'unavailable', problem });
+  });
+
+  /** Likewise, and also while the database cannot be written. */
+  app.get('/ready', { schema }, async (_request, reply) => {
+    const problem = isDraining ? 'draining' : await health.check(db);
     if (problem === null) return { status: 'ready' };
     return reply.code(503).send({ status: 'unavailable', problem });
   });

@@ -1,42 +1,43 @@
 /**
  * Wrong PINs, by survey and address. A PIN has four characters, so whoever may try them all will find it: after ten
- * wrong ones an address has to wait. Kept in the memory of the process, bounded.
+ * wrong ones an address has to wait.
+ *
+ * A try counts before it is looked at and is given back when it was right, so that many at once are not more than ten.
  */
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Signer } from '#api/auth/signer.ts';
+import type { Counters } from '#api/limits/counters.ts';
+import { withFallback } from '#api/limits/fallback-counters.ts';
+import { digestIdentity } from '#api/limits/limiter.ts';
+import type { Clock, Seconds } from '#shared/clock.ts';
 
+const NAME = 'surveys.pin';
 const WRONG_MAX = 10;
-const WINDOW_MS: Millis = 10 * 60 * 1000;
-/** Beyond it the address that began first is forgotten. */
-const KEYS_MAX = 10_000;
+const WINDOW: Seconds = 10 * 60;
 
 export interface PinAttempts {
-  /** @returns how long this address has to wait; null: it may try */
-  secondsToWait(key: string): number | null;
-  noteWrong(key: string): void;
+  /** @returns how many seconds this address has to wait; null: the PIN may be looked at */
+  begin(surveyId: string, address: string): Promise<number | null>;
+  /** It was right. */
+  giveBack(surveyId: string, address: string): Promise<void>;
 }
 
-export function createPinAttempts(clock: Clock): PinAttempts {
-  /** In the order in which they began. */
-  const windows = new Map<string, { wrong: number; readonly endsAt: Millis }>();
+export function createPinAttempts({
+  counters,
+  signer,
+  clock,
+}: {
+  readonly counters: Counters;
+  readonly signer: Signer;
+  readonly clock: Clock;
+}): PinAttempts {
+  const attempts = withFallback(counters, clock);
+  const keyOf = (surveyId: string, address: string): string =>
+    digestIdentity(signer, `pin:${surveyId}:${address}`);
   return {
-    secondsToWait(key) {
-      const window = windows.get(key);
-      if (window === undefined || window.wrong < WRONG_MAX) return null;
-      const left = window.endsAt - clock();
-      return left > 0 ? Math.ceil(left / 1000) : null;
+    async begin(surveyId, address) {
+      const { used, resetMs } = await attempts.use(NAME, keyOf(surveyId, address), WINDOW);
+      return used > WRONG_MAX ? Math.ceil(resetMs / 1000) : null;
     },
-    noteWrong(key) {
-      const now = clock();
-      const window = windows.get(key);
-      if (window !== undefined && window.endsAt > now) {
-        window.wrong += 1;
-        return;
-      }
-      // Set again at the end, so that the order of the map stays that of the beginnings.
-      windows.delete(key);
-      const oldest = windows.size >= KEYS_MAX ? windows.keys().next().value : undefined;
-      if (oldest !== undefined) windows.delete(oldest);
-      windows.set(key, { wrong: 1, endsAt: now + WINDOW_MS });
-    },
+    giveBack: (surveyId, address) => attempts.giveBack(NAME, keyOf(surveyId, address)),
   };
 }

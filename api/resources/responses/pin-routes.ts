@@ -20,8 +20,8 @@ export const pinRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }>
   app,
   { context },
 ) => {
-  const { clock, config, db, signer } = context;
-  const attempts = createPinAttempts(clock);
+  const { config, db, signer } = context;
+  const attempts = createPinAttempts(context);
 
   for (const version of ['v1', 'v2'] as const) {
     app.post(
@@ -41,13 +41,12 @@ export const pinRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }>
         if (!isOpen(survey)) throw surveyClosed(surveyId);
         if (pin === null) throw badRequest('Survey is not protected by a PIN', { surveyId });
         const address = countedAddress(request, config.trustedProxies);
-        const key = `${survey.id} ${address}`;
-        const seconds = attempts.secondsToWait(key);
+        const seconds = await attempts.begin(survey.id, address);
         if (seconds !== null) throw tooManyRequests(seconds);
         if (!isPin(survey.id, pin, request.body.pin, signer)) {
-          attempts.noteWrong(key);
           throw forbidden('The PIN is wrong', { surveyId });
         }
+        await attempts.giveBack(survey.id, address);
         return { data: { pinAuthToken: pinAuthToken(survey.id, pin, signer) } };
       },
     );

@@ -7,7 +7,7 @@ import { fanOut } from '#api/jobs/fan-out.ts';
 import { addSurvey, workspaceId } from '#test/support/api-app.ts';
 import { testClock } from '#test/support/clock.ts';
 import { until } from '#test/support/until.ts';
-import { ATTEMPT_TIMEOUT_MS, startEventApi, startReceiver, startTestWorker } from './support.ts';
+import { startEventApi, startReceiver, startTestWorker } from './support.ts';
 
 t.test(
   'it opens after three hung attempts in a row, and asks again after longer and longer pauses',
@@ -202,7 +202,7 @@ t.test('a real socket that never answers counts as hung, one that refuses does n
   t.teardown(() => hanging.close());
   const api = await startEventApi();
   t.teardown(() => api.close());
-  const sender = createSender(api.context.targets, ATTEMPT_TIMEOUT_MS);
+  const sender = createSender(api.context.targets, 400);
   t.teardown(() => sender.close());
   t.match(await sender.send({ url: hanging.url, headers: {}, body: '{}', reach: 'operators' }), {
     isHung: true,

@@ -1,7 +1,8 @@
-/** One list of promises for both stores. */
+/** One list of promises for all stores. */
 import t from 'tap';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
 import { createMemoryCounters } from '#api/limits/memory-counters.ts';
+import { type CountsMessage, countFor, createParentCounters } from '#api/limits/parent-counters.ts';
 import { createRedisCounters } from '#api/limits/redis-counters.ts';
 import { startRedis } from '#test/support/redis.ts';
 
@@ -26,8 +27,23 @@ const open = (): Promise<Counters> =>
     createRedisCounters({ url: redis.url, budgetMs: 5_000, onDown: () => undefined, onUp: () => undefined }),
   );
 let now = 0;
+/** Messages as they come out of a channel between processes. */
+function overChannel(): Counters {
+  const memory = createMemoryCounters(() => now);
+  const hear: ((message: CountsMessage) => void)[] = [];
+  return createParentCounters({
+    send: (message) =>
+      void countFor(memory, structuredClone(message)).then((reply) => {
+        for (const listener of hear) listener(structuredClone(reply));
+      }),
+    onMessage: (listener) => void hear.push(listener),
+    isConnected: () => true,
+  });
+}
+
 const stores: readonly (readonly [string, () => Promise<Counters>, () => Promise<unknown>])[] = [
   ['memory', async () => createMemoryCounters(() => now), async () => (now += 60_000)],
+  ['the parent', async () => overChannel(), async () => (now += 60_000)],
   // A real clock is not advanced: the window is ended in the store, after its length was looked at.
   [
     'Redis',
@@ -60,6 +76,18 @@ for (const [name, create, endWindow] of stores) {
       t.ok((await counters.use('windows', 'a', 60)).resetMs <= first.resetMs, 'later uses do not prolong it');
       await endWindow();
       t.equal((await counters.use('windows', 'a', 60)).used, 1);
+    });
+
+    await t.test('a use that is given back was none; with the last one the window ends', async (t) => {
+      await counters.giveBack('back', 'a');
+      t.equal((await counters.use('back', 'a', 60)).used, 1, 'nothing was there to give back');
+      t.equal((await counters.use('back', 'a', 60)).used, 2);
+      await counters.giveBack('back', 'a');
+      t.equal((await counters.use('back', 'a', 60)).used, 2);
+      await counters.giveBack('back', 'a');
+      await counters.giveBack('back', 'a');
+      await counters.giveBack('back', 'a');
+      t.equal((await counters.use('back', 'a', 60)).used, 1);
     });
 
     await t.test('uses at once are all counted', async (t) => {
@@ -125,4 +153,22 @@ t.test('a store that is away at the start is used when it comes', async (t) => {
   await own.restart();
   await ready(counters);
   t.equal((await counters.use('n', 'a', 60)).used, 1);
+});
+
+t.test('a parent that is gone, or does not answer, is a store that is away', async (t) => {
+  const gone = createParentCounters({
+    send: () => {
+      throw new Error('channel closed');
+    },
+    onMessage: () => undefined,
+    isConnected: () => false,
+  });
+  await t.rejects(gone.use('n', 'a', 60), CountersUnavailable);
+  t.equal(await gone.isUp(), false);
+  const silent = createParentCounters(
+    { send: () => undefined, onMessage: () => undefined, isConnected: () => true },
+    1,
+  );
+  await t.rejects(Promise.all([silent.use('n', 'a', 60), silent.use('n', 'b', 60)]), CountersUnavailable);
+  await t.rejects(silent.use('n', 'a', 60), CountersUnavailable, 'and later ones are no other');
 });

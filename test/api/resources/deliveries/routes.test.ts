@@ -161,7 +161,10 @@ t.test('404 and 401: what is not there, or not yours', async (t) => {
 
 t.test('POST redeliver 200: one that is under way is left to its worker', async (t) => {
   const api = await eventApi(t);
-  const hook = await startReceiver(() => {});
+  let refuse = (): void => undefined;
+  const hook = await startReceiver((response) => {
+    refuse = () => void response.writeHead(503).end();
+  });
   t.teardown(() => hook.close());
   const survey = await addSurvey(api);
   const id = await api.addWebhook({ url: hook.url });
@@ -176,6 +179,7 @@ t.test('POST redeliver 200: one that is under way is left to its worker', async 
   const reply = await api.manage('POST', `${path}/${deliveryId}/redeliver`);
   t.equal(reply.status, 200);
   t.equal(reply.json.data.nextAttemptAt, nextAttemptAt);
+  refuse();
   await api.worker.idle();
   t.equal(hook.received.length, 1);
 });
@@ -293,11 +297,15 @@ t.test('POST test 400 and 409: Discord, and one at a time', async (t) => {
   const api = await eventApi(t);
   const discord = await api.addWebhook({ url: 'https://discord.com/api/webhooks/1/x' });
   t.equal((await api.manage('POST', `/api/v1/webhooks/${discord}/test`)).status, 400);
-  const hook = await startReceiver(() => {});
+  let refuse = (): void => undefined;
+  const hook = await startReceiver((response) => {
+    refuse = () => void response.writeHead(503).end();
+  });
   t.teardown(() => hook.close());
   const id = await api.addWebhook({ url: hook.url });
   const first = api.manage('POST', `/api/v1/webhooks/${id}/test`);
   while (hook.received.length === 0) await new Promise(setImmediate);
   t.equal((await api.manage('POST', `/api/v1/webhooks/${id}/test`)).status, 409);
+  refuse();
   t.match((await first).json.data, { isDelivered: false });
 });

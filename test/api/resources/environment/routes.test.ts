@@ -2,6 +2,7 @@ import t from 'tap';
 import { newId } from '#api/ids.ts';
 import { insertActionClass } from '#api/resources/action-classes/store.ts';
 import { insertLanguage } from '#api/resources/workspaces/store.ts';
+import { windowOf } from '#api/state-cache.ts';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 
 const HOUR_MS = 3_600_000;
@@ -67,7 +68,8 @@ t.test('200: an empty workspace, in both forms', async (t) => {
   t.strictSame(data.data.settings, settings);
   t.strictSame(data.surveys, []);
   t.strictSame(data.data.surveys, []);
-  t.equal(Date.parse(data.expiresAt), api.context.clock() + HOUR_MS);
+  const left = Date.parse(data.expiresAt) - api.context.clock();
+  t.ok(left <= HOUR_MS && left > HOUR_MS - 5 * 60_000, 'the same for all processes, for five minutes');
 });
 
 t.test('200: plain strings outside, localized maps inside', async (t) => {
@@ -190,6 +192,8 @@ t.test('200: every write of a survey is visible at once, whichever id asks', asy
 });
 
 t.test('200: other changes are visible within five minutes', async (t) => {
+  const now = api.context.clock();
+  api.advance(windowOf(workspaceId, now).endsAt - now);
   await state();
   await db.updateTable('workspaces').set({ recontactDays: 9 }).where('id', '=', workspaceId).execute();
   api.advance(5 * 60_000 - 1);

@@ -1,0 +1,85 @@
+/**
+ * What several processes on one database have to tell each other: that the state of a workspace has changed, that there are
+ * mails to send, and which scheduled job is whose.
+ *
+ * Triggers tell of changes, in the transaction of the change: no route can forget it, and what goes with its owner is told
+ * as well. SQLite keeps a list, of which the newest thousand stay; a reader that finds a gap has missed some. PostgreSQL
+ * notifies a channel when the transaction is committed, and its list stays empty.
+ */
+export const CHANGES_KEPT = 1_000;
+
+/** The channel. Its messages are JSON: `["state", workspaceId, environmentId]` or `["mails"]`. */
+export const CHANNEL = 'floodgate';
+
+export const processes: readonly string[] = [
+  `create table "stateChanges" (
+    "id" integer primary key,
+    "workspaceId" text not null,
+    "environmentId" text not null
+  )`,
+
+  `create table "scheduledJobs" (
+    "name" text primary key,
+    "dueAt" text not null,
+    "lease" text
+  )`,
+];
+
+/** What a state is made of, see resources/environment. Rows that hang on a survey change together with it. */
+const parts = ['surveys', 'segments', 'actionClasses', 'workspaces'] as const;
+const events = ['insert', 'update', 'delete'] as const;
+
+function listing(table: (typeof parts)[number], event: (typeof events)[number]): string {
+  const row = event === 'delete' ? 'old' : 'new';
+  const ids =
+    table === 'workspaces'
+      ? `${row}."id", coalesce(${row}."legacyEnvironmentId", ${row}."id")`
+      : `${row}."workspaceId", coalesce(
+          (select "legacyEnvironmentId" from "workspaces" where "id" = ${row}."workspaceId"), ${row}."workspaceId")`;
+  return `create trigger "${table}_${event}_changesState" after ${event} on "${table}" begin
+    insert into "stateChanges" ("workspaceId", "environmentId") values (${ids});
+    delete from "stateChanges" where "id" <= (select max("id") from "stateChanges") - ${CHANGES_KEPT};
+  end`;
+}
+
+/** The schema is named, because whoever changes a row by hand may look up names elsewhere. */
+const tellStateChange = `create function "tellStateChange"() returns trigger language plpgsql as $body$
+  declare
+    changed record;
+    workspace text;
+    environment text;
+  begin
+    if tg_op = 'DELETE' then changed := old; else changed := new; end if;
+    if tg_table_name = 'workspaces' then
+      workspace := changed."id";
+      environment := changed."legacyEnvironmentId";
+    else
+      workspace := changed."workspaceId";
+      execute format('select "legacyEnvironmentId" from %I."workspaces" where "id" = $1', tg_table_schema)
+        into environment using workspace;
+    end if;
+    perform pg_notify('${CHANNEL}', json_build_array('state', workspace, coalesce(environment, workspace))::text);
+    return null;
+  end
+$body$`;
+
+const tellMails = `create function "tellMails"() returns trigger language plpgsql as $body$
+  begin
+    perform pg_notify('${CHANNEL}', '["mails"]');
+    return null;
+  end
+$body$`;
+
+export const changeTriggers = {
+  sqlite: parts.flatMap((table) => events.map((event) => listing(table, event))),
+  postgres: [
+    tellStateChange,
+    ...parts.map(
+      (table) => `create trigger "${table}_changesState" after insert or update or delete on "${table}"
+        for each row execute function "tellStateChange"()`,
+    ),
+    tellMails,
+    `create trigger "mailOutbox_tells" after insert on "mailOutbox"
+      for each statement execute function "tellMails"()`,
+  ],
+};

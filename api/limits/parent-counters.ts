@@ -1,0 +1,102 @@
+/**
+ * Counters in the memory of the parent, for the workers of one API without REDIS_URL: what each of them would count for
+ * itself, the parent counts for all, so a limit holds however many workers there are, and survives the death of one.
+ *
+ * The uses of one turn of the event loop travel together, in one message each way.
+ */
+import type { Millis, Seconds } from '#shared/clock.ts';
+import { within } from '#shared/within.ts';
+import { type Count, type Counters, CountersUnavailable } from './counters.ts';
+
+/** The parent does nothing else; one that takes longer hangs, or is gone. */
+const ANSWER_TIMEOUT_MS: Millis = 1000;
+
+interface Use {
+  readonly name: string;
+  readonly key: string;
+  /** null: one use is given back. */
+  readonly windowSeconds: Seconds | null;
+}
+
+/** To the parent. */
+export interface UsesMessage {
+  readonly kind: 'uses';
+  readonly id: number;
+  readonly uses: readonly Use[];
+}
+
+/** To the worker: an entry for each of its uses. */
+export interface CountsMessage {
+  readonly kind: 'counts';
+  readonly id: number;
+  readonly counts: readonly (Count | null)[];
+}
+
+export interface ParentChannel {
+  /** @throws when the parent is gone */
+  send(message: UsesMessage): void;
+  onMessage(listener: (message: CountsMessage) => void): void;
+  isConnected(): boolean;
+}
+
+/** The worker's side. */
+export function createParentCounters(
+  channel: ParentChannel,
+  timeoutMs: Millis = ANSWER_TIMEOUT_MS,
+): Counters {
+  const waiting = new Map<number, (counts: CountsMessage['counts']) => void>();
+  let turn: { readonly uses: Use[]; readonly answer: Promise<CountsMessage['counts']> } | null = null;
+  let id = 0;
+  channel.onMessage((message) => {
+    if (message.kind === 'counts') waiting.get(message.id)?.(message.counts);
+  });
+
+  const askAfterTurn = async (uses: readonly Use[]): Promise<CountsMessage['counts']> => {
+    await new Promise((resolve) => setImmediate(resolve));
+    turn = null;
+    id += 1;
+    const question = { kind: 'uses', id, uses } as const;
+    const answer = new Promise<CountsMessage['counts']>((resolve) => waiting.set(question.id, resolve));
+    try {
+      channel.send(question);
+      return await within(timeoutMs, answer);
+    } catch (error) {
+      throw new CountersUnavailable(error);
+    } finally {
+      waiting.delete(question.id);
+    }
+  };
+  const ask = async (use: Use): Promise<Count | null> => {
+    if (turn === null) {
+      const uses: Use[] = [];
+      turn = { uses, answer: askAfterTurn(uses) };
+    }
+    const place = turn.uses.push(use) - 1;
+    return (await turn.answer)[place] ?? null;
+  };
+
+  return {
+    async use(name, key, windowSeconds) {
+      const count = await ask({ name, key, windowSeconds });
+      if (count === null) throw new CountersUnavailable(new Error('the parent did not count'));
+      return count;
+    },
+    async giveBack(name, key) {
+      await ask({ name, key, windowSeconds: null });
+    },
+    isUp: async () => channel.isConnected(),
+    close: async () => undefined,
+  };
+}
+
+/** The parent's side. @param counters those of its own memory */
+export async function countFor(counters: Counters, { id, uses }: UsesMessage): Promise<CountsMessage> {
+  const counts: (Count | null)[] = [];
+  for (const { name, key, windowSeconds } of uses) {
+    if (windowSeconds === null) {
+      await counters.giveBack(name, key);
+      counts.push(null);
+    } else counts.push(await counters.use(name, key, windowSeconds));
+  }
+  return { kind: 'counts', id, counts };
+}

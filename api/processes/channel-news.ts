@@ -1,0 +1,184 @@
+/**
+ * News over a channel of PostgreSQL, on a connection of its own.
+ *
+ * Changes of states and mails are told by triggers, when their transaction is committed. Events are told here, beside it
+ * and a few times a second at most: notifying inside a transaction makes commits wait for each other, and events are
+ * written with every response.
+ *
+ * The connection is proved by hearing oneself: a network that is silently gone, or a pooler that does not pass
+ * notifications on, would otherwise look like a day without news. When it is lost, it is made again, and then everything
+ * that is kept is dropped, because nobody knows what was missed.
+ */
+import { CHANNEL } from '#api/db/migrations/020-processes.ts';
+import type { PostgresLocation } from '#api/db/postgres-address.ts';
+import { openListening } from '#api/db/postgres-driver.ts';
+import type { Millis } from '#shared/clock.ts';
+import { within } from '#shared/within.ts';
+import type { News, NewsListener } from './news.ts';
+
+const PROOF_MS: Millis = 5_000;
+const GATHER_MS: Millis = 250;
+const PAUSE_MS: Millis = 250;
+const PAUSE_MS_MAX: Millis = 5_000;
+/** Of making a connection, and of ending one. */
+const WAIT_MS: Millis = 5_000;
+
+export interface ChannelNewsOptions {
+  readonly location: PostgresLocation;
+  readonly listener: NewsListener;
+  readonly log: {
+    info(fields: object, message: string): void;
+    warn(fields: object, message: string): void;
+  };
+  readonly proofMs?: Millis;
+}
+
+type Connection = ReturnType<typeof openListening>;
+
+/** Resolves when it is heard, or cannot be for now: then it goes on trying. */
+export async function startChannelNews(options: ChannelNewsOptions): Promise<News> {
+  const news = new ChannelNews(options);
+  await news.open();
+  return news;
+}
+
+class ChannelNews implements News {
+  readonly #options: ChannelNewsOptions;
+  /** The one that is heard. */
+  #connection: Connection | null = null;
+  /** What was said last has come back. */
+  #isProved = true;
+  #pauseMs: Millis = PAUSE_MS;
+  #timer: NodeJS.Timeout | undefined;
+  #telling: NodeJS.Timeout | undefined;
+  #isAwayTold = false;
+  #isClosed = false;
+
+  constructor(options: ChannelNewsOptions) {
+    this.#options = options;
+  }
+
+  isHeard(): boolean {
+    return this.#connection !== null;
+  }
+
+  tellEvents(): void {
+    this.#telling ??= setTimeout(() => {
+      this.#telling = undefined;
+      this.#say(['events']);
+    }, GATHER_MS).unref();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#telling);
+    const connection = this.#connection;
+    this.#connection = null;
+    if (connection !== null) await end(connection);
+  }
+
+  async open(): Promise<void> {
+    const { location, listener, log } = this.#options;
+    const connection = openListening(location);
+    // Both may come at any time, and each more than once.
+    const lost = (error: unknown): void => this.#lose(connection, error);
+    connection.on('error', lost);
+    connection.on('end', () => lost(new Error('the connection ended')));
+    connection.on('notification', ({ payload = '', processId }) =>
+      this.#hear(payload, processId === Reflect.get(connection, 'processID')),
+    );
+    try {
+      await within(WAIT_MS, connection.connect());
+      await connection.query(`listen ${CHANNEL}`);
+    } catch (error) {
+      this.#retry(error);
+      await end(connection);
+      return;
+    }
+    if (this.#isClosed) return end(connection);
+    this.#connection = connection;
+    this.#isProved = true;
+    this.#pauseMs = PAUSE_MS;
+    if (this.#isAwayTold) log.info({}, 'changes of other processes are heard of again');
+    this.#isAwayTold = false;
+    // From now on nothing is missed; what was before, nobody knows.
+    listener.onGap();
+    listener.onEvents();
+    listener.onMails();
+    this.#proveLater();
+  }
+
+  #hear(payload: string, isOurs: boolean): void {
+    const { listener } = this.#options;
+    const [kind, workspaceId, environmentId] = read(payload);
+    if (kind === 'state' && workspaceId !== undefined && environmentId !== undefined) {
+      listener.onStateChange({ workspaceId, environmentId });
+    }
+    if (kind === 'mails') listener.onMails();
+    if (kind === 'events' && !isOurs) listener.onEvents();
+    if (kind === 'proof' && isOurs) this.#isProved = true;
+  }
+
+  #proveLater(): void {
+    this.#timer = setTimeout(() => {
+      const connection = this.#connection;
+      if (connection === null) return;
+      if (!this.#isProved) {
+        this.#lose(
+          connection,
+          new Error('what is notified does not arrive; a pooler between may not pass it on'),
+        );
+        return;
+      }
+      this.#isProved = false;
+      this.#say(['proof']);
+      this.#proveLater();
+    }, this.#options.proofMs ?? PROOF_MS);
+    this.#timer.unref();
+  }
+
+  #say(message: readonly string[]): void {
+    const connection = this.#connection;
+    connection
+      ?.query('select pg_notify($1, $2)', [CHANNEL, JSON.stringify(message)])
+      .catch((error: unknown) => this.#lose(connection, error));
+  }
+
+  #lose(connection: Connection, error: unknown): void {
+    if (this.#connection !== connection) return;
+    this.#connection = null;
+    clearTimeout(this.#timer);
+    end(connection).catch(() => undefined);
+    this.#retry(error);
+  }
+
+  #retry(error: unknown): void {
+    if (this.#isClosed) return;
+    if (!this.#isAwayTold) {
+      this.#options.log.warn(
+        { err: error },
+        'changes of other processes are not heard of for now; they are seen within minutes',
+      );
+    }
+    this.#isAwayTold = true;
+    this.#timer = setTimeout(() => void this.open(), this.#pauseMs);
+    this.#timer.unref();
+    this.#pauseMs = Math.min(this.#pauseMs * 2, PAUSE_MS_MAX);
+  }
+}
+
+/** A connection that does not end in time is cut. */
+async function end(connection: Connection): Promise<void> {
+  await within(WAIT_MS, connection.end()).catch(() => undefined);
+}
+
+/** @returns nothing for what is none of ours */
+function read(payload: string): readonly string[] {
+  try {
+    const message: unknown = JSON.parse(payload);
+    return Array.isArray(message) ? message.map(String) : [];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,85 @@
+/** The supervisor with workers that misbehave on purpose: programs of a few lines in place of the API's own. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import { createSupervisor, type Supervisor } from '#api/processes/supervisor.ts';
+import { freePort } from '#test/support/ports.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
+
+/** Which worker of this test is this one, from 1; and how it says that it is ready. */
+const PRELUDE = `const { existsSync, readFileSync, writeFileSync } = require('node:fs');
+const file = __filename + '.number';
+const number = existsSync(file) ? Number(readFileSync(file, 'utf8')) + 1 : 1;
+writeFileSync(file, String(number));
+const address = 'http://127.0.0.1:' + process.env.API_PORT;
+const ready = () => process.send({ kind: 'ready', address, notice: number === 1 ? 'First start' : null });
+process.on('disconnect', () => process.exit(0));
+setInterval(() => {}, 1000);
+`;
+
+async function supervise(
+  t: Test,
+  program: string,
+): Promise<{ readonly supervisor: Supervisor; readonly log: string[]; readonly file: string }> {
+  const folder = temporaryFolder(t);
+  const main = join(folder, 'worker.cjs');
+  writeFileSync(main, PRELUDE + program);
+  const log: string[] = [];
+  const supervisor = createSupervisor({
+    main,
+    execArgv: [],
+    env: process.env,
+    workers: 2,
+    host: '127.0.0.1',
+    port: await freePort(),
+    clock: Date.now,
+    endTimeoutMs: 200,
+    log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line).msg) }),
+  });
+  t.teardown(() => supervisor.close());
+  return { supervisor, log, file: `${main}.number` };
+}
+
+t.test('the notice of the first start is kept when another worker then cannot start', async (t) => {
+  const { supervisor } = await supervise(t, 'if (number === 2) process.exit(1); ready();');
+  await t.rejects(supervisor.start(), { message: 'a worker could not start' });
+  t.equal(supervisor.notice(), 'First start');
+});
+
+t.test('uses of all workers are counted together, those of one turn in one message', async (t) => {
+  const { supervisor, file } = await supervise(
+    t,
+    `process.on('message', (message) => {
+      writeFileSync(__filename + '.' + number, JSON.stringify(message));
+      ready();
+    });
+    const use = { name: 'n', key: 'k', windowSeconds: 60 };
+    process.send({ kind: 'uses', id: 7, uses: [use, { ...use, windowSeconds: null }, use, use] });`,
+  );
+  await supervisor.start();
+  const told = [1, 2].map((number) =>
+    JSON.parse(readFileSync(file.replace(/number$/, String(number)), 'utf8')),
+  );
+  t.match(told, [
+    { kind: 'counts', id: 7, counts: [{ used: 1 }, null, { used: 1 }, { used: 2 }] },
+    { kind: 'counts', id: 7, counts: [{ used: 3 }, null, { used: 3 }, { used: 4 }] },
+  ]);
+});
+
+t.test('one that does not end when it is told to is killed', async (t) => {
+  const { supervisor } = await supervise(t, `process.on('SIGTERM', () => {}); ready();`);
+  await supervisor.start();
+  await supervisor.close();
+});
+
+t.test('one that ends again and again is replaced after growing pauses, and the log says so', async (t) => {
+  const { supervisor, log } = await supervise(
+    t,
+    'ready(); if (number > 1) setTimeout(() => process.exit(1), 1);',
+  );
+  await supervisor.start();
+  await until(() => log.some((line) => line.startsWith('a worker ends again and again')));
+  t.ok(log.filter((line) => line.startsWith('a worker ended;')).length >= 3);
+});
