@@ -7,7 +7,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { Synchronous } from '#api/db/database.ts';
-import { type DatabaseLocation, parseDatabaseUrl } from '#api/db/location.ts';
+import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
 import { readWorkers, workerVariables } from '#api/processes/workers.ts';
@@ -58,6 +58,11 @@ export const variables = [
     default: 'full',
     meaning:
       '`full`: what was acknowledged survives a power failure; `normal`: it survives the end of the process only, and writes do not wait for the disk',
+  },
+  {
+    name: 'DATABASE_PASSWORD',
+    default: '',
+    meaning: 'password of the user in `DATABASE_URL`, where that has none; it may hold any character',
   },
   {
     name: 'DATABASE_POOL_SIZE',
@@ -261,7 +266,7 @@ export function readConfig(
     const port = read.integer('API_PORT', 0, 65_535);
     const host = read.parse('API_HOST', '', parseHost);
     const database = read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
-      parseDatabaseUrl(value, cwd),
+      withPassword(parseDatabaseUrl(value, cwd), read.text('DATABASE_PASSWORD')),
     );
     const config: Config = {
       port,

@@ -19,6 +19,7 @@ import { createSigner, loadSigningSecret } from './auth/signer.ts';
 import { bootstrap, firstStartNotice, hasOrganization } from './bootstrap.ts';
 import { type Config, readConfig, type Secrets } from './config.ts';
 import type { Context } from './context.ts';
+import { CopyUnfinished, refuseUnfinishedCopy } from './db/copy/note.ts';
 import { awaitDatabase, openDatabase } from './db/database.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseUnavailable } from './db/faults.ts';
 import { createDatabaseHealth } from './db/health.ts';
@@ -106,6 +107,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   await awaitDatabase(db, config.database, databaseLimits.waitMs, (reason) =>
     log.warn({ seconds: databaseLimits.waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
   );
+  await refuseUnfinishedCopy(db);
   await migrate(db);
 
   const signer = createSigner(await loadSigningSecret(db, randomBytes, Date.now));
@@ -277,7 +279,8 @@ function explain(error: unknown): string {
   if (
     error instanceof DatabaseUnavailable ||
     error instanceof DatabaseFault ||
-    error instanceof SchemaTooNew
+    error instanceof SchemaTooNew ||
+    error instanceof CopyUnfinished
   ) {
     return `The API cannot start. ${error.message}`;
   }

@@ -12,9 +12,12 @@ interface Service {
   readonly image?: string;
   readonly command: readonly string[];
   readonly user: string;
-  readonly environment?: unknown;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly profiles?: readonly string[];
+  readonly deploy?: { readonly replicas: number };
+  readonly cap_drop: readonly string[];
   readonly env_file?: readonly (string | { readonly path: string; readonly required: boolean })[];
-  readonly networks: readonly string[];
+  readonly networks: readonly string[] | Readonly<Record<string, unknown>>;
   readonly mem_limit: string;
   readonly logging: { readonly options: Readonly<Record<string, string>> };
   readonly volumes?: readonly string[];
@@ -34,6 +37,14 @@ interface Compose {
 const compose = parse(readFileSync(join(projectRoot, 'docker-compose.yml'), 'utf8'), {
   merge: true,
 }) as Compose;
+const services = Object.entries(compose.services);
+const inScale = ([, { profiles }]: (typeof services)[number]): boolean =>
+  profiles?.includes('scale') === true;
+const namesOf = (some: typeof services): readonly string[] => some.map(([name]) => name).sort();
+const networksOf = (name: string): readonly string[] => {
+  const networks = compose.services[name]?.networks ?? [];
+  return Array.isArray(networks) ? networks : Object.keys(networks);
+};
 const dockerfile = readFileSync(join(projectRoot, 'Dockerfile'), 'utf8');
 
 /** What a service is told by the files of the repository: `NAME=value` lines. */
@@ -57,7 +68,9 @@ const megabytes = (size: string | undefined): number => {
 };
 
 t.test('gateway and api, each with a Redis of its own', async (t) => {
-  t.strictSame(Object.keys(compose.services).sort(), ['api', 'app-redis', 'gateway', 'gateway-redis']);
+  const plain = services.filter((service) => !inScale(service));
+  t.strictSame(namesOf(plain), ['api', 'app-redis', 'gateway', 'gateway-redis']);
+  for (const [name, service] of plain) t.notOk('profiles' in service, `${name} always starts`);
   const gateway = given('gateway');
   const api = given('api');
   t.equal(gateway.GATEWAY_REDIS_URL, 'redis://gateway-redis:6379');
@@ -97,7 +110,7 @@ t.test('every documented variable can be set, in a file that is the operator’s
 
 t.test('each Redis is reached by its program only, and neither from outside', async (t) => {
   const shared = (one: string, other: string) =>
-    compose.services[one]?.networks.filter((network) => compose.services[other]?.networks.includes(network));
+    networksOf(one).filter((network) => networksOf(other).includes(network));
   t.strictSame(shared('gateway', 'gateway-redis'), ['gateway-store']);
   t.strictSame(shared('api', 'app-redis'), ['app-store']);
   t.strictSame(shared('gateway', 'api'), ['front']);
@@ -109,13 +122,13 @@ t.test('each Redis is reached by its program only, and neither from outside', as
     t.strictSame(shared(one, other), [], `${one} does not reach ${other}`);
   }
   for (const name of ['gateway-store', 'app-store']) t.equal(compose.networks[name]?.internal, true, name);
-  for (const { networks } of Object.values(compose.services)) {
-    for (const network of networks) t.ok(network in compose.networks, network);
+  for (const [name] of services) {
+    for (const network of networksOf(name)) t.ok(network in compose.networks, network);
   }
 });
 
 t.test('memory and logs are bounded', async (t) => {
-  for (const [name, { mem_limit: limit, logging, command }] of Object.entries(compose.services)) {
+  for (const [name, { mem_limit: limit, logging, command }] of services) {
     t.ok(megabytes(limit) >= 256, `${name}: ${limit}`);
     t.match(logging.options, { 'max-size': /^\d+m$/, 'max-file': /^\d+$/ }, name);
     const maxmemory = command.indexOf('--maxmemory');
@@ -125,13 +138,19 @@ t.test('memory and logs are bounded', async (t) => {
 });
 
 t.test('health checks, no root, no writable root file system, named volumes', async (t) => {
-  for (const [name, service] of Object.entries(compose.services)) {
+  for (const [name, service] of services) {
     t.equal(service.healthcheck.test[0], 'CMD', `${name} has a health check`);
-    t.ok(service.user !== undefined && service.user !== 'root', `${name} is not root`);
+    // The image of s3 begins as root, without its rights but for what giving itself another user takes.
+    if (name !== 's3')
+      t.ok(service.user !== undefined && !/^(0|root)\b/.test(service.user), `${name} is not root`);
+    t.strictSame(service.cap_drop, ['ALL'], name);
     t.equal(service.read_only, true, `${name} is read only`);
     for (const volume of service.volumes ?? []) {
       const [source = ''] = volume.split(':');
-      t.ok(source in compose.volumes || source === './config', `${name}: ${source} is a named volume`);
+      t.ok(
+        source in compose.volumes || /^\.\/config(\/scale)?$/.test(source),
+        `${name}: ${source} is a named volume`,
+      );
     }
     for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
       t.ok(other in compose.services, `${name} depends on ${other}`);
@@ -139,11 +158,9 @@ t.test('health checks, no root, no writable root file system, named volumes', as
     }
   }
   t.strictSame(
-    Object.entries(compose.services)
-      .filter(([, { ports }]) => ports)
-      .map(([name]) => name),
-    ['gateway'],
-    'only the gateway is reachable',
+    namesOf(services.filter(([, { ports = [] }]) => ports.length > 0)),
+    ['gateway', 'proxy'],
+    'only the gateway is reachable, or the proxy in front of several',
   );
 });
 
@@ -179,4 +196,83 @@ t.test('Docker waits longer than the programs take to stop', async (t) => {
   for (const name of ['gateway-redis', 'app-redis']) {
     t.ok(seconds(compose.services[name]?.stop_grace_period) >= 30, `${name} writes a snapshot`);
   }
+});
+
+t.test('the profile scale: what the proxy needs, and nothing else', async (t) => {
+  const needed = new Set<string>();
+  const need = (name: string): void => {
+    if (needed.has(name)) return;
+    needed.add(name);
+    for (const other of Object.keys(compose.services[name]?.depends_on ?? {})) need(other);
+  };
+  need('proxy');
+  t.strictSame([...needed].sort(), ['app-redis', ...namesOf(services.filter(inScale))].sort());
+  t.equal(compose.services.gateways?.deploy?.replicas, 2);
+  t.equal(compose.services.apis?.deploy?.replicas, 2);
+  t.strictSame(compose.services.apis?.volumes, [], 'nothing of an API is on its disk');
+  for (const name of needed) {
+    for (const network of networksOf(name)) {
+      const isInternal = compose.networks[network]?.internal === true;
+      t.ok(isInternal || ['proxy', 'gateways', 'apis'].includes(name), `${name} is reached by programs only`);
+    }
+  }
+});
+
+t.test('in the profile scale every variable is known, secrets come from .env, and yours win', async (t) => {
+  const ignored = readFileSync(join(projectRoot, '.gitignore'), 'utf8').split('\n');
+  t.ok(ignored.includes('/.env'));
+  const secrets = { POSTGRES_PASSWORD: 'p4ss', S3_SECRET_KEY: 'a secret key' };
+  for (const [name, other] of [
+    ['gateways', 'gateway'],
+    ['apis', 'api'],
+  ] as const) {
+    const files = compose.services[name]?.env_file ?? [];
+    t.strictSame(files.at(-1), { path: `${other}.env`, required: false }, 'read last');
+    t.strictSame(files.slice(0, 2), [`config/${other}.env`, `config/scale/${other}.env`]);
+  }
+  const gateway = readGatewayConfig(given('gateways'));
+  t.ok(gateway);
+  const api: Record<string, string> = { ...given('apis'), S3_SECRET_KEY: secrets.S3_SECRET_KEY };
+  t.match(readApiConfig(api, '/app').config, {
+    database: { kind: 'postgres' },
+    storage: { kind: 's3', bucket: 'uploads', endpoint: 'http://files.localhost:8080' },
+  });
+  const known = new Set<string>([...API_VARIABLES, ...GATEWAY_VARIABLES].map(({ name }) => name));
+  for (const name of [...Object.keys(given('gateways')), ...Object.keys(given('apis'))])
+    t.ok(known.has(name), name);
+  for (const [name, { environment = {} }] of services) {
+    for (const [variable, value] of Object.entries(environment)) {
+      const [, secret] = /^\$\{(\w+):-\}$/.exec(value) ?? [];
+      if (/PASSWORD|SECRET/.test(variable))
+        t.ok(secret !== undefined && secret in secrets, `${name}: ${variable}`);
+    }
+  }
+  t.match(api.S3_ACCESS_KEY, compose.services.s3?.environment?.AWS_ACCESS_KEY_ID);
+  t.match(api.DATABASE_URL, `//${compose.services.postgres?.environment?.POSTGRES_USER}@postgres/`);
+});
+
+t.test('names that the files of the profile scale use are names of its services', async (t) => {
+  const proxy = readFileSync(join(projectRoot, 'config/scale/haproxy.cfg'), 'utf8');
+  const hosts = [...proxy.matchAll(/^ {4}server(?:-template)? \w+ (?:\d+ )?([\w-]+):\d+$/gm)].map(
+    ([, host = '']) => host,
+  );
+  t.strictSame(hosts, ['gateways', 'apis', 's3']);
+  for (const host of hosts) t.ok(host in compose.services, host);
+  const { front } = (compose.services.proxy?.networks ?? {}) as Readonly<Record<string, unknown>>;
+  t.strictSame(front, { aliases: [new URL(given('apis').S3_ENDPOINT_URL ?? '').hostname] });
+  t.equal(given('gateways').GATEWAY_UPSTREAM, 'http://proxy:3000');
+  const sentinels = [...(given('gateways').GATEWAY_REDIS_URL ?? '').matchAll(/(sentinel-\d):26379/g)];
+  t.equal(sentinels.length, 3);
+  for (const [, name = ''] of sentinels) {
+    t.ok(compose.services[name]?.command.includes(`sentinel announce-ip ${name}`), name);
+  }
+  for (const name of ['redis-1', 'redis-2']) {
+    t.ok(compose.services[name]?.command.includes(`replica-announce-ip ${name}`), name);
+  }
+  const redis = readFileSync(join(projectRoot, 'config/scale/redis.conf'), 'utf8');
+  const [, maxmemory = ''] = /^maxmemory (\w+)$/m.exec(redis) ?? [];
+  t.ok(megabytes(compose.services['redis-1']?.mem_limit ?? '') >= 2 * megabytes(maxmemory));
+  t.match(redis, /^maxmemory-policy noeviction$/m);
+  t.ok(seconds(compose.services.proxy?.stop_grace_period) >= 30);
+  t.ok(seconds(compose.services.postgres?.stop_grace_period) >= 30);
 });

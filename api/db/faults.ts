@@ -45,6 +45,14 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
+/** Another process uses the database; the message is fit for the operator. */
+export class DatabaseInUse extends Error {
+  constructor(where: string, cause?: unknown) {
+    super(`${where} is in use by another process, most likely the API; stop it first`, { cause });
+    this.name = 'DatabaseInUse';
+  }
+}
+
 export function reasonOf(cause: unknown): string {
   // A host with several addresses fails once for each, and says nothing for all of them.
   if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]);

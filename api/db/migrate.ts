@@ -82,8 +82,11 @@ async function adoptOlderHistory(db: Kysely<Database>): Promise<void> {
   });
 }
 
-async function appliedNames(db: Kysely<Database>): Promise<readonly string[]> {
+/** Names of the migrations that ran on it, the oldest first. */
+export async function appliedNames(db: Kysely<Database>): Promise<readonly string[]> {
   if (!(await hasTable(db, TABLE))) return [];
-  const { rows } = await sql<{ name: string }>`select "name" from ${sql.table(TABLE)}`.execute(db);
+  const { rows } = await sql<{
+    name: string;
+  }>`select "name" from ${sql.table(TABLE)} order by "name"`.execute(db);
   return rows.map(({ name }) => name);
 }

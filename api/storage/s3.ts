@@ -5,11 +5,13 @@
  * bucket's CORS rules must allow POST from every origin. It needs no public access: reads go through the API. Objects
  * are kept under the keys as they are. Every call is bounded in time, so an S3 that hangs costs seconds, not connections.
  */
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
+  PutObjectCommand,
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
@@ -29,6 +31,8 @@ const ATTEMPTS_MAX = 2;
 const CONNECT_TIMEOUT_MS: Millis = 2_000;
 /** Until the head of a reply is there. */
 const REPLY_TIMEOUT_MS: Millis = 5_000;
+/** Until a file of ours is there, over a slow line. */
+const PUT_TIMEOUT_MS: Millis = 120_000;
 const SOCKETS_MAX = 64;
 const PROBE_KEY = 'floodgate-check';
 
@@ -68,6 +72,16 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
           Fields: { 'Content-Type': contentType, success_action_status: '201' },
           Conditions: [['content-length-range', 0, bytesMax]],
         });
+      } catch (error) {
+        throw unavailable(location, error);
+      }
+    },
+
+    async put({ key, contentType }, file) {
+      try {
+        const ContentMD5 = createHash('md5').update(file).digest('base64');
+        const put = new PutObjectCommand({ ...at(key), ContentType: contentType, ContentMD5, Body: file });
+        await client.send(put, { requestTimeout: PUT_TIMEOUT_MS });
       } catch (error) {
         throw unavailable(location, error);
       }

@@ -56,6 +56,12 @@ export interface OpenObject {
 export interface Storage {
   /** Promises nothing about what the client does with it. The same key may be granted again. */
   grant(object: NewObject): Promise<UploadForm>;
+  /**
+   * Stores a whole file without a grant; an older one under the key gives way.
+   *
+   * @throws StorageUnavailable
+   */
+  put(object: Pick<NewObject, 'key' | 'contentType'>, file: Buffer): Promise<void>;
   /** @returns null when there is no such file */
   open(key: string): Promise<OpenObject | null>;
   /** Also when it was not there. */

@@ -1,5 +1,5 @@
 /** A running gateway, asked over its admin listener. */
-import { CommandError, EXIT, type ExitCode } from './command.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 
 const TIMEOUT_MS = 10_000;
 /** 503: the gateway answers and its store does not. */

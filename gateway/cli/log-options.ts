@@ -3,10 +3,11 @@
 import { UnknownFormatError } from '#gateway/replay/log-file.ts';
 import { LOGS_MAX, LogFiles } from '#gateway/replay/log-files.ts';
 import { FORMATS, type FormatName } from '#gateway/replay/logged-request.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
+import { Progress } from '#shared/cli/progress.ts';
+import type { Terminal } from '#shared/cli/terminal.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
-import { CommandError, EXIT, STANDARD_INPUT } from './command.ts';
-import { Progress } from './progress.ts';
-import type { Terminal } from './terminal.ts';
+import { STANDARD_INPUT } from './command.ts';
 
 /** Options of every command that reads access logs. */
 export const LOG_OPTIONS = {

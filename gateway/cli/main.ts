@@ -1,6 +1,7 @@
 /** The command `floodgate`: arguments in, a table or one JSON document out, and an exit code that scripts can rely on. */
+
+import { Terminal } from '#shared/cli/terminal.ts';
 import { runCli } from './program.ts';
-import { Terminal } from './terminal.ts';
 
 // Who has seen enough, such as `head`, closes the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

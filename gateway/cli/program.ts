@@ -1,16 +1,9 @@
 /** All commands under one name. */
 import yargs, { type Argv } from 'yargs';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { ConfigError } from '#shared/configuration.ts';
-import {
-  type AddCommand,
-  type CommandContext,
-  CommandError,
-  EXIT,
-  type ExitCode,
-  type GlobalOptions,
-  STANDARD_INPUT,
-} from './command.ts';
+import { type AddCommand, type CommandContext, type GlobalOptions, STANDARD_INPUT } from './command.ts';
 import { COMMANDS } from './commands/all.ts';
 
 const DIGEST = /^-[\w-]{21}$/;

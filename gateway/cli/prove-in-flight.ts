@@ -5,8 +5,8 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import type { Millis } from '#shared/clock.ts';
-import { CommandError, EXIT } from './command.ts';
 
 /** So many more than the limit are sent. */
 export const IN_FLIGHT_EXTRA = 5;

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { type SampleRequest, sampleClient } from '#gateway/rehearsal/sample-request.ts';
-import { CommandError, EXIT } from './command.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { IN_FLIGHT_EXTRA, sendInFlight } from './prove-in-flight.ts';
 
 /** Fewer than the gateway lets one client have at the upstream. */

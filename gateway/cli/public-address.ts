@@ -4,7 +4,7 @@ import { request as tlsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import { bad, type Finding, good } from '#gateway/doctor/findings.ts';
-import { CommandError, EXIT } from './command.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
 export interface PublicReply {
   readonly status: number;

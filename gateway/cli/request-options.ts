@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import type { RehearsedRequest } from '#gateway/rehearsal/rehearsal.ts';
 import { readHeader, requestOf } from '#gateway/rehearsal/request-text.ts';
-import { CommandError, EXIT } from './command.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
 /** @throws CommandError exit 2 that says how to write it */
 export function readRequest(line: string, headers: readonly string[], from: string): RehearsedRequest {

@@ -4,9 +4,10 @@
  */
 import type { Options } from 'yargs';
 import type { Inspected } from '#gateway/admin/inspect.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { Terminal } from '#shared/cli/terminal.ts';
 import { ADMIN_OPTIONS, askAdmin } from './admin-client.ts';
-import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from './command.ts';
-import type { Terminal } from './terminal.ts';
+import type { AddCommand, CommandContext } from './command.ts';
 
 /** Options of every command about one client. */
 const SUBJECT_OPTIONS = {

@@ -118,6 +118,20 @@ t.test('the password of a PostgreSQL server is not in what is logged', async (t)
   t.notMatch(JSON.stringify(config), /hunter2/);
 });
 
+t.test('the password of the database may stand apart, where a secret is kept apart', async (t) => {
+  const passwordOf = (env: Record<string, string>): string | null => {
+    const { database } = readConfig(env, '/srv').config;
+    return database.kind === 'postgres' ? database.password() : null;
+  };
+  const DATABASE_PASSWORD = 'p@ss:w/rd?#%';
+  t.equal(passwordOf({ DATABASE_URL: 'postgres://me@db/feedback', DATABASE_PASSWORD }), DATABASE_PASSWORD);
+  t.equal(passwordOf({ DATABASE_URL: 'postgres://me:hunter2@db/feedback', DATABASE_PASSWORD }), 'hunter2');
+  t.equal(passwordOf({ DATABASE_URL: 'postgres://me@db/feedback' }), '');
+  t.equal(passwordOf({ DATABASE_PASSWORD }), null, 'a file has none');
+  const { config } = readConfig({ DATABASE_URL: 'postgres://me@db/feedback', DATABASE_PASSWORD }, '/srv');
+  t.notMatch(JSON.stringify(config), 'p@ss', 'and is not logged');
+});
+
 t.strictSame(readConfig({ DATABASE_URL: 'file::memory:' }, '/srv').config.database, { kind: 'memory' });
 
 const wrong: readonly (readonly [string, string])[] = [

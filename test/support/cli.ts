@@ -1,6 +1,10 @@
-/** Run the command `floodgate` as a shell does. */
+/** Run the command lines as a shell does. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { runCli } from '#api/cli/program.ts';
+import { Terminal } from '#shared/cli/terminal.ts';
 import { projectRoot } from './process.ts';
 
 export interface CliResult {
@@ -9,17 +13,46 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-const CLI = join(projectRoot, 'gateway/cli/floodgate.mjs');
+export interface CliRun {
+  /** Where it runs; the project's folder unless given. */
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
 
-/** @param cwd where it runs; the project's folder unless given */
-export function floodgate(
+/** The gateway's. */
+export function floodgate(args: readonly string[], options: CliRun = {}): Promise<CliResult> {
+  return run('gateway/cli/floodgate.mjs', args, options);
+}
+
+/** The API's, as a process. */
+export function apiCli(args: readonly string[], options: CliRun = {}): Promise<CliResult> {
+  return run('api/cli/main.ts', args, options);
+}
+
+/** The API's, in this process: what it does is the same, and it is there at once. */
+export async function apiCommand(
   args: readonly string[],
-  { cwd = projectRoot, env = {}, input }: { cwd?: string; env?: Record<string, string>; input?: string } = {},
+  { cwd = projectRoot, env = {} }: Omit<CliRun, 'input'> = {},
+): Promise<CliResult> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const said = Promise.all([text(stdout), text(stderr)]);
+  const code = await runCli(args, { terminal: new Terminal({ stdout, stderr }), env, cwd, clock: Date.now });
+  stdout.end();
+  stderr.end();
+  const [answer, errors] = await said;
+  return { code, stdout: answer, stderr: errors };
+}
+
+function run(
+  program: string,
+  args: readonly string[],
+  { cwd = projectRoot, env = {}, input }: CliRun,
 ): Promise<CliResult> {
   return new Promise((resolve, reject) => {
     const child = execFile(
       process.execPath,
-      [CLI, ...args],
+      [join(projectRoot, program), ...args],
       {
         cwd,
         maxBuffer: 64 * 1024 * 1024,

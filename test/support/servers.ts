@@ -13,6 +13,7 @@ const needed: ReadonlyMap<string, string> = new Map([
   ['redis-server', 'redis-server'],
   ['curl', 'curl'],
   ['openssl', 'openssl'],
+  ['haproxy', 'haproxy'],
   ['chromium', 'chromium'],
   ['initdb', 'postgresql'],
 ]);

@@ -1,6 +1,6 @@
 /** `ban`: refuses all requests of one client for a while. */
 import type { Inspected } from '#gateway/admin/inspect.ts';
-import { CommandError, EXIT } from '../command.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { subjectCommand } from '../subject-command.ts';
 
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;

@@ -5,7 +5,8 @@ import { PolicyFileError, sentenceOf } from '#gateway/policy/problems.ts';
 import { warningsOf } from '#gateway/policy/warnings.ts';
 import { placesIn } from '#gateway/policy/yaml-text.ts';
 import { runTests } from '#gateway/rehearsal/policy-tests.ts';
-import { type AddCommand, type CommandContext, EXIT, type ExitCode } from '../command.ts';
+import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 
 export const addCheck: AddCommand = (program, context) =>
   program.command(

@@ -2,7 +2,8 @@
 import { readPolicyFile } from '#gateway/config.ts';
 import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
-import { type AddCommand, type CommandContext, EXIT, type ExitCode } from '../command.ts';
+import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 
 export const addDiff: AddCommand = (program, context) =>
   program.command(

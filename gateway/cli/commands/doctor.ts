@@ -2,8 +2,9 @@
 import { bad, type Finding, reportFindings } from '#gateway/doctor/findings.ts';
 import type { GatewayReport } from '#gateway/doctor/report.ts';
 import { VERSION } from '#gateway/version.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { ADMIN_OPTIONS, type AdminAccess, askAdmin } from '../admin-client.ts';
-import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 import { probeSpellings, probeTrust } from '../doctor-probes.ts';
 import { publicOrigin, tlsFinding } from '../public-address.ts';
 

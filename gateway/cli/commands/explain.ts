@@ -3,11 +3,12 @@ import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { type Explanation, explain } from '#gateway/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/rehearsal/rehearsal.ts';
+import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { Terminal } from '#shared/cli/terminal.ts';
 import type { Clock } from '#shared/clock.ts';
 import { ADMIN_OPTIONS, askAdmin } from '../admin-client.ts';
-import { type AddCommand, type CommandContext, EXIT, type ExitCode } from '../command.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 import { readRequest } from '../request-options.ts';
-import type { Terminal } from '../terminal.ts';
 
 /** One request is asked. */
 const TABLE_SIZE = 1024;

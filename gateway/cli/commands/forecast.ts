@@ -2,8 +2,9 @@
 import { readPolicyFile } from '#gateway/config.ts';
 import { type Forecast, forecast } from '#gateway/forecast/forecast.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
-import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
-import type { Terminal } from '../terminal.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { Terminal } from '#shared/cli/terminal.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 
 interface ForecastArguments {
   readonly identities: number;

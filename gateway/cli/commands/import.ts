@@ -3,14 +3,8 @@ import { readFileSync } from 'node:fs';
 import { text as textOf } from 'node:stream/consumers';
 import { importText, PRODUCTS } from '#gateway/import/import.ts';
 import { ImportError, type Product } from '#gateway/import/imported.ts';
-import {
-  type AddCommand,
-  type CommandContext,
-  CommandError,
-  EXIT,
-  type ExitCode,
-  STANDARD_INPUT,
-} from '../command.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import { type AddCommand, type CommandContext, STANDARD_INPUT } from '../command.ts';
 
 interface ImportOptions {
   readonly file: string;

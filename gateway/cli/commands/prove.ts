@@ -4,7 +4,8 @@ import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { type Policy, type PolicySet, partsOf } from '#gateway/policy/policy.ts';
 import { type SampleRequest, sampleRequest } from '#gateway/rehearsal/sample-request.ts';
-import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 import { type Proof, prove, REQUESTS_PER_SECOND } from '../prove-policy.ts';
 import { readHeaders } from '../request-options.ts';
 

@@ -5,9 +5,10 @@ import { loadPolicies } from '#gateway/policy/load.ts';
 import { Replay, type ReplayResult } from '#gateway/replay/replay.ts';
 import { reportPage } from '#gateway/replay/report/page.ts';
 import type { PolicyResult } from '#gateway/replay/tally.ts';
-import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { Terminal } from '#shared/cli/terminal.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '../log-options.ts';
-import type { Terminal } from '../terminal.ts';
 
 interface ReplayOptions extends LogOptions {
   readonly file: string;

@@ -1,9 +1,10 @@
 /** `suggest LOG…`: what limits would fit the traffic of these logs? */
 import { policyText } from '#gateway/suggest/policy-text.ts';
 import { Suggest, type Suggestions } from '#gateway/suggest/suggest.ts';
-import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { Terminal } from '#shared/cli/terminal.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '../log-options.ts';
-import type { Terminal } from '../terminal.ts';
 
 interface SuggestOptions extends LogOptions {
   readonly window: string;

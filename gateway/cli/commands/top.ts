@@ -1,9 +1,10 @@
 /** `top`: what the gateway does at this moment. */
 import type { TopSnapshot } from '#gateway/admin/top.ts';
+import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { Terminal } from '#shared/cli/terminal.ts';
 import { ADMIN_OPTIONS, type AdminAccess, askAdmin } from '../admin-client.ts';
-import { type AddCommand, type CommandContext, EXIT, type ExitCode } from '../command.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 import { Screen } from '../screen.ts';
-import type { Terminal } from '../terminal.ts';
 
 const EVERY_MS = 1000;
 

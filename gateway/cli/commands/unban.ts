@@ -1,6 +1,6 @@
 /** `unban`: Lets a banned client in again */
 import type { Inspected } from '#gateway/admin/inspect.ts';
-import { EXIT } from '../command.ts';
+import { EXIT } from '#shared/cli/exit.ts';
 import { subjectCommand } from '../subject-command.ts';
 
 export const addUnban = subjectCommand<Inspected & { readonly changed: boolean }>({

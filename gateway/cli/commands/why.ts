@@ -2,8 +2,9 @@
 import { BOUND_NAMES, type BoundName, boundVariable } from '#gateway/bounds/bound-names.ts';
 import { isDecisionId } from '#gateway/decisions/decision-ids.ts';
 import type { DecisionRecord } from '#gateway/decisions/decision-record.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { ADMIN_OPTIONS, askAdmin } from '../admin-client.ts';
-import { type AddCommand, type CommandContext, CommandError, EXIT, type ExitCode } from '../command.ts';
+import type { AddCommand, CommandContext } from '../command.ts';
 
 interface WhyOptions {
   readonly id: string;

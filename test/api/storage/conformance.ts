@@ -81,6 +81,14 @@ export function conforms(t: Test, storage: Storage): void {
     }
   });
 
+  t.test('what is put without a grant is there, and the later file stands', async (t) => {
+    const { key, contentType } = png();
+    for (const file of [Buffer.alloc(0), Buffer.alloc(3_000_000, 'large'), Buffer.from('small')]) {
+      await storage.put({ key, contentType }, file);
+      t.ok((await contentOf(storage, key))?.equals(file), `${file.length} bytes`);
+    }
+  });
+
   t.test('what was never uploaded is not there', async (t) => {
     t.equal(await storage.open('ws1/public/nothing.png'), null);
     const object = png();

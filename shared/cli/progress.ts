@@ -3,34 +3,44 @@ import { SingleBar } from 'cli-progress';
 import type { Terminal } from './terminal.ts';
 
 const DELAY_MS = 1000;
-const MIB = 1_048_576;
+
+/** What is counted, and how many of it are one of what is shown. */
+export interface ProgressUnit {
+  readonly name: string;
+  readonly size: number;
+}
+
+export const MEBIBYTES: ProgressUnit = { name: 'MiB', size: 1_048_576 };
 
 export class Progress {
   readonly #terminal: Terminal;
   readonly #now: () => number;
+  readonly #unit: ProgressUnit;
   readonly #begunAt: number;
   #bar: SingleBar | null = null;
 
-  constructor(terminal: Terminal, now: () => number) {
+  constructor(terminal: Terminal, now: () => number, unit = MEBIBYTES) {
     this.#terminal = terminal;
     this.#now = now;
+    this.#unit = unit;
     this.#begunAt = now();
   }
 
-  /** @param total bytes; 0 where it is not known, and nothing is shown */
+  /** @param total in the smallest unit, such as bytes; 0 where it is not known, and nothing is shown */
   at(done: number, total: number): void {
+    const { name, size } = this.#unit;
     if (!this.#terminal.isInteractive || total === 0) return;
     if (this.#bar === null) {
       if (this.#now() - this.#begunAt < DELAY_MS) return;
       this.#bar = new SingleBar({
         stream: this.#terminal.progressStream,
-        format: '{bar} {percentage} % | {value} of {total} MiB | {eta_formatted} left',
+        format: `{bar} {percentage} % | {value} of {total} ${name} | {eta_formatted} left`,
         hideCursor: true,
         clearOnComplete: true,
       });
-      this.#bar.start(Math.ceil(total / MIB), 0);
+      this.#bar.start(Math.ceil(total / size), 0);
     }
-    this.#bar.update(Math.floor(done / MIB));
+    this.#bar.update(Math.floor(done / size));
   }
 
   end(): void {

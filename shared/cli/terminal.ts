@@ -4,14 +4,17 @@ import Table from 'cli-table3';
 
 type Style = Parameters<typeof styleText>[0];
 
+/** A terminal, or what stands in for one. */
+export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
+
 export interface TerminalOptions {
-  readonly stdout: NodeJS.WriteStream;
-  readonly stderr: NodeJS.WriteStream;
+  readonly stdout: Output;
+  readonly stderr: Output;
 }
 
 export class Terminal {
-  readonly #stdout: NodeJS.WriteStream;
-  readonly #stderr: NodeJS.WriteStream;
+  readonly #stdout: Output;
+  readonly #stderr: Output;
   /** Before every line of the answer. */
   readonly #prefix: string;
 
@@ -41,7 +44,7 @@ export class Terminal {
     if (this.isScreen) this.#stdout.write('\u001b[H\u001b[2J');
   }
 
-  get progressStream(): NodeJS.WriteStream {
+  get progressStream(): Output {
     return this.#stderr;
   }
 

@@ -1,0 +1,159 @@
+/** `files`: copies uploaded files from a folder into a bucket, or back. */
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { createSigner } from '#api/auth/signer.ts';
+import { readConfig } from '#api/config.ts';
+import { openSnapshot } from '#api/db/copy/ends.ts';
+import { readShape } from '#api/db/copy/shape.ts';
+import { openDatabase } from '#api/db/database.ts';
+import { presentationOf } from '#api/resources/storage/file-types.ts';
+import { copyFiles, countFiles, type FilesCopied } from '#api/storage/copy/files.ts';
+import { extensionOf } from '#api/storage/key.ts';
+import { openStorage } from '#api/storage/open.ts';
+import type { Storage } from '#api/storage/storage.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import { Progress } from '#shared/cli/progress.ts';
+import {
+  type AddCommand,
+  type CommandContext,
+  databaseAt,
+  databaseUrl,
+  type GlobalOptions,
+} from './command.ts';
+
+interface FilesArguments extends GlobalOptions {
+  readonly from: string;
+  readonly to: string;
+  readonly database: string;
+  readonly parallel: number;
+}
+
+const PARALLEL_MAX = 64;
+const BUCKET = 's3://';
+
+export const addFiles: AddCommand = (program, context) =>
+  program.command('files', 'Copies uploaded files', (command) =>
+    command
+      .command(
+        'copy',
+        'Copies all files that the database knows into another store',
+        (copy) =>
+          copy
+            .option('from', { type: 'string', demandOption: true, describe: 'A folder, or s3://BUCKET' })
+            .option('to', { type: 'string', demandOption: true, describe: 'A folder, or s3://BUCKET' })
+            .option('database', {
+              type: 'string',
+              default: databaseUrl(context),
+              describe: 'The database that knows the files; that of DATABASE_URL unless given',
+            })
+            .option('parallel', { type: 'number', default: 8, describe: 'Files at a time' })
+            .epilogue('How a bucket is reached is said by the S3_… variables, as for the API.')
+            .example(
+              '$0 files copy --from ./data/uploads --to s3://uploads',
+              'Again: only what is not there yet',
+            ),
+        (options) => context.run(() => copy(options, context)),
+      )
+      .demandCommand(1, 'Name a command: copy.'),
+  );
+
+async function copy(options: FilesArguments, context: CommandContext): Promise<ExitCode> {
+  const { parallel } = options;
+  if (!Number.isInteger(parallel) || parallel < 1 || parallel > PARALLEL_MAX) {
+    throw new CommandError(`--parallel must be a whole number from 1 to ${PARALLEL_MAX}`, EXIT.usage);
+  }
+  if (options.from.startsWith(BUCKET) && options.to.startsWith(BUCKET)) {
+    throw new CommandError(
+      'both are buckets, where files have the same keys: use a tool of S3, such as "aws s3 sync"',
+      EXIT.usage,
+    );
+  }
+  const folder = resolve(context.cwd, options.from);
+  if (!options.from.startsWith(BUCKET) && !existsSync(folder)) {
+    throw new CommandError(
+      `${folder} is no folder of uploads; --from names one, or s3://BUCKET`,
+      EXIT.unreachable,
+    );
+  }
+  const location = databaseAt('--database', options.database, context);
+  // A database that is not there must not be made, and one of another version not be read.
+  const shape = await readShape();
+  await (await openSnapshot(location, { shape, isExclusive: false, what: 'the database' })).close();
+  const opened: { close(): Promise<void> }[] = [];
+  try {
+    const from = await openStore('--from', options.from, context);
+    opened.push(from);
+    const to = await openStore('--to', options.to, context);
+    opened.push(to);
+    // A folder that is not there must not be made, and found empty.
+    if (options.from.startsWith(BUCKET)) await from.check();
+    await to.check();
+    const db = openDatabase(location);
+    opened.push({ close: () => db.destroy() });
+    const { bytes } = await countFiles(db);
+    const progress = new Progress(context.terminal, context.clock);
+    let done = 0;
+    const result = await copyFiles({
+      db,
+      from,
+      to,
+      parallel,
+      contentTypeOf: (key) => presentationOf(extensionOf(key)).contentType,
+      onFile: (size) => {
+        done += size;
+        progress.at(done, bytes);
+      },
+    }).finally(() => progress.end());
+    report(result, options, context);
+    return result.problems === 0 ? EXIT.ok : EXIT.no;
+  } finally {
+    for (const one of opened.toReversed()) await one.close();
+  }
+}
+
+/** @throws CommandError, ConfigError */
+async function openStore(option: string, value: string, context: CommandContext): Promise<Storage> {
+  const { env, cwd, clock } = context;
+  // Nothing is granted here, so neither the address nor the signature of a grant matters.
+  const parts = { publicUrl: '', signer: createSigner(randomBytes(32)), clock, random: randomBytes };
+  if (!value.startsWith(BUCKET)) {
+    return openStorage({
+      location: { kind: 'disk', path: resolve(cwd, value) },
+      credentials: null,
+      ...parts,
+    });
+  }
+  const bucket = value.slice(BUCKET.length).replace(/\/$/, '');
+  if (bucket === '' || bucket.includes('/')) {
+    throw new CommandError(`${option}: give a folder such as ./data/uploads, or s3://BUCKET`, EXIT.usage);
+  }
+  const { config, secrets } = readConfig({ ...env, S3_BUCKET_NAME: bucket }, cwd);
+  return openStorage({ location: config.storage, credentials: secrets.s3, ...parts });
+}
+
+const PROBLEMS = {
+  missing: 'is not there, although the database says so',
+  size: 'has another size than the database says; it was copied as it is',
+  different: 'was read back differently; copy it again',
+} as const;
+
+function report(result: FilesCopied, { json }: GlobalOptions, { terminal }: CommandContext): void {
+  if (json) {
+    terminal.json(result);
+    return;
+  }
+  terminal.table(
+    ['files', 'count'],
+    [
+      ['copied', result.copied],
+      ['bytes copied', result.copiedBytes],
+      ['there already', result.same],
+      ['granted, never uploaded', result.unused],
+      ['problems', result.problems],
+    ],
+  );
+  for (const { key, problem } of result.examples) terminal.error(`${key} ${PROBLEMS[problem]}`);
+  const others = result.problems - result.examples.length;
+  if (others > 0) terminal.error(`and ${others} more`);
+}

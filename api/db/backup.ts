@@ -1,0 +1,47 @@
+/** A copy of the whole database in one file, made while others use it. */
+import { open, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { DatabaseLocation } from './location.ts';
+import { writeSqliteBackup } from './sqlite-snapshot.ts';
+
+/** This kind of database has other means; the message says which. */
+export class NoBackup extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'NoBackup';
+  }
+}
+
+/**
+ * The file appears when it is complete and on the medium.
+ *
+ * @param file absolute; not there yet
+ * @throws NoBackup, DatabaseUnavailable, DatabaseFault
+ */
+export async function backUp(location: DatabaseLocation, file: string): Promise<{ readonly bytes: number }> {
+  if (location.kind === 'memory') throw new NoBackup('file::memory: ends with its process; name a file');
+  if (location.kind === 'postgres') {
+    throw new NoBackup('PostgreSQL has its own tool: pg_dump --format=custom --file=FILE, and pg_restore');
+  }
+  const partial = `${file}.partial`;
+  await rm(partial, { force: true });
+  try {
+    writeSqliteBackup(location.path, partial);
+    await sync(partial);
+    await rename(partial, file);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+  await sync(dirname(file));
+  return { bytes: (await stat(file)).size };
+}
+
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * Copies every row of one database into another of the same schema, whichever of the two kinds they are: table after table
+ * in the order of references, slice after slice by primary key. Each slice is one transaction of the target, together with
+ * the note of how far the copy is.
+ */
+import { type Kysely, sql } from 'kysely';
+import { withFault } from '../faults.ts';
+import type { Database } from '../schema.ts';
+import { digestOf, isSame } from './digest.ts';
+import { advanceNote, beginNote, type Note, readNote, type TableProgress } from './note.ts';
+import type { Shape, TableShape } from './shape.ts';
+import { keyOf, type Row, readSlices, type Slice } from './slices.ts';
+
+/** What the target refuses; the message is fit for the operator. */
+export class CopyRefused extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'CopyRefused';
+  }
+}
+
+export interface CopyOptions {
+  readonly shape: Shape;
+  readonly from: Kysely<Database>;
+  /** At the newest schema. */
+  readonly to: Kysely<Database>;
+  /** Names the source; a copy that was cut off goes on only from the same. */
+  readonly source: string;
+  /** Deletes what an unfinished copy left in the target. */
+  readonly isRestart: boolean;
+  /** PostgreSQL cannot store the character NUL. */
+  readonly refusesNul: boolean;
+  /** Is told how many rows were copied since it was told last; those of an earlier run first. */
+  readonly onRows?: (count: number) => void;
+}
+
+export interface Copied {
+  /** Rows that this run copied. */
+  readonly rows: number;
+  /** Rows that an earlier run had copied. */
+  readonly resumedAt: number;
+}
+
+/** @throws CopyRefused, CopyInterfered */
+export async function copyRows(options: CopyOptions): Promise<Copied> {
+  const { shape, from, to, onRows = () => undefined } = options;
+  const note = await begin(options);
+  let rows = 0;
+  let resumedAt = 0;
+  for (const table of shape.tables) {
+    let progress: TableProgress = note?.tables.get(table.name) ?? { lastKey: null, rows: 0 };
+    resumedAt += progress.rows;
+    onRows(progress.rows);
+    for await (const slice of readSlices(from, table, progress.lastKey)) {
+      if (options.refusesNul) refuseNul(table, slice);
+      const after = { lastKey: slice.lastKey, rows: progress.rows + slice.rows.length };
+      const before = progress;
+      await to.transaction().execute(async (trx) => {
+        // The note first: of two copies the second is told so by it, rather than by rows that are there already.
+        await advanceNote(trx, table.name, before, after);
+        await insert(trx, table, slice.rows);
+      });
+      progress = after;
+      rows += slice.rows.length;
+      onRows(slice.rows.length);
+    }
+  }
+  return { rows, resumedAt };
+}
+
+/** @returns how far an earlier run came; null: there was none @throws CopyRefused */
+async function begin({ shape, to, source, isRestart }: CopyOptions): Promise<Note | null> {
+  const note = await readNote(to);
+  if (note !== null && isRestart) await empty(to, shape);
+  else if (note !== null) {
+    if (note.source !== source) {
+      throw new CopyRefused(
+        `the target has part of a copy of ${note.source}; go on with that one, or add --restart to delete it`,
+      );
+    }
+    if (shape.tables.every(({ name }) => note.tables.has(name))) return note;
+    throw new CopyRefused(
+      'the target has part of a copy that another version began; add --restart to delete it',
+    );
+  } else await refuseData(to, shape);
+  await to.transaction().execute(async (trx) => {
+    // What the migrations wrote comes with the source as well.
+    for (const { name } of seeded(shape)) await sql`delete from ${sql.table(name)}`.execute(trx);
+    await beginNote(trx, { source, tables: shape.tables, isRestart: note !== null });
+  });
+  return null;
+}
+
+function seeded({ tables }: Shape): readonly TableShape[] {
+  return tables.filter(({ seed }) => seed.rows > 0);
+}
+
+const NAMED_MAX = 3;
+
+async function refuseData(to: Kysely<Database>, { tables }: Shape): Promise<void> {
+  const found: string[] = [];
+  for (const table of tables) {
+    if (!isSame(await digestOf(to, table), table.seed)) found.push(table.name);
+  }
+  if (found.length > 0) {
+    const more = found.length > NAMED_MAX ? ` and ${found.length - NAMED_MAX} more` : '';
+    const named = found.slice(0, NAMED_MAX).join(', ');
+    throw new CopyRefused(`the target has other data (in ${named}${more}); name an empty database`);
+  }
+}
+
+/** Those that refer to others first; a slice is one transaction. */
+async function empty(to: Kysely<Database>, { tables }: Shape): Promise<void> {
+  for (const { name, key } of tables.toReversed()) {
+    const columns = sql.join(key.map((column) => sql.ref(column)));
+    let deleted = 1n;
+    while (deleted > 0n) {
+      const { numAffectedRows = 0n } = await sql`
+        delete from ${sql.table(name)} where (${columns}) in
+          (select ${columns} from ${sql.table(name)} order by ${columns} limit ${DELETED_AT_ONCE})`.execute(
+        to,
+      );
+      deleted = numAffectedRows;
+    }
+  }
+}
+
+const DELETED_AT_ONCE = 5_000;
+
+/** Powers of two, so that few different statements are prepared, whatever number of rows a slice has. */
+const INSERTED_AT_ONCE = 64;
+
+async function insert(trx: Kysely<Database>, table: TableShape, rows: readonly Row[]): Promise<void> {
+  const columns = sql.join(table.columns.map((column) => sql.ref(column)));
+  let size = INSERTED_AT_ONCE;
+  for (let start = 0; start < rows.length; start += size) {
+    while (size > rows.length - start) size /= 2;
+    const values = rows
+      .slice(start, start + size)
+      .map((row) => sql`(${sql.join(table.columns.map((column) => row[column] ?? null))})`);
+    await sql`insert into ${sql.table(table.name)} (${columns}) values ${sql.join(values)}`
+      .execute(trx)
+      .catch((error: unknown) => {
+        throw refusedBy(table, rows.slice(start, start + size), error);
+      });
+  }
+}
+
+/** Faults of the database are left as they are; what it refuses is named. */
+function refusedBy(table: TableShape, rows: readonly Row[], error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (withFault(error) !== error || !/^(SQLITE_CONSTRAINT|2[23]|54000)/.test(code)) return error;
+  const [first, last] = [rows[0], rows.at(-1)].map((row) => (row === undefined ? '' : nameOf(table, row)));
+  return new CopyRefused(
+    `the target refuses rows of ${table.name}, from ${first} to ${last}: ${(error as Error).message}`,
+    error,
+  );
+}
+
+function refuseNul(table: TableShape, { rows }: Slice): void {
+  for (const row of rows) {
+    const column = table.texts.find((name) => String(row[name] ?? '').includes('\0'));
+    if (column === undefined) continue;
+    throw new CopyRefused(
+      `the column ${column} of ${table.name} ${nameOf(table, row)} has a NUL character, which PostgreSQL cannot store; take it out of the source`,
+    );
+  }
+}
+
+function nameOf(table: TableShape, row: Row): string {
+  return keyOf(table, row).join('/');
+}

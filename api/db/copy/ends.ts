@@ -1,0 +1,142 @@
+/** The two ends of a copy: opened, looked at and closed. */
+import { type ControlledTransaction, type Kysely, sql } from 'kysely';
+import { awaitDatabase, openDatabase } from '../database.ts';
+import { DatabaseBusy } from '../faults.ts';
+import type { DatabaseLocation } from '../location.ts';
+import { appliedNames, migrate } from '../migrate.ts';
+import { beginPostgresSnapshot } from '../postgres-snapshot.ts';
+import type { Database } from '../schema.ts';
+import { openSqliteSnapshot } from '../sqlite-snapshot.ts';
+import { CopyRefused } from './copy.ts';
+import { hasNote } from './note.ts';
+import type { Shape } from './shape.ts';
+
+export interface End {
+  readonly db: Kysely<Database>;
+  close(): Promise<void>;
+}
+
+export interface Target extends End {
+  /** It cannot store the character NUL. */
+  readonly refusesNul: boolean;
+}
+
+export interface SnapshotOptions {
+  readonly shape: Shape;
+  /** No API may use it meanwhile. */
+  readonly isExclusive: boolean;
+  /** Names it in messages, such as "the source". */
+  readonly what: string;
+}
+
+/**
+ * A database as it is at one moment, complete and at the schema of this version.
+ *
+ * @throws CopyRefused, DatabaseUnavailable, DatabaseInUse
+ */
+export async function openSnapshot(location: DatabaseLocation, options: SnapshotOptions): Promise<End> {
+  switch (location.kind) {
+    case 'memory':
+      throw new CopyRefused('file::memory: ends with its process; name a file');
+    case 'file': {
+      const db = openSqliteSnapshot(location.path, options.isExclusive);
+      return opening(db, async () => {
+        await refuseOtherSchema(db, options);
+        return { db, close: () => db.destroy() };
+      });
+    }
+    case 'postgres': {
+      const db = openDatabase(named(location), WITHOUT_HURRY);
+      return opening(db, async () => {
+        await awaitDatabase(db, location, 0, () => undefined);
+        await refuseOtherSchema(db, options);
+        const tables = options.isExclusive ? options.shape.tables.map(({ name }) => name) : [];
+        const snapshot = await beginPostgresSnapshot(db, location, tables);
+        return { db: snapshot, close: () => closePostgresSnapshot(snapshot, db) };
+      });
+    }
+  }
+}
+
+/** A connection in a transaction would be waited for. */
+async function closePostgresSnapshot(
+  snapshot: ControlledTransaction<Database>,
+  db: Kysely<Database>,
+): Promise<void> {
+  try {
+    await snapshot.rollback().execute();
+  } catch (error) {
+    // A lost connection has ended the transaction already.
+    if (!(error instanceof DatabaseBusy)) throw error;
+  } finally {
+    await db.destroy();
+  }
+}
+
+/** Closes what a failure leaves open. */
+async function opening<T>(db: Kysely<Database>, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    await db.destroy();
+    throw error;
+  }
+}
+
+/** Apart from the API, whose sessions are looked for. */
+function named(location: DatabaseLocation): DatabaseLocation {
+  return location.kind === 'postgres' ? { ...location, applicationName: 'floodgate db' } : location;
+}
+
+/** Reading a large table takes longer than any request may. */
+const WITHOUT_HURRY = { statementTimeoutMs: 0, poolSize: 2 } as const;
+
+async function refuseOtherSchema(db: Kysely<Database>, { shape, what }: SnapshotOptions): Promise<void> {
+  const applied = await appliedNames(db);
+  if (applied.length === 0) throw new CopyRefused(`${what} is no database of the API: it has no tables`);
+  const newer = applied.filter((name) => !shape.migrations.includes(name));
+  if (newer.length > 0) {
+    throw new CopyRefused(
+      `${what} was written by a newer version (it has ${newer.join(', ')}); copy with that version`,
+    );
+  }
+  const missing = shape.migrations.filter((name) => !applied.includes(name));
+  if (missing.length > 0) {
+    throw new CopyRefused(
+      `${what} is of an older version (it lacks ${missing.join(', ')}); start the API of this version on it once, stop it, and copy then`,
+    );
+  }
+}
+
+/**
+ * Where rows are copied to; it is brought to the newest schema.
+ *
+ * @throws CopyRefused, SchemaTooNew, DatabaseUnavailable
+ */
+export async function openTarget(location: DatabaseLocation): Promise<Target> {
+  if (location.kind === 'memory') throw new CopyRefused('file::memory: ends with its process; name a file');
+  // What a power failure takes is copied again; the file is flushed when it is closed.
+  const db = openDatabase(named(location), { ...WITHOUT_HURRY, synchronous: 'normal' });
+  return opening(db, async () => {
+    await awaitDatabase(db, location, 0, () => undefined);
+    await migrate(db);
+    return { db, refusesNul: location.kind === 'postgres', close: () => db.destroy() };
+  });
+}
+
+/** @throws CopyRefused when the source of a copy is itself half a copy */
+export async function refuseHalf(db: Kysely<Database>): Promise<void> {
+  if (await hasNote(db))
+    throw new CopyRefused('the source is itself the target of a copy that has not ended');
+}
+
+export async function countRows(db: Kysely<Database>, { tables }: Shape): Promise<number> {
+  let sum = 0;
+  for (const { name } of tables) {
+    const { rows } = await sql<{ count: number }>`select count(*) as "count" from ${sql.table(name)}`.execute(
+      db,
+    );
+    sum += Number(rows[0]?.count ?? 0);
+  }
+  return sum;
+}

@@ -1,0 +1,146 @@
+/**
+ * What a copy notes in its target, in the same transaction as the rows: how far each table is. So a copy that was cut off
+ * goes on where it was, and the API refuses to start on half of the data. The table goes with the end of the copy.
+ */
+import { type Kysely, sql } from 'kysely';
+import { hasTable } from '../dialect.ts';
+import type { Database } from '../schema.ts';
+import type { TableShape } from './shape.ts';
+import type { Key } from './slices.ts';
+
+const TABLE = 'copyProgress';
+
+/** The database is the target of a copy that has not ended; the message is fit for the operator. */
+export class CopyUnfinished extends Error {
+  constructor() {
+    super(
+      'DATABASE_URL: a copy into this database has not ended; run the same "db copy" again, which goes on where it was, or name another database',
+    );
+    this.name = 'CopyUnfinished';
+  }
+}
+
+/** @throws CopyUnfinished */
+export async function refuseUnfinishedCopy(db: Kysely<Database>): Promise<void> {
+  if (await hasNote(db)) throw new CopyUnfinished();
+}
+
+export interface Note {
+  /** What is copied; see `describe` in location.ts. */
+  readonly source: string;
+  readonly tables: ReadonlyMap<string, TableProgress>;
+}
+
+export interface TableProgress {
+  /** null: none is copied. */
+  readonly lastKey: Key | null;
+  readonly rows: number;
+}
+
+type ProgressRow = {
+  readonly tableName: string;
+  readonly source: string;
+  /** JSON */
+  readonly lastKey: string | null;
+  readonly rowCount: number;
+};
+
+type NoteTable = { readonly [TABLE]: ProgressRow };
+
+export async function hasNote(db: Kysely<Database>): Promise<boolean> {
+  return hasTable(db, TABLE);
+}
+
+/** @returns null when no copy has begun */
+export async function readNote(db: Kysely<Database>): Promise<Note | null> {
+  if (!(await hasNote(db))) return null;
+  const rows = await db.withTables<NoteTable>().selectFrom(TABLE).selectAll().execute();
+  const source = rows[0]?.source;
+  if (source === undefined) return null;
+  return {
+    source,
+    tables: new Map(
+      rows.map(({ tableName, lastKey, rowCount }) => [
+        tableName,
+        { lastKey: lastKey === null ? null : JSON.parse(lastKey), rows: Number(rowCount) },
+      ]),
+    ),
+  };
+}
+
+/**
+ * Inside a transaction.
+ *
+ * @param isRestart a note that is there gives way
+ * @throws CopyInterfered when another copy has begun meanwhile
+ */
+export async function beginNote(
+  trx: Kysely<Database>,
+  { source, tables, isRestart }: NewNote,
+): Promise<void> {
+  if (isRestart) await endNote(trx);
+  else if (await hasNote(trx)) throw new CopyInterfered();
+  await sql`
+    create table ${sql.table(TABLE)} (
+      "tableName" text primary key,
+      "source" text not null,
+      "lastKey" text,
+      "rowCount" integer not null
+    )`
+    .execute(trx)
+    .catch((error: unknown) => {
+      // On PostgreSQL both may find none.
+      const code = error instanceof Error && 'code' in error ? error.code : '';
+      throw code === UNIQUE_VIOLATION || code === DUPLICATE_TABLE ? new CopyInterfered(error) : error;
+    });
+  const rows = tables.map(({ name }) => ({ tableName: name, source, lastKey: null, rowCount: 0 }));
+  await trx.withTables<NoteTable>().insertInto(TABLE).values(rows).execute();
+}
+
+export interface NewNote {
+  readonly source: string;
+  readonly tables: readonly TableShape[];
+  readonly isRestart: boolean;
+}
+
+/** Of PostgreSQL; SQLite lets one begin a transaction at a time. */
+const UNIQUE_VIOLATION = '23505';
+const DUPLICATE_TABLE = '42P07';
+
+/**
+ * Inside the transaction that writes the rows.
+ *
+ * @throws Error when somebody else has moved the note: two copies into one target
+ */
+export async function advanceNote(
+  trx: Kysely<Database>,
+  table: string,
+  before: TableProgress,
+  after: TableProgress,
+): Promise<void> {
+  const { numUpdatedRows } = await trx
+    .withTables<NoteTable>()
+    .updateTable(TABLE)
+    .set({ lastKey: JSON.stringify(after.lastKey, asNumber), rowCount: after.rows })
+    .where('tableName', '=', table)
+    .where('rowCount', '=', before.rows)
+    .executeTakeFirst();
+  if (numUpdatedRows !== 1n) throw new CopyInterfered();
+}
+
+/** Somebody else writes into the target. */
+export class CopyInterfered extends Error {
+  constructor(cause?: unknown) {
+    super('Another copy writes into the same database; let it end, or end it and run this again', { cause });
+    this.name = 'CopyInterfered';
+  }
+}
+
+export async function endNote(db: Kysely<Database>): Promise<void> {
+  await sql`drop table ${sql.table(TABLE)}`.execute(db);
+}
+
+/** Keys are texts and small numbers. */
+function asNumber(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? Number(value) : value;
+}

@@ -1,0 +1,92 @@
+/**
+ * What tables there are, made of the migrations themselves: a database in memory is brought to the newest schema and
+ * looked at. So a table or a column that is added is copied without anybody thinking of it, whichever databases are used.
+ */
+import { type Kysely, sql } from 'kysely';
+import { openDatabase } from '../database.ts';
+import { migrate } from '../migrate.ts';
+import type { Database } from '../schema.ts';
+import { digestOf, type TableDigest } from './digest.ts';
+
+/**
+ * Of the migrator, and what running processes tell each other: nobody runs meanwhile, and triggers of the target write
+ * there while rows are copied.
+ */
+export const NOT_COPIED: readonly string[] = ['migrations', 'migrationsLock', 'stateChanges'];
+
+export interface TableShape {
+  readonly name: string;
+  /** In the order of the schema. */
+  readonly columns: readonly string[];
+  /** Those that hold text. */
+  readonly texts: readonly string[];
+  /** Columns of the primary key, in its order. */
+  readonly key: readonly string[];
+  /** What the migrations themselves write into it. */
+  readonly seed: TableDigest;
+}
+
+export interface Shape {
+  /** Names of the migrations that make it. */
+  readonly migrations: readonly string[];
+  /** A table comes after all that it refers to. */
+  readonly tables: readonly TableShape[];
+}
+
+interface Column {
+  readonly name: string;
+  readonly type: string;
+  /** Place in the primary key, from 1; 0: not in it. */
+  readonly pk: number;
+}
+
+export async function readShape(): Promise<Shape> {
+  const db = openDatabase({ kind: 'memory' });
+  try {
+    const migrations = await migrate(db);
+    const tables = new Map<string, TableShape & { readonly refersTo: readonly string[] }>();
+    const { rows } = await sql<{ name: string }>`
+      select "name" from sqlite_master where "type" = 'table' and "name" not like 'sqlite%' order by "name"`.execute(
+      db,
+    );
+    for (const { name } of rows) {
+      if (!NOT_COPIED.includes(name)) tables.set(name, await readTable(db, name));
+    }
+    return { migrations, tables: inOrder(tables) };
+  } finally {
+    await db.destroy();
+  }
+}
+
+async function readTable(db: Kysely<Database>, name: string) {
+  const { rows: columns } =
+    await sql<Column>`select "name", "type", "pk" from pragma_table_info(${name})`.execute(db);
+  const { rows: references } = await sql<{ table: string }>`
+    select distinct "table" from pragma_foreign_key_list(${name})`.execute(db);
+  const key = columns.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk);
+  if (key.length === 0) throw new Error(`The table ${name} needs a primary key: it is read and copied by it`);
+  const shape = {
+    name,
+    columns: columns.map((column) => column.name),
+    texts: columns.filter(({ type }) => type.toLowerCase() === 'text').map((column) => column.name),
+    key: key.map((column) => column.name),
+    refersTo: references.map(({ table }) => table).filter((table) => table !== name),
+  };
+  return { ...shape, seed: await digestOf(db, shape) };
+}
+
+/** Those that refer to nothing come first. */
+function inOrder<T extends { readonly name: string; readonly refersTo: readonly string[] }>(
+  tables: ReadonlyMap<string, T>,
+): readonly T[] {
+  const placed = new Map<string, T>();
+  while (placed.size < tables.size) {
+    const next = [...tables.values()].filter(
+      ({ name, refersTo }) => !placed.has(name) && refersTo.every((table) => placed.has(table)),
+    );
+    if (next.length === 0)
+      throw new Error('Some tables refer to each other in a circle: none can be copied first');
+    for (const table of next) placed.set(table.name, table);
+  }
+  return [...placed.values()];
+}

@@ -1,0 +1,69 @@
+/** A SQLite file as it is at one moment, to read from: for copies, comparisons and backups. */
+import SqliteDatabase from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { DatabaseInUse, DatabaseUnavailable, reasonOf, withFault } from './faults.ts';
+import type { Database } from './schema.ts';
+import { createSqliteDialect } from './sqlite-driver.ts';
+
+/**
+ * @param isExclusive nobody else may have the file open, or open it until this is closed: the API of such a file does not
+ *   start. SQLite's own locks know who has a file open. Otherwise others go on, and what they write is not seen.
+ * @throws DatabaseUnavailable when it cannot be read; DatabaseInUse
+ */
+export function openSqliteSnapshot(path: string, isExclusive: boolean): Kysely<Database> {
+  const sqlite = open(path, !isExclusive);
+  try {
+    // Whole numbers of 64 bits, as they are.
+    sqlite.defaultSafeIntegers(true);
+    if (isExclusive) {
+      if (sqlite.readonly) throw new Error('this user may not write to it, so it cannot be locked');
+      sqlite.pragma('locking_mode = exclusive');
+      sqlite.exec('begin exclusive');
+      sqlite.pragma('query_only = on');
+    } else {
+      sqlite.exec('begin');
+    }
+    // SQLite takes the snapshot with the first read.
+    sqlite.prepare('select count(*) from sqlite_master').get();
+  } catch (error) {
+    sqlite.close();
+    if (isBusy(error)) throw new DatabaseInUse(path, error);
+    throw cannotRead(path, error);
+  }
+  return new Kysely<Database>({ dialect: createSqliteDialect({ writer: sqlite, reader: sqlite }) });
+}
+
+/**
+ * Writes the database as it is now into a new file, while others go on.
+ *
+ * @throws DatabaseUnavailable, DatabaseFault; DatabaseInUse while somebody else has it alone
+ */
+export function writeSqliteBackup(path: string, file: string): void {
+  const sqlite = open(path, false);
+  try {
+    sqlite.prepare('vacuum into ?').run(file);
+  } catch (error) {
+    throw isBusy(error) ? new DatabaseInUse(path, error) : withFault(error);
+  } finally {
+    sqlite.close();
+  }
+}
+
+function open(path: string, isReadonly: boolean): SqliteDatabase.Database {
+  try {
+    return new SqliteDatabase(path, { timeout: 0, fileMustExist: true, readonly: isReadonly });
+  } catch (error) {
+    throw cannotRead(path, error);
+  }
+}
+
+function cannotRead(path: string, cause: unknown): DatabaseUnavailable {
+  return new DatabaseUnavailable(
+    `cannot open ${path} (${reasonOf(cause)}); give the file of a database that this user may read and write`,
+    cause,
+  );
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY');
+}

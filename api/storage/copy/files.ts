@@ -1,0 +1,201 @@
+/**
+ * Copies uploaded files from one store to another. The table `files` says which there are, because a folder has only the
+ * hashes of their keys. A file is written whole or not at all, and read back; one that is there already is left alone, so
+ * what was cut off goes on. Rows are not changed: a key is the same in every store.
+ */
+import { createHash } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+import type { OpenObject, Storage } from '../storage.ts';
+
+export interface CopyFilesOptions {
+  readonly db: Kysely<Database>;
+  readonly from: Storage;
+  readonly to: Storage;
+  readonly contentTypeOf: (key: string) => string;
+  /** Files at a time; each is in memory meanwhile, 10 MiB at most. */
+  readonly parallel: number;
+  /** Is told of each file when it is done. */
+  readonly onFile?: (bytes: number) => void;
+}
+
+export type FileProblem =
+  /** The database says that it is there. */
+  | 'missing'
+  /** It has another size than the database says; it was copied all the same. */
+  | 'size'
+  /** What was read back is not what was written. */
+  | 'different';
+
+export interface FilesCopied {
+  /** Of this run. */
+  readonly copied: number;
+  readonly copiedBytes: number;
+  /** Were there already. */
+  readonly same: number;
+  /** Grants that nobody used. */
+  readonly unused: number;
+  readonly problems: number;
+  /** The first of them. */
+  readonly examples: readonly { readonly key: string; readonly problem: FileProblem }[];
+}
+
+const EXAMPLES_MAX = 20;
+const ROWS_AT_ONCE = 500;
+
+interface FileRow {
+  readonly key: string;
+  readonly size: number | null;
+  readonly storedAt: string | null;
+}
+
+type Outcome =
+  | { readonly kind: 'copied' | 'same'; readonly bytes: number; readonly problem: FileProblem | null }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'unused' };
+
+/** @throws StorageUnavailable */
+export async function copyFiles(options: CopyFilesOptions): Promise<FilesCopied> {
+  const { db, parallel, onFile = () => undefined } = options;
+  const sum = { copied: 0, copiedBytes: 0, same: 0, unused: 0, problems: 0 };
+  const examples: { key: string; problem: FileProblem }[] = [];
+  const note = (key: string, problem: FileProblem): void => {
+    sum.problems += 1;
+    if (examples.length < EXAMPLES_MAX) examples.push({ key, problem });
+  };
+  const rows = readRows(db);
+  const work = async (): Promise<void> => {
+    for await (const row of rows) {
+      const outcome = await copyFile(options, row);
+      switch (outcome.kind) {
+        case 'unused':
+          sum.unused += 1;
+          break;
+        case 'missing':
+          note(row.key, 'missing');
+          break;
+        case 'copied':
+        case 'same':
+          sum[outcome.kind] += 1;
+          if (outcome.kind === 'copied') sum.copiedBytes += outcome.bytes;
+          if (outcome.problem !== null) note(row.key, outcome.problem);
+          break;
+        default:
+          outcome satisfies never;
+      }
+      onFile('bytes' in outcome ? outcome.bytes : 0);
+    }
+  };
+  // The first failure ends the generator, and with it the others after their file.
+  const ended = await Promise.allSettled(Array.from({ length: parallel }, work));
+  const failed = ended.find((one) => one.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+  return { ...sum, examples };
+}
+
+/** How much there is to do, as far as the database knows. */
+export async function countFiles(
+  db: Kysely<Database>,
+): Promise<{ readonly files: number; readonly bytes: number }> {
+  const { files, bytes } = await db
+    .selectFrom('files')
+    .select(({ fn }) => [fn.countAll().as('files'), fn.sum('size').as('bytes')])
+    .where('removedAt', 'is', null)
+    .executeTakeFirstOrThrow();
+  return { files: Number(files), bytes: Number(bytes ?? 0) };
+}
+
+async function* readRows(db: Kysely<Database>): AsyncGenerator<FileRow> {
+  for (let last = ''; ; ) {
+    const rows = await db
+      .selectFrom('files')
+      .select(['key', 'size', 'storedAt'])
+      .where('key', '>', last)
+      .where('removedAt', 'is', null)
+      .orderBy('key')
+      .limit(ROWS_AT_ONCE)
+      .execute();
+    yield* rows;
+    const end = rows.at(-1);
+    if (end === undefined) return;
+    last = end.key;
+  }
+}
+
+async function copyFile({ db, from, to, contentTypeOf }: CopyFilesOptions, row: FileRow): Promise<Outcome> {
+  const { key } = row;
+  const source = await from.open(key);
+  if (source === null) {
+    if (row.storedAt === null) return { kind: 'unused' };
+    return (await isStillThere(db, key)) ? { kind: 'missing' } : { kind: 'unused' };
+  }
+  const bytes = source.size;
+  const sizeProblem = row.size !== null && Number(row.size) !== bytes ? 'size' : null;
+  const there = await to.open(key);
+  if (there !== null && (await isSame(source, there))) return { kind: 'same', bytes, problem: sizeProblem };
+  // Closed, or read, by the comparison.
+  const again = there === null ? source : await from.open(key);
+  const content = again === null ? null : await contentOf(again);
+  if (content === null) return (await isStillThere(db, key)) ? { kind: 'missing' } : { kind: 'unused' };
+  await to.put({ key, contentType: contentTypeOf(key) }, content);
+  const written = await to.open(key);
+  const isWhole = written !== null && (await hasDigest(written, content.length, md5(content)));
+  return { kind: 'copied', bytes: content.length, problem: isWhole ? sizeProblem : 'different' };
+}
+
+/** The API may delete files while they are copied. */
+async function isStillThere(db: Kysely<Database>, key: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('files')
+    .select('key')
+    .where('key', '=', key)
+    .where('removedAt', 'is', null)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Reads as little as it can, and closes both. */
+async function isSame(one: OpenObject, other: OpenObject): Promise<boolean> {
+  const [known, knownToo] = [md5In(one.etag), md5In(other.etag)];
+  const [read, compared] = known === null ? [one, other] : [other, one];
+  try {
+    if (one.size !== other.size) return false;
+    if (known !== null && known === knownToo) return true;
+    const content = await contentOf(read);
+    return content !== null && (await hasDigest(compared, content.length, md5(content)));
+  } finally {
+    await one.close();
+    await other.close();
+  }
+}
+
+/** Closes it. */
+async function hasDigest(object: OpenObject, size: number, digest: string): Promise<boolean> {
+  try {
+    if (object.size !== size) return false;
+    if (md5In(object.etag) === digest) return true;
+    const content = await contentOf(object);
+    return content !== null && md5(content) === digest;
+  } finally {
+    await object.close();
+  }
+}
+
+/** Closes it. @returns null when it has gone meanwhile */
+async function contentOf(object: OpenObject): Promise<Buffer | null> {
+  if (object.size === 0) {
+    await object.close();
+    return Buffer.alloc(0);
+  }
+  const stream = await object.read({ first: 0, last: object.size - 1 });
+  return stream === null ? null : Buffer.concat(await stream.toArray());
+}
+
+function md5(content: Buffer): string {
+  return createHash('md5').update(content).digest('hex');
+}
+
+/** Buckets mostly have the MD5 as the tag of a file; where they do not, it is read. */
+function md5In(etag: string): string | null {
+  return /^"([0-9a-f]{32})"$/.exec(etag)?.[1] ?? null;
+}

@@ -1,0 +1,256 @@
+/** `files copy`, as an operator runs it: from a folder into a bucket and back. */
+import { createHash } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import SqliteDatabase from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import { createSigner } from '#api/auth/signer.ts';
+import { openTarget } from '#api/db/copy/ends.ts';
+import { copyFiles } from '#api/storage/copy/files.ts';
+import { createDiskStorage } from '#api/storage/disk.ts';
+import { createS3Storage } from '#api/storage/s3.ts';
+import type { Storage } from '#api/storage/storage.ts';
+import { countingRandom } from '#test/support/api-app.ts';
+import { apiCli, apiCommand } from '#test/support/cli.ts';
+import { type S3Server, startS3 } from '#test/support/s3.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { contentOf } from '../conformance.ts';
+
+const ODD = [
+  'plain.png',
+  'with space  twice.pdf',
+  'ü ä\u0308 ß.txt',
+  '名前 مرحبا 😀.mp4',
+  "it's (a) [name] {of} ~ours!.csv",
+  'a+b=c&d;e,f@g$h.zip',
+  '100%25 %2e%2e %zz.docx',
+  'what?#fragment.jpg',
+  '<b>"quoted"|*:.png',
+  '.hidden.png',
+  'UPPER.PNG',
+  'upper.png',
+  'no type of ours.xyz',
+  `${'long '.repeat(36)}.png`,
+];
+const EMPTY = 'empty.txt';
+const LARGE = 'large.zip';
+
+interface World {
+  readonly folder: string;
+  readonly database: string;
+  readonly disk: Storage;
+  readonly s3: Storage;
+  readonly server: S3Server;
+  readonly env: Readonly<Record<string, string>>;
+  readonly files: ReadonlyMap<string, Buffer>;
+  execute(statement: string, ...values: readonly (string | number | null)[]): void;
+}
+
+function diskIn(folder: string): Storage {
+  return createDiskStorage({
+    folder,
+    uploadUrl: () => 'http://localhost/',
+    signer: createSigner(Buffer.from('secret')),
+    clock: Date.now,
+    random: countingRandom(),
+  });
+}
+
+/** Files on disk, with their rows, and an empty bucket. */
+async function world(t: Test): Promise<World> {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'floodgate.sqlite');
+  await (await openTarget({ kind: 'file', path })).close();
+  const sqlite = new SqliteDatabase(path);
+  t.teardown(() => sqlite.close());
+  const disk = diskIn(join(folder, 'uploads'));
+  await disk.check();
+  const server = await startS3(t);
+  const s3 = createS3Storage(server.location, server.credentials);
+  t.teardown(() => s3.close());
+  const files = new Map<string, Buffer>();
+  const execute: World['execute'] = (statement, ...values) => {
+    sqlite.prepare(statement).run(...values);
+  };
+  const names = [...ODD, EMPTY, LARGE];
+  for (const [at, name] of names.entries()) {
+    const rest = at % 3 === 0 ? name : `surveys/s1/elements/e1/${name}`;
+    const key = `ws${at % 2}/${at % 3 === 0 ? 'public' : 'private'}/${rest}`;
+    const content =
+      name === EMPTY ? Buffer.alloc(0) : Buffer.alloc(name === LARGE ? 7_000_000 : 3_000 + at, name);
+    files.set(key, content);
+    await disk.put({ key, contentType: 'application/octet-stream' }, content);
+    addRow(execute, key, content.length);
+  }
+  return {
+    folder,
+    database: `file:${path}`,
+    disk,
+    s3,
+    server,
+    files,
+    execute,
+    env: {
+      S3_ENDPOINT_URL: server.endpoint,
+      S3_FORCE_PATH_STYLE: '1',
+      S3_ACCESS_KEY: server.credentials.accessKey,
+      S3_SECRET_KEY: server.credentials.secretKey,
+    },
+  };
+}
+
+function addRow(execute: World['execute'], key: string, size: number | null, isRemoved = false): void {
+  const [workspaceId = '', access = ''] = key.split('/');
+  const at = '2026-01-01T00:00:00.000Z';
+  execute(
+    `insert into "files" ("key", "workspaceId", "access", "size", "createdAt", "storedAt", "removedAt") values (?, ?, ?, ?, ?, ?, ?)`,
+    ...[key, workspaceId, access, size, at, size === null ? null : at, isRemoved ? at : null],
+  );
+}
+
+async function assertAllIn(t: Test, storage: Storage, files: World['files']): Promise<void> {
+  for (const [key, content] of files) t.ok((await contentOf(storage, key))?.equals(content), key);
+}
+
+t.test('into a bucket and back: every file, whatever its name, with its type', async (t) => {
+  const { folder, database, s3, server, env, files, execute } = await world(t);
+  addRow(execute, 'ws0/public/granted, never used.png', null);
+  addRow(execute, 'ws0/public/deleted.png', 5, true);
+  const into = ['files', 'copy', '--from', './uploads', '--to', 's3://uploads', '--database', database];
+  const first = await apiCli([...into, '--json'], { cwd: folder, env });
+  t.equal(first.code, 0, first.stderr);
+  t.strictSame(JSON.parse(first.stdout), {
+    copied: files.size,
+    copiedBytes: [...files.values()].reduce((sum, { length }) => sum + length, 0),
+    same: 0,
+    unused: 1,
+    problems: 0,
+    examples: [],
+  });
+  await assertAllIn(t, s3, files);
+
+  const { accessKey: accessKeyId, secretKey: secretAccessKey } = server.credentials;
+  const client = new S3Client({
+    ...server.location,
+    credentials: { accessKeyId, secretAccessKey },
+    endpoint: server.endpoint,
+  });
+  t.teardown(() => client.destroy());
+  const typeOf = async (end: string): Promise<string | undefined> => {
+    const Key = [...files.keys()].find((key) => key.endsWith(end)) ?? '';
+    return (await client.send(new HeadObjectCommand({ Bucket: 'uploads', Key }))).ContentType;
+  };
+  t.equal(await typeOf('plain.png'), 'image/png');
+  t.equal(await typeOf('UPPER.PNG'), 'image/png');
+  t.equal(await typeOf('twice.pdf'), 'application/pdf');
+  t.equal(await typeOf('.xyz'), 'application/octet-stream');
+  await t.rejects(
+    client.send(new GetObjectCommand({ Bucket: 'uploads', Key: 'ws0/public/deleted.png' })),
+    { name: 'NoSuchKey' },
+    'what was deleted does not come back',
+  );
+
+  const again = await apiCommand(into, { cwd: folder, env });
+  t.equal(again.code, 0, again.stderr);
+  t.match(again.stdout, /^copied +0$/m);
+  t.match(again.stdout, new RegExp(`^there already +${files.size}$`, 'm'));
+
+  const back = ['files', 'copy', '--from', 's3://uploads', '--to', 'back', '--database', database, '--json'];
+  const returned = await apiCommand(back, { cwd: folder, env });
+  t.equal(returned.code, 0, returned.stderr);
+  t.match(JSON.parse(returned.stdout), { copied: files.size, problems: 0 });
+  await assertAllIn(t, diskIn(join(folder, 'back')), files);
+  t.match(JSON.parse((await apiCommand(back, { cwd: folder, env })).stdout), { copied: 0, same: files.size });
+});
+
+t.test('what was cut off goes on, and what is not the same is replaced', async (t) => {
+  const { folder, database, s3, env, files } = await world(t);
+  const [first = '', second = '', third = ''] = files.keys();
+  const content = files.get(second) ?? Buffer.alloc(0);
+  await s3.put({ key: first, contentType: 'image/png' }, files.get(first) ?? Buffer.alloc(0));
+  await s3.put({ key: second, contentType: 'image/png' }, Buffer.alloc(content.length, 'another'));
+  await s3.put({ key: third, contentType: 'image/png' }, Buffer.from('half of it'));
+  const args = [
+    'files',
+    'copy',
+    '--json',
+    '--from',
+    'uploads',
+    '--to',
+    's3://uploads',
+    '--database',
+    database,
+  ];
+  const found = await apiCommand(args, { cwd: folder, env });
+  t.match(JSON.parse(found.stdout), { copied: files.size - 1, same: 1, problems: 0 });
+  await assertAllIn(t, s3, files);
+});
+
+t.test('what the database knows and the store does not have is named; the others are copied', async (t) => {
+  const { folder, database, disk, env, files, execute } = await world(t);
+  const [first = '', second = '', ...others] = files.keys();
+  await disk.delete(first);
+  execute(`update "files" set "size" = 1 where "key" = ?`, second);
+  const args = ['files', 'copy', '--from', 'uploads', '--to', 's3://uploads', '--database', database];
+  const found = await apiCommand(args, { cwd: folder, env });
+  t.equal(found.code, 1);
+  t.match(found.stderr, `${first} is not there, although the database says so`);
+  t.match(found.stderr, `${second} has another size than the database says; it was copied as it is`);
+  t.match(found.stdout, new RegExp(`^copied +${others.length + 1}$`, 'm'));
+  t.match(found.stdout, /^problems +2$/m);
+});
+
+t.test('a store that corrupts what it is given is found', async (t) => {
+  const { disk, database, files, folder } = await world(t);
+  const damaged = diskIn(join(folder, 'damaged'));
+  await damaged.check();
+  const target = await openTarget({ kind: 'file', path: database.slice('file:'.length) });
+  t.teardown(() => target.close());
+  const [key = ''] = files.keys();
+  const to: Storage = {
+    ...damaged,
+    async put(object, file) {
+      await damaged.put(object, file);
+      if (object.key !== key) return;
+      const hash = createHash('sha256').update(key).digest('hex');
+      writeFileSync(join(folder, 'damaged/objects', hash.slice(0, 2), hash), Buffer.alloc(file.length, 'x'));
+    },
+  };
+  const options = { db: target.db, from: disk, to, parallel: 3, contentTypeOf: () => 'image/png' };
+  const found = await copyFiles(options);
+  t.match(found, { copied: files.size, problems: 1, examples: [{ key, problem: 'different' }] });
+});
+
+t.test('a store that goes away ends the copy with a sentence; nothing waits', async (t) => {
+  const { folder, database, server, env } = await world(t);
+  await server.process.stop('SIGKILL');
+  const args = ['files', 'copy', '--from', 'uploads', '--to', 's3://uploads', '--database', database];
+  const gone = await apiCommand(args, { cwd: folder, env });
+  t.equal(gone.code, 3);
+  t.match(gone.stderr, /^cannot use the bucket uploads at http:/);
+  rmSync(join(folder, 'uploads'), { recursive: true });
+});
+
+t.test('wrong calls', async (t) => {
+  const { folder, database, env } = await world(t);
+  const run = (...args: readonly string[]) => apiCommand(['files', 'copy', ...args], { cwd: folder, env });
+  for (const [args, code, message] of [
+    [['--from', 'uploads'], 2, /Missing required argument: to/],
+    [['--from', 'uploads', '--to', 's3://'], 2, /--to: give a folder such as .*, or s3:\/\/BUCKET/],
+    [['--from', 'uploads', '--to', 's3://a/b'], 2, /--to: give a folder/],
+    [['--from', 's3://uploads', '--to', 's3://others'], 2, /both are buckets.*aws s3 sync/],
+    [['--from', 'uploads', '--to', 's3://NO'], 2, /S3_BUCKET_NAME: "NO" is not a bucket's name/],
+    [
+      ['--from', 'uploads', '--to', 'x', '--parallel', '0'],
+      2,
+      /--parallel must be a whole number from 1 to 64/,
+    ],
+    [['--from', 'uploads', '--to', 'x', '--database', 'file:none'], 3, /^cannot open .*none/],
+    [['--from', 'none', '--to', 'x'], 3, /none is no folder of uploads/],
+  ] as const) {
+    const found = await run('--database', database, ...args);
+    t.equal(found.code, code, `${args.join(' ')}: ${found.stderr}`);
+    t.match(found.stderr, message);
+  }
+});
