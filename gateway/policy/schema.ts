@@ -6,6 +6,9 @@
  * every gateway process.
  */
 import type { XStatic } from 'typebox/schema';
+import { identifierSchema } from './identifier-schema.ts';
+import { FILE_BESIDE, route } from './schema-texts.ts';
+import { testSchema } from './test-schema.ts';
 
 const JSON_SCHEMA_DIALECT = 'http://json-schema.org/draft-07/schema#';
 
@@ -13,111 +16,8 @@ const JSON_SCHEMA_DIALECT = 'http://json-schema.org/draft-07/schema#';
 const name = (description: string) =>
   ({ type: 'string', pattern: '^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$', description }) as const;
 
-/** No longer than a request line may be. */
-const route = (description: string) =>
-  ({
-    type: 'string',
-    maxLength: 2000,
-    description: `${description}, at most 2000 characters`,
-  }) as const;
-
-/** In the folder of the policy file, and nowhere else. */
-const FILE_BESIDE = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$';
-
 /** Of one client: more than any application has at once. */
 const CONCURRENCY_MAX = 10_000;
-
-const PARAMETER = '^[A-Za-z][A-Za-z0-9_]*$';
-
-const credentialSource = {
-  anyOf: [
-    {
-      type: 'object',
-      required: ['header'],
-      properties: { header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } },
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      required: ['bearer'],
-      properties: { bearer: { type: 'string', pattern: '^[!-~]*$' } },
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      required: ['cookie'],
-      properties: { cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } },
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      required: ['query'],
-      properties: { query: { type: 'string', pattern: '^[A-Za-z0-9._~[\\]-]+$' } },
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      required: ['jwt'],
-      properties: {
-        jwt: {
-          type: 'object',
-          required: ['claim', 'jwks'],
-          properties: {
-            bearer: { type: 'boolean', const: true },
-            header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
-            cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
-            claim: { type: 'string', minLength: 1, maxLength: 200 },
-            jwks: { type: 'string', pattern: FILE_BESIDE },
-            issuer: { type: 'string', minLength: 1, maxLength: 1000 },
-            audience: {
-              anyOf: [
-                { type: 'string', minLength: 1, maxLength: 1000 },
-                {
-                  type: 'array',
-                  items: { type: 'string', minLength: 1, maxLength: 1000 },
-                  minItems: 1,
-                  maxItems: 16,
-                },
-              ],
-            },
-          },
-          additionalProperties: false,
-        },
-      },
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      required: ['path'],
-      properties: { path: { type: 'string', pattern: PARAMETER } },
-      additionalProperties: false,
-    },
-  ],
-  description:
-    'write { header: NAME }, { bearer: PREFIX }, { cookie: NAME }, { query: NAME }, { path: PARAMETER } or { jwt: { bearer: true, claim: sub, jwks: FILE } }',
-} as const;
-
-const identifier = {
-  type: 'object',
-  required: ['source'],
-  properties: {
-    source: {
-      anyOf: [
-        { type: 'string', const: 'client-address' },
-        { type: 'array', items: credentialSource, minItems: 1, maxItems: 8 },
-      ],
-      description: 'write client-address, or a list such as [ { header: x-api-key }, { bearer: fbk_ } ]',
-    },
-    ipv6Prefix: {
-      type: 'integer',
-      minimum: 16,
-      maximum: 128,
-      description: 'bits of an IPv6 address that make one client, a whole number from 16 to 128; 64 is usual',
-    },
-  },
-  additionalProperties: false,
-  description: 'write { source: client-address } or { source: [ { header: x-api-key } ] }',
-} as const;
 
 const LIMIT = {
   type: 'integer',
@@ -271,81 +171,6 @@ const policy = {
   description: 'a policy has name, route, identifier, limit and window',
 } as const;
 
-const test = {
-  type: 'object',
-  required: ['name', 'request', 'expect'],
-  properties: {
-    name: {
-      type: 'string',
-      minLength: 1,
-      maxLength: 200,
-      description: 'what the test is about, at most 200 characters',
-    },
-    request: route('METHOD PATH, such as POST /api/items?page=2'),
-    from: { type: 'string', description: 'the address of the client, such as 192.0.2.1 (the default)' },
-    headers: {
-      type: 'object',
-      patternProperties: { "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$": { type: ['string', 'number', 'boolean'] } },
-      additionalProperties: false,
-      maxProperties: 50,
-      description: 'header fields of the request, such as { x-api-key: fbk_1 }',
-    },
-    times: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 10_000,
-      description: 'how often the request is made, a whole number from 1 (the default) to 10000',
-    },
-    reply: {
-      type: 'integer',
-      minimum: 200,
-      maximum: 599,
-      description: 'the status with which the application answers what passes, such as 401; 200 unless given',
-    },
-    at: {
-      type: 'string',
-      description: 'when, such as 2026-11-20T10:00:00Z; a moment at which every window begins unless given',
-    },
-    plan: { type: 'string', description: 'the plan that a trusted proxy names, such as gold' },
-    expect: {
-      type: 'object',
-      properties: {
-        policies: {
-          type: 'array',
-          items: { type: 'string' },
-          maxItems: 1000,
-          description: 'the names of all policies that apply',
-        },
-        allowed: {
-          type: 'integer',
-          minimum: 0,
-          maximum: 10_000,
-          description: 'how many of the requests pass, a whole number',
-        },
-        status: {
-          type: 'integer',
-          minimum: 100,
-          maximum: 599,
-          description: 'of the last reply, such as 429; what passes gets the status of reply',
-        },
-        headers: {
-          type: 'object',
-          patternProperties: { "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$": { type: ['string', 'number', 'boolean'] } },
-          additionalProperties: false,
-          maxProperties: 50,
-          description:
-            'header fields of the last reply that come from the gateway, such as { Retry-After: 60 }',
-        },
-      },
-      additionalProperties: false,
-      minProperties: 1,
-      description: 'some of policies, allowed, status and headers',
-    },
-  },
-  additionalProperties: false,
-  description: 'a test has name, request and expect',
-} as const;
-
 const listed = {
   address: { type: 'string', description: 'an address or a network such as 203.0.113.0/24' },
   digest: { type: 'string', description: '22 characters, as the access log shows them under identities' },
@@ -383,7 +208,7 @@ export const policyFileSchema = {
     version: { type: 'number', const: 1, description: 'write version: 1' },
     identifiers: {
       type: 'object',
-      patternProperties: { '^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$': identifier },
+      patternProperties: { '^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$': identifierSchema },
       additionalProperties: false,
       description: 'who is counted: names of lower-case letters, digits and dashes, each with a source',
       minProperties: 1,
@@ -423,7 +248,7 @@ export const policyFileSchema = {
     policies: { type: 'array', items: policy, description: 'a list of policies', maxItems: 1000 },
     tests: {
       type: 'array',
-      items: test,
+      items: testSchema,
       description: 'a list of tests that the file has to pass before it is used',
       maxItems: 1000,
     },

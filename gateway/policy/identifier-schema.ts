@@ -1,0 +1,94 @@
+/** The shape of an identifier in `policies.yaml`: who is counted, and where a request names them. */
+import { FILE_BESIDE } from './schema-texts.ts';
+
+const PARAMETER = '^[A-Za-z][A-Za-z0-9_]*$';
+
+const credentialSource = {
+  anyOf: [
+    {
+      type: 'object',
+      required: ['header'],
+      properties: { header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } },
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      required: ['bearer'],
+      properties: { bearer: { type: 'string', pattern: '^[!-~]*$' } },
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      required: ['cookie'],
+      properties: { cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } },
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      required: ['query'],
+      properties: { query: { type: 'string', pattern: '^[A-Za-z0-9._~[\\]-]+$' } },
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      required: ['jwt'],
+      properties: {
+        jwt: {
+          type: 'object',
+          required: ['claim', 'jwks'],
+          properties: {
+            bearer: { type: 'boolean', const: true },
+            header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
+            cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
+            claim: { type: 'string', minLength: 1, maxLength: 200 },
+            jwks: { type: 'string', pattern: FILE_BESIDE },
+            issuer: { type: 'string', minLength: 1, maxLength: 1000 },
+            audience: {
+              anyOf: [
+                { type: 'string', minLength: 1, maxLength: 1000 },
+                {
+                  type: 'array',
+                  items: { type: 'string', minLength: 1, maxLength: 1000 },
+                  minItems: 1,
+                  maxItems: 16,
+                },
+              ],
+            },
+          },
+          additionalProperties: false,
+        },
+      },
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      required: ['path'],
+      properties: { path: { type: 'string', pattern: PARAMETER } },
+      additionalProperties: false,
+    },
+  ],
+  description:
+    'write { header: NAME }, { bearer: PREFIX }, { cookie: NAME }, { query: NAME }, { path: PARAMETER } or { jwt: { bearer: true, claim: sub, jwks: FILE } }',
+} as const;
+
+export const identifierSchema = {
+  type: 'object',
+  required: ['source'],
+  properties: {
+    source: {
+      anyOf: [
+        { type: 'string', const: 'client-address' },
+        { type: 'array', items: credentialSource, minItems: 1, maxItems: 8 },
+      ],
+      description: 'write client-address, or a list such as [ { header: x-api-key }, { bearer: fbk_ } ]',
+    },
+    ipv6Prefix: {
+      type: 'integer',
+      minimum: 16,
+      maximum: 128,
+      description: 'bits of an IPv6 address that make one client, a whole number from 16 to 128; 64 is usual',
+    },
+  },
+  additionalProperties: false,
+  description: 'write { source: client-address } or { source: [ { header: x-api-key } ] }',
+} as const;

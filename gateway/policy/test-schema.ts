@@ -1,0 +1,77 @@
+/** The shape of an entry of `tests:` in `policies.yaml`. */
+import { route } from './schema-texts.ts';
+
+export const testSchema = {
+  type: 'object',
+  required: ['name', 'request', 'expect'],
+  properties: {
+    name: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      description: 'what the test is about, at most 200 characters',
+    },
+    request: route('METHOD PATH, such as POST /api/items?page=2'),
+    from: { type: 'string', description: 'the address of the client, such as 192.0.2.1 (the default)' },
+    headers: {
+      type: 'object',
+      patternProperties: { "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$": { type: ['string', 'number', 'boolean'] } },
+      additionalProperties: false,
+      maxProperties: 50,
+      description: 'header fields of the request, such as { x-api-key: fbk_1 }',
+    },
+    times: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 10_000,
+      description: 'how often the request is made, a whole number from 1 (the default) to 10000',
+    },
+    reply: {
+      type: 'integer',
+      minimum: 200,
+      maximum: 599,
+      description: 'the status with which the application answers what passes, such as 401; 200 unless given',
+    },
+    at: {
+      type: 'string',
+      description: 'when, such as 2026-11-20T10:00:00Z; a moment at which every window begins unless given',
+    },
+    plan: { type: 'string', description: 'the plan that a trusted proxy names, such as gold' },
+    expect: {
+      type: 'object',
+      properties: {
+        policies: {
+          type: 'array',
+          items: { type: 'string' },
+          maxItems: 1000,
+          description: 'the names of all policies that apply',
+        },
+        allowed: {
+          type: 'integer',
+          minimum: 0,
+          maximum: 10_000,
+          description: 'how many of the requests pass, a whole number',
+        },
+        status: {
+          type: 'integer',
+          minimum: 100,
+          maximum: 599,
+          description: 'of the last reply, such as 429; what passes gets the status of reply',
+        },
+        headers: {
+          type: 'object',
+          patternProperties: { "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$": { type: ['string', 'number', 'boolean'] } },
+          additionalProperties: false,
+          maxProperties: 50,
+          description:
+            'header fields of the last reply that come from the gateway, such as { Retry-After: 60 }',
+        },
+      },
+      additionalProperties: false,
+      minProperties: 1,
+      description: 'some of policies, allowed, status and headers',
+    },
+  },
+  additionalProperties: false,
+  description: 'a test has name, request and expect',
+} as const;
