@@ -84,6 +84,9 @@ function problemOf(code: string, reason: string): DatabaseProblem | null {
   return isUnusable || /SSL connection|^SASL|^client password/.test(reason) ? 'database_unusable' : null;
 }
 
+/** No index of ours has as much to say of its columns. */
+const COLUMNS_LENGTH_MAX = 1_000;
+
 /**
  * The columns of the index that refused a row, `table.column` in its order; null when none did. `detail` reads
  * `Key ("workspaceId", name)=(…) already exists.` in the server's language, but the columns stand in it in every language.
@@ -92,7 +95,8 @@ function problemOf(code: string, reason: string): DatabaseProblem | null {
 export function violatedIndex(error: unknown): readonly string[] | null {
   if (codeOf(error) !== '23505' || !(error instanceof Error)) return null;
   const table = String(Reflect.get(error, 'table') ?? '');
-  const columns = /\((.*?)\)=\(/.exec(String(Reflect.get(error, 'detail') ?? ''))?.[1] ?? '';
+  const detail = String(Reflect.get(error, 'detail') ?? '');
+  const columns = detail.slice(detail.indexOf('(') + 1, detail.indexOf(')=(')).slice(0, COLUMNS_LENGTH_MAX);
   const names = columns.matchAll(/(?:hashtextextended\()?"?(\w+)"?(?:, \(?'?0'?\)?::\w+\))?(?:, |$)/g);
   return Array.from(names, ([, name]) => `${table}.${name}`);
 }

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import t from 'tap';
-import { apiKey, startApi } from '#test/support/api-app.ts';
+import { startApi } from '#test/support/api-app.ts';
 import { until } from '#test/support/until.ts';
 
 interface Line {
@@ -31,7 +31,7 @@ t.test('the log has a quiet line about it', async (t) => {
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');
     socket.write(
-      `POST /api/v1/management/surveys HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${apiKey}\r\nContent-Length: 1000\r\n\r\n${body}`,
+      `POST /api/v1/client/ws1/responses HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n${body}`,
     );
     await once(api.app.server, 'request');
     socket.destroy();
