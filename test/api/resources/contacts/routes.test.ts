@@ -112,12 +112,13 @@ t.test('lists read their index in order, however many workspaces', async (t) => 
     for (const workspaces of [['ws1'], ['ws1', 'ws2', 'ws3']]) {
       const [query] = await queriesOf(db, (on) => list(on, workspaces, { limit: 5, skip: 5 }));
       if (query === undefined) return t.fail('no query');
-      // Up to version 16 PostgreSQL sorts what it finds under several values of an index.
-      const sorts = isOnPostgres && workspaces.length > 1 ? ['USE TEMP B-TREE FOR ORDER BY'] : [];
-      t.strictSame(await planOf(db, query), [
-        'SEARCH contacts USING INDEX contacts_list (workspaceId=?)',
-        ...sorts,
-      ]);
+      const plan = await planOf(db, query);
+      // PostgreSQL may sort what it finds under several values of an index: up to version 16 it has no other way.
+      const maySort = isOnPostgres && workspaces.length > 1;
+      t.strictSame(
+        plan.filter((step) => !maySort || step !== 'USE TEMP B-TREE FOR ORDER BY'),
+        ['SEARCH contacts USING INDEX contacts_list (workspaceId=?)'],
+      );
     }
   }
 });
