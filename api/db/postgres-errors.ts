@@ -39,6 +39,8 @@ const BUSY = /^(57014|55P03|53...)$/;
  * deadlock (40P01), or a row that is referred to and was deleted at this moment (23503), which the next attempt misses.
  */
 const CONFLICT = /^(40001|40P01|23503)$/;
+/** The server's own function that checks what was prepared; its code stands for anything that is not supported. */
+const PLAN_CHECK = 'RevalidateCachedQuery';
 
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return '';
@@ -48,7 +50,12 @@ export function codeOf(error: unknown): string {
 
 /** Another transaction was in the way: the same work succeeds when it is done again. */
 export function isConflict(error: unknown): boolean {
-  return CONFLICT.test(codeOf(error));
+  return CONFLICT.test(codeOf(error)) || isStale(error);
+}
+
+/** A statement was prepared before its tables changed, and its rows have other columns now. */
+export function isStale(error: unknown): boolean {
+  return codeOf(error) === '0A000' && error instanceof Error && Reflect.get(error, 'routine') === PLAN_CHECK;
 }
 
 /** Is nothing more to be asked over this connection? */
