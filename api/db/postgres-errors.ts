@@ -2,6 +2,7 @@
  * What PostgreSQL and its driver report, in our words (faults.ts). Knows the codes of the server, SQLSTATE, those of
  * sockets, and the sentences of node-postgres, which has no codes of its own.
  */
+import { uniqueDigests } from './dialect.ts';
 import { DatabaseBusy, DatabaseFault, type DatabaseProblem, reasonOf } from './faults.ts';
 
 /** The server cannot be reached, or takes no more connections. */
@@ -97,10 +98,12 @@ const COLUMNS_LENGTH_MAX = 1_000;
 /**
  * The columns of the index that refused a row, `table.column` in its order; null when none did. `detail` reads
  * `Key ("workspaceId", name)=(…) already exists.` in the server's language, but the columns stand in it in every language.
- * Long text is indexed by its digest (see dialect.ts).
+ * Long text is indexed by its digest, whose indexes are known by name (see dialect.ts).
  */
 export function violatedIndex(error: unknown): readonly string[] | null {
   if (codeOf(error) !== '23505' || !(error instanceof Error)) return null;
+  const known = uniqueDigests[String(Reflect.get(error, 'constraint'))];
+  if (known !== undefined) return known;
   const table = String(Reflect.get(error, 'table') ?? '');
   const detail = String(Reflect.get(error, 'detail') ?? '');
   const columns = detail.slice(detail.indexOf('(') + 1, detail.indexOf(')=(')).slice(0, COLUMNS_LENGTH_MAX);

@@ -311,7 +311,7 @@ export async function isSingleUseIdUsed(
     .selectFrom('responses')
     .select('id')
     .where('surveyId', '=', surveyId)
-    .where(isOneOf(db, 'singleUseId', [singleUseId]))
+    .where(isOneOf(db, 'responses.singleUseId', [singleUseId]))
     .executeTakeFirst();
   return row !== undefined;
 }
