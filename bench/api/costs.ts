@@ -17,6 +17,13 @@ export interface Figures {
 
 type Usage = Pick<Figures, 'servingUs' | 'databaseUs'>;
 
+/** A process that has just started is several times as slow. */
+export async function warmUp(service: Service, operations: readonly Operation[]): Promise<void> {
+  for (let i = 0; i < WARM_UP; i++) {
+    for (const { prepare } of operations) await service.call(await prepare(i));
+  }
+}
+
 /** What `prepare` does counts for the processors, not for the clock. */
 export async function time(
   service: Service,

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { describeMachine } from '../machine.ts';
 import { usageOf } from '../proc.ts';
 import { version } from '../tools.ts';
-import { describe as describeCosts, type Figures, report, time } from './costs.ts';
+import { describe as describeCosts, type Figures, report, time, warmUp } from './costs.ts';
 import { attributeKeyOf, type BenchDatabase, checkSpace, openBenchDatabase } from './databases.ts';
 import { operationsOn } from './operations.ts';
 import { type Options, readOptions, USAGE, UsageError } from './options.ts';
@@ -96,8 +96,9 @@ async function measureAt(
     servingUs: usageOf([service.pid]).cpuUs,
     databaseUs: usageOf(database.pids()).cpuUs,
   });
-  for (const operation of operationsOn(service, places)) {
-    if (!options.only.includes(operation.part)) continue;
+  const operations = operationsOn(service, places).filter(({ part }) => options.only.includes(part));
+  await warmUp(service, operations);
+  for (const operation of operations) {
     const found = await time(service, operation, usage);
     console.log(describeCosts(operation.name, found));
     figures.set(operation.name, found);
