@@ -3,7 +3,8 @@
  * are the same for both; what stands here makes them so.
  *
  * Text is compared and sorted by its bytes, as SQLite does: `collate "C"`. Whole numbers have 64 bits. An entry of an index
- * may have 2,704 bytes in PostgreSQL, so what may be longer is indexed there by a digest of 64 bits.
+ * may have 2,704 bytes in PostgreSQL, so what may be longer is indexed there by a digest: of 64 bits where it is only looked
+ * for, SHA-256 where it is unique.
  */
 import { type Kysely, PostgresAdapter, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from './schema.ts';
@@ -43,15 +44,33 @@ function digestOf(column: string): string {
   return `hashtextextended(${column}, 0)`;
 }
 
-/** Does the column, one of those above, hold one of these texts? Reads the index on either database. */
-export function isOneOf(db: Kysely<Database>, column: string, texts: readonly string[]): RawBuilder<SqlBool> {
+/** Indexes over such digests, which the server does not tell by their columns: 021-digests made them. */
+export const uniqueDigests: Readonly<Record<string, readonly [owner: string, text: string]>> = {
+  actionClasses_key: ['actionClasses.workspaceId', 'actionClasses.key'],
+  responses_singleUseId: ['responses.surveyId', 'responses.singleUseId'],
+};
+const uniqueTexts = new Set(Object.values(uniqueDigests).map(([, text]) => text));
+
+/**
+ * Does the column, one of those above, hold one of these texts? Reads the index on either database.
+ *
+ * @param column `table.column`
+ */
+export function isOneOf(
+  db: Kysely<Database>,
+  column: `${string}.${string}`,
+  texts: readonly string[],
+): RawBuilder<SqlBool> {
   if (texts.length === 0) return sql<SqlBool>`1 = 0`;
   const ref = sql.ref(column);
   const same =
     texts.length === 1 ? sql<SqlBool>`${ref} = ${texts[0]}` : sql<SqlBool>`${ref} in (${sql.join(texts)})`;
   if (!isPostgres(db)) return same;
-  const digests = sql.join(texts.map((text) => sql`hashtextextended(${text}, 0)`));
-  return sql<SqlBool>`(hashtextextended(${ref}, 0) in (${digests}) and ${same})`;
+  const digest = uniqueTexts.has(column)
+    ? (text: RawBuilder<unknown>) => sql`sha256(replace(${text}, '\\', '\\\\')::bytea)`
+    : (text: RawBuilder<unknown>) => sql`hashtextextended(${text}, 0)`;
+  const digests = sql.join(texts.map((text) => digest(sql`${text}`)));
+  return sql<SqlBool>`(${digest(ref)} in (${digests}) and ${same})`;
 }
 
 /** Is there a table of this name, where unqualified names are looked up? */

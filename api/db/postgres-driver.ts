@@ -21,7 +21,8 @@ import type { Millis } from '#shared/clock.ts';
 import { againAfterConflict } from './again.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseUnavailable, type OnFault, reasonOf } from './faults.ts';
 import type { PostgresLocation, PostgresTls } from './postgres-address.ts';
-import { DatabaseAway, isBroken, isConflict, translated } from './postgres-errors.ts';
+import { DatabaseAway, isBroken, isConflict, isStale, translated } from './postgres-errors.ts';
+import { createPreparedStatements, type PreparedStatements } from './postgres-prepared.ts';
 import type { Database } from './schema.ts';
 
 /** Is told when the server is away, and with null when it is back. */
@@ -98,6 +99,7 @@ function createPool(location: PostgresLocation, options: PostgresOptions): Postg
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     types: { getTypeParser },
   });
+  const prepared = createPreparedStatements();
   let isAway = false;
   const told = (error: unknown): unknown => {
     const found = translated(error);
@@ -121,7 +123,7 @@ function createPool(location: PostgresLocation, options: PostgresOptions): Postg
       if (pool.waitingCount >= WAITING_MAX)
         throw new DatabaseBusy(undefined, 'Too many wait for the database');
       try {
-        return guarded(await pool.connect(), told);
+        return guarded(await pool.connect(), prepared, told);
       } catch (error) {
         throw told(error);
       }
@@ -152,15 +154,26 @@ export function openListening(location: PostgresLocation): pg.Client {
 }
 
 /** A connection for one statement or transaction. */
-function guarded(client: pg.PoolClient, told: (error: unknown) => unknown): PostgresPoolClient {
+function guarded(
+  client: pg.PoolClient,
+  prepared: PreparedStatements,
+  told: (error: unknown) => unknown,
+): PostgresPoolClient {
   let isLost = false;
   const run = async <R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>> => {
+    // Without parameters a statement takes one message, and there is next to nothing to plan.
+    const name = parameters.length === 0 ? null : prepared.nameOf(sql);
     try {
-      const { command, rowCount, rows } = await client.query(sql, [...parameters]);
+      const { command, rowCount, rows } = await client.query({
+        ...(name === null ? {} : { name }),
+        text: sql,
+        values: [...parameters],
+      });
       // The names of commands that Kysely knows are those that count rows.
       return { command: command as PostgresQueryResult<R>['command'], rowCount: rowCount ?? 0, rows };
     } catch (error) {
       isLost ||= isBroken(error);
+      if (name !== null && isStale(error)) prepared.renew(name);
       throw error;
     }
   };

@@ -2,6 +2,7 @@
  * What PostgreSQL and its driver report, in our words (faults.ts). Knows the codes of the server, SQLSTATE, those of
  * sockets, and the sentences of node-postgres, which has no codes of its own.
  */
+import { uniqueDigests } from './dialect.ts';
 import { DatabaseBusy, DatabaseFault, type DatabaseProblem, reasonOf } from './faults.ts';
 
 /** The server cannot be reached, or takes no more connections. */
@@ -39,6 +40,8 @@ const BUSY = /^(57014|55P03|53...)$/;
  * deadlock (40P01), or a row that is referred to and was deleted at this moment (23503), which the next attempt misses.
  */
 const CONFLICT = /^(40001|40P01|23503)$/;
+/** The server's own function that checks what was prepared; its code stands for anything that is not supported. */
+const PLAN_CHECK = 'RevalidateCachedQuery';
 
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return '';
@@ -48,7 +51,12 @@ export function codeOf(error: unknown): string {
 
 /** Another transaction was in the way: the same work succeeds when it is done again. */
 export function isConflict(error: unknown): boolean {
-  return CONFLICT.test(codeOf(error));
+  return CONFLICT.test(codeOf(error)) || isStale(error);
+}
+
+/** A statement was prepared before its tables changed, and its rows have other columns now. */
+export function isStale(error: unknown): boolean {
+  return codeOf(error) === '0A000' && error instanceof Error && Reflect.get(error, 'routine') === PLAN_CHECK;
 }
 
 /** Is nothing more to be asked over this connection? */
@@ -90,10 +98,12 @@ const COLUMNS_LENGTH_MAX = 1_000;
 /**
  * The columns of the index that refused a row, `table.column` in its order; null when none did. `detail` reads
  * `Key ("workspaceId", name)=(…) already exists.` in the server's language, but the columns stand in it in every language.
- * Long text is indexed by its digest (see dialect.ts).
+ * Long text is indexed by its digest, whose indexes are known by name (see dialect.ts).
  */
 export function violatedIndex(error: unknown): readonly string[] | null {
   if (codeOf(error) !== '23505' || !(error instanceof Error)) return null;
+  const known = uniqueDigests[String(Reflect.get(error, 'constraint'))];
+  if (known !== undefined) return known;
   const table = String(Reflect.get(error, 'table') ?? '');
   const detail = String(Reflect.get(error, 'detail') ?? '');
   const columns = detail.slice(detail.indexOf('(') + 1, detail.indexOf(')=(')).slice(0, COLUMNS_LENGTH_MAX);

@@ -37,13 +37,3 @@ export async function insertEvents(
     .values(types.map((type) => ({ ...event, id: newId(random), type, payload: null, fannedOutAt: null })))
     .execute();
 }
-
-export async function hasWebhooks(db: Kysely<Database>, workspaceId: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('webhooks')
-    .select('id')
-    .where('workspaceId', '=', workspaceId)
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
-}

@@ -45,6 +45,12 @@ export const httpPlugin = fastifyPlugin<HttpOptions>(
       // Every body is JSON here, whatever its label says, and a label that Fastify cannot parse is no reason to refuse.
       delete request.raw.headers['content-type'];
     });
+    // What a hook before it waited for may have taken longer than its client stayed. Nothing comes any more then, not even
+    // an end, and the request would never be over.
+    app.addHook('preParsing', (request, _reply, _payload, done) => {
+      const { raw } = request;
+      done(raw.destroyed && !raw.readableEnded ? badRequest('The connection was closed early') : null);
+    });
     // Once we are told to stop, a connection ends with its reply: an idle one would hold the process up.
     let isClosing = false;
     app.addHook('preClose', async () => {

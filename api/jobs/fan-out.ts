@@ -10,7 +10,7 @@
  * is one transaction, and each process takes events that no other one is at. A crash before the commit leaves them in
  * the outbox. Webhooks are those that exist at this moment.
  */
-import type { Kysely, Selectable } from 'kysely';
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { hasManyWriters, kept, unlocked } from '#api/db/locks.ts';
 import type { Database, EventTable, EventType } from '#api/db/schema.ts';
@@ -18,6 +18,7 @@ import { newId } from '#api/ids.ts';
 import type { Mail } from '#api/mail/mail.ts';
 import type { Snapshot } from '#api/resources/responses/record-events.ts';
 import { type ResponseWithRelations, withRelations } from '#api/resources/responses/store.ts';
+import { findBareSurveys } from '#api/resources/surveys/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { type FollowUpLog, planFollowUps } from './follow-ups.ts';
 import { payloadOf } from './payload.ts';
@@ -26,6 +27,8 @@ import { payloadOf } from './payload.ts';
 const BATCH = 50;
 /** Rows of one insert: databases bound the parameters of a statement. */
 const ROWS_MAX = 500;
+/** Characters of payloads in one statement, but for the last of them: few are longer than a thousand. */
+const STATEMENT_LENGTH_MAX = 1_048_576;
 
 interface OpenEvent extends Pick<Selectable<EventTable>, 'id' | 'workspaceId' | 'surveyId' | 'type'> {
   readonly survey: Snapshot['survey'];
@@ -64,9 +67,15 @@ export async function fanOut(
 
   async function planMails(reader: Kysely<Database>, events: readonly OpenEvent[]): Promise<PlannedMails> {
     const mails = new Map<string, readonly Mail[]>();
-    for (const { id, type, response } of events) {
-      if (type === 'responseFinished') {
-        mails.set(id, await planFollowUps({ db: reader, limits, log }, response));
+    const finished = events.filter(({ type }) => type === 'responseFinished');
+    const surveys = await findBareSurveys(
+      reader,
+      finished.map(({ surveyId }) => surveyId),
+    );
+    for (const { id, surveyId, response } of finished) {
+      const survey = surveys.get(surveyId);
+      if (survey !== undefined) {
+        mails.set(id, await planFollowUps({ db: reader, limits, log }, survey, response));
       }
     }
     return mails;
@@ -87,12 +96,10 @@ export async function fanOut(
         .map((subscription) => ({ eventId: event.id, webhookId: subscription.id })),
     );
     const wanted = new Set(deliveries.map(({ eventId }) => eventId));
-    for (const event of claimed) {
-      if (wanted.has(event.id)) {
-        const payload = payloadOf({ ...event, publicUrl: config.publicUrl });
-        await trx.updateTable('events').set({ payload, snapshot: null }).where('id', '=', event.id).execute();
-      }
-    }
+    await writePayloads(
+      trx,
+      claimed.filter(({ id }) => wanted.has(id)),
+    );
     const unwanted = claimed.filter(({ id }) => !wanted.has(id)).map(({ id }) => id);
     if (unwanted.length > 0) await trx.deleteFrom('events').where('id', 'in', unwanted).execute();
     for (let start = 0; start < deliveries.length; start += ROWS_MAX) {
@@ -115,6 +122,25 @@ export async function fanOut(
     }
     for (const { id } of claimed) {
       for (const mail of mails.get(id) ?? []) await mailer.accept(trx, mail);
+    }
+  }
+
+  /** In a few statements: over a network each one is a wait. */
+  async function writePayloads(trx: Kysely<Database>, events: readonly OpenEvent[]): Promise<void> {
+    let rows: RawBuilder<unknown>[] = [];
+    let length = 0;
+    for (const [i, event] of events.entries()) {
+      const payload = payloadOf({ ...event, publicUrl: config.publicUrl });
+      rows.push(sql`(${event.id}, ${payload})`);
+      length += payload.length;
+      if (length < STATEMENT_LENGTH_MAX && i < events.length - 1) continue;
+      await sql`
+        with "written" ("id", "payload") as (values ${sql.join(rows)})
+        update "events" set "snapshot" = null,
+          "payload" = (select "written"."payload" from "written" where "written"."id" = "events"."id")
+        where "id" in (select "written"."id" from "written")`.execute(trx);
+      rows = [];
+      length = 0;
     }
   }
 }

@@ -10,7 +10,7 @@ import type { Answer } from '#api/resources/responses/schema.ts';
 import type { Response } from '#api/resources/responses/store.ts';
 import { formParts } from '#api/resources/surveys/question-types.ts';
 import type { SurveyContent } from '#api/resources/surveys/schema.ts';
-import type { Survey } from '#api/resources/surveys/store.ts';
+import type { BareSurvey } from '#api/resources/surveys/store.ts';
 
 export type FollowUp = SurveyContent['followUps'][number];
 
@@ -29,7 +29,7 @@ export function isTriggered({ trigger }: FollowUp, response: Response): boolean 
 }
 
 /** @returns null when it names nobody: the question was skipped, or its answer is no address */
-export function followUpMail(followUp: FollowUp, survey: Survey, response: Response): Mail | null {
+export function followUpMail(followUp: FollowUp, survey: BareSurvey, response: Response): Mail | null {
   const { properties } = followUp.action;
   const to = recipient(properties.to, response);
   if (to === null) return null;
@@ -72,7 +72,7 @@ function withRecall(text: string, response: Response): string {
   });
 }
 
-function answersText(survey: Survey, response: Response): string {
+function answersText(survey: BareSurvey, response: Response): string {
   return survey.content.blocks
     .flatMap(({ elements }) => elements)
     .flatMap(({ id, headline }) => {
@@ -83,13 +83,13 @@ function answersText(survey: Survey, response: Response): string {
     .join('\n\n');
 }
 
-function variablesText(survey: Survey, response: Response): string {
+function variablesText(survey: BareSurvey, response: Response): string {
   return survey.content.variables
     .map(({ id, name, value }) => `${name}: ${response.variables[id] ?? value}`)
     .join('\n');
 }
 
-function hiddenFieldsText(survey: Survey, response: Response): string {
+function hiddenFieldsText(survey: BareSurvey, response: Response): string {
   return (survey.content.hiddenFields.fieldIds ?? [])
     .flatMap((id) => {
       const answer = answerOf(response, id);

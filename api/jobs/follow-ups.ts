@@ -10,7 +10,7 @@ import type { Database } from '#api/db/schema.ts';
 import type { Limiter } from '#api/limits/limiter.ts';
 import type { Mail } from '#api/mail/mail.ts';
 import type { Response } from '#api/resources/responses/store.ts';
-import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { followUpMail, isTriggered } from './follow-up-mail.ts';
 
 const FOLLOW_UPS_MAX = 10;
@@ -19,13 +19,13 @@ export interface FollowUpLog {
   warn(fields: object, message: string): void;
 }
 
-/** @returns what to send about this finished response; empty when its survey is gone */
+/** @returns what to send about this finished response of the survey */
 export async function planFollowUps(
   { db, limits, log }: { readonly db: Kysely<Database>; readonly limits: Limiter; readonly log: FollowUpLog },
+  survey: BareSurvey,
   response: Response,
 ): Promise<readonly Mail[]> {
-  const survey = await findSurvey(db, response.surveyId);
-  if (survey === null || survey.content.followUps.length === 0) return [];
+  if (survey.content.followUps.length === 0) return [];
   const due = mailsOf(survey, response, log);
   if (due.length === 0) return [];
   const organizationId = await organizationOf(db, survey.workspaceId);
@@ -41,7 +41,7 @@ export async function planFollowUps(
   return allowed;
 }
 
-function mailsOf(survey: Survey, response: Response, log: FollowUpLog): readonly Mail[] {
+function mailsOf(survey: BareSurvey, response: Response, log: FollowUpLog): readonly Mail[] {
   try {
     return survey.content.followUps
       .filter((followUp) => isTriggered(followUp, response))

@@ -30,10 +30,7 @@ export async function claimFiles(
   db: Kysely<Database>,
   { id, workspaceId, surveyId, updatedAt, data }: Answered,
 ): Promise<void> {
-  const texts = Object.values(data)
-    .flatMap((answer): readonly unknown[] => (Array.isArray(answer) ? answer : [answer]))
-    .filter((text) => typeof text === 'string');
-  const keys = texts.flatMap((text) => keyIn(text, workspaceId) ?? []);
+  const keys = textsIn(data).flatMap((text) => keyIn(text, workspaceId) ?? []);
   for (const some of inParts(keys)) {
     await markClaimed(db, some, updatedAt);
     await db
@@ -45,6 +42,17 @@ export async function claimFiles(
       .where('surveyId', '=', surveyId)
       .execute();
   }
+}
+
+/** May there be a file among the answers? */
+export function namesFiles(data: Answered['data']): boolean {
+  return textsIn(data).some((text) => text.includes(ROOT));
+}
+
+function textsIn(data: Answered['data']): readonly string[] {
+  return Object.values(data)
+    .flatMap((answer): readonly unknown[] => (Array.isArray(answer) ? answer : [answer]))
+    .filter((text) => typeof text === 'string');
 }
 
 /** Claims the files that a text names anywhere, such as a survey's document with pictures in its questions. */

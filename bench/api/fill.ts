@@ -3,6 +3,7 @@
  * Rows are shaped as the API writes them, with ids as random as its own, so that indexes are as scattered as in life.
  */
 import SqliteDatabase from 'better-sqlite3';
+import { digestOfValue } from '#api/db/digest.ts';
 
 /** Of every hundred responses: this many from new contacts; the others come from contacts that were there before. */
 const NEW_CONTACTS_PER_HUNDRED = 25;
@@ -10,14 +11,17 @@ const RESPONSES_PER_BATCH = 10_000;
 /** SQLite takes 32,766 values a statement. */
 const ROWS_PER_STATEMENT = 200;
 
-export interface FillOptions {
-  readonly path: string;
+export interface FillPlan {
   readonly workspaceId: string;
   /** The first one gets half of all responses, the others share the rest. */
   readonly surveyIds: readonly string[];
   readonly attributeKeyId: string;
   /** The number of responses that the database has afterwards. */
   readonly responses: number;
+}
+
+export interface FillOptions extends FillPlan {
+  readonly path: string;
 }
 
 export interface Filled {
@@ -29,7 +33,7 @@ type Row = readonly (string | number | null)[];
 
 const tables = {
   contacts: ['id', 'createdAt', 'updatedAt', 'workspaceId', 'userId'],
-  contactAttributes: ['id', 'createdAt', 'updatedAt', 'contactId', 'attributeKeyId', 'value'],
+  contactAttributes: ['id', 'createdAt', 'updatedAt', 'contactId', 'attributeKeyId', 'value', 'uniqueDigest'],
   displays: ['id', 'createdAt', 'updatedAt', 'surveyId', 'contactId'],
   responses: [
     ...['id', 'createdAt', 'updatedAt', 'workspaceId', 'surveyId', 'contactId', 'displayId', 'endingId'],
@@ -103,7 +107,9 @@ function batch(
       const userId = `user-${i}`;
       contactIds.push(contactId);
       rows.contacts.push([contactId, at, at, workspaceId, userId]);
-      rows.contactAttributes.push([newId(), at, at, contactId, attributeKeyId, userId]);
+      rows.contactAttributes.push([
+        ...[newId(), at, at, contactId, attributeKeyId, userId, digestOfValue(userId)],
+      ]);
     }
     const contactId = contactIds[Math.floor(Math.random() * contactIds.length)] ?? null;
     const displayId = newId();

@@ -1,8 +1,10 @@
 /** What is measured: one request each, prepared so that only the request itself is timed. */
 import type { Sample } from './fill.ts';
+import type { Part } from './options.ts';
 import { type Call, type Service, workspaceId } from './service.ts';
 
 export interface Operation {
+  readonly part: Part;
   readonly name: string;
   /** How often; an expensive one less often. */
   readonly times: number;
@@ -12,6 +14,9 @@ export interface Operation {
 
 const client = `/api/v1/client/${workspaceId}`;
 const management = '/api/v1/management';
+
+/** What somebody answers. */
+export const answer = { q1: 'An answer of some length, typed by somebody', q2: 7 };
 
 export interface Places {
   /** The survey that has half of all responses. */
@@ -24,13 +29,13 @@ export interface Places {
 export function operationsOn(service: Service, places: Places): readonly Operation[] {
   const { countedSurveyId, surveyId } = places;
   const { responseIds, userIds } = places.sample;
-  const answer = { q1: 'An answer of some length, typed by somebody', q2: 7 };
   const userOf = (i: number): string => userIds[(i * 37) % userIds.length] ?? '';
   const oneOf = (i: number): string => responseIds[(i * 31) % responseIds.length] ?? '';
   const create = async (body: object): Promise<string> =>
     idIn(await service.call({ method: 'POST', path: `${client}/responses`, body }));
   return [
     {
+      part: 'create',
       name: 'create response',
       times: 300,
       prepare: (i) => ({
@@ -40,6 +45,7 @@ export function operationsOn(service: Service, places: Places): readonly Operati
       }),
     },
     {
+      part: 'create',
       name: 'create response, survey with autoComplete',
       times: 100,
       prepare: () => ({
@@ -49,6 +55,17 @@ export function operationsOn(service: Service, places: Places): readonly Operati
       }),
     },
     {
+      part: 'create',
+      name: 'create response, nobody known',
+      times: 300,
+      prepare: () => ({
+        method: 'POST',
+        path: `${client}/responses`,
+        body: { surveyId, finished: true, data: answer },
+      }),
+    },
+    {
+      part: 'others',
       name: 'client update of a response',
       times: 300,
       prepare: async () => ({
@@ -58,21 +75,25 @@ export function operationsOn(service: Service, places: Places): readonly Operati
       }),
     },
     {
+      part: 'others',
       name: 'create display',
       times: 300,
       prepare: (i) => ({ method: 'POST', path: `${client}/displays`, body: { surveyId, userId: userOf(i) } }),
     },
     {
+      part: 'others',
       name: 'identify user',
       times: 300,
       prepare: (i) => ({ method: 'POST', path: `${client}/user`, body: { userId: userOf(i) } }),
     },
     {
+      part: 'state',
       name: 'environment state',
       times: 300,
       prepare: () => ({ method: 'GET', path: `${client}/environment` }),
     },
     {
+      part: 'state',
       name: 'environment state, built anew',
       times: 100,
       async prepare(i) {
@@ -82,31 +103,47 @@ export function operationsOn(service: Service, places: Places): readonly Operati
       },
     },
     {
+      part: 'others',
       name: 'read response',
       times: 300,
       prepare: (i) => ({ method: 'GET', path: `${management}/responses/${oneOf(i)}` }),
     },
     {
+      part: 'list',
       name: 'list of a survey, 25',
       times: 200,
       prepare: () => ({ method: 'GET', path: `${management}/responses?surveyId=${surveyId}` }),
     },
     {
+      part: 'list',
       name: 'list of a survey, 25 after 4,000',
       times: 100,
       prepare: () => ({ method: 'GET', path: `${management}/responses?surveyId=${surveyId}&skip=4000` }),
     },
     {
+      part: 'list',
       name: 'list of the workspace, 25',
       times: 200,
       prepare: () => ({ method: 'GET', path: `${management}/responses?limit=25` }),
     },
     {
+      part: 'list',
       name: 'list of contacts, 25',
       times: 200,
       prepare: () => ({ method: 'GET', path: `${management}/contacts?limit=25` }),
     },
     {
+      part: 'export',
+      name: 'export, 1,000 of all',
+      times: 20,
+      // As clients export: page after page, from the newest on.
+      prepare: (i) => ({
+        method: 'GET',
+        path: `${management}/responses?limit=1000&skip=${(i % 10) * 1_000}`,
+      }),
+    },
+    {
+      part: 'others',
       name: 'change a response (management)',
       times: 200,
       prepare: (i) => ({

@@ -1,7 +1,7 @@
 /** The API's own process on a database of the bench, and calls to it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Pool } from 'undici';
 
@@ -13,7 +13,7 @@ const CONNECTIONS = 8;
 export const receiverHost = '127.0.0.1';
 
 export const workspaceId = 'cworkspaceofthebench00000';
-const apiKey = 'fbk_of_the_bench';
+export const apiKey = 'fbk_of_the_bench';
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -22,19 +22,31 @@ export interface Call {
 }
 
 export interface Service {
+  /** Such as `http://127.0.0.1:4000`. */
+  readonly address: string;
+  /** Its first process; the workers are its children. */
+  readonly pid: number;
   /** @returns the reply's JSON @throws Error for anything but 200: such a figure would be of another job */
   call(call: Call): Promise<unknown>;
   stop(): Promise<void>;
 }
 
-export async function startService(databasePath: string): Promise<Service> {
+export interface ServiceOptions {
+  readonly databaseUrl: string;
+  /** For uploads, of which there are none. */
+  readonly folder: string;
+  readonly workers: number;
+}
+
+export async function startService({ databaseUrl, folder, workers }: ServiceOptions): Promise<Service> {
   const child = spawn(process.execPath, ['api/main.ts'], {
     cwd: ROOT,
     env: {
       PATH: process.env.PATH ?? '',
       API_PORT: '0',
-      DATABASE_URL: `file:${databasePath}`,
-      STORAGE_PATH: join(dirname(databasePath), 'uploads'),
+      API_WORKERS: String(workers),
+      DATABASE_URL: databaseUrl,
+      STORAGE_PATH: join(folder, 'uploads'),
       WEBHOOK_ALLOWED_TARGETS: receiverHost,
       RATE_LIMITING_DISABLED: '1',
       LOG_LEVEL: 'warn',
@@ -46,8 +58,11 @@ export async function startService(databasePath: string): Promise<Service> {
   });
   const abandon = (): boolean => child.kill('SIGKILL');
   process.once('exit', abandon);
-  const client = new Pool(await addressOf(child), { connections: CONNECTIONS });
+  const address = await addressOf(child);
+  const client = new Pool(address, { connections: CONNECTIONS });
   return {
+    address,
+    pid: child.pid ?? 0,
     async call({ body, method, path }) {
       const reply = await client.request({
         method,

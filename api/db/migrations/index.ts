@@ -9,6 +9,7 @@ import { people } from './007-people.ts';
 import { respondents } from './010-respondents.ts';
 import { uniqueValues } from './011-unique-values.ts';
 import { changeTriggers, processes } from './020-processes.ts';
+import { digests } from './021-digests.ts';
 
 export interface Migration {
   readonly name: string;
@@ -29,4 +30,5 @@ export const migrations: readonly Migration[] = [
   { name: '010-respondents', statements: respondents },
   { name: '011-unique-values', statements: uniqueValues },
   { name: '020-processes', statements: processes, only: changeTriggers },
+  { name: '021-digests', statements: [], only: digests },
 ];

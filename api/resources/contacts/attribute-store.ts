@@ -56,7 +56,7 @@ export function findTakenValues(
     .where((where) =>
       where.or(
         wanted.map(({ attributeKeyId, value }) =>
-          where('attributeKeyId', '=', attributeKeyId).and(isOneOf(db, 'value', [value])),
+          where('attributeKeyId', '=', attributeKeyId).and(isOneOf(db, 'contactAttributes.value', [value])),
         ),
       ),
     )
@@ -74,7 +74,7 @@ export async function findOwnersOf(
     .selectFrom('contactAttributes')
     .select(['contactId', 'value'])
     .where('attributeKeyId', '=', attributeKeyId)
-    .where(isOneOf(db, 'value', values))
+    .where(isOneOf(db, 'contactAttributes.value', values))
     .execute();
   return new Map(rows.map(({ contactId, value }) => [value, contactId]));
 }

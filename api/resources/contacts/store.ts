@@ -1,5 +1,6 @@
 /** Contacts and their attributes: whom surveys are shown to and responses come from. */
 import type { Kysely } from 'kysely';
+import { kept } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { isId, newId, type Random } from '#api/ids.ts';
@@ -53,13 +54,21 @@ export async function findContact(
   id: string,
 ): Promise<Contact | null> {
   if (!isId(id)) return null;
-  const row = await db
-    .selectFrom('contacts')
-    .selectAll()
-    .where('id', '=', id)
-    .where('workspaceId', '=', workspaceId)
-    .executeTakeFirst();
-  return row ?? null;
+  return (await selectContact(db, workspaceId).where('id', '=', id).executeTakeFirst()) ?? null;
+}
+
+/** Likewise, and the contact is there until the transaction ends. */
+export async function keepContact(
+  trx: Kysely<Database>,
+  workspaceId: string,
+  id: string,
+): Promise<Contact | null> {
+  if (!isId(id)) return null;
+  return (await kept(trx, selectContact(trx, workspaceId).where('id', '=', id)).executeTakeFirst()) ?? null;
+}
+
+function selectContact(db: Kysely<Database>, workspaceId: string) {
+  return db.selectFrom('contacts').selectAll().where('workspaceId', '=', workspaceId);
 }
 
 export async function findContactById(db: Kysely<Database>, id: string): Promise<Contact | null> {
@@ -150,13 +159,17 @@ export async function findContactByUserId(
   workspaceId: string,
   userId: string,
 ): Promise<Contact | null> {
-  const row = await db
-    .selectFrom('contacts')
-    .selectAll()
-    .where('workspaceId', '=', workspaceId)
-    .where('userId', '=', userId)
-    .executeTakeFirst();
-  return row ?? null;
+  return (await selectContact(db, workspaceId).where('userId', '=', userId).executeTakeFirst()) ?? null;
+}
+
+/** Likewise, and the contact is there until the transaction ends. */
+export async function keepContactByUserId(
+  trx: Kysely<Database>,
+  workspaceId: string,
+  userId: string,
+): Promise<Contact | null> {
+  const query = selectContact(trx, workspaceId).where('userId', '=', userId);
+  return (await kept(trx, query).executeTakeFirst()) ?? null;
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 import { notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { findContact, findOrCreateContact } from '#api/resources/contacts/store.ts';
-import { findSurvey, isSurveyOpen, surveyClosed } from '#api/resources/surveys/store.ts';
+import { findAnsweredSurvey, findSurveyNow, surveyClosed } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { Id, Nullable } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -73,12 +73,12 @@ export const clientDisplayRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     surveyId: string,
     contactIdIn: (trx: Kysely<Database>, now: Timestamp) => Promise<string | null>,
   ) {
-    const survey = await findSurvey(db, surveyId);
+    const survey = await findAnsweredSurvey(db, surveyId);
     if (survey === null || survey.workspaceId !== workspaceId) throw notFound('Survey', surveyId);
     const now = toTimestamp(clock());
     const display = await db.transaction().execute(async (trx): Promise<Display> => {
       // Inside: it may have ended or gone since the request came.
-      if ((await isSurveyOpen(trx, surveyId)) !== true) throw surveyClosed(surveyId);
+      if ((await findSurveyNow(trx, surveyId))?.isOpen !== true) throw surveyClosed(surveyId);
       const contactId = await contactIdIn(trx, now);
       const made = { id: newId(random), surveyId, workspaceId, contactId, createdAt: now, updatedAt: now };
       await insertDisplay(trx, made);

@@ -4,7 +4,7 @@
  */
 import { type ApiError, badRequest, type Details } from '#api/errors.ts';
 import { type Element, formParts } from '#api/resources/surveys/question-types.ts';
-import type { Survey } from '#api/resources/surveys/store.ts';
+import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import type { Rule } from '#api/resources/surveys/validation-rules.ts';
 import { shapeProblem } from './answer-shapes.ts';
 import { isFileOf } from './file-answers.ts';
@@ -16,25 +16,25 @@ const OTHER_LENGTH_MAX = 250;
 const ANSWER_MISSING = 'This question needs an answer';
 
 /** Ids that answers may have: the survey's questions and hidden fields. */
-export function fieldIdsOf(survey: Survey): ReadonlySet<string> {
+export function fieldIdsOf(survey: BareSurvey): ReadonlySet<string> {
   return new Set([
     ...elementsOf(survey).map(({ id }) => id),
     ...(survey.content.hiddenFields.fieldIds ?? []),
   ]);
 }
 
-function elementsOf(survey: Survey): readonly Element[] {
+function elementsOf(survey: BareSurvey): readonly Element[] {
   return survey.content.blocks.flatMap(({ elements }) => elements);
 }
 
-export function fileError(survey: Survey, data: Answers, publicUrl: string): ApiError | null {
+export function fileError(survey: BareSurvey, data: Answers, publicUrl: string): ApiError | null {
   return foreignFileQuestion(survey, data, publicUrl) === null
     ? null
     : badRequest('Invalid file upload response');
 }
 
 /** The question that is answered with files that are not ours, or another survey's; null: none is. */
-export function foreignFileQuestion(survey: Survey, data: Answers, publicUrl: string): string | null {
+export function foreignFileQuestion(survey: BareSurvey, data: Answers, publicUrl: string): string | null {
   const found = elementsOf(survey)
     .filter(({ type }) => type === 'fileUpload')
     .find(({ id }) => {
@@ -44,13 +44,13 @@ export function foreignFileQuestion(survey: Survey, data: Answers, publicUrl: st
   return found?.id ?? null;
 }
 
-export function otherLengthError(survey: Survey, data: Answers): ApiError | null {
+export function otherLengthError(survey: BareSurvey, data: Answers): ApiError | null {
   const questionId = longOtherQuestion(survey, data);
   return questionId === null ? null : badRequest('Response exceeds character limit', { questionId });
 }
 
 /** The question with more free text in place of a choice than it takes; null: there is none. */
-export function longOtherQuestion(survey: Survey, data: Answers): string | null {
+export function longOtherQuestion(survey: BareSurvey, data: Answers): string | null {
   const tooLong = elementsOf(survey).find((element) => {
     if (element.type !== 'multipleChoiceSingle' && element.type !== 'multipleChoiceMulti') return false;
     const answer = answerIn(data, element.id);
@@ -75,7 +75,7 @@ export interface Submission {
 }
 
 /** Everything that is wrong with the answers, at once. Hidden fields and unknown ids are free. */
-export function answerError(survey: Survey, submission: Submission): ApiError | null {
+export function answerError(survey: BareSurvey, submission: Submission): ApiError | null {
   const budget = newPatternBudget();
   const problems = new Map<string, string>();
   for (const element of submission.mustBeComplete ? unavoidable(survey.content.blocks) : []) {

@@ -5,9 +5,9 @@ import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { type ApiError, badRequest, notFound } from '#api/errors.ts';
 import { wholeAddress } from '#api/http/client-address.ts';
-import { findContact, findContactByUserId } from '#api/resources/contacts/store.ts';
+import { keepContact, keepContactByUserId } from '#api/resources/contacts/store.ts';
 import { contactIn } from '#api/resources/surveys/contact-link.ts';
-import { findSurvey, isOpen, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
+import { type BareSurvey, findAnsweredSurvey, isOpen, surveyClosed } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { fieldIdsOf, fileError, otherLengthError } from './answers.ts';
@@ -59,7 +59,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
         const { body } = request;
         checkResponseSize(body);
         checkIdLengths(idsIn(body));
-        const survey = await findSurvey(db, body.surveyId);
+        const survey = await findAnsweredSurvey(db, body.surveyId);
         if (survey === null) throw notFound('Survey', body.surveyId);
         if (survey.workspaceId !== workspace.id) {
           throw badRequest('Survey is part of another workspace', { workspaceId: workspace.id });
@@ -95,12 +95,12 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
             // Whose link it was is signed; what a client says about itself is not.
             const linked = contactIn(survey.id, body.meta?.url, signer, clock());
             if (linked !== null && survey.content.type === 'link') {
-              return findContact(trx, workspace.id, linked);
+              return keepContact(trx, workspace.id, linked);
             }
             if (version === 'v1') {
-              return body.userId ? findContactByUserId(trx, workspace.id, body.userId) : null;
+              return body.userId ? keepContactByUserId(trx, workspace.id, body.userId) : null;
             }
-            return body.contactId ? findContact(trx, workspace.id, body.contactId) : null;
+            return body.contactId ? keepContact(trx, workspace.id, body.contactId) : null;
           },
           { mustBeOpen: true, emailDigest: respondentDigest(survey, body.meta?.url, signer) },
         );
@@ -123,7 +123,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
         if (found === null || found.workspaceId !== workspaceOf(request).id) {
           throw notFound('Response', responseId);
         }
-        const survey = await findSurvey(db, found.surveyId);
+        const survey = await findAnsweredSurvey(db, found.surveyId);
         if (survey === null) throw notFound('Survey', found.surveyId);
         const { body } = request;
         throwFirst(
@@ -161,7 +161,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
   /** v2 looks at the single-use link before the address and the token. */
   function checksOf(
     version: Version,
-    survey: Survey,
+    survey: BareSurvey,
     { pinAuthToken, recaptchaToken, singleUseId = null, meta }: NewClientResponse,
   ): readonly (() => ApiError | null | Promise<ApiError | null>)[] {
     const url = meta?.url ?? null;
@@ -176,7 +176,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
   /** Of the client's own words only these three count; the rest is what we see ourselves. */
   function metaOf(
     request: FastifyRequest,
-    survey: Survey,
+    survey: BareSurvey,
     given: NonNullable<NewClientResponse['meta']>,
   ): ResponseMeta {
     const { headers } = request;
@@ -193,7 +193,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
   }
 };
 
-function closedError(survey: Survey): ApiError | null {
+function closedError(survey: BareSurvey): ApiError | null {
   return isOpen(survey) ? null : surveyClosed(survey.id);
 }
 

@@ -1,5 +1,5 @@
 /** Answers that are files: addresses of our own storage. Pure. */
-import type { Survey } from '#api/resources/surveys/store.ts';
+import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { isRecord } from '#api/schemas.ts';
 import type { Answer } from './schema.ts';
 
@@ -7,13 +7,13 @@ import type { Answer } from './schema.ts';
 export const SKIPPED = 'skipped';
 
 /** Is every address in the answer one of a file uploaded for this question, or for this workspace as old clients do? */
-export function isFileOf(survey: Survey, questionId: string, answer: Answer, publicUrl: string): boolean {
+export function isFileOf(survey: BareSurvey, questionId: string, answer: Answer, publicUrl: string): boolean {
   if (answer === '' || answer === SKIPPED) return true;
   const files = typeof answer === 'string' ? [answer] : answer;
   return Array.isArray(files) && files.every((file) => isOwnFile(survey, questionId, file, publicUrl));
 }
 
-function isOwnFile(survey: Survey, questionId: string, address: string, publicUrl: string): boolean {
+function isOwnFile(survey: BareSurvey, questionId: string, address: string, publicUrl: string): boolean {
   if (address === SKIPPED) return true;
   const path = address.startsWith(`${publicUrl}/`) ? address.slice(publicUrl.length) : address;
   const [root, storage, workspaceId, access, ...rest] = path.split('/');

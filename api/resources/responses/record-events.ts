@@ -1,9 +1,9 @@
 /** The events of a change to a response, with what its webhooks and follow-up mails will need to know. */
 import type { Kysely } from 'kysely';
 import type { Database, EventType } from '#api/db/schema.ts';
-import { hasWebhooks, insertEvents } from '#api/events/outbox.ts';
+import { insertEvents } from '#api/events/outbox.ts';
 import type { Random } from '#api/ids.ts';
-import type { Survey } from '#api/resources/surveys/store.ts';
+import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Response } from './store.ts';
@@ -26,7 +26,9 @@ export interface Snapshot {
 export interface ResponseWritten {
   readonly kind: 'responseCreated' | 'responseUpdated';
   readonly response: Response;
-  readonly survey: Survey;
+  readonly survey: BareSurvey;
+  /** The workspace has some. */
+  readonly hasWebhooks: boolean;
   /** The change ended the survey. */
   readonly isSurveyCompleted: boolean;
 }
@@ -34,14 +36,16 @@ export interface ResponseWritten {
 /**
  * Call it in the transaction of the change, after the change. Every change has an event of its kind, and one more when
  * the response is finished. Where no webhook of the workspace and no follow-up could take notice, nothing is written.
+ *
+ * @returns whether there are some
  */
 export async function recordEvents(
   trx: Kysely<Database>,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
-  { kind, response, survey, isSurveyCompleted }: ResponseWritten,
-): Promise<void> {
+  { hasWebhooks, kind, response, survey, isSurveyCompleted }: ResponseWritten,
+): Promise<boolean> {
   const hasFollowUps = response.finished && survey.content.followUps.length > 0;
-  if (!hasFollowUps && !(await hasWebhooks(trx, survey.workspaceId))) return;
+  if (!hasFollowUps && !hasWebhooks) return false;
 
   const now = toTimestamp(clock());
   const snapshot: Snapshot = {
@@ -67,4 +71,5 @@ export async function recordEvents(
     },
     random,
   );
+  return true;
 }

@@ -8,7 +8,7 @@ import { type ApiError, badRequest, forbidden } from '#api/errors.ts';
 import type { Recaptcha } from '#api/recaptcha.ts';
 import { contactIn } from '#api/resources/surveys/contact-link.ts';
 import { isSingleUseTokenValid } from '#api/resources/surveys/single-use.ts';
-import type { Survey } from '#api/resources/surveys/store.ts';
+import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import type { Millis } from '#shared/clock.ts';
 
 /** What whoever entered the PIN of a survey sends with the response. A new PIN makes the old proofs worthless. */
@@ -37,7 +37,7 @@ function verifiedEmailText(surveyId: string, address: string): string {
 
 /** @returns why the response is not taken; null: the PIN was entered, or there is none */
 export function pinError(
-  { id, content }: Survey,
+  { id, content }: BareSurvey,
   token: string | null | undefined,
   signer: Signer,
 ): ApiError | null {
@@ -48,7 +48,7 @@ export function pinError(
 
 /** @param url the address the survey was opened at, from the response's meta */
 export function emailError(
-  { id, content }: Survey,
+  { id, content }: BareSurvey,
   url: string | null | undefined,
   signer: Signer,
 ): ApiError | null {
@@ -64,7 +64,7 @@ export function emailError(
  * @returns null where a survey does not ask for that
  */
 export function respondentDigest(
-  survey: Survey,
+  survey: BareSurvey,
   url: string | null | undefined,
   signer: Signer,
 ): string | null {
@@ -76,11 +76,11 @@ export function respondentDigest(
 }
 
 /** Only an address that was verified says who somebody is. */
-export function isOneResponsePerEmail({ content }: Survey): boolean {
+export function isOneResponsePerEmail({ content }: BareSurvey): boolean {
   return asksForEmail(content) && content.isSingleResponsePerEmailEnabled;
 }
 
-function asksForEmail({ type, isVerifyEmailEnabled }: Survey['content']): boolean {
+function asksForEmail({ type, isVerifyEmailEnabled }: BareSurvey['content']): boolean {
   return type === 'link' && isVerifyEmailEnabled;
 }
 
@@ -93,7 +93,7 @@ function provenAddress(surveyId: string, url: string | null | undefined, signer:
 
 /** A personal link that is not ours, not for this survey, or has ended, names nobody. */
 export function contactLinkError(
-  { id: surveyId, content }: Survey,
+  { id: surveyId, content }: BareSurvey,
   url: string | null | undefined,
   signer: Signer,
   now: Millis,
@@ -105,7 +105,7 @@ export function contactLinkError(
 }
 
 export async function recaptchaError(
-  { content }: Survey,
+  { content }: BareSurvey,
   token: string | null | undefined,
   recaptcha: Recaptcha,
 ): Promise<ApiError | null> {
@@ -118,7 +118,7 @@ export async function recaptchaError(
 }
 
 export function singleUseError(
-  survey: Survey,
+  survey: BareSurvey,
   response: { readonly singleUseId?: string | null; readonly url?: string | null },
   signer: Signer,
 ): ApiError | null {

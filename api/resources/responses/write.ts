@@ -5,18 +5,26 @@
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
-import { hasManyWriters, lockRow } from '#api/db/locks.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
-import { attributesOf, type Contact, findContactById } from '#api/resources/contacts/store.ts';
+import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
 import { findDisplay } from '#api/resources/displays/store.ts';
-import { completeSurvey, isSurveyOpen, type Survey, surveyClosed } from '#api/resources/surveys/store.ts';
+import {
+  type AnsweredSurvey,
+  type BareSurvey,
+  completeSurvey,
+  findSurveyNow,
+  type SurveyNow,
+  surveyClosed,
+} from '#api/resources/surveys/store.ts';
 import { claimFiles } from '#api/storage/claims.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { answerError } from './answers.ts';
+import { comesAlone } from './lone-write.ts';
 import { mergeTimes, type Times } from './merge.ts';
-import { recordEvents } from './record-events.ts';
+import { type ResponseWritten, recordEvents } from './record-events.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
 import { checkResponseSize } from './size.ts';
 import {
@@ -24,6 +32,7 @@ import {
   findResponse,
   findResponseIdOfDisplay,
   hasFinished,
+  insertLoneResponse,
   insertResponse,
   isSingleUseIdUsed,
   type Response,
@@ -73,13 +82,14 @@ export interface CreationCheck extends SurveyCheck {
 }
 
 /**
- * @param contactIn finds whom the response is from, inside the transaction
+ * @param survey with what its reader has seen of webhooks; where that is none, one statement may do
+ * @param contactIn finds whom the response is from, and keeps them until the end of the transaction, if there is one
  * @throws ApiError bad_request when an answer or the display does not fit, conflict when the single-use link was used or the
  *   respondent finished another response
  */
 export async function createResponse(
   parts: WriteParts,
-  survey: Survey,
+  survey: BareSurvey & Partial<AnsweredSurvey>,
   given: NewResponse,
   contactIn: (trx: Kysely<Database>) => Promise<Contact | null>,
   { mustBeOpen, emailDigest = null }: CreationCheck,
@@ -88,24 +98,20 @@ export async function createResponse(
   const mustBeComplete = finished && !beginsInTheMiddle(given.meta);
   const error = answerError(survey, { given: data, all: data, finished, mustBeComplete });
   if (error !== null) throw error;
-  const { isCompleted, response } = await parts.db.transaction().execute(async (trx) => {
-    await checkSurvey(trx, survey, mustBeOpen);
-    const contact = await keptContact(trx, contactIn);
+  if (comesAlone(survey, given, emailDigest)) {
+    const made = await newResponse(parts, survey, given, await contactIn(parts.db));
+    if (await insertLoneResponse(parts.db, made, mustBeOpen)) return made;
+    // It ended or has gone: the transaction says so.
+  }
+  const { response, ...effects } = await parts.db.transaction().execute(async (trx) => {
+    const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen);
+    const contact = await contactIn(trx);
     if (given.displayId !== null) await checkDisplay(trx, survey, given.displayId, contact);
     if (given.singleUseId !== null && (await isSingleUseIdUsed(trx, survey.id, given.singleUseId))) {
       throw alreadySubmitted();
     }
     if (emailDigest !== null && (await hasFinished(trx, survey.id, emailDigest))) throw alreadyFinished();
-    const attributes = contact === null ? null : await attributesOf(trx, [contact.id]);
-    const made: Response = {
-      ...given,
-      id: newId(parts.random),
-      workspaceId: survey.workspaceId,
-      surveyId: survey.id,
-      contactId: contact?.id ?? null,
-      contactAttributes: contact === null ? null : (attributes?.get(contact.id) ?? {}),
-      ttc: mergeTimes({}, given.ttc, given.finished),
-    };
+    const made = await newResponse({ ...parts, db: trx }, survey, given, contact);
     try {
       await insertResponse(trx, made, emailDigest);
     } catch (error) {
@@ -115,11 +121,30 @@ export async function createResponse(
       throw error;
     }
     await claimFiles(trx, made);
-    return { response: made, isCompleted: await settleChange(trx, parts, 'responseCreated', survey, made) };
+    const written = { kind: 'responseCreated', response: made, survey, hasWebhooks } as const;
+    return { response: made, ...(await settleChange(trx, parts, written)) };
   });
-  parts.outbox.notify();
-  if (isCompleted) parts.states.purge(survey);
+  spread(parts, survey, effects);
   return response;
+}
+
+/** With what is known of the contact now. */
+async function newResponse(
+  { db, random }: Pick<WriteParts, 'db' | 'random'>,
+  survey: BareSurvey,
+  given: NewResponse,
+  contact: Contact | null,
+): Promise<Response> {
+  const attributes = contact === null ? null : await attributesOf(db, [contact.id]);
+  return {
+    ...given,
+    id: newId(random),
+    workspaceId: survey.workspaceId,
+    surveyId: survey.id,
+    contactId: contact?.id ?? null,
+    contactAttributes: contact === null ? null : (attributes?.get(contact.id) ?? {}),
+    ttc: mergeTimes({}, given.ttc, given.finished),
+  };
 }
 
 /**
@@ -128,14 +153,14 @@ export async function createResponse(
  */
 export async function changeResponse(
   parts: WriteParts,
-  survey: Survey,
+  survey: BareSurvey,
   responseId: string,
   change: Change,
   mayChange: (stored: Response) => void,
   { mustBeOpen }: SurveyCheck,
 ): Promise<Response> {
-  const { isCompleted, response } = await parts.db.transaction().execute(async (trx) => {
-    await checkSurvey(trx, survey, mustBeOpen);
+  const { response, ...effects } = await parts.db.transaction().execute(async (trx) => {
+    const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen);
     await lockRow(trx, 'responses', responseId);
     const stored = await findResponse(trx, responseId);
     if (stored === null) throw notFound('Response', responseId);
@@ -169,13 +194,10 @@ export async function changeResponse(
       throw error;
     }
     await claimFiles(trx, changed);
-    return {
-      response: changed,
-      isCompleted: await settleChange(trx, parts, 'responseUpdated', survey, changed),
-    };
+    const written = { kind: 'responseUpdated', response: changed, survey, hasWebhooks } as const;
+    return { response: changed, ...(await settleChange(trx, parts, written)) };
   });
-  parts.outbox.notify();
-  if (isCompleted) parts.states.purge(survey);
+  spread(parts, survey, effects);
   return response;
 }
 
@@ -189,7 +211,7 @@ function base<V>(
 }
 
 /** What was added to the survey after somebody began to answer it, they may never have seen. */
-function wereAllAsked(survey: Survey, { createdAt, meta }: Response): boolean {
+function wereAllAsked(survey: BareSurvey, { createdAt, meta }: Response): boolean {
   return survey.updatedAt <= createdAt && !beginsInTheMiddle(meta);
 }
 
@@ -204,24 +226,14 @@ function beginsInTheMiddle({ url }: ResponseMeta): boolean {
  */
 async function checkSurvey(
   trx: Kysely<Database>,
-  { content, id }: Survey,
+  { content, id }: BareSurvey,
   mustBeOpen: boolean,
-): Promise<void> {
+): Promise<SurveyNow> {
   if (content.autoComplete !== null) await lockRow(trx, 'surveys', id);
-  const isOpen = await isSurveyOpen(trx, id);
-  if (isOpen === null) throw notFound('Survey', id);
-  if (mustBeOpen && !isOpen) throw surveyClosed(id);
-}
-
-/** Whom the response is from; not deleted before the response is there. */
-async function keptContact(
-  trx: Kysely<Database>,
-  contactIn: (trx: Kysely<Database>) => Promise<Contact | null>,
-): Promise<Contact | null> {
-  const found = await contactIn(trx);
-  if (found === null || !hasManyWriters(trx)) return found;
-  await lockRow(trx, 'contacts', found.id, 'keep');
-  return findContactById(trx, found.id);
+  const now = await findSurveyNow(trx, id);
+  if (now === null) throw notFound('Survey', id);
+  if (mustBeOpen && !now.isOpen) throw surveyClosed(id);
+  return now;
 }
 
 function alreadySubmitted() {
@@ -239,7 +251,7 @@ function displayTaken() {
 /** @throws ApiError bad_request unless the display is of this survey, free, and of the same contact */
 async function checkDisplay(
   trx: Kysely<Database>,
-  survey: Survey,
+  survey: BareSurvey,
   displayId: string,
   contact: Contact | null,
 ): Promise<void> {
@@ -256,24 +268,37 @@ async function checkDisplay(
   }
 }
 
-/** What a change brings about, in its transaction. @returns whether it ended the survey */
+interface Effects {
+  readonly isSurveyCompleted: boolean;
+  readonly hasEvents: boolean;
+}
+
+/** Of what others have to know, after the commit. */
+function spread(
+  { outbox, states }: Pick<WriteParts, 'outbox' | 'states'>,
+  survey: BareSurvey,
+  { hasEvents, isSurveyCompleted }: Effects,
+): void {
+  if (hasEvents) outbox.notify();
+  if (isSurveyCompleted) states.purge(survey);
+}
+
+/** What a change brings about, in its transaction. */
 async function settleChange(
   trx: Kysely<Database>,
   parts: WriteParts,
-  kind: 'responseCreated' | 'responseUpdated',
-  survey: Survey,
-  response: Response,
-): Promise<boolean> {
-  const isSurveyCompleted = await completeWhenDue(trx, parts, survey, response);
-  await recordEvents(trx, parts, { kind, response, survey, isSurveyCompleted });
-  return isSurveyCompleted;
+  written: Omit<ResponseWritten, 'isSurveyCompleted'>,
+): Promise<Effects> {
+  const isSurveyCompleted = await completeWhenDue(trx, parts, written.survey, written.response);
+  const hasEvents = await recordEvents(trx, parts, { ...written, isSurveyCompleted });
+  return { isSurveyCompleted, hasEvents };
 }
 
 /** `autoComplete`: so many finished responses end the survey. */
 async function completeWhenDue(
   trx: Kysely<Database>,
   parts: WriteParts,
-  survey: Survey,
+  survey: BareSurvey,
   response: Response,
 ): Promise<boolean> {
   const { autoComplete } = survey.content;

@@ -1,5 +1,5 @@
 /** Surveys with their triggers and languages. Writes go to `surveys`, `surveyTriggers` and `surveyLanguages` only. */
-import type { Kysely, Selectable } from 'kysely';
+import type { ExpressionBuilder, Kysely, Selectable } from 'kysely';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
 import { type ApiError, forbidden } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
@@ -24,6 +24,33 @@ export interface Survey {
   readonly languages: readonly SurveyLanguage[];
 }
 
+/** Without what other tables say of it. */
+export type BareSurvey = Omit<Survey, 'segment' | 'triggers' | 'languages'>;
+
+export interface AnsweredSurvey extends BareSurvey {
+  /** Has its workspace a webhook, whichever its triggers? */
+  readonly hasWebhooks: boolean;
+}
+
+/** For the many who answer it, in one query. */
+export async function findAnsweredSurvey(db: Kysely<Database>, id: string): Promise<AnsweredSurvey | null> {
+  if (!isId(id)) return null;
+  const row = await selectSurveys(db).select(webhooksOf).where('surveys.id', '=', id).executeTakeFirst();
+  return row === undefined ? null : { ...toBareSurvey(row), hasWebhooks: Boolean(row.hasWebhooks) };
+}
+
+/** By id, in one query; who is not there is left out. */
+export async function findBareSurveys(
+  db: Kysely<Database>,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, BareSurvey>> {
+  if (ids.length === 0) return new Map();
+  const rows = await selectSurveys(db)
+    .where('surveys.id', 'in', [...new Set(ids)])
+    .execute();
+  return new Map(rows.map((row) => [row.id, toBareSurvey(row)]));
+}
+
 export async function findSurvey(db: Kysely<Database>, id: string): Promise<Survey | null> {
   if (!isId(id)) return null;
   const row = await selectSurveys(db).where('surveys.id', '=', id).executeTakeFirst();
@@ -44,14 +71,24 @@ export function isOpen({ archivedAt, content }: Pick<Survey, 'archivedAt' | 'con
   return content.status === 'inProgress' && archivedAt === null;
 }
 
-/** Likewise as it is stored now. null: there is no such survey. */
-export async function isSurveyOpen(db: Kysely<Database>, id: string): Promise<boolean | null> {
+export interface SurveyNow extends Pick<AnsweredSurvey, 'hasWebhooks'> {
+  /** As `isOpen`. */
+  readonly isOpen: boolean;
+}
+
+/** As it is stored now: what those who answer it depend on, in one query. null: there is no such survey. */
+export async function findSurveyNow(db: Kysely<Database>, id: string): Promise<SurveyNow | null> {
   const row = await db
     .selectFrom('surveys')
     .select(['status', 'archivedAt'])
+    .select(webhooksOf)
     .where('id', '=', id)
     .executeTakeFirst();
-  return row === undefined ? null : row.status === 'inProgress' && row.archivedAt === null;
+  if (row === undefined) return null;
+  return {
+    isOpen: row.status === 'inProgress' && row.archivedAt === null,
+    hasWebhooks: Boolean(row.hasWebhooks),
+  };
 }
 
 /** What respondents read when a survey takes no responses. */
@@ -191,6 +228,12 @@ async function insertReferences(db: Kysely<Database>, survey: Survey): Promise<v
   }
 }
 
+/** Of the survey's workspace. */
+function webhooksOf({ exists, selectFrom }: ExpressionBuilder<Database, 'surveys'>) {
+  const webhooks = selectFrom('webhooks').select('webhooks.id');
+  return exists(webhooks.whereRef('webhooks.workspaceId', '=', 'surveys.workspaceId')).as('hasWebhooks');
+}
+
 type SurveyRow = Selectable<SurveyTable> & { readonly legacyEnvironmentId: string | null };
 
 function selectSurveys(db: Kysely<Database>) {
@@ -199,6 +242,19 @@ function selectSurveys(db: Kysely<Database>) {
     .innerJoin('workspaces', 'workspaces.id', 'surveys.workspaceId')
     .selectAll('surveys')
     .select('workspaces.legacyEnvironmentId');
+}
+
+function toBareSurvey(row: SurveyRow): BareSurvey {
+  const { name, type, status, createdBy, slug } = row;
+  return {
+    id: row.id,
+    workspaceId: row.workspaceId,
+    environmentId: row.legacyEnvironmentId ?? row.workspaceId,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    archivedAt: row.archivedAt,
+    content: { ...JSON.parse(row.document), name, type, status, createdBy, slug },
+  };
 }
 
 /** Three queries for any number of surveys. */
@@ -231,15 +287,8 @@ async function withReferences(db: Kysely<Database>, rows: readonly SurveyRow[]):
   const languagesOf = Map.groupBy(languages, ({ surveyId }) => surveyId);
   const segmentOf = new Map(segments.map((segment) => [segment.id, toSegment(segment)]));
   return rows.map((row): Survey => {
-    const { name, type, status, createdBy, slug, archivedAt } = row;
     return {
-      id: row.id,
-      workspaceId: row.workspaceId,
-      environmentId: row.legacyEnvironmentId ?? row.workspaceId,
-      createdAt: row.createdAt,
-      updatedAt: row.updatedAt,
-      archivedAt,
-      content: { ...JSON.parse(row.document), name, type, status, createdBy, slug },
+      ...toBareSurvey(row),
       segment: row.segmentId === null ? null : (segmentOf.get(row.segmentId) ?? null),
       triggers: (triggersOf.get(row.id) ?? []).map(({ surveyId: _, ...actionClass }) =>
         toActionClass(actionClass),

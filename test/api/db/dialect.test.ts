@@ -2,10 +2,11 @@
 import { type Kysely, sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { isUniqueViolation } from '#api/db/database.ts';
-import { isOneOf } from '#api/db/dialect.ts';
+import { isOneOf, isPostgres, uniqueDigests } from '#api/db/dialect.ts';
 import { migrate } from '#api/db/migrate.ts';
 import type { Database } from '#api/db/schema.ts';
 import { openPrivateDatabase } from '#test/support/database.ts';
+import { planOf } from '#test/support/query-plan.ts';
 
 const now = '2026-01-01T00:00:00.000Z';
 
@@ -203,13 +204,44 @@ t.test('long text is unique, found, and no problem for an index', async (t) => {
       await db
         .selectFrom('actionClasses')
         .select('id')
-        .where(isOneOf(db, 'key', texts))
+        .where(isOneOf(db, 'actionClasses.key', texts))
         .orderBy('id')
         .execute()
     ).map(({ id }) => id);
   t.strictSame(await find([key]), ['a1']);
   t.strictSame(await find([key, `${key}.`, 'x']), ['a1', 'a2']);
   t.strictSame(await find([]), []);
+  const odd = ['\\', '\\\\', '\\x41', '\\101', 'A', "\\'", 'é'];
+  for (const [i, text] of odd.entries()) await add(`odd${i}`, text);
+  for (const [i, text] of odd.entries()) {
+    t.strictSame(await find([text]), [`odd${i}`], text);
+    t.ok(
+      isUniqueViolation(await failure(add('again', text)), 'actionClasses.workspaceId', 'actionClasses.key'),
+    );
+  }
+});
+
+t.test('what is unique in PostgreSQL is so by a digest that nobody finds twice', async (t) => {
+  const db = await open(t);
+  if (!isPostgres(db)) {
+    t.comment('SQLite indexes the text itself');
+    return;
+  }
+  const { rows } = await sql<{ name: string; definition: string }>`
+    select indexname as name, indexdef as definition from pg_indexes
+    where schemaname = current_schema() and indexdef like 'CREATE UNIQUE%' and indexdef ~ '\\w+\\(.*\\w+\\('
+    order by indexname`.execute(db);
+  t.strictSame(
+    rows.map(({ name }) => name),
+    Object.keys(uniqueDigests).toSorted(),
+  );
+  t.ok(rows.every(({ definition }) => definition.includes('sha256(')));
+  const query = db
+    .selectFrom('responses')
+    .select('id')
+    .where('surveyId', '=', 's')
+    .where(isOneOf(db, 'responses.singleUseId', ['x']));
+  t.match(await planOf(db, query), [/^SEARCH responses USING INDEX responses_singleUseId/]);
 });
 
 t.test('a transaction that fails is undone, and the next one is not', async (t) => {

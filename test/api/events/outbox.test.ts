@@ -127,3 +127,47 @@ t.test('the outbox is found in an index, without reading what was fanned out', a
   if (first === undefined) throw new Error('no query');
   t.same(await planOf(api.context.db, first), ['SCAN events USING INDEX events_outbox']);
 });
+
+t.test('a batch takes no more statements than one event', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await addWebhook(api, ['responseCreated', 'responseFinished']);
+  const { id: surveyId } = await addSurvey(api);
+  const { context } = api;
+  const statementsFor = async (responses: number): Promise<number> => {
+    for (let i = 0; i < responses; i++) {
+      const body = { surveyId, finished: true, data: { q1: `answer ${i}` } };
+      t.equal((await api.client('POST', `/api/v1/client/${workspaceId}/responses`, body)).status, 200);
+    }
+    return (await queriesOf(context.db, (db) => fanOut({ ...context, db }, log))).length;
+  };
+  const ofOne = await statementsFor(1);
+  t.equal(await statementsFor(20), ofOne);
+  const events = await context.db.selectFrom('events').select(['type', 'payload', 'snapshot']).execute();
+  t.equal(events.length, 42);
+  t.ok(events.every(({ snapshot }) => snapshot === null));
+  const answers = events.map(({ payload, type }) => {
+    const { data, event } = JSON.parse(payload ?? 'null');
+    t.equal(event, type, 'each has its own payload');
+    return data.data.q1;
+  });
+  t.equal(new Set(answers).size, 20);
+});
+
+t.test('payloads that are long together are written in parts', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await addWebhook(api, ['responseCreated']);
+  const { id: surveyId } = await addSurvey(api);
+  const { context } = api;
+  const q1 = 'x'.repeat(60_000);
+  for (let i = 0; i < 25; i++) {
+    const body = { surveyId, finished: false, data: { q1 } };
+    t.equal((await api.client('POST', `/api/v1/client/${workspaceId}/responses`, body)).status, 200);
+  }
+  const queries = await queriesOf(context.db, (db) => fanOut({ ...context, db }, log));
+  const writes = queries.filter(({ sql }) => sql.includes('with "written"'));
+  t.ok(writes.length > 1, `${writes.length} statements`);
+  const events = await context.db.selectFrom('events').select('payload').execute();
+  t.ok(events.length === 25 && events.every(({ payload }) => (payload?.length ?? 0) > 60_000));
+});

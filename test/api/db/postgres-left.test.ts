@@ -1,0 +1,129 @@
+/**
+ * Clients that leave while PostgreSQL is asked for them: nothing of theirs is held, and their requests end. On SQLite the
+ * answer is there before a client could leave.
+ */
+import type { ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import pg from 'pg';
+import t, { type Test } from 'tap';
+import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { addFileRow } from '#test/support/files.ts';
+import { freePort } from '#test/support/ports.ts';
+import { createPostgresDatabase } from '#test/support/postgres.ts';
+import { until } from '#test/support/until.ts';
+
+/** Twice as many as there are connections to the database. */
+const CLIENTS = 20;
+const UPLOAD = `/api/v1/client/${workspaceId}/storage/upload`;
+
+async function start(t: Test) {
+  const { drop, url } = await createPostgresDatabase();
+  const port = await freePort();
+  const env = { DATABASE_URL: url, PUBLIC_URL: `http://127.0.0.1:${port}` };
+  const api = await startApi({ env, clock: Date.now });
+  const replies: ServerResponse[] = [];
+  api.app.server.on('request', (_, reply) => replies.push(reply));
+  await api.app.listen({ host: '127.0.0.1', port });
+  const admin = new pg.Client({ connectionString: url });
+  await admin.connect();
+  t.teardown(async () => {
+    await admin.end();
+    await api.close();
+    await drop();
+  });
+  const sessions = async (condition: string): Promise<number> => {
+    const { rows } = await admin.query(
+      `select count(*)::int as n from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid() and ${condition}`,
+    );
+    return rows[0].n;
+  };
+  return {
+    ...api,
+    port,
+    url: env.PUBLIC_URL,
+    replies,
+    /** Requests that need the table wait while the clients come, and leave. */
+    async leaveWhileLocked(table: string, requests: readonly string[]): Promise<void> {
+      const before = replies.length;
+      await admin.query(`begin; lock table "${table}" in access exclusive mode`);
+      const sockets = requests.map((text) => {
+        const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+        socket.write(text);
+        return socket;
+      });
+      await until(async () => replies.length === before + requests.length);
+      await until(async () => (await sessions(`wait_event_type = 'Lock'`)) > 0);
+      for (const socket of sockets) socket.destroy();
+      const left = replies.slice(before);
+      await until(() => left.every((reply) => reply.socket === null || reply.socket.destroyed));
+      await admin.query('rollback');
+      await until(() => left.every((reply) => reply.writableEnded));
+    },
+    isIdle: () => until(async () => (await sessions(`state <> 'idle'`)) === 0),
+  };
+}
+
+const head = (method: string, path: string, length: number, type = 'application/json'): string =>
+  `${method} ${path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${apiKey}\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n\r\n`;
+
+const requests: readonly (readonly [string, string])[] = [
+  ['before its body came', head('POST', `/api/v2/client/${workspaceId}/responses`, 1_000)],
+  ['in the middle of its body', `${head('POST', `/api/v2/client/${workspaceId}/responses`, 1_000)}{"data":`],
+  ['with a key, before its body came', head('PUT', `/api/v1/management/surveys/x`, 1_000)],
+  ['after its body came', `${head('POST', `/api/v1/client/${workspaceId}/responses`, 2)}{}`],
+  ['without a body', head('GET', `/api/v1/client/${workspaceId}/environment`, 0)],
+];
+
+for (const [when, text] of requests) {
+  t.test(`a client leaves ${when}`, async (t) => {
+    const api = await start(t);
+    await api.leaveWhileLocked('workspaces', Array<string>(CLIENTS).fill(text));
+    await api.isIdle();
+    const { id: surveyId } = await addSurvey(api);
+    const body = { surveyId, finished: false, data: { q1: 'x' } };
+    const answers = await Promise.all(
+      Array.from({ length: 2 * CLIENTS }, () =>
+        api.client('POST', `/api/v1/client/${workspaceId}/responses`, body),
+      ),
+    );
+    t.ok(
+      answers.every(({ status }) => status === 200),
+      'everybody else is served',
+    );
+    await api.isIdle();
+  });
+}
+
+t.test('a client leaves in a transaction that waits for a row', async (t) => {
+  const api = await start(t);
+  const { id: surveyId } = await addSurvey(api, { autoComplete: 1_000 });
+  const text = JSON.stringify({ surveyId, finished: true, data: { q1: 'x' } });
+  const request = `${head('POST', `/api/v1/client/${workspaceId}/responses`, text.length)}${text}`;
+  await api.leaveWhileLocked('responses', Array<string>(CLIENTS).fill(request));
+  await api.isIdle();
+  const reply = await api.manage('PUT', `/api/v1/management/surveys/${surveyId}`, { name: 'Changed' });
+  t.equal(reply.status, 200, 'the survey is not locked');
+});
+
+t.test('a client leaves while its upload is looked up', async (t) => {
+  const api = await start(t);
+  const key = `${workspaceId}/private/a--fid--x.png`;
+  await addFileRow(api, key);
+  const { fields } = await api.context.storage.grant({ key, contentType: 'image/png', bytesMax: 1_000 });
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  form.append('file', new Blob(['content']), 'x.png');
+  const encoded = new Request('http://a', { method: 'POST', body: form });
+  const type = encoded.headers.get('content-type') ?? '';
+  const bytes = await encoded.text();
+  const begun = `${head('POST', UPLOAD, bytes.length, type)}${bytes.slice(0, -40)}`;
+  await api.leaveWhileLocked('files', Array<string>(8).fill(begun));
+  await api.isIdle();
+  const whole = await fetch(api.url + UPLOAD, {
+    method: 'POST',
+    headers: { 'content-type': type },
+    body: bytes,
+  });
+  t.equal(whole.status, 201, `two may run under a grant, and none does: ${await whole.text()}`);
+});

@@ -1,0 +1,91 @@
+/** What is asked often is prepared, within bounds; and what was prepared before a migration does no harm after it. */
+import { type Kysely, sql } from 'kysely';
+import t, { type Test } from 'tap';
+import { parseDatabaseUrl } from '#api/db/location.ts';
+import type { PostgresLocation } from '#api/db/postgres-address.ts';
+import { PostgresKysely } from '#api/db/postgres-driver.ts';
+import { createPreparedStatements } from '#api/db/postgres-prepared.ts';
+import type { Database } from '#api/db/schema.ts';
+import { createPostgresDatabase } from '#test/support/postgres.ts';
+
+const OFTEN = 20;
+
+async function open(t: Test, poolSize = 1): Promise<Kysely<Database>> {
+  const { drop, url } = await createPostgresDatabase();
+  const db = new PostgresKysely(parseDatabaseUrl(url, '/') as PostgresLocation, { poolSize });
+  t.teardown(async () => {
+    await db.destroy();
+    await drop();
+  });
+  return db;
+}
+
+const secret = (db: Kysely<Database>, name: string) =>
+  db.selectFrom('secrets').selectAll().where('name', '=', name).execute();
+const insert = (db: Kysely<Database>, name: string) =>
+  db.insertInto('secrets').values({ name, value: 'v', createdAt: '' }).execute();
+
+async function preparedOn(db: Kysely<Database>): Promise<readonly string[]> {
+  const { rows } = await sql<{ statement: string }>`select statement from pg_prepared_statements`.execute(db);
+  return rows.map(({ statement }) => statement);
+}
+
+t.test('the server keeps what is asked often, and only that', async (t) => {
+  const db = await open(t);
+  await insert(db, 'one');
+  for (let i = 0; i < OFTEN; i++) await secret(db, i % 2 === 0 ? 'one' : 'two');
+  const prepared = await preparedOn(db);
+  t.equal(prepared.length, 1);
+  t.match(prepared[0], /^select \* from "secrets"/);
+  t.strictSame(await secret(db, 'one'), [{ name: 'one', value: 'v', createdAt: '' }]);
+  t.strictSame(await secret(db, 'two'), [], 'its values are those of this time');
+});
+
+t.test('lists of any length do not fill the memory of the server', async (t) => {
+  const db = await open(t);
+  for (let length = 1; length <= 150; length++) {
+    const names = Array.from({ length }, (_, i) => `n${i}`);
+    for (let i = 0; i < OFTEN; i++)
+      await db.selectFrom('secrets').select('name').where('name', 'in', names).execute();
+  }
+  t.equal((await preparedOn(db)).length, 100);
+});
+
+t.test('a table that another version has changed meanwhile', async (t) => {
+  const db = await open(t, 4);
+  await insert(db, 'one');
+  const all = (): Promise<unknown> => Promise.all(Array.from({ length: 4 * OFTEN }, () => secret(db, 'one')));
+  await all();
+  await sql`alter table "secrets" add column "more" text`.execute(db);
+  t.strictSame(await secret(db, 'one'), [{ name: 'one', value: 'v', createdAt: '', more: null }]);
+  await all();
+  await sql`alter table "secrets" add column "evenMore" text`.execute(db);
+  let attempts = 0;
+  const rows = await db.transaction().execute((trx) => {
+    attempts += 1;
+    return secret(trx, 'one');
+  });
+  t.equal(rows.length, 1, 'inside a transaction as well');
+  t.equal(attempts, 2, 'which is done again, once');
+  await all();
+});
+
+t.test('names', (t) => {
+  const statements = createPreparedStatements();
+  const often = (text: string): string | null => {
+    for (let i = 1; i < OFTEN; i++) statements.nameOf(text);
+    return statements.nameOf(text);
+  };
+  t.equal(statements.nameOf('once'), null);
+  const first = often('one');
+  t.type(first, 'string');
+  t.equal(often('one'), first, 'a text keeps its name');
+  t.not(often('two'), first);
+  t.equal(often('x'.repeat(20_000)), null, 'long texts are not kept');
+  statements.renew(first ?? '');
+  const renewed = often('one');
+  t.not(renewed, first, 'after a change it has another one');
+  statements.renew(first ?? '');
+  t.equal(often('one'), renewed, 'an older one changes nothing any more');
+  t.end();
+});
