@@ -32,46 +32,111 @@ export interface PageOptions {
   readonly skipName?: string;
 }
 
-/** Rows read at once: the largest have a megabyte, and nothing else happens while they are parsed. */
-export const CHUNK_ROWS = 10;
+/** Rows read at once where none is large. */
+const CHUNK_ROWS_FIRST = 25;
+const CHUNK_ROWS_MAX = 250;
+/** The same of rows of any size, of which nothing else is done while they are parsed. */
+const PORTION_ROWS_MAX = 50;
+const PORTION_BYTES = 1_048_576;
+
+/** A row of a list, before any of it is read. */
+export interface SizedRow {
+  readonly id: string;
+  /** Of what is large in it, as it is stored. */
+  readonly bytes: number;
+}
+
+interface Exchange {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
 
 /**
- * Reads one page, in chunks, so that rows of any size take bounded memory. Whoever names no limit gets as many rows as
- * fit; whoever names one counts on it, so a page that does not fit is refused.
+ * Reads one page of rows of which none is large. Whoever names no limit gets as many rows as fit; whoever names one counts
+ * on it, so a page that does not fit is refused.
  *
  * @param list in a stated order, with ties broken
  * @throws ApiError bad_request when the rows that were asked for are too large for one reply
  */
 export async function readPage<Row extends { readonly id: string }>(
-  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  exchange: Exchange,
+  query: ListQuery,
+  options: PageOptions,
+  list: (page: ListPage) => Promise<readonly Row[]>,
+): Promise<Row[]> {
+  return fill(exchange, query, options, async function* ({ limit, skip }) {
+    let chunk = CHUNK_ROWS_FIRST;
+    for (let passed = 0; passed < limit; passed += chunk, chunk = CHUNK_ROWS_MAX) {
+      const rows = await list({ limit: Math.min(chunk, limit - passed), skip: skip + passed });
+      yield rows;
+      if (rows.length < chunk) return;
+    }
+  });
+}
+
+/**
+ * The same for rows of any size, in portions, so that they take bounded memory and nobody waits for long.
+ *
+ * @param find in a stated order, with ties broken
+ * @param read finds rows by their ids, in any order; who is gone meanwhile is left out
+ */
+export async function readLargePage<Row extends { readonly id: string }>(
+  exchange: Exchange,
+  query: ListQuery,
+  options: PageOptions,
+  find: (page: ListPage) => Promise<readonly SizedRow[]>,
+  read: (ids: readonly string[]) => Promise<readonly Row[]>,
+): Promise<Row[]> {
+  return fill(exchange, query, options, async function* (page) {
+    yield* readPortions(await find(page), read);
+  });
+}
+
+/** @returns the rows in the order of `found`, some at a time */
+export async function* readPortions<Row extends { readonly id: string }>(
+  found: readonly SizedRow[],
+  read: (ids: readonly string[]) => Promise<readonly Row[]>,
+): AsyncGenerator<readonly Row[]> {
+  let ids: string[] = [];
+  let bytes = 0;
+  for (const [index, row] of found.entries()) {
+    ids.push(row.id);
+    bytes += row.bytes;
+    const next = found[index + 1];
+    const hasRoom = ids.length < PORTION_ROWS_MAX && bytes + (next?.bytes ?? 0) <= PORTION_BYTES;
+    if (next !== undefined && hasRoom) continue;
+    const byId = new Map((await read(ids)).map((one) => [one.id, one]));
+    yield ids.flatMap((id) => byId.get(id) ?? []);
+    ids = [];
+    bytes = 0;
+  }
+}
+
+async function fill<Row extends { readonly id: string }>(
+  { request, reply }: Exchange,
   query: ListQuery,
   { limitMax, limitDefault = limitMax, skipName = 'skip' }: PageOptions,
-  list: (page: ListPage) => Promise<readonly Row[]>,
+  read: (page: ListPage) => AsyncIterable<readonly Row[]>,
 ): Promise<Row[]> {
   const limit = Math.min(query.limit ?? limitDefault, limitMax);
   const { skip = 0 } = query;
   const rows = new Map<string, Row>();
-  let passed = 0;
   let bytes = 0;
   let hasMore = false;
   const work = await Work.begin();
-  while (!hasMore) {
-    // One row more than is wanted tells whether there is a next page.
-    const wanted = Math.min(CHUNK_ROWS, limit - rows.size + 1);
-    const found = await list({ limit: wanted, skip: skip + passed });
-    passed += found.length;
-    for (const row of found) {
+  // One row more than is wanted tells whether there is a next page.
+  reading: for await (const portion of read({ limit: limit + 1, skip })) {
+    for (const row of portion) {
       if (rows.has(row.id)) continue;
       const size = rows.size === limit ? 0 : Buffer.byteLength(JSON.stringify(row));
       const isTooLarge = rows.size > 0 && bytes + size > LIST_PAGE_BYTES_MAX;
       if (isTooLarge && query.limit !== undefined) throw pageTooLarge(rows.size);
       hasMore = isTooLarge || rows.size === limit;
-      if (hasMore) break;
+      if (hasMore) break reading;
       bytes += size;
       rows.set(row.id, row);
       await work.done(size);
     }
-    if (found.length < wanted) break;
   }
   if (hasMore) reply.header('link', nextLink(request.url, { limit, skip: skip + rows.size, skipName }));
   await work.done(bytes);

@@ -1,12 +1,12 @@
 /** What every v2 list takes and tells, and how its pages are read. */
-import { type SelectQueryBuilder, sql } from 'kysely';
+import { type Expression, type SelectQueryBuilder, sql } from 'kysely';
 import { type Static, Type } from 'typebox';
 import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
 import { OneOf } from '#api/schemas.ts';
 import { readTimestamp } from '#api/timestamps.ts';
-import { CHUNK_ROWS, pageTooLarge } from './pagination.ts';
+import { pageTooLarge, readPortions } from './pagination.ts';
 import { Work } from './turn.ts';
 
 /** How far into a list a page may reach; dates narrow it down further. */
@@ -71,12 +71,14 @@ export interface FoundPage<Row> {
  *
  * @param matching rows of one table that has `id`, `createdAt` and `updatedAt`
  * @param read finds rows by their ids, in any order; who is gone meanwhile is left out
+ * @param bytes of what is large in a row, where any is
  * @throws ApiError bad_request when the rows are too large for one reply
  */
 export async function readV2Page<Table extends keyof Database, Row extends { readonly id: string }>(
   matching: SelectQueryBuilder<Database, Table, unknown>,
   page: ListPage,
   read: (ids: readonly string[]) => Promise<readonly Row[]>,
+  bytes: Expression<number> = sql.lit(0),
 ): Promise<FoundPage<Row>> {
   const field = sql.ref<Timestamp>(page.filterDateField);
   let inRange = matching;
@@ -88,27 +90,25 @@ export async function readV2Page<Table extends keyof Database, Row extends { rea
     .executeTakeFirstOrThrow();
   const found = await inRange
     .clearSelect()
-    .select(sql.ref<string>('id').as('id'))
+    .select([sql.ref<string>('id').as('id'), sql<number>`${bytes}`.as('bytes')])
     .orderBy(sql.ref(page.sortBy), page.order)
     .orderBy(sql.ref('id'), page.order)
     .limit(page.limit)
     .offset(page.skip)
     .execute();
   const data: Row[] = [];
-  let bytes = 0;
+  let written = 0;
   const work = await Work.begin();
-  for (let from = 0; from < found.length; from += CHUNK_ROWS) {
-    const ids = found.slice(from, from + CHUNK_ROWS).map(({ id }) => id);
-    const byId = new Map((await read(ids)).map((row) => [row.id, row]));
-    for (const row of ids.flatMap((id) => byId.get(id) ?? [])) {
+  for await (const portion of readPortions(found, read)) {
+    for (const row of portion) {
       const size = Buffer.byteLength(JSON.stringify(row));
-      bytes += size;
-      if (bytes > LIST_PAGE_BYTES_MAX && data.length > 0) throw pageTooLarge(data.length);
+      written += size;
+      if (written > LIST_PAGE_BYTES_MAX && data.length > 0) throw pageTooLarge(data.length);
       data.push(row);
       await work.done(size);
     }
   }
-  await work.done(bytes);
+  await work.done(written);
   return { data, meta: { total: Number(total), limit: page.limit, offset: page.skip } };
 }
 

@@ -6,7 +6,7 @@ import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { notFound } from '#api/errors.ts';
-import { ListQuery, readPage } from '#api/http/pagination.ts';
+import { ListQuery, readLargePage } from '#api/http/pagination.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { checkScope } from '#api/resources/workspaces/scope.ts';
@@ -23,6 +23,7 @@ import { toResponseReply, toResponseReplyWithNotes } from './reply.ts';
 import { NewManagementResponse, ResponseChange, ResponseReply, ResponseReplyWithNotes } from './schema.ts';
 import {
   findResponse,
+  findResponses,
   listResponses,
   listResponsesOfWorkspaces,
   type Response,
@@ -76,13 +77,15 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
         const survey = surveyId === undefined ? null : await reachableSurvey(context, request, surveyId);
         const options = { limitMax: LIMIT_MAX, limitDefault: survey === null ? LIMIT_MAX : LIMIT_DEFAULT };
         // With all that is shown of them, so that it counts for the size of the page.
-        const found = await readPage({ request, reply }, request.query, options, async (page) =>
-          withRelations(
-            db,
+        const found = await readLargePage(
+          { request, reply },
+          request.query,
+          options,
+          (page) =>
             survey === null
-              ? await listResponsesOfWorkspaces(db, workspaceIds, page)
-              : await listResponses(db, { column: 'surveyId', id: survey.id }, page),
-          ),
+              ? listResponsesOfWorkspaces(db, workspaceIds, page)
+              : listResponses(db, { column: 'surveyId', id: survey.id }, page),
+          async (ids) => withRelations(db, await findResponses(db, ids)),
         );
         return { data: found.map((response) => toResponseReplyWithNotes(response, config.publicUrl)) };
       },

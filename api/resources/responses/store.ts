@@ -2,6 +2,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { isOneOf } from '#api/db/dialect.ts';
 import type { Database, ResponseTable, Timestamp } from '#api/db/schema.ts';
+import type { SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
 import { type Attributes, attributesOf, type Contact } from '#api/resources/contacts/store.ts';
 import type { Times } from './merge.ts';
@@ -74,22 +75,24 @@ export async function findResponses(
   return rows.map(toResponse);
 }
 
+/** Of what respondents can make large. Neither database reads the texts for it. */
+export const responseBytes = sql<number>`octet_length("data") + octet_length("variables") + octet_length("meta")`;
+
 /** The newest first, ties by id. Reads as many index entries as the page reaches into the list, and no more. */
 export async function listResponses(
   db: Kysely<Database>,
   owner: { readonly column: 'surveyId' | 'workspaceId'; readonly id: string },
   page: Page,
-): Promise<readonly Response[]> {
-  const rows = await db
+): Promise<readonly SizedRow[]> {
+  return db
     .selectFrom('responses')
-    .selectAll()
+    .select(['id', responseBytes.as('bytes')])
     .where(owner.column, '=', owner.id)
     .orderBy('createdAt', 'desc')
     .orderBy('id', 'desc')
     .limit(page.limit)
     .offset(page.skip)
     .execute();
-  return rows.map(toResponse);
 }
 
 /**
@@ -100,7 +103,7 @@ export async function listResponsesOfWorkspaces(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
   page: Page,
-): Promise<readonly Response[]> {
+): Promise<readonly SizedRow[]> {
   const [only, ...others] = workspaceIds;
   if (only === undefined) return [];
   if (others.length === 0) return listResponses(db, { column: 'workspaceId', id: only }, page);
@@ -122,7 +125,12 @@ export async function listResponsesOfWorkspaces(
   }
   const ids = newest.slice(page.skip).map(({ id }) => id);
   if (ids.length === 0) return [];
-  const byId = new Map((await findResponses(db, ids)).map((response) => [response.id, response]));
+  const sized = await db
+    .selectFrom('responses')
+    .select(['id', responseBytes.as('bytes')])
+    .where('id', 'in', ids)
+    .execute();
+  const byId = new Map(sized.map((row) => [row.id, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 

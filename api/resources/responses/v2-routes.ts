@@ -19,7 +19,7 @@ import {
   withoutNull,
 } from './management-write.ts';
 import type { Answers } from './schema.ts';
-import { findResponse, findResponses, type Response } from './store.ts';
+import { findResponse, findResponses, type Response, responseBytes } from './store.ts';
 import { NewV2Response, V2ResponseChange, V2ResponseReply } from './v2-schema.ts';
 
 const url = '/api/v2/management/responses';
@@ -55,7 +55,7 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
       let matching = db.selectFrom('responses').where('workspaceId', 'in', workspaceIds);
       if (surveyId !== undefined) matching = matching.where('surveyId', '=', surveyId);
       if (contactId !== undefined) matching = matching.where('contactId', '=', contactId);
-      const { data, meta } = await readV2Page(matching, page, (ids) => findResponses(db, ids));
+      const { data, meta } = await readV2Page(matching, page, (ids) => findResponses(db, ids), responseBytes);
       return { data: data.map(toReply), meta };
     },
   );

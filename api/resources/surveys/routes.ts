@@ -6,7 +6,7 @@ import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
-import { readPage } from '#api/http/pagination.ts';
+import { readLargePage } from '#api/http/pagination.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { newId } from '#api/ids.ts';
@@ -20,7 +20,7 @@ import { NewSurvey, SurveyChange } from './request-shapes.ts';
 import { DeletedSurveyReply, SurveyReply } from './schema.ts';
 import { newSingleUseLink } from './single-use.ts';
 import { checkSurveySize } from './size.ts';
-import { findSurvey, listSurveys, type Survey } from './store.ts';
+import { findSurvey, findSurveys, listSurveys, type Survey } from './store.ts';
 import { completed, insertNewSurvey, rewriteSurvey, saveSurvey } from './write.ts';
 
 /** Larger pages are cut to this size; the next page continues with `offset`. */
@@ -60,11 +60,12 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
       async (request, reply) => {
         const workspaceIds = workspacesWith(principalOf(request), 'read');
         const { limit, offset } = request.query;
-        const found = await readPage(
+        const found = await readLargePage(
           { request, reply },
           { ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { skip: offset }) },
           { limitMax: SURVEYS_MAX, skipName: 'offset' },
-          (page) => listSurveys(db, workspaceIds, { limit: page.limit, offset: page.skip }),
+          (page) => listSurveys(db, workspaceIds, page),
+          (ids) => findSurveys(db, ids),
         );
         return { data: found.map(toSurveyReply) };
       },

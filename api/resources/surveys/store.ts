@@ -1,7 +1,8 @@
 /** Surveys with their triggers and languages. Writes go to `surveys`, `surveyTriggers` and `surveyLanguages` only. */
-import type { ExpressionBuilder, Kysely, Selectable } from 'kysely';
+import { type ExpressionBuilder, type Kysely, type Selectable, sql } from 'kysely';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
 import { type ApiError, forbidden } from '#api/errors.ts';
+import type { SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
 import { type ActionClass, toActionClass } from '#api/resources/action-classes/store.ts';
 import { type Segment, toSegment } from '#api/resources/segments/store.ts';
@@ -100,17 +101,23 @@ export function surveyClosed(surveyId: string): ApiError {
 export async function listSurveys(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
-  page: { readonly limit: number; readonly offset: number },
-): Promise<readonly Survey[]> {
+  page: { readonly limit: number; readonly skip: number },
+): Promise<readonly SizedRow[]> {
   if (workspaceIds.length === 0) return [];
-  const rows = await selectSurveys(db)
-    .where('surveys.workspaceId', 'in', workspaceIds)
-    .orderBy('surveys.updatedAt', 'desc')
-    .orderBy('surveys.id', 'desc')
+  return db
+    .selectFrom('surveys')
+    .select(['id', sql<number>`octet_length("document")`.as('bytes')])
+    .where('workspaceId', 'in', workspaceIds)
+    .orderBy('updatedAt', 'desc')
+    .orderBy('id', 'desc')
     .limit(page.limit)
-    .offset(page.offset)
+    .offset(page.skip)
     .execute();
-  return withReferences(db, rows);
+}
+
+/** In any order; who is not there is left out. */
+export async function findSurveys(db: Kysely<Database>, ids: readonly string[]): Promise<readonly Survey[]> {
+  return withReferences(db, await selectSurveys(db).where('surveys.id', 'in', ids).execute());
 }
 
 /** What SDKs get to see: app and website surveys in progress, the newest first. */
