@@ -155,7 +155,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
       const storeMs = this.#now - this.#askedAt;
       metrics.storeTime.observe(storeMs);
       if (this.#entry !== null) this.#entry.storeMs = storeMs;
-    }
+    } else this.#countDegraded();
     const decision = decide(spent, position);
     switch (decision.kind) {
       case 'allow':
@@ -180,6 +180,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
 
   onStoreUnavailable(): void {
     this.#parts.enforcement.metrics.count('unavailable');
+    this.#countDegraded();
     this.#decided();
     const decision = this.#refuseUnavailable();
     this.#log('unavailable', decision);
@@ -191,6 +192,12 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
         extra: decision === null ? {} : { decision },
       }),
     );
+  }
+
+  #countDegraded(): void {
+    const { metrics } = this.#parts.enforcement;
+    for (const { policy, counter } of this.#charged?.charge.parts ?? [])
+      if (!counter.forUnproven) metrics.degraded(policy);
   }
 
   /** @returns the decision's id; null where no policy says deny */

@@ -196,6 +196,7 @@ export class GuardedLimiter implements Limiter {
       failures: { ...this.#failures },
       degraded: this.#degraded,
       available: this.#openSince === null,
+      openSince: this.#openSince,
       replicas: this.#replicas,
       remembered: this.#known.size,
     };

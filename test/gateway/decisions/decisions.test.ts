@@ -47,6 +47,10 @@ class Shelf implements DecisionStore {
     return null;
   }
 
+  async list(): Promise<[]> {
+    return [];
+  }
+
   close(): void {}
 }
 
