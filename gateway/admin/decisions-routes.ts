@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import { isDecisionId } from '#gateway/decisions/decision-ids.ts';
 import { DECISIONS_MAX, type DecisionRecord } from '#gateway/decisions/decision-record.ts';
-import { BadRequestError, NotFoundError, TooBusyError } from './refusals.ts';
+import { BadRequestError, NotFoundError, TooBusyError } from './errors.ts';
 import { decisionSchema, decisionsSchema, explainedDecisionSchema, messageSchema } from './reply-schemas.ts';
 
 export interface DecisionsRoutesOptions {

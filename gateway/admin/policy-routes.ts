@@ -10,8 +10,8 @@ import { requestOf } from '#gateway/rehearsal/request-text.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Audit } from './audit.ts';
+import { BadRequestError, NotFoundError } from './errors.ts';
 import { explainLive } from './explain-live.ts';
-import { BadRequestError, NotFoundError } from './refusals.ts';
 import { explanationSchema, messageSchema, policiesSchema, shadowSchema } from './reply-schemas.ts';
 
 export interface PolicyRoutesOptions {

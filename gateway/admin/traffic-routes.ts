@@ -2,10 +2,10 @@
 import type { FastifyInstance } from 'fastify';
 import { DURATION_BOUNDS_SECONDS } from '#gateway/histogram.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { TooBusyError } from './errors.ts';
 import { type GuardOptions, isBearer, sessionOf } from './guard.ts';
 import { SPAN_MS, TrafficHistory } from './history.ts';
 import { LISTENERS_MAX, LiveFeed, type LiveFeedOptions } from './live-feed.ts';
-import { TooBusyError } from './refusals.ts';
 import { messageSchema, topSchema, trafficSchema } from './reply-schemas.ts';
 import type { Sessions } from './sessions.ts';
 import { topSnapshot } from './top.ts';
