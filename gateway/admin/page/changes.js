@@ -146,7 +146,7 @@ export async function banClient({ digest, label }) {
 }
 
 function ban({ digest, label }, seconds, reason) {
-  const undo = () => lift({ digest, label }, `${label} is not banned any more.`);
+  const undo = () => lift({ digest }, `${label} is not banned any more.`);
   const body = { subject: digest, kind: 'digest', seconds, reason };
   return change('/api/ban', body, `${label} is banned for ${spanText(seconds)}.`, undo);
 }

@@ -129,7 +129,7 @@ whenChanged(() => {
   refreshClient();
 });
 // Who has no pointer scrolls them with the keys.
-for (const region of document.querySelectorAll('.scroll')) region.tabIndex = 0;
+for (const region of document.querySelectorAll('.scroll')) region.setAttribute('tabindex', '0');
 wirePolicies(traffic);
 wireDenials();
 wireClients();
