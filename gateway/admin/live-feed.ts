@@ -39,6 +39,10 @@ export class LiveFeed {
   readonly #listeners = new Set<Listener>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | null = null;
+  /** What the store is asked for: beside the counters, which are told also while it does not answer. */
+  #asking: Promise<void> | null = null;
+  #policyVersion: string | null = null;
+  #denials: readonly DecisionRecord[] = [];
   #newestDenial: string | null = null;
   /** Cut because they did not read. */
   cut = 0;
@@ -85,6 +89,7 @@ export class LiveFeed {
     clearInterval(this.#timer);
     this.#timer = undefined;
     this.#newestDenial = null;
+    this.#denials = [];
   }
 
   /** One at a time; a slow one stands for those that were due meanwhile. Never rejects. */
@@ -96,15 +101,12 @@ export class LiveFeed {
   }
 
   async #tell(): Promise<void> {
-    const { clock, history, top, policyVersion } = this.#options;
+    const { clock, history, top } = this.#options;
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = null;
+    });
     try {
-      const [processes, families, denials, version] = await Promise.all([
-        top.processes(),
-        top.families(),
-        this.#newDenials(),
-        // While the store is away nobody can say.
-        policyVersion().catch(() => null),
-      ]);
+      const [processes, families] = await Promise.all([top.processes(), top.families()]);
       const totals = totalsOf(families);
       const growth = history.add(totals);
       this.#send(
@@ -113,11 +115,12 @@ export class LiveFeed {
           processes: processes.length,
           store: storeState(top.kind, processes),
           limited: mostLimited(processes),
-          policyVersion: version,
+          policyVersion: this.#policyVersion,
           ...told(totals, growth),
-          denials,
+          denials: this.#denials,
         }),
       );
+      this.#denials = [];
     } catch {
       // Whoever asks for the list is told why; here the next second says more.
     }
@@ -137,12 +140,18 @@ export class LiveFeed {
     }
   }
 
-  /** Those since the last look, the newest first; none while the store is away. */
-  async #newDenials(): Promise<readonly DecisionRecord[]> {
-    const newest = await this.#options.listDecisions(null, DENIALS_MAX).catch(() => []);
+  /** Refusals since the last time, the newest first. Never rejects: while the store is away there are none. */
+  async #ask(): Promise<void> {
+    const { listDecisions, policyVersion } = this.#options;
+    const [newest, version] = await Promise.all([
+      listDecisions(null, DENIALS_MAX).catch(() => []),
+      policyVersion().catch(() => null),
+    ]);
     const known = newest.findIndex(({ id }) => id === this.#newestDenial);
+    const fresh = known < 0 ? newest : newest.slice(0, known);
     this.#newestDenial = newest[0]?.id ?? this.#newestDenial;
-    return known < 0 ? newest : newest.slice(0, known);
+    this.#denials = [...fresh, ...this.#denials].slice(0, DENIALS_MAX);
+    this.#policyVersion = version;
   }
 }
 

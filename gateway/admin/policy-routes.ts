@@ -27,6 +27,7 @@ export interface PolicyRoutesOptions {
 }
 
 const HEADERS_MAX = 128;
+const NO_SHADOWS: ReadonlyMap<string, Millis> = new Map();
 const NAME_LENGTH_MAX = 1000;
 
 const explainSchema = {
@@ -71,17 +72,19 @@ export async function policyRoutes(app: FastifyInstance, options: PolicyRoutesOp
   app.get(
     '/policies',
     {
-      schema: { summary: 'The policy file as loaded', response: { 200: policiesSchema, 503: messageSchema } },
+      schema: { summary: 'The policy file as loaded', response: { 200: policiesSchema } },
     },
     async () => {
       const set = policies();
-      const ends = await control.shadows();
+      // The file can be shown also while the store is away.
+      const ends = await control.shadows().catch(() => null);
       return {
         file: set.file,
         version: set.version,
         refusal: policyRefusal(),
+        areShadowsKnown: ends !== null,
         text: policyText(),
-        policies: set.policies.map((policy) => toldOf(policy, ends)),
+        policies: set.policies.map((policy) => toldOf(policy, ends ?? NO_SHADOWS)),
       };
     },
   );

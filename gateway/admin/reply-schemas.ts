@@ -185,6 +185,7 @@ export const policiesSchema = shape('Policies', {
   file: text,
   version: text,
   refusal: { ...nullable(text), description: 'Why the file as it is now is not in use; null: it is' },
+  areShadowsKnown: { ...flag, description: 'false: the store cannot say which policies are in shadow' },
   text: { ...text, description: 'Of the file as loaded' },
   policies: listOf(
     shape('Policy', {

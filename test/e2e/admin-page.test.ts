@@ -251,6 +251,29 @@ t.test('an edited file shows, and one with a mistake says why it is not in use',
   await page.locator('#file-lines').getByText('limit: 30').waitFor();
 });
 
+t.test('while the store is away the page says so, and what is decided without it', async (t) => {
+  await redis.kill();
+  await eventually(
+    'requests go on',
+    () => send(2, '/watched'),
+    (seen) => seen.every((status) => status === 200),
+  );
+  await page.locator('#cards', { hasText: /Storeawaybreaker open in \d of 2 since/ }).waitFor();
+  await page.locator('#file-about', { hasText: 'the store is away' }).waitFor();
+  const row = page.locator('#policy-table tr', { hasText: 'watched' });
+  await eventually(
+    'counted',
+    async () => {
+      await send(2, '/watched');
+      return (await row.locator('td').nth(3).textContent()) ?? '';
+    },
+    (told) => Number(told) > 0,
+  );
+  await check(t, 'outage');
+  await redis.restart();
+  await page.locator('#cards', { hasText: /Storeavailablebreaker closed/ }).waitFor();
+});
+
 t.test('who signs out sees nothing more, nor does another tab', async (t) => {
   const other = watch(await browser.newPage());
   await other.goto(admin);

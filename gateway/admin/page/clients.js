@@ -1,7 +1,7 @@
 /** Clients: who they are, what they have used, and what is done about them. */
 import { call } from './api.js';
 import { banClient, resetClient, tell, unbanClient } from './changes.js';
-import { byId, count, el, timeOf } from './dom.js';
+import { byId, count, el, isInUse, timeOf } from './dom.js';
 
 /** Digest -> what the operator typed for it. Of keys the beginning only; gone with the page. */
 const names = new Map();
@@ -103,7 +103,7 @@ export function showLimited(now = limited) {
   limited = now;
   const list = byId('limited-list');
   // Whoever is about to press a button keeps it.
-  if (list.contains(document.activeElement) || list.matches(':hover')) return;
+  if (isInUse(list)) return;
   list.replaceChildren(
     ...(limited.length === 0
       ? [el('li', { class: 'soft' }, 'Nobody yet.')]

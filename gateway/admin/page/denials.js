@@ -2,7 +2,7 @@
 import { call } from './api.js';
 import { closeDialog, openDialog, shadowPolicy } from './changes.js';
 import { clientPanel, clientText, lookUp } from './clients.js';
-import { byId, el, setText, timeOf } from './dom.js';
+import { byId, el, isInUse, setText, timeOf } from './dom.js';
 import { showLine } from './policies.js';
 import { tryRequest } from './try.js';
 
@@ -33,7 +33,7 @@ export function addDenials(denials) {
   const list = byId('denial-list');
   if (denials.length === 0 || !isFollowing()) return;
   // Whoever reads or is about to press a button is not moved away from it.
-  if (list.contains(document.activeElement) || list.matches(':hover')) return;
+  if (isInUse(list)) return;
   const byTime = denials.toSorted((a, b) => b.at.localeCompare(a.at));
   list.prepend(...byTime.map(item));
   setText(byId('denial-status'), NEWEST);

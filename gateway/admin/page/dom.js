@@ -37,6 +37,12 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** Somebody points at it, or has the keyboard in it: what moves now is missed. A tap leaves no pointer behind. */
+export function isInUse(node) {
+  const canPoint = matchMedia('(hover: hover)').matches;
+  return node.contains(document.activeElement) || (canPoint && node.matches(':hover'));
+}
+
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });

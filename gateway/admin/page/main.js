@@ -3,7 +3,7 @@ import { call, listen, signIn, signOut, whenSignedOut } from './api.js';
 import { whenChanged } from './changes.js';
 import { refreshClient, showLimited, wireClients } from './clients.js';
 import { addDenials, loadDenials, wireDenials } from './denials.js';
-import { byId, setText } from './dom.js';
+import { byId, isInUse, setText } from './dom.js';
 import { showHour, showNow } from './now.js';
 import { loadPolicies, showCounts, showTable, wirePolicies } from './policies.js';
 import { Traffic } from './traffic.js';
@@ -11,6 +11,7 @@ import { wireTry } from './try.js';
 
 const AGAIN_MS = 1000;
 const AGAIN_MS_MAX = 10_000;
+const SILENT_MS = 5000;
 /** The chart and the order of the table are redrawn so often, in seconds. */
 const REDRAW_SECONDS = 5;
 
@@ -18,6 +19,7 @@ const traffic = new Traffic();
 let stop = new AbortController();
 let version = null;
 let seconds = 0;
+let heardAt = 0;
 
 function showConnection(text, isLost) {
   setText(byId('connection'), text);
@@ -30,11 +32,12 @@ function showProblem(text) {
 }
 
 function onEvent(name, data) {
+  heardAt = Date.now();
+  showConnection('Live', false);
   if (name === 'traffic') {
     traffic.take(data);
     showHour(traffic);
     showTable(traffic);
-    showConnection('Live', false);
   } else if (name === 'second') {
     const changed = traffic.add(data);
     showNow(traffic, data);
@@ -47,8 +50,7 @@ function onEvent(name, data) {
     }
     if (++seconds % REDRAW_SECONDS === 0) {
       showHour(traffic);
-      const table = byId('policy-table');
-      if (!table.contains(document.activeElement) && !table.matches(':hover')) showTable(traffic);
+      if (!isInUse(byId('policy-table'))) showTable(traffic);
     }
   }
 }
@@ -58,6 +60,7 @@ async function stayConnected() {
   stop.abort();
   stop = new AbortController();
   const { signal } = stop;
+  let why = 'the gateway ended it';
   for (let waitMs = AGAIN_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, AGAIN_MS_MAX)) {
     try {
       await listen((name, data) => {
@@ -66,9 +69,10 @@ async function stayConnected() {
       }, signal);
     } catch (error) {
       if (signal.aborted || error.status === 401) return;
+      why = error.message;
     }
     if (signal.aborted) return;
-    showConnection('The connection is lost; trying again', true);
+    showConnection(`Not live: ${why}; trying again`, true);
     await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 }
@@ -130,6 +134,11 @@ whenChanged(() => {
 });
 // Who has no pointer scrolls them with the keys.
 for (const region of document.querySelectorAll('.scroll')) region.setAttribute('tabindex', '0');
+setInterval(() => {
+  const silentMs = Date.now() - heardAt;
+  if (heardAt > 0 && silentMs > SILENT_MS && byId('connection').textContent === 'Live')
+    showConnection(`Nothing heard for ${Math.round(SILENT_MS / 1000)} s`, true);
+}, AGAIN_MS);
 wirePolicies(traffic);
 wireDenials();
 wireClients();

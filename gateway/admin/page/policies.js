@@ -10,7 +10,7 @@ const SHOWN = 25;
 const LINES_MAX = 20_000;
 const DENIED = 1;
 
-/** @type {{ file: string, version: string, refusal: string | null, text: string, policies: any[] } | null} */
+/** @type {{ file: string, version: string, refusal: string | null, areShadowsKnown: boolean, text: string, policies: any[] } | null} */
 let loaded = null;
 let isAllShown = false;
 /** Name -> the cells of its row in the table. */
@@ -34,8 +34,9 @@ export async function loadPolicies(traffic) {
 }
 
 function showFile() {
-  const { file, version, refusal, text, policies } = loaded;
-  setText(byId('file-about'), `${file}, version ${version}, ${count(policies.length)} policies`);
+  const { file, version, refusal, areShadowsKnown, text, policies } = loaded;
+  const unknown = areShadowsKnown ? '' : '; the store is away, and cannot say which are in shadow';
+  setText(byId('file-about'), `${file}, version ${version}, ${count(policies.length)} policies${unknown}`);
   const problem = byId('file-refusal');
   problem.hidden = refusal === null;
   setText(
