@@ -251,6 +251,18 @@ t.test('an edited file shows, and one with a mistake says why it is not in use',
   await page.locator('#file-lines').getByText('limit: 30').waitFor();
 });
 
+t.test('after a reload each refusal stands there once', async (t) => {
+  const ids = () =>
+    page.locator('#denial-list li').evaluateAll((items) => items.map((item) => item.getAttribute('data-id')));
+  await page.reload();
+  await page.locator('#cards').getByText('available').waitFor();
+  await page.locator('#denial-list li').nth(5).waitFor();
+  // One more look of the page at the gateway.
+  await send(1, '/items');
+  const shown = await ids();
+  t.equal(new Set(shown).size, shown.length);
+});
+
 t.test('while the store is away the page says so, and what is decided without it', async (t) => {
   await redis.kill();
   await eventually(

@@ -34,7 +34,9 @@ export function addDenials(denials) {
   if (denials.length === 0 || !isFollowing()) return;
   // Whoever reads or is about to press a button is not moved away from it.
   if (isInUse(list)) return;
-  const byTime = denials.toSorted((a, b) => b.at.localeCompare(a.at));
+  // The first ones after a connection are in the list already.
+  const shown = new Set([...list.children].map(({ dataset }) => dataset.id));
+  const byTime = denials.filter(({ id }) => !shown.has(id)).sort((a, b) => b.at.localeCompare(a.at));
   list.prepend(...byTime.map(item));
   setText(byId('denial-status'), NEWEST);
   while (list.childElementCount > SHOWN_MAX) list.lastElementChild?.remove();
@@ -62,6 +64,11 @@ function item(record) {
   );
   li.dataset.id = id;
   return li;
+}
+
+/** The connection is there again: what came meanwhile was not heard. */
+export function catchUp() {
+  if (isFollowing()) loadDenials();
 }
 
 /** @param {boolean} isMore behind those that are shown */

@@ -2,7 +2,7 @@
 import { call, listen, signIn, signOut, whenSignedOut } from './api.js';
 import { whenChanged } from './changes.js';
 import { refreshClient, showLimited, wireClients } from './clients.js';
-import { addDenials, loadDenials, wireDenials } from './denials.js';
+import { addDenials, catchUp, loadDenials, wireDenials } from './denials.js';
 import { byId, isInUse, setText } from './dom.js';
 import { showHour, showNow } from './now.js';
 import { loadPolicies, showCounts, showTable, wirePolicies } from './policies.js';
@@ -38,6 +38,7 @@ function onEvent(name, data) {
     traffic.take(data);
     showHour(traffic);
     showTable(traffic);
+    catchUp();
   } else if (name === 'second') {
     const changed = traffic.add(data);
     showNow(traffic, data);
