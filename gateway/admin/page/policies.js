@@ -9,6 +9,13 @@ const SHOWN = 25;
 /** A longer file is shown to here; its end is seldom what is asked for. */
 const LINES_MAX = 20_000;
 const DENIED = 1;
+/** In the order of the table. What narrow screens have no column for has a name, and stands below the policy's. */
+const COLUMNS = [
+  { at: DENIED, kind: 'number', name: '' },
+  { at: 0, kind: 'number', name: '' },
+  { at: 2, kind: 'number wide', name: 'would be denied' },
+  { at: 3, kind: 'number wide', name: 'without the store' },
+];
 
 /** @type {{ file: string, version: string, refusal: string | null, areShadowsKnown: boolean, text: string, policies: any[] } | null} */
 let loaded = null;
@@ -117,7 +124,7 @@ export function showTable(traffic) {
 
 function rowOf(policy, traffic) {
   const { name, route, line, mode, shadowEndsAt } = policy;
-  const cells = [1, 0, 2, 3].map(() => el('td', { class: 'number' }));
+  const cells = COLUMNS.map(({ kind }) => el('td', { class: kind }));
   const spark = el('td', { class: 'wide' });
   const isShadowed = shadowEndsAt !== null;
   const button = isShadowed
@@ -133,7 +140,8 @@ function rowOf(policy, traffic) {
     : isShadowed
       ? `shadow until ${clockTime(shadowEndsAt)} `
       : '';
-  const row = { cells, spark, button };
+  const more = el('div', { class: 'narrow' });
+  const row = { cells, spark, button, more };
   rows.set(name, row);
   fillRow(row, traffic.of(name));
   const head = el(
@@ -141,6 +149,7 @@ function rowOf(policy, traffic) {
     { scope: 'row' },
     el('a', { href: `#line-${line}`, onclick: () => showLine(line) }, name),
     el('div', { class: 'soft' }, `${route}, ${quotaText(policy)}`),
+    more,
   );
   const tr = el('tr', {}, head, ...cells, spark, el('td', {}, state, isWritten ? null : button));
   tr.dataset.policy = name;
@@ -148,12 +157,13 @@ function rowOf(policy, traffic) {
   return tr;
 }
 
-function fillRow({ cells, spark }, { sums, series }) {
-  [DENIED, 0, 2, 3].forEach((kind, i) => {
-    setText(cells[i], count(sums[kind]));
-    const wanted = kind === DENIED && sums[kind] > 0 ? 'number bad' : 'number';
-    if (cells[i].className !== wanted) cells[i].className = wanted;
+function fillRow({ cells, spark, more }, { sums, series }) {
+  COLUMNS.forEach(({ at }, i) => {
+    setText(cells[i], count(sums[at]));
   });
+  cells[0].classList.toggle('bad', sums[DENIED] > 0);
+  const hidden = COLUMNS.filter(({ at, name }) => name !== '' && sums[at] > 0);
+  setText(more, hidden.map(({ at, name }) => `${name}: ${count(sums[at])}`).join(', '));
   const highest = Math.max(1, ...series[0].map((value, i) => value + series[DENIED][i] + series[2][i]));
   const below = series[0].map((value, i) => value + series[2][i]);
   spark.replaceChildren(

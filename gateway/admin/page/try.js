@@ -93,7 +93,7 @@ function tableOf(policies) {
             {},
             el('th', { scope: 'row' }, rowLink(policy)),
             el('td', {}, count(policy.used ?? 0)),
-            el('td', {}, quotaText(policy)),
+            el('td', { class: 'nowrap' }, quotaText(policy)),
             el('td', { class: policy.remaining === 0 ? 'bad' : '' }, count(policy.remaining ?? 0)),
             el('td', {}, policy.identity === null ? '' : clientText(policy.identity)),
             el('td', {}, policy.reason),
