@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance, type onRequestHookHandler } from 'fastif
 import { prometheusContentType } from 'prom-client';
 import { type AdminApiOptions, addAdminApi } from './admin/api.ts';
 import { isBearer } from './admin/guard.ts';
+import { pageRoutes } from './admin/page-routes.ts';
 import { validatorCompiler } from './admin/validator.ts';
 import { exposition, type Family } from './exposition.ts';
 
@@ -41,8 +42,11 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
     return reply.type(prometheusContentType).send(await exposition(await options.families()));
   });
   addAdminApi(app, options.api);
+  app.register(pageRoutes);
   app.setNotFoundHandler(async (_request, reply) =>
-    reply.code(404).send({ message: 'the admin listener has /healthz, /readyz, /metrics and /api/' }),
+    reply
+      .code(404)
+      .send({ message: 'the admin listener has a page at /, and /healthz, /readyz, /metrics and /api/' }),
   );
   return app;
 }

@@ -13,6 +13,7 @@ import type { Control } from './control/control.ts';
 import type { LimitedIdentity } from './control/limited.ts';
 import { MemoryControl } from './control/memory-control.ts';
 import { News } from './control/news.ts';
+import { Shadows } from './control/shadows.ts';
 import { StoreControl } from './control/store-control.ts';
 import type { DecisionRecord } from './decisions/decision-record.ts';
 import { Decisions } from './decisions/decisions.ts';
@@ -26,6 +27,7 @@ import { GuardedLimiter } from './limiter/outage.ts';
 import { counter, gauge, Metrics, type Sample } from './metrics.ts';
 import { countersOf } from './policy/counter.ts';
 import type { PolicySet } from './policy/policy.ts';
+import { shadowed } from './policy/shadowed.ts';
 import { loadWatched, PolicyWatch } from './policy/watch.ts';
 import { processSamples } from './process-samples.ts';
 import { HeaderFilter } from './proxy/header-filter.ts';
@@ -50,8 +52,12 @@ export interface GatewayParts {
 export interface Gateway {
   readonly port: number;
   readonly policies: number;
-  /** In use at this moment. */
+  /** As loaded from the file, whatever operators keep in shadow. */
   policySet(): PolicySet;
+  /** Its text. */
+  policyText(): string;
+  /** Why the file as it is now is not in use; null: it is. */
+  policyRefusal(): string | null;
   /** Over the store, or of this process where there is none; closed with the gateway. */
   readonly control: Control;
   /** Who is denied most while somebody asks. */
@@ -62,8 +68,12 @@ export interface Gateway {
   /** Not draining, and so fit to get traffic. */
   ready(): boolean;
   storeAvailable(): boolean;
+  /** Since when it decides without the store; null: it does not. */
+  storeAwaySince(): Millis | null;
   /** @throws when the store cannot be asked */
   findDecision(id: string): Promise<DecisionRecord | null>;
+  /** The newest first, see DecisionStore. @throws when the store cannot be asked */
+  listDecisions(before: string | null, count: number): Promise<readonly DecisionRecord[]>;
   reload(): void;
   /** Lets requests in flight finish, then closes everything. */
   close(): Promise<void>;
@@ -86,11 +96,16 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   let limiter: Limiter;
   let guarded: GuardedLimiter | null = null;
   const bans = new Bans();
+  let loaded = policies;
+  const shadows = new Shadows({
+    clock,
+    onChange: () => enforcement.use(shadowed(loaded, shadows.endsAt)),
+  });
   let control: Control;
   if (secrets.store === null) {
     const known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX });
     limiter = new MemoryLimiter({ clock, known });
-    control = new MemoryControl({ clock, known, bans, salt });
+    control = new MemoryControl({ clock, known, bans, shadows, salt });
     log.warn(
       'no GATEWAY_REDIS_URL: counters live in this process, end with it, and are not shared with other replicas',
     );
@@ -171,7 +186,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     clock,
     onLoaded: (set) => {
       metrics.reloads++;
-      enforcement.use(set);
+      loaded = set;
+      enforcement.use(shadowed(set, shadows.endsAt));
       log.info({ file: set.file, policies: set.policies.length }, 'the edited policy file is in use');
     },
     onRefused: (error) => {
@@ -188,11 +204,13 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
           clock,
           known: guarded.known,
           bans,
+          shadows,
           counters: () => countersOf(enforcement.policies),
         });
   const closeStores = async (): Promise<void> => {
     watch.stop();
     news?.stop();
+    shadows.close();
     control.close();
     await upstream.close();
     await Promise.all([limiter.close(), decisions.close(), accessLog?.close()]);
@@ -210,13 +228,17 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   return {
     port,
     policies: policies.policies.length,
-    policySet: () => enforcement.policies,
+    policySet: () => loaded,
+    policyText: () => watch.text,
+    policyRefusal: () => watch.refusal,
     control,
     limited: () => metrics.limited.watch(clock()),
     replicas: () => guarded?.stats().replicas ?? 1,
     ready: () => !upstream.draining,
     storeAvailable: () => guarded?.stats().available ?? true,
+    storeAwaySince: () => guarded?.stats().openSince ?? null,
     findDecision: (id) => decisions.find(id),
+    listDecisions: (before, count) => decisions.list(before, count),
     reload() {
       watch.reload();
       accessLog?.reopen();

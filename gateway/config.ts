@@ -61,9 +61,17 @@ export interface GatewaySecrets {
 export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_PORT', default: '8080', meaning: 'public listener' },
   { name: 'GATEWAY_HOST', default: '0.0.0.0', meaning: 'its address' },
-  { name: 'GATEWAY_ADMIN_PORT', default: '9090', meaning: '`/healthz`, `/readyz`, `/metrics`' },
+  {
+    name: 'GATEWAY_ADMIN_PORT',
+    default: '9090',
+    meaning: '`/healthz`, `/readyz`, `/metrics`, the admin API and the page',
+  },
   { name: 'GATEWAY_ADMIN_HOST', default: '127.0.0.1', meaning: 'its address' },
-  { name: 'GATEWAY_ADMIN_TOKEN', default: '', meaning: 'Bearer token that `/metrics` asks for' },
+  {
+    name: 'GATEWAY_ADMIN_TOKEN',
+    default: '',
+    meaning: 'what all of it but `/healthz` and `/readyz` asks for',
+  },
   { name: 'GATEWAY_UPSTREAM', default: 'http://127.0.0.1:3000', meaning: 'where to forward' },
   { name: 'GATEWAY_REDIS_URL', default: '', meaning: "the gateway's own store; unset: in-process memory" },
   {

@@ -259,6 +259,12 @@ export class Enforcement {
     );
   }
 
+  /** Its policies decide, or refuse, without the store. */
+  noteDegraded(charged: ChargedTo | null): void {
+    for (const { policy, counter } of charged?.charge.parts ?? [])
+      if (!counter.forUnproven) this.metrics.degraded(policy);
+  }
+
   /** What the answer says of the credential that was presented. */
   learn({ identified }: ChargedTo, status: number): void {
     const { limiter } = this.options;

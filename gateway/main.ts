@@ -79,9 +79,12 @@ interface Running {
   storeAvailable(): Promise<boolean>;
   families(): Promise<readonly (readonly Family[])[]>;
   findDecision(id: string): Promise<DecisionRecord | null>;
+  listDecisions(before: string | null, count: number): Promise<readonly DecisionRecord[]>;
   /** Of each process that answers; who is denied most is counted from now on. */
   processes(): Promise<readonly ProcessReport[]>;
   policySet(): PolicySet;
+  policyText(): string;
+  policyRefusal(): string | null;
   readonly control: Control;
   reload(): void;
   close(): Promise<void>;
@@ -110,8 +113,11 @@ async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: 
     storeAvailable: async () => gateway.storeAvailable(),
     families: async () => [families(gateway.samples())],
     findDecision: (id) => gateway.findDecision(id),
+    listDecisions: (before, count) => gateway.listDecisions(before, count),
     processes: async () => [reportOf(gateway, true)],
     policySet: () => gateway.policySet(),
+    policyText: () => gateway.policyText(),
+    policyRefusal: () => gateway.policyRefusal(),
     control: gateway.control,
     reload: () => gateway.reload(),
     close: () => gateway.close(),
@@ -121,6 +127,7 @@ async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: 
 function reportOf(gateway: Gateway, isWatching: boolean): ProcessReport {
   return {
     storeAvailable: gateway.storeAvailable(),
+    storeAwaySince: gateway.storeAwaySince(),
     replicas: gateway.replicas(),
     limited: isWatching ? gateway.limited() : [],
   };
@@ -171,10 +178,13 @@ async function startWorkers(
     policies: supervisor.policies,
     control,
     policySet: () => set,
+    policyText: () => watch.text,
+    policyRefusal: () => watch.refusal,
     ready: () => supervisor.ready(),
     storeAvailable: () => supervisor.storeAvailable(),
     families: () => supervisor.families(),
     findDecision: (id) => decisions.find(id),
+    listDecisions: (before, count) => decisions.list(before, count),
     processes: () => supervisor.processes(),
     reload() {
       supervisor.reload();
@@ -241,12 +251,16 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     token: secrets.adminToken,
     api: {
       findDecision: (id) => running.findDecision(id),
+      listDecisions: (before, count) => running.listDecisions(before, count),
       token: secrets.adminToken,
       isLoopback: LOOPBACK.test(config.adminHost),
       log,
       clock,
       trust: config.trust,
       policies: () => running.policySet(),
+      policyText: () => running.policyText(),
+      policyRefusal: () => running.policyRefusal(),
+      newSecret: () => randomBytes(32).toString('base64url'),
       control: running.control,
       doctor: {
         config,

@@ -33,6 +33,8 @@ interface PolicyCounts {
   shadowDenied: number;
 }
 
+const DEGRADED_HELP = 'Decisions by policy that were made without the store, whatever they were.';
+
 export class Metrics {
   readonly #outcomes: Record<Outcome, number> = {
     uncovered: 0,
@@ -44,6 +46,8 @@ export class Metrics {
   };
   /** By name, so that counts survive a reload; bounded by what policy files ever named. */
   readonly #policies = new Map<string, PolicyCounts>();
+  /** By name, the same way. */
+  readonly #degraded = new Map<string, number>();
   /** Of the denied ones: without asking the store, because this process knew the bucket to be exhausted. */
   deniedFromMemory = 0;
   readonly limited = new Limited();
@@ -75,6 +79,12 @@ export class Metrics {
     this.#of(policy).shadowDenied++;
   }
 
+  degraded(policy: Policy): void {
+    // Of what passes uncounted this may be all there is.
+    this.#of(policy);
+    this.#degraded.set(policy.name, (this.#degraded.get(policy.name) ?? 0) + 1);
+  }
+
   samples(): Sample[] {
     const samples: Sample[] = Object.entries(this.#outcomes).map(([outcome, value]) => ({
       name: 'floodgate_requests_total',
@@ -93,6 +103,10 @@ export class Metrics {
           value,
         });
       }
+    }
+    for (const policy of this.#policies.keys()) {
+      const value = this.#degraded.get(policy) ?? 0;
+      samples.push(counter('floodgate_policy_degraded_total', DEGRADED_HELP, value, { policy }));
     }
     samples.push(
       ...histogram(

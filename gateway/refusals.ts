@@ -139,6 +139,7 @@ export class Refusals {
   unavailable(request: Refusable): void {
     const { decisions, enforcement } = this.#options;
     enforcement.metrics.count('unavailable');
+    enforcement.noteDegraded(request.charged);
     this.#decided(request);
     if (!request.finish()) return;
     const part = request.charged?.charge.parts.find(

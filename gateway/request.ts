@@ -126,7 +126,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, Admitted {
       const storeMs = this.#now - this.#askedAt;
       metrics.storeTime.observe(storeMs);
       if (entry !== null) entry.storeMs = storeMs;
-    }
+    } else enforcement.noteDegraded(this.charged);
     const decision = decide(spent, position);
     switch (decision.kind) {
       case 'allow':

@@ -1,10 +1,14 @@
 /**
- * Who may use the admin API: whoever has GATEWAY_ADMIN_TOKEN, or, where none is set, whoever is on this machine. In the
- * latter case a web page that the operator visits must not pass for the operator: its requests name another host (DNS
- * rebinding), and its forms cannot send JSON.
+ * Who may use the admin API: whoever has GATEWAY_ADMIN_TOKEN, or has signed in with it on the page; or, where none is set,
+ * whoever is on this machine.
+ *
+ * A web page that the operator visits must not pass for the operator. Its requests come from another origin, and browsers
+ * say so; they name another host where its name was made to lead here (DNS rebinding); its forms cannot send JSON; and
+ * it does not know the proof of a session.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { PROOF_HEADER, type Session, type Sessions } from './sessions.ts';
 
 /** As GATEWAY_ADMIN_HOST. */
 export const LOOPBACK = /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/;
@@ -17,42 +21,81 @@ export interface GuardOptions {
   readonly isLoopback: boolean;
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Who calls need not prove it. */
+    isOpen?: boolean;
+  }
+}
+
 /** Adds the checks to all routes of this scope. */
-export function guard(scope: FastifyInstance, options: GuardOptions): void {
+export function guard(scope: FastifyInstance, options: GuardOptions, sessions: Sessions): void {
   // By default text would be taken as well, and a form can send that.
   scope.removeContentTypeParser('text/plain');
-  scope.addHook('onRequest', async (request, reply) => refuse(request, reply, options));
+  scope.addHook('onRequest', async (request, reply) => refuse(request, reply, options, sessions));
 }
 
 export function isBearer(authorization: string | undefined, token: string): boolean {
+  return isSame(authorization ?? '', `Bearer ${token}`);
+}
+
+/** In a time that says nothing of where they differ. */
+export function isSame(one: string, other: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(authorization ?? ''), digest(`Bearer ${token}`));
+  return timingSafeEqual(digest(one), digest(other));
+}
+
+export function sessionOf({ headers }: FastifyRequest, sessions: Sessions): Session | null {
+  return sessions.of(headers.cookie, headers[PROOF_HEADER]);
 }
 
 async function refuse(
-  { headers, method }: FastifyRequest,
+  request: FastifyRequest,
   reply: FastifyReply,
   { token, isLoopback }: GuardOptions,
+  sessions: Sessions,
 ): Promise<FastifyReply | undefined> {
-  if (token !== null) {
-    if (isBearer(headers.authorization, token)) return;
+  const { headers, method } = request;
+  if (token !== null && isBearer(headers.authorization, token)) return;
+  if (token === null) {
+    if (!isLoopback) {
+      return reply.code(403).send({
+        message:
+          'the admin API is closed because GATEWAY_ADMIN_HOST is not loopback; set GATEWAY_ADMIN_TOKEN',
+      });
+    }
+    if (!LOCAL_HOST_FIELD.test(headers.host ?? '')) {
+      return reply.code(403).send({
+        message:
+          'without GATEWAY_ADMIN_TOKEN the admin API answers to localhost, 127.0.0.1 and [::1] only; use one of them, or set the token',
+      });
+    }
+  }
+  if (isFromElsewhere(request)) {
+    return reply.code(403).send({
+      message:
+        'this request comes from a page of another origin; a proxy in front of the admin listener has to pass on the Host header',
+    });
+  }
+  const isOpen = request.routeOptions.config.isOpen === true;
+  if (token !== null && !isOpen && sessionOf(request, sessions) === null) {
     return reply
       .code(401)
       .header('www-authenticate', 'Bearer')
-      .send({ message: 'send GATEWAY_ADMIN_TOKEN as Bearer token' });
-  }
-  if (!isLoopback) {
-    return reply.code(403).send({
-      message: 'the admin API is closed because GATEWAY_ADMIN_HOST is not loopback; set GATEWAY_ADMIN_TOKEN',
-    });
-  }
-  if (!LOCAL_HOST_FIELD.test(headers.host ?? '')) {
-    return reply.code(403).send({
-      message:
-        'without GATEWAY_ADMIN_TOKEN the admin API answers to localhost, 127.0.0.1 and [::1] only; use one of them, or set the token',
-    });
+      .send({ message: 'send GATEWAY_ADMIN_TOKEN as Bearer token, or sign in on the page' });
   }
   if (method === 'POST' && !/^application\/json\b/i.test(headers['content-type'] ?? ''))
     return reply.code(415).send({ message: 'send the body as application/json' });
   return;
+}
+
+/** As the browser says. Programs say nothing. */
+function isFromElsewhere({ headers }: FastifyRequest): boolean {
+  const { origin, host } = headers;
+  if (origin !== undefined && URL.parse(origin)?.host !== URL.parse(`http://${host}`)?.host) {
+    // Over TLS, which somebody in front ends, the usual port of the one is not that of the other.
+    return URL.parse(origin)?.host !== URL.parse(`https://${host}`)?.host;
+  }
+  const site = headers['sec-fetch-site'];
+  return site !== undefined && site !== 'same-origin' && site !== 'none';
 }

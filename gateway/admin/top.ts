@@ -1,6 +1,8 @@
 /** One snapshot of what the gateway does: totals since its start, from which whoever asks twice gets rates. */
 import type { LimitedIdentity } from '#gateway/control/limited.ts';
 import type { Family } from '#gateway/exposition.ts';
+import type { Millis } from '#shared/clock.ts';
+import { type PolicyTotals, totalsOf } from './totals.ts';
 
 export interface TopSource {
   readonly kind: 'redis' | 'memory';
@@ -12,6 +14,8 @@ export interface TopSource {
 
 export interface ProcessReport {
   readonly storeAvailable: boolean;
+  /** Since when it decides without the store; null: it does not. */
+  readonly storeAwaySince: Millis | null;
   readonly replicas: number;
   readonly limited: readonly LimitedIdentity[];
 }
@@ -21,12 +25,7 @@ export interface TopSnapshot {
   readonly at: string;
   /** Processes of this gateway. */
   readonly processes: number;
-  readonly store: {
-    readonly kind: 'redis' | 'memory';
-    readonly available: boolean;
-    /** Processes that share it, on all machines. */
-    readonly replicas: number;
-  };
+  readonly store: StoreState;
   /** By outcome. */
   readonly requests: Readonly<Record<string, number>>;
   readonly policies: readonly PolicyTotals[];
@@ -34,54 +33,47 @@ export interface TopSnapshot {
   readonly limited: readonly LimitedIdentity[];
 }
 
-export interface PolicyTotals {
-  readonly policy: string;
-  readonly allowed: number;
-  readonly denied: number;
-  readonly shadowDenied: number;
+export interface StoreState {
+  readonly kind: 'redis' | 'memory';
+  readonly available: boolean;
+  /** Since when the first of the processes decides without it; ISO 8601; null: none does. */
+  readonly awaySince: string | null;
+  /** Processes of this gateway that decide without it. */
+  readonly processesWithout: number;
+  /** Processes that share it, on all machines. */
+  readonly replicas: number;
 }
 
 const LIMITED_MAX = 20;
 
 export async function topSnapshot(source: TopSource, now: number): Promise<TopSnapshot> {
   const [processes, families] = await Promise.all([source.processes(), source.families()]);
-  const requests: Record<string, number> = {};
-  const policies = new Map<
-    string,
-    { policy: string; allowed: number; denied: number; shadowDenied: number }
-  >();
-  for (const { name, values } of families.flat()) {
-    for (const { labels, value } of values) {
-      if (name === 'floodgate_requests_total') {
-        const { outcome = '' } = labels;
-        requests[outcome] = (requests[outcome] ?? 0) + value;
-      } else if (name === 'floodgate_policy_decisions_total') {
-        const { policy = '', decision } = labels;
-        const totals = policies.get(policy) ?? { policy, allowed: 0, denied: 0, shadowDenied: 0 };
-        policies.set(policy, totals);
-        if (decision === 'allowed') totals.allowed += value;
-        else if (decision === 'denied') totals.denied += value;
-        else totals.shadowDenied += value;
-      }
-    }
-  }
+  const { requests, policies } = totalsOf(families);
   return {
     at: new Date(Math.round(now)).toISOString(),
     processes: processes.length,
-    store: {
-      kind: source.kind,
-      available: processes.every(({ storeAvailable }) => storeAvailable),
-      replicas: Math.max(1, ...processes.map(({ replicas }) => replicas)),
-    },
+    store: storeState(source.kind, processes),
     requests,
     policies: [...policies.values()].sort((a, b) => a.policy.localeCompare(b.policy)),
-    limited: mostLimited(processes.flatMap(({ limited }) => limited)),
+    limited: mostLimited(processes),
   };
 }
 
-function mostLimited(all: readonly LimitedIdentity[]): LimitedIdentity[] {
+export function storeState(kind: StoreState['kind'], processes: readonly ProcessReport[]): StoreState {
+  const away = processes.flatMap(({ storeAwaySince }) => storeAwaySince ?? []);
+  return {
+    kind,
+    available: processes.every(({ storeAvailable }) => storeAvailable),
+    awaySince: away.length === 0 ? null : new Date(Math.round(Math.min(...away))).toISOString(),
+    processesWithout: away.length,
+    replicas: Math.max(1, ...processes.map(({ replicas }) => replicas)),
+  };
+}
+
+export function mostLimited(processes: readonly ProcessReport[]): LimitedIdentity[] {
   const sums = new Map<string, number>();
-  for (const { identity, denied } of all) sums.set(identity, (sums.get(identity) ?? 0) + denied);
+  for (const { identity, denied } of processes.flatMap(({ limited }) => limited))
+    sums.set(identity, (sums.get(identity) ?? 0) + denied);
   return [...sums]
     .map(([identity, denied]) => ({ identity, denied }))
     .sort((a, b) => b.denied - a.denied)

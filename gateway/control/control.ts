@@ -8,6 +8,7 @@ import type { Held } from '#gateway/limiter/level.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BANS_MAX } from './bans.ts';
+import { SHADOWS_MAX } from './shadows.ts';
 import type { StoreReport } from './store-report.ts';
 
 export interface Ban {
@@ -39,6 +40,17 @@ export interface Control {
   /** @returns whether there was a ban */
   unban(identity: Identity): Promise<boolean>;
   banOf(identity: Identity): Promise<Ban | null>;
+  /**
+   * The policies of this bucket count and report, and deny nothing until then; what there is already is replaced.
+   *
+   * @returns when it ends
+   * @throws TooManyShadowsError
+   */
+  shadow(bucket: string, forMs: Millis): Promise<Millis>;
+  /** @returns whether it was in shadow */
+  unshadow(bucket: string): Promise<boolean>;
+  /** When each bucket's shadow ends. */
+  shadows(): Promise<ReadonlyMap<string, Millis>>;
   /** null: there is none. @throws ControlUnavailableError */
   storeReport(): Promise<StoreReport | null>;
   close(): void;
@@ -46,6 +58,14 @@ export interface Control {
 
 /** The store cannot be asked; the message says why. */
 export class ControlUnavailableError extends Error {}
+
+/** There are as many policies in shadow as there may be. */
+export class TooManyShadowsError extends Error {
+  constructor() {
+    super(`${SHADOWS_MAX} policies are in shadow already; end some, or edit the policy file`);
+    this.name = 'TooManyShadowsError';
+  }
+}
 
 /** There are as many bans as there may be. */
 export class TooManyBansError extends Error {

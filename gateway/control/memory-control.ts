@@ -5,12 +5,14 @@ import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { BANS_MAX, type Bans } from './bans.ts';
-import { type Ban, type Control, type Look, TooManyBansError } from './control.ts';
+import { type Ban, type Control, type Look, TooManyBansError, TooManyShadowsError } from './control.ts';
+import { SHADOWS_MAX, type Shadows } from './shadows.ts';
 
 export interface MemoryControlOptions {
   readonly clock: Clock;
   readonly known: KnownCounters;
   readonly bans: Bans;
+  readonly shadows: Shadows;
   readonly salt: string;
 }
 
@@ -69,6 +71,22 @@ export class MemoryControl implements Control {
   async banOf({ digest }: Identity): Promise<Ban | null> {
     const endsAt = this.#options.bans.endOf(digest, this.#now);
     return endsAt === 0 ? null : { endsAt, reason: this.#reasons.get(digest) ?? '' };
+  }
+
+  async shadow(bucket: string, forMs: Millis): Promise<Millis> {
+    const { shadows } = this.#options;
+    if (shadows.endsAt.size >= SHADOWS_MAX && !shadows.endsAt.has(bucket)) throw new TooManyShadowsError();
+    const endsAt = this.#now + forMs;
+    shadows.set(bucket, endsAt);
+    return endsAt;
+  }
+
+  async unshadow(bucket: string): Promise<boolean> {
+    return this.#options.shadows.delete(bucket);
+  }
+
+  async shadows(): Promise<ReadonlyMap<string, Millis>> {
+    return this.#options.shadows.endsAt;
   }
 
   async storeReport(): Promise<null> {

@@ -1,5 +1,6 @@
 /**
- * What the store keeps of an operator's doings, besides counters: bans, and which counters were cleared lately. Each
+ * What the store keeps of an operator's doings, besides counters: bans, policies in shadow, and which counters were
+ * cleared lately. Each
  * change gets a version, so that processes ask for one short text twice a second and for the rest only when it changed.
  * A version is made of the store's time, so that none comes twice even after the key has expired.
  *
@@ -9,6 +10,7 @@
 import { COUNTERS_LUA } from '#gateway/limiter/general-script.ts';
 import { storeScript } from '#gateway/store/connection.ts';
 import { BAN_MS_MAX, BANS_MAX } from './bans.ts';
+import { SHADOWS_MAX } from './shadows.ts';
 
 export const VERSION_KEY = 'fg:{control}:version';
 /** Sorted set: digest, and when the ban ends. */
@@ -17,6 +19,9 @@ export const BANS_KEY = 'fg:{control}:bans';
 export const REASONS_KEY = 'fg:{control}:ban-reasons';
 /** Sorted set: digest, and the version that cleared its counters. */
 export const RESETS_KEY = 'fg:{control}:resets';
+
+/** Sorted set: bucket, and when its shadow ends. */
+export const SHADOWS_KEY = 'fg:{control}:shadows';
 
 /** Of these, a process that was away longer forgets all counters. */
 export const RESETS_MAX = 1000;
@@ -66,6 +71,31 @@ if ends <= now then return { 0, '' } end
 return { ends, redis.call('HGET', KEYS[2], ARGV[1]) or '' }
 `);
 
+/** KEYS the version, the shadows; ARGV bucket, for how many ms. Replies when it ends, or 0: too many. */
+export const SHADOW = storeScript(`${NOW}
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now))
+if not redis.call('ZSCORE', KEYS[2], ARGV[1]) and redis.call('ZCARD', KEYS[2]) >= ${SHADOWS_MAX} then return 0 end
+redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[2]), ARGV[1])
+local last = tonumber(redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2])
+redis.call('PEXPIREAT', KEYS[2], string.format('%.0f', last + 1000))
+${BUMP}
+return now + ARGV[2]
+`);
+
+/** KEYS the version, the shadows; ARGV bucket. Replies 1 where there was one. */
+export const UNSHADOW = storeScript(`${NOW}
+local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
+if ends == 0 then return 0 end
+redis.call('ZREM', KEYS[2], ARGV[1])
+${BUMP}
+return ends > now and 1 or 0
+`);
+
+/** KEYS the shadows. Replies buckets and ends in turn. */
+export const SHADOWED = storeScript(`${NOW}
+return redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES')
+`);
+
 /** KEYS the version, the list of cleared ones; ARGV digest. */
 export const NOTE_RESET = storeScript(`${NOW}${BUMP}
 redis.call('ZADD', KEYS[2], version, ARGV[1])
@@ -75,9 +105,9 @@ return version
 `);
 
 /**
- * KEYS the version, the bans, the list of cleared ones; ARGV the version known. Replies the version alone ('': there is
- * none) where nothing is new; else also now, bans and their ends in turn, digests cleared since, and 1 where older ones are
- * not listed any more.
+ * KEYS the version, the bans, the list of cleared ones, the shadows; ARGV the version known. Replies the version alone
+ * ('': there is none) where nothing is new; else also now, bans and their ends in turn, digests cleared since, 1 where
+ * older ones are not listed any more, and shadows and their ends in turn.
  */
 export const NEWS = storeScript(`
 local version = redis.call('GET', KEYS[1])
@@ -87,7 +117,8 @@ local oldest = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
 local isCut = redis.call('ZCARD', KEYS[3]) >= ${RESETS_MAX} and tonumber(oldest) > tonumber(ARGV[1])
 return {
   version, now, redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES'),
-  redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf'), isCut and 1 or 0
+  redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf'), isCut and 1 or 0,
+  redis.call('ZRANGEBYSCORE', KEYS[4], '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES')
 }
 `);
 

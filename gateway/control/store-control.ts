@@ -13,7 +13,15 @@ import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts'
 import { openStore } from '#gateway/store/open.ts';
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { type Ban, type Control, ControlUnavailableError, type Look, TooManyBansError } from './control.ts';
+import {
+  type Ban,
+  type Control,
+  ControlUnavailableError,
+  type Look,
+  TooManyBansError,
+  TooManyShadowsError,
+} from './control.ts';
+import { endsByName } from './news.ts';
 import {
   BAN,
   BAN_OF,
@@ -24,7 +32,11 @@ import {
   REASONS_KEY,
   RESETS_KEY,
   SALT,
+  SHADOW,
+  SHADOWED,
+  SHADOWS_KEY,
   UNBAN,
+  UNSHADOW,
   VERSION_KEY,
 } from './scripts.ts';
 import { REPORT, readStoreReport, type StoreReport } from './store-report.ts';
@@ -111,6 +123,20 @@ export class StoreControl implements Control {
     const reply = await this.#run(BAN_OF, [BANS_KEY, REASONS_KEY], [digest]);
     const [endsAt, reason] = reply as unknown[];
     return Number(endsAt) === 0 ? null : { endsAt: Number(endsAt), reason: String(reason) };
+  }
+
+  async shadow(bucket: string, forMs: Millis): Promise<Millis> {
+    const endsAt = Number(await this.#run(SHADOW, [VERSION_KEY, SHADOWS_KEY], [bucket, String(forMs)]));
+    if (endsAt === 0) throw new TooManyShadowsError();
+    return endsAt;
+  }
+
+  async unshadow(bucket: string): Promise<boolean> {
+    return (await this.#run(UNSHADOW, [VERSION_KEY, SHADOWS_KEY], [bucket])) === 1;
+  }
+
+  async shadows(): Promise<ReadonlyMap<string, Millis>> {
+    return endsByName(await this.#run(SHADOWED, [SHADOWS_KEY], []));
   }
 
   async storeReport(): Promise<StoreReport> {

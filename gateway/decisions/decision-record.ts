@@ -56,6 +56,14 @@ export interface DecisionStore {
   write(records: readonly DecisionRecord[]): Promise<void>;
   /** @throws when the store cannot be asked */
   find(id: string): Promise<DecisionRecord | null>;
+  /**
+   * The newest first.
+   *
+   * @param before id of the newest one that is not asked for; null: begin with the newest there is
+   * @param count at most
+   * @throws when the store cannot be asked
+   */
+  list(before: string | null, count: number): Promise<readonly DecisionRecord[]>;
   close(): void;
 }
 

@@ -105,6 +105,11 @@ export class Decisions {
     return this.#pending.find((record) => record.id === id) ?? this.#options.store.find(id);
   }
 
+  /** The newest first, written ones only. @throws when the store cannot be asked */
+  list(before: string | null, count: number): Promise<readonly DecisionRecord[]> {
+    return this.#options.store.list(before, count);
+  }
+
   /** Writes what is left, if that can be done in one attempt. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);

@@ -30,6 +30,18 @@ export class MemoryDecisions implements DecisionStore {
     return this.#wallClock() - Date.parse(record.at) < DECISION_KEPT_MS ? record : null;
   }
 
+  async list(before: string | null, count: number): Promise<readonly DecisionRecord[]> {
+    const oldest = this.#wallClock() - DECISION_KEPT_MS;
+    const found: DecisionRecord[] = [];
+    let isBefore = before === null;
+    for (const record of [...this.#records.values()].reverse()) {
+      if (found.length >= count || Date.parse(record.at) <= oldest) break;
+      if (isBefore) found.push(record);
+      else isBefore = record.id === before;
+    }
+    return found;
+  }
+
   close(): void {
     this.#records.clear();
   }

@@ -41,6 +41,18 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
 return 1
 `);
+/** KEYS the records by id, the ids by time; ARGV the id before which to begin, how many. Replies records, the newest first. */
+const LIST = storeScript(`
+local from = 0
+if ARGV[1] ~= '' then
+  local rank = redis.call('ZREVRANK', KEYS[2], ARGV[1])
+  if not rank then return {} end
+  from = rank + 1
+end
+local ids = redis.call('ZREVRANGE', KEYS[2], from, from + ARGV[2] - 1)
+if #ids == 0 then return {} end
+return redis.call('HMGET', KEYS[1], unpack(ids))
+`);
 /** KEYS the records by id; ARGV the id. */
 const FIND = storeScript(`return redis.call('HGET', KEYS[1], ARGV[1])`);
 
@@ -66,6 +78,15 @@ export class RedisDecisions implements DecisionStore {
     await this.#connect();
     const text = await within(SILENCE_MS, this.#connection.run(FIND, [RECORDS_KEY], [id]));
     return typeof text === 'string' ? (JSON.parse(text) as DecisionRecord) : null;
+  }
+
+  async list(before: string | null, count: number): Promise<readonly DecisionRecord[]> {
+    await this.#connect();
+    const keys = [RECORDS_KEY, ORDER_KEY];
+    const reply = await within(SILENCE_MS, this.#connection.run(LIST, keys, [before ?? '', String(count)]));
+    return (Array.isArray(reply) ? reply : [])
+      .filter((text) => typeof text === 'string')
+      .map((text) => JSON.parse(text) as DecisionRecord);
   }
 
   close(): void {

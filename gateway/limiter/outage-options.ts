@@ -26,6 +26,8 @@ export interface StoreStats {
   /** Requests decided without the store. */
   readonly degraded: number;
   readonly available: boolean;
+  /** Since when the circuit is open, and the store not asked; null: it is closed. */
+  readonly openSince: Millis | null;
   /** Living replicas, as last heard. */
   readonly replicas: number;
   /** Counters and credentials that this process remembers. */

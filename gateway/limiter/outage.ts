@@ -188,6 +188,7 @@ export class GuardedLimiter implements Limiter {
       failures: { ...this.#failures },
       degraded: this.#degraded,
       available: this.#openSince === null,
+      openSince: this.#openSince,
       replicas: this.#replicas.count,
       remembered: this.#known.size,
     };

@@ -75,12 +75,23 @@ export class PolicyWatch {
   #forced = false;
   #looking: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
+  #refusal: string | null = null;
 
   constructor(inUse: PolicyTexts, options: PolicyWatchOptions) {
     this.#inUse = inUse;
     this.#named = new Set(inUse.beside.keys());
     this.#options = options;
     this.#readBeside = readerBeside(options.file);
+  }
+
+  /** Of the file, as it is in use. */
+  get text(): string {
+    return this.#inUse.text;
+  }
+
+  /** Why the file as it is now is not in use; null: it is, as far as is known. */
+  get refusal(): string | null {
+    return this.#refusal;
   }
 
   start(): void {
@@ -158,6 +169,7 @@ export class PolicyWatch {
     const forced = this.#forced;
     this.#pending = false;
     this.#forced = false;
+    this.#refusal = null;
     if (isSame({ text, beside }, this.#inUse) && !forced) return;
     const asked = new Map<string, string>();
     const named = new Set<string>();
@@ -176,6 +188,7 @@ export class PolicyWatch {
     } catch (error) {
       // What the refused text names is what will be corrected.
       this.#named = new Set([...this.#named, ...named]);
+      this.#refusal = (error as Error).message;
       onRefused(error as Error);
     }
   }

@@ -3,11 +3,13 @@ import t from 'tap';
 import { BANS_MAX, Bans } from '#gateway/control/bans.ts';
 import { Limited } from '#gateway/control/limited.ts';
 import { MemoryControl } from '#gateway/control/memory-control.ts';
+import { SHADOWS_MAX, Shadows } from '#gateway/control/shadows.ts';
 import { StoreControl } from '#gateway/control/store-control.ts';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
 
 const identity = (number: number) => identityOf(String(number).padStart(21, 'x').concat('A'));
 
@@ -15,7 +17,8 @@ t.test('in memory: a ban ends, and their number is bounded', async (t) => {
   let now = 1_000_000;
   const bans = new Bans();
   const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
-  const control = new MemoryControl({ clock: () => now, known, bans, salt: '' });
+  const shadows = new Shadows({ clock: () => now, onChange: () => undefined });
+  const control = new MemoryControl({ clock: () => now, known, bans, shadows, salt: '' });
   await control.ban(identity(1), 1000, 'why');
   t.strictSame(await control.banOf(identity(1)), { endsAt: now + 1000, reason: 'why' });
   now += 1000;
@@ -63,4 +66,48 @@ t.test('denied identities are counted while somebody looks, in a bounded table',
   const top = limited.watch(0);
   t.equal(top.length, 128);
   t.match(top[0], { identity: 'often', denied: 5000 });
+});
+
+t.test('in memory: a shadow ends by itself, and their number is bounded', async (t) => {
+  let now = 1_000_000;
+  let changes = 0;
+  const shadows = new Shadows({ clock: () => now, onChange: () => changes++ });
+  t.teardown(() => shadows.close());
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const control = new MemoryControl({ clock: () => now, known, bans: new Bans(), shadows, salt: '' });
+  t.equal(await control.shadow('a', 60_000), now + 60_000);
+  t.equal(await control.shadow('a', 90_000), now + 90_000, 'the later call wins');
+  t.equal(changes, 1, 'nobody has to decide otherwise because of it');
+  t.equal(await control.unshadow('a'), true);
+  t.equal(await control.unshadow('a'), false);
+  t.equal(changes, 2);
+  for (let i = 0; i < SHADOWS_MAX; i++) await control.shadow(`b${i}`, 60_000);
+  await t.rejects(control.shadow('one more', 1000), { name: 'TooManyShadowsError' });
+  await control.shadow('b0', 90_000);
+  now += 60_000;
+  shadows.replace(new Map(shadows.endsAt));
+  t.strictSame([...(await control.shadows()).keys()], ['b0']);
+
+  await control.shadow('short', 20);
+  now += 30;
+  await until(() => !shadows.endsAt.has('short'));
+});
+
+t.test('in the store: a shadow ends by itself, and their number is bounded', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const control = new StoreControl(accessTo(redis.url), '');
+  t.teardown(() => control.close());
+  const before = Date.now();
+  const endsAt = await control.shadow('a', 60_000);
+  t.ok(endsAt >= before + 60_000);
+  t.strictSame([...(await control.shadows())], [['a', endsAt]]);
+  t.equal(await control.unshadow('a'), true);
+  t.equal(await control.unshadow('a'), false);
+  for (let i = 0; i < SHADOWS_MAX; i++) await control.shadow(`b${i}`, 60_000);
+  await t.rejects(control.shadow('one more', 1000), { name: 'TooManyShadowsError' });
+  await control.shadow('b0', 1);
+  await until(async () => (await control.shadows()).size === SHADOWS_MAX - 1);
+  await control.shadow('one more', 1000);
+  t.equal(await redis.client.pttl('fg:{control}:shadows').then((ms) => ms > 0 && ms < 62_000), true);
 });

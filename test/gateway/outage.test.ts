@@ -57,6 +57,15 @@ t.test(
     const local = [];
     for (let i = 0; i < 8; i++) local.push((await get('/local')).status);
     t.ok(local.includes(429), 'the local counters hold the limit', { local });
+    const top = (await (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/api/top`)).json()) as {
+      store: object;
+      policies: readonly { policy: string; degraded: number }[];
+    };
+    t.match(top.store, { available: false, awaySince: /Z$/, processesWithout: 1 });
+    const degraded = new Map(top.policies.map((one) => [one.policy, one.degraded]));
+    t.ok((degraded.get('local') ?? 0) > 0, 'each policy says what it decided without the store');
+    t.equal(degraded.get('allow'), 20);
+    t.equal(degraded.get('deny'), 1);
 
     await redis.restart();
     await eventually('recovered', readiness, ({ store }) => store === 'available');

@@ -1,4 +1,5 @@
 /** The admin listener of a gateway that runs in this process. */
+import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { buildAdmin } from '#gateway/admin.ts';
 import { readPolicyFile } from '#gateway/config.ts';
@@ -44,6 +45,9 @@ export async function startTestAdmin(
       clock,
       trust,
       policies: () => gateway.policySet(),
+      policyText: () => gateway.policyText(),
+      policyRefusal: () => gateway.policyRefusal(),
+      newSecret: () => randomBytes(32).toString('base64url'),
       control: gateway.control,
       doctor: {
         config,
@@ -55,11 +59,13 @@ export async function startTestAdmin(
         ...doctor,
       },
       findDecision: (id) => gateway.findDecision(id),
+      listDecisions: (before, count) => gateway.listDecisions(before, count),
       top: {
         kind: 'memory',
         processes: async () => [
           {
             storeAvailable: gateway.storeAvailable(),
+            storeAwaySince: gateway.storeAwaySince(),
             replicas: gateway.replicas(),
             limited: gateway.limited(),
           },

@@ -1,10 +1,12 @@
 /** `why ID`: why was this request refused? */
-import { BOUND_NAMES, type BoundName, boundVariable } from '#gateway/bounds/bound-names.ts';
 import { isDecisionId } from '#gateway/decisions/decision-ids.ts';
 import type { DecisionRecord } from '#gateway/decisions/decision-record.ts';
+import { textOf } from '#gateway/decisions/decision-text.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { ADMIN_OPTIONS, askAdmin } from '../admin-client.ts';
 import type { AddCommand, CommandContext } from '../command.ts';
+
+const FACT_WIDTH = 'Room from: '.length;
 
 interface WhyOptions {
   readonly id: string;
@@ -47,83 +49,7 @@ async function why(
 }
 
 function sentences(record: DecisionRecord): string[] {
-  const { at, method, path, policy, file, line, policyVersion, violated, endsAt } = record;
-  const others = violated.filter((name) => name !== policy);
-  return [
-    `${method === '' ? 'A connection' : `${method} ${path}`} was refused at ${at}.`,
-    '',
-    ...reasonOf(record),
-    ...(others.length === 0 ? [] : [`Also exhausted: ${others.join(', ')}.`]),
-    ...(line === 0 ? [] : [`Row:       ${file}:${line}, version ${policyVersion}`]),
-    `Counted:   ${record.identifier} ${record.identity}, address from ${record.addressFrom}`,
-    `Decided:   by ${decidedBy(record)} in ${record.replica}`,
-    `Room from: ${endsAt}`,
-    '',
-    adviceOf(record),
-  ];
-}
-
-function reasonOf(record: DecisionRecord): string[] {
-  const { decision, policy, limit, used, windowSeconds, algorithm, cost = 1, isUnproven } = record;
-  if (decision === 'unavailable')
-    return [`The store was away, and policy ${policy} says onStoreFailure: deny. The client got 503.`];
-  if (decision === 'listed') return ['The list deny of the policy file names this client.'];
-  if (decision === 'banned') return ['An operator has banned this client.'];
-  if (decision === 'busy') return [busyReason(record)];
-  const takes = cost === 1 ? '' : `; the request takes ${cost}`;
-  const span =
-    algorithm === 'concurrency'
-      ? 'in flight at once'
-      : algorithm === 'token-bucket'
-        ? 'at once'
-        : `in ${windowSeconds} s`;
-  const were = algorithm === 'concurrency' ? 'were in flight' : 'were used';
-  const counted = `policy ${policy} allows ${limit} ${span}, and ${used ?? limit} ${were}${takes}`;
-  if (isUnproven) {
-    return [
-      `For keys that have never worked, ${counted} by the client's address.`,
-      'A key counts as working once the application has answered it with a 2xx.',
-    ];
-  }
-  return [`The limit was reached: ${counted}.`];
-}
-
-function decidedBy({ decidedBy, fromMemory }: DecisionRecord): string {
-  const by = decidedBy === 'store' ? 'the store' : 'the process alone';
-  return fromMemory ? `${by}, remembered,` : by;
-}
-
-function busyReason(record: DecisionRecord): string {
-  const { limit, used } = record;
-  const whose = isShare(record) ? 'one client address' : 'all clients together';
-  return `A bound of the gateway was reached: ${whose} may hold ${limit} (${boundOf(record)}), and ${used} were held.`;
-}
-
-/** Of a bound of the gateway: it is one client's part. */
-function isShare({ identifier }: DecisionRecord): boolean {
-  return identifier === 'client address';
-}
-
-function boundOf({ policy }: DecisionRecord): BoundName | null {
-  return BOUND_NAMES.find((name) => policy === `bound ${name}`) ?? null;
-}
-
-function adviceOf(record: DecisionRecord): string {
-  const { decision, file, line, identity, isUnproven, algorithm } = record;
-  if (decision === 'banned')
-    return `To read why, run floodgate inspect ${identity}; to let it in again, floodgate unban ${identity}.`;
-  if (decision === 'busy') {
-    const bound = boundOf(record);
-    const variable = bound === null ? 'the setting of this bound' : boundVariable(bound);
-    return isShare(record)
-      ? `To let one address hold more, raise ${variable}_PER_CLIENT; where the address is a proxy of yours, name it in GATEWAY_TRUSTED_PROXIES.`
-      : `To let more be held at once, raise ${variable}.`;
-  }
-  if (decision === 'unavailable')
-    return `To let requests pass while the store is away, set onStoreFailure: local in ${file}:${line}.`;
-  if (decision === 'listed') return `To let it in, remove the entry in ${file}:${line}; it applies at once.`;
-  if (isUnproven) return 'Check that the client sends a key that the application accepts.';
-  if (algorithm === 'concurrency')
-    return `To let such clients have more requests in flight, raise concurrency in ${file}:${line}; it applies at once.`;
-  return `To let such clients make more requests, raise limit in ${file}:${line}; it applies at once.`;
+  const { what, reasons, facts, advice } = textOf(record);
+  const told = facts.map(([name, value]) => `${`${name}:`.padEnd(FACT_WIDTH)}${value}`);
+  return [what, '', ...reasons, ...told, '', advice];
 }

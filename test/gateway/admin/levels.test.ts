@@ -4,6 +4,7 @@ import { inspect } from '#gateway/admin/inspect.ts';
 import { Bans } from '#gateway/control/bans.ts';
 import type { Control } from '#gateway/control/control.ts';
 import { MemoryControl } from '#gateway/control/memory-control.ts';
+import { Shadows } from '#gateway/control/shadows.ts';
 import { StoreControl } from '#gateway/control/store-control.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
@@ -49,7 +50,13 @@ t.test('memory', async (t) => {
   await same(
     t,
     memoryLimiter({ clock: processClock, known }),
-    new MemoryControl({ clock: processClock, known, bans: new Bans(), salt: '' }),
+    new MemoryControl({
+      clock: processClock,
+      known,
+      bans: new Bans(),
+      shadows: new Shadows({ clock: processClock, onChange: () => undefined }),
+      salt: '',
+    }),
   );
 });
 

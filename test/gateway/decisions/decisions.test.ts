@@ -55,6 +55,10 @@ class Shelf implements DecisionStore {
     return null;
   }
 
+  async list(): Promise<[]> {
+    return [];
+  }
+
   close(): void {}
 }
 

@@ -1,0 +1,197 @@
+/** Changes that an operator makes: asked first, told afterwards, and taken back with one button. */
+import { call } from './api.js';
+import { byId, el, spanText } from './dom.js';
+
+/** A reset cannot be taken back once it is done, so it waits so long. */
+const UNDO_MS = 5000;
+
+const DURATIONS = [900, 3600, 8 * 3600, 86_400];
+
+let onChanged = () => {};
+
+/** @param {() => void} handler called after each change */
+export function whenChanged(handler) {
+  onChanged = handler;
+}
+
+/**
+ * Opens the dialog of the page.
+ *
+ * @param {string} title
+ * @param {Node[]} body
+ */
+export function openDialog(title, body) {
+  const dialog = byId('dialog');
+  dialog.replaceChildren(el('h2', { id: 'dialog-title' }, title), ...body);
+  if (!dialog.open) dialog.showModal();
+  return dialog;
+}
+
+export function closeDialog() {
+  byId('dialog').close();
+}
+
+/** Asks, with what has to be said along. @returns {Promise<FormData | null>} null: better not */
+function confirmed(title, text, action, fields = []) {
+  return new Promise((resolve) => {
+    const error = el('p', { class: 'error', role: 'alert', hidden: true });
+    const cancel = el('button', { type: 'button', onclick: closeDialog }, 'Cancel');
+    const form = el(
+      'form',
+      { class: 'fields' },
+      el('p', {}, text),
+      ...fields,
+      error,
+      el('div', { class: 'buttons' }, el('button', { type: 'submit', class: 'primary' }, action), cancel),
+    );
+    const dialog = openDialog(title, [form]);
+    let answer = null;
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      answer = new FormData(form);
+      dialog.close();
+    });
+    dialog.addEventListener('close', () => resolve(answer), { once: true });
+  });
+}
+
+function durationField(label, chosen) {
+  const options = DURATIONS.map((seconds) =>
+    el('option', { value: seconds, selected: seconds === chosen }, spanText(seconds)),
+  );
+  return el('label', {}, label, el('select', { name: 'seconds' }, ...options));
+}
+
+/** @param {string} text @param {{ undo?: () => unknown, isBad?: boolean }} [more] */
+export function tell(text, { undo, isBad = false } = {}) {
+  const toast = byId('change');
+  const dismiss = () => {
+    toast.hidden = true;
+  };
+  const button =
+    undo === undefined
+      ? null
+      : el(
+          'button',
+          {
+            type: 'button',
+            onclick: () => {
+              dismiss();
+              undo();
+            },
+          },
+          'Undo',
+        );
+  const dismissButton = el('button', { type: 'button', onclick: dismiss }, 'Dismiss');
+  const words = el('span', {}, isBad ? `Not done: ${text}` : text);
+  toast.replaceChildren(...[words, button, dismissButton].filter((one) => one !== null));
+  toast.hidden = false;
+}
+
+async function change(path, body, text, undo) {
+  try {
+    const reply = await call('POST', path, body);
+    tell(typeof text === 'function' ? text(reply) : text, undo === undefined ? {} : { undo });
+    return reply;
+  } catch (error) {
+    tell(error.message, { isBad: true });
+    return null;
+  } finally {
+    onChanged();
+  }
+}
+
+/** @param {{ digest: string, label: string }} client */
+export async function resetClient({ digest, label }) {
+  const answer = await confirmed(
+    'Clear the counters?',
+    `All that ${label} has used of its limits is forgotten, on every gateway that shares the store. It may begin afresh at once.`,
+    'Clear them',
+  );
+  if (answer === null) return;
+  const timer = setTimeout(
+    () =>
+      change('/api/reset', { subject: digest, kind: 'digest' }, ({ cleared }) =>
+        cleared === 0 ? `${label} had used nothing.` : `${cleared} counters of ${label} are cleared.`,
+      ),
+    UNDO_MS,
+  );
+  tell(`The counters of ${label} are cleared in ${UNDO_MS / 1000} seconds.`, {
+    undo: () => {
+      clearTimeout(timer);
+      tell(`The counters of ${label} stay as they are.`);
+    },
+  });
+}
+
+export async function banClient({ digest, label }) {
+  const answer = await confirmed(
+    'Ban this client?',
+    `Every request of ${label} gets 429 until the ban ends, also where no policy applies.`,
+    'Ban',
+    [
+      durationField('For', 3600),
+      el(
+        'label',
+        {},
+        'Reason, for colleagues',
+        el('input', { name: 'reason', maxlength: 200, autocomplete: 'off' }),
+      ),
+    ],
+  );
+  if (answer === null) return;
+  const seconds = Number(answer.get('seconds'));
+  const reason = String(answer.get('reason'));
+  await ban({ digest, label }, seconds, reason);
+}
+
+function ban({ digest, label }, seconds, reason) {
+  const undo = () => lift({ digest }, `${label} is not banned any more.`);
+  const body = { subject: digest, kind: 'digest', seconds, reason };
+  return change('/api/ban', body, `${label} is banned for ${spanText(seconds)}.`, undo);
+}
+
+function lift({ digest }, text, undo) {
+  return change('/api/unban', { subject: digest, kind: 'digest' }, text, undo);
+}
+
+/** @param {{ until: string, reason: string }} was */
+export async function unbanClient(client, was) {
+  const answer = await confirmed(
+    'Let this client in again?',
+    `${client.label} is banned until ${was.until}${was.reason === '' ? '' : ` (${was.reason})`}.`,
+    'Unban',
+  );
+  if (answer === null) return;
+  await lift(client, `${client.label} is let in again.`, () =>
+    ban(client, Math.max(1, Math.round((Date.parse(was.until) - Date.now()) / 1000)), was.reason),
+  );
+}
+
+export async function shadowPolicy(policy) {
+  const answer = await confirmed(
+    `Put ${policy} in shadow?`,
+    'It goes on counting and reporting, and denies nothing, on every gateway that shares the store. So do policies that share its counter. When the time is over it denies again; the policy file stays as it is.',
+    'Put in shadow',
+    [durationField('For', 3600)],
+  );
+  if (answer === null) return;
+  const seconds = Number(answer.get('seconds'));
+  await change('/api/shadow', { policy, seconds }, `${policy} denies nothing for ${spanText(seconds)}.`, () =>
+    change('/api/unshadow', { policy }, `${policy} denies again.`),
+  );
+}
+
+/** @param {string} endsAt */
+export async function unshadowPolicy(policy, endsAt) {
+  const answer = await confirmed(
+    `Let ${policy} deny again?`,
+    `It is in shadow until ${endsAt}.`,
+    'Deny again',
+  );
+  if (answer === null) return;
+  await change('/api/unshadow', { policy }, `${policy} denies again.`, () => {
+    const seconds = Math.max(1, Math.round((Date.parse(endsAt) - Date.now()) / 1000));
+    return change('/api/shadow', { policy, seconds }, `${policy} is in shadow until ${endsAt}.`);
+  });
+}

@@ -1,0 +1,221 @@
+/** What the admin API replies, as JSON Schemas: its description is made of them, and tests hold replies to them. */
+
+const text = { type: 'string' } as const;
+const number = { type: 'number' } as const;
+const integer = { type: 'integer' } as const;
+const flag = { type: 'boolean' } as const;
+const time = { type: 'string', format: 'date-time' } as const;
+const digest = {
+  type: 'string',
+  pattern: '^[\\w-]{22}$',
+  description: 'Digest of an address or a key: who has either can work it out, never the other way round',
+} as const;
+
+function nullable<T extends { readonly type: string }>(schema: T) {
+  return { ...schema, type: [schema.type, 'null'] } as const;
+}
+
+/** All of them are there; more may be added one day. @param title what the description calls it; '': nothing */
+function shape<T extends Readonly<Record<string, unknown>>>(title: string, properties: T) {
+  return {
+    ...(title === '' ? {} : { title }),
+    type: 'object',
+    properties,
+    required: Object.keys(properties),
+  } as const;
+}
+
+function listOf<T>(items: T) {
+  return { type: 'array', items } as const;
+}
+
+export const messageSchema = shape('Message', {
+  message: { ...text, description: 'What is wrong, and what to do' },
+});
+
+const algorithm = { enum: ['fixed-window', 'sliding-window', 'token-bucket', 'concurrency'] } as const;
+
+export const decisionSchema = shape('Decision', {
+  id: { ...text, description: 'As in x-gateway-decision of the refused reply' },
+  at: time,
+  decision: { enum: ['deny', 'unavailable', 'listed', 'banned', 'busy'] },
+  method: text,
+  path: { ...text, description: 'Canonical, without the query' },
+  policy: { ...text, description: 'Of those that deny, the one with the longest wait' },
+  line: { ...integer, description: 'Of the policy in the file; 0 of what does not stand there' },
+  file: text,
+  policyVersion: text,
+  violated: listOf(text),
+  limit: number,
+  used: { ...nullable(number), description: 'null: nobody could say' },
+  cost: number,
+  windowSeconds: number,
+  algorithm,
+  endsAt: { ...time, description: 'When there is room again' },
+  identity: digest,
+  identifier: text,
+  isUnproven: { ...flag, description: 'Counted by address, for credentials that have never worked' },
+  addressFrom: text,
+  decidedBy: { enum: ['store', 'local'] },
+  fromMemory: flag,
+  replica: text,
+});
+
+export const decisionsSchema = shape('', {
+  decisions: listOf(decisionSchema),
+  next: { ...nullable(text), description: 'What to send as before for more; null: there are no more' },
+});
+
+export const explainedDecisionSchema = shape('', {
+  decision: decisionSchema,
+  what: text,
+  reasons: listOf(text),
+  facts: { ...listOf(listOf(text)), description: 'Names and values' },
+  advice: { ...text, description: 'What to do to let it pass' },
+});
+
+export const topSchema = shape('Top', {
+  at: time,
+  processes: { ...integer, description: 'Of this gateway' },
+  store: shape('', {
+    kind: { enum: ['redis', 'memory'] },
+    available: flag,
+    awaySince: { ...nullable(time), description: 'Since when processes decide without it' },
+    processesWithout: integer,
+    replicas: { ...integer, description: 'Processes that share it, on all machines' },
+  }),
+  requests: { type: 'object', additionalProperties: number, description: 'By outcome, since the start' },
+  policies: listOf(
+    shape('', { policy: text, allowed: number, denied: number, shadowDenied: number, degraded: number }),
+  ),
+  limited: listOf(shape('', { identity: digest, denied: number })),
+});
+
+export const explanationSchema = shape('Explanation', {
+  decision: { enum: ['allow', 'deny', 'uncovered', 'malformed'] },
+  path: text,
+  status: { ...nullable(integer), description: 'What the gateway answers; null where the application does' },
+  headers: { type: 'object', additionalProperties: text },
+  reason: nullable(text),
+  policies: listOf(
+    shape('ExplainedPolicy', {
+      name: text,
+      line: integer,
+      matched: flag,
+      reason: text,
+      identity: nullable(digest),
+      bucket: text,
+      limit: number,
+      windowSeconds: number,
+      algorithm,
+      used: nullable(number),
+      cost: nullable(number),
+      remaining: nullable(number),
+    }),
+  ),
+});
+
+const inspected = {
+  identity: digest,
+  buckets: listOf(
+    shape('Bucket', {
+      policy: text,
+      bucket: text,
+      unproven: flag,
+      used: number,
+      limit: number,
+      resetAt: time,
+    }),
+  ),
+  banned: flag,
+  ban: { ...nullable({ type: 'object' }), properties: { until: time, reason: text } },
+} as const;
+
+export const inspectedSchema = shape('Client', inspected);
+export const resetSchema = shape('', {
+  ...inspected,
+  cleared: { ...integer, description: 'Counters that held something' },
+});
+export const changedSchema = shape('', {
+  ...inspected,
+  changed: { ...flag, description: 'false: it was so already' },
+});
+
+export const doctorSchema = {
+  ...shape('Doctor', {
+    version: text,
+    nodeVersion: text,
+    publicPort: integer,
+    now: number,
+    policies: shape('', {
+      file: text,
+      version: text,
+      state: { enum: ['same', 'changed', 'refused', 'unreadable'] },
+      reason: nullable(text),
+    }),
+    trust: shape('', { kind: { enum: ['none', 'cidrs', 'hops'] }, hops: integer, tooWide: listOf(text) }),
+    spellings: listOf(shape('', { policy: text, path: text, other: text })),
+    openFiles: shape('', { max: nullable(integer), needed: integer }),
+    upstream: shape('', { origin: text, problem: nullable(text) }),
+    store: { type: ['object', 'null'], properties: { problem: nullable(text) }, required: ['problem'] },
+  }),
+  description: 'What the gateway knows of its own set-up',
+} as const;
+
+export const probeSchema = shape('Probe', { token: text });
+
+const series = { ...listOf(number), description: 'The oldest span first; missing where all are 0' } as const;
+
+export const trafficSchema = shape('Traffic', {
+  spanSeconds: number,
+  lastSpanAt: time,
+  since: time,
+  policies: listOf({
+    type: 'object',
+    properties: { policy: text, allowed: series, denied: series, shadowDenied: series, degraded: series },
+    required: ['policy'],
+  }),
+  requests: { type: 'object', additionalProperties: listOf(number), description: 'By outcome' },
+  boundsSeconds: listOf(number),
+  decisionTime: { ...listOf(listOf(number)), description: 'How many took how long, span by span' },
+  storeTime: listOf(listOf(number)),
+});
+
+export const policiesSchema = shape('Policies', {
+  file: text,
+  version: text,
+  refusal: { ...nullable(text), description: 'Why the file as it is now is not in use; null: it is' },
+  areShadowsKnown: { ...flag, description: 'false: the store cannot say which policies are in shadow' },
+  text: { ...text, description: 'Of the file as loaded' },
+  policies: listOf(
+    shape('Policy', {
+      name: text,
+      line: integer,
+      bucket: text,
+      route: text,
+      identifier: text,
+      limit: number,
+      windowSeconds: number,
+      algorithm,
+      mode: { enum: ['enforce', 'shadow'], description: 'As the file has it' },
+      shadowEndsAt: { ...nullable(time), description: 'null: no operator keeps it from denying' },
+    }),
+  ),
+});
+
+export const shadowSchema = shape('', {
+  policies: { ...listOf(text), description: 'Names: of all that share the counter' },
+  shadowEndsAt: nullable(time),
+  changed: flag,
+});
+
+export const sessionSchema = shape('', {
+  isNeeded: { ...flag, description: 'false: no token is set' },
+  isSignedIn: flag,
+  endsAt: nullable(time),
+});
+
+export const newSessionSchema = shape('', {
+  proof: { ...text, description: 'To be sent as x-floodgate-proof beside the cookie' },
+  endsAt: time,
+});

@@ -1,0 +1,93 @@
+/** Signing in on the page with the admin token, and out. */
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { XStatic } from 'typebox/schema';
+import { type GuardOptions, isSame, sessionOf } from './guard.ts';
+import { messageSchema, newSessionSchema, sessionSchema } from './reply-schemas.ts';
+import { cookieOf, SESSION_MS, type Sessions } from './sessions.ts';
+
+export interface SessionRoutesOptions extends GuardOptions {
+  readonly log: Logger;
+  readonly sessions: Sessions;
+}
+
+const signInSchema = {
+  type: 'object',
+  properties: { token: { type: 'string', minLength: 1, maxLength: 8192 } },
+  required: ['token'],
+  additionalProperties: false,
+} as const;
+
+/** For the admin API's scope: anybody may ask, but no page of another origin. */
+export async function sessionRoutes(app: FastifyInstance, options: SessionRoutesOptions): Promise<void> {
+  const { token, log, sessions } = options;
+  const config = { isOpen: true };
+
+  app.get(
+    '/session',
+    {
+      config,
+      schema: { summary: 'Is somebody signed in, and is that needed?', response: { 200: sessionSchema } },
+    },
+    async (request) => {
+      const session = sessionOf(request, sessions);
+      return {
+        isNeeded: token !== null,
+        isSignedIn: session !== null,
+        endsAt: session === null ? null : new Date(Math.round(session.endsAt)).toISOString(),
+      };
+    },
+  );
+
+  app.post<{ Body: XStatic<typeof signInSchema> }>(
+    '/session',
+    {
+      config,
+      schema: {
+        summary: 'Sign in with the admin token',
+        body: signInSchema,
+        response: { 200: newSessionSchema, 401: messageSchema, 409: messageSchema, 429: messageSchema },
+      },
+    },
+    async (request, reply) => {
+      const { ip, headers } = request;
+      if (token === null)
+        return reply.code(409).send({ message: 'no token is set, so nobody has to sign in' });
+      const waitMs = sessions.waitMs(ip);
+      if (waitMs > 0) {
+        const seconds = Math.ceil(waitMs / 1000);
+        return reply
+          .code(429)
+          .header('retry-after', String(seconds))
+          .send({ message: `too many wrong tokens; try again in ${seconds} s` });
+      }
+      if (!isSame(request.body.token, token)) {
+        sessions.noteMistake(ip);
+        log.warn({ from: ip }, 'a wrong admin token on the page');
+        return reply.code(401).send({ message: 'this is not the value of GATEWAY_ADMIN_TOKEN' });
+      }
+      const { name, cookie, proof, endsAt } = sessions.begin();
+      log.info({ by: `session ${name}, from ${ip}`, change: 'sign-in' }, 'admin change');
+      const isSecure = headers.origin?.startsWith('https:') === true;
+      return reply
+        .header('set-cookie', cookieOf(cookie, SESSION_MS / 1000, isSecure))
+        .send({ proof, endsAt: new Date(Math.round(endsAt)).toISOString() });
+    },
+  );
+
+  app.delete(
+    '/session',
+    { schema: { summary: 'Sign out', response: { 204: {} } } },
+    async (request, reply) => {
+      const session = sessionOf(request, sessions);
+      if (session !== null) {
+        sessions.end(request.headers.cookie);
+        log.info({ by: `session ${session.name}, from ${request.ip}`, change: 'sign-out' }, 'admin change');
+      }
+      return reply
+        .code(204)
+        .header('set-cookie', cookieOf('', 0, false))
+        .send();
+    },
+  );
+}
