@@ -36,6 +36,7 @@ import { bannedReply, listedReply } from './reply/denial.ts';
 import { failureReply } from './reply/failure.ts';
 import { limitHeaders } from './reply/limit-headers.ts';
 import { type OwnReply, ownReply, sendOwn } from './reply/own-reply.ts';
+import type { RequestTrace } from './tracing/tracing.ts';
 
 export interface RequestParts {
   readonly enforcement: Enforcement;
@@ -60,8 +61,10 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   readonly connection: ClientConnection;
   readonly #parts: RequestParts;
   readonly #options: RequestOptions;
-  /** null: no line in the access log. */
+  /** null: no line in the access log, and no spans. */
   readonly #entry: AccessEntry | null;
+  /** null: no request is traced. */
+  readonly #trace: RequestTrace | null;
   #charged: ChargedTo | null = null;
   /** null where every request counts, and none holds anything as long as it is in flight. */
   #reservation: Reservation | null = null;
@@ -87,6 +90,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     parts: RequestParts,
     options: RequestOptions,
     entry: AccessEntry | null,
+    trace: RequestTrace | null,
   ) {
     this.connection = connection;
     this.req = req;
@@ -94,6 +98,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     this.#parts = parts;
     this.#options = options;
     this.#entry = entry;
+    this.#trace = trace;
     assignExchange(res, this);
   }
 
@@ -145,6 +150,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     } else {
       this.#askedAt = this.#now;
       enforcement.spend(charged, this);
+      this.#entry?.asked(this.#askedAt);
     }
   }
 
@@ -179,6 +185,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
   }
 
   onStoreUnavailable(): void {
+    this.#entry?.spent(null);
     this.#parts.enforcement.metrics.count('unavailable');
     this.#decided();
     const decision = this.#refuseUnavailable();
@@ -342,6 +349,8 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
     const { upstream, clients, enforcement } = this.#parts;
     const head = this.#head;
     this.#forwardedAt = this.#now;
+    const headers = enforcement.upstreamHeaders(req.rawHeaders, head, connection.origin);
+    this.#trace?.forward(headers, this.#forwardedAt);
     this.#call = new ProxyCall({
       owner: this,
       req,
@@ -353,7 +362,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
           ? clients.enter(enforcement.addressOf(head, connection.origin))
           : clients.hold(connection.client),
       head,
-      headers: enforcement.upstreamHeaders(req.rawHeaders, head, connection.origin),
+      headers,
       target: this.#target,
       cors: this.#cors,
       added: this.#added,
@@ -365,10 +374,12 @@ export class GatewayRequest implements Exchange, ChargedRequest, ProxyCallOwner,
 
   onReplyBegun(status: number): void {
     const { metrics } = this.#parts.enforcement;
-    const upstreamMs = this.#now - this.#forwardedAt;
+    const now = this.#now;
+    const upstreamMs = now - this.#forwardedAt;
     metrics.upstreamTime.observe(upstreamMs);
     if (this.#entry !== null) {
       this.#entry.upstreamMs = upstreamMs;
+      this.#entry.repliedAt = now;
       if (status === 101) this.#entry.status = status;
     }
     if (this.#charged !== null) this.#parts.enforcement.learn(this.#charged, status);
