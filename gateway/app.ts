@@ -285,6 +285,7 @@ function partSamples(
   const store = guarded.stats();
   samples.push(
     gauge('floodgate_store_unavailable', 'Processes that decide without the store.', store.available ? 0 : 1),
+    counter('floodgate_store_outages_total', 'How often a process stopped asking the store.', store.outages),
     counter('floodgate_store_degraded_total', 'Requests decided without the store.', store.degraded),
   );
   for (const [kind, value] of Object.entries(store.failures)) {

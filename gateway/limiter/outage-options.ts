@@ -26,6 +26,8 @@ export interface StoreStats {
   /** Requests decided without the store. */
   readonly degraded: number;
   readonly available: boolean;
+  /** How often this process has stopped asking the store. */
+  readonly outages: number;
   /** Living replicas, as last heard. */
   readonly replicas: number;
   /** Counters and credentials that this process remembers. */
