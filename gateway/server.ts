@@ -11,6 +11,7 @@ import type { Client, Clients } from './bounds/clients.ts';
 import { boundRefusal } from './decisions/beside-refusals.ts';
 import type { Decisions, RefusedRequest } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
+import type { ForwardingParts, RequestOptions } from './forwarding.ts';
 import { originOf } from './identify.ts';
 import { Listener, type ListenOptions } from './listener.ts';
 import { boundCounter } from './policy/beside-policies.ts';
@@ -20,10 +21,11 @@ import { discardBody, lingeringClose } from './proxy/lingering-close.ts';
 import { Pipelining } from './proxy/pipelining.ts';
 import { mayUpgrade, responseFor } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
+import { Refusals } from './refusals.ts';
 import { ERRORS, type ErrorCode } from './reply/errors.ts';
 import { boundReply } from './reply/failure.ts';
 import { type OwnReply, ownReply, rawReply, sendOwn } from './reply/own-reply.ts';
-import { GatewayRequest, type RequestOptions } from './request.ts';
+import { GatewayRequest } from './request.ts';
 import type { RequestTrace, Tracing } from './tracing/tracing.ts';
 
 const HEADERS_TIMEOUT_MS: Millis = 10_000;
@@ -62,6 +64,7 @@ export class PublicServer {
   readonly #listener: Listener;
   readonly #http: Server<typeof IncomingMessage, typeof ClientResponse>;
   readonly #options: PublicServerOptions;
+  readonly #parts: ForwardingParts;
   readonly #connections = new Map<Socket, ClientConnection>();
   /** Connections that were refused, and are told so. */
   readonly #refused = new Set<Socket>();
@@ -69,6 +72,8 @@ export class PublicServer {
 
   constructor(options: PublicServerOptions) {
     this.#options = options;
+    const { enforcement, upstream, clients } = options;
+    this.#parts = { enforcement, upstream, clients, refusals: new Refusals(options) };
     this.#pipelining = new Pipelining({
       bound: options.upstream.bounds.pipelined,
       clients: options.clients,
@@ -152,7 +157,7 @@ export class PublicServer {
     const counter = boundCounter(bound.name, refusal);
     const identity = enforcement.connectionIdentity(socket);
     const decision = decisions.add(boundRefusal(bound, refusal, client, counter, identity), {
-      describe: () => unreadRequest(enforcement, counter.policy.name),
+      describe: () => unreadRequest(enforcement),
     });
     lingeringClose(
       socket,
@@ -181,7 +186,7 @@ export class PublicServer {
       // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
       discardBody(req);
-    } else new GatewayRequest(connection, req, res, this.#options, options, entry, trace).run();
+    } else new GatewayRequest(connection, req, res, this.#parts, options, entry, trace).run();
   }
 
   #entryFor(req: IncomingMessage, res: ClientResponse, begun: RequestTrace | null): AccessEntry | null {
@@ -321,11 +326,10 @@ const PARSE_ERRORS: Readonly<Record<string, readonly [ErrorCode, string]>> = {
 };
 
 /** Of a connection that is refused before anything is read from it. */
-function unreadRequest({ policies: { file, version } }: Enforcement, refusedBy: string): RefusedRequest {
+function unreadRequest({ policies: { file, version } }: Enforcement): RefusedRequest {
   return {
     method: '',
     target: '',
-    violated: [refusedBy],
     addressFrom: 'socket',
     file,
     policyVersion: version,
