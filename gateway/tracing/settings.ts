@@ -101,13 +101,13 @@ export const TRACING_VARIABLES = [
 
 type Read = SettingsReader<(typeof TRACING_VARIABLES)[number]['name']>;
 
-export interface Tracing {
+export interface TracingConfig {
   readonly settings: TracingSettings;
   readonly secrets: TracingSecrets;
 }
 
 /** @returns null: no tracing; its other variables are not looked at then, they may be meant for other programs */
-export function readTracing(read: Read): Tracing | null {
+export function readTracing(read: Read): TracingConfig | null {
   const own = read.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
   const common = read.text('OTEL_EXPORTER_OTLP_ENDPOINT');
   if (own === '' && common === '') return null;

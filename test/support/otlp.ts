@@ -1,5 +1,6 @@
 /** A collector: takes spans over OTLP/HTTP as protobuf, and keeps them. */
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import { gunzipSync } from 'node:zlib';
 import type { Owner } from './gateway.ts';
 import { until } from './until.ts';
@@ -32,10 +33,11 @@ export interface Collector {
   spansOf(count: number): Promise<readonly CollectedSpan[]>;
 }
 
-export async function startCollector(owner: Owner): Promise<Collector> {
+/** @param tls null: it speaks plain HTTP */
+export async function startCollector(owner: Owner, tls: ServerOptions | null = null): Promise<Collector> {
   const spans: CollectedSpan[] = [];
   const requests: { path: string; headers: IncomingHttpHeaders }[] = [];
-  const server = createServer((req, res) => {
+  const listener: RequestListener = (req, res) => {
     const chunks: Buffer[] = [];
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
     req.on('end', () => {
@@ -46,7 +48,8 @@ export async function startCollector(owner: Owner): Promise<Collector> {
       if (collector.status !== 0)
         res.writeHead(collector.status, { 'content-type': 'application/x-protobuf' }).end();
     });
-  });
+  };
+  const server = tls === null ? createServer(listener) : createSecureServer(tls, listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   owner.teardown(() => {
     server.closeAllConnections();
@@ -55,7 +58,7 @@ export async function startCollector(owner: Owner): Promise<Collector> {
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const collector: Collector = {
-    origin: `http://127.0.0.1:${port}`,
+    origin: `${tls === null ? 'http' : 'https'}://127.0.0.1:${port}`,
     spans,
     requests,
     status: 200,

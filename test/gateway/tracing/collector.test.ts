@@ -1,5 +1,7 @@
 /** A collector that is slow, gone, or wants to know who we are; and the end. */
+import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
+import { createAuthority } from '#test/support/certificates.ts';
 import { startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { environment, launch } from '#test/support/gateway-process.ts';
 import { type Collector, startCollector } from '#test/support/otlp.ts';
@@ -99,6 +101,32 @@ t.test('with a collector that does not answer the queue is bounded, and nobody w
   const began = performance.now();
   await gateway.gateway.close();
   t.ok(performance.now() - began < 30_000, 'and its end does not wait for the collector either');
+});
+
+t.test('a collector behind TLS that asks who we are', async (t) => {
+  const authority = createAuthority(t);
+  const own = authority.issue('collector', 'IP:127.0.0.1');
+  const ours = authority.issue('gateway', 'DNS:gateway');
+  const collector = await startCollector(t, {
+    cert: readFileSync(own.cert),
+    key: readFileSync(own.key),
+    ca: readFileSync(authority.ca),
+    requestCert: true,
+    rejectUnauthorized: true,
+  });
+  const gateway = await start(t, collector, {
+    OTEL_EXPORTER_OTLP_CERTIFICATE: authority.ca,
+    OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: ours.cert,
+    OTEL_EXPORTER_OTLP_CLIENT_KEY: ours.key,
+    OTEL_BSP_SCHEDULE_DELAY: '1',
+  });
+  await ask(gateway, 1);
+  await collector.spansOf(2);
+
+  const stranger = await start(t, collector, { OTEL_BSP_SCHEDULE_DELAY: '1' });
+  await ask(stranger, 1);
+  await until(() => counted(stranger, 'floodgate_spans_dropped_total', { reason: 'export' }) === 2);
+  t.equal(collector.spans.length, 2);
 });
 
 t.test('a collector that is not there', async (t) => {
