@@ -194,8 +194,7 @@ export class PublicServer {
     const log = accessLog?.takes() === true ? accessLog : null;
     const trace = begun?.isRecorded === true ? begun : null;
     if (log === null && trace === null) return null;
-    const { wallClock } = enforcement.options;
-    const entry = new AccessEntry({ log, trace, req, res, clock, wallClock });
+    const entry = new AccessEntry(log, req, res, clock, enforcement.options.wallClock, trace);
     res.entry = entry;
     return entry;
   }

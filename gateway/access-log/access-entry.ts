@@ -20,17 +20,6 @@ export type LoggedDecision = 'allow' | 'deny' | 'banned' | 'uncovered' | 'malfor
 /** Longer paths are cut. */
 const PATH_MAX = 1000;
 
-export interface AccessEntryOptions {
-  /** null: the request gets no line. */
-  readonly log: AccessLog | null;
-  /** null: it is not recorded. */
-  readonly trace: RequestTrace | null;
-  readonly req: IncomingMessage;
-  readonly res: ClientResponse;
-  readonly clock: Clock;
-  readonly wallClock: Clock;
-}
-
 export class AccessEntry {
   decision: LoggedDecision = 'uncovered';
   /** Of a refusal. */
@@ -44,9 +33,7 @@ export class AccessEntry {
   /** Of a reply that is not written by its response: a switch of protocols, and what is said on the bare socket. */
   status: number | null = null;
 
-  /** null: no line. */
   readonly #log: AccessLog | null;
-  /** null: no spans. */
   readonly #trace: RequestTrace | null;
   readonly #clock: Clock;
   readonly #req: IncomingMessage;
@@ -65,7 +52,18 @@ export class AccessEntry {
   #answeredAt: Millis | null = null;
   #isOver = false;
 
-  constructor({ log, trace, req, res, clock, wallClock }: AccessEntryOptions) {
+  /**
+   * @param log null: the request gets no line
+   * @param trace null: it is not recorded
+   */
+  constructor(
+    log: AccessLog | null,
+    req: IncomingMessage,
+    res: ClientResponse,
+    clock: Clock,
+    wallClock: Clock,
+    trace: RequestTrace | null = null,
+  ) {
     this.#log = log;
     this.#trace = trace;
     this.#req = req;
