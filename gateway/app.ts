@@ -34,6 +34,7 @@ import { HeaderFilter } from './proxy/header-filter.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
 import { PublicServer } from './server.ts';
+import type { Tracing } from './tracing/tracing.ts';
 
 export interface GatewayParts {
   readonly config: GatewayConfig;
@@ -171,12 +172,14 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     config.accessLog === null
       ? null
       : new AccessLog({ ...config.accessLog, clock, warn: (fields, message) => log.warn(fields, message) });
+  const tracing = await openTracing(parts);
   const server = new PublicServer({
     enforcement,
     upstream,
     clients: new Clients(),
     decisions,
     accessLog,
+    tracing,
     clock,
   });
   const watch = new PolicyWatch(inUse, {
@@ -213,7 +216,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     shadows.close();
     control.close();
     await upstream.close();
-    await Promise.all([limiter.close(), decisions.close(), accessLog?.close()]);
+    await Promise.all([limiter.close(), decisions.close(), accessLog?.close(), tracing?.close()]);
   };
   // Whoever is banned stays so when a worker is replaced.
   await news?.start();
@@ -246,6 +249,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     samples: () => [
       ...metrics.samples(),
       ...partSamples(server, upstream, guarded, decisions, accessLog),
+      ...(tracing?.samples() ?? []),
       ...processSamples(),
     ],
     async close() {
@@ -253,6 +257,20 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       await closeStores();
     },
   };
+}
+
+/** Nothing of OpenTelemetry is loaded unless it is asked for: it takes time at the start, and memory. */
+async function openTracing({ config, secrets, clock, replica, log }: GatewayParts): Promise<Tracing | null> {
+  if (config.tracing === null || secrets.tracing === null) return null;
+  const { OpenTelemetry } = await import('./tracing/open-telemetry.ts');
+  return new OpenTelemetry({
+    settings: config.tracing,
+    secrets: secrets.tracing,
+    clock,
+    replica,
+    upstream: config.upstream,
+    warn: (fields, message) => log.warn(fields, message),
+  });
 }
 
 const CUT = 'floodgate_connections_cut_total';
@@ -289,6 +307,7 @@ function partSamples(
   const store = guarded.stats();
   samples.push(
     gauge('floodgate_store_unavailable', 'Processes that decide without the store.', store.available ? 0 : 1),
+    counter('floodgate_store_outages_total', 'How often a process stopped asking the store.', store.outages),
     counter('floodgate_store_degraded_total', 'Requests decided without the store.', store.degraded),
   );
   for (const [kind, value] of Object.entries(store.failures)) {

@@ -17,6 +17,12 @@ import { parsePassedHeaders } from './proxy/header-filter.ts';
 import type { StoreAccess } from './store/access.ts';
 import { parseStoreAddress } from './store/address.ts';
 import { readStoreTls } from './store/tls.ts';
+import {
+  readTracing,
+  TRACING_VARIABLES,
+  type TracingSecrets,
+  type TracingSettings,
+} from './tracing/settings.ts';
 
 export interface GatewayConfig {
   readonly host: string;
@@ -38,6 +44,8 @@ export interface GatewayConfig {
   readonly logLevel: string;
   /** null: none is written. */
   readonly accessLog: AccessLogSettings | null;
+  /** null: no request is traced. */
+  readonly tracing: TracingSettings | null;
   readonly bounds: BoundSettings;
   readonly upstreamKeepAliveMs: Millis;
   readonly streamAfterMs: Millis;
@@ -55,6 +63,8 @@ export interface GatewaySecrets {
   readonly identitySecret: string | null;
   /** null: the admin listener asks for none. */
   readonly adminToken: string | null;
+  /** What the collector asks for; null: no request is traced. */
+  readonly tracing: TracingSecrets | null;
 }
 
 /** The README's table is held to this one by a test. */
@@ -163,6 +173,7 @@ export const GATEWAY_VARIABLES = [
     meaning: 'one JSON line for each request: `off`, a file, or `-` for standard output',
   },
   { name: 'GATEWAY_ACCESS_LOG_SAMPLE', default: '1', meaning: 'the share of requests in it, from 0 to 1' },
+  ...TRACING_VARIABLES,
   { name: 'LOG_LEVEL', default: 'info', meaning: 'trace, debug, info, warn, error or fatal' },
 ] as const satisfies readonly Variable[];
 
@@ -185,6 +196,7 @@ export function readConfig(
 } {
   return readSettings(GATEWAY_VARIABLES, env, (read) => {
     const store = storeAccess(read);
+    const tracing = readTracing(read);
     const hasStore = read.text('GATEWAY_REDIS_URL') !== '';
     const isAuto = read.text('GATEWAY_WORKERS') === 'auto';
     const autoWorkers = hasStore ? Math.min(cores, WORKERS_MAX) : 1;
@@ -219,6 +231,7 @@ export function readConfig(
       drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
       accessLog: accessLogSettings(read),
+      tracing: tracing?.settings ?? null,
       bounds: {
         connections: limitsOf('connections'),
         upstream_connections: limitsOf('upstream_connections'),
@@ -239,6 +252,7 @@ export function readConfig(
       store,
       identitySecret: read.text('GATEWAY_IDENTITY_SECRET') || null,
       adminToken: read.parse('GATEWAY_ADMIN_TOKEN', null, adminToken),
+      tracing: tracing?.secrets ?? null,
     };
     return { config, secrets };
   });

@@ -15,6 +15,7 @@ import type { CheckedHead } from './proxy/request-head.ts';
 import type { UpgradeSocket } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
 import type { Refusable, Refusals } from './refusals.ts';
+import type { RequestTrace } from './tracing/tracing.ts';
 
 export interface ForwardingParts {
   readonly enforcement: Enforcement;
@@ -35,6 +36,8 @@ export interface Admitted extends Refusable {
   /** Canonical path and query. */
   readonly target: string;
   readonly options: RequestOptions;
+  /** null: no request is traced. */
+  readonly trace: RequestTrace | null;
 }
 
 /** It is what its call is given as well: one object less for each request. */
@@ -77,6 +80,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     this.client = client === null ? clients.enter(enforcement.addressOf(head, origin)) : clients.hold(client);
     this.head = head;
     this.headers = enforcement.upstreamHeaders(req.rawHeaders, head, origin);
+    request.trace?.forward(this.headers, now);
     this.target = request.target;
     this.cors = request.cors;
     this.added = added;
@@ -93,10 +97,12 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   onReplyBegun(status: number): void {
     const { metrics, options } = this.#enforcement;
     const { entry, charged } = this.#request;
-    const upstreamMs = options.clock() - this.#begunAt;
+    const now = options.clock();
+    const upstreamMs = now - this.#begunAt;
     metrics.upstreamTime.observe(upstreamMs);
     if (entry !== null) {
       entry.upstreamMs = upstreamMs;
+      entry.repliedAt = now;
       if (status === 101) entry.status = status;
     }
     if (charged !== null) this.#enforcement.learn(charged, status);

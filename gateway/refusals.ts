@@ -34,7 +34,7 @@ export interface Refusable extends Refused {
   readonly connection: ClientConnection;
   /** Who holds what it takes; null while nobody does. */
   readonly client: Client | null;
-  /** null: no line in the access log. */
+  /** null: no line in the access log, and no spans. */
   readonly entry: AccessEntry | null;
   readonly head: CheckedHead;
   readonly charged: ChargedTo | null;

@@ -25,6 +25,7 @@ import {
 } from './proxy/client-connection.ts';
 import { EMPTY_HEAD } from './proxy/request-head.ts';
 import { limitHeaders } from './reply/limit-headers.ts';
+import type { RequestTrace } from './tracing/tracing.ts';
 
 const NOTHING_ADDED: readonly string[] = [];
 
@@ -34,6 +35,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, Admitted {
   readonly connection: ClientConnection;
   readonly options: RequestOptions;
   readonly entry: AccessEntry | null;
+  readonly trace: RequestTrace | null;
   head = EMPTY_HEAD;
   target = '';
   /** Until the route is known: it may be one that browsers call. */
@@ -55,6 +57,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, Admitted {
     parts: ForwardingParts,
     options: RequestOptions,
     entry: AccessEntry | null,
+    trace: RequestTrace | null,
   ) {
     this.connection = connection;
     this.req = req;
@@ -62,6 +65,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, Admitted {
     this.#parts = parts;
     this.options = options;
     this.entry = entry;
+    this.trace = trace;
     assignExchange(res, this);
   }
 
@@ -115,6 +119,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, Admitted {
     }
     this.#askedAt = this.#now;
     enforcement.spend(charged, this);
+    this.entry?.asked(this.#askedAt);
   }
 
   onSpent(spent: Spent, position: number): void {
@@ -152,6 +157,7 @@ export class GatewayRequest implements Exchange, ChargedRequest, Admitted {
   }
 
   onStoreUnavailable(): void {
+    this.entry?.spent(null);
     this.#parts.refusals.unavailable(this);
   }
 

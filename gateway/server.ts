@@ -26,6 +26,7 @@ import { ERRORS, type ErrorCode } from './reply/errors.ts';
 import { boundReply } from './reply/failure.ts';
 import { type OwnReply, ownReply, rawReply, sendOwn } from './reply/own-reply.ts';
 import { GatewayRequest } from './request.ts';
+import type { RequestTrace, Tracing } from './tracing/tracing.ts';
 
 const HEADERS_TIMEOUT_MS: Millis = 10_000;
 /** From the first byte to the last one of a request, its body included: 100 MB at 28 KB/s. Silence is cut far earlier. */
@@ -48,6 +49,8 @@ export interface PublicServerOptions {
   readonly decisions: Decisions;
   /** null: there is none. */
   readonly accessLog: AccessLog | null;
+  /** null: no request is traced. */
+  readonly tracing: Tracing | null;
   readonly clock: Clock;
   /** Between two looks at bodies and replies on their way. */
   readonly checkMs?: Millis;
@@ -172,7 +175,9 @@ export class PublicServer {
       return;
     }
     connection.begin(res);
-    const entry = this.#entryFor(req, res);
+    const { tracing, clock } = this.#options;
+    const trace = tracing === null ? null : tracing.begin(req.method ?? '', req.rawHeaders, clock());
+    const entry = this.#entryFor(req, res, trace);
     const unusual = replyToUnusual(req);
     if (unusual !== null) {
       if (entry !== null) entry.decision = 'malformed';
@@ -181,13 +186,15 @@ export class PublicServer {
       // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
       discardBody(req);
-    } else new GatewayRequest(connection, req, res, this.#parts, options, entry).run();
+    } else new GatewayRequest(connection, req, res, this.#parts, options, entry, trace).run();
   }
 
-  #entryFor(req: IncomingMessage, res: ClientResponse): AccessEntry | null {
+  #entryFor(req: IncomingMessage, res: ClientResponse, begun: RequestTrace | null): AccessEntry | null {
     const { accessLog, clock, enforcement } = this.#options;
-    if (accessLog === null || !accessLog.takes()) return null;
-    const entry = new AccessEntry(accessLog, req, res, clock, enforcement.options.wallClock);
+    const log = accessLog?.takes() === true ? accessLog : null;
+    const trace = begun?.isRecorded === true ? begun : null;
+    if (log === null && trace === null) return null;
+    const entry = new AccessEntry(log, req, res, clock, enforcement.options.wallClock, trace);
     res.entry = entry;
     return entry;
   }

@@ -1,4 +1,7 @@
-/** What becomes one line of the access log. Filled while the request goes on, written once, when it is over. */
+/**
+ * What becomes one line of the access log, and the spans of a request that is traced. Filled while the request goes on,
+ * written once, when it is over.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ChargedTo } from '#gateway/identify.ts';
@@ -7,6 +10,7 @@ import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import { PLAN } from '#gateway/policy/overrides.ts';
 import type { ClientResponse } from '#gateway/proxy/client-connection.ts';
+import type { RequestTrace, StoreWait } from '#gateway/tracing/tracing.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { AccessLog } from './access-log.ts';
 import type { LogLine } from './line-text.ts';
@@ -24,10 +28,13 @@ export class AccessEntry {
   policy: string | null = null;
   upstreamMs: Millis | null = null;
   storeMs: Millis | null = null;
+  /** When the application's reply began. */
+  repliedAt: Millis | null = null;
   /** Of a reply that is not written by its response: a switch of protocols, and what is said on the bare socket. */
   status: number | null = null;
 
-  readonly #log: AccessLog;
+  readonly #log: AccessLog | null;
+  readonly #trace: RequestTrace | null;
   readonly #clock: Clock;
   readonly #req: IncomingMessage;
   readonly #res: ClientResponse;
@@ -41,10 +48,24 @@ export class AccessEntry {
   #charged: ChargedTo | null = null;
   #address: Identity | null = null;
   #spent: Spent | null = null;
+  #askedAt: Millis | null = null;
+  #answeredAt: Millis | null = null;
   #isOver = false;
 
-  constructor(log: AccessLog, req: IncomingMessage, res: ClientResponse, clock: Clock, wallClock: Clock) {
+  /**
+   * @param log null: the request gets no line
+   * @param trace null: it is not recorded
+   */
+  constructor(
+    log: AccessLog | null,
+    req: IncomingMessage,
+    res: ClientResponse,
+    clock: Clock,
+    wallClock: Clock,
+    trace: RequestTrace | null = null,
+  ) {
     this.#log = log;
+    this.#trace = trace;
     this.#req = req;
     this.#res = res;
     this.#clock = clock;
@@ -75,8 +96,15 @@ export class AccessEntry {
     this.#address = address;
   }
 
-  spent(spent: Spent): void {
+  /** The store was asked, unless the answer is there already. */
+  asked(at: Millis): void {
+    if (this.#answeredAt === null) this.#askedAt = at;
+  }
+
+  /** @param spent null: refused, because the store is away */
+  spent(spent: Spent | null): void {
     this.#spent = spent;
+    this.#answeredAt = this.#clock();
   }
 
   /** Once; what comes later of it is not told. */
@@ -86,7 +114,13 @@ export class AccessEntry {
     this.#forget();
     const { headersSent, statusCode, writableFinished } = this.#res;
     const status = this.status ?? (headersSent ? statusCode : null);
-    this.#log.write({
+    const isCut = this.status === null && !writableFinished;
+    if (this.#log !== null) this.#writeLine(this.#log, status, isCut);
+    if (this.#trace !== null) this.#endTrace(this.#trace, status, isCut);
+  }
+
+  #writeLine(log: AccessLog, status: number | null, cut: boolean): void {
+    log.write({
       time: new Date(this.#time).toISOString(),
       method: this.#req.method ?? null,
       path: this.#path.slice(0, PATH_MAX),
@@ -105,8 +139,36 @@ export class AccessEntry {
       upstreamMs: rounded(this.upstreamMs),
       storeMs: rounded(this.storeMs),
       durationMs: rounded(this.#clock() - this.#begunAt),
-      cut: this.status === null && !writableFinished,
+      cut,
+      trace: this.#trace?.traceId ?? null,
     });
+  }
+
+  #endTrace(trace: RequestTrace, status: number | null, isCut: boolean): void {
+    const policies = this.#cover?.policies ?? [];
+    const { route } = policies.find(({ name }) => name === this.policy) ?? policies[0] ?? {};
+    trace.end({
+      method: this.#req.method ?? '',
+      path: this.#path,
+      scheme: 'encrypted' in this.#socket ? 'https' : 'http',
+      route: route === undefined ? null : route.text.slice(route.text.indexOf(' ') + 1),
+      status,
+      decision: this.decision,
+      decisionId: this.id,
+      policy: this.policy,
+      policies: policies.map(({ name }) => name),
+      store: this.#storeWait(),
+      repliedAt: this.repliedAt,
+      endedAt: this.#clock(),
+      isCut,
+    });
+  }
+
+  #storeWait(): StoreWait | null {
+    const askedAt = this.#askedAt;
+    const answeredAt = this.#answeredAt;
+    if (askedAt === null || answeredAt === null) return null;
+    return { askedAt, answeredAt, hasFailed: this.#spent?.shares !== null };
   }
 
   #identities(): Record<string, string> {
@@ -172,6 +234,7 @@ export function unreadableLine(status: number, time: Millis): LogLine {
     storeMs: null,
     durationMs: 0,
     cut: false,
+    trace: null,
   };
 }
 

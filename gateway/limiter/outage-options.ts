@@ -28,6 +28,8 @@ export interface StoreStats {
   readonly available: boolean;
   /** Since when the circuit is open, and the store not asked; null: it is closed. */
   readonly openSince: Millis | null;
+  /** How often this process has stopped asking the store. */
+  readonly outages: number;
   /** Living replicas, as last heard. */
   readonly replicas: number;
   /** Counters and credentials that this process remembers. */

@@ -79,6 +79,7 @@ export class GuardedLimiter implements Limiter {
   #degraded = 0;
   #degradedBefore = 0;
   #openSince: Millis | null = null;
+  #outages = 0;
   #closedAt: Millis = Number.NEGATIVE_INFINITY;
   #probeMs: Millis = PROBE_MS;
   #timer: NodeJS.Timeout | undefined;
@@ -189,6 +190,7 @@ export class GuardedLimiter implements Limiter {
       degraded: this.#degraded,
       available: this.#openSince === null,
       openSince: this.#openSince,
+      outages: this.#outages,
       replicas: this.#replicas.count,
       remembered: this.#known.size,
     };
@@ -290,6 +292,7 @@ export class GuardedLimiter implements Limiter {
     const { clock, log } = this.#options;
     const now = clock();
     this.#openSince = now;
+    this.#outages++;
     this.#degradedBefore = this.#degraded;
     const isFlapping = now - this.#closedAt < FLAPPING_MS;
     this.#probeMs = isFlapping ? Math.min(2 * this.#probeMs, PROBE_MS_MAX) : PROBE_MS;

@@ -112,6 +112,7 @@ t.test('what is secret stays out of log, metrics and readiness, in an outage too
   await covered();
   const metrics = await ask('/metrics');
   t.match(metrics, /floodgate_store_failures_total/);
+  t.match(metrics, /^floodgate_store_outages_total [1-9]/m);
   t.equal(await gateway.stop(), 0);
   t.match(gateway.output(), /the store is available again/);
   t.notMatch(gateway.output() + metrics, /-secret/);

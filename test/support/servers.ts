@@ -16,6 +16,7 @@ const needed: ReadonlyMap<string, string> = new Map([
   ['haproxy', 'haproxy'],
   ['chromium', 'chromium'],
   ['initdb', 'postgresql'],
+  ['promtool', 'prometheus'],
 ]);
 
 function isThere(program: string): boolean {

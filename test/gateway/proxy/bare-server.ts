@@ -79,6 +79,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     clients,
     decisions,
     accessLog: null,
+    tracing: null,
     clock,
     ...(checkMs === undefined ? {} : { checkMs }),
     ...(penaltyMs === undefined ? {} : { penaltyMs }),

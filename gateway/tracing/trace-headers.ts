@@ -1,0 +1,44 @@
+/** The headers of W3C Trace Context, in lists of names and values in turn. */
+
+const PARENT = 'traceparent';
+const STATE = 'tracestate';
+
+export interface TraceHeaders {
+  /** '' when there is none, or more than one: then it belongs to nobody. */
+  readonly parent: string;
+  /** All of them, joined in their order. */
+  readonly state: string;
+}
+
+export function traceHeadersOf(rawHeaders: readonly string[]): TraceHeaders {
+  let parent = '';
+  let parents = 0;
+  let state = '';
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (isNamed(name, PARENT)) {
+      parent = rawHeaders[i + 1] ?? '';
+      parents++;
+    } else if (isNamed(name, STATE))
+      state += state === '' ? (rawHeaders[i + 1] ?? '') : `,${rawHeaders[i + 1]}`;
+  }
+  return { parent: parents === 1 ? parent : '', state };
+}
+
+/** @param keepsState what stands in tracestate belongs to the trace that goes on */
+export function replaceTraceParent(headers: string[], parent: string, keepsState: boolean): void {
+  let kept = 0;
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i] ?? '';
+    if (isNamed(name, PARENT) || (!keepsState && isNamed(name, STATE))) continue;
+    headers[kept] = name;
+    headers[kept + 1] = headers[i + 1] ?? '';
+    kept += 2;
+  }
+  headers.length = kept;
+  headers.push(PARENT, parent);
+}
+
+function isNamed(name: string, lowerCase: string): boolean {
+  return name.length === lowerCase.length && name.toLowerCase() === lowerCase;
+}
