@@ -3,6 +3,9 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { AccessLog } from './access-log/access-log.ts';
+import { AskedRequest } from './asking/asked-request.ts';
+import { loadForeseeable } from './asking/foreseeable.ts';
+import type { AskingSettings } from './asking/settings.ts';
 import { createBounds } from './bounds/bounds.ts';
 import { Clients } from './bounds/clients.ts';
 import { boundSamples } from './bounds/samples.ts';
@@ -23,6 +26,7 @@ import { KnownCounters } from './limiter/known-counters.ts';
 import type { Limiter } from './limiter/limiter.ts';
 import { MemoryLimiter } from './limiter/memory.ts';
 import { GuardedLimiter } from './limiter/outage.ts';
+import { ListenError } from './listen-error.ts';
 import { counter, gauge, Metrics, type Sample } from './metrics.ts';
 import { countersOf } from './policy/counter.ts';
 import type { PolicySet } from './policy/policy.ts';
@@ -31,7 +35,7 @@ import { processSamples } from './process-samples.ts';
 import { HeaderFilter } from './proxy/header-filter.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
-import { PublicServer } from './server.ts';
+import { type AskedServer, PublicServer } from './server.ts';
 
 export interface GatewayParts {
   readonly config: GatewayConfig;
@@ -70,7 +74,7 @@ export interface Gateway {
 }
 
 /** Said at most once in this time, however many requests it concerns. */
-const UNTRUSTED_CHAIN_LOG_MS: Millis = 60_000;
+const TOLD_AGAIN_MS: Millis = 60_000;
 
 /** Without a store of its own: so many counters and proven credentials, 40 bytes each. */
 const COUNTERS_MAX = 1_048_576;
@@ -80,7 +84,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, secrets, clock, log } = parts;
   const metrics = new Metrics();
   const text = parts.readPolicyFile(config.policiesFile);
-  const { set: policies, inUse } = loadWatched(text, config.policiesFile, loadTestedPolicies);
+  const { asking } = config;
+  const load = asking === null ? loadTestedPolicies : loadForeseeable;
+  const { set: policies, inUse } = loadWatched(text, config.policiesFile, load);
 
   let salt = secrets.identitySecret ?? parts.newSalt();
   let limiter: Limiter;
@@ -135,7 +141,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     trust: config.trust,
     headerFilter: new HeaderFilter(config.passedHeaders),
     onUntrustedChain: () => {
-      if (clock() - untrustedToldAt < UNTRUSTED_CHAIN_LOG_MS) return;
+      if (clock() - untrustedToldAt < TOLD_AGAIN_MS) return;
       untrustedToldAt = clock();
       log.warn(
         'a trusted proxy sent an X-Forwarded-For chain that cannot be read; such requests share one bucket',
@@ -156,18 +162,15 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     config.accessLog === null
       ? null
       : new AccessLog({ ...config.accessLog, clock, warn: (fields, message) => log.warn(fields, message) });
-  const server = new PublicServer({
-    enforcement,
-    upstream,
-    clients: new Clients(),
-    decisions,
-    accessLog,
-    clock,
-  });
+  const serverParts = { enforcement, upstream, clients: new Clients(), decisions, accessLog, clock };
+  const server = new PublicServer(serverParts);
+  const askedServer =
+    asking === null ? null : new PublicServer({ ...serverParts, asked: askedBy(asking, clock, log) });
+  const servers = askedServer === null ? [server] : [server, askedServer];
   const watch = new PolicyWatch(inUse, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
-    load: loadTestedPolicies,
+    load,
     clock,
     onLoaded: (set) => {
       metrics.reloads++;
@@ -199,12 +202,21 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   // Whoever is banned stays so when a worker is replaced.
   await news?.start();
-  const port = await server
-    .listen({ host: config.host, port: config.port, reusePort: parts.reusePort })
-    .catch(async (error: Error) => {
-      await closeStores();
-      throw error;
-    });
+  const { reusePort } = parts;
+  const listen = async (): Promise<number> => {
+    const port = await server.listen({ host: config.host, port: config.port, reusePort });
+    if (asking !== null) {
+      await askedServer?.listen({ ...asking, reusePort }).catch((cause) => {
+        throw new ListenError('GATEWAY_DECISION', cause);
+      });
+    }
+    return port;
+  };
+  const port = await listen().catch(async (error: Error) => {
+    await Promise.all(servers.map((one) => one.drain(0)));
+    await closeStores();
+    throw error;
+  });
   watch.start();
 
   return {
@@ -223,21 +235,38 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     },
     samples: () => [
       ...metrics.samples(),
-      ...partSamples(server, upstream, guarded, decisions, accessLog),
+      ...partSamples(servers, upstream, guarded, decisions, accessLog),
       ...processSamples(),
     ],
     async close() {
-      await server.drain(config.drainTimeoutMs);
+      await Promise.all(servers.map((one) => one.drain(config.drainTimeoutMs)));
       await closeStores();
     },
   };
+}
+
+function askedBy({ isCredentialProven }: AskingSettings, clock: Clock, log: Logger): AskedServer {
+  let toldAt = Number.NEGATIVE_INFINITY;
+  const onBadQuestion = (reason: string): void => {
+    if (clock() - toldAt < TOLD_AGAIN_MS) return;
+    toldAt = clock();
+    log.warn({ reason }, 'a proxy asks in a way that cannot be answered; its request gets 400');
+  };
+  return {
+    begin: (connection, req, res, parts, entry) =>
+      new AskedRequest(connection, req, res, parts, { isCredentialProven, onBadQuestion }, entry).run(),
+  };
+}
+
+function sumOf(servers: readonly PublicServer[], cut: 'unreadCut' | 'silentCut'): number {
+  return servers.reduce((sum, { watch }) => sum + watch[cut], 0);
 }
 
 const CUT = 'floodgate_connections_cut_total';
 const CUT_HELP = 'Client connections that were cut.';
 
 function partSamples(
-  server: PublicServer,
+  servers: readonly PublicServer[],
   upstream: Upstream,
   guarded: GuardedLimiter | null,
   decisions: Decisions,
@@ -247,8 +276,8 @@ function partSamples(
   const failed = 'floodgate_upstream_failures_total';
   const samples = [
     ...boundSamples(upstream.bounds),
-    counter(CUT, CUT_HELP, server.watch.unreadCut, { reason: 'unread reply' }),
-    counter(CUT, CUT_HELP, server.watch.silentCut, { reason: 'slow body' }),
+    counter(CUT, CUT_HELP, sumOf(servers, 'unreadCut'), { reason: 'unread reply' }),
+    counter(CUT, CUT_HELP, sumOf(servers, 'silentCut'), { reason: 'slow body' }),
     gauge('floodgate_upstream_waiting', 'Requests that wait for an upstream connection.', waiting),
     counter(failed, 'Requests that the upstream did not answer.', unavailable, { kind: 'unavailable' }),
     counter(failed, 'Requests that the upstream did not answer.', timeouts, { kind: 'timeout' }),

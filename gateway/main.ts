@@ -5,12 +5,14 @@ import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { FastifyListenOptions } from 'fastify';
 import { destination, type Logger, pino } from 'pino';
+import { assertFree } from '#shared/assert-free.ts';
 import { ConfigError } from '#shared/configuration.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
 import { LOOPBACK } from './admin/guard.ts';
 import type { ProcessReport } from './admin/top.ts';
 import { buildAdmin } from './admin.ts';
 import { type Gateway, startGateway } from './app.ts';
+import { loadForeseeable } from './asking/foreseeable.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
 import type { Control } from './control/control.ts';
 import { StoreControl } from './control/store-control.ts';
@@ -19,6 +21,7 @@ import { RedisDecisions } from './decisions/redis-decisions.ts';
 import { openFilesMax } from './doctor/open-files.ts';
 import { type Family, families } from './exposition.ts';
 import { StoreRefusedError } from './limiter/outage.ts';
+import { ListenError } from './listen-error.ts';
 import type { PolicySet } from './policy/policy.ts';
 import { PolicyFileError } from './policy/problems.ts';
 import { loadWatched, PolicyWatch } from './policy/watch.ts';
@@ -39,9 +42,6 @@ const abandoned = (): never => process.exit(1);
 process.on('disconnect', abandoned);
 if (isWorker && !process.connected) abandoned();
 
-/** The admin listener could not listen; the cause says why. */
-class AdminListenError extends Error {}
-
 /** Ends the start with one clear sentence. */
 function giveUp(error: unknown): never {
   if (!(error instanceof WorkerStartError))
@@ -52,9 +52,9 @@ function giveUp(error: unknown): never {
 function reasonOf(error: unknown): string {
   if (error instanceof PolicyFileError) return `the policy file has mistakes.\n${error.message}`;
   if (error instanceof ConfigError || error instanceof StoreRefusedError) return error.message;
-  const isAdmin = error instanceof AdminListenError;
-  const { code, port } = (isAdmin ? error.cause : error) as NodeJS.ErrnoException & { port?: number };
-  const variable = isAdmin ? 'GATEWAY_ADMIN' : 'GATEWAY';
+  const isOther = error instanceof ListenError;
+  const { code, port } = (isOther ? error.cause : error) as NodeJS.ErrnoException & { port?: number };
+  const variable = isOther ? error.prefix : 'GATEWAY';
   switch (code) {
     case 'EADDRINUSE':
       return `port ${port} is taken; stop the program that has it, or set ${variable}_PORT`;
@@ -134,12 +134,14 @@ async function startWorkers(
   if (store === null) throw new Error('the configuration asks for a store where there are workers');
   // The supervisor decides nothing, but its admin API speaks of the policies in use.
   const text = readPolicyFile(config.policiesFile);
-  const { set: first, inUse } = loadWatched(text, config.policiesFile, loadTestedPolicies);
+  const { asking } = config;
+  const load = asking === null ? loadTestedPolicies : loadForeseeable;
+  const { set: first, inUse } = loadWatched(text, config.policiesFile, load);
   let set = first;
   const watch = new PolicyWatch(inUse, {
     file: config.policiesFile,
     read: readPolicyFile,
-    load: loadTestedPolicies,
+    load,
     clock,
     onLoaded: (loaded) => {
       set = loaded;
@@ -147,6 +149,12 @@ async function startWorkers(
     // The workers say why.
     onRefused: () => undefined,
   });
+  // Workers share the port, so the kernel would also let a stranger's workers share it: ask for it alone once.
+  if (asking !== null && !config.reusePort) {
+    await assertFree(asking.host, asking.port).catch((cause) => {
+      throw new ListenError('GATEWAY_DECISION', cause);
+    });
+  }
   const supervisor = new Supervisor({
     main: fileURLToPath(import.meta.url),
     execArgv: process.execArgv,
@@ -271,7 +279,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   };
   const adminAddress = await admin.listen(listenOptions).catch(async (cause) => {
     await running.close();
-    throw new AdminListenError('the admin listener cannot listen', { cause });
+    throw new ListenError('GATEWAY_ADMIN', cause);
   });
   if (secrets.adminToken === null && !LOOPBACK.test(config.adminHost)) {
     log.warn(
@@ -285,11 +293,17 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     await admin.close();
   }, log);
   const store = secrets.store === null ? 'in-process memory' : 'Redis';
+  const { asking } = config;
+  const decisions = asking === null ? '' : `, decisions on http://${authority(asking.host, asking.port)}`;
   process.stdout.write(
-    `Gateway ready on http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${running.port}, forwarding to ${config.upstream} ` +
-      `(${running.policies} policies, ${config.workers} process${single ? '' : 'es'}, store: ${store}, admin on ${adminAddress})\n`,
+    `Gateway ready on http://${authority(config.host, running.port)}, forwarding to ${config.upstream} ` +
+      `(${running.policies} policies, ${config.workers} process${single ? '' : 'es'}, store: ${store}, admin on ${adminAddress}${decisions})\n`,
   );
   process.send?.('ready');
+}
+
+function authority(host: string, port: number): string {
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
 try {

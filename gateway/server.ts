@@ -33,6 +33,11 @@ const REQUEST_TIMEOUT_MS: Millis = 3_600_000;
 const CHECK_INTERVAL_MS: Millis = 1000;
 /** Longer than the idle time of the usual load balancer, so that it is the one to close. */
 const KEEP_ALIVE_MS: Millis = 65_000;
+/** Longer than proxies keep their own, an hour with Envoy: who asks again at that moment must not find it closed. */
+const ASKED_KEEP_ALIVE_MS: Millis = 3_700_000;
+const HEADER_BYTES_MAX = 16_384;
+/** What the client sent, as much as proxies take of it, and what they add. */
+const ASKED_HEADER_BYTES_MAX = 65_536;
 /** While draining: how long an idle connection may still begin a request. */
 const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;
@@ -53,6 +58,19 @@ export interface PublicServerOptions {
   readonly checkMs?: Millis;
   /** For how long a client is not accepted after too many pipelined requests. */
   readonly penaltyMs?: Millis;
+  /** Unset: requests are limited and forwarded. */
+  readonly asked?: AskedServer;
+}
+
+/** A listener whose requests ask about others, which somebody else forwards. */
+export interface AskedServer {
+  begin(
+    connection: ClientConnection,
+    req: IncomingMessage,
+    res: ClientResponse,
+    parts: ForwardingParts,
+    entry: AccessEntry | null,
+  ): void;
 }
 
 export class PublicServer {
@@ -91,11 +109,13 @@ export class PublicServer {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveTimeout: options.asked === undefined ? KEEP_ALIVE_MS : ASKED_KEEP_ALIVE_MS,
+      maxHeaderSize: options.asked === undefined ? HEADER_BYTES_MAX : ASKED_HEADER_BYTES_MAX,
       optimizeEmptyRequests: true,
       // node:http would answer without a body; ours has one.
       requireHostHeader: false,
-      shouldUpgradeCallback: (req) => mayUpgrade(req, this.#connections.get(req.socket)),
+      shouldUpgradeCallback: (req) =>
+        options.asked === undefined && mayUpgrade(req, this.#connections.get(req.socket)),
     });
     // node:http drops the fields beyond this without a word; a request with half as many is refused.
     this.#http.maxHeadersCount = 2 * HEADER_FIELDS_MAX;
@@ -177,11 +197,13 @@ export class PublicServer {
     if (unusual !== null) {
       if (entry !== null) entry.decision = 'malformed';
       sendOwn(req, res, unusual);
-    } else if (req.method === 'OPTIONS' && req.url === '*') {
+    } else if (req.method === 'OPTIONS' && req.url === '*' && this.#options.asked === undefined) {
       // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
       discardBody(req);
-    } else new GatewayRequest(connection, req, res, this.#parts, options, entry).run();
+    } else if (this.#options.asked === undefined)
+      new GatewayRequest(connection, req, res, this.#parts, options, entry).run();
+    else this.#options.asked.begin(connection, req, res, this.#parts, entry);
   }
 
   #entryFor(req: IncomingMessage, res: ClientResponse): AccessEntry | null {
