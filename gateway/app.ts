@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { AccessLog } from './access-log/access-log.ts';
-import { AskedRequest } from './asking/asked-request.ts';
+import { askedListeners } from './asking/asked-listeners.ts';
 import { loadForeseeable } from './asking/foreseeable.ts';
-import type { AskingSettings } from './asking/settings.ts';
 import { createBounds } from './bounds/bounds.ts';
 import { Clients } from './bounds/clients.ts';
 import { boundSamples } from './bounds/samples.ts';
@@ -26,7 +25,6 @@ import { KnownCounters } from './limiter/known-counters.ts';
 import type { Limiter } from './limiter/limiter.ts';
 import { MemoryLimiter } from './limiter/memory.ts';
 import { GuardedLimiter } from './limiter/outage.ts';
-import { ListenError } from './listen-error.ts';
 import { counter, gauge, Metrics, type Sample } from './metrics.ts';
 import { countersOf } from './policy/counter.ts';
 import type { PolicySet } from './policy/policy.ts';
@@ -35,7 +33,7 @@ import { processSamples } from './process-samples.ts';
 import { HeaderFilter } from './proxy/header-filter.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
-import { type AskedServer, PublicServer } from './server.ts';
+import { PublicServer } from './server.ts';
 
 export interface GatewayParts {
   readonly config: GatewayConfig;
@@ -164,9 +162,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       : new AccessLog({ ...config.accessLog, clock, warn: (fields, message) => log.warn(fields, message) });
   const serverParts = { enforcement, upstream, clients: new Clients(), decisions, accessLog, clock };
   const server = new PublicServer(serverParts);
-  const askedServer =
-    asking === null ? null : new PublicServer({ ...serverParts, asked: askedBy(asking, clock, log) });
-  const servers = askedServer === null ? [server] : [server, askedServer];
+  const asked = asking === null ? null : await askedListeners(asking, serverParts, log);
+  const servers = asked?.http == null ? [server] : [server, asked.http];
   const watch = new PolicyWatch(inUse, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
@@ -202,18 +199,17 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   // Whoever is banned stays so when a worker is replaced.
   await news?.start();
+  const drain = async (deadlineMs: Millis): Promise<void> => {
+    await Promise.all([server.drain(deadlineMs), asked?.drain(deadlineMs)]);
+  };
   const { reusePort } = parts;
   const listen = async (): Promise<number> => {
     const port = await server.listen({ host: config.host, port: config.port, reusePort });
-    if (asking !== null) {
-      await askedServer?.listen({ ...asking, reusePort }).catch((cause) => {
-        throw new ListenError('GATEWAY_DECISION', cause);
-      });
-    }
+    await asked?.listen(reusePort);
     return port;
   };
   const port = await listen().catch(async (error: Error) => {
-    await Promise.all(servers.map((one) => one.drain(0)));
+    await drain(0);
     await closeStores();
     throw error;
   });
@@ -239,22 +235,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       ...processSamples(),
     ],
     async close() {
-      await Promise.all(servers.map((one) => one.drain(config.drainTimeoutMs)));
+      await drain(config.drainTimeoutMs);
       await closeStores();
     },
-  };
-}
-
-function askedBy({ isCredentialProven }: AskingSettings, clock: Clock, log: Logger): AskedServer {
-  let toldAt = Number.NEGATIVE_INFINITY;
-  const onBadQuestion = (reason: string): void => {
-    if (clock() - toldAt < TOLD_AGAIN_MS) return;
-    toldAt = clock();
-    log.warn({ reason }, 'a proxy asks in a way that cannot be answered; its request gets 400');
-  };
-  return {
-    begin: (connection, req, res, parts, entry) =>
-      new AskedRequest(connection, req, res, parts, { isCredentialProven, onBadQuestion }, entry).run(),
   };
 }
 

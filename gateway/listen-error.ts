@@ -1,11 +1,13 @@
 /** A listener other than the public one cannot listen; the cause says why. */
 export class ListenError extends Error {
-  /** Of the variables that say where. */
-  readonly prefix: string;
+  /** The variables that say where. */
+  readonly portVariable: string;
+  readonly hostVariable: string;
 
-  constructor(prefix: string, cause: unknown) {
-    super(`the listener of ${prefix}_PORT cannot listen`, { cause });
+  constructor(portVariable: string, hostVariable: string, cause: unknown) {
+    super(`the listener of ${portVariable} cannot listen`, { cause });
     this.name = 'ListenError';
-    this.prefix = prefix;
+    this.portVariable = portVariable;
+    this.hostVariable = hostVariable;
   }
 }

@@ -5,13 +5,13 @@ import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { FastifyListenOptions } from 'fastify';
 import { destination, type Logger, pino } from 'pino';
-import { assertFree } from '#shared/assert-free.ts';
 import { ConfigError } from '#shared/configuration.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
 import { LOOPBACK } from './admin/guard.ts';
 import type { ProcessReport } from './admin/top.ts';
 import { buildAdmin } from './admin.ts';
 import { type Gateway, startGateway } from './app.ts';
+import { assertAskedPortsFree } from './asking/asked-listeners.ts';
 import { loadForeseeable } from './asking/foreseeable.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
 import type { Control } from './control/control.ts';
@@ -49,23 +49,25 @@ function giveUp(error: unknown): never {
   process.exit(1);
 }
 
+const PUBLIC_VARIABLES = { portVariable: 'GATEWAY_PORT', hostVariable: 'GATEWAY_HOST' };
+
 function reasonOf(error: unknown): string {
   if (error instanceof PolicyFileError) return `the policy file has mistakes.\n${error.message}`;
   if (error instanceof ConfigError || error instanceof StoreRefusedError) return error.message;
   const isOther = error instanceof ListenError;
   const { code, port } = (isOther ? error.cause : error) as NodeJS.ErrnoException & { port?: number };
-  const variable = isOther ? error.prefix : 'GATEWAY';
+  const { portVariable, hostVariable } = isOther ? error : PUBLIC_VARIABLES;
   switch (code) {
     case 'EADDRINUSE':
-      return `port ${port} is taken; stop the program that has it, or set ${variable}_PORT`;
+      return `port ${port} is taken; stop the program that has it, or set ${portVariable}`;
     case 'EACCES':
-      return `port ${port} needs more rights; set ${variable}_PORT to 1024 or above`;
+      return `port ${port} needs more rights; set ${portVariable} to 1024 or above`;
     case 'EADDRNOTAVAIL':
     case 'EAFNOSUPPORT':
     case 'EAI_AGAIN':
     case 'EINVAL':
     case 'ENOTFOUND':
-      return `this machine does not have the address in ${variable}_HOST`;
+      return `this machine does not have the address in ${hostVariable}`;
     default:
       return error instanceof Error ? (error.stack ?? error.message) : String(error);
   }
@@ -149,12 +151,7 @@ async function startWorkers(
     // The workers say why.
     onRefused: () => undefined,
   });
-  // Workers share the port, so the kernel would also let a stranger's workers share it: ask for it alone once.
-  if (asking !== null && !config.reusePort) {
-    await assertFree(asking.host, asking.port).catch((cause) => {
-      throw new ListenError('GATEWAY_DECISION', cause);
-    });
-  }
+  if (asking !== null && !config.reusePort) await assertAskedPortsFree(asking);
   const supervisor = new Supervisor({
     main: fileURLToPath(import.meta.url),
     execArgv: process.execArgv,
@@ -279,7 +276,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   };
   const adminAddress = await admin.listen(listenOptions).catch(async (cause) => {
     await running.close();
-    throw new ListenError('GATEWAY_ADMIN', cause);
+    throw new ListenError('GATEWAY_ADMIN_PORT', 'GATEWAY_ADMIN_HOST', cause);
   });
   if (secrets.adminToken === null && !LOOPBACK.test(config.adminHost)) {
     log.warn(
@@ -294,7 +291,10 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   }, log);
   const store = secrets.store === null ? 'in-process memory' : 'Redis';
   const { asking } = config;
-  const decisions = asking === null ? '' : `, decisions on http://${authority(asking.host, asking.port)}`;
+  const decisions = [
+    asking?.port == null ? '' : `, decisions on http://${authority(asking.host, asking.port)}`,
+    asking?.grpcPort == null ? '' : `, decisions over gRPC on ${authority(asking.host, asking.grpcPort)}`,
+  ].join('');
   process.stdout.write(
     `Gateway ready on http://${authority(config.host, running.port)}, forwarding to ${config.upstream} ` +
       `(${running.policies} policies, ${config.workers} process${single ? '' : 'es'}, store: ${store}, admin on ${adminAddress}${decisions})\n`,

@@ -1,17 +1,41 @@
 /** What becomes one line of the access log. Filled while the request goes on, written once, when it is over. */
-import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import type { ChargedTo } from '#gateway/identify.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import { PLAN } from '#gateway/policy/overrides.ts';
-import type { ClientResponse } from '#gateway/proxy/client-connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { AccessLog } from './access-log.ts';
 import type { LogLine } from './line-text.ts';
 
 export type LoggedDecision = 'allow' | 'deny' | 'banned' | 'uncovered' | 'malformed' | 'unavailable';
+
+/** Of a request, what is told; node:http's are such. */
+export interface LoggedRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: {
+    readonly 'content-length'?: string | undefined;
+    readonly 'transfer-encoding'?: string | undefined;
+  };
+  readonly socket: LoggedSocket;
+}
+
+interface LoggedSocket {
+  readonly bytesWritten: number;
+  readonly bytesRead: number;
+  readonly destroyed: boolean;
+  once(event: 'close', listener: () => void): unknown;
+  off(event: 'close', listener: () => void): unknown;
+}
+
+/** And of its reply. */
+export interface LoggedResponse {
+  readonly headersSent: boolean;
+  readonly statusCode: number;
+  readonly writableFinished: boolean;
+  once(event: 'close' | 'finish', listener: () => void): unknown;
+}
 
 /** Longer paths are cut. */
 const PATH_MAX = 1000;
@@ -29,9 +53,9 @@ export class AccessEntry {
 
   readonly #log: AccessLog;
   readonly #clock: Clock;
-  readonly #req: IncomingMessage;
-  readonly #res: ClientResponse;
-  readonly #socket: Socket;
+  readonly #req: LoggedRequest;
+  readonly #res: LoggedResponse;
+  readonly #socket: LoggedSocket;
   readonly #begunAt: Millis;
   readonly #written: number;
   readonly #read: number;
@@ -43,7 +67,7 @@ export class AccessEntry {
   #spent: Spent | null = null;
   #isOver = false;
 
-  constructor(log: AccessLog, req: IncomingMessage, res: ClientResponse, clock: Clock, wallClock: Clock) {
+  constructor(log: AccessLog, req: LoggedRequest, res: LoggedResponse, clock: Clock, wallClock: Clock) {
     this.#log = log;
     this.#req = req;
     this.#res = res;

@@ -31,7 +31,8 @@ export interface AskedOptions {
   readonly onBadQuestion: (reason: string) => void;
 }
 
-const UNTRUSTED = 'the address that asks is not in GATEWAY_TRUSTED_PROXIES; add it, or ask from one that is';
+export const UNTRUSTED =
+  'the address that asks is not in GATEWAY_TRUSTED_PROXIES; add it, or ask from one that is';
 
 export class AskedRequest extends LimitedRequest implements Exchange {
   readonly req: IncomingMessage;

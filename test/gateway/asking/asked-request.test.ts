@@ -265,7 +265,7 @@ t.test('a port that is taken is told, and nothing stays open', async (t) => {
   const port = String(typeof address === 'object' ? address?.port : 0);
   await t.rejects(startAsked(t, { GATEWAY_DECISION_PORT: port }), {
     name: 'ListenError',
-    prefix: 'GATEWAY_DECISION',
+    portVariable: 'GATEWAY_DECISION_PORT',
     cause: { code: 'EADDRINUSE' },
   });
 });
