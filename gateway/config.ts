@@ -201,6 +201,7 @@ export function readConfig(
     });
     const port = read.integer('GATEWAY_PORT', 0, 65_535);
     const adminPort = read.integer('GATEWAY_ADMIN_PORT', 0, 65_535);
+    const upstream = read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin);
     const trust = read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies);
     const config: GatewayConfig = {
       host: read.text('GATEWAY_HOST'),
@@ -208,7 +209,7 @@ export function readConfig(
       adminHost: read.text('GATEWAY_ADMIN_HOST'),
       adminPort,
       asking: readAskingSettings(read, trust, [port, adminPort]),
-      upstream: read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin),
+      upstream,
       policiesFile: read.text('GATEWAY_POLICIES'),
       trust,
       passedHeaders: read.parse('GATEWAY_PASS_HEADERS', [], parsePassedHeaders),

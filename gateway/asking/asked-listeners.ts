@@ -16,6 +16,10 @@ export interface AskedListeners {
   drain(deadlineMs: Millis): Promise<void>;
 }
 
+/** Longer than proxies keep their own, an hour with Envoy: who asks again at that moment must not find it closed. */
+const KEEP_ALIVE_MS: Millis = 3_700_000;
+/** What the client sent, as much as proxies take of it, and what they add. */
+const HEADER_BYTES_MAX = 65_536;
 /** Said at most once in this time. */
 const TOLD_AGAIN_MS: Millis = 60_000;
 
@@ -35,6 +39,8 @@ export async function askedListeners(
     },
   };
   const asked: PublicServerOptions['asked'] = {
+    keepAliveMs: KEEP_ALIVE_MS,
+    headerBytesMax: HEADER_BYTES_MAX,
     begin: (connection, req, res, parts, entry) =>
       new AskedRequest(connection, req, res, parts, options, entry).run(),
   };
