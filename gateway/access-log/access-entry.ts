@@ -103,6 +103,12 @@ export class AccessEntry {
     this.#spent = spent;
   }
 
+  /** It turns out to be no request of a client's: no line. */
+  withdraw(): void {
+    this.#isOver = true;
+    this.#forget();
+  }
+
   /** Once; what comes later of it is not told. */
   end(): void {
     if (this.#isOver || (this.status === 101 && !this.#socket.destroyed)) return;

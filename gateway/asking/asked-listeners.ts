@@ -1,5 +1,6 @@
 /** The listeners that other proxies ask: over HTTP, and over gRPC. */
 import type { Logger } from 'pino';
+import { LOOPBACK } from '#gateway/admin/guard.ts';
 import { ListenError } from '#gateway/listen-error.ts';
 import { Refusals } from '#gateway/refusals.ts';
 import { PublicServer, type PublicServerOptions } from '#gateway/server.ts';
@@ -29,6 +30,12 @@ export async function askedListeners(
   log: Logger,
 ): Promise<AskedListeners> {
   const { clock, enforcement, upstream, accessLog } = shared;
+  if (enforcement.options.trust.kind === 'hops' && !LOOPBACK.test(host)) {
+    log.warn(
+      { host },
+      'whoever reaches GATEWAY_DECISION_HOST can name any client; give networks in place of a number in GATEWAY_TRUSTED_PROXIES',
+    );
+  }
   let toldAt = Number.NEGATIVE_INFINITY;
   const options: AskedOptions = {
     isCredentialProven,

@@ -73,11 +73,29 @@ export class AskedRequest extends LimitedRequest implements Exchange {
       this.#parts.refusals.malformed(this, question.reason);
       return;
     }
-    this.#dialect = question.dialect;
     // From here on it is the request that it asks about; how its reply is framed has been decided before.
     req.method = question.method;
     req.url = question.target;
+    if (question.dialect === 'replied') {
+      this.#learn(question.status);
+      return;
+    }
+    this.#dialect = question.dialect;
     super.run();
+  }
+
+  /** As from a reply that passed through: does the credential of its request work? Nothing is charged. */
+  #learn(status: number): void {
+    const { connection, req } = this;
+    const { enforcement } = this.#parts;
+    this.entry?.withdraw();
+    const head = enforcement.checkHead(req, connection.origin);
+    const match = enforcement.match(req.method ?? '', req.url ?? '');
+    if (head.ok && match.ok && match.cover !== null) {
+      const charged = enforcement.chargeOf(match.cover, req, match.target, head);
+      if (charged !== null && typeof charged !== 'string') enforcement.learn(charged, status);
+    }
+    this.pass([]);
   }
 
   protected override get isVouchedFor(): boolean {

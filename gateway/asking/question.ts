@@ -20,6 +20,16 @@ export interface Question {
   readonly target: string;
 }
 
+/** What a proxy tells: the application has answered a request. */
+export interface Report {
+  readonly ok: true;
+  readonly dialect: 'replied';
+  readonly method: string;
+  readonly target: string;
+  /** Of the reply. */
+  readonly status: number;
+}
+
 export interface BadQuestion {
   readonly ok: false;
   /** What is wrong, fit for whoever set up the proxy. */
@@ -29,7 +39,9 @@ export interface BadQuestion {
 const METHOD = 'X-Forwarded-Method';
 const URI = 'X-Forwarded-Uri';
 const FOR = 'X-Forwarded-For';
+const STATUS = 'X-Reply-Status';
 const EXT_AUTHZ = '/ext-authz';
+const REPLIED = '/replied';
 
 /** RFC 9110 9.1. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -43,14 +55,14 @@ export function questionOf(
   method: string,
   target: string,
   rawHeaders: readonly string[],
-): Question | BadQuestion {
+): Question | Report | BadQuestion {
   if (valuesOf(FOR, rawHeaders).every((value) => value.trim() === ''))
     return missing(FOR, "without it every client would count as the proxy's own address");
   if (target.startsWith(`${EXT_AUTHZ}/`))
     return { ok: true, dialect: 'ext-authz', method, target: target.slice(EXT_AUTHZ.length) };
   const queryAt = target.indexOf('?');
   const path = queryAt < 0 ? target : target.slice(0, queryAt);
-  if (path !== '/forward-auth' && path !== '/auth-request')
+  if (path !== '/forward-auth' && path !== '/auth-request' && path !== REPLIED)
     return bad('proxies ask here at /forward-auth, /auth-request (NGINX) or below /ext-authz/ (Envoy)');
   const methods = valuesOf(METHOD, rawHeaders);
   const targets = valuesOf(URI, rawHeaders);
@@ -62,12 +74,13 @@ export function questionOf(
     return bad(`the proxy sent ${METHOD} more than once; it has to replace the client's`);
   if (targets.length > 1) return bad(`the proxy sent ${URI} more than once; it has to replace the client's`);
   if (!TOKEN.test(described)) return bad(`${METHOD} is not a method`);
-  return {
-    ok: true,
-    dialect: path === '/forward-auth' ? 'forward-auth' : 'auth-request',
-    method: described,
-    target: uri,
-  };
+  const request = { ok: true, method: described, target: uri } as const;
+  if (path !== REPLIED)
+    return { ...request, dialect: path === '/forward-auth' ? 'forward-auth' : 'auth-request' };
+  const [status = '', ...others] = valuesOf(STATUS, rawHeaders);
+  if (!/^[1-5]\d\d$/.test(status) || others.length > 0)
+    return bad(`the proxy sent no ${STATUS}, or more than one: it has to be the status of the reply`);
+  return { ...request, dialect: 'replied', status: Number(status) };
 }
 
 function valuesOf(name: string, rawHeaders: readonly string[]): string[] {

@@ -213,6 +213,41 @@ t.test('credentials: unproven unless whoever asks has checked them', async (t) =
   t.equal(through, 8, 'in front nothing is taken for granted');
 });
 
+t.test(
+  'replied: what a proxy tells of replies proves keys, charges nothing, and is not logged',
+  async (t) => {
+    const file = join(temporaryFolder(t), 'access.jsonl');
+    const { ask, decisionPort, gateway } = await startAsked(t, { GATEWAY_ACCESS_LOG: file });
+    const tell = async (key: string, status: string): Promise<number> => {
+      const headers = {
+        ...question('GET', '/keys/a', '192.0.2.1'),
+        'x-api-key': key,
+        'x-reply-status': status,
+      };
+      return (await send(decisionPort, '/replied', { headers })).status;
+    };
+    const remaining = async (key: string): Promise<unknown> =>
+      (await ask('GET', '/keys/a', '192.0.2.1', { 'x-api-key': key })).headers['x-ratelimit-remaining'];
+    for (let i = 0; i < 5; i++) await ask('GET', '/keys/a', '192.0.2.1', { 'x-api-key': `invented-${i}` });
+    t.equal(await remaining('one'), '4', 'of the address');
+    t.equal(await tell('one', '200'), 200);
+    t.equal(await remaining('one'), '8', 'of the key');
+    t.equal(await tell('one', '404'), 200);
+    t.equal(await remaining('one'), '7');
+    t.equal(await tell('one', '401'), 200);
+    t.equal(await remaining('one'), '3', 'of the address again');
+    t.equal(await tell('one', 'good'), 400);
+    t.equal((await send(decisionPort, '/replied', { headers: { 'x-reply-status': '200' } })).status, 400);
+    await gateway.close();
+    const lines = readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    t.equal(lines.filter(({ decision }) => decision === 'allow').length, 9);
+    t.equal(lines.length, 11);
+  },
+);
+
 t.test('lists and bans, the access log, and what is kept of refusals', async (t) => {
   const file = join(temporaryFolder(t), 'access.jsonl');
   const policies = `${policyFile(...ROWS)}\ndeny: [{ address: 203.0.113.0/24, status: 403 }]\nallow: [{ address: 198.51.100.1 }]\n`;

@@ -1,7 +1,7 @@
 /** NGINX, Caddy and HAProxy, for real, with the files of the examples: what their clients see. */
 
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { type AskingProxyName, askingProxyNames, startAskingProxy } from '#test/support/asking-proxies.ts';
@@ -9,6 +9,7 @@ import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#
 import { freePort } from '#test/support/ports.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { windowWithRoom } from '#test/support/spend.ts';
+import { until } from '#test/support/until.ts';
 import { send } from '../proxy/exchange.ts';
 
 const WINDOW = 'window: 366d';
@@ -17,6 +18,7 @@ const ROWS = [
   `name: write, route: "POST /write/*", identifier: ip, limit: 2, ${WINDOW}`,
   `name: client, route: "* /api/v1/client/*", identifier: ip, limit: 1, ${WINDOW}`,
   `name: keys, route: "* /keys/*", identifier: api-key, limit: 3, ${WINDOW}`,
+  `name: some, route: "* /some/*", identifier: api-key, limit: 10, ${WINDOW}`,
   `name: many, route: "* /many/*", identifier: ip, limit: 50, ${WINDOW}`,
 ];
 
@@ -111,6 +113,46 @@ t.test('nginx and haproxy can be told to let requests pass without a gateway', a
     const { port } = await startAskingProxy(t, name, to, (text) => text.replace(closed, opened));
     t.equal((await send(port, '/elsewhere')).status, 200, name);
   }
+});
+
+t.test('nginx tells what became of requests: keys that work count on their own', async (t) => {
+  const application = await startUpstream(t, (req, res) => {
+    res.writeHead(String(req.headers['x-api-key']).startsWith('good') ? 200 : 401).end();
+  });
+  const { decision } = await startGateway(t);
+  // Between the two, to see when the gateway has been told.
+  let told = 0;
+  const relay = createServer((req, res) => {
+    const { method, url: path, headers } = req;
+    const call = request({ host: '127.0.0.1', port: decision, method, path, headers }, (reply) => {
+      res.writeHead(reply.statusCode ?? 0, reply.headers);
+      reply.pipe(res).on('finish', () => {
+        if (path === '/replied') told++;
+      });
+    });
+    req.pipe(call);
+  }).listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  t.teardown(() => {
+    relay.closeAllConnections();
+    relay.close();
+  });
+  const to = { decision: (relay.address() as AddressInfo).port, application: application.port };
+  const { port } = await startAskingProxy(t, 'nginx', to);
+  let sent = 0;
+  const statuses = async (key: string, times: number): Promise<number[]> => {
+    const all: number[] = [];
+    for (let i = 0; i < times; i++) {
+      const { status } = await send(port, '/some/a', { headers: { 'x-api-key': key } });
+      all.push(status);
+      // Of a refusal there is nothing to tell.
+      if (status !== 429) sent++;
+      await until(() => told === sent);
+    }
+    return all;
+  };
+  for (let i = 0; i < 5; i++) t.strictSame(await statuses(`good-${i}`, 4), [200, 200, 200, 200], `key ${i}`);
+  t.strictSame(await statuses('bad', 6), [401, 401, 401, 401, 401, 429], 'the five left to the address');
 });
 
 t.test('a gateway that does not answer in time is one that is not there', async (t) => {

@@ -54,3 +54,18 @@ t.test('what is missing, empty or there twice is named', async (t) => {
   for (const target of ['/', '/a', '/ext-authz', '/ext-authzs/a', '*', '/forward-auth/', '/Forward-Auth'])
     t.match(refused(target, FOR, METHOD, URI), /^proxies ask here at \/forward-auth/, target);
 });
+
+t.test('replied: the status of a reply, once', async (t) => {
+  const fields = [...FOR, ...METHOD, ...URI];
+  t.match(questionOf('GET', '/replied', [...fields, 'X-Reply-Status', '401']), {
+    ok: true,
+    dialect: 'replied',
+    method: 'POST',
+    status: 401,
+  });
+  for (const status of [[], ['X-Reply-Status', ''], ['X-Reply-Status', '200, 401'], ['X-Reply-Status', '0']])
+    t.match(questionOf('GET', '/replied', [...fields, ...status]), { ok: false, reason: /X-Reply-Status/ });
+  t.match(questionOf('GET', '/replied', [...fields, 'X-Reply-Status', '200', 'X-Reply-Status', '200']), {
+    ok: false,
+  });
+});
