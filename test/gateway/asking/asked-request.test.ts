@@ -179,9 +179,20 @@ t.test('ext-authz: method and path are those of the request', async (t) => {
 t.test('a question with a switch of protocols, or with a body, is a question', async (t) => {
   const { ask, decisionPort } = await startAsked(t);
   const websocket = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
-  t.equal((await ask('GET', '/ip/socket', '192.0.2.1', websocket)).status, 200);
+  t.match(await ask('GET', '/ip/socket', '192.0.2.1', websocket), {
+    status: 200,
+    headers: { connection: 'keep-alive' },
+  });
   const headers = { ...question('POST', '/ip/a', '192.0.2.1'), expect: '100-continue' };
   t.equal((await send(decisionPort, '/forward-auth', { method: 'POST', headers, body: 'x' })).status, 200);
+});
+
+t.test('a question may be as large as what proxies take from clients, and no larger', async (t) => {
+  const { ask } = await startAsked(t);
+  t.equal((await ask('GET', '/ip/a', '192.0.2.1', { cookie: 'a'.repeat(40_000) })).status, 200);
+  t.equal((await ask('GET', '/ip/a', '192.0.2.1', { cookie: 'a'.repeat(70_000) })).status, 431);
+  const many = Object.fromEntries(Array.from({ length: 130 }, (_, i) => [`x-${i}`, 'a']));
+  t.equal((await ask('GET', '/ip/a', '192.0.2.1', many)).status, 431);
 });
 
 t.test('credentials: unproven unless whoever asks has checked them', async (t) => {
