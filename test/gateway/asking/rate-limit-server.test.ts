@@ -155,7 +155,14 @@ t.test('exactly the limit, with HTTP at the same time, over two gateways', async
 
 t.test('the access log has a line for each call, and the end waits for nobody', async (t) => {
   const file = join(temporaryFolder(t), 'access.jsonl');
-  const { ask, gateway, session } = await startAsked(t, { GATEWAY_ACCESS_LOG: file });
+  const { ask, gateway, grpcPort, session } = await startAsked(t, {
+    GATEWAY_ACCESS_LOG: file,
+    GATEWAY_DRAIN_TIMEOUT_MS: '600000',
+  });
+  const silent = connect(grpcPort, '127.0.0.1');
+  t.teardown(() => silent.destroy());
+  silent.on('error', () => undefined).resume();
+  await once(silent, 'connect');
   for (let i = 0; i < 4; i++) await ask([descriptor('/ip/a?secret', '192.0.2.1')]);
   const closed = once(session, 'close');
   await gateway.close();
