@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { AccessLog } from './access-log/access-log.ts';
+import { askedListeners } from './asking/asked-listeners.ts';
+import { loadForeseeable } from './asking/foreseeable.ts';
 import { createBounds } from './bounds/bounds.ts';
 import { Clients } from './bounds/clients.ts';
 import { boundSamples } from './bounds/samples.ts';
@@ -81,7 +83,7 @@ export interface Gateway {
 }
 
 /** Said at most once in this time, however many requests it concerns. */
-const UNTRUSTED_CHAIN_LOG_MS: Millis = 60_000;
+const TOLD_AGAIN_MS: Millis = 60_000;
 
 /** Without a store of its own: so many counters and proven credentials, 40 bytes each. */
 const COUNTERS_MAX = 1_048_576;
@@ -91,7 +93,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, secrets, clock, log } = parts;
   const metrics = new Metrics();
   const text = parts.readPolicyFile(config.policiesFile);
-  const { set: policies, inUse } = loadWatched(text, config.policiesFile, loadTestedPolicies);
+  const { asking } = config;
+  const load = asking === null ? loadTestedPolicies : loadForeseeable;
+  const { set: policies, inUse } = loadWatched(text, config.policiesFile, load);
 
   let salt = secrets.identitySecret ?? parts.newSalt();
   let limiter: Limiter;
@@ -151,7 +155,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     trust: config.trust,
     headerFilter: new HeaderFilter(config.passedHeaders),
     onUntrustedChain: () => {
-      if (clock() - untrustedToldAt < UNTRUSTED_CHAIN_LOG_MS) return;
+      if (clock() - untrustedToldAt < TOLD_AGAIN_MS) return;
       untrustedToldAt = clock();
       log.warn(
         'a trusted proxy sent an X-Forwarded-For chain that cannot be read; such requests share one bucket',
@@ -173,19 +177,15 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       ? null
       : new AccessLog({ ...config.accessLog, clock, warn: (fields, message) => log.warn(fields, message) });
   const tracing = await openTracing(parts);
-  const server = new PublicServer({
-    enforcement,
-    upstream,
-    clients: new Clients(),
-    decisions,
-    accessLog,
-    tracing,
-    clock,
-  });
+  const serverParts = { enforcement, upstream, clients: new Clients(), decisions, accessLog, clock };
+  const server = new PublicServer({ ...serverParts, tracing });
+  // The proxy that asks has its own spans.
+  const asked = asking === null ? null : await askedListeners(asking, { ...serverParts, tracing: null }, log);
+  const servers = asked?.http == null ? [server] : [server, asked.http];
   const watch = new PolicyWatch(inUse, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
-    load: loadTestedPolicies,
+    load,
     clock,
     onLoaded: (set) => {
       metrics.reloads++;
@@ -220,12 +220,20 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   // Whoever is banned stays so when a worker is replaced.
   await news?.start();
-  const port = await server
-    .listen({ host: config.host, port: config.port, reusePort: parts.reusePort })
-    .catch(async (error: Error) => {
-      await closeStores();
-      throw error;
-    });
+  const drain = async (deadlineMs: Millis): Promise<void> => {
+    await Promise.all([server.drain(deadlineMs), asked?.drain(deadlineMs)]);
+  };
+  const { reusePort } = parts;
+  const listen = async (): Promise<number> => {
+    const port = await server.listen({ host: config.host, port: config.port, reusePort });
+    await asked?.listen(reusePort);
+    return port;
+  };
+  const port = await listen().catch(async (error: Error) => {
+    await drain(0);
+    await closeStores();
+    throw error;
+  });
   watch.start();
 
   return {
@@ -248,12 +256,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     },
     samples: () => [
       ...metrics.samples(),
-      ...partSamples(server, upstream, guarded, decisions, accessLog),
+      ...partSamples(servers, upstream, guarded, decisions, accessLog),
       ...(tracing?.samples() ?? []),
       ...processSamples(),
     ],
     async close() {
-      await server.drain(config.drainTimeoutMs);
+      await drain(config.drainTimeoutMs);
       await closeStores();
     },
   };
@@ -273,11 +281,15 @@ async function openTracing({ config, secrets, clock, replica, log }: GatewayPart
   });
 }
 
+function sumOf(servers: readonly PublicServer[], cut: 'unreadCut' | 'silentCut'): number {
+  return servers.reduce((sum, { watch }) => sum + watch[cut], 0);
+}
+
 const CUT = 'floodgate_connections_cut_total';
 const CUT_HELP = 'Client connections that were cut.';
 
 function partSamples(
-  server: PublicServer,
+  servers: readonly PublicServer[],
   upstream: Upstream,
   guarded: GuardedLimiter | null,
   decisions: Decisions,
@@ -287,8 +299,8 @@ function partSamples(
   const failed = 'floodgate_upstream_failures_total';
   const samples = [
     ...boundSamples(upstream.bounds),
-    counter(CUT, CUT_HELP, server.watch.unreadCut, { reason: 'unread reply' }),
-    counter(CUT, CUT_HELP, server.watch.silentCut, { reason: 'slow body' }),
+    counter(CUT, CUT_HELP, sumOf(servers, 'unreadCut'), { reason: 'unread reply' }),
+    counter(CUT, CUT_HELP, sumOf(servers, 'silentCut'), { reason: 'slow body' }),
     gauge('floodgate_upstream_waiting', 'Requests that wait for an upstream connection.', waiting),
     counter(failed, 'Requests that the upstream did not answer.', unavailable, { kind: 'unavailable' }),
     counter(failed, 'Requests that the upstream did not answer.', timeouts, { kind: 'timeout' }),

@@ -11,6 +11,7 @@ import {
   type Variable,
 } from '#shared/configuration.ts';
 import type { AccessLogSettings } from './access-log/access-log.ts';
+import { ASKING_VARIABLES, type AskingSettings, readAskingSettings } from './asking/settings.ts';
 import { type BoundName, boundVariable } from './bounds/bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds/bounds.ts';
 import { parsePassedHeaders } from './proxy/header-filter.ts';
@@ -29,6 +30,8 @@ export interface GatewayConfig {
   readonly port: number;
   readonly adminHost: string;
   readonly adminPort: number;
+  /** null: no proxy asks. */
+  readonly asking: AskingSettings | null;
   /** Origin, without a path. */
   readonly upstream: string;
   readonly policiesFile: string;
@@ -82,6 +85,7 @@ export const GATEWAY_VARIABLES = [
     default: '',
     meaning: 'what all of it but `/healthz` and `/readyz` asks for',
   },
+  ...ASKING_VARIABLES,
   { name: 'GATEWAY_UPSTREAM', default: 'http://127.0.0.1:3000', meaning: 'where to forward' },
   { name: 'GATEWAY_REDIS_URL', default: '', meaning: "the gateway's own store; unset: in-process memory" },
   {
@@ -215,14 +219,19 @@ export function readConfig(
       total: read.integer(boundVariable(name), 1, BOUND_MAX),
       perClient: read.integer(`${boundVariable(name)}_PER_CLIENT`, 1, BOUND_MAX),
     });
+    const port = read.integer('GATEWAY_PORT', 0, 65_535);
+    const adminPort = read.integer('GATEWAY_ADMIN_PORT', 0, 65_535);
+    const upstream = read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin);
+    const trust = read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies);
     const config: GatewayConfig = {
       host: read.text('GATEWAY_HOST'),
-      port: read.integer('GATEWAY_PORT', 0, 65_535),
+      port,
       adminHost: read.text('GATEWAY_ADMIN_HOST'),
-      adminPort: read.integer('GATEWAY_ADMIN_PORT', 0, 65_535),
-      upstream: read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin),
+      adminPort,
+      asking: readAskingSettings(read, trust, [port, adminPort]),
+      upstream,
       policiesFile: read.text('GATEWAY_POLICIES'),
-      trust: read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
+      trust,
       passedHeaders: read.parse('GATEWAY_PASS_HEADERS', [], parsePassedHeaders),
       workers,
       reusePort: read.flag('GATEWAY_REUSE_PORT'),

@@ -11,6 +11,8 @@ import { LOOPBACK } from './admin/guard.ts';
 import type { ProcessReport } from './admin/top.ts';
 import { buildAdmin } from './admin.ts';
 import { type Gateway, startGateway } from './app.ts';
+import { assertAskedPortsFree } from './asking/asked-listeners.ts';
+import { loadForeseeable } from './asking/foreseeable.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
 import type { Control } from './control/control.ts';
 import { StoreControl } from './control/store-control.ts';
@@ -19,6 +21,7 @@ import { RedisDecisions } from './decisions/redis-decisions.ts';
 import { openFilesMax } from './doctor/open-files.ts';
 import { type Family, families } from './exposition.ts';
 import { StoreRefusedError } from './limiter/outage.ts';
+import { ListenError } from './listen-error.ts';
 import type { PolicySet } from './policy/policy.ts';
 import { PolicyFileError } from './policy/problems.ts';
 import { loadWatched, PolicyWatch } from './policy/watch.ts';
@@ -39,9 +42,6 @@ const abandoned = (): never => process.exit(1);
 process.on('disconnect', abandoned);
 if (isWorker && !process.connected) abandoned();
 
-/** The admin listener could not listen; the cause says why. */
-class AdminListenError extends Error {}
-
 /** Ends the start with one clear sentence. */
 function giveUp(error: unknown): never {
   if (!(error instanceof WorkerStartError))
@@ -49,23 +49,25 @@ function giveUp(error: unknown): never {
   process.exit(1);
 }
 
+const PUBLIC_VARIABLES = { portVariable: 'GATEWAY_PORT', hostVariable: 'GATEWAY_HOST' };
+
 function reasonOf(error: unknown): string {
   if (error instanceof PolicyFileError) return `the policy file has mistakes.\n${error.message}`;
   if (error instanceof ConfigError || error instanceof StoreRefusedError) return error.message;
-  const isAdmin = error instanceof AdminListenError;
-  const { code, port } = (isAdmin ? error.cause : error) as NodeJS.ErrnoException & { port?: number };
-  const variable = isAdmin ? 'GATEWAY_ADMIN' : 'GATEWAY';
+  const isOther = error instanceof ListenError;
+  const { code, port } = (isOther ? error.cause : error) as NodeJS.ErrnoException & { port?: number };
+  const { portVariable, hostVariable } = isOther ? error : PUBLIC_VARIABLES;
   switch (code) {
     case 'EADDRINUSE':
-      return `port ${port} is taken; stop the program that has it, or set ${variable}_PORT`;
+      return `port ${port} is taken; stop the program that has it, or set ${portVariable}`;
     case 'EACCES':
-      return `port ${port} needs more rights; set ${variable}_PORT to 1024 or above`;
+      return `port ${port} needs more rights; set ${portVariable} to 1024 or above`;
     case 'EADDRNOTAVAIL':
     case 'EAFNOSUPPORT':
     case 'EAI_AGAIN':
     case 'EINVAL':
     case 'ENOTFOUND':
-      return `this machine does not have the address in ${variable}_HOST`;
+      return `this machine does not have the address in ${hostVariable}`;
     default:
       return error instanceof Error ? (error.stack ?? error.message) : String(error);
   }
@@ -141,12 +143,14 @@ async function startWorkers(
   if (store === null) throw new Error('the configuration asks for a store where there are workers');
   // The supervisor decides nothing, but its admin API speaks of the policies in use.
   const text = readPolicyFile(config.policiesFile);
-  const { set: first, inUse } = loadWatched(text, config.policiesFile, loadTestedPolicies);
+  const { asking } = config;
+  const load = asking === null ? loadTestedPolicies : loadForeseeable;
+  const { set: first, inUse } = loadWatched(text, config.policiesFile, load);
   let set = first;
   const watch = new PolicyWatch(inUse, {
     file: config.policiesFile,
     read: readPolicyFile,
-    load: loadTestedPolicies,
+    load,
     clock,
     onLoaded: (loaded) => {
       set = loaded;
@@ -154,6 +158,7 @@ async function startWorkers(
     // The workers say why.
     onRefused: () => undefined,
   });
+  if (asking !== null && !config.reusePort) await assertAskedPortsFree(asking);
   const supervisor = new Supervisor({
     main: fileURLToPath(import.meta.url),
     execArgv: process.execArgv,
@@ -285,7 +290,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   };
   const adminAddress = await admin.listen(listenOptions).catch(async (cause) => {
     await running.close();
-    throw new AdminListenError('the admin listener cannot listen', { cause });
+    throw new ListenError('GATEWAY_ADMIN_PORT', 'GATEWAY_ADMIN_HOST', cause);
   });
   if (secrets.adminToken === null && !LOOPBACK.test(config.adminHost)) {
     log.warn(
@@ -299,11 +304,20 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     await admin.close();
   }, log);
   const store = secrets.store === null ? 'in-process memory' : 'Redis';
+  const { asking } = config;
+  const decisions = [
+    asking?.port == null ? '' : `, decisions on http://${authority(asking.host, asking.port)}`,
+    asking?.grpcPort == null ? '' : `, decisions over gRPC on ${authority(asking.host, asking.grpcPort)}`,
+  ].join('');
   process.stdout.write(
-    `Gateway ready on http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${running.port}, forwarding to ${config.upstream} ` +
-      `(${running.policies} policies, ${config.workers} process${single ? '' : 'es'}, store: ${store}, admin on ${adminAddress})\n`,
+    `Gateway ready on http://${authority(config.host, running.port)}, forwarding to ${config.upstream} ` +
+      `(${running.policies} policies, ${config.workers} process${single ? '' : 'es'}, store: ${store}, admin on ${adminAddress}${decisions})\n`,
   );
   process.send?.('ready');
+}
+
+function authority(host: string, port: number): string {
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
 try {

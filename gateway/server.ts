@@ -34,6 +34,7 @@ const REQUEST_TIMEOUT_MS: Millis = 3_600_000;
 const CHECK_INTERVAL_MS: Millis = 1000;
 /** Longer than the idle time of the usual load balancer, so that it is the one to close. */
 const KEEP_ALIVE_MS: Millis = 65_000;
+const HEADER_BYTES_MAX = 16_384;
 /** While draining: how long an idle connection may still begin a request. */
 const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;
@@ -56,6 +57,21 @@ export interface PublicServerOptions {
   readonly checkMs?: Millis;
   /** For how long a client is not accepted after too many pipelined requests. */
   readonly penaltyMs?: Millis;
+  /** Unset: requests are limited and forwarded. */
+  readonly asked?: AskedServer;
+}
+
+/** A listener whose requests ask about others, which somebody else forwards. */
+export interface AskedServer {
+  readonly keepAliveMs: Millis;
+  readonly headerBytesMax: number;
+  begin(
+    connection: ClientConnection,
+    req: IncomingMessage,
+    res: ClientResponse,
+    parts: ForwardingParts,
+    entry: AccessEntry | null,
+  ): void;
 }
 
 export class PublicServer {
@@ -71,8 +87,8 @@ export class PublicServer {
   readonly #pipelining: Pipelining;
 
   constructor(options: PublicServerOptions) {
+    const { enforcement, upstream, clients, asked } = options;
     this.#options = options;
-    const { enforcement, upstream, clients } = options;
     this.#parts = { enforcement, upstream, clients, refusals: new Refusals(options) };
     this.#pipelining = new Pipelining({
       bound: options.upstream.bounds.pipelined,
@@ -94,11 +110,13 @@ export class PublicServer {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveTimeout: asked?.keepAliveMs ?? KEEP_ALIVE_MS,
+      maxHeaderSize: asked?.headerBytesMax ?? HEADER_BYTES_MAX,
       optimizeEmptyRequests: true,
       // node:http would answer without a body; ours has one.
       requireHostHeader: false,
-      shouldUpgradeCallback: (req) => mayUpgrade(req, this.#connections.get(req.socket)),
+      shouldUpgradeCallback: (req) =>
+        asked === undefined && mayUpgrade(req, this.#connections.get(req.socket)),
     });
     // node:http drops the fields beyond this without a word; a request with half as many is refused.
     this.#http.maxHeadersCount = 2 * HEADER_FIELDS_MAX;
@@ -166,6 +184,7 @@ export class PublicServer {
   }
 
   #handle(req: IncomingMessage, res: ClientResponse, options: RequestOptions): void {
+    const { asked } = this.#options;
     const connection = this.#connections.get(req.socket);
     // What was parsed together with the request for which the connection was cut comes all the same.
     if (connection === undefined || req.socket.destroyed) return;
@@ -182,11 +201,13 @@ export class PublicServer {
     if (unusual !== null) {
       if (entry !== null) entry.decision = 'malformed';
       sendOwn(req, res, unusual);
-    } else if (req.method === 'OPTIONS' && req.url === '*') {
+    } else if (req.method === 'OPTIONS' && req.url === '*' && asked === undefined) {
       // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
       discardBody(req);
-    } else new GatewayRequest(connection, req, res, this.#parts, options, entry, trace).run();
+    } else if (asked === undefined)
+      new GatewayRequest(connection, req, res, this.#parts, options, entry, trace).run();
+    else asked.begin(connection, req, res, this.#parts, entry);
   }
 
   #entryFor(req: IncomingMessage, res: ClientResponse, begun: RequestTrace | null): AccessEntry | null {

@@ -2,20 +2,44 @@
  * What becomes one line of the access log, and the spans of a request that is traced. Filled while the request goes on,
  * written once, when it is over.
  */
-import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import type { ChargedTo } from '#gateway/identify.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import { PLAN } from '#gateway/policy/overrides.ts';
-import type { ClientResponse } from '#gateway/proxy/client-connection.ts';
 import type { RequestTrace, StoreWait } from '#gateway/tracing/tracing.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { AccessLog } from './access-log.ts';
 import type { LogLine } from './line-text.ts';
 
 export type LoggedDecision = 'allow' | 'deny' | 'banned' | 'uncovered' | 'malformed' | 'unavailable';
+
+/** Of a request, what is told; node:http's are such. */
+export interface LoggedRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: {
+    readonly 'content-length'?: string | undefined;
+    readonly 'transfer-encoding'?: string | undefined;
+  };
+  readonly socket: LoggedSocket;
+}
+
+interface LoggedSocket {
+  readonly bytesWritten: number;
+  readonly bytesRead: number;
+  readonly destroyed: boolean;
+  once(event: 'close', listener: () => void): unknown;
+  off(event: 'close', listener: () => void): unknown;
+}
+
+/** And of its reply. */
+export interface LoggedResponse {
+  readonly headersSent: boolean;
+  readonly statusCode: number;
+  readonly writableFinished: boolean;
+  once(event: 'close' | 'finish', listener: () => void): unknown;
+}
 
 /** Longer paths are cut. */
 const PATH_MAX = 1000;
@@ -36,9 +60,9 @@ export class AccessEntry {
   readonly #log: AccessLog | null;
   readonly #trace: RequestTrace | null;
   readonly #clock: Clock;
-  readonly #req: IncomingMessage;
-  readonly #res: ClientResponse;
-  readonly #socket: Socket;
+  readonly #req: LoggedRequest;
+  readonly #res: LoggedResponse;
+  readonly #socket: LoggedSocket;
   readonly #begunAt: Millis;
   readonly #written: number;
   readonly #read: number;
@@ -58,8 +82,8 @@ export class AccessEntry {
    */
   constructor(
     log: AccessLog | null,
-    req: IncomingMessage,
-    res: ClientResponse,
+    req: LoggedRequest,
+    res: LoggedResponse,
     clock: Clock,
     wallClock: Clock,
     trace: RequestTrace | null = null,
@@ -105,6 +129,12 @@ export class AccessEntry {
   spent(spent: Spent | null): void {
     this.#spent = spent;
     this.#answeredAt = this.#clock();
+  }
+
+  /** It turns out to be no request of a client's: no line. */
+  withdraw(): void {
+    this.#isOver = true;
+    this.#forget();
   }
 
   /** Once; what comes later of it is not told. */

@@ -25,3 +25,30 @@ t.test('GATEWAY_REUSE_PORT is off unless asked for', async (t) => {
   t.equal(readConfig({}).config.reusePort, false);
   t.equal(readConfig({ GATEWAY_REUSE_PORT: '1' }).config.reusePort, true);
 });
+
+t.test('GATEWAY_DECISION_PORT: a port of its own, and proxies that are named', async (t) => {
+  const asking = (env: Record<string, string>) => readConfig(env).config.asking;
+  const env = { GATEWAY_DECISION_PORT: '8081', GATEWAY_TRUSTED_PROXIES: 'loopback' };
+  t.equal(asking({}), null);
+  t.equal(asking({ GATEWAY_TRUSTED_PROXIES: '1' }), null);
+  t.strictSame(asking(env), {
+    host: '127.0.0.1',
+    port: 8081,
+    grpcPort: null,
+    isCredentialProven: false,
+  });
+  t.match(asking({ ...env, GATEWAY_DECISION_CREDENTIALS: 'proven' }), { isCredentialProven: true });
+  t.throws(() => asking({ GATEWAY_DECISION_PORT: '8081' }), /have to be named in GATEWAY_TRUSTED_PROXIES/);
+  t.throws(() => asking({ ...env, GATEWAY_DECISION_PORT: '8080' }), /port 8080 is that of another listener/);
+  t.throws(() => asking({ ...env, GATEWAY_DECISION_PORT: '9090' }), /port 9090 is that of another listener/);
+  t.throws(() => asking({ ...env, GATEWAY_DECISION_PORT: '0' }), /"0" is not a whole number from 1/);
+  t.match(asking({ ...env, GATEWAY_DECISION_PORT: 'off', GATEWAY_DECISION_GRPC_PORT: '8082' }), {
+    port: null,
+    grpcPort: 8082,
+  });
+  t.throws(
+    () => asking({ ...env, GATEWAY_DECISION_GRPC_PORT: '8081' }),
+    /GRPC_PORT: port 8081 is that of another/,
+  );
+  t.throws(() => asking({ ...env, GATEWAY_DECISION_CREDENTIALS: 'yes' }), /not one of unproven, proven/);
+});

@@ -14,6 +14,8 @@ const needed: ReadonlyMap<string, string> = new Map([
   ['curl', 'curl'],
   ['openssl', 'openssl'],
   ['haproxy', 'haproxy'],
+  ['nginx', 'nginx'],
+  ['caddy', 'caddy'],
   ['chromium', 'chromium'],
   ['initdb', 'postgresql'],
   ['promtool', 'prometheus'],

@@ -1,0 +1,77 @@
+/** A request about which Envoy's rate limit filter asks over gRPC: decided as one of our own, told in its terms. */
+import type { AccessEntry } from '#gateway/access-log/access-entry.ts';
+import type { Violation } from '#gateway/decision.ts';
+import { DECISION_HEADER } from '#gateway/header-names.ts';
+import { type LimitedParts, LimitedRequest, type Sent, type Source } from '#gateway/limited-request.ts';
+import { denialReply } from '#gateway/reply/denial.ts';
+import { ERRORS } from '#gateway/reply/errors.ts';
+import { headersOf, type OwnReply } from '#gateway/reply/own-reply.ts';
+
+export interface RateLimitResponse {
+  readonly overallCode: 'OK' | 'OVER_LIMIT';
+  readonly statuses: readonly { readonly code: 'OK' | 'OVER_LIMIT' }[];
+  readonly responseHeadersToAdd: readonly { readonly key: string; readonly value: string }[];
+  readonly rawBody: Uint8Array;
+}
+
+const NO_BODY = new Uint8Array();
+/** About a message that is sent on by somebody else. */
+const NOT_TOLD: ReadonlySet<string> = new Set(['content-length', 'connection']);
+
+export class AskedCall extends LimitedRequest {
+  readonly req: Sent;
+  readonly connection: Source;
+  readonly entry: AccessEntry | null;
+  readonly client = null;
+  readonly closes = false;
+  readonly #isVouchedFor: boolean;
+  readonly #reply: (response: RateLimitResponse) => void;
+
+  /** @param reply called once */
+  constructor(
+    parts: LimitedParts,
+    {
+      req,
+      connection,
+      isVouchedFor,
+    }: { readonly req: Sent; readonly connection: Source; readonly isVouchedFor: boolean },
+    reply: (response: RateLimitResponse) => void,
+    entry: AccessEntry | null,
+  ) {
+    super(parts);
+    this.req = req;
+    this.connection = connection;
+    this.#isVouchedFor = isVouchedFor;
+    this.entry = entry;
+    this.#reply = reply;
+  }
+
+  protected override get isVouchedFor(): boolean {
+    return this.#isVouchedFor;
+  }
+
+  protected pass(added: readonly string[]): void {
+    this.finish();
+    this.#tell('OK', added, NO_BODY);
+  }
+
+  answer(reply: OwnReply): void {
+    if (this.entry !== null) this.entry.status = ERRORS[reply.code].status;
+    this.#tell('OVER_LIMIT', headersOf({ ...reply, close: false }), Buffer.from(reply.body));
+  }
+
+  deny(violated: readonly Violation[], decision: string): void {
+    const reply = denialReply(violated, this.cors, false, decision);
+    this.answer({ ...reply, headers: [...reply.headers, DECISION_HEADER, decision] });
+  }
+
+  #tell(code: 'OK' | 'OVER_LIMIT', headers: readonly string[], rawBody: Uint8Array): void {
+    const responseHeadersToAdd: { key: string; value: string }[] = [];
+    for (let i = 0; i < headers.length; i += 2) {
+      const key = (headers[i] ?? '').toLowerCase();
+      if (!NOT_TOLD.has(key)) responseHeadersToAdd.push({ key, value: headers[i + 1] ?? '' });
+    }
+    this.entry?.end();
+    this.#reply({ overallCode: code, statuses: [{ code }], responseHeadersToAdd, rawBody });
+  }
+}

@@ -1,0 +1,94 @@
+/** The listeners that other proxies ask: over HTTP, and over gRPC. */
+import type { Logger } from 'pino';
+import { LOOPBACK } from '#gateway/admin/guard.ts';
+import { ListenError } from '#gateway/listen-error.ts';
+import { Refusals } from '#gateway/refusals.ts';
+import { PublicServer, type PublicServerOptions } from '#gateway/server.ts';
+import { assertFree } from '#shared/assert-free.ts';
+import type { Millis } from '#shared/clock.ts';
+import { type AskedOptions, AskedRequest } from './asked-request.ts';
+import type { AskingSettings } from './settings.ts';
+
+export interface AskedListeners {
+  /** null: nobody asks over HTTP. */
+  readonly http: PublicServer | null;
+  /** @throws ListenError */
+  listen(reusePort: boolean): Promise<void>;
+  drain(deadlineMs: Millis): Promise<void>;
+}
+
+/** Longer than proxies keep their own, an hour with Envoy: who asks again at that moment must not find it closed. */
+const KEEP_ALIVE_MS: Millis = 3_700_000;
+/** What the client sent, as much as proxies take of it, and what they add. */
+const HEADER_BYTES_MAX = 65_536;
+/** Said at most once in this time. */
+const TOLD_AGAIN_MS: Millis = 60_000;
+
+export async function askedListeners(
+  { host, port, grpcPort, isCredentialProven }: AskingSettings,
+  shared: PublicServerOptions,
+  log: Logger,
+): Promise<AskedListeners> {
+  const { clock, enforcement, upstream, accessLog } = shared;
+  if (enforcement.options.trust.kind === 'hops' && !LOOPBACK.test(host)) {
+    log.warn(
+      { host },
+      'whoever reaches GATEWAY_DECISION_HOST can name any client; give networks in place of a number in GATEWAY_TRUSTED_PROXIES',
+    );
+  }
+  let toldAt = Number.NEGATIVE_INFINITY;
+  const options: AskedOptions = {
+    isCredentialProven,
+    onBadQuestion: (reason) => {
+      if (clock() - toldAt < TOLD_AGAIN_MS) return;
+      toldAt = clock();
+      log.warn({ reason }, 'a proxy asks in a way that cannot be answered; its request is refused');
+    },
+  };
+  const asked: PublicServerOptions['asked'] = {
+    keepAliveMs: KEEP_ALIVE_MS,
+    headerBytesMax: HEADER_BYTES_MAX,
+    begin: (connection, req, res, parts, entry) =>
+      new AskedRequest(connection, req, res, parts, options, entry).run(),
+  };
+  const http = port === null ? null : new PublicServer({ ...shared, asked });
+  const parts = { enforcement, refusals: new Refusals(shared) };
+  // Its libraries take memory that most gateways have no use for.
+  const grpc =
+    grpcPort === null
+      ? null
+      : new (await import('./rate-limit-server.ts')).RateLimitServer({
+          ...options,
+          parts,
+          upstream,
+          accessLog,
+        });
+  return {
+    http,
+    async listen(reusePort) {
+      await http?.listen({ host, port: port ?? 0, reusePort }).catch(refuseFor('GATEWAY_DECISION_PORT'));
+      await grpc
+        ?.listen({ host, port: grpcPort ?? 0, reusePort })
+        .catch(refuseFor('GATEWAY_DECISION_GRPC_PORT'));
+    },
+    async drain(deadlineMs) {
+      await Promise.all([http?.drain(deadlineMs), grpc?.drain(deadlineMs)]);
+    },
+  };
+}
+
+/**
+ * Workers share their ports, so the kernel would also let a stranger's workers share them: asked for alone once.
+ *
+ * @throws ListenError
+ */
+export async function assertAskedPortsFree({ host, port, grpcPort }: AskingSettings): Promise<void> {
+  if (port !== null) await assertFree(host, port).catch(refuseFor('GATEWAY_DECISION_PORT'));
+  if (grpcPort !== null) await assertFree(host, grpcPort).catch(refuseFor('GATEWAY_DECISION_GRPC_PORT'));
+}
+
+function refuseFor(portVariable: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new ListenError(portVariable, 'GATEWAY_DECISION_HOST', cause);
+  };
+}

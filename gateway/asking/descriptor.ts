@@ -1,0 +1,69 @@
+/** What Envoy's rate limit service is asked: a descriptor, whose entries describe one request. */
+import type { BadQuestion } from './question.ts';
+
+export interface RateLimitRequest {
+  readonly descriptors: readonly Descriptor[];
+  /** 0: not set. */
+  readonly hitsAddend: number;
+}
+
+export interface Descriptor {
+  readonly entries: readonly { readonly key: string; readonly value: string }[];
+  readonly hitsAddend: { readonly value: number } | null;
+}
+
+/** The request that is described. */
+export interface Described {
+  readonly ok: true;
+  readonly method: string;
+  readonly target: string;
+  /** Names and values in turn, one code unit a byte. */
+  readonly rawHeaders: readonly string[];
+}
+
+const METHOD = 'method';
+const PATH = 'path';
+const CLIENT = 'remote_address';
+const FORWARDED_FOR = 'x-forwarded-for';
+const ENTRIES_MAX = 128;
+const HEADER_NAME = /^[a-z0-9-]{1,128}$/;
+const METHOD_TOKEN = /^[A-Z-]{1,32}$/;
+
+export function describedBy({ descriptors, hitsAddend }: RateLimitRequest): Described | BadQuestion {
+  const [descriptor, ...others] = descriptors;
+  if (descriptor === undefined || others.length > 0)
+    return bad(`the request has ${descriptors.length} descriptors; all entries belong into one`);
+  if (hitsAddend > 1 || (descriptor.hitsAddend?.value ?? 1) !== 1)
+    return bad('hits_addend is not 1; what a request costs is said in the policy file');
+  if (descriptor.entries.length > ENTRIES_MAX)
+    return bad(`the descriptor has more than ${ENTRIES_MAX} entries`);
+  const values = new Map<string, string>();
+  for (const { key, value } of descriptor.entries) {
+    if (values.has(key)) return bad(`the descriptor has more than one entry ${key}`);
+    if (key !== CLIENT && !HEADER_NAME.test(key))
+      return bad(
+        `the entry ${key.slice(0, 128)} is neither ${METHOD}, ${PATH}, ${CLIENT} nor a header name in lower case`,
+      );
+    values.set(key, Buffer.from(value).toString('latin1'));
+  }
+  const method = values.get(METHOD) ?? '';
+  const target = values.get(PATH) ?? '';
+  const client = values.get(CLIENT) ?? '';
+  const chain = values.get(FORWARDED_FOR) ?? client;
+  if (!METHOD_TOKEN.test(method)) return missing(METHOD, ':method');
+  if (target === '') return missing(PATH, ':path');
+  if (chain.trim() === '')
+    return bad(
+      `the descriptor has no entry ${CLIENT}; without it every client would count as the proxy's own address`,
+    );
+  for (const key of [METHOD, PATH, CLIENT, FORWARDED_FOR]) values.delete(key);
+  return { ok: true, method, target, rawHeaders: [...[...values].flat(), FORWARDED_FOR, chain] };
+}
+
+function missing(key: string, header: string): BadQuestion {
+  return bad(`the descriptor has no entry ${key}; add the header ${header} under this descriptor_key`);
+}
+
+function bad(reason: string): BadQuestion {
+  return { ok: false, reason };
+}

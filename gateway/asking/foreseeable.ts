@@ -1,0 +1,30 @@
+/** Policies that cannot be decided for proxies that ask: they depend on a body or a reply that is not seen here. */
+import type { ReadBeside } from '#gateway/policy/beside.ts';
+import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import { PolicyFileError, type Problem } from '#gateway/policy/problems.ts';
+import { loadTestedPolicies } from '#gateway/rehearsal/policy-tests.ts';
+
+const FIX = 'remove it, or keep it for a gateway through which the requests pass';
+
+/**
+ * A policy file, ready to be used by a gateway that proxies ask.
+ *
+ * @throws PolicyFileError with every mistake, with every test that fails, or with every policy that cannot be decided
+ */
+export function loadForeseeable(text: string, file: string, beside?: ReadBeside): PolicySet {
+  const set = loadTestedPolicies(text, file, beside);
+  const problems = set.policies.flatMap((policy): Problem[] => {
+    const why = unforeseeable(policy);
+    if (why === null) return [];
+    const message = `${policy.name} ${why}, which is not seen on GATEWAY_DECISION_PORT`;
+    return [{ line: policy.line, column: 1, message, fix: FIX }];
+  });
+  if (problems.length > 0) throw new PolicyFileError(set.file, problems);
+  return set;
+}
+
+function unforeseeable({ algorithm, cost, count }: Policy): string | null {
+  if (algorithm === 'concurrency') return 'counts requests in flight, and so depends on the end of replies';
+  if (count !== 'request') return `has "count: ${count}", and so depends on the status of replies`;
+  return cost.kind === 'body-bytes' ? 'depends on the length of bodies' : null;
+}

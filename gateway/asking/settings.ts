@@ -1,0 +1,74 @@
+/** The settings of the listeners that other proxies ask. */
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { SettingsReader, Variable } from '#shared/configuration.ts';
+
+export interface AskingSettings {
+  readonly host: string;
+  /** null: nobody asks over HTTP. */
+  readonly port: number | null;
+  /** null: nobody asks over gRPC. */
+  readonly grpcPort: number | null;
+  /** Whoever asks has checked the credentials of its requests: they count as proven. */
+  readonly isCredentialProven: boolean;
+}
+
+export const ASKING_VARIABLES = [
+  {
+    name: 'GATEWAY_DECISION_PORT',
+    default: 'off',
+    meaning:
+      'listener for proxies that ask about each request and forward it themselves, see [Behind another proxy](behind-another-proxy.md): a port, or `off`',
+  },
+  {
+    name: 'GATEWAY_DECISION_GRPC_PORT',
+    default: 'off',
+    meaning: "the same for Envoy's rate limit filter, over gRPC",
+  },
+  {
+    name: 'GATEWAY_DECISION_HOST',
+    default: '127.0.0.1',
+    meaning: 'their address; one that clients cannot reach',
+  },
+  {
+    name: 'GATEWAY_DECISION_CREDENTIALS',
+    default: 'unproven',
+    meaning:
+      '`unproven`: a key counts against its address as well, because its reply is not seen here; `proven`: whoever asks has checked it',
+  },
+] as const satisfies readonly Variable[];
+
+type AskingName = (typeof ASKING_VARIABLES)[number]['name'];
+
+const CREDENTIALS = ['unproven', 'proven'] as const;
+
+/**
+ * @param others that this gateway listens on
+ * @returns null: nobody asks
+ */
+export function readAskingSettings<Name extends string>(
+  read: SettingsReader<Name | AskingName>,
+  trust: ProxyTrust,
+  others: readonly number[],
+): AskingSettings | null {
+  const isCredentialProven = read.choice('GATEWAY_DECISION_CREDENTIALS', CREDENTIALS) === 'proven';
+  const taken = [...others];
+  const portOf = (name: 'GATEWAY_DECISION_PORT' | 'GATEWAY_DECISION_GRPC_PORT'): number | null => {
+    if (read.text(name).toLowerCase() === 'off') return null;
+    const port = read.integer(name, 1, 65_535);
+    // Workers share their ports, so the system would not complain.
+    if (taken.includes(port))
+      read.refuse(name, `port ${port} is that of another listener; give it one of its own`);
+    taken.push(port);
+    if (trust.kind === 'none') {
+      read.refuse(
+        name,
+        'the proxies that ask have to be named in GATEWAY_TRUSTED_PROXIES, or every client counts as one',
+      );
+    }
+    return port;
+  };
+  const port = portOf('GATEWAY_DECISION_PORT');
+  const grpcPort = portOf('GATEWAY_DECISION_GRPC_PORT');
+  if (port === null && grpcPort === null) return null;
+  return { host: read.text('GATEWAY_DECISION_HOST'), port, grpcPort, isCredentialProven };
+}

@@ -1,0 +1,317 @@
+/** The listener that other proxies ask: who is counted there, what they are told, and what is never allowed. */
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { type Answer, send } from '../proxy/exchange.ts';
+
+const ROWS = [
+  'name: ip, route: "* /ip/*", identifier: ip, limit: 3, window: 366d',
+  'name: keys, route: "* /keys/*", identifier: api-key, limit: 10, window: 366d',
+  'name: client, route: "* /api/v1/client/*", identifier: ip, limit: 1, window: 366d',
+  'name: named, route: "* /named/{id}", identifier: path.id, limit: 10, window: 366d',
+];
+
+interface Asked extends TestGateway {
+  readonly decisionPort: number;
+  /** As Traefik and Caddy ask. */
+  ask(method: string, uri: string, from: string, headers?: Record<string, string>): Promise<Answer>;
+}
+
+async function startAsked(
+  t: Test,
+  env: Record<string, string> = {},
+  policies = policyFile(...ROWS),
+): Promise<Asked> {
+  const decisionPort = await freePort();
+  const upstream = await startUpstream(t);
+  const gateway = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies,
+    env: { GATEWAY_DECISION_PORT: String(decisionPort), GATEWAY_TRUSTED_PROXIES: 'loopback', ...env },
+  });
+  return {
+    ...gateway,
+    decisionPort,
+    ask: (method, uri, from, headers = {}) =>
+      send(decisionPort, '/forward-auth', { headers: { ...headers, ...question(method, uri, from) } }),
+  };
+}
+
+function question(method: string, uri: string, from: string): Record<string, string> {
+  return { 'x-forwarded-method': method, 'x-forwarded-uri': uri, 'x-forwarded-for': from };
+}
+
+const TOLD =
+  /^(?:x-ratelimit-.*|ratelimit.*|retry-after|x-gateway-ratelimited|content-type|cache-control|access-control-.*)$/;
+
+/** What differs from one refusal to the next is left out. */
+function told({ status, headers, body }: Answer) {
+  const fields = Object.entries(headers).filter(([name]) => TOLD.test(name));
+  const text = JSON.stringify([fields, body.toString('latin1')]);
+  return [status, text.replaceAll(/fg[\w-]*|\b\d{5,}\b|"decision[^,}]*/g, '')];
+}
+
+t.test('the same counters and the same replies as in front', async (t) => {
+  const { ask, port } = await startAsked(t);
+  const first = await ask('POST', '/ip/a?b', '192.0.2.1');
+  t.match(first, { status: 200, headers: { 'x-ratelimit-limit': '3', 'x-ratelimit-remaining': '2' } });
+  t.match(first.headers.ratelimit, /^"ip";r=2;t=\d+$/);
+  t.equal(first.body.length, 0);
+  const through = await send(port, '/ip/b', { headers: { 'x-forwarded-for': '192.0.2.1' } });
+  t.match(through, { status: 200, headers: { 'x-ratelimit-remaining': '1' } });
+  t.match(await ask('GET', '/ip/c', '192.0.2.1'), { status: 200, headers: { 'x-ratelimit-remaining': '0' } });
+  const denied = await ask('GET', '/ip/c', '192.0.2.1');
+  t.match(denied, { status: 429, headers: { 'x-gateway-ratelimited': 'true', 'retry-after': /^\d+$/ } });
+  t.strictSame(
+    told(denied),
+    told(await send(port, '/ip/c', { headers: { 'x-forwarded-for': '192.0.2.1' } })),
+  );
+  t.equal((await ask('GET', '/ip/c', '192.0.2.2')).status, 200, 'another client');
+  t.equal((await ask('GET', '/elsewhere', '192.0.2.1')).status, 200, 'nothing counts it');
+
+  await ask('POST', '/api/v1/client/x/responses', '192.0.2.1');
+  const widget = await ask('POST', '/api/v1/client/x/responses', '192.0.2.1');
+  t.match(widget, { status: 429, headers: { 'access-control-allow-origin': '*' } });
+});
+
+t.test('the client is whom X-Forwarded-For names behind the trusted proxies', async (t) => {
+  const { ask } = await startAsked(t, { GATEWAY_TRUSTED_PROXIES: 'loopback, 10.0.0.0/8' });
+  for (const chain of ['192.0.2.1', '198.51.100.7, 192.0.2.1', '192.0.2.1, 10.0.0.1'])
+    t.equal((await ask('GET', '/ip/a', chain)).status, 200, chain);
+  t.equal(
+    (await ask('GET', '/ip/a', '203.0.113.5, 192.0.2.1')).status,
+    429,
+    'what a client invents is not read',
+  );
+  for (let i = 0; i < 3; i++) t.equal((await ask('GET', '/ip/a', `unknown-${i}`)).status, 200);
+  t.equal((await ask('GET', '/ip/a', 'unknown')).status, 429, 'unreadable ones share one bucket');
+
+  const hops = await startAsked(t, { GATEWAY_TRUSTED_PROXIES: '1' });
+  for (let i = 0; i < 3; i++) await hops.ask('GET', '/ip/a', `10.0.0.${i}, 192.0.2.1`);
+  t.equal((await hops.ask('GET', '/ip/a', '192.0.2.1')).status, 429);
+});
+
+t.test('400, and never yes: what a proxy does not say', async (t) => {
+  const { decisionPort, gateway, log } = await startAsked(t);
+  const whole = question('GET', '/ip/a', '192.0.2.1');
+  const refused = async (path: string, headers: Record<string, string>): Promise<string> => {
+    const { status, body } = await send(decisionPort, path, { headers });
+    return `${status} ${JSON.parse(body.toString()).message}`;
+  };
+  for (const path of ['/forward-auth', '/auth-request']) {
+    for (const name of Object.keys(whole)) {
+      const { [name]: _, ...rest } = whole;
+      t.match(await refused(path, rest), new RegExp(`^400 the proxy sent no ${name}:`, 'i'), path);
+      t.match(
+        await refused(path, { ...rest, [name]: '' }),
+        new RegExp(`^400 the proxy sent no ${name}:`, 'i'),
+      );
+    }
+  }
+  t.match(await refused('/ext-authz/free', {}), /^400 the proxy sent no X-Forwarded-For/);
+  for (const path of ['/', '/ip/a', '/forward-auth/x', '/ext-authz'])
+    t.match(await refused(path, whole), /^400 proxies ask here at/, path);
+  const star = sendRaw(decisionPort, 'OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  t.match(await star.ended(), /^HTTP\/1\.1 400 /);
+  const told = log.filter(({ msg }) => /asks in a way/.test(String(msg)));
+  t.equal(told.length, 1, 'the log says so once a minute');
+  t.match(told[0], { reason: /the proxy sent no/ });
+  const malformed = gateway.samples().find(({ labels }) => labels.outcome === 'malformed');
+  t.equal(malformed?.value, 18);
+});
+
+t.test('400 to those who are no trusted proxies, whatever they claim', async (t) => {
+  const { ask } = await startAsked(t, { GATEWAY_TRUSTED_PROXIES: '10.0.0.0/8' });
+  const { status, body } = await ask('GET', '/elsewhere', '192.0.2.1');
+  t.equal(status, 400);
+  t.match(JSON.parse(body.toString()).message, /not in GATEWAY_TRUSTED_PROXIES/);
+});
+
+t.test(
+  'a request that is malformed itself: the client gets 400, the proxy keeps its connection',
+  async (t) => {
+    const { decisionPort } = await startAsked(t);
+    const lines = (uri: string, path = '/forward-auth'): string =>
+      `GET ${path} HTTP/1.1\r\nHost: a\r\nX-Forwarded-Method: GET\r\nX-Forwarded-Uri: ${uri}\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n`;
+    const { until, socket } = sendRaw(decisionPort, lines('/ip/%252e'));
+    t.match(await until(/encoded twice"/), /^HTTP\/1\.1 400 /);
+    socket.write(lines('/ip/a%2Fb', '/auth-request'));
+    t.match(await until(/encoded slash/), /HTTP\/1\.1 403 [\s\S]*x-gateway-status: 400/);
+    socket.write(lines('/elsewhere'));
+    t.match(await until(/HTTP\/1\.1 200 /), 'HTTP/1.1 200 ');
+    socket.destroy();
+  },
+);
+
+t.test('auth-request: 403, and the reply for the client in header fields', async (t) => {
+  const { ask, decisionPort } = await startAsked(t);
+  const headers = question('GET', '/ip/a', '192.0.2.1');
+  for (let i = 0; i < 3; i++) t.equal((await send(decisionPort, '/auth-request', { headers })).status, 200);
+  const { status, headers: fields, body } = await send(decisionPort, '/auth-request', { headers });
+  t.equal(status, 403);
+  t.equal(body.length, 0);
+  t.match(fields, { 'x-gateway-status': '429', 'x-gateway-ratelimited': 'true', 'x-gateway-decision': /./ });
+  const problem = JSON.parse(String(fields['x-gateway-body']));
+  t.equal(problem.decision, fields['x-gateway-decision']);
+  const plain = await ask('GET', '/ip/a', '192.0.2.1');
+  t.strictSame(Object.keys(problem), Object.keys(JSON.parse(plain.body.toString())));
+  t.equal(fields['retry-after'], plain.headers['retry-after']);
+});
+
+t.test('ext-authz: method and path are those of the request', async (t) => {
+  const { decisionPort } = await startAsked(t);
+  const headers = { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-uri': '/elsewhere' };
+  for (const method of ['GET', 'HEAD', 'DELETE'])
+    t.equal((await send(decisionPort, '/ext-authz/ip/a?b=c', { method, headers })).status, 200, method);
+  t.match(await send(decisionPort, '/ext-authz/ip//x', { method: 'HEAD', headers }), {
+    status: 429,
+    headers: { 'x-gateway-ratelimited': 'true' },
+  });
+  t.equal((await send(decisionPort, '/ext-authz/ip/a', { method: 'POST', headers, body: 'x' })).status, 429);
+});
+
+t.test('a question with a switch of protocols, or with a body, is a question', async (t) => {
+  const { ask, decisionPort } = await startAsked(t);
+  const websocket = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
+  t.match(await ask('GET', '/ip/socket', '192.0.2.1', websocket), {
+    status: 200,
+    headers: { connection: 'keep-alive' },
+  });
+  const headers = { ...question('POST', '/ip/a', '192.0.2.1'), expect: '100-continue' };
+  t.equal((await send(decisionPort, '/forward-auth', { method: 'POST', headers, body: 'x' })).status, 200);
+});
+
+t.test('a question may be as large as what proxies take from clients, and no larger', async (t) => {
+  const { ask } = await startAsked(t);
+  t.equal((await ask('GET', '/ip/a', '192.0.2.1', { cookie: 'a'.repeat(40_000) })).status, 200);
+  t.equal((await ask('GET', '/ip/a', '192.0.2.1', { cookie: 'a'.repeat(70_000) })).status, 431);
+  const many = Object.fromEntries(Array.from({ length: 130 }, (_, i) => [`x-${i}`, 'a']));
+  t.equal((await ask('GET', '/ip/a', '192.0.2.1', many)).status, 431);
+});
+
+t.test('credentials: unproven unless whoever asks has checked them', async (t) => {
+  const passed = async ({ ask }: Asked, path: (i: number) => string, keyed: boolean): Promise<number> => {
+    let count = 0;
+    for (let i = 0; i < 30; i++) {
+      const headers: Record<string, string> = keyed ? { 'x-api-key': `key-${i}` } : {};
+      if ((await ask('GET', path(i), '192.0.2.1', headers)).status === 200) count++;
+    }
+    return count;
+  };
+  const safe = await startAsked(t);
+  t.equal(
+    await passed(safe, () => '/keys/a', true),
+    8,
+    'the limit less what is kept for those with a history',
+  );
+  t.equal(await passed(safe, (i) => `/named/${i}`, false), 8);
+  const checked = await startAsked(t, { GATEWAY_DECISION_CREDENTIALS: 'proven' });
+  t.equal(await passed(checked, () => '/keys/a', true), 30);
+  t.equal(await passed(checked, (i) => `/named/${i}`, false), 30);
+  for (let i = 0; i < 9; i++) await checked.ask('GET', '/keys/a', '192.0.2.9', { 'x-api-key': 'key-1' });
+  t.equal((await checked.ask('GET', '/keys/a', '192.0.2.9', { 'x-api-key': 'key-1' })).status, 429);
+  let through = 0;
+  for (let i = 0; i < 30; i++) {
+    const headers = { 'x-forwarded-for': '192.0.2.1', 'x-api-key': `new-${i}` };
+    if ((await send(checked.port, '/keys/b', { headers })).status === 200) through++;
+  }
+  t.equal(through, 8, 'in front nothing is taken for granted');
+});
+
+t.test(
+  'replied: what a proxy tells of replies proves keys, charges nothing, and is not logged',
+  async (t) => {
+    const file = join(temporaryFolder(t), 'access.jsonl');
+    const { ask, decisionPort, gateway } = await startAsked(t, { GATEWAY_ACCESS_LOG: file });
+    const tell = async (key: string, status: string): Promise<number> => {
+      const headers = {
+        ...question('GET', '/keys/a', '192.0.2.1'),
+        'x-api-key': key,
+        'x-reply-status': status,
+      };
+      return (await send(decisionPort, '/replied', { headers })).status;
+    };
+    const remaining = async (key: string): Promise<unknown> =>
+      (await ask('GET', '/keys/a', '192.0.2.1', { 'x-api-key': key })).headers['x-ratelimit-remaining'];
+    for (let i = 0; i < 5; i++) await ask('GET', '/keys/a', '192.0.2.1', { 'x-api-key': `invented-${i}` });
+    t.equal(await remaining('one'), '4', 'of the address');
+    t.equal(await tell('one', '200'), 200);
+    t.equal(await remaining('one'), '8', 'of the key');
+    t.equal(await tell('one', '404'), 200);
+    t.equal(await remaining('one'), '7');
+    t.equal(await tell('one', '401'), 200);
+    t.equal(await remaining('one'), '3', 'of the address again');
+    t.equal(await tell('one', 'good'), 400);
+    t.equal((await send(decisionPort, '/replied', { headers: { 'x-reply-status': '200' } })).status, 400);
+    await gateway.close();
+    const lines = readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    t.equal(lines.filter(({ decision }) => decision === 'allow').length, 9);
+    t.equal(lines.length, 11);
+  },
+);
+
+t.test('lists and bans, the access log, and what is kept of refusals', async (t) => {
+  const file = join(temporaryFolder(t), 'access.jsonl');
+  const policies = `${policyFile(...ROWS)}\ndeny: [{ address: 203.0.113.0/24, status: 403 }]\nallow: [{ address: 198.51.100.1 }]\n`;
+  const { ask, decisionPort, gateway } = await startAsked(t, { GATEWAY_ACCESS_LOG: file }, policies);
+  t.equal((await ask('GET', '/ip/a', '203.0.113.9')).status, 403);
+  for (let i = 0; i < 5; i++)
+    t.equal((await ask('GET', '/ip/a', '198.51.100.1')).status, 200, 'on the list allow');
+  const headers = question('PUT', '/ip/a?secret', '192.0.2.1');
+  for (let i = 0; i < 3; i++) await send(decisionPort, '/auth-request', { headers });
+  const { headers: fields } = await send(decisionPort, '/auth-request', { headers });
+  const record = await gateway.findDecision(String(fields['x-gateway-decision']));
+  t.match(record, { method: 'PUT', path: '/ip/a', policy: 'ip', used: 3, addressFrom: /X-Forwarded-For/ });
+  await gateway.close();
+  const line = readFileSync(file, 'utf8').trim().split('\n').at(-1) ?? '';
+  t.match(JSON.parse(line), {
+    method: 'PUT',
+    path: '/ip/a',
+    status: 429,
+    decision: 'deny',
+    policy: 'ip',
+    cut: false,
+  });
+});
+
+t.test('policies that depend on what is not seen here keep the gateway from starting', async (t) => {
+  const row = 'name: odd, route: "* /odd/*", identifier: ip';
+  const cases: readonly (readonly [string, RegExp])[] = [
+    [
+      `${row}, concurrency: 2`,
+      /:7:1: odd counts requests in flight.* not seen on GATEWAY_DECISION_PORT; remove it/,
+    ],
+    [`${row}, limit: 2, window: 1m, count: failure`, /odd has "count: failure", .*status of replies/],
+    [`${row}, limit: 2, window: 1m, count: success`, /odd has "count: success"/],
+    [`${row}, limit: 2, window: 1m, cost: body-bytes`, /odd depends on the length of bodies/],
+  ];
+  for (const [text, message] of cases)
+    await t.rejects(startAsked(t, {}, policyFile(text)), { name: 'PolicyFileError', message }, text);
+  const costly = `${row}, limit: 5, window: 366d, cost: { header: x-units }`;
+  const { ask } = await startAsked(t, {}, policyFile(costly));
+  t.match(await ask('GET', '/odd/a', '192.0.2.1', { 'x-units': '4' }), {
+    headers: { 'x-ratelimit-remaining': '1' },
+  });
+});
+
+t.test('a port that is taken is told, and nothing stays open', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.teardown(() => taken.close());
+  const address = taken.address();
+  const port = String(typeof address === 'object' ? address?.port : 0);
+  await t.rejects(startAsked(t, { GATEWAY_DECISION_PORT: port }), {
+    name: 'ListenError',
+    portVariable: 'GATEWAY_DECISION_PORT',
+    cause: { code: 'EADDRINUSE' },
+  });
+});
