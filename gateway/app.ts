@@ -26,12 +26,12 @@ import { GuardedLimiter } from './limiter/outage.ts';
 import { counter, gauge, Metrics, type Sample } from './metrics.ts';
 import { countersOf } from './policy/counter.ts';
 import type { PolicySet } from './policy/policy.ts';
-import { loadWatched, PolicyWatch } from './policy/watch.ts';
 import { processSamples } from './process-samples.ts';
 import { HeaderFilter } from './proxy/header-filter.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
 import { PublicServer } from './server.ts';
+import { FileWatch, loadWatched } from './watched-file.ts';
 
 export interface GatewayParts {
   readonly config: GatewayConfig;
@@ -80,7 +80,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, secrets, clock, log } = parts;
   const metrics = new Metrics();
   const text = parts.readPolicyFile(config.policiesFile);
-  const { set: policies, inUse } = loadWatched(text, config.policiesFile, loadTestedPolicies);
+  const { loaded: policies, inUse } = loadWatched(text, config.policiesFile, loadTestedPolicies);
 
   let salt = secrets.identitySecret ?? parts.newSalt();
   let limiter: Limiter;
@@ -164,7 +164,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     accessLog,
     clock,
   });
-  const watch = new PolicyWatch(inUse, {
+  const watch = new FileWatch(inUse, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
     load: loadTestedPolicies,

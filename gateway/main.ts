@@ -21,10 +21,10 @@ import { type Family, families } from './exposition.ts';
 import { StoreRefusedError } from './limiter/outage.ts';
 import type { PolicySet } from './policy/policy.ts';
 import { PolicyFileError } from './policy/problems.ts';
-import { loadWatched, PolicyWatch } from './policy/watch.ts';
 import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
 import { STATE_INTERVAL_MS, Supervisor, type WorkerMessage, type WorkerQuestion } from './supervisor.ts';
 import { VERSION } from './version.ts';
+import { FileWatch, loadWatched } from './watched-file.ts';
 
 /** Monotonic, and aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */
 const clock = (): number => performance.timeOrigin + performance.now();
@@ -134,9 +134,9 @@ async function startWorkers(
   if (store === null) throw new Error('the configuration asks for a store where there are workers');
   // The supervisor decides nothing, but its admin API speaks of the policies in use.
   const text = readPolicyFile(config.policiesFile);
-  const { set: first, inUse } = loadWatched(text, config.policiesFile, loadTestedPolicies);
+  const { loaded: first, inUse } = loadWatched(text, config.policiesFile, loadTestedPolicies);
   let set = first;
-  const watch = new PolicyWatch(inUse, {
+  const watch = new FileWatch(inUse, {
     file: config.policiesFile,
     read: readPolicyFile,
     load: loadTestedPolicies,
