@@ -31,6 +31,7 @@ import { HeaderFilter } from './proxy/header-filter.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
 import { PublicServer } from './server.ts';
+import { Certificate } from './tls/certificate.ts';
 import { FileWatch, loadWatched } from './watched-file.ts';
 
 export interface GatewayParts {
@@ -156,6 +157,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     config.accessLog === null
       ? null
       : new AccessLog({ ...config.accessLog, clock, warn: (fields, message) => log.warn(fields, message) });
+  const certificate =
+    config.tls === null || secrets.keyPair === null
+      ? null
+      : new Certificate({ files: config.tls, pair: secrets.keyPair, clock, wallClock, log });
   const server = new PublicServer({
     enforcement,
     upstream,
@@ -163,6 +168,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     decisions,
     accessLog,
     clock,
+    handshakes: certificate?.handshakes ?? null,
   });
   const watch = new FileWatch(inUse, {
     file: config.policiesFile,
@@ -192,6 +198,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
         });
   const closeStores = async (): Promise<void> => {
     watch.stop();
+    certificate?.stop();
     news?.stop();
     control.close();
     await upstream.close();
@@ -206,6 +213,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       throw error;
     });
   watch.start();
+  certificate?.start();
 
   return {
     port,
@@ -219,11 +227,13 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     findDecision: (id) => decisions.find(id),
     reload() {
       watch.reload();
+      certificate?.reload();
       accessLog?.reopen();
     },
     samples: () => [
       ...metrics.samples(),
       ...partSamples(server, upstream, guarded, decisions, accessLog),
+      ...(certificate?.samples() ?? []),
       ...processSamples(),
     ],
     async close() {

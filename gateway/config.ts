@@ -17,10 +17,13 @@ import { parsePassedHeaders } from './proxy/header-filter.ts';
 import type { StoreAccess } from './store/access.ts';
 import { parseStoreAddress } from './store/address.ts';
 import { readStoreTls } from './store/tls.ts';
+import { type KeyPair, type KeyPairFiles, readKeyPair } from './tls/key-pair.ts';
 
 export interface GatewayConfig {
   readonly host: string;
   readonly port: number;
+  /** null: the public listener speaks plain HTTP. */
+  readonly tls: KeyPairFiles | null;
   readonly adminHost: string;
   readonly adminPort: number;
   /** Origin, without a path. */
@@ -55,12 +58,20 @@ export interface GatewaySecrets {
   readonly identitySecret: string | null;
   /** null: the admin listener asks for none. */
   readonly adminToken: string | null;
+  /** What is in the files of `tls`; null where there are none. */
+  readonly keyPair: KeyPair | null;
 }
 
 /** The README's table is held to this one by a test. */
 export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_PORT', default: '8080', meaning: 'public listener' },
   { name: 'GATEWAY_HOST', default: '0.0.0.0', meaning: 'its address' },
+  {
+    name: 'GATEWAY_TLS_CERT',
+    default: '',
+    meaning: 'PEM file of its certificate, the chain behind it: the public listener then speaks HTTPS only',
+  },
+  { name: 'GATEWAY_TLS_KEY', default: '', meaning: 'PEM file of the private key, without a passphrase' },
   { name: 'GATEWAY_ADMIN_PORT', default: '9090', meaning: '`/healthz`, `/readyz`, `/metrics`' },
   { name: 'GATEWAY_ADMIN_HOST', default: '127.0.0.1', meaning: 'its address' },
   { name: 'GATEWAY_ADMIN_TOKEN', default: '', meaning: 'Bearer token that `/metrics` asks for' },
@@ -177,6 +188,7 @@ export function readConfig(
 } {
   return readSettings(GATEWAY_VARIABLES, env, (read) => {
     const store = storeAccess(read);
+    const tls = tlsFiles(read);
     const hasStore = read.text('GATEWAY_REDIS_URL') !== '';
     const isAuto = read.text('GATEWAY_WORKERS') === 'auto';
     const autoWorkers = hasStore ? Math.min(cores, WORKERS_MAX) : 1;
@@ -198,6 +210,7 @@ export function readConfig(
     const config: GatewayConfig = {
       host: read.text('GATEWAY_HOST'),
       port: read.integer('GATEWAY_PORT', 0, 65_535),
+      tls,
       adminHost: read.text('GATEWAY_ADMIN_HOST'),
       adminPort: read.integer('GATEWAY_ADMIN_PORT', 0, 65_535),
       upstream: read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin),
@@ -231,6 +244,7 @@ export function readConfig(
       store,
       identitySecret: read.text('GATEWAY_IDENTITY_SECRET') || null,
       adminToken: read.parse('GATEWAY_ADMIN_TOKEN', null, adminToken),
+      keyPair: tls === null ? null : read.parse('GATEWAY_TLS_CERT', null, () => readKeyPair(tls)),
     };
     return { config, secrets };
   });
@@ -280,6 +294,15 @@ function storeAccess(read: SettingsReader<VariableName>): StoreAccess | null {
   };
   const tls = readStoreTls(address.tls, files, read.refuse);
   return { address, tls, sentinelPassword: password || null };
+}
+
+function tlsFiles(read: SettingsReader<VariableName>): KeyPairFiles | null {
+  const cert = read.text('GATEWAY_TLS_CERT');
+  const key = read.text('GATEWAY_TLS_KEY');
+  if (cert !== '' && key !== '') return { cert, key };
+  if (cert !== '') read.refuse('GATEWAY_TLS_KEY', 'it must be set beside GATEWAY_TLS_CERT');
+  if (key !== '') read.refuse('GATEWAY_TLS_CERT', 'it must be set beside GATEWAY_TLS_KEY');
+  return null;
 }
 
 function upstreamOrigin(value: string): string {

@@ -23,6 +23,8 @@ import type { RequestOrigin } from './proxy/request-headers.ts';
 /** What a connection is known by. */
 export interface PeerSocket {
   readonly remoteAddress?: string | undefined;
+  /** True with TLS. */
+  readonly encrypted?: boolean | undefined;
 }
 
 /** What is known of a connection; worked out at its first request. */
@@ -93,6 +95,7 @@ export function originOf(socket: PeerSocket, trust: ProxyTrust): RequestOrigin {
     // What a dual-stack listener calls ::ffff:192.0.2.1 is 192.0.2.1 to everybody else.
     peer: address.startsWith('::ffff:') ? address.slice(7) : address,
     trusted: isTrustedPeer(address, trust),
+    scheme: socket.encrypted === true ? 'https' : 'http',
   };
 }
 

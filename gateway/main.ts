@@ -286,7 +286,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   }, log);
   const store = secrets.store === null ? 'in-process memory' : 'Redis';
   process.stdout.write(
-    `Gateway ready on http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${running.port}, forwarding to ${config.upstream} ` +
+    `Gateway ready on ${config.tls === null ? 'http' : 'https'}://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${running.port}, forwarding to ${config.upstream} ` +
       `(${running.policies} policies, ${config.workers} process${single ? '' : 'es'}, store: ${store}, admin on ${adminAddress})\n`,
   );
   process.send?.('ready');
