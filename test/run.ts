@@ -1,8 +1,8 @@
 /**
  * `npm test`: every test file, in several processes at once, the longest first; those that store something on SQLite and
  * again on PostgreSQL. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says `postgres` or `both`.
- * Writes TAP: one test for each file, with what the file wrote as its subtest, and the sum of their summaries. `--times`
- * adds which files took most of the processors, themselves and by what they started.
+ * Writes TAP: one test for each file, with what the file wrote as its subtest, then all failures again, and the sum of
+ * their summaries. `--times` adds which files took most of the processors, themselves and by what they started.
  *
  * tap's own runner does the same for a third more of the processors: it puts hooks into each process that read every
  * module twice, to know what a report of coverage would need, and it reads and writes again each line of each file.
@@ -11,6 +11,7 @@ import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { databasesOf, type TestDatabase } from './support/databases-of-files.ts';
+import { failures } from './support/failures.ts';
 import { SHARED_SERVER } from './support/postgres.ts';
 import { startPostgres } from './support/postgres-process.ts';
 import { projectRoot } from './support/process.ts';
@@ -77,6 +78,7 @@ const waiting = databases
   .sort((a, b) => isLong(b.group) - isLong(a.group))
   .values();
 const used: Used[] = [];
+const failed: string[] = [];
 let count = 0;
 
 out.write('TAP version 14\n');
@@ -84,6 +86,7 @@ await Promise.all(Array.from({ length: JOBS }, runWaiting));
 await postgres?.close();
 out.write(`1..${count}\n`);
 if (isTimed) for (const line of slowest(used)) out.write(`# ${line}\n`);
+if (failed.length > 0) out.write(['# Failed:', ...failed].join('\n# ').concat('\n'));
 const shown = outcomes.filter((name) => name === 'total' || name === 'pass' || sum[name] > 0);
 out.write(`# { ${shown.map((name) => `${name}: ${sum[name]}`).join(', ')} }\n`);
 out.end(`# time=${Math.round(performance.now() - start)}ms\n`);
@@ -107,6 +110,7 @@ async function runWaiting(): Promise<void> {
     });
     for (const name of outcomes) sum[name] += outcome.counts[name] ?? 0;
     used.push(...outcome.used);
+    failed.push(...failures(outcome.tap));
     out.write(
       outcome.tap.replaceAll(/^(not ok|ok) \d+/gm, (_, isOk) => {
         count += 1;

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { failures } from './support/failures.ts';
 import { slowest } from './support/processor-times.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 import { type Outcome, type RunOptions, runFiles } from './support/test-process.ts';
@@ -105,6 +106,36 @@ t.test('a second run of a file has an environment and a name of its own', async 
   t.equal(counts.pass, 1);
   t.match(tap, /^# Subtest: \S+0\.ts \(other\)$/m);
   t.match(tap, /^ok 1 - \S+0\.ts \(other\) # time/m);
+});
+
+t.test('the end of a log has every failure with its details, and nothing else', async (t) => {
+  const bad = `t.test('a good one', async (t) => t.ok(1));\n\n\n\n\nt.test('a bad one', async (t) => t.equal(1, 2, 'of two'));`;
+  const { tap } = await run(t, bad, GOOD, `process.kill(process.pid, 'SIGKILL');`);
+  const lines = failures(tap);
+  t.match(lines[0], /^ {8}not ok 1 - of two/);
+  t.ok(lines.includes('            -2'), 'what was wanted');
+  const results = lines
+    .filter((line) => /not ok/.test(line))
+    .map((line) => line.replace(/\S+\/|#.*/g, '').trim());
+  t.strictSame(results.slice(1), [
+    'not ok 2 - a bad one',
+    'not ok 1 - 0.ts',
+    'not ok 0 - 2.ts (exit code null, signal SIGKILL)',
+  ]);
+  t.notMatch(lines.join('\n'), /a good one|1\.ts/);
+});
+
+t.test('of many failures and long details, the end of a log has the first', async (t) => {
+  const one = [
+    'not ok 1 - x',
+    '  ---',
+    ...Array.from({ length: 100 }, (_, i) => `  line ${i}`),
+    '  ...',
+  ].join('\n');
+  t.equal(failures(one).length, 27);
+  const many = failures('not ok 1 - x\n'.repeat(1000));
+  t.equal(many.length, 61);
+  t.equal(many.at(-1), 'and 940 more');
 });
 
 t.test('says what each file took of the processors', async (t) => {

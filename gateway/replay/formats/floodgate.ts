@@ -6,7 +6,7 @@
  */
 import type { Millis } from '#shared/clock.ts';
 import type { LineReader, LoggedRequest, LoggedVerdict } from '../logged-request.ts';
-import { documentIn, durationIn, type Fields, fieldsOf, numberOf, textOf } from './fields.ts';
+import { documentIn, durationIn, type Fields, fieldsOf, numberOf } from './fields.ts';
 
 const VERDICTS: readonly string[] = ['allow', 'deny', 'banned', 'uncovered', 'malformed', 'unavailable'];
 const DIGEST = /^[\w-]{22}$/;
@@ -200,15 +200,15 @@ function pairsIn(text: string, start: number, end: number): readonly string[] | 
 function readAny(text: string, start: number, end: number): LoggedRequest | null {
   const fields = documentIn(text, start, end);
   if (fields === null) return null;
-  const at = Date.parse(textOf(fields, 'time'));
-  const decision = textOf(fields, 'decision');
+  const at = Date.parse(stringIn(fields, 'time'));
+  const decision = stringIn(fields, 'decision');
   const identities = fieldsOf(fields.identities);
   if (Number.isNaN(at) || !VERDICTS.includes(decision) || identities === null) return null;
-  const address = textOf(fields, 'address');
+  const address = stringIn(fields, 'address');
   return {
     at,
-    method: textOf(fields, 'method') || null,
-    target: textOf(fields, 'path'),
+    method: stringIn(fields, 'method') || null,
+    target: stringIn(fields, 'path'),
     status: numberOf(fields, 'status'),
     durationMs: durationIn(fields, 'durationMs', 1),
     sender: null,
@@ -218,7 +218,7 @@ function readAny(text: string, start: number, end: number): LoggedRequest | null
       address: DIGEST.test(address) ? address : null,
       unproven: textsIn(fields.unproven),
       proves: fields.proves === true,
-      plan: textOf(fields, 'plan') || null,
+      plan: stringIn(fields, 'plan') || null,
       policies: textsIn(fields.policies)
         .map((name) => JSON.stringify(name))
         .join(','),
@@ -234,4 +234,10 @@ function digestsIn(identities: Fields): string[] {
 
 function textsIn(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : NONE;
+}
+
+/** '' where there is none. Other programs write `-` for nothing; here it is a text like any other. */
+function stringIn(fields: Fields, name: string): string {
+  const value = fields[name];
+  return typeof value === 'string' ? value : '';
 }
