@@ -115,7 +115,7 @@ export class Entrance {
     const counter = boundCounter(bound.name, refusal);
     const identity = enforcement.connectionIdentity(socket);
     const decision = decisions.add(boundRefusal(bound, refusal, client, counter, identity), {
-      describe: () => unreadRequest(enforcement, counter.policy.name),
+      describe: () => unreadRequest(enforcement),
     });
     const reply = rawReply(
       boundReply(bound.name, refusal, { cors: true, close: true, headers: [], decision }),
@@ -138,11 +138,10 @@ export class Entrance {
 }
 
 /** Of a connection that is refused before anything is read from it. */
-function unreadRequest({ policies: { file, version } }: Enforcement, refusedBy: string): RefusedRequest {
+function unreadRequest({ policies: { file, version } }: Enforcement): RefusedRequest {
   return {
     method: '',
     target: '',
-    violated: [refusedBy],
     addressFrom: 'socket',
     file,
     policyVersion: version,

@@ -9,6 +9,7 @@ import type { Clients } from './bounds/clients.ts';
 import type { Decisions } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
 import { Entrance } from './entrance.ts';
+import type { ForwardingParts, RequestOptions } from './forwarding.ts';
 import { Listener, type ListenOptions } from './listener.ts';
 import { type ClientConnection, ClientResponse } from './proxy/client-connection.ts';
 import { ConnectionWatch } from './proxy/connection-watch.ts';
@@ -16,9 +17,10 @@ import { discardBody, lingeringClose } from './proxy/lingering-close.ts';
 import { Pipelining } from './proxy/pipelining.ts';
 import { mayUpgrade, responseFor } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
+import { Refusals } from './refusals.ts';
 import { ERRORS, type ErrorCode } from './reply/errors.ts';
 import { type OwnReply, ownReply, rawReply, sendOwn } from './reply/own-reply.ts';
-import { GatewayRequest, type RequestOptions } from './request.ts';
+import { GatewayRequest } from './request.ts';
 import type { Handshakes } from './tls/handshakes.ts';
 
 const HEADERS_TIMEOUT_MS: Millis = 10_000;
@@ -55,12 +57,15 @@ export class PublicServer {
   readonly #listener: Listener;
   readonly #http: Server<typeof IncomingMessage, typeof ClientResponse>;
   readonly #options: PublicServerOptions;
+  readonly #parts: ForwardingParts;
   readonly #connections = new Map<Socket, ClientConnection>();
   readonly #entrance: Entrance;
   readonly #pipelining: Pipelining;
 
   constructor(options: PublicServerOptions) {
     this.#options = options;
+    const { enforcement, upstream, clients } = options;
+    this.#parts = { enforcement, upstream, clients, refusals: new Refusals(options) };
     this.#pipelining = new Pipelining({
       bound: options.upstream.bounds.pipelined,
       clients: options.clients,
@@ -141,7 +146,7 @@ export class PublicServer {
       // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
       discardBody(req);
-    } else new GatewayRequest(connection, req, res, this.#options, options, entry).run();
+    } else new GatewayRequest(connection, req, res, this.#parts, options, entry).run();
   }
 
   #entryFor(req: IncomingMessage, res: ClientResponse): AccessEntry | null {

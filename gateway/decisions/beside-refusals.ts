@@ -14,12 +14,12 @@ const TRY_AGAIN_MS: Millis = 1000;
 /** By the list deny. */
 export function listedRefusal(counter: Counter, identity: Identity): Refusal {
   const resetMs = DENIED_SECONDS * 1000;
-  return { ...BESIDE, decision: 'listed', part: partOf(counter, identity), resetMs, fromMemory: true };
+  return { ...BESIDE, ...by(counter, identity), decision: 'listed', resetMs, fromMemory: true };
 }
 
 /** By an operator. @param leftMs until the ban ends */
 export function banRefusal(identity: Identity, leftMs: Millis): Refusal {
-  return { ...BESIDE, decision: 'banned', part: partOf(BAN, identity), resetMs: leftMs };
+  return { ...BESIDE, ...by(BAN, identity), decision: 'banned', resetMs: leftMs };
 }
 
 /** By a bound: a client, or all together, holds as much as may be. @param client null where nobody in particular holds it */
@@ -33,8 +33,8 @@ export function boundRefusal(
   const isShare = refusal === 'client' && client !== null;
   return {
     ...BESIDE,
+    ...by(counter, identity),
     decision: 'busy',
-    part: partOf(counter, identity),
     limit: isShare ? bound.perClient : bound.total,
     used: isShare ? bound.heldBy(client) : bound.held,
     resetMs: TRY_AGAIN_MS,
@@ -43,6 +43,6 @@ export function boundRefusal(
 
 const BESIDE = { limit: 0, used: null, isLocal: true, fromMemory: false } as const;
 
-function partOf(counter: Counter, identity: Identity): Refusal['part'] {
-  return { counter, policy: counter.policy, identity, cost: 1 };
+function by(counter: Counter, identity: Identity): Pick<Refusal, 'part' | 'violated'> {
+  return { part: { counter, policy: counter.policy, identity, cost: 1 }, violated: [counter] };
 }

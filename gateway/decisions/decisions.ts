@@ -7,6 +7,7 @@
  */
 import type { Part } from '#gateway/limiter/charge.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { DecisionIds } from './decision-ids.ts';
 import type { DecisionRecord, DecisionStore } from './decision-record.ts';
@@ -27,6 +28,8 @@ export interface Refusal {
   readonly decision: DecisionRecord['decision'];
   /** What was exhausted. */
   readonly part: Pick<Part, 'counter' | 'policy' | 'identity' | 'cost'>;
+  /** The policies that refused. */
+  readonly violated: readonly { readonly policy: Pick<Policy, 'name'> }[];
   readonly limit: number;
   readonly used: number | null;
   readonly resetMs: Millis;
@@ -40,7 +43,6 @@ export interface RefusedRequest {
   readonly method: string;
   /** Canonical path and query. */
   readonly target: string;
-  readonly violated: readonly string[];
   readonly addressFrom: string;
   readonly file: string;
   readonly policyVersion: string;
@@ -131,9 +133,9 @@ export class Decisions {
   }
 
   #record(id: string, refusal: Refusal, request: RefusedRequest, now: Millis): DecisionRecord {
-    const { decision, part, limit, used, resetMs, isLocal, fromMemory } = refusal;
+    const { decision, part, violated, limit, used, resetMs, isLocal, fromMemory } = refusal;
     const { policy, counter, identity } = part;
-    const { method, target, violated, addressFrom, file, policyVersion } = request;
+    const { method, target, addressFrom, file, policyVersion } = request;
     const queryAt = target.indexOf('?');
     return {
       id,
@@ -145,7 +147,7 @@ export class Decisions {
       line: policy.line,
       file,
       policyVersion,
-      violated,
+      violated: violated.map(({ policy: { name } }) => name),
       limit,
       used,
       cost: part.cost,

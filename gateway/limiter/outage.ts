@@ -18,6 +18,7 @@ import { within } from '#shared/within.ts';
 import { Charge } from './charge.ts';
 import type { Answer, PendingCheck } from './check.ts';
 import { Debts } from './debts.ts';
+import { HeardReplicas } from './heard-replicas.ts';
 import { KnownCounters } from './known-counters.ts';
 import {
   type Exhausted,
@@ -49,13 +50,6 @@ const HEARTBEAT_TIMEOUT_MS: Millis = 1000;
 const START_MS: Millis = 2000;
 /** After an outage other replicas need so long to charge what they admitted, too. */
 const SETTLE_MS: Millis = 2 * PROBE_MS;
-/**
- * So many heartbeats in a row must have heard of fewer replicas before that is believed: after an outage the store knows
- * only those who were quicker than we, and the next outage may begin before it has heard of the others.
- */
-const FEWER_HEARD_TO_BELIEVE = 15;
-/** The store's clock or ours has been set, or this machine has slept. */
-const CLOCK_JUMP_MS: Millis = 1000;
 /** 40 bytes each. */
 const COUNTERS_MAX = 262_144;
 const CREDENTIALS_MAX = 65_536;
@@ -66,8 +60,9 @@ const REFUSED = /\b(?:NOAUTH|WRONGPASS|NOPERM|DB index is out of range|invalid D
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
   readonly #known: KnownCounters;
+  readonly #replicas = new HeardReplicas();
   readonly #debts = new Debts(
-    (part) => this.#known.levels.held(part, this.#storeNow, part.limit / this.#replicas).a,
+    (part) => this.#known.levels.held(part, this.#storeNow, part.limit / this.#replicas.count).a,
   );
   readonly #store: RedisStore;
   readonly #leases: StoredLeases;
@@ -80,10 +75,6 @@ export class GuardedLimiter implements Limiter {
     error: 0,
   };
   #failuresInRow = 0;
-  #replicas = 1;
-  #rank = 0;
-  #fewerHeard = 0;
-  #storeAheadMs: Millis | null = null;
   #closed = false;
   #degraded = 0;
   #degradedBefore = 0;
@@ -111,12 +102,13 @@ export class GuardedLimiter implements Limiter {
       onDisconnected: (cause) => this.#open('disconnected', cause),
     });
     this.#leases = new StoredLeases(this.#store.connection, this.#known.leases, options.clock);
+    const replicas = this.#replicas;
     this.#fallback = new MemoryLimiter({
       clock: options.clock,
       known: this.#known,
-      share: ({ policy, capacity }) => shareOf(policy, this.#rank, this.#replicas, capacity),
-      storeAheadMs: () => this.#storeAheadMs ?? 0,
-      replicas: () => this.#replicas,
+      share: ({ policy, capacity }) => shareOf(policy, replicas.rank, replicas.count, capacity),
+      storeAheadMs: () => replicas.storeAheadMs,
+      replicas: () => replicas.count,
       onAdmitted: (part, windowEndsAt, units) => this.#debts.add(part, windowEndsAt, units),
       onCharged: (part, units, now) => this.#debts.addLevel(part, units, now),
     });
@@ -165,7 +157,7 @@ export class GuardedLimiter implements Limiter {
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void {
     this.#fallback.conclude(outcomes);
     for (const { part, chargedAt, counts } of outcomes) {
-      if (isLocal && counts) this.#debts.addCounted(part, chargedAt, this.#storeAheadMs ?? 0);
+      if (isLocal && counts) this.#debts.addCounted(part, chargedAt, this.#replicas.storeAheadMs);
       // While the store is away it stays charged there until its window ends.
       if (!isLocal && !counts && this.#openSince === null)
         this.#store.giveBack({ part, units: part.cost, chargedAt });
@@ -196,7 +188,7 @@ export class GuardedLimiter implements Limiter {
       failures: { ...this.#failures },
       degraded: this.#degraded,
       available: this.#openSince === null,
-      replicas: this.#replicas,
+      replicas: this.#replicas.count,
       remembered: this.#known.size,
     };
   }
@@ -238,19 +230,9 @@ export class GuardedLimiter implements Limiter {
 
   /** @returns the salt that the replicas share */
   async #heartbeat(budgetMs: Millis): Promise<string> {
-    const { replicas, rank, salt, aheadMs, tookMs } = await this.#store.heartbeat(this.#salt, budgetMs);
-    this.#fewerHeard = replicas < this.#replicas ? this.#fewerHeard + 1 : 0;
-    if (replicas >= this.#replicas || this.#fewerHeard >= FEWER_HEARD_TO_BELIEVE) {
-      this.#replicas = Math.max(1, replicas);
-      this.#rank = Math.min(rank, this.#replicas - 1);
-    }
-    const before = this.#storeAheadMs;
-    // Read after a stall of our own event loop: within so long a wait, the store's clock may have been read at any moment.
-    if (before !== null && tookMs > CLOCK_JUMP_MS) return salt;
-    // What is remembered as exhausted would last too long, or end too early.
-    if (before !== null && Math.abs(aheadMs - before) > CLOCK_JUMP_MS) this.#known.forgetCounters();
-    this.#storeAheadMs = aheadMs;
-    return salt;
+    const heartbeat = await this.#store.heartbeat(this.#salt, budgetMs);
+    if (this.#replicas.hear(heartbeat)) this.#known.forgetCounters();
+    return heartbeat.salt;
   }
 
   #adopt(salt: string): void {
@@ -311,7 +293,7 @@ export class GuardedLimiter implements Limiter {
     const isFlapping = now - this.#closedAt < FLAPPING_MS;
     this.#probeMs = isFlapping ? Math.min(2 * this.#probeMs, PROBE_MS_MAX) : PROBE_MS;
     log.warn(
-      { failure, cause: cause.message, replicas: this.#replicas },
+      { failure, cause: cause.message, replicas: this.#replicas.count },
       'the store is unavailable; each policy decides by its onStoreFailure until it is back',
     );
     this.#schedule(this.#probeMs);
@@ -320,7 +302,7 @@ export class GuardedLimiter implements Limiter {
   /** @throws when the store fails again before all is charged to it */
   async #recover(): Promise<void> {
     await this.#settle();
-    if (this.#replicas > 1) {
+    if (this.#replicas.count > 1) {
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
       await this.#settle();
     }
@@ -341,7 +323,7 @@ export class GuardedLimiter implements Limiter {
 
   /** Whole, as the store's script has it. */
   get #storeNow(): Millis {
-    return Math.floor(this.#options.clock() + (this.#storeAheadMs ?? 0));
+    return Math.floor(this.#options.clock() + this.#replicas.storeAheadMs);
   }
 
   /** Charges to the store what was admitted without it. @throws when the store does not take it */

@@ -15,14 +15,22 @@ const NOW = 1_800_000_000_000;
 const five = policy('five', 5, 60);
 
 function refusal(of: Part): Refusal {
-  return { decision: 'deny', part: of, limit: 5, used: 5, resetMs: 60_000, isLocal: false, fromMemory: true };
+  return {
+    decision: 'deny',
+    part: of,
+    violated: [of],
+    limit: 5,
+    used: 5,
+    resetMs: 60_000,
+    isLocal: false,
+    fromMemory: true,
+  };
 }
 
 const refused = {
   describe: () => ({
     method: 'GET',
     target: `/${'a'.repeat(300)}?secret`,
-    violated: ['five'],
     addressFrom: 'socket',
     file: 'f.yaml',
     policyVersion: '0',
@@ -71,7 +79,11 @@ t.test('of a flood a sample is kept, and the first denial of each identity', asy
   await until(() => shelf.batches.length > 0);
   t.ok(shelf.batches[0] !== undefined && shelf.batches[0].length <= 120);
   t.equal(all.unrecorded, 10_001 - (shelf.batches[0]?.length ?? 0));
-  t.match(shelf.batches[0]?.[0], { path: `/${'a'.repeat(199)}`, identity: one.identity.digest });
+  t.match(shelf.batches[0]?.[0], {
+    path: `/${'a'.repeat(199)}`,
+    identity: one.identity.digest,
+    violated: ['five'],
+  });
   await all.close();
 });
 
