@@ -1,5 +1,4 @@
 /** Which policies cover a request, who is charged for it, and what its answer proves. */
-import type { IncomingMessage } from 'node:http';
 import { clientAddress, clientBytes, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Bans } from './control/bans.ts';
@@ -57,7 +56,11 @@ interface Table {
 }
 
 /** Of a request; node:http's requests are such. */
-type HeaderSection = Pick<IncomingMessage, 'httpVersion'> & { readonly rawHeaders: readonly string[] };
+export interface HeaderSection {
+  readonly httpVersion: string;
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+}
 
 export interface RequestSource {
   /** Names and values in turn. */
@@ -75,7 +78,6 @@ export interface StandingBan {
 
 /** A request, as far as it matters who is charged for it. */
 export interface ChargedRequest extends LimitListener {
-  readonly req: IncomingMessage;
   /** Answers it without asking the store. @param violated the policies known to be exhausted */
   denyFromMemory(violated: readonly Violation[]): void;
 }
@@ -135,6 +137,7 @@ export class Enforcement {
 
   /**
    * @param target as matched
+   * @param isVouchedFor its credentials count as proven
    * @returns null when nobody is charged; why the request is refused when it presents two values where one is counted
    */
   chargeOf(
@@ -142,6 +145,7 @@ export class Enforcement {
     source: RequestSource,
     target: string,
     head: CheckedHead,
+    isVouchedFor = false,
   ): ChargedTo | null | string {
     const { limiter } = this.options;
     const peer = this.peerOf(source.socket);
@@ -155,7 +159,7 @@ export class Enforcement {
       cover,
       identified,
       () => this.peers.address(peer, head.forwardedFor),
-      (credential) => limiter.isProven(credential),
+      (credential) => isVouchedFor || limiter.isProven(credential),
       facts,
       cover.isPlain ? undefined : (counted, capacity) => unitsOf(counted, capacity, source.rawHeaders, head),
     );

@@ -8,7 +8,7 @@ import type { Millis } from '#shared/clock.ts';
 import type { Client, Clients } from './bounds/clients.ts';
 import type { Enforcement } from './enforce.ts';
 import type { Reservation } from './limiter/outcome.ts';
-import type { ClientResponse } from './proxy/client-connection.ts';
+import type { ClientConnection, ClientResponse } from './proxy/client-connection.ts';
 import { ProxyCall } from './proxy/proxy-call.ts';
 import type { ProxyCallOptions, ProxyCallOwner, ProxyFailure } from './proxy/proxy-call-options.ts';
 import type { CheckedHead } from './proxy/request-head.ts';
@@ -32,6 +32,9 @@ export interface RequestOptions {
 
 /** A request that has been admitted. */
 export interface Admitted extends Refusable {
+  readonly req: IncomingMessage;
+  readonly res: ClientResponse;
+  readonly connection: ClientConnection;
   /** Canonical path and query. */
   readonly target: string;
   readonly options: RequestOptions;

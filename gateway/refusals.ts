@@ -2,7 +2,6 @@
  * Tell: every way in which a request is refused. Each refusal is counted, kept for `floodgate why`, named in the access
  * log, and answered; in that order, and answered once.
  */
-import type { IncomingMessage } from 'node:http';
 import type { Millis } from '#shared/clock.ts';
 import type { AccessEntry, LoggedDecision } from './access-log/access-entry.ts';
 import type { BoundName } from './bounds/bound-names.ts';
@@ -13,25 +12,22 @@ import { banRefusal, boundRefusal, listedRefusal } from './decisions/beside-refu
 import type { Decisions, Refused } from './decisions/decisions.ts';
 import type { Enforcement, StandingBan } from './enforce.ts';
 import { DECISION_HEADER } from './header-names.ts';
-import type { ChargedTo } from './identify.ts';
+import type { ChargedTo, PeerSocket } from './identify.ts';
 import { boundCounter } from './policy/beside-policies.ts';
 import type { ListEntry } from './policy/lists.ts';
-import type { ClientConnection, ClientResponse } from './proxy/client-connection.ts';
 import type { ProxyFailure } from './proxy/proxy-call-options.ts';
 import type { CheckedHead } from './proxy/request-head.ts';
 import type { Upstream } from './proxy/upstream.ts';
 import { bannedReply, listedReply } from './reply/denial.ts';
 import { failureReply } from './reply/failure.ts';
-import { ownReply, sendOwn } from './reply/own-reply.ts';
+import { type OwnReply, ownReply } from './reply/own-reply.ts';
 
 /** What is told to whom is refused because the store is away. */
 const UNAVAILABLE_RETRY_MS: Millis = 1000;
 
 /** A request, as far as a refusal has to know it. */
 export interface Refusable extends Refused {
-  readonly req: IncomingMessage;
-  readonly res: ClientResponse;
-  readonly connection: ClientConnection;
+  readonly connection: { readonly socket: PeerSocket };
   /** Who holds what it takes; null while nobody does. */
   readonly client: Client | null;
   /** null: no line in the access log. */
@@ -45,6 +41,9 @@ export interface Refusable extends Refused {
   readonly closes: boolean;
   /** Nothing but one reply follows. @returns false: it was answered, or given up, before */
   finish(): boolean;
+  answer(reply: OwnReply): void;
+  /** @param violated the exhausted policies @param decision its id */
+  deny(violated: readonly Violation[], decision: string): void;
 }
 
 export interface RefusalsOptions {
@@ -61,11 +60,10 @@ export class Refusals {
   }
 
   malformed(request: Refusable, reason: string): void {
-    const { req, res, cors } = request;
     this.#options.enforcement.metrics.count('malformed');
     if (!request.finish()) return;
     log(request, 'malformed', null, null);
-    sendOwn(req, res, ownReply('gateway_bad_request', reason, { cors, close: true }));
+    request.answer(ownReply('gateway_bad_request', reason, { cors: request.cors, close: true }));
   }
 
   banned(request: Refusable, { identity, until }: StandingBan): void {
@@ -76,7 +74,7 @@ export class Refusals {
     const leftMs = until - enforcement.options.clock();
     const decision = decisions.add(banRefusal(identity, leftMs), request);
     log(request, 'banned', decision, null);
-    sendOwn(request.req, request.res, bannedReply(leftMs, decision, framingOf(request)));
+    request.answer(bannedReply(leftMs, decision, framingOf(request)));
   }
 
   /** By the list deny. */
@@ -85,12 +83,12 @@ export class Refusals {
     enforcement.metrics.count('denied');
     this.#decided(request);
     if (!request.finish()) return;
-    const { req, res, head } = request;
+    const { connection, head } = request;
     const { counter } = entry;
-    const identity = enforcement.addressIdentity(null, req.socket, head);
+    const identity = enforcement.addressIdentity(null, connection.socket, head);
     const decision = decisions.add(listedRefusal(counter, identity), request);
     log(request, 'deny', decision, counter.policy.name);
-    sendOwn(req, res, listedReply(entry, decision, framingOf(request)));
+    request.answer(listedReply(entry, decision, framingOf(request)));
   }
 
   /**
@@ -99,7 +97,7 @@ export class Refusals {
    */
   denied(request: Refusable, violated: readonly Violation[], isLocal: boolean, fromMemory: boolean): void {
     const { decisions, enforcement } = this.#options;
-    const { metrics, denials } = enforcement;
+    const { metrics } = enforcement;
     metrics.count('denied');
     this.#decided(request);
     for (const { policy } of violated) metrics.denied(policy);
@@ -123,8 +121,7 @@ export class Refusals {
       request,
     );
     log(request, 'deny', decision, first?.policy.name ?? null);
-    const { req, res, cors, closes } = request;
-    denials.write(req, res, violated, { decision, cors, close: closes });
+    request.deny(violated, decision);
   }
 
   /** Each bucket's identity once. */
@@ -170,7 +167,7 @@ export class Refusals {
         extra: decision === null ? {} : { decision },
       },
     );
-    sendOwn(request.req, request.res, reply);
+    request.answer(reply);
   }
 
   /**
@@ -182,7 +179,7 @@ export class Refusals {
     if (!request.finish()) return;
     const decision = failure.kind === 'bound' ? this.#busy(request, failure.bound, failure.refusal) : null;
     const reply = failureReply(failure, { ...framingOf(request), headers: added, decision });
-    sendOwn(request.req, request.res, reply);
+    request.answer(reply);
   }
 
   /** A client, or all together, holds as much as may be. @returns the decision's id */
