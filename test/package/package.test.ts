@@ -1,6 +1,6 @@
 /** The package as somebody gets it who has Node 20 and nothing else: packed, installed in an empty folder, started. */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
@@ -19,6 +19,30 @@ const PATH = (process.env.PATH ?? '')
   .join(delimiter);
 const machine = PATH.split(delimiter).find((folder) => existsSync(join(folder, 'npm')));
 const env = { PATH, HOME: process.env.HOME ?? '', npm_config_prefer_offline: 'true' };
+
+const CONSUMER = `
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createFastifyPlugin, createGateway, type Gateway, loadPolicies } from 'floodgate';
+
+const policies = loadPolicies(\`
+version: 1
+identifiers: { ip: { source: client-address } }
+policies: [{ name: all, route: GET /*, identifier: ip, limit: 1, window: 1d }]
+\`);
+const gateway: Gateway = await createGateway({ policies });
+createFastifyPlugin(gateway);
+const server = createServer(async (req, res) => {
+  const isAdmitted: boolean = await gateway.limit(req, res);
+  if (isAdmitted) res.end();
+});
+server.listen(0, async () => {
+  const address = 'http://127.0.0.1:' + (server.address() as AddressInfo).port;
+  console.log((await fetch(address)).status, (await fetch(address)).status);
+  await gateway.close();
+  process.exit();
+});
+`;
 
 t.test(
   'packed, installed and started with npx, it limits',
@@ -49,6 +73,13 @@ t.test(
     const { stdout } = await run('npx', ['floodgate', 'init', '--from', 'login'], { cwd, env });
     t.match(stdout, /policies\.yaml is written/);
     await run('npx', ['floodgate', 'check'], { cwd, env });
+
+    writeFileSync(join(cwd, 'app.mts'), CONSUMER);
+    const tsc = join(projectRoot, 'node_modules/.bin/tsc');
+    const types = ['--typeRoots', join(projectRoot, 'node_modules/@types'), '--types', 'node'];
+    await run(tsc, ['--strict', '--module', 'nodenext', '--target', 'esnext', ...types, 'app.mts'], { cwd });
+    const { stdout: said } = await run(process.execPath, ['app.mjs'], { cwd });
+    t.equal(said, '200 429\n', 'as a library, with its types');
 
     const upstream = await startUpstream(t);
     const port = await freePort();
