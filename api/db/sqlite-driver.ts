@@ -36,6 +36,8 @@ const PAUSE_MS_FIRST: Millis = 1;
 const PAUSE_MS_MAX: Millis = 50;
 /** Prepared statements kept for reuse, of each connection. Lists of ids give each length its own text. */
 const STATEMENTS_MAX = 500;
+/** Connections kept for the next query. Whatever is open at once beyond them is made anew. */
+const IDLE_MAX = 100;
 /**
  * Takes the lock for writing at once. SQLite's plain `begin` takes it with the first write, and refuses when another
  * process wrote since the first read: no waiting helps then.
@@ -99,6 +101,8 @@ function createDriver({ writer, reader }: SqliteHandles, busyTimeoutMs: Millis, 
     guarded(() => run<R>(reads(sql), parameters));
 
   const connections = new WeakMap<DatabaseConnection, RoutedConnection>();
+  /** Kysely remembers each that it sees in a weak set: thousands of them would make the garbage collector's pauses long. */
+  const idle: RoutedConnection[] = [];
   const connect = (): RoutedConnection => {
     let release: (() => void) | null = null;
     const connection: RoutedConnection = {
@@ -153,11 +157,15 @@ function createDriver({ writer, reader }: SqliteHandles, busyTimeoutMs: Millis, 
 
   return {
     async init() {},
-    acquireConnection: async () => connect(),
+    acquireConnection: async () => idle.pop() ?? connect(),
     beginTransaction: (connection) => routed(connection).begin(),
     commitTransaction: async (connection) => routed(connection).end('commit'),
     rollbackTransaction: async (connection) => routed(connection).end('rollback'),
-    releaseConnection: async (connection) => routed(connection).end('rollback'),
+    async releaseConnection(connection) {
+      const released = routed(connection);
+      released.end('rollback');
+      if (idle.length < IDLE_MAX) idle.push(released);
+    },
     async destroy() {
       turns.close();
       writer.close();

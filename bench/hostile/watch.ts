@@ -5,13 +5,15 @@
  */
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 
 export interface Vitals {
   /** The longest stall of this second, by the histogram of perf_hooks. */
   readonly stallMs: number;
   /** The longest time of computing without a turn of the loop. */
   readonly busyMs: number;
+  /** What of it the garbage collector took. */
+  readonly gcMs: number;
   /** Requests that were on their way in that time. */
   readonly during: readonly string[];
   readonly heapBytes: number;
@@ -35,6 +37,14 @@ subscribe('http.server.request.start', (message) => {
 const delays = monitorEventLoopDelay({ resolution: TICK_MS });
 delays.enable();
 let busyMs = 0;
+/** When that was, by performance.now(). */
+let busyFrom = 0;
+let busyTo = 0;
+let tickedAt = performance.now();
+/** Pauses of the garbage collector in this second. */
+let pauses: PerformanceEntry[] = [];
+const collector = new PerformanceObserver((list) => void pauses.push(...list.getEntries()));
+collector.observe({ entryTypes: ['gc'] });
 let during: readonly string[] = [];
 /** In microseconds of this thread. */
 let spent = cpuMicros();
@@ -46,8 +56,12 @@ setInterval(() => {
   const ms = (now - spent) / 1000;
   spent = now;
   const current = [...active.values()];
+  const from = tickedAt;
+  tickedAt = performance.now();
   if (ms > busyMs) {
     busyMs = ms;
+    busyFrom = from;
+    busyTo = tickedAt;
     during = [...new Set([...before, ...begun, ...current])].slice(0, 8);
   }
   before = current;
@@ -56,8 +70,15 @@ setInterval(() => {
 
 setInterval(() => {
   const { heapUsed, rss } = process.memoryUsage();
-  const vitals: Vitals = { stallMs: delays.max / 1e6, busyMs, during, heapBytes: heapUsed, rssBytes: rss };
+  pauses.push(...collector.takeRecords());
+  const gcMs = pauses
+    .filter(({ startTime }) => startTime >= busyFrom && startTime <= busyTo)
+    .reduce((sum, { duration }) => sum + duration, 0);
+  const vitals: Vitals = {
+    ...{ stallMs: delays.max / 1e6, busyMs, gcMs, during, heapBytes: heapUsed, rssBytes: rss },
+  };
   process.send?.(vitals);
+  pauses = [];
   delays.reset();
   busyMs = 0;
   during = [];

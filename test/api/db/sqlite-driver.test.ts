@@ -8,6 +8,7 @@ import { isUniqueViolation, openDatabase } from '#api/db/database.ts';
 import { DatabaseBusy } from '#api/db/faults.ts';
 import { migrate } from '#api/db/migrate.ts';
 import type { Database } from '#api/db/schema.ts';
+import { createSqliteDialect } from '#api/db/sqlite-driver.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 async function setUp(t: Test, busyTimeoutMs?: number) {
@@ -114,4 +115,27 @@ t.test('who waits when the database is closed is refused', async (t) => {
   await refused;
   gate.resolve();
   await open.catch(() => undefined);
+});
+
+t.test('connections are used again, one after the other and never twice at once', async (t) => {
+  const memory = new SqliteDatabase(':memory:');
+  const driver = createSqliteDialect({ writer: memory, reader: memory }).createDriver();
+  t.teardown(() => driver.destroy());
+  const seen = new Set<unknown>();
+  for (let i = 0; i < 1000; i += 1) {
+    const pair = await Promise.all([driver.acquireConnection(), driver.acquireConnection()]);
+    if (pair[0] === pair[1]) t.fail('one connection for two');
+    for (const connection of pair) {
+      seen.add(connection);
+      await driver.releaseConnection(connection);
+    }
+  }
+  t.equal(seen.size, 2);
+
+  const open = await driver.acquireConnection();
+  await driver.beginTransaction(open, {});
+  await driver.releaseConnection(open);
+  const again = await driver.acquireConnection();
+  t.equal(again, open);
+  t.equal(memory.inTransaction, false, 'a transaction that was left open is not found by the next');
 });
