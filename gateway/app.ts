@@ -29,6 +29,7 @@ import type { PolicySet } from './policy/policy.ts';
 import { processSamples } from './process-samples.ts';
 import { HeaderFilter } from './proxy/header-filter.ts';
 import { Upstream } from './proxy/upstream.ts';
+import { Introductions } from './proxy-protocol/introductions.ts';
 import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
 import { PublicServer } from './server.ts';
 import { Certificate } from './tls/certificate.ts';
@@ -161,6 +162,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     config.tls === null || secrets.keyPair === null
       ? null
       : new Certificate({ files: config.tls, pair: secrets.keyPair, clock, wallClock, log });
+  const introductions = config.proxyProtocol ? new Introductions(config.trust) : null;
   const server = new PublicServer({
     enforcement,
     upstream,
@@ -168,6 +170,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     decisions,
     accessLog,
     clock,
+    introductions,
     handshakes: certificate?.handshakes ?? null,
   });
   const watch = new FileWatch(inUse, {
@@ -234,6 +237,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       ...metrics.samples(),
       ...partSamples(server, upstream, guarded, decisions, accessLog),
       ...(certificate?.samples() ?? []),
+      ...(introductions?.samples() ?? []),
       ...processSamples(),
     ],
     async close() {

@@ -30,6 +30,8 @@ export interface GatewayConfig {
   readonly upstream: string;
   readonly policiesFile: string;
   readonly trust: ProxyTrust;
+  /** Connections begin with a header that says whose they are. */
+  readonly proxyProtocol: boolean;
   /** Lower-case names. */
   readonly passedHeaders: readonly string[];
   readonly workers: number;
@@ -87,6 +89,12 @@ export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_REDIS_KEY', default: '', meaning: 'PEM file of its private key' },
   { name: 'GATEWAY_POLICIES', default: 'policies.yaml', meaning: 'the policy file' },
   { name: 'GATEWAY_TRUSTED_PROXIES', default: 'none', meaning: 'CIDRs, or a hop count' },
+  {
+    name: 'GATEWAY_PROXY_PROTOCOL',
+    default: '0',
+    meaning:
+      '1: every connection comes from a proxy in `GATEWAY_TRUSTED_PROXIES` and begins with a header of the PROXY protocol, version 1 or 2',
+  },
   {
     name: 'GATEWAY_PASS_HEADERS',
     default: '',
@@ -203,6 +211,14 @@ export function readConfig(
         'more than one process needs GATEWAY_REDIS_URL: processes do not share memory, so limits would multiply',
       );
     }
+    const trust = read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies);
+    const proxyProtocol = read.flag('GATEWAY_PROXY_PROTOCOL');
+    if (proxyProtocol && trust.kind !== 'cidrs') {
+      read.refuse(
+        'GATEWAY_PROXY_PROTOCOL',
+        'it needs the addresses of the proxies in GATEWAY_TRUSTED_PROXIES: only they are believed, and a hop count names nobody',
+      );
+    }
     const limitsOf = (name: BoundName): BoundLimits => ({
       total: read.integer(boundVariable(name), 1, BOUND_MAX),
       perClient: read.integer(`${boundVariable(name)}_PER_CLIENT`, 1, BOUND_MAX),
@@ -215,7 +231,8 @@ export function readConfig(
       adminPort: read.integer('GATEWAY_ADMIN_PORT', 0, 65_535),
       upstream: read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin),
       policiesFile: read.text('GATEWAY_POLICIES'),
-      trust: read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
+      trust,
+      proxyProtocol,
       passedHeaders: read.parse('GATEWAY_PASS_HEADERS', [], parsePassedHeaders),
       workers,
       reusePort: read.flag('GATEWAY_REUSE_PORT'),

@@ -1,4 +1,4 @@
-/** From an accepted socket to a connection on which requests come: counted first, then secured. */
+/** From an accepted socket to a connection on which requests come: introduced, counted, secured. */
 import type { Socket } from 'node:net';
 import { clientAddress } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -7,11 +7,11 @@ import type { Client, Clients } from './bounds/clients.ts';
 import { boundRefusal } from './decisions/beside-refusals.ts';
 import type { Decisions, RefusedRequest } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
-import { originOf } from './identify.ts';
 import { boundCounter } from './policy/beside-policies.ts';
 import { ClientConnection } from './proxy/client-connection.ts';
 import { lingeringClose } from './proxy/lingering-close.ts';
 import type { Pipelining } from './proxy/pipelining.ts';
+import type { Introductions } from './proxy-protocol/introductions.ts';
 import { boundReply } from './reply/failure.ts';
 import { ownReply, rawReply } from './reply/own-reply.ts';
 import type { Handshakes } from './tls/handshakes.ts';
@@ -22,6 +22,8 @@ export interface EntranceOptions {
   readonly decisions: Decisions;
   readonly connections: Bound;
   readonly pipelining: Pipelining;
+  /** null: connections are those of their peers. */
+  readonly introductions: Introductions | null;
   /** null: connections are not encrypted. */
   readonly handshakes: Handshakes | null;
   /** Requests may come on it. Told when it closes by its socket. */
@@ -50,9 +52,40 @@ export class Entrance {
   }
 
   accept(socket: Socket): void {
+    const { introductions, enforcement, connections } = this.#options;
+    if (introductions === null) {
+      this.#admit(socket);
+      return;
+    }
+    if (!introductions.accepts(socket)) {
+      socket.destroy();
+      return;
+    }
+    // The proxy's until it says whose it is.
+    const refusal = connections.take(null);
+    if (refusal !== null) {
+      connections.refused(refusal);
+      socket.destroy();
+      return;
+    }
+    let isHeld = true;
+    const giveBack = (): void => {
+      if (isHeld) connections.give(null);
+      isHeld = false;
+    };
+    socket.once('close', giveBack);
+    introductions.begin(socket, (address) => {
+      socket.off('close', giveBack);
+      giveBack();
+      if (address !== null) enforcement.peers.introduce(socket, address);
+      this.#admit(socket);
+    });
+  }
+
+  #admit(socket: Socket): void {
     const { enforcement, clients, connections, handshakes, pipelining } = this.#options;
     const { trust } = enforcement.options;
-    const origin = originOf(socket, trust);
+    const origin = enforcement.peers.originOf(socket);
     // A trusted proxy's connections carry everybody's requests, so no share of one client holds for them.
     const client = origin.trusted ? null : clients.enter(clientAddress(origin.peer, '', trust));
     const penalty = pipelining.refusalFor(client);
@@ -72,7 +105,8 @@ export class Entrance {
       socket,
       (secured) => {
         socket.off('close', onFailed);
-        this.#open(new ClientConnection(secured, originOf(secured, trust), client));
+        if (origin.isIntroduced) enforcement.peers.introduce(secured, origin.peer);
+        this.#open(new ClientConnection(secured, enforcement.peers.originOf(secured), client));
         // Went beyond its share elsewhere in the meantime.
         if (pipelining.refusalFor(client) !== null) secured.destroy();
       },
@@ -82,6 +116,7 @@ export class Entrance {
 
   /** Cuts connections on which no request has come yet. */
   cutUnsecured(): void {
+    this.#options.introductions?.cut();
     this.#options.handshakes?.cut();
   }
 

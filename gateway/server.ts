@@ -17,6 +17,7 @@ import { discardBody, lingeringClose } from './proxy/lingering-close.ts';
 import { Pipelining } from './proxy/pipelining.ts';
 import { mayUpgrade, responseFor } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
+import type { Introductions } from './proxy-protocol/introductions.ts';
 import { Refusals } from './refusals.ts';
 import { ERRORS, type ErrorCode } from './reply/errors.ts';
 import { type OwnReply, ownReply, rawReply, sendOwn } from './reply/own-reply.ts';
@@ -43,6 +44,8 @@ export interface PublicServerOptions {
   /** null: there is none. */
   readonly accessLog: AccessLog | null;
   readonly clock: Clock;
+  /** null: connections are those of their peers. */
+  readonly introductions: Introductions | null;
   /** null: connections are not encrypted. */
   readonly handshakes: Handshakes | null;
   /** Between two looks at bodies and replies on their way. */

@@ -8,6 +8,8 @@ export interface RequestOrigin {
   readonly peer: string;
   /** The peer is a proxy that we were told to trust: what it says of the client goes on. */
   readonly trusted: boolean;
+  /** By the PROXY protocol: the peer is the one that it names. */
+  readonly isIntroduced: boolean;
   /** Of the connection with that peer. */
   readonly scheme: 'http' | 'https';
 }

@@ -6,8 +6,8 @@
 import { constants } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
+import { readFirstBytes } from '#gateway/first-bytes.ts';
 import type { Millis } from '#shared/clock.ts';
-import { readFirstBytes } from './first-bytes.ts';
 import type { KeyPair } from './key-pair.ts';
 
 /** From the first byte of a handshake to its last; and as long before it. */

@@ -11,6 +11,7 @@ import { Metrics } from '#gateway/metrics.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
 import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
+import type { Introductions } from '#gateway/proxy-protocol/introductions.ts';
 import { PublicServer } from '#gateway/server.ts';
 import type { Handshakes } from '#gateway/tls/handshakes.ts';
 import { parseTrustedProxies } from '#shared/client-address.ts';
@@ -32,6 +33,7 @@ export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds
   readonly checkMs?: number;
   readonly penaltyMs?: number;
   readonly handshakes?: Handshakes;
+  readonly introductions?: Introductions;
 }
 
 export async function startBareServer(owner: Owner, options: BareServerOptions): Promise<BareServer> {
@@ -41,6 +43,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     checkMs,
     penaltyMs,
     handshakes = null,
+    introductions = null,
     ...upstreamOptions
   } = options;
   const clock = (): number => performance.now();
@@ -88,6 +91,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     decisions,
     accessLog: null,
     clock,
+    introductions,
     handshakes,
     ...(checkMs === undefined ? {} : { checkMs }),
     ...(penaltyMs === undefined ? {} : { penaltyMs }),
