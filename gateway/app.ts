@@ -161,7 +161,14 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const certificate =
     config.tls === null || secrets.keyPair === null
       ? null
-      : new Certificate({ files: config.tls, pair: secrets.keyPair, clock, wallClock, log });
+      : new Certificate({
+          files: config.tls,
+          pair: secrets.keyPair,
+          isHttp2: config.isHttp2,
+          clock,
+          wallClock,
+          log,
+        });
   const introductions = config.proxyProtocol ? new Introductions(config.trust) : null;
   const server = new PublicServer({
     enforcement,
@@ -172,6 +179,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     clock,
     introductions,
     handshakes: certificate?.handshakes ?? null,
+    isHttp2: config.isHttp2,
   });
   const watch = new FileWatch(inUse, {
     file: config.policiesFile,

@@ -13,25 +13,22 @@ import {
 import type { AccessLogSettings } from './access-log/access-log.ts';
 import { type BoundName, boundVariable } from './bounds/bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds/bounds.ts';
+import { ENTRANCE_VARIABLES, type EntranceSettings, readEntranceSettings } from './entrance-settings.ts';
 import { parsePassedHeaders } from './proxy/header-filter.ts';
 import type { StoreAccess } from './store/access.ts';
 import { parseStoreAddress } from './store/address.ts';
 import { readStoreTls } from './store/tls.ts';
-import { type KeyPair, type KeyPairFiles, readKeyPair } from './tls/key-pair.ts';
+import type { KeyPair } from './tls/key-pair.ts';
 
-export interface GatewayConfig {
+export interface GatewayConfig extends EntranceSettings {
   readonly host: string;
   readonly port: number;
-  /** null: the public listener speaks plain HTTP. */
-  readonly tls: KeyPairFiles | null;
   readonly adminHost: string;
   readonly adminPort: number;
   /** Origin, without a path. */
   readonly upstream: string;
   readonly policiesFile: string;
   readonly trust: ProxyTrust;
-  /** Connections begin with a header that says whose they are. */
-  readonly proxyProtocol: boolean;
   /** Lower-case names. */
   readonly passedHeaders: readonly string[];
   readonly workers: number;
@@ -68,12 +65,7 @@ export interface GatewaySecrets {
 export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_PORT', default: '8080', meaning: 'public listener' },
   { name: 'GATEWAY_HOST', default: '0.0.0.0', meaning: 'its address' },
-  {
-    name: 'GATEWAY_TLS_CERT',
-    default: '',
-    meaning: 'PEM file of its certificate, the chain behind it: the public listener then speaks HTTPS only',
-  },
-  { name: 'GATEWAY_TLS_KEY', default: '', meaning: 'PEM file of the private key, without a passphrase' },
+  ...ENTRANCE_VARIABLES,
   { name: 'GATEWAY_ADMIN_PORT', default: '9090', meaning: '`/healthz`, `/readyz`, `/metrics`' },
   { name: 'GATEWAY_ADMIN_HOST', default: '127.0.0.1', meaning: 'its address' },
   { name: 'GATEWAY_ADMIN_TOKEN', default: '', meaning: 'Bearer token that `/metrics` asks for' },
@@ -89,12 +81,6 @@ export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_REDIS_KEY', default: '', meaning: 'PEM file of its private key' },
   { name: 'GATEWAY_POLICIES', default: 'policies.yaml', meaning: 'the policy file' },
   { name: 'GATEWAY_TRUSTED_PROXIES', default: 'none', meaning: 'CIDRs, or a hop count' },
-  {
-    name: 'GATEWAY_PROXY_PROTOCOL',
-    default: '0',
-    meaning:
-      '1: every connection comes from a proxy in `GATEWAY_TRUSTED_PROXIES` and begins with a header of the PROXY protocol, version 1 or 2',
-  },
   {
     name: 'GATEWAY_PASS_HEADERS',
     default: '',
@@ -196,7 +182,6 @@ export function readConfig(
 } {
   return readSettings(GATEWAY_VARIABLES, env, (read) => {
     const store = storeAccess(read);
-    const tls = tlsFiles(read);
     const hasStore = read.text('GATEWAY_REDIS_URL') !== '';
     const isAuto = read.text('GATEWAY_WORKERS') === 'auto';
     const autoWorkers = hasStore ? Math.min(cores, WORKERS_MAX) : 1;
@@ -212,27 +197,20 @@ export function readConfig(
       );
     }
     const trust = read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies);
-    const proxyProtocol = read.flag('GATEWAY_PROXY_PROTOCOL');
-    if (proxyProtocol && trust.kind !== 'cidrs') {
-      read.refuse(
-        'GATEWAY_PROXY_PROTOCOL',
-        'it needs the addresses of the proxies in GATEWAY_TRUSTED_PROXIES: only they are believed, and a hop count names nobody',
-      );
-    }
+    const { entrance, keyPair } = readEntranceSettings(read, trust);
     const limitsOf = (name: BoundName): BoundLimits => ({
       total: read.integer(boundVariable(name), 1, BOUND_MAX),
       perClient: read.integer(`${boundVariable(name)}_PER_CLIENT`, 1, BOUND_MAX),
     });
     const config: GatewayConfig = {
+      ...entrance,
       host: read.text('GATEWAY_HOST'),
       port: read.integer('GATEWAY_PORT', 0, 65_535),
-      tls,
       adminHost: read.text('GATEWAY_ADMIN_HOST'),
       adminPort: read.integer('GATEWAY_ADMIN_PORT', 0, 65_535),
       upstream: read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin),
       policiesFile: read.text('GATEWAY_POLICIES'),
       trust,
-      proxyProtocol,
       passedHeaders: read.parse('GATEWAY_PASS_HEADERS', [], parsePassedHeaders),
       workers,
       reusePort: read.flag('GATEWAY_REUSE_PORT'),
@@ -261,7 +239,7 @@ export function readConfig(
       store,
       identitySecret: read.text('GATEWAY_IDENTITY_SECRET') || null,
       adminToken: read.parse('GATEWAY_ADMIN_TOKEN', null, adminToken),
-      keyPair: tls === null ? null : read.parse('GATEWAY_TLS_CERT', null, () => readKeyPair(tls)),
+      keyPair,
     };
     return { config, secrets };
   });
@@ -311,15 +289,6 @@ function storeAccess(read: SettingsReader<VariableName>): StoreAccess | null {
   };
   const tls = readStoreTls(address.tls, files, read.refuse);
   return { address, tls, sentinelPassword: password || null };
-}
-
-function tlsFiles(read: SettingsReader<VariableName>): KeyPairFiles | null {
-  const cert = read.text('GATEWAY_TLS_CERT');
-  const key = read.text('GATEWAY_TLS_KEY');
-  if (cert !== '' && key !== '') return { cert, key };
-  if (cert !== '') read.refuse('GATEWAY_TLS_KEY', 'it must be set beside GATEWAY_TLS_CERT');
-  if (key !== '') read.refuse('GATEWAY_TLS_CERT', 'it must be set beside GATEWAY_TLS_KEY');
-  return null;
 }
 
 function upstreamOrigin(value: string): string {

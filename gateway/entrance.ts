@@ -1,5 +1,6 @@
 /** From an accepted socket to a connection on which requests come: introduced, counted, secured. */
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { clientAddress } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Bound, Refusal } from './bounds/bounds.ts';
@@ -7,10 +8,12 @@ import type { Client, Clients } from './bounds/clients.ts';
 import { boundRefusal } from './decisions/beside-refusals.ts';
 import type { Decisions, RefusedRequest } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
+import { Http2Sessions } from './http2/sessions.ts';
 import { boundCounter } from './policy/beside-policies.ts';
 import { ClientConnection } from './proxy/client-connection.ts';
 import { lingeringClose } from './proxy/lingering-close.ts';
 import type { Pipelining } from './proxy/pipelining.ts';
+import type { RequestOrigin } from './proxy/request-headers.ts';
 import type { Introductions } from './proxy-protocol/introductions.ts';
 import { boundReply } from './reply/failure.ts';
 import { ownReply, rawReply } from './reply/own-reply.ts';
@@ -26,6 +29,8 @@ export interface EntranceOptions {
   readonly introductions: Introductions | null;
   /** null: connections are not encrypted. */
   readonly handshakes: Handshakes | null;
+  /** HTTP/2 is offered to clients, where connections are encrypted. */
+  readonly isHttp2: boolean;
   /** Requests may come on it. Told when it closes by its socket. */
   readonly onOpen: (connection: ClientConnection) => void;
 }
@@ -46,9 +51,13 @@ export class Entrance {
   readonly #options: EntranceOptions;
   /** Connections that were refused, and are told so. */
   readonly #refused = new Set<Socket>();
+  readonly #sessions: Http2Sessions | null;
 
   constructor(options: EntranceOptions) {
     this.#options = options;
+    this.#sessions = options.isHttp2
+      ? new Http2Sessions((socket, origin) => this.#admitStream(socket, origin))
+      : null;
   }
 
   accept(socket: Socket): void {
@@ -83,18 +92,10 @@ export class Entrance {
   }
 
   #admit(socket: Socket): void {
-    const { enforcement, clients, connections, handshakes, pipelining } = this.#options;
-    const { trust } = enforcement.options;
+    const { enforcement, handshakes } = this.#options;
     const origin = enforcement.peers.originOf(socket);
-    // A trusted proxy's connections carry everybody's requests, so no share of one client holds for them.
-    const client = origin.trusted ? null : clients.enter(clientAddress(origin.peer, '', trust));
-    const penalty = pipelining.refusalFor(client);
-    const refusal = penalty ?? connections.take(client);
-    if (refusal !== null) {
-      this.#refuse(socket, penalty === null ? connections : pipelining.bound, refusal, client);
-      if (client !== null) clients.leave(client);
-      return;
-    }
+    const client = this.#count(socket, origin, handshakes);
+    if (client === undefined) return;
     if (handshakes === null) {
       this.#open(new ClientConnection(socket, origin, client));
       return;
@@ -105,13 +106,57 @@ export class Entrance {
       socket,
       (secured) => {
         socket.off('close', onFailed);
-        if (origin.isIntroduced) enforcement.peers.introduce(secured, origin.peer);
-        this.#open(new ClientConnection(secured, enforcement.peers.originOf(secured), client));
-        // Went beyond its share elsewhere in the meantime.
-        if (pipelining.refusalFor(client) !== null) secured.destroy();
+        this.#openSecured(secured, origin, client);
       },
       () => lingeringClose(socket, NOT_ENCRYPTED),
     );
+  }
+
+  #openSecured(secured: TLSSocket, { isIntroduced, peer }: RequestOrigin, client: Client | null): void {
+    const { enforcement, pipelining } = this.#options;
+    const { peers } = enforcement;
+    if (isIntroduced) peers.introduce(secured, peer);
+    const origin = peers.originOf(secured);
+    if (this.#sessions !== null && secured.alpnProtocol === 'h2') {
+      secured.once('close', () => this.#release(client));
+      this.#sessions.begin(secured, origin);
+      return;
+    }
+    this.#open(new ClientConnection(secured, origin, client));
+    // Went beyond its share elsewhere in the meantime.
+    if (pipelining.refusalFor(client) !== null) secured.destroy();
+  }
+
+  /** A stream counts as a connection beside the one that it is on. */
+  #admitStream(socket: Socket, { isIntroduced, peer }: RequestOrigin): void {
+    const { peers } = this.#options.enforcement;
+    if (isIntroduced) peers.introduce(socket, peer);
+    const origin = peers.originOf(socket);
+    const client = this.#count(socket, origin, null);
+    if (client !== undefined) this.#open(new ClientConnection(socket, origin, client));
+  }
+
+  /**
+   * @param handshakes with which it would be told that it is refused; null: as it is
+   * @returns whose it is; null: nobody's in particular; undefined: it has been refused
+   */
+  #count(socket: Socket, origin: RequestOrigin, handshakes: Handshakes | null): Client | null | undefined {
+    const { enforcement, clients, connections, pipelining } = this.#options;
+    // A trusted proxy's connections carry everybody's requests, so no share of one client holds for them.
+    const client = origin.trusted
+      ? null
+      : clients.enter(clientAddress(origin.peer, '', enforcement.options.trust));
+    const penalty = pipelining.refusalFor(client);
+    const refusal = penalty ?? connections.take(client);
+    if (refusal === null) return client;
+    this.#refuse(socket, penalty === null ? connections : pipelining.bound, refusal, client, handshakes);
+    if (client !== null) clients.leave(client);
+    return undefined;
+  }
+
+  /** Lets streams end that are open, and takes no further ones. */
+  drain(): void {
+    this.#sessions?.drain();
   }
 
   /** Cuts connections on which no request has come yet. */
@@ -123,6 +168,7 @@ export class Entrance {
   /** Cuts connections that are refused, or not secured yet. */
   cut(): void {
     for (const socket of this.#refused) socket.destroy();
+    this.#sessions?.cut();
     this.cutUnsecured();
   }
 
@@ -137,14 +183,20 @@ export class Entrance {
     if (client !== null) clients.leave(client);
   }
 
-  #refuse(socket: Socket, bound: Bound, refusal: Refusal, client: Client | null): void {
+  #refuse(
+    socket: Socket,
+    bound: Bound,
+    refusal: Refusal,
+    client: Client | null,
+    handshakes: Handshakes | null,
+  ): void {
     bound.refused(refusal);
     socket.on('error', () => socket.destroy());
     if (this.#refused.size >= TOLD_MAX) {
       socket.destroy();
       return;
     }
-    const { decisions, enforcement, handshakes } = this.#options;
+    const { decisions, enforcement } = this.#options;
     this.#refused.add(socket);
     const forget = (): void => void this.#refused.delete(socket);
     const counter = boundCounter(bound.name, refusal);

@@ -48,6 +48,8 @@ export interface PublicServerOptions {
   readonly introductions: Introductions | null;
   /** null: connections are not encrypted. */
   readonly handshakes: Handshakes | null;
+  /** HTTP/2 is offered to clients, where connections are encrypted. */
+  readonly isHttp2: boolean;
   /** Between two looks at bodies and replies on their way. */
   readonly checkMs?: Millis;
   /** For how long a client is not accepted after too many pipelined requests. */
@@ -193,6 +195,7 @@ export class PublicServer {
     this.#options.upstream.draining = true;
     await this.#listener.emptyQueue();
     const closed = this.#listener.close();
+    this.#entrance.drain();
     const closeIdle = (): void => {
       this.#http.closeIdleConnections();
       this.#entrance.cutUnsecured();

@@ -4,13 +4,14 @@ import type { Logger } from 'pino';
 import { counter, gauge, type Sample } from '#gateway/metrics.ts';
 import { FileWatch } from '#gateway/watched-file.ts';
 import type { Clock } from '#shared/clock.ts';
-import { type HandshakeFailure, Handshakes } from './handshakes.ts';
+import { HANDSHAKE_MS, type HandshakeFailure, Handshakes } from './handshakes.ts';
 import { expiryWarning, type KeyPair, type KeyPairFiles, keyBeside, keyPairLoader } from './key-pair.ts';
 
 export interface CertificateOptions {
   readonly files: KeyPairFiles;
   /** What was in the files at start. */
   readonly pair: KeyPair;
+  readonly isHttp2: boolean;
   readonly clock: Clock;
   readonly wallClock: Clock;
   readonly log: Logger;
@@ -24,9 +25,9 @@ export class Certificate {
   #reloadFailures = 0;
 
   constructor(options: CertificateOptions) {
-    const { files, pair, clock, log } = options;
+    const { files, pair, isHttp2, clock, log } = options;
     this.#options = options;
-    this.handshakes = new Handshakes(pair);
+    this.handshakes = new Handshakes(pair, HANDSHAKE_MS, isHttp2 ? ['h2', 'http/1.1'] : ['http/1.1']);
     this.#warn(pair);
     const inUse = { text: pair.cert, beside: new Map([[keyBeside(files), pair.key]]) };
     this.#watch = new FileWatch(inUse, {

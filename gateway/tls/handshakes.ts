@@ -33,12 +33,13 @@ export class Handshakes {
   readonly failures: Record<HandshakeFailure, number> = { timeout: 0, protocol: 0, closed: 0 };
   #pair: KeyPair;
 
-  constructor(pair: KeyPair, timeoutMs: Millis = HANDSHAKE_MS) {
+  /** @param protocols to agree on, the best one first */
+  constructor(pair: KeyPair, timeoutMs: Millis = HANDSHAKE_MS, protocols: readonly string[] = ['http/1.1']) {
     this.#pair = pair;
     this.#timeoutMs = timeoutMs;
     this.#server = createServer({
       ...contextOf(pair),
-      ALPNProtocols: ['http/1.1'],
+      ALPNProtocols: [...protocols],
       handshakeTimeout: timeoutMs,
     });
     this.#server.on('secureConnection', (secured) => this.#onSecure(secured));

@@ -74,9 +74,8 @@ function reasonOf({ code, message }: NodeJS.ErrnoException, files: KeyPairFiles)
 export function expiryWarning({ expiresAt }: KeyPair, file: string, wallClock: Clock): string | null {
   const days = Math.floor((expiresAt - wallClock()) / DAY_MS);
   if (days < 0) return `the certificate in ${basename(file)} has expired; renew it now`;
-  return days < DAYS_LEFT_MIN
-    ? `the certificate in ${basename(file)} expires in ${days} days; renew it`
-    : null;
+  if (days >= DAYS_LEFT_MIN) return null;
+  return `the certificate in ${basename(file)} expires in ${days} ${days === 1 ? 'day' : 'days'}; renew it`;
 }
 
 const DAY_MS: Millis = 86_400_000;

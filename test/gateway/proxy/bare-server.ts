@@ -33,6 +33,7 @@ export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds
   readonly checkMs?: number;
   readonly penaltyMs?: number;
   readonly handshakes?: Handshakes;
+  readonly isHttp2?: boolean;
   readonly introductions?: Introductions;
 }
 
@@ -43,6 +44,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     checkMs,
     penaltyMs,
     handshakes = null,
+    isHttp2 = false,
     introductions = null,
     ...upstreamOptions
   } = options;
@@ -93,6 +95,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     clock,
     introductions,
     handshakes,
+    isHttp2,
     ...(checkMs === undefined ? {} : { checkMs }),
     ...(penaltyMs === undefined ? {} : { penaltyMs }),
   });

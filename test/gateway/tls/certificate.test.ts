@@ -95,5 +95,6 @@ t.test('a certificate that ends within two weeks is told', async (t) => {
     expiryWarning({ cert: '', key: '', expiresAt: 100 * day + days * day }, '/etc/tls.crt', () => 100 * day);
   t.equal(warning(14), null);
   t.match(warning(13), /tls\.crt expires in 13 days; renew it/);
+  t.match(warning(1), /expires in 1 day; renew it/);
   t.match(warning(-1), /tls\.crt has expired/);
 });
