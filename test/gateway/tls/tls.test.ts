@@ -4,7 +4,9 @@ import t from 'tap';
 import { until, values } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { environment, launch } from '#test/support/gateway-process.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
 import { run, secured, sendTls } from '#test/support/tls-client.ts';
 
 const authority = createAuthority(t);
@@ -94,6 +96,23 @@ t.test('WebSockets and event streams pass', async (t) => {
   events.destroy();
   tunnel.end();
   await once(tunnel, 'close');
+});
+
+t.test('as a process: it says https, and SIGHUP takes the certificate anew in every worker', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const settings = await environment({
+    ...TLS,
+    GATEWAY_UPSTREAM: upstream.origin,
+    GATEWAY_REDIS_URL: redis.url,
+    GATEWAY_WORKERS: '2',
+  });
+  const gateway = await launch(t, settings);
+  t.match(gateway.output(), /Gateway ready on https:/);
+  t.equal((await sendTls(Number(settings.GATEWAY_PORT), '/a', ca)).status, 200);
+  gateway.child.kill('SIGHUP');
+  await gateway.until(/the new certificate is in use[\s\S]*the new certificate is in use/);
 });
 
 t.test('a shutdown answers what was sent, and does not wait for handshakes', async (t) => {
