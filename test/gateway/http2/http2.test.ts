@@ -122,6 +122,25 @@ t.test('a large reply arrives whole, at the pace of its reader', async (t) => {
   );
 });
 
+t.test('a reply that is read late arrives whole, though its connection in memory has ended', async (t) => {
+  const sizes = Array.from({ length: 40 }, (_, i) => 10_000 * (i + 1));
+  const upstream = await startUpstream(t, (req, res) =>
+    res.end(Buffer.alloc(Number(req.url?.slice(1)), 'y')),
+  );
+  const { port } = await bare(t, { origin: upstream.origin });
+  const one = session(t, port);
+  for (const size of sizes) {
+    const stream = one.request({ ':path': `/${size}` });
+    stream.pause();
+    await new Promise((resolve) => stream.once('response', resolve));
+    // What could be lost is lost by then.
+    for (let i = 0; i < 100; i++) await new Promise((resolve) => setImmediate(resolve));
+    const late = read(stream);
+    stream.resume();
+    t.equal((await late).body.length, size);
+  }
+});
+
 t.test('100 streams at once are admitted as exactly as connections', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end());
   const { port } = await startTestGateway(t, {
