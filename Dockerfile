@@ -17,6 +17,7 @@ COPY config/policies.yaml ./policies.yaml
 COPY gateway ./gateway
 COPY api ./api
 COPY shared ./shared
+COPY examples ./examples
 RUN mkdir data && chown node:node data
 VOLUME /app/data
 USER node

@@ -30,13 +30,15 @@ import { counter, gauge, Metrics, type Sample } from './metrics.ts';
 import { countersOf } from './policy/counter.ts';
 import type { PolicySet } from './policy/policy.ts';
 import { shadowed } from './policy/shadowed.ts';
-import { loadWatched, PolicyWatch } from './policy/watch.ts';
 import { processSamples } from './process-samples.ts';
 import { HeaderFilter } from './proxy/header-filter.ts';
 import { Upstream } from './proxy/upstream.ts';
+import { Introductions } from './proxy-protocol/introductions.ts';
 import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
 import { PublicServer } from './server.ts';
+import { Certificate } from './tls/certificate.ts';
 import type { Tracing } from './tracing/tracing.ts';
+import { FileWatch, loadWatched } from './watched-file.ts';
 
 export interface GatewayParts {
   readonly config: GatewayConfig;
@@ -95,7 +97,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const text = parts.readPolicyFile(config.policiesFile);
   const { asking } = config;
   const load = asking === null ? loadTestedPolicies : loadForeseeable;
-  const { set: policies, inUse } = loadWatched(text, config.policiesFile, load);
+  const { loaded: policies, inUse } = loadWatched(text, config.policiesFile, load);
 
   let salt = secrets.identitySecret ?? parts.newSalt();
   let limiter: Limiter;
@@ -176,13 +178,30 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     config.accessLog === null
       ? null
       : new AccessLog({ ...config.accessLog, clock, warn: (fields, message) => log.warn(fields, message) });
+  const certificate =
+    config.tls === null || secrets.keyPair === null
+      ? null
+      : new Certificate({
+          files: config.tls,
+          pair: secrets.keyPair,
+          isHttp2: config.isHttp2,
+          clock,
+          wallClock,
+          log,
+        });
+  const introductions = config.proxyProtocol ? new Introductions(config.trust) : null;
   const tracing = await openTracing(parts);
   const serverParts = { enforcement, upstream, clients: new Clients(), decisions, accessLog, clock };
-  const server = new PublicServer({ ...serverParts, tracing });
-  // The proxy that asks has its own spans.
-  const asked = asking === null ? null : await askedListeners(asking, { ...serverParts, tracing: null }, log);
+  const server = new PublicServer({
+    ...serverParts,
+    tracing,
+    introductions,
+    handshakes: certificate?.handshakes ?? null,
+    isHttp2: config.isHttp2,
+  });
+  const asked = asking === null ? null : await askedListeners(asking, serverParts, log);
   const servers = asked?.http == null ? [server] : [server, asked.http];
-  const watch = new PolicyWatch(inUse, {
+  const watch = new FileWatch(inUse, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
     load,
@@ -212,6 +231,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
         });
   const closeStores = async (): Promise<void> => {
     watch.stop();
+    certificate?.stop();
     news?.stop();
     shadows.close();
     control.close();
@@ -235,6 +255,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     throw error;
   });
   watch.start();
+  certificate?.start();
 
   return {
     port,
@@ -252,12 +273,15 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     listDecisions: (before, count) => decisions.list(before, count),
     reload() {
       watch.reload();
+      certificate?.reload();
       accessLog?.reopen();
     },
     samples: () => [
       ...metrics.samples(),
       ...partSamples(servers, upstream, guarded, decisions, accessLog),
       ...(tracing?.samples() ?? []),
+      ...(certificate?.samples() ?? []),
+      ...(introductions?.samples() ?? []),
       ...processSamples(),
     ],
     async close() {

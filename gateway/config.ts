@@ -14,10 +14,12 @@ import type { AccessLogSettings } from './access-log/access-log.ts';
 import { ASKING_VARIABLES, type AskingSettings, readAskingSettings } from './asking/settings.ts';
 import { type BoundName, boundVariable } from './bounds/bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds/bounds.ts';
+import { ENTRANCE_VARIABLES, type EntranceSettings, readEntranceSettings } from './entrance-settings.ts';
 import { parsePassedHeaders } from './proxy/header-filter.ts';
 import type { StoreAccess } from './store/access.ts';
 import { parseStoreAddress } from './store/address.ts';
 import { readStoreTls } from './store/tls.ts';
+import type { KeyPair } from './tls/key-pair.ts';
 import {
   readTracing,
   TRACING_VARIABLES,
@@ -25,7 +27,7 @@ import {
   type TracingSettings,
 } from './tracing/settings.ts';
 
-export interface GatewayConfig {
+export interface GatewayConfig extends EntranceSettings {
   readonly host: string;
   readonly port: number;
   readonly adminHost: string;
@@ -66,6 +68,8 @@ export interface GatewaySecrets {
   readonly identitySecret: string | null;
   /** null: the admin listener asks for none. */
   readonly adminToken: string | null;
+  /** What is in the files of `tls`; null where there are none. */
+  readonly keyPair: KeyPair | null;
   /** What the collector asks for; null: no request is traced. */
   readonly tracing: TracingSecrets | null;
 }
@@ -74,6 +78,7 @@ export interface GatewaySecrets {
 export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_PORT', default: '8080', meaning: 'public listener' },
   { name: 'GATEWAY_HOST', default: '0.0.0.0', meaning: 'its address' },
+  ...ENTRANCE_VARIABLES,
   {
     name: 'GATEWAY_ADMIN_PORT',
     default: '9090',
@@ -215,6 +220,8 @@ export function readConfig(
         'more than one process needs GATEWAY_REDIS_URL: processes do not share memory, so limits would multiply',
       );
     }
+    const trust = read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies);
+    const { entrance, keyPair } = readEntranceSettings(read, trust);
     const limitsOf = (name: BoundName): BoundLimits => ({
       total: read.integer(boundVariable(name), 1, BOUND_MAX),
       perClient: read.integer(`${boundVariable(name)}_PER_CLIENT`, 1, BOUND_MAX),
@@ -222,8 +229,8 @@ export function readConfig(
     const port = read.integer('GATEWAY_PORT', 0, 65_535);
     const adminPort = read.integer('GATEWAY_ADMIN_PORT', 0, 65_535);
     const upstream = read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin);
-    const trust = read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies);
     const config: GatewayConfig = {
+      ...entrance,
       host: read.text('GATEWAY_HOST'),
       port,
       adminHost: read.text('GATEWAY_ADMIN_HOST'),
@@ -261,6 +268,7 @@ export function readConfig(
       store,
       identitySecret: read.text('GATEWAY_IDENTITY_SECRET') || null,
       adminToken: read.parse('GATEWAY_ADMIN_TOKEN', null, adminToken),
+      keyPair,
       tracing: tracing?.secrets ?? null,
     };
     return { config, secrets };

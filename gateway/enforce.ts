@@ -316,7 +316,7 @@ export class Enforcement {
   /** Where a request's client address was read, for people. */
   addressSource(head: CheckedHead, origin: RequestOrigin): string {
     const { trust } = this.options;
-    if (trust.kind === 'none' || !origin.trusted) return 'socket';
+    if (trust.kind === 'none' || !origin.trusted) return origin.isIntroduced ? 'PROXY header' : 'socket';
     if (this.addressOf(head, origin) === UNTRUSTED) return 'unreadable X-Forwarded-For';
     if (trust.kind === 'cidrs') return 'X-Forwarded-For, past trusted networks';
     return `X-Forwarded-For, ${trust.hops} trusted ${trust.hops === 1 ? 'proxy' : 'proxies'}`;

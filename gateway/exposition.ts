@@ -10,7 +10,7 @@ export interface Family {
   readonly name: string;
   readonly help: string;
   readonly type: Sample['type'];
-  readonly aggregator: 'sum';
+  readonly aggregator: 'sum' | 'min';
   readonly values: readonly Value[];
 }
 
@@ -22,11 +22,11 @@ interface Value {
 
 export function families(samples: readonly Sample[]): Family[] {
   const found = new Map<string, { family: Family; values: Value[] }>();
-  for (const { name, help, type, labels, value, suffix = '' } of samples) {
+  for (const { name, help, type, labels, value, suffix = '', aggregator = 'sum' } of samples) {
     let known = found.get(name);
     if (known === undefined) {
       const values: Value[] = [];
-      known = { family: { name, help, type, aggregator: 'sum', values }, values };
+      known = { family: { name, help, type, aggregator, values }, values };
       found.set(name, known);
     }
     known.values.push({ metricName: `${name}${suffix}`, labels, value });

@@ -23,6 +23,8 @@ import type { RequestOrigin } from './proxy/request-headers.ts';
 /** What a connection is known by. */
 export interface PeerSocket {
   readonly remoteAddress?: string | undefined;
+  /** True with TLS. */
+  readonly encrypted?: boolean | undefined;
 }
 
 /** What is known of a connection; worked out at its first request. */
@@ -93,6 +95,8 @@ export function originOf(socket: PeerSocket, trust: ProxyTrust): RequestOrigin {
     // What a dual-stack listener calls ::ffff:192.0.2.1 is 192.0.2.1 to everybody else.
     peer: address.startsWith('::ffff:') ? address.slice(7) : address,
     trusted: isTrustedPeer(address, trust),
+    isIntroduced: false,
+    scheme: socket.encrypted === true ? 'https' : 'http',
   };
 }
 
@@ -101,6 +105,8 @@ export class PeerTable {
   readonly #trust: ProxyTrust;
   readonly #onUntrustedChain: (peer: string) => void;
   readonly #peers = new WeakMap<PeerSocket, Peer>();
+  /** Whose connections they are, where another than the socket's peer. */
+  readonly #introduced = new WeakMap<PeerSocket, string>();
 
   /** @param onUntrustedChain a trusted proxy sent a chain that cannot be read */
   constructor(trust: ProxyTrust, onUntrustedChain: (peer: string) => void) {
@@ -108,11 +114,22 @@ export class PeerTable {
     this.#onUntrustedChain = onUntrustedChain;
   }
 
+  /** Before a request comes on it. @param address to be taken for the socket's peer */
+  introduce(socket: PeerSocket, address: string): void {
+    this.#introduced.set(socket, address);
+  }
+
+  originOf(socket: PeerSocket): RequestOrigin {
+    const remoteAddress = this.#introduced.get(socket);
+    if (remoteAddress === undefined) return originOf(socket, this.#trust);
+    return { ...originOf({ remoteAddress, encrypted: socket.encrypted }, this.#trust), isIntroduced: true };
+  }
+
   of(socket: PeerSocket, table: PeerBasis): Peer {
     const known = this.#peers.get(socket);
     if (known !== undefined && known.table === table) return known;
     const peer: Peer = {
-      origin: originOf(socket, this.#trust),
+      origin: this.originOf(socket),
       addresses: new Map(),
       charges: new Map(),
       table,

@@ -24,10 +24,10 @@ import { StoreRefusedError } from './limiter/outage.ts';
 import { ListenError } from './listen-error.ts';
 import type { PolicySet } from './policy/policy.ts';
 import { PolicyFileError } from './policy/problems.ts';
-import { loadWatched, PolicyWatch } from './policy/watch.ts';
 import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
 import { STATE_INTERVAL_MS, Supervisor, type WorkerMessage, type WorkerQuestion } from './supervisor.ts';
 import { VERSION } from './version.ts';
+import { FileWatch, loadWatched } from './watched-file.ts';
 
 /** Monotonic, and aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */
 const clock = (): number => performance.timeOrigin + performance.now();
@@ -145,9 +145,9 @@ async function startWorkers(
   const text = readPolicyFile(config.policiesFile);
   const { asking } = config;
   const load = asking === null ? loadTestedPolicies : loadForeseeable;
-  const { set: first, inUse } = loadWatched(text, config.policiesFile, load);
+  const { loaded: first, inUse } = loadWatched(text, config.policiesFile, load);
   let set = first;
-  const watch = new PolicyWatch(inUse, {
+  const watch = new FileWatch(inUse, {
     file: config.policiesFile,
     read: readPolicyFile,
     load,
@@ -310,7 +310,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     asking?.grpcPort == null ? '' : `, decisions over gRPC on ${authority(asking.host, asking.grpcPort)}`,
   ].join('');
   process.stdout.write(
-    `Gateway ready on http://${authority(config.host, running.port)}, forwarding to ${config.upstream} ` +
+    `Gateway ready on ${config.tls === null ? 'http' : 'https'}://${authority(config.host, running.port)}, forwarding to ${config.upstream} ` +
       `(${running.policies} policies, ${config.workers} process${single ? '' : 'es'}, store: ${store}, admin on ${adminAddress}${decisions})\n`,
   );
   process.send?.('ready');

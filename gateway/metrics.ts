@@ -25,6 +25,8 @@ export interface Sample {
   readonly value: number;
   /** What a histogram's samples are called behind its name. */
   readonly suffix?: '_bucket' | '_sum' | '_count';
+  /** What becomes of those of several processes; unset: their sum. */
+  readonly aggregator?: 'min';
 }
 
 interface PolicyCounts {

@@ -49,7 +49,7 @@ export interface Refusable extends Refused {
 export interface RefusalsOptions {
   readonly enforcement: Enforcement;
   readonly decisions: Decisions;
-  readonly upstream: Upstream;
+  readonly upstream: Pick<Upstream, 'bounds'>;
 }
 
 export class Refusals {

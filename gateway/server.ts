@@ -2,30 +2,27 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { clientAddress } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { AccessEntry, unreadableLine } from './access-log/access-entry.ts';
 import type { AccessLog } from './access-log/access-log.ts';
-import type { Bound, Refusal } from './bounds/bounds.ts';
-import type { Client, Clients } from './bounds/clients.ts';
-import { boundRefusal } from './decisions/beside-refusals.ts';
-import type { Decisions, RefusedRequest } from './decisions/decisions.ts';
+import type { Clients } from './bounds/clients.ts';
+import type { Decisions } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
+import { Entrance } from './entrance.ts';
 import type { ForwardingParts, RequestOptions } from './forwarding.ts';
-import { originOf } from './identify.ts';
 import { Listener, type ListenOptions } from './listener.ts';
-import { boundCounter } from './policy/beside-policies.ts';
-import { ClientConnection, ClientResponse } from './proxy/client-connection.ts';
+import { type ClientConnection, ClientResponse } from './proxy/client-connection.ts';
 import { ConnectionWatch } from './proxy/connection-watch.ts';
 import { discardBody, lingeringClose } from './proxy/lingering-close.ts';
 import { Pipelining } from './proxy/pipelining.ts';
 import { mayUpgrade, responseFor } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
+import type { Introductions } from './proxy-protocol/introductions.ts';
 import { Refusals } from './refusals.ts';
 import { ERRORS, type ErrorCode } from './reply/errors.ts';
-import { boundReply } from './reply/failure.ts';
 import { type OwnReply, ownReply, rawReply, sendOwn } from './reply/own-reply.ts';
 import { GatewayRequest } from './request.ts';
+import type { Handshakes } from './tls/handshakes.ts';
 import type { RequestTrace, Tracing } from './tracing/tracing.ts';
 
 const HEADERS_TIMEOUT_MS: Millis = 10_000;
@@ -38,8 +35,6 @@ const HEADER_BYTES_MAX = 16_384;
 /** While draining: how long an idle connection may still begin a request. */
 const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;
-/** Refused connections that are told why; those beyond are closed without a word. */
-const TOLD_MAX = 64;
 /** 16 KiB of the shortest fields would be 3,000 of them, and a hundred times the work of a usual request. */
 const HEADER_FIELDS_MAX = 128;
 
@@ -53,6 +48,12 @@ export interface PublicServerOptions {
   /** null: no request is traced. */
   readonly tracing: Tracing | null;
   readonly clock: Clock;
+  /** null: connections are those of their peers. */
+  readonly introductions: Introductions | null;
+  /** null: connections are not encrypted. */
+  readonly handshakes: Handshakes | null;
+  /** HTTP/2 is offered to clients, where connections are encrypted. */
+  readonly isHttp2: boolean;
   /** Between two looks at bodies and replies on their way. */
   readonly checkMs?: Millis;
   /** For how long a client is not accepted after too many pipelined requests. */
@@ -82,8 +83,7 @@ export class PublicServer {
   readonly #options: PublicServerOptions;
   readonly #parts: ForwardingParts;
   readonly #connections = new Map<Socket, ClientConnection>();
-  /** Connections that were refused, and are told so. */
-  readonly #refused = new Set<Socket>();
+  readonly #entrance: Entrance;
   readonly #pipelining: Pipelining;
 
   constructor(options: PublicServerOptions) {
@@ -104,7 +104,13 @@ export class PublicServer {
       refuseSilent: (connection) => this.#refuse(connection.socket, SILENT),
       checkMs: options.checkMs,
     });
-    this.#listener = new Listener((socket) => this.#accept(socket), KEEP_ALIVE_MS);
+    this.#entrance = new Entrance({
+      ...options,
+      connections: options.upstream.bounds.connections,
+      pipelining: this.#pipelining,
+      onOpen: (connection) => this.#open(connection),
+    });
+    this.#listener = new Listener((socket) => this.#entrance.accept(socket), KEEP_ALIVE_MS);
     this.#http = createServer({
       ServerResponse: ClientResponse,
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -136,51 +142,15 @@ export class PublicServer {
     );
   }
 
-  #accept(socket: Socket): void {
-    const { enforcement, clients, upstream } = this.#options;
-    const { trust } = enforcement.options;
-    const origin = originOf(socket, trust);
-    // A trusted proxy's connections carry everybody's requests, so no share of one client holds for them.
-    const client = origin.trusted ? null : clients.enter(clientAddress(origin.peer, '', trust));
-    const bound = upstream.bounds.connections;
-    const pipelining = this.#pipelining.refusalFor(client);
-    const refusal = pipelining ?? bound.take(client);
-    if (refusal !== null) {
-      this.#refuseConnection(socket, pipelining === null ? bound : this.#pipelining.bound, refusal, client);
-      if (client !== null) clients.leave(client);
-      return;
-    }
-    const connection = new ClientConnection(socket, origin, client);
+  #open(connection: ClientConnection): void {
+    const { socket } = connection;
     this.#connections.set(socket, connection);
     socket.once('close', () => {
       this.#connections.delete(socket);
       this.watch.forget(connection);
       this.#pipelining.forget(connection);
-      bound.give(client);
-      if (client !== null) clients.leave(client);
     });
     this.#http.emit('connection', socket);
-  }
-
-  #refuseConnection(socket: Socket, bound: Bound, refusal: Refusal, client: Client | null): void {
-    bound.refused(refusal);
-    socket.on('error', () => socket.destroy());
-    if (this.#refused.size >= TOLD_MAX) {
-      socket.destroy();
-      return;
-    }
-    this.#refused.add(socket);
-    socket.once('close', () => this.#refused.delete(socket));
-    const { enforcement, decisions } = this.#options;
-    const counter = boundCounter(bound.name, refusal);
-    const identity = enforcement.connectionIdentity(socket);
-    const decision = decisions.add(boundRefusal(bound, refusal, client, counter, identity), {
-      describe: () => unreadRequest(enforcement),
-    });
-    lingeringClose(
-      socket,
-      rawReply(boundReply(bound.name, refusal, { cors: true, close: true, headers: [], decision })),
-    );
   }
 
   #handle(req: IncomingMessage, res: ClientResponse, options: RequestOptions): void {
@@ -253,10 +223,16 @@ export class PublicServer {
     this.#options.upstream.draining = true;
     await this.#listener.emptyQueue();
     const closed = this.#listener.close();
-    const idle = setTimeout(() => this.#http.closeIdleConnections(), IDLE_GRACE_MS);
-    const sweep = setInterval(() => this.#http.closeIdleConnections(), IDLE_GRACE_MS + DRAIN_CHECK_MS);
+    this.#entrance.drain();
+    const closeIdle = (): void => {
+      this.#http.closeIdleConnections();
+      this.#entrance.cutUnsecured();
+    };
+    const idle = setTimeout(closeIdle, IDLE_GRACE_MS);
+    const sweep = setInterval(closeIdle, IDLE_GRACE_MS + DRAIN_CHECK_MS);
     const deadline = setTimeout(() => {
-      for (const socket of [...this.#connections.keys(), ...this.#refused]) socket.destroy();
+      this.#entrance.cut();
+      for (const socket of this.#connections.keys()) socket.destroy();
     }, deadlineMs);
     await closed;
     this.watch.stop();
@@ -344,14 +320,3 @@ const PARSE_ERRORS: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   HPE_HEADER_OVERFLOW: ['gateway_header_too_large', 'the header section is larger than 16 KiB'],
   ERR_HTTP_REQUEST_TIMEOUT: ['gateway_request_timeout', 'the request did not arrive in time'],
 };
-
-/** Of a connection that is refused before anything is read from it. */
-function unreadRequest({ policies: { file, version } }: Enforcement): RefusedRequest {
-  return {
-    method: '',
-    target: '',
-    addressFrom: 'socket',
-    file,
-    policyVersion: version,
-  };
-}

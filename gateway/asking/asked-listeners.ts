@@ -21,12 +21,14 @@ export interface AskedListeners {
 const KEEP_ALIVE_MS: Millis = 3_700_000;
 /** What the client sent, as much as proxies take of it, and what they add. */
 const HEADER_BYTES_MAX = 65_536;
+/** Between the proxy and us there is nothing in between, and the proxy has spans of its own. */
+const PLAIN = { introductions: null, handshakes: null, isHttp2: false, tracing: null } as const;
 /** Said at most once in this time. */
 const TOLD_AGAIN_MS: Millis = 60_000;
 
 export async function askedListeners(
   { host, port, grpcPort, isCredentialProven }: AskingSettings,
-  shared: PublicServerOptions,
+  shared: Omit<PublicServerOptions, keyof typeof PLAIN>,
   log: Logger,
 ): Promise<AskedListeners> {
   const { clock, enforcement, upstream, accessLog } = shared;
@@ -51,7 +53,7 @@ export async function askedListeners(
     begin: (connection, req, res, parts, entry) =>
       new AskedRequest(connection, req, res, parts, options, entry).run(),
   };
-  const http = port === null ? null : new PublicServer({ ...shared, asked });
+  const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, asked });
   const parts = { enforcement, refusals: new Refusals(shared) };
   // Its libraries take memory that most gateways have no use for.
   const grpc =

@@ -19,6 +19,8 @@ export interface CommandContext {
   readonly stdin: ReadStream;
   /** Of the wall clock. */
   readonly now: () => number;
+  /** Starts the gateway with these settings over the environment, in this process. Resolves once it is ready. */
+  readonly start: (settings: Readonly<Record<string, string>>) => Promise<void>;
   /** Runs a command's body; what it throws ends with its exit code and one sentence. */
   readonly run: (body: () => Promise<ExitCode> | ExitCode) => Promise<void>;
 }

@@ -1,41 +1,78 @@
 #!/usr/bin/env node
 /**
- * `floodgate`: starts the command line on a Node that runs TypeScript as it is. Where the one at hand is older, the
- * project's own Node takes over, so that the command works on Node 20 too.
+ * `floodgate`: runs the command line on a Node that can. Where the one at hand is older, the one that was installed with
+ * us takes over, so that the command works on Node 20 too. Written in what Node 20 understands.
  */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** Installed for development, next to us or above; null where it is not. */
-function bundledNode() {
-  try {
-    const file = join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin/node');
-    return existsSync(file) ? file : null;
-  } catch {
-    return null;
-  }
+/** The oldest that the project is tested with. */
+const NODE_MIN = [24, 7];
+/** A gateway's heap: see docs/performance.md. */
+const GATEWAY_FLAGS = ['--max-semi-space-size=16', '--max-old-space-size=1024'];
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+function isNewEnough() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  return major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1]);
 }
 
-const main = fileURLToPath(new URL('./main.ts', import.meta.url));
-
-if (process.features.typescript) await import('./main.ts');
-else {
-  const node = bundledNode();
-  if (node !== null) {
-    const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
-    child.on('exit', (code, signal) => {
-      if (signal === null) process.exit(code ?? 70);
-      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeAllListeners(name);
-      process.kill(process.pid, signal);
-    });
-  } else {
-    process.stderr.write(
-      `floodgate needs Node.js 22.18 or later; this is ${process.version}. Install it, or run "npm ci", which brings one.\n`,
-    );
-    process.exitCode = 2;
+/** Installed next to us or above: in a checkout `node`, with the package the one of this machine's kind; null: none. */
+function installedNode() {
+  const os = process.platform === 'win32' ? 'win' : process.platform;
+  const prefix = os === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node';
+  const { resolve } = createRequire(import.meta.url);
+  for (const name of ['node', `${prefix}-${os}-${process.arch}`]) {
+    try {
+      const file = join(dirname(resolve(`${name}/package.json`)), os === 'win' ? 'bin/node.exe' : 'bin/node');
+      if (existsSync(file)) return file;
+    } catch {
+      // Not this one.
+    }
   }
+  return null;
+}
+
+/** In the package the types are gone. */
+const compiled = fileURLToPath(new URL('./main.js', import.meta.url));
+const main = existsSync(compiled) ? compiled : fileURLToPath(new URL('./main.ts', import.meta.url));
+const args = process.argv.slice(2);
+const startsGateway = args[0] === 'start' && !args.includes('--help') && !args.includes('-h');
+const node = isNewEnough() ? process.execPath : installedNode();
+
+if (node === null) {
+  process.stderr.write(
+    `floodgate needs Node.js ${NODE_MIN.join('.')} or later; this is ${process.version}. Install it, or install floodgate with its optional dependencies, which bring one.\n`,
+  );
+  process.exitCode = 2;
+} else if (node === process.execPath && !startsGateway) await import(pathToFileURL(main).href);
+else takeOver(node);
+
+function takeOver(node) {
+  const flags = startsGateway ? GATEWAY_FLAGS : [];
+  const child = spawn(node, [...flags, main, ...args], {
+    // A gateway whose channel closes shuts down, so it does not outlive us.
+    stdio: startsGateway ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
+  });
+  for (const signal of SIGNALS) {
+    // The terminal has sent it to both, and a second one would end the gateway at once.
+    const comesTwice = signal === 'SIGINT' && process.stdin.isTTY === true;
+    process.on(signal, () => comesTwice || child.kill(signal));
+  }
+  // npx runs us below a shell that hands no signal on. When that is gone, so is whoever wanted us.
+  const parent = process.ppid;
+  if (process.env.npm_command === 'exec')
+    setInterval(() => process.ppid === parent || child.kill('SIGTERM'), 500).unref();
+  child.on('error', (error) => {
+    process.stderr.write(`floodgate: ${node} cannot be started: ${error.message}\n`);
+    process.exit(70);
+  });
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code ?? 70);
+    for (const name of SIGNALS) process.removeAllListeners(name);
+    process.kill(process.pid, signal);
+  });
 }

@@ -14,4 +14,8 @@ process.exitCode = await runCli(process.argv.slice(2), {
   stdin: process.stdin,
   env: process.env,
   now: Date.now,
+  async start(settings) {
+    Object.assign(process.env, settings);
+    await import('#gateway/main.ts');
+  },
 });

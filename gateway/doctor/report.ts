@@ -11,7 +11,7 @@ import { type Spelling, spellingsOf } from './spellings.ts';
 
 /** What doctor looks at beyond what the admin API has anyway. */
 export interface DoctorSources {
-  readonly config: Pick<GatewayConfig, 'upstream' | 'bounds' | 'adminHost'>;
+  readonly config: Pick<GatewayConfig, 'upstream' | 'bounds' | 'adminHost' | 'tls'>;
   readonly readPolicyFile: (file: string) => string;
   /** Descriptors that a process may have open; null where the system does not say. */
   readonly openFilesMax: () => number | null;
@@ -25,6 +25,8 @@ export interface GatewayReport {
   readonly version: string;
   readonly nodeVersion: string;
   readonly publicPort: number;
+  /** The public port is for HTTPS. */
+  readonly isPublicTls: boolean;
   /** Milliseconds since the epoch. */
   readonly now: Millis;
   readonly policies: PolicyReport;
@@ -83,6 +85,7 @@ export async function gatewayReport(parts: ReportParts): Promise<GatewayReport> 
     version: parts.version,
     nodeVersion: parts.nodeVersion,
     publicPort: parts.publicPort(),
+    isPublicTls: config.tls !== null,
     now: clock(),
     policies: policyReport(policies, parts.readPolicyFile),
     trust: trustReport(trust),

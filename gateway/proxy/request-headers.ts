@@ -8,6 +8,10 @@ export interface RequestOrigin {
   readonly peer: string;
   /** The peer is a proxy that we were told to trust: what it says of the client goes on. */
   readonly trusted: boolean;
+  /** By the PROXY protocol: the peer is the one that it names. */
+  readonly isIntroduced: boolean;
+  /** Of the connection with that peer. */
+  readonly scheme: 'http' | 'https';
 }
 
 /**
@@ -31,7 +35,10 @@ export function upstreamHeaders(
 
   if (head.contentLength !== null) headers.push('Content-Length', String(head.contentLength));
   headers.push('X-Forwarded-For', forwardedFor === '' ? origin.peer : `${forwardedFor}, ${origin.peer}`);
-  headers.push('X-Forwarded-Proto', origin.trusted && forwardedProto !== undefined ? forwardedProto : 'http');
+  headers.push(
+    'X-Forwarded-Proto',
+    origin.trusted && forwardedProto !== undefined ? forwardedProto : origin.scheme,
+  );
   const seenHost = origin.trusted && forwardedHost !== undefined ? forwardedHost : host;
   if (seenHost !== undefined) headers.push('X-Forwarded-Host', seenHost);
   return headers;

@@ -2,6 +2,8 @@
 import type { AddCommand } from '../command.ts';
 
 export const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
+  start: async () => (await import('./start.ts')).addStart,
+  init: async () => (await import('./init.ts')).addInit,
   check: async () => (await import('./check.ts')).addCheck,
   explain: async () => (await import('./explain.ts')).addExplain,
   diff: async () => (await import('./diff.ts')).addDiff,

@@ -77,7 +77,7 @@ async function examine(given: URL | null, access: AdminAccess, { now }: CommandC
     ];
   }
   const findings = reportFindings(report, { version: VERSION, now: (begun + now()) / 2 });
-  const origin = given ?? directOrigin(access.gateway, report.publicPort);
+  const origin = given ?? directOrigin(access.gateway, report);
   // Without the store there is no salt to make a token with, and its own finding says so.
   const isStoreAway = report.store !== null && report.store.problem !== null;
   const trust = isStoreAway ? [] : await probeTrust(origin, access);
@@ -90,7 +90,7 @@ async function examine(given: URL | null, access: AdminAccess, { now }: CommandC
 }
 
 /** The public port of the machine that has the admin listener. */
-function directOrigin(gateway: string, port: number): URL {
+function directOrigin(gateway: string, { publicPort, isPublicTls }: GatewayReport): URL {
   const url = new URL(gateway);
-  return new URL(`http://${url.hostname}:${port}`);
+  return new URL(`${isPublicTls ? 'https' : 'http'}://${url.hostname}:${publicPort}`);
 }

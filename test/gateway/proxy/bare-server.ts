@@ -7,12 +7,13 @@ import { Bans } from '#gateway/control/bans.ts';
 import { Decisions } from '#gateway/decisions/decisions.ts';
 import { MemoryDecisions } from '#gateway/decisions/memory-decisions.ts';
 import { Enforcement } from '#gateway/enforce.ts';
-
 import { Metrics } from '#gateway/metrics.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
 import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
+import type { Introductions } from '#gateway/proxy-protocol/introductions.ts';
 import { PublicServer } from '#gateway/server.ts';
+import type { Handshakes } from '#gateway/tls/handshakes.ts';
 import { parseTrustedProxies } from '#shared/client-address.ts';
 import { type Owner, policyFile } from '#test/support/gateway.ts';
 import { memoryLimiter } from '#test/support/spend.ts';
@@ -31,10 +32,22 @@ export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds
   readonly trustedProxies?: string;
   readonly checkMs?: number;
   readonly penaltyMs?: number;
+  readonly handshakes?: Handshakes;
+  readonly isHttp2?: boolean;
+  readonly introductions?: Introductions;
 }
 
 export async function startBareServer(owner: Owner, options: BareServerOptions): Promise<BareServer> {
-  const { bounds: changes = {}, trustedProxies = 'none', checkMs, penaltyMs, ...upstreamOptions } = options;
+  const {
+    bounds: changes = {},
+    trustedProxies = 'none',
+    checkMs,
+    penaltyMs,
+    handshakes = null,
+    isHttp2 = false,
+    introductions = null,
+    ...upstreamOptions
+  } = options;
   const clock = (): number => performance.now();
   const { config } = readConfig({});
   const settings = { ...config.bounds };
@@ -81,6 +94,9 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     accessLog: null,
     tracing: null,
     clock,
+    introductions,
+    handshakes,
+    isHttp2,
     ...(checkMs === undefined ? {} : { checkMs }),
     ...(penaltyMs === undefined ? {} : { penaltyMs }),
   });

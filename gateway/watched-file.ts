@@ -1,6 +1,6 @@
 /**
- * Takes an edited policy file into use while running. A file with a mistake changes nothing: the old table stays, the
- * log says why.
+ * Takes an edited file into use while running: the policy file, or the certificate. A file with a mistake changes
+ * nothing: what was made of the old one stays, the log says why.
  *
  * The file is looked at four times a second rather than watched: that sees it whatever way it was replaced (an editor's
  * rename, the symlink of a Kubernetes ConfigMap, a mounted volume). It is taken once it has not changed for a second,
@@ -10,20 +10,21 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { type ReadBeside, readerBeside } from './beside.ts';
-import type { PolicySet } from './policy.ts';
+import { type ReadBeside, readerBeside } from './policy/beside.ts';
 
 const LOOK_MS: Millis = 250;
 const STABLE_MS: Millis = 1000;
 const LOOKS_CUT_OFF_STABLE_MS: Millis = 5000;
 
-export interface PolicyWatchOptions {
+export type Load<T> = (text: string, file: string, beside: ReadBeside) => T;
+
+export interface FileWatchOptions<T> {
   readonly file: string;
   readonly read: (file: string) => string;
   /** @throws Error that says why the text cannot be used */
-  readonly load: (text: string, file: string, beside: ReadBeside) => PolicySet;
+  readonly load: Load<T>;
   readonly clock: Clock;
-  readonly onLoaded: (set: PolicySet) => void;
+  readonly onLoaded: (loaded: T) => void;
   readonly onRefused: (error: Error) => void;
 }
 
@@ -34,7 +35,7 @@ interface Content {
 }
 
 /** What is in use. */
-export interface PolicyTexts {
+export interface WatchedTexts {
   readonly text: string;
   /** By name. */
   readonly beside: ReadonlyMap<string, string>;
@@ -45,25 +46,25 @@ export interface PolicyTexts {
  *
  * @throws Error that says why it cannot be used
  */
-export function loadWatched(
+export function loadWatched<T>(
   text: string,
   file: string,
-  load: PolicyWatchOptions['load'],
-): { readonly set: PolicySet; readonly inUse: PolicyTexts } {
+  load: Load<T>,
+): { readonly loaded: T; readonly inUse: WatchedTexts } {
   const beside = new Map<string, string>();
   const read = readerBeside(file);
-  const set = load(text, file, (name) => {
+  const loaded = load(text, file, (name) => {
     const found = read(name);
     beside.set(name, found);
     return found;
   });
-  return { set, inUse: { text, beside } };
+  return { loaded, inUse: { text, beside } };
 }
 
-export class PolicyWatch {
-  readonly #options: PolicyWatchOptions;
+export class FileWatch<T> {
+  readonly #options: FileWatchOptions<T>;
   readonly #readBeside: ReadBeside;
-  #inUse: PolicyTexts;
+  #inUse: WatchedTexts;
   /** Names of the files that the text read last asked for: they are looked at as well. */
   #named: ReadonlySet<string>;
   /** Identity, size and times of the files at the last look; '' before the first one. */
@@ -77,7 +78,7 @@ export class PolicyWatch {
   #timer: NodeJS.Timeout | undefined;
   #refusal: string | null = null;
 
-  constructor(inUse: PolicyTexts, options: PolicyWatchOptions) {
+  constructor(inUse: WatchedTexts, options: FileWatchOptions<T>) {
     this.#inUse = inUse;
     this.#named = new Set(inUse.beside.keys());
     this.#options = options;
@@ -175,7 +176,7 @@ export class PolicyWatch {
     const named = new Set<string>();
     try {
       if (text instanceof Error) throw text;
-      const set = load(text, file, (name) => {
+      const loaded = load(text, file, (name) => {
         named.add(name);
         const read = beside.get(name) ?? readBeside(name);
         if (read instanceof Error) throw read;
@@ -184,7 +185,7 @@ export class PolicyWatch {
       });
       this.#inUse = { text, beside: asked };
       this.#named = named;
-      onLoaded(set);
+      onLoaded(loaded);
     } catch (error) {
       // What the refused text names is what will be corrected.
       this.#named = new Set([...this.#named, ...named]);

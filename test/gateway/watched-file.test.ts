@@ -13,11 +13,11 @@ import { dirname, join, resolve } from 'node:path';
 import t, { type Test } from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
-import { PolicyWatch } from '#gateway/policy/watch.ts';
+import { FileWatch } from '#gateway/watched-file.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { keySetText, newSigner } from '#test/support/tokens.ts';
 
-const GOOD = readFileSync(resolve(import.meta.dirname, '../../../policies.yaml'), 'utf8');
+const GOOD = readFileSync(resolve(import.meta.dirname, '../../policies.yaml'), 'utf8');
 const withLimit = (limit: number): string => GOOD.replace('limit: 40', `limit: ${limit}`);
 /** A prefix of the text that is a valid policy file as well. */
 const BEGINNING = GOOD.slice(0, GOOD.lastIndexOf('  - name: '));
@@ -28,7 +28,7 @@ function watchOf(t: Test, file = join(temporaryFolder(t), 'policies.yaml')) {
   const refused: Error[] = [];
   let now = 0;
   const inUse = { text: GOOD, beside: new Map() };
-  const watch = new PolicyWatch(inUse, {
+  const watch = new FileWatch(inUse, {
     file,
     read: (path) => readFileSync(path, 'utf8'),
     load: loadPolicies,

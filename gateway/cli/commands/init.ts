@@ -1,0 +1,49 @@
+/** A policy file to begin with. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
+import type { AddCommand } from '../command.ts';
+
+const EXAMPLES = ['json-api', 'login', 'plans', 'formbricks'] as const;
+
+export const addInit: AddCommand = (program, context) =>
+  program.command(
+    'init [file]',
+    'Writes a policy file to begin with',
+    (command) =>
+      command
+        .positional('file', { type: 'string', default: 'policies.yaml', describe: 'It must not exist yet' })
+        .option('from', {
+          choices: EXAMPLES,
+          default: 'json-api' as const,
+          describe: 'For what: a JSON API, a login, plans that clients buy, Formbricks',
+        })
+        .example('$0 init --from login', 'Writes policies.yaml with limits for a login'),
+    ({ file, from, json }) =>
+      context.run(() => {
+        write(file, exampleText(from));
+        if (json) context.terminal.json({ file, from });
+        else
+          context.terminal.line(
+            `${file} is written. Change its routes and limits, then: floodgate check ${file}`,
+          );
+        return EXIT.ok;
+      }),
+  );
+
+/** Without the comment that leads editors to the schema: its path holds beside the examples only. */
+function exampleText(name: (typeof EXAMPLES)[number]): string {
+  const file = new URL(`../../../examples/${name}.yaml`, import.meta.url);
+  return readFileSync(file, 'utf8').replace(/^# yaml-language-server:.*\n(?:#\n)?/, '');
+}
+
+/** @throws CommandError when there is such a file, or none can be written */
+function write(file: string, text: string): void {
+  try {
+    writeFileSync(file, text, { flag: 'wx' });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST')
+      throw new CommandError(`${file} is there already; name another, or remove it`, EXIT.usage);
+    throw new CommandError(`${file} cannot be written (${code})`, EXIT.unreachable);
+  }
+}

@@ -1,0 +1,31 @@
+/** The gateway itself: the way to start it where there is no checkout and no image. */
+import { existsSync } from 'node:fs';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
+import type { AddCommand } from '../command.ts';
+
+export const addStart: AddCommand = (program, context) =>
+  program.command(
+    'start',
+    'Starts the gateway, in the foreground',
+    (command) =>
+      command
+        .option('upstream', { type: 'string', describe: 'Where to forward; in place of GATEWAY_UPSTREAM' })
+        .option('policies', { type: 'string', describe: 'The policy file; in place of GATEWAY_POLICIES' })
+        .option('port', { type: 'string', describe: 'Public port; in place of GATEWAY_PORT' })
+        .example('$0 start --upstream http://127.0.0.1:3000', 'With policies.yaml, on port 8080'),
+    ({ upstream, policies, port }) =>
+      context.run(async () => {
+        const file = policies ?? context.env.GATEWAY_POLICIES ?? 'policies.yaml';
+        if (!existsSync(file))
+          throw new CommandError(
+            `there is no policy file ${file}; "floodgate init ${file}" writes one to begin with, --policies names another`,
+            EXIT.unreachable,
+          );
+        await context.start({
+          GATEWAY_POLICIES: file,
+          ...(upstream === undefined ? {} : { GATEWAY_UPSTREAM: upstream }),
+          ...(port === undefined ? {} : { GATEWAY_PORT: port }),
+        });
+        return EXIT.ok;
+      }),
+  );

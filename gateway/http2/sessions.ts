@@ -1,0 +1,154 @@
+/**
+ * HTTP/2 with clients. Each stream becomes a connection of HTTP/1.1 in memory, so that there is one way only to decide,
+ * count and bound a request; it is as if a proxy for HTTP/2 stood in front, and we knew its clients.
+ */
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import {
+  constants,
+  performServerHandshake,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type ServerOptions,
+} from 'node:http2';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { RequestOrigin } from '#gateway/proxy/request-headers.ts';
+import { ERRORS } from '#gateway/reply/errors.ts';
+import { headersOf, type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
+import type { Millis } from '#shared/clock.ts';
+import { replyHead, requestHead } from './as-http1.ts';
+import { connectedEnds } from './stream-socket.ts';
+
+const { NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR } = constants;
+
+/** As the other listener keeps a connection on which nothing happens. */
+const IDLE_MS: Millis = 65_000;
+
+const OPTIONS: ServerOptions = {
+  // A header section of HTTP/1.1 is refused beyond 128 fields, with a reply.
+  maxHeaderListPairs: 160,
+  maxSessionMemory: 4,
+  maxSessionInvalidFrames: 100,
+  maxSessionRejectedStreams: 100,
+  // Whoever opens streams only to reset them is cut (CVE-2023-44487); browsers reset a page of pictures at a time.
+  streamResetBurst: 500,
+  streamResetRate: 50,
+  settings: {
+    enablePush: false,
+    maxConcurrentStreams: 100,
+    maxHeaderListSize: 32_768,
+    initialWindowSize: 65_535,
+  },
+};
+
+const NO_RESOURCE = ownReply('gateway_method_not_allowed', 'CONNECT and TRACE are not served here', {
+  cors: true,
+});
+const MALFORMED = ownReply('gateway_bad_request', 'the request is not valid HTTP/2', { cors: true });
+
+export class Http2Sessions {
+  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #onStream: (socket: Socket, origin: RequestOrigin) => void;
+
+  /** @param onStream is given the end on which a request in HTTP/1.1 comes */
+  constructor(onStream: (socket: Socket, origin: RequestOrigin) => void) {
+    this.#onStream = onStream;
+  }
+
+  /** @param socket secured, with `h2` agreed on */
+  begin(socket: TLSSocket, origin: RequestOrigin): void {
+    // No stream outlives the end of what the client sends.
+    socket.allowHalfOpen = false;
+    const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
+    this.#sessions.add(session);
+    session.once('close', () => {
+      this.#sessions.delete(session);
+      socket.destroy();
+    });
+    session.on('error', () => session.destroy());
+    session.setTimeout(IDLE_MS, () => session.close());
+    session.on('stream', (stream, _headers, _flags, rawHeaders: string[] = []) =>
+      this.#serve(stream, rawHeaders, origin),
+    );
+  }
+
+  /** Takes no further streams; those that are open end first. */
+  drain(): void {
+    for (const session of this.#sessions) session.close();
+  }
+
+  cut(): void {
+    for (const session of this.#sessions) session.destroy();
+  }
+
+  #serve(stream: ServerHttp2Stream, rawHeaders: readonly string[], origin: RequestOrigin): void {
+    stream.on('error', () => stream.destroy());
+    const head = requestHead(rawHeaders, !stream.endAfterHeaders);
+    if (head === null) {
+      answer(stream, NO_RESOURCE);
+      return;
+    }
+    const { server, client } = connectedEnds(origin.peer);
+    for (const end of [server, client]) end.on('error', () => end.destroy());
+    let call: ClientRequest;
+    try {
+      call = request({
+        createConnection: () => client,
+        method: head.method,
+        path: head.target,
+        headers: [...head.headers],
+      });
+    } catch {
+      client.destroy();
+      answer(stream, MALFORMED);
+      return;
+    }
+    stream.once('close', () => {
+      call.destroy();
+      client.destroy();
+    });
+    let isReplied = false;
+    call.on('continue', () => {
+      if (!stream.headersSent && !stream.destroyed) stream.additionalHeaders({ ':status': 100 });
+    });
+    call.on('response', (reply) => {
+      reply.once('end', () => {
+        isReplied = true;
+      });
+      passReply(reply, stream, head.method === 'HEAD');
+    });
+    call.on('error', () => {
+      // That no more of the body is taken does not spoil an answer.
+      if (isReplied || stream.destroyed) return;
+      // Cut before an answer: the client may try again.
+      stream.close(stream.headersSent ? NGHTTP2_INTERNAL_ERROR : NGHTTP2_REFUSED_STREAM);
+    });
+    this.#onStream(server, origin);
+    stream.pipe(call);
+  }
+}
+
+function passReply(reply: IncomingMessage, stream: ServerHttp2Stream, isHead: boolean): void {
+  const { statusCode = 502, rawHeaders } = reply;
+  if (stream.destroyed || stream.headersSent) {
+    reply.destroy();
+    return;
+  }
+  const isBodiless = isHead || statusCode === 204 || statusCode === 304;
+  reply.on('error', () => stream.close(NGHTTP2_INTERNAL_ERROR));
+  // The answer is whole; of a body that is still coming nothing more is wanted (RFC 9113 8.1).
+  stream.once('finish', () => {
+    if (!stream.readableEnded) stream.close(NGHTTP2_NO_ERROR);
+  });
+  stream.respond(replyHead(statusCode, rawHeaders), { endStream: isBodiless });
+  if (isBodiless) reply.resume();
+  else reply.pipe(stream);
+}
+
+/** What is refused before it can become a request of HTTP/1.1. */
+function answer(stream: ServerHttp2Stream, reply: OwnReply): void {
+  stream.respond(replyHead(ERRORS[reply.code].status, headersOf(reply)));
+  // A reply to HEAD has ended with its header section.
+  if (!stream.writableEnded) stream.end(reply.body);
+  stream.resume();
+}

@@ -1,0 +1,155 @@
+/** Wiring of the library, in reading order: the counters and the rules, without listener and upstream. */
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createBounds } from '#gateway/bounds/bounds.ts';
+import { Bans } from '#gateway/control/bans.ts';
+import { News } from '#gateway/control/news.ts';
+import { Shadows } from '#gateway/control/shadows.ts';
+import { Decisions } from '#gateway/decisions/decisions.ts';
+import { MemoryDecisions } from '#gateway/decisions/memory-decisions.ts';
+import { RedisDecisions } from '#gateway/decisions/redis-decisions.ts';
+import { Enforcement } from '#gateway/enforce.ts';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import { MemoryLimiter } from '#gateway/limiter/memory.ts';
+import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import { Metrics } from '#gateway/metrics.ts';
+import { countersOf } from '#gateway/policy/counter.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import { shadowed } from '#gateway/policy/shadowed.ts';
+import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
+import { Refusals } from '#gateway/refusals.ts';
+import type { Clock } from '#shared/clock.ts';
+import { InnerRequest } from './inner-request.ts';
+import type { LibraryLog, LibrarySettings } from './settings.ts';
+
+export interface InnerGatewayParts {
+  readonly policies: PolicySet;
+  readonly settings: LibrarySettings;
+  readonly log: LibraryLog;
+  readonly clock: Clock;
+  readonly wallClock: Clock;
+  /** A fresh secret at each call. */
+  readonly newSecret: () => string;
+  /** Name of this process among the replicas. */
+  readonly replica: string;
+}
+
+/** As Express and its relatives call it. */
+export type Middleware = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void;
+
+export interface InnerGateway {
+  /**
+   * Decides one request; once, and before its body is read.
+   *
+   * Admitted: the limit headers are set on `res`, `req.url` is the canonical path that was matched, and when the reply is
+   * out its status is learned. Refused: `res` has been answered, and nothing may be written to it.
+   *
+   * @returns whether it is admitted; false too when the client has gone meanwhile. Never rejects for want of the store
+   */
+  limit(req: IncomingMessage, res: ServerResponse): Promise<boolean>;
+  /** The same for Express, Connect and Polka: `app.use(gateway.middleware)`. */
+  readonly middleware: Middleware;
+  /** Takes other policies into use. Counters are known by name, and go on. */
+  use(policies: PolicySet): void;
+  /** Without it, or with counters in memory, always true. */
+  storeAvailable(): boolean;
+  /** Gives back the connections to the store. */
+  close(): Promise<void>;
+}
+
+/** Without a store: so many counters and proven credentials, 40 bytes each. */
+const COUNTERS_MAX = 262_144;
+const CREDENTIALS_MAX = 65_536;
+
+/** @throws StoreRefusedError when the store lets nobody in */
+export async function openGateway(parts: InnerGatewayParts): Promise<InnerGateway> {
+  const { policies, settings, clock, wallClock, log, replica } = parts;
+  const { config, secrets } = settings;
+  const bans = new Bans();
+  let salt = secrets.identitySecret ?? parts.newSecret();
+  const guarded =
+    secrets.store === null
+      ? null
+      : new GuardedLimiter({
+          store: secrets.store,
+          clock,
+          log,
+          budgetMs: config.storeTimeoutMs,
+          replica,
+          // A configured secret stays here: whoever reads the store must not be able to test guesses.
+          salt: secrets.identitySecret === null ? salt : '',
+          onSalt: (shared) => enforcement.useSalt(shared),
+        });
+  if (guarded !== null) {
+    const shared = await guarded.start().catch(async (error: Error) => {
+      await guarded.close();
+      throw error;
+    });
+    if (secrets.identitySecret === null) salt = shared;
+  }
+  const limiter =
+    guarded ??
+    new MemoryLimiter({
+      clock,
+      known: new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX }),
+    });
+  const enforcement = new Enforcement(policies, salt, {
+    clock,
+    wallClock,
+    limiter,
+    bans,
+    metrics: new Metrics(),
+    trust: config.trust,
+    headerFilter: new HeaderFilter(),
+    onUntrustedChain: () => undefined,
+  });
+  const decisions = new Decisions({
+    store: secrets.store === null ? new MemoryDecisions(wallClock) : new RedisDecisions(secrets.store),
+    isStoreUsed: () => guarded?.stats().available ?? false,
+    wallClock,
+    random: createHash('sha256').update(parts.newSecret()).update(replica).digest(),
+    replica,
+  });
+  const refusals = new Refusals({
+    enforcement,
+    decisions,
+    // Of those none is taken here.
+    upstream: { bounds: createBounds(config.bounds, { clock, log: { warn: () => undefined } }) },
+  });
+  let loaded = policies;
+  const inUse = () => shadowed(loaded, shadows.endsAt);
+  const shadows = new Shadows({ clock, onChange: () => enforcement.use(inUse()) });
+  const news =
+    guarded === null
+      ? null
+      : new News({
+          connection: guarded.connection,
+          clock,
+          known: guarded.known,
+          bans,
+          shadows,
+          counters: () => countersOf(enforcement.policies),
+        });
+  await news?.start();
+
+  const limit = (req: IncomingMessage, res: ServerResponse): Promise<boolean> =>
+    new Promise((resolve) => new InnerRequest(req, res, { enforcement, refusals }, resolve).run());
+  return {
+    limit,
+    middleware: (req, res, next) => {
+      limit(req, res).then((isAdmitted) => {
+        if (isAdmitted) next();
+      }, next);
+    },
+    use(set) {
+      loaded = set;
+      enforcement.use(inUse());
+    },
+    storeAvailable: () => guarded?.stats().available ?? true,
+    async close() {
+      news?.stop();
+      shadows.close();
+      await Promise.all([limiter.close(), decisions.close()]);
+    },
+  };
+}

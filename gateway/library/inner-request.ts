@@ -1,0 +1,141 @@
+/** A request inside the application that answers it: decided as in the gateway, and then left to the application. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Violation } from '#gateway/decision.ts';
+import { CORS_HEADERS, DECISION_HEADER } from '#gateway/header-names.ts';
+import { originOf } from '#gateway/identify.ts';
+import { type LimitedParts, LimitedRequest, type Sent, type Source } from '#gateway/limited-request.ts';
+import type { Reservation } from '#gateway/limiter/outcome.ts';
+import { denialReply } from '#gateway/reply/denial.ts';
+import { ERRORS } from '#gateway/reply/errors.ts';
+import { headersOf, type OwnReply, recordOf, sendOwn } from '#gateway/reply/own-reply.ts';
+
+export class InnerRequest extends LimitedRequest {
+  readonly req: Sent;
+  readonly connection: Source;
+  readonly entry = null;
+  readonly client = null;
+  readonly closes = false;
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  readonly #parts: LimitedParts;
+  /** null: told. */
+  #tell: ((isAdmitted: boolean) => void) | null;
+
+  /** @param tell called once */
+  constructor(
+    req: IncomingMessage,
+    res: ServerResponse,
+    parts: LimitedParts,
+    tell: (isAdmitted: boolean) => void,
+  ) {
+    super(parts);
+    this.#req = req;
+    this.#res = res;
+    this.#parts = parts;
+    this.#tell = tell;
+    this.req = sentAs(req);
+    this.connection = {
+      socket: req.socket,
+      origin: originOf(req.socket, parts.enforcement.options.trust),
+    };
+    res.once('close', () => this.#onClose());
+  }
+
+  override run(): void {
+    // Asks about the server, not about a resource (RFC 9110 9.3.7).
+    if (this.req.method === 'OPTIONS' && this.req.url === '*') {
+      this.cors = false;
+      this.pass([], null);
+    } else super.run();
+  }
+
+  protected pass(added: readonly string[], reservation: Reservation | null): void {
+    this.finish();
+    const res = this.#res;
+    if (res.destroyed || res.headersSent) {
+      reservation?.close();
+      this.#told(false);
+      return;
+    }
+    for (let i = 0; i < added.length; i += 2) res.setHeader(added[i] ?? '', added[i + 1] ?? '');
+    // Defaults, which the application may set otherwise.
+    if (this.cors) {
+      for (let i = 0; i < CORS_HEADERS.length; i += 2)
+        if (!res.hasHeader(CORS_HEADERS[i] ?? ''))
+          res.setHeader(CORS_HEADERS[i] ?? '', CORS_HEADERS[i + 1] ?? '');
+    }
+    // Application and policies see the same path. Where a router has taken its part of it away, that is too late.
+    if (this.target !== '' && this.#req.url === this.req.url) this.#req.url = this.#canonicalUrl();
+    res.once('close', () => {
+      if (res.headersSent) this.#learn(res.statusCode, reservation);
+      reservation?.close();
+    });
+    this.#told(true);
+  }
+
+  answer(reply: OwnReply): void {
+    const res = this.#res;
+    if (!res.destroyed && !res.headersSent) {
+      if (this.#req.httpVersionMajor < 2) sendOwn(this.#req, res, reply);
+      else {
+        res.writeHead(ERRORS[reply.code].status, recordOf(headersOf({ ...reply, close: false })));
+        res.end(reply.body);
+      }
+    }
+    this.#told(false);
+  }
+
+  deny(violated: readonly Violation[], decision: string): void {
+    const reply = denialReply(violated, this.cors, this.closes, decision);
+    this.answer({ ...reply, headers: [...reply.headers, DECISION_HEADER, decision] });
+  }
+
+  /** With the slash at its end: no policy looks at it, but applications redirect by it. */
+  #canonicalUrl(): string {
+    const [path = ''] = (this.req.url ?? '').split('?', 1);
+    const [canonical = ''] = this.target.split('?', 1);
+    if (!path.endsWith('/') || canonical.endsWith('/')) return this.target;
+    return `${canonical}/${this.target.slice(canonical.length)}`;
+  }
+
+  #learn(status: number, reservation: Reservation | null): void {
+    if (this.charged !== null) this.#parts.enforcement.learn(this.charged, status);
+    reservation?.conclude(status);
+  }
+
+  /** Before it was decided: then it passes to nobody, and what it was charged is given back where that counts. */
+  #onClose(): void {
+    this.finish();
+    this.#told(false);
+  }
+
+  #told(isAdmitted: boolean): void {
+    const tell = this.#tell;
+    this.#tell = null;
+    tell?.(isAdmitted);
+  }
+}
+
+/** What the client sent, as HTTP/1.1 would have it. */
+function sentAs(req: IncomingMessage & { readonly originalUrl?: string }): Sent {
+  const { method, rawHeaders, httpVersion, socket } = req;
+  // Express and its relatives take from the URL what a router is mounted on, and keep the whole here.
+  const url = req.originalUrl ?? req.url;
+  if (req.httpVersionMajor < 2)
+    return url === req.url ? req : { method, url, rawHeaders, httpVersion, socket };
+  return { method, url, rawHeaders: withHost(rawHeaders), httpVersion: '1.1', socket };
+}
+
+/** HTTP/2 names the host in a field of its own (RFC 9113 8.3.1). */
+function withHost(rawHeaders: readonly string[]): string[] {
+  const fields: string[] = [];
+  let authority = '';
+  let hasHost = false;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const [name = '', value = ''] = rawHeaders.slice(i, i + 2);
+    if (name === ':authority') authority = value;
+    hasHost ||= name === 'host';
+    if (!name.startsWith(':')) fields.push(name, value);
+  }
+  return hasHost ? fields : [...fields, 'Host', authority];
+}

@@ -1,0 +1,100 @@
+/**
+ * The header of the PROXY protocol, versions 1 and 2, with which a proxy that passes bytes on says whose connection it is
+ * (https://www.haproxy.org/download/2.6/doc/proxy-protocol.txt).
+ */
+import { isIPv4, isIPv6 } from 'node:net';
+
+export type ProxyHeader =
+  /** What has come so far may be the beginning of one. */
+  | { readonly kind: 'more' }
+  | { readonly kind: 'bad' }
+  | {
+      readonly kind: 'header';
+      /** How long it is. */
+      readonly bytes: number;
+      /** Of the client; null: the proxy speaks for itself, as in a health check, or does not know. */
+      readonly address: string | null;
+    };
+
+const MORE: ProxyHeader = { kind: 'more' };
+const BAD: ProxyHeader = { kind: 'bad' };
+
+const V1_BEGINS = Buffer.from('PROXY ');
+/** With its line break: the longest that the protocol knows. */
+const V1_BYTES_MAX = 107;
+const PORT = /^(?:0|[1-9]\d{0,4})$/;
+
+const V2_BEGINS = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
+const V2_FIXED_BYTES = 16;
+/** Addresses and what proxies add, such as a name of TLS: some hundred bytes. */
+const V2_BYTES_MAX = 4096;
+const VERSION_2 = 0x20;
+const LOCAL = 0;
+const PROXY = 1;
+const UNKNOWN = 0x00;
+const TCP4 = 0x11;
+const TCP6 = 0x21;
+const UNIX_STREAM = 0x31;
+
+/** @param bytes all that the connection has begun with so far */
+export function readProxyHeader(bytes: Buffer): ProxyHeader {
+  if (begins(bytes, V1_BEGINS)) return readV1(bytes);
+  return begins(bytes, V2_BEGINS) ? readV2(bytes) : BAD;
+}
+
+function begins(bytes: Buffer, start: Buffer): boolean {
+  const length = Math.min(bytes.length, start.length);
+  return bytes.compare(start, 0, length, 0, length) === 0;
+}
+
+function readV1(bytes: Buffer): ProxyHeader {
+  const end = bytes.subarray(0, V1_BYTES_MAX).indexOf('\r\n');
+  if (end < 0) return bytes.length < V1_BYTES_MAX ? MORE : BAD;
+  const [, family, source = '', destination = '', sourcePort = '', destinationPort = '', ...rest] = bytes
+    .toString('latin1', 0, end)
+    .split(' ');
+  // What follows then is not meant to be read.
+  if (family === 'UNKNOWN') return { kind: 'header', bytes: end + 2, address: null };
+  const isAddress = family === 'TCP4' ? isIPv4 : family === 'TCP6' ? isIPv6 : null;
+  const isRight =
+    isAddress?.(source) === true &&
+    isAddress(destination) &&
+    !source.includes('%') &&
+    isPort(sourcePort) &&
+    isPort(destinationPort) &&
+    rest.length === 0;
+  return isRight ? { kind: 'header', bytes: end + 2, address: source } : BAD;
+}
+
+function isPort(text: string): boolean {
+  return PORT.test(text) && Number(text) <= 65_535;
+}
+
+function readV2(bytes: Buffer): ProxyHeader {
+  if (bytes.length < V2_FIXED_BYTES) return MORE;
+  const command = bytes.readUInt8(12) - VERSION_2;
+  const family = bytes.readUInt8(13);
+  const length = V2_FIXED_BYTES + bytes.readUInt16BE(14);
+  if ((command !== LOCAL && command !== PROXY) || length > V2_BYTES_MAX) return BAD;
+  if (bytes.length < length) return MORE;
+  const nobody: ProxyHeader = { kind: 'header', bytes: length, address: null };
+  if (command === LOCAL) return nobody;
+  const body = bytes.subarray(V2_FIXED_BYTES, length);
+  switch (family) {
+    case UNKNOWN:
+      return nobody;
+    case UNIX_STREAM:
+      return body.length < 216 ? BAD : nobody;
+    case TCP4:
+      return body.length < 12 ? BAD : { ...nobody, address: body.subarray(0, 4).join('.') };
+    case TCP6:
+      return body.length < 36 ? BAD : { ...nobody, address: ipv6Text(body) };
+    default:
+      // Datagrams, and what nobody has defined yet.
+      return BAD;
+  }
+}
+
+function ipv6Text(body: Buffer): string {
+  return Array.from({ length: 8 }, (_, i) => body.readUInt16BE(2 * i).toString(16)).join(':');
+}

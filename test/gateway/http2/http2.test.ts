@@ -1,0 +1,269 @@
+/** HTTP/2 with clients: the same decisions and bounds as in HTTP/1.1, and floods that only HTTP/2 knows. */
+import { readFileSync } from 'node:fs';
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type OutgoingHttpHeaders,
+} from 'node:http2';
+import t from 'tap';
+import { readConfig } from '#gateway/config.ts';
+import { HANDSHAKE_MS, Handshakes } from '#gateway/tls/handshakes.ts';
+import { readKeyPair } from '#gateway/tls/key-pair.ts';
+import { type BareServerOptions, startBareServer } from '#test/gateway/proxy/bare-server.ts';
+import { until, values } from '#test/gateway/proxy/exchange.ts';
+import { createAuthority } from '#test/support/certificates.ts';
+import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { run, sendTls } from '#test/support/tls-client.ts';
+
+const authority = createAuthority(t);
+const { ca } = authority;
+const files = authority.issue('server', 'IP:127.0.0.1');
+const HTTP2 = { GATEWAY_TLS_CERT: files.cert, GATEWAY_TLS_KEY: files.key, GATEWAY_HTTP2: '1' };
+
+function bare(owner: Owner, options: Omit<BareServerOptions, 'handshakes' | 'isHttp2'>) {
+  const handshakes = new Handshakes(readKeyPair(files), HANDSHAKE_MS, ['h2', 'http/1.1']);
+  return startBareServer(owner, { ...options, handshakes, isHttp2: true });
+}
+
+function session(owner: Owner, port: number): ClientHttp2Session {
+  const one = connect(`https://127.0.0.1:${port}`, { ca: readFileSync(ca) });
+  one.on('error', () => undefined);
+  owner.teardown(() => one.destroy());
+  return one;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+function read(stream: ClientHttp2Stream): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let headers: Record<string, unknown> = {};
+    let body = '';
+    stream.on('response', (received) => {
+      headers = { ...received };
+    });
+    stream.on('data', (chunk: Buffer) => {
+      body += chunk.toString('latin1');
+    });
+    stream.on('end', () => resolve({ status: Number(headers[':status']), headers, body }));
+    stream.on('error', reject);
+    stream.on('close', () => reject(new Error(`closed with ${stream.rstCode}`)));
+  });
+}
+
+function ask(
+  one: ClientHttp2Session,
+  path: string,
+  headers: OutgoingHttpHeaders = {},
+  body?: string,
+): Promise<Answer> {
+  const stream = one.request({ ':path': path, ...headers }, { endStream: body === undefined });
+  if (body !== undefined) stream.end(body);
+  return read(stream);
+}
+
+t.test('requests and replies of every size and kind pass', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    const chunks: Buffer[] = [];
+    req.on('data', (chunk: Buffer) => chunks.push(chunk));
+    req.on('end', () => {
+      if (req.url === '/none') return res.writeHead(204).end();
+      res.setHeader('set-cookie', ['a=1', 'b=2']);
+      res.setHeader('x-length', Buffer.concat(chunks).length);
+      return res.end(JSON.stringify({ method: req.method, url: req.url, headers: req.rawHeaders }));
+    });
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, env: HTTP2 });
+  const one = session(t, port);
+  const answer = await ask(one, '/a?b=%20', { cookie: ['x=1', 'y=2'], 'x-own': 'value' });
+  t.equal(answer.status, 200);
+  const seen = JSON.parse(answer.body);
+  t.match(seen, { method: 'GET', url: '/a?b=%20' });
+  t.strictSame(values(seen.headers, 'x-forwarded-proto'), ['https']);
+  t.strictSame(values(seen.headers, 'x-forwarded-for'), ['127.0.0.1']);
+  t.strictSame(values(seen.headers, 'host'), [`127.0.0.1:${port}`]);
+  t.strictSame(values(seen.headers, 'cookie'), ['x=1; y=2']);
+  t.strictSame(values(seen.headers, 'x-own'), ['value']);
+  t.strictSame(answer.headers['set-cookie'], ['a=1', 'b=2']);
+  const large = 'x'.repeat(3_000_000);
+  t.equal((await ask(one, '/up', { ':method': 'POST' }, large)).headers['x-length'], String(large.length));
+  const known = { ':method': 'PUT', 'content-length': '5' };
+  t.equal((await ask(one, '/up', known, 'hello')).headers['x-length'], '5');
+  const waiting = { ':method': 'POST', expect: '100-continue' };
+  t.equal((await ask(one, '/up', waiting, 'hello')).headers['x-length'], '5');
+  t.match(await ask(one, '/a', { ':method': 'HEAD' }), { status: 200, body: '' });
+  t.match(await ask(one, '/none'), { status: 204, body: '' });
+  const curl = await run('curl', [
+    '-sS',
+    '-D',
+    '-',
+    '--http2',
+    '--cacert',
+    ca,
+    `https://127.0.0.1:${port}/curl`,
+  ]);
+  t.match(curl.output, /^HTTP\/2 200[\s\S]*"url":"\/curl"/);
+  t.equal((await sendTls(port, '/one', ca)).status, 200, 'HTTP/1.1 is served as well');
+});
+
+t.test('a large reply arrives whole, at the pace of its reader', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end(Buffer.alloc(8_000_000, 'y')));
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, env: HTTP2 });
+  const one = session(t, port);
+  const answers = await Promise.all([ask(one, '/a'), ask(one, '/b')]);
+  t.strictSame(
+    answers.map(({ body }) => body.length),
+    [8_000_000, 8_000_000],
+  );
+});
+
+t.test('a reply that is read late arrives whole, though its connection in memory has ended', async (t) => {
+  const sizes = Array.from({ length: 40 }, (_, i) => 10_000 * (i + 1));
+  const upstream = await startUpstream(t, (req, res) =>
+    res.end(Buffer.alloc(Number(req.url?.slice(1)), 'y')),
+  );
+  const { port } = await bare(t, { origin: upstream.origin });
+  const one = session(t, port);
+  for (const size of sizes) {
+    const stream = one.request({ ':path': `/${size}` });
+    stream.pause();
+    await new Promise((resolve) => stream.once('response', resolve));
+    // What could be lost is lost by then.
+    for (let i = 0; i < 100; i++) await new Promise((resolve) => setImmediate(resolve));
+    const late = read(stream);
+    stream.resume();
+    t.equal((await late).body.length, size);
+  }
+});
+
+t.test('100 streams at once are admitted as exactly as connections', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end());
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: HTTP2,
+    policies: policyFile(
+      'name: all, route: "*  /*", identifier: ip, limit: 37, window: 1d'.replace('*  ', 'GET,POST '),
+    ),
+  });
+  const one = session(t, port);
+  const answers = await Promise.all(Array.from({ length: 100 }, () => ask(one, '/a')));
+  t.equal(answers.filter(({ status }) => status === 200).length, 37);
+  t.equal(answers.filter(({ status }) => status === 429).length, 63);
+  const denied = await ask(one, '/a', { ':method': 'POST' }, 'x'.repeat(500_000));
+  t.equal(denied.status, 429, 'also before the body is there');
+  t.match(denied.body, /gateway_rate_limited/);
+});
+
+t.test('what HTTP/1.1 could not carry is refused, and a body is never a request', async (t) => {
+  const urls: string[] = [];
+  const upstream = await startUpstream(t, (req, res) => {
+    urls.push(req.url ?? '');
+    req.resume().on('end', () => res.end('ok'));
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, env: HTTP2 });
+  const one = session(t, port);
+  await t.rejects(ask(one, '/a b'), 'the library below does not let it in');
+  t.equal((await ask(one, '/a%2Fb')).status, 400);
+  t.equal((await ask(one, '/a', { ':method': 'TRACE' })).status, 405);
+  t.equal(
+    (await ask(one, '/a', Object.fromEntries(Array.from({ length: 129 }, (_, i) => [`x-${i}`, 'y'])))).status,
+    431,
+  );
+  const hidden = 'GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n';
+  t.equal((await ask(one, '/get', { ':method': 'GET' }, hidden)).status, 200);
+  t.equal((await ask(one, '/delete', { ':method': 'DELETE' }, hidden)).status, 200);
+  t.strictSame(urls, ['/get', '/delete']);
+});
+
+t.test('streams count as connections of their client', async (t) => {
+  const upstream = await startUpstream(t, () => undefined);
+  const { port, bounds, clients } = await bare(t, {
+    origin: upstream.origin,
+    bounds: { connections: { perClient: 4 } },
+  });
+  const one = session(t, port);
+  const held = [1, 2, 3].map(() => one.request({ ':path': '/hangs' }));
+  for (const stream of held) stream.on('error', () => undefined);
+  await until(() => bounds.connections.held === 4, 'a connection and three streams');
+  const refused = await ask(one, '/a');
+  t.equal(refused.status, 429);
+  t.match(refused.body, /"details":\{"bound":"connections","scope":"client"\}/);
+  t.equal(refused.headers['retry-after'], '1');
+  one.destroy();
+  await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');
+});
+
+t.test('a stream that is reset ends the call of the application', async (t) => {
+  let open = 0;
+  const upstream = await startUpstream(t, (req) => {
+    open++;
+    req.socket.once('close', () => open--);
+  });
+  const { port, bounds } = await bare(t, { origin: upstream.origin });
+  const stream = session(t, port).request({ ':path': '/hangs' });
+  await until(() => open === 1, 'it is with the application');
+  stream.close(constants.NGHTTP2_CANCEL);
+  await until(() => open === 0 && bounds.upstream_connections.held === 0, 'given up');
+});
+
+t.test('whoever opens streams to reset them is cut, and others are served', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => setTimeout(() => res.end('ok'), 20));
+  const { port, bounds, clients } = await bare(t, { origin: upstream.origin });
+  const hostile = session(t, port);
+  let isClosed = false;
+  hostile.on('close', () => {
+    isClosed = true;
+  });
+  let sent = 0;
+  while (!isClosed && sent < 100_000) {
+    for (let i = 0; i < 50 && !hostile.destroyed && !hostile.closed; i++, sent++) {
+      const stream = hostile.request({ ':path': '/a' });
+      stream.on('error', () => undefined);
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+    if (hostile.closed) hostile.destroy();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  t.ok(sent < 20_000, `after ${sent} streams`);
+  t.equal((await ask(session(t, port), '/a')).status, 200);
+  await until(() => bounds.upstream_connections.held === 0 && bounds.waiting.held === 0, 'nothing is held');
+  await until(() => clients.size <= 1, 'the flood is forgotten');
+});
+
+t.test('a client that reads nothing of its reply is cut in time', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end(Buffer.alloc(20_000_000)));
+  const { port, bounds } = await bare(t, { origin: upstream.origin, unreadTimeoutMs: 200, checkMs: 50 });
+  const stream = session(t, port).request({ ':path': '/big' });
+  stream.on('error', () => undefined).pause();
+  await until(() => bounds.unread_replies.held === 1, 'it is noticed');
+  await until(() => bounds.upstream_connections.held === 0 && bounds.unread_replies.held === 0, 'and cut');
+});
+
+t.test('a shutdown lets streams end, and takes no more', async (t) => {
+  let arrived = 0;
+  const upstream = await startUpstream(t, (_req, res) => {
+    arrived++;
+    setTimeout(() => res.end('whole'), 50);
+  });
+  const { port, gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { ...HTTP2, GATEWAY_DRAIN_TIMEOUT_MS: '60000' },
+  });
+  const [busy, idle] = [session(t, port), session(t, port)];
+  await new Promise((resolve) => idle.once('connect', resolve));
+  const pending = ask(busy, '/a');
+  await until(() => arrived === 1, 'the request is with the application');
+  const closed = gateway.close();
+  t.equal((await pending).body, 'whole');
+  await closed;
+});
+
+t.test('it needs TLS, and is off unless asked for', async (t) => {
+  t.equal(readConfig({}).config.isHttp2, false);
+  t.throws(() => readConfig({ GATEWAY_HTTP2: '1' }), /GATEWAY_HTTP2: it needs GATEWAY_TLS_CERT/);
+});

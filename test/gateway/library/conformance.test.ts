@@ -1,0 +1,117 @@
+/** Whatever it is built into, the library decides and says what the gateway in front does. */
+import t from 'tap';
+import { policyFile } from '#test/support/gateway.ts';
+import { HOSTS, type HostOptions } from './hosts.ts';
+
+interface Told {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+/** Of the gateway, and of nobody else. */
+const TOLD =
+  /^(x-ratelimit-.*|ratelimit(-policy)?|retry-after|x-gateway-.*|cache-control|access-control-.*)$/;
+
+async function ask(origin: string, line: string): Promise<Told> {
+  const [method = 'GET', path = '/', ...fields] = line.split(' ');
+  const response = await fetch(`${origin}${path}`, {
+    method,
+    headers: Object.fromEntries(fields.map((field) => field.split('=') as [string, string])),
+    ...(method === 'POST' ? { body: 'x'.repeat(2000) } : {}),
+  });
+  const headers: Record<string, string> = {};
+  for (const [name, value] of response.headers)
+    if (TOLD.test(name)) headers[name] = name === 'x-gateway-decision' ? 'ID' : value;
+  const text = (await response.text()).replace(/"decision":"[^"]*"/, '"decision":"ID"');
+  // Of what is admitted the body is the application's.
+  return { status: response.status, headers, body: response.ok || text === '' ? '' : JSON.parse(text) };
+}
+
+const times = (count: number, line: string): string[] => Array(count).fill(line);
+
+const SCENARIOS: Record<string, { readonly rows: readonly string[]; readonly lines: readonly string[] }> = {
+  'a window, and what is over it': {
+    rows: ['name: items, route: GET /items/*, identifier: ip, limit: 3, window: 1m'],
+    lines: [...times(5, 'GET /items/1'), 'GET /other', 'HEAD /items/2'],
+  },
+  'several policies, all or nothing': {
+    rows: [
+      'name: all, route: GET /*, identifier: ip, limit: 4, window: 1m',
+      'name: few, route: GET /few, identifier: ip, limit: 1, window: 1h',
+    ],
+    lines: [...times(3, 'GET /few'), ...times(4, 'GET /a')],
+  },
+  'other spellings of one path': {
+    rows: ['name: items, route: GET /items, identifier: ip, limit: 2, window: 1m'],
+    lines: ['GET /items?x=1', 'GET /items/', 'GET /%69tems', 'GET /a%2Fb', 'GET /%2569tems'],
+  },
+  'a key, and two that differ': {
+    rows: ['name: keyed, route: GET /*, identifier: api-key, limit: 2, window: 1m'],
+    lines: [
+      ...times(3, 'GET /a x-api-key=fbk_1'),
+      'GET /a x-api-key=fbk_2',
+      'GET /a',
+      'GET /a x-api-key=fbk_1 authorization=Bearer%20fbk_9'.replace('%20', '\u00a0'),
+    ],
+  },
+  'a key that works has a budget of its own': {
+    rows: ['name: keyed, route: GET /*, identifier: api-key, limit: 2, window: 1m'],
+    lines: [
+      ...times(2, 'GET /status-401 x-api-key=fbk_1'),
+      ...times(2, 'GET /status-200 x-api-key=fbk_2'),
+      'GET /status-200 x-api-key=fbk_1',
+    ],
+  },
+  'failures only': {
+    rows: ['name: tries, route: POST /*, identifier: ip, limit: 2, window: 1m, count: failure'],
+    lines: [...times(3, 'POST /status-200'), ...times(3, 'POST /status-401'), 'POST /status-200'],
+  },
+  'bytes of bodies': {
+    rows: ['name: bytes, route: POST /*, identifier: ip, limit: 5000, window: 1m, cost: body-bytes'],
+    lines: times(4, 'POST /a'),
+  },
+  'sliding windows and token buckets': {
+    rows: [
+      'name: slide, route: GET /slide, identifier: ip, limit: 2, window: 1m, algorithm: sliding-window',
+      'name: bucket, route: GET /bucket, identifier: ip, limit: 60, window: 1m, algorithm: token-bucket, burst: 2',
+    ],
+    lines: [...times(3, 'GET /slide'), ...times(3, 'GET /bucket')],
+  },
+  'replies on client routes carry CORS': {
+    rows: ['name: client, route: GET /api/v1/client/*, identifier: ip, limit: 1, window: 1m'],
+    lines: times(2, 'GET /api/v1/client/x'),
+  },
+};
+
+for (const [name, { rows, lines }] of Object.entries(SCENARIOS)) {
+  t.test(name, async (t) => {
+    // In the middle of a window that does not move.
+    const options: HostOptions = { policies: policyFile(...rows), clock: () => 1_800_000_030_000 };
+    const told = new Map<string, Told[]>();
+    for (const [host, start] of Object.entries(HOSTS)) {
+      const { origin } = await start(t, options);
+      const answers: Told[] = [];
+      for (const line of lines) answers.push(await ask(origin, line));
+      told.set(host, answers);
+    }
+    const [[, expected = []] = [], ...others] = told;
+    t.ok(
+      expected.some(({ status }) => status === 429),
+      'something is denied',
+    );
+    for (const [host, answers] of others)
+      for (const [i, answer] of answers.entries()) t.strictSame(answer, expected[i], `${host}: ${lines[i]}`);
+  });
+}
+
+t.test('requests in flight are held until their reply is out', async (t) => {
+  const policies = policyFile('name: slow, route: GET /slow, identifier: ip, concurrency: 2');
+  for (const [host, start] of Object.entries(HOSTS)) {
+    const { origin } = await start(t, { policies });
+    const statuses = async (): Promise<number[]> =>
+      (await Promise.all(times(5, 'GET /slow').map((line) => ask(origin, line)))).map(({ status }) => status);
+    t.strictSame((await statuses()).sort(), [200, 200, 429, 429, 429], host);
+    t.strictSame((await statuses()).sort(), [200, 200, 429, 429, 429], `${host}: given back`);
+  }
+});

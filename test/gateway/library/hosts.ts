@@ -1,0 +1,102 @@
+/** The same application four times: behind the gateway, and with the library inside node:http, Express and Fastify. */
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import fastify from 'fastify';
+import { createFastifyPlugin } from '#gateway/library/fastify-plugin.ts';
+import { type InnerGateway, openGateway } from '#gateway/library/inner-gateway.ts';
+import { readSettings } from '#gateway/library/settings.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import type { Clock } from '#shared/clock.ts';
+import { type Owner, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+
+export interface HostOptions {
+  readonly policies: string;
+  readonly clock?: Clock;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Host {
+  readonly origin: string;
+  readonly gateway: InnerGateway | null;
+}
+
+/** What it answers: a status by the path, and who called it by which URL. */
+const answer: RequestListener = (req, res) => {
+  const status = Number(/\/status-(\d{3})/.exec(req.url ?? '')?.[1] ?? 200);
+  const finish = (): void => {
+    res.writeHead(status, { 'content-type': 'application/json' });
+    res.end(JSON.stringify({ url: req.url }));
+  };
+  req.resume();
+  if (/\/slow/.test(req.url ?? '')) setTimeout(finish, 100);
+  else finish();
+};
+
+export function open({ policies, clock, env = {} }: HostOptions): Promise<InnerGateway> {
+  return openGateway({
+    policies: loadPolicies(policies, 'test.yaml'),
+    settings: readSettings(env),
+    log: { warn: () => undefined, info: () => undefined },
+    clock: clock ?? (() => performance.timeOrigin + performance.now()),
+    wallClock: clock ?? Date.now,
+    newSecret: () => 'salt of the tests',
+    replica: `test:${process.pid}:${Math.random()}`,
+  });
+}
+
+async function listen(owner: Owner, server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  owner.teardown(() => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+export const HOSTS: Readonly<Record<string, (owner: Owner, options: HostOptions) => Promise<Host>>> = {
+  async 'the gateway in front'(owner, { policies, clock, env }) {
+    const upstream = await startUpstream(owner, answer);
+    const { origin } = await startTestGateway(owner, {
+      upstream: upstream.origin,
+      policies,
+      ...(clock === undefined ? {} : { clock, wallClock: clock }),
+      ...(env === undefined ? {} : { env }),
+    });
+    return { origin, gateway: null };
+  },
+  async 'node:http'(owner, options) {
+    const gateway = await open(options);
+    owner.teardown(() => gateway.close());
+    const server = createServer(async (req, res) => {
+      if (await gateway.limit(req, res)) answer(req, res);
+    });
+    return { origin: await listen(owner, server), gateway };
+  },
+  async Express(owner, options) {
+    const gateway = await open(options);
+    owner.teardown(() => gateway.close());
+    const app = express();
+    app.use(gateway.middleware);
+    app.use((req: IncomingMessage, res) => answer(req, res));
+    return { origin: await listen(owner, createServer(app)), gateway };
+  },
+  async Fastify(owner, options) {
+    const gateway = await open(options);
+    const app = fastify();
+    await app.register(createFastifyPlugin(gateway));
+    // The application reads no body here, whatever it is.
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser('*', (_request, payload, done) => {
+      payload.resume();
+      done(null);
+    });
+    app.all('*', (request, reply) => {
+      reply.hijack();
+      answer(request.raw, reply.raw);
+    });
+    const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+    owner.teardown(() => app.close());
+    return { origin, gateway };
+  },
+};

@@ -1,0 +1,137 @@
+/** The public listener with TLS, as clients of every kind meet it. */
+import { once } from 'node:events';
+import t from 'tap';
+import { until, values } from '#test/gateway/proxy/exchange.ts';
+import { createAuthority } from '#test/support/certificates.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { environment, launch } from '#test/support/gateway-process.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { run, secured, sendTls } from '#test/support/tls-client.ts';
+
+const authority = createAuthority(t);
+const { ca } = authority;
+const { cert, key } = authority.issue('server', 'IP:127.0.0.1,DNS:localhost');
+const TLS = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key };
+
+t.test('requests and replies of every size pass, and the application hears of https', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, env: TLS });
+  const body = 'x'.repeat(3_000_000);
+  const answer = await sendTls(port, '/a', ca, { method: 'POST', body });
+  t.equal(answer.status, 200);
+  const seen = JSON.parse(answer.body.toString());
+  t.equal(seen.body, body);
+  t.strictSame(values(seen.headers, 'x-forwarded-proto'), ['https']);
+  t.strictSame(values(seen.headers, 'x-forwarded-for'), ['127.0.0.1']);
+  const { output, code } = await run('curl', ['-sS', '--cacert', ca, `https://127.0.0.1:${port}/from-curl`]);
+  t.equal(code, 0, output);
+  t.match(output, /"url":"\/from-curl"/);
+});
+
+t.test('a limit is as exact as without', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end());
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: TLS,
+    policies: policyFile('name: all, route: GET /*, identifier: ip, limit: 7, window: 1d'),
+  });
+  const answers = await Promise.all(Array.from({ length: 30 }, () => sendTls(port, '/a', ca)));
+  t.equal(answers.filter(({ status }) => status === 200).length, 7);
+  t.equal(answers.filter(({ status }) => status === 429).length, 23);
+});
+
+t.test('TLS 1.2 and 1.3; nothing older, no other protocol, no renegotiation', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, env: TLS });
+  const openssl = (...args: string[]) =>
+    run('openssl', ['s_client', '-connect', `127.0.0.1:${port}`, '-CAfile', ca, ...args]);
+  t.match((await openssl('-tls1_2')).output, /Protocol *: TLSv1\.2/);
+  t.match((await openssl('-tls1_3')).output, /New, TLSv1\.3/);
+  t.match((await openssl('-tls1_1', '-cipher', 'DEFAULT@SECLEVEL=0')).output, /alert protocol version/);
+  t.match((await openssl('-alpn', 'http/1.1')).output, /ALPN protocol: http\/1\.1/);
+  t.match((await openssl('-alpn', 'spdy/3')).output, /no application protocol/);
+  const { output } = await run(
+    'openssl',
+    ['s_client', '-connect', `127.0.0.1:${port}`, '-CAfile', ca, '-tls1_2', '-crlf'],
+    { when: /Verify return code/, text: 'R\n' },
+  );
+  t.match(output, /RENEGOTIATING[\s\S]*(no renegotiation|handshake failure)/);
+});
+
+t.test('400: plain HTTP is told that the port is for HTTPS', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin, env: TLS });
+  const answer = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n').ended();
+  t.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n[\s\S]*https:\/\//);
+  const failed = gateway
+    .samples()
+    .find(
+      ({ name, labels }) => name === 'floodgate_tls_handshakes_failed_total' && labels.reason === 'protocol',
+    );
+  t.equal(failed?.value, 1);
+});
+
+t.test('WebSockets and event streams pass', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    res.write('data: 1\n\n');
+  });
+  upstream.server.on('upgrade', (_req, socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nopen');
+    socket.pipe(socket);
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, env: TLS });
+  const events = await secured(port, ca);
+  const tunnel = await secured(port, ca);
+  const received = { events: '', tunnel: '' };
+  events.on('data', (chunk: Buffer) => (received.events += chunk.toString()));
+  tunnel.on('data', (chunk: Buffer) => (received.tunnel += chunk.toString()));
+  events.write('GET /events HTTP/1.1\r\nHost: a\r\n\r\n');
+  tunnel.write('GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  await until(() => /data: 1/.test(received.events) && /open$/.test(received.tunnel), 'both are open');
+  tunnel.write('there and back');
+  await until(() => /there and back$/.test(received.tunnel), 'the echo');
+  events.destroy();
+  tunnel.end();
+  await once(tunnel, 'close');
+});
+
+t.test('as a process: it says https, and SIGHUP takes the certificate anew in every worker', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const settings = await environment({
+    ...TLS,
+    GATEWAY_UPSTREAM: upstream.origin,
+    GATEWAY_REDIS_URL: redis.url,
+    GATEWAY_WORKERS: '2',
+  });
+  const gateway = await launch(t, settings);
+  t.match(gateway.output(), /Gateway ready on https:/);
+  t.equal((await sendTls(Number(settings.GATEWAY_PORT), '/a', ca)).status, 200);
+  gateway.child.kill('SIGHUP');
+  await gateway.until(/the new certificate is in use[\s\S]*the new certificate is in use/);
+});
+
+t.test('a shutdown answers what was sent, and does not wait for handshakes', async (t) => {
+  let arrived = 0;
+  const upstream = await startUpstream(t, (_req, res) => {
+    arrived++;
+    setTimeout(() => res.end('whole'), 50);
+  });
+  const { port, gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { ...TLS, GATEWAY_DRAIN_TIMEOUT_MS: '60000' },
+  });
+  const silent = sendRaw(port, '');
+  const begun = sendRaw(port, '\x16\x03\x01');
+  await Promise.all([once(silent.socket, 'connect'), once(begun.socket, 'connect')]);
+  const pending = sendTls(port, '/a', ca);
+  await until(() => arrived === 1, 'the request is with the application');
+  const closed = gateway.close();
+  t.equal((await pending).body.toString(), 'whole');
+  await closed;
+  await Promise.all([silent.ended(), begun.ended()]);
+});
