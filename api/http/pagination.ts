@@ -7,6 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
 import { type ApiError, badRequest } from '#api/errors.ts';
+import { Work } from './turn.ts';
 
 /** How far into a list a page may reach: every row before it is an index entry to pass. */
 const SKIP_MAX = 1_000_000;
@@ -31,8 +32,8 @@ export interface PageOptions {
   readonly skipName?: string;
 }
 
-const CHUNK_ROWS_FIRST = 25;
-const CHUNK_ROWS_MAX = 250;
+/** Rows read at once: the largest have a megabyte, and nothing else happens while they are parsed. */
+export const CHUNK_ROWS = 10;
 
 /**
  * Reads one page, in chunks, so that rows of any size take bounded memory. Whoever names no limit gets as many rows as
@@ -53,9 +54,10 @@ export async function readPage<Row extends { readonly id: string }>(
   let passed = 0;
   let bytes = 0;
   let hasMore = false;
-  for (let chunk = CHUNK_ROWS_FIRST; !hasMore; chunk = CHUNK_ROWS_MAX) {
+  const work = await Work.begin();
+  while (!hasMore) {
     // One row more than is wanted tells whether there is a next page.
-    const wanted = Math.min(chunk, limit - rows.size + 1);
+    const wanted = Math.min(CHUNK_ROWS, limit - rows.size + 1);
     const found = await list({ limit: wanted, skip: skip + passed });
     passed += found.length;
     for (const row of found) {
@@ -67,10 +69,12 @@ export async function readPage<Row extends { readonly id: string }>(
       if (hasMore) break;
       bytes += size;
       rows.set(row.id, row);
+      await work.done(size);
     }
     if (found.length < wanted) break;
   }
   if (hasMore) reply.header('link', nextLink(request.url, { limit, skip: skip + rows.size, skipName }));
+  await work.done(bytes);
   return [...rows.values()];
 }
 

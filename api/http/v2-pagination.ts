@@ -6,7 +6,8 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
 import { OneOf } from '#api/schemas.ts';
 import { readTimestamp } from '#api/timestamps.ts';
-import { pageTooLarge } from './pagination.ts';
+import { CHUNK_ROWS, pageTooLarge } from './pagination.ts';
+import { Work } from './turn.ts';
 
 /** How far into a list a page may reach; dates narrow it down further. */
 const SKIP_MAX = 1_000_000;
@@ -59,9 +60,6 @@ export function pageFrom(query: Static<typeof ListQuery>): ListPage {
   };
 }
 
-/** Rows read at once: the largest have half a megabyte. */
-const CHUNK_ROWS = 25;
-
 export interface FoundPage<Row> {
   readonly data: Row[];
   readonly meta: Static<typeof ListMeta>;
@@ -98,15 +96,19 @@ export async function readV2Page<Table extends keyof Database, Row extends { rea
     .execute();
   const data: Row[] = [];
   let bytes = 0;
+  const work = await Work.begin();
   for (let from = 0; from < found.length; from += CHUNK_ROWS) {
     const ids = found.slice(from, from + CHUNK_ROWS).map(({ id }) => id);
     const byId = new Map((await read(ids)).map((row) => [row.id, row]));
     for (const row of ids.flatMap((id) => byId.get(id) ?? [])) {
-      bytes += Buffer.byteLength(JSON.stringify(row));
+      const size = Buffer.byteLength(JSON.stringify(row));
+      bytes += size;
       if (bytes > LIST_PAGE_BYTES_MAX && data.length > 0) throw pageTooLarge(data.length);
       data.push(row);
+      await work.done(size);
     }
   }
+  await work.done(bytes);
   return { data, meta: { total: Number(total), limit: page.limit, offset: page.skip } };
 }
 

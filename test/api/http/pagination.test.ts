@@ -132,3 +132,19 @@ t.test('a page is bounded in bytes', async (t) => {
   t.equal(v2.status, 400);
   t.match(v2.json.error.details, [{ field: 'limit', issue: /16/ }]);
 });
+
+t.test('large pages leave others their turn: a megabyte at a time, of all together', async (t) => {
+  for (const url of ['/api/v1/management/responses', '/api/v2/management/responses?limit=16']) {
+    let turns = 0;
+    const timer = setInterval(() => {
+      turns += 1;
+    }, 0);
+    const pages = await Promise.all([api.manage('GET', url), api.manage('GET', url)]);
+    clearInterval(timer);
+    for (const { status, text } of pages) {
+      t.equal(status, 200, url);
+      t.ok(text.length > 7_000_000, `${text.length}`);
+    }
+    t.ok(turns >= 8, `${turns} of 14`);
+  }
+});
