@@ -101,12 +101,15 @@ async function measure(args: readonly string[]) {
   const child = spawn(process.execPath, ['api/cli/main.ts', 'db', ...args, '--json'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const abandon = (): boolean => child.kill('SIGKILL');
+  process.once('exit', abandon);
   let peakBytes = 0;
   const look = setInterval(() => {
     peakBytes = Math.max(peakBytes, peakRssBytesOf([child.pid ?? 0]));
   }, LOOK_MS);
   const [said, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
   clearInterval(look);
+  process.off('exit', abandon);
   const tables: readonly { readonly from: { readonly rows: number } }[] =
     code === 0 ? JSON.parse(said).tables : [];
   const rowsRead = tables.reduce((sum, { from }) => sum + from.rows, 0);

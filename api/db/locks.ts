@@ -85,10 +85,13 @@ export function inTurn<Tables, Table extends keyof Tables, Row>(
   return hasManyWriters(db) ? query.orderBy(sql`"id"`).forNoKeyUpdate() : query;
 }
 
-/** Rows that are there until the transaction ends: for those that new rows are about to refer to. */
+/**
+ * Rows that are there until the transaction ends: for those that new rows are about to refer to. Without a transaction a
+ * lock would end with its statement, and yet be written to the disk.
+ */
 export function kept<Tables, Table extends keyof Tables, Row>(
   db: Kysely<Database>,
   query: SelectQueryBuilder<Tables, Table, Row>,
 ): SelectQueryBuilder<Tables, Table, Row> {
-  return hasManyWriters(db) ? query.forKeyShare() : query;
+  return hasManyWriters(db) && db.isTransaction ? query.forKeyShare() : query;
 }

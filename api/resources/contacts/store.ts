@@ -57,7 +57,7 @@ export async function findContact(
   return (await selectContact(db, workspaceId).where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** Likewise, and the contact is there until the transaction ends. */
+/** Likewise, and in a transaction the contact is there until it ends. */
 export async function keepContact(
   trx: Kysely<Database>,
   workspaceId: string,
@@ -162,7 +162,7 @@ export async function findContactByUserId(
   return (await selectContact(db, workspaceId).where('userId', '=', userId).executeTakeFirst()) ?? null;
 }
 
-/** Likewise, and the contact is there until the transaction ends. */
+/** Likewise, and in a transaction the contact is there until it ends. */
 export async function keepContactByUserId(
   trx: Kysely<Database>,
   workspaceId: string,

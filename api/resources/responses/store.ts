@@ -1,5 +1,5 @@
 /** Responses. Writes go to `responses` only; contacts, tags and notes are read along. */
-import { type Kysely, type Selectable, sql } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import { isOneOf } from '#api/db/dialect.ts';
 import type { Database, ResponseTable, Timestamp } from '#api/db/schema.ts';
 import type { SizedRow } from '#api/http/pagination.ts';
@@ -230,38 +230,6 @@ export async function insertResponse(
 }
 
 /**
- * One statement for a response that nothing else is written with. A contact that was deleted meanwhile is left out.
- *
- * @param mustBeOpen only where its survey takes responses at this moment
- * @returns false: it does not, or has gone
- */
-export async function insertLoneResponse(
-  db: Kysely<Database>,
-  response: Response,
-  mustBeOpen: boolean,
-): Promise<boolean> {
-  const { contactId, finished, ...texts } = toRow(response);
-  const names = Object.keys(texts) as (keyof typeof texts)[];
-  const { numInsertedOrUpdatedRows } = await db
-    .insertInto('responses')
-    .columns([...names, 'finished', 'contactId'])
-    .expression(({ selectFrom, val }) => {
-      const survey = selectFrom('surveys')
-        .select(names.map((name) => val(texts[name]).as(name)))
-        // A number among parameters of unknown types.
-        .select(sql.lit(finished).as('finished'))
-        .select(({ selectFrom }) =>
-          selectFrom('contacts').select('contacts.id').where('contacts.id', '=', contactId).as('contactId'),
-        )
-        .where('surveys.id', '=', response.surveyId);
-      if (!mustBeOpen) return survey;
-      return survey.where('surveys.status', '=', 'inProgress').where('surveys.archivedAt', 'is', null);
-    })
-    .executeTakeFirst();
-  return numInsertedOrUpdatedRows === 1n;
-}
-
-/**
  * Writes what a change can be about. The other columns are not named: SQLite moves the entry of every index whose
  * column is written, also to the same value, and with a million responses each move is a page somewhere else.
  *
@@ -351,7 +319,7 @@ export async function countFinished(db: Kysely<Database>, surveyId: string): Pro
   return Number(count);
 }
 
-function toRow(response: Response): Omit<Selectable<ResponseTable>, 'emailDigest'> {
+export function toRow(response: Response): Omit<Selectable<ResponseTable>, 'emailDigest'> {
   const { contactAttributes } = response;
   return {
     ...response,

@@ -22,7 +22,7 @@ import {
 import { claimFiles } from '#api/storage/claims.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { answerError } from './answers.ts';
-import { comesAlone } from './lone-write.ts';
+import { comesAlone, insertLoneResponse } from './lone-write.ts';
 import { mergeTimes, type Times } from './merge.ts';
 import { type ResponseWritten, recordEvents } from './record-events.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
@@ -32,7 +32,6 @@ import {
   findResponse,
   findResponseIdOfDisplay,
   hasFinished,
-  insertLoneResponse,
   insertResponse,
   isSingleUseIdUsed,
   type Response,
@@ -83,7 +82,7 @@ export interface CreationCheck extends SurveyCheck {
 
 /**
  * @param survey with what its reader has seen of webhooks; where that is none, one statement may do
- * @param contactIn finds whom the response is from, and keeps them until the end of the transaction, if there is one
+ * @param contactIn finds whom the response is from; in a transaction it also keeps them until its end
  * @throws ApiError bad_request when an answer or the display does not fit, conflict when the single-use link was used or the
  *   respondent finished another response
  */

@@ -1,8 +1,10 @@
 /** A response that comes alone is one statement; whatever else it brings about makes it a transaction again. */
 import t, { type Test } from 'tap';
+import { keepContactByUserId } from '#api/resources/contacts/store.ts';
 import { createResponse } from '#api/resources/responses/write.ts';
 import { findAnsweredSurvey } from '#api/resources/surveys/store.ts';
 import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { isOnPostgres } from '#test/support/database.ts';
 import { queriesOf } from '#test/support/query-plan.ts';
 
 const now = '2026-01-01T00:00:00.000Z';
@@ -79,6 +81,27 @@ t.test('the contact is deleted after it was read', async (t) => {
   const gone = { id: 'c'.padEnd(25, '0'), workspaceId, userId: 'u', createdAt: now, updatedAt: now };
   const response = await createResponse(context, survey, given, async () => gone, { mustBeOpen: true });
   t.strictSame(await rowsOf(api), [{ id: response.id, contactId: null, finished: 1 }]);
+});
+
+t.test('a contact is not locked by itself, which would be a write of its own', async (t) => {
+  const api = await start(t);
+  const { context, survey } = api;
+  const locksOf = async (displayId: string | null): Promise<number> => {
+    const queries = await queriesOf(context.db, (db) =>
+      createResponse(
+        { ...context, db },
+        survey,
+        { ...given, displayId },
+        (on) => keepContactByUserId(on, workspaceId, 'u'),
+        { mustBeOpen: true },
+      ).catch(() => null),
+    );
+    const asked = queries.filter(({ sql }) => sql.includes('from "contacts"') && sql.includes('"userId" ='));
+    t.ok(asked.length === 1, `${asked.length} questions for the contact`);
+    return asked.filter(({ sql }) => sql.includes('for key share')).length;
+  };
+  t.equal(await locksOf(null), 0);
+  t.equal(await locksOf('c'.padEnd(25, '1')), isOnPostgres ? 1 : 0, 'in a transaction it is');
 });
 
 t.test('a webhook hears of it', async (t) => {
