@@ -3,11 +3,8 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { AccessLog } from './access-log/access-log.ts';
-import { askedListeners } from './asking/asked-listeners.ts';
-import { loadForeseeable } from './asking/foreseeable.ts';
 import { createBounds } from './bounds/bounds.ts';
 import { Clients } from './bounds/clients.ts';
-import { boundSamples } from './bounds/samples.ts';
 import { youngCollector } from './collect-young.ts';
 import type { GatewayConfig, GatewaySecrets } from './config.ts';
 import { Bans } from './control/bans.ts';
@@ -17,6 +14,8 @@ import { MemoryControl } from './control/memory-control.ts';
 import { News } from './control/news.ts';
 import { Shadows } from './control/shadows.ts';
 import { StoreControl } from './control/store-control.ts';
+import { loadForeseeable } from './decision-listener/foreseeable.ts';
+import { openDecisionListeners } from './decision-listener/listeners.ts';
 import type { DecisionRecord } from './decisions/decision-record.ts';
 import { Decisions } from './decisions/decisions.ts';
 import { MemoryDecisions } from './decisions/memory-decisions.ts';
@@ -26,7 +25,8 @@ import { KnownCounters } from './limiter/known-counters.ts';
 import type { Limiter } from './limiter/limiter.ts';
 import { MemoryLimiter } from './limiter/memory.ts';
 import { GuardedLimiter } from './limiter/outage.ts';
-import { counter, gauge, Metrics, type Sample } from './metrics.ts';
+import { Metrics, type Sample } from './metrics.ts';
+import { partSamples } from './part-samples.ts';
 import { countersOf } from './policy/counter.ts';
 import type { PolicySet } from './policy/policy.ts';
 import { shadowed } from './policy/shadowed.ts';
@@ -95,8 +95,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, secrets, clock, log } = parts;
   const metrics = new Metrics();
   const text = parts.readPolicyFile(config.policiesFile);
-  const { asking } = config;
-  const load = asking === null ? loadTestedPolicies : loadForeseeable;
+  const { decisionListener } = config;
+  const load = decisionListener === null ? loadTestedPolicies : loadForeseeable;
   const { loaded: policies, inUse } = loadWatched(text, config.policiesFile, load);
 
   let salt = secrets.identitySecret ?? parts.newSalt();
@@ -199,8 +199,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     handshakes: certificate?.handshakes ?? null,
     isHttp2: config.isHttp2,
   });
-  const asked = asking === null ? null : await askedListeners(asking, serverParts, log);
-  const servers = asked?.http == null ? [server] : [server, asked.http];
+  const decisionListeners =
+    decisionListener === null ? null : await openDecisionListeners(decisionListener, serverParts, log);
+  const servers = decisionListeners?.http == null ? [server] : [server, decisionListeners.http];
   const watch = new FileWatch(inUse, {
     file: config.policiesFile,
     read: parts.readPolicyFile,
@@ -241,12 +242,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   // Whoever is banned stays so when a worker is replaced.
   await news?.start();
   const drain = async (deadlineMs: Millis): Promise<void> => {
-    await Promise.all([server.drain(deadlineMs), asked?.drain(deadlineMs)]);
+    await Promise.all([server.drain(deadlineMs), decisionListeners?.drain(deadlineMs)]);
   };
   const { reusePort } = parts;
   const listen = async (): Promise<number> => {
     const port = await server.listen({ host: config.host, port: config.port, reusePort });
-    await asked?.listen(reusePort);
+    await decisionListeners?.listen(reusePort);
     return port;
   };
   const port = await listen().catch(async (error: Error) => {
@@ -303,53 +304,4 @@ async function openTracing({ config, secrets, clock, replica, log }: GatewayPart
     upstream: config.upstream,
     warn: (fields, message) => log.warn(fields, message),
   });
-}
-
-function sumOf(servers: readonly PublicServer[], cut: 'unreadCut' | 'silentCut'): number {
-  return servers.reduce((sum, { watch }) => sum + watch[cut], 0);
-}
-
-const CUT = 'floodgate_connections_cut_total';
-const CUT_HELP = 'Client connections that were cut.';
-
-function partSamples(
-  servers: readonly PublicServer[],
-  upstream: Upstream,
-  guarded: GuardedLimiter | null,
-  decisions: Decisions,
-  accessLog: AccessLog | null,
-): Sample[] {
-  const { waiting, unavailable, timeouts } = upstream.stats();
-  const failed = 'floodgate_upstream_failures_total';
-  const samples = [
-    ...boundSamples(upstream.bounds),
-    counter(CUT, CUT_HELP, sumOf(servers, 'unreadCut'), { reason: 'unread reply' }),
-    counter(CUT, CUT_HELP, sumOf(servers, 'silentCut'), { reason: 'slow body' }),
-    gauge('floodgate_upstream_waiting', 'Requests that wait for an upstream connection.', waiting),
-    counter(failed, 'Requests that the upstream did not answer.', unavailable, { kind: 'unavailable' }),
-    counter(failed, 'Requests that the upstream did not answer.', timeouts, { kind: 'timeout' }),
-    counter(
-      'floodgate_decisions_unrecorded_total',
-      'Refusals of which nothing is kept, because there were too many.',
-      decisions.unrecorded,
-    ),
-    counter(
-      'floodgate_access_log_lost_total',
-      'Lines of the access log that could not be taken.',
-      accessLog?.lost ?? 0,
-    ),
-  ];
-  if (guarded === null) return samples;
-  const store = guarded.stats();
-  samples.push(
-    gauge('floodgate_store_unavailable', 'Processes that decide without the store.', store.available ? 0 : 1),
-    counter('floodgate_store_outages_total', 'How often a process stopped asking the store.', store.outages),
-    counter('floodgate_store_degraded_total', 'Requests decided without the store.', store.degraded),
-  );
-  for (const [kind, value] of Object.entries(store.failures)) {
-    samples.push(
-      counter('floodgate_store_failures_total', 'Checks that the store did not answer.', value, { kind }),
-    );
-  }
-  return samples;
 }

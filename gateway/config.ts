@@ -11,9 +11,13 @@ import {
   type Variable,
 } from '#shared/configuration.ts';
 import type { AccessLogSettings } from './access-log/access-log.ts';
-import { ASKING_VARIABLES, type AskingSettings, readAskingSettings } from './asking/settings.ts';
 import { type BoundName, boundVariable } from './bounds/bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds/bounds.ts';
+import {
+  DECISION_VARIABLES,
+  type DecisionSettings,
+  readDecisionSettings,
+} from './decision-listener/settings.ts';
 import { ENTRANCE_VARIABLES, type EntranceSettings, readEntranceSettings } from './entrance-settings.ts';
 import { parsePassedHeaders } from './proxy/header-filter.ts';
 import type { StoreAccess } from './store/access.ts';
@@ -33,7 +37,7 @@ export interface GatewayConfig extends EntranceSettings {
   readonly adminHost: string;
   readonly adminPort: number;
   /** null: no proxy asks. */
-  readonly asking: AskingSettings | null;
+  readonly decisionListener: DecisionSettings | null;
   /** Origin, without a path. */
   readonly upstream: string;
   readonly policiesFile: string;
@@ -90,7 +94,7 @@ export const GATEWAY_VARIABLES = [
     default: '',
     meaning: 'what all of it but `/healthz` and `/readyz` asks for',
   },
-  ...ASKING_VARIABLES,
+  ...DECISION_VARIABLES,
   { name: 'GATEWAY_UPSTREAM', default: 'http://127.0.0.1:3000', meaning: 'where to forward' },
   { name: 'GATEWAY_REDIS_URL', default: '', meaning: "the gateway's own store; unset: in-process memory" },
   {
@@ -235,7 +239,7 @@ export function readConfig(
       port,
       adminHost: read.text('GATEWAY_ADMIN_HOST'),
       adminPort,
-      asking: readAskingSettings(read, trust, [port, adminPort]),
+      decisionListener: readDecisionSettings(read, trust, [port, adminPort]),
       upstream,
       policiesFile: read.text('GATEWAY_POLICIES'),
       trust,

@@ -11,11 +11,11 @@ import { LOOPBACK } from './admin/guard.ts';
 import type { ProcessReport } from './admin/top.ts';
 import { buildAdmin } from './admin.ts';
 import { type Gateway, startGateway } from './app.ts';
-import { assertAskedPortsFree } from './asking/asked-listeners.ts';
-import { loadForeseeable } from './asking/foreseeable.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
 import type { Control } from './control/control.ts';
 import { StoreControl } from './control/store-control.ts';
+import { loadForeseeable } from './decision-listener/foreseeable.ts';
+import { assertDecisionPortsFree } from './decision-listener/listeners.ts';
 import type { DecisionRecord } from './decisions/decision-record.ts';
 import { RedisDecisions } from './decisions/redis-decisions.ts';
 import { openFilesMax } from './doctor/open-files.ts';
@@ -143,8 +143,8 @@ async function startWorkers(
   if (store === null) throw new Error('the configuration asks for a store where there are workers');
   // The supervisor decides nothing, but its admin API speaks of the policies in use.
   const text = readPolicyFile(config.policiesFile);
-  const { asking } = config;
-  const load = asking === null ? loadTestedPolicies : loadForeseeable;
+  const { decisionListener } = config;
+  const load = decisionListener === null ? loadTestedPolicies : loadForeseeable;
   const { loaded: first, inUse } = loadWatched(text, config.policiesFile, load);
   let set = first;
   const watch = new FileWatch(inUse, {
@@ -158,7 +158,7 @@ async function startWorkers(
     // The workers say why.
     onRefused: () => undefined,
   });
-  if (asking !== null && !config.reusePort) await assertAskedPortsFree(asking);
+  if (decisionListener !== null && !config.reusePort) await assertDecisionPortsFree(decisionListener);
   const supervisor = new Supervisor({
     main: fileURLToPath(import.meta.url),
     execArgv: process.execArgv,
@@ -304,10 +304,14 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     await admin.close();
   }, log);
   const store = secrets.store === null ? 'in-process memory' : 'Redis';
-  const { asking } = config;
+  const { decisionListener } = config;
   const decisions = [
-    asking?.port == null ? '' : `, decisions on http://${authority(asking.host, asking.port)}`,
-    asking?.grpcPort == null ? '' : `, decisions over gRPC on ${authority(asking.host, asking.grpcPort)}`,
+    decisionListener?.port == null
+      ? ''
+      : `, decisions on http://${authority(decisionListener.host, decisionListener.port)}`,
+    decisionListener?.grpcPort == null
+      ? ''
+      : `, decisions over gRPC on ${authority(decisionListener.host, decisionListener.grpcPort)}`,
   ].join('');
   process.stdout.write(
     `Gateway ready on ${config.tls === null ? 'http' : 'https'}://${authority(config.host, running.port)}, forwarding to ${config.upstream} ` +

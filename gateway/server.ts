@@ -59,11 +59,11 @@ export interface PublicServerOptions {
   /** For how long a client is not accepted after too many pipelined requests. */
   readonly penaltyMs?: Millis;
   /** Unset: requests are limited and forwarded. */
-  readonly asked?: AskedServer;
+  readonly decisionServer?: DecisionServer;
 }
 
 /** A listener whose requests ask about others, which somebody else forwards. */
-export interface AskedServer {
+export interface DecisionServer {
   readonly keepAliveMs: Millis;
   readonly headerBytesMax: number;
   begin(
@@ -87,7 +87,7 @@ export class PublicServer {
   readonly #pipelining: Pipelining;
 
   constructor(options: PublicServerOptions) {
-    const { enforcement, upstream, clients, asked } = options;
+    const { enforcement, upstream, clients, decisionServer } = options;
     this.#options = options;
     this.#parts = { enforcement, upstream, clients, refusals: new Refusals(options) };
     this.#pipelining = new Pipelining({
@@ -116,13 +116,13 @@ export class PublicServer {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
-      keepAliveTimeout: asked?.keepAliveMs ?? KEEP_ALIVE_MS,
-      maxHeaderSize: asked?.headerBytesMax ?? HEADER_BYTES_MAX,
+      keepAliveTimeout: decisionServer?.keepAliveMs ?? KEEP_ALIVE_MS,
+      maxHeaderSize: decisionServer?.headerBytesMax ?? HEADER_BYTES_MAX,
       optimizeEmptyRequests: true,
       // node:http would answer without a body; ours has one.
       requireHostHeader: false,
       shouldUpgradeCallback: (req) =>
-        asked === undefined && mayUpgrade(req, this.#connections.get(req.socket)),
+        decisionServer === undefined && mayUpgrade(req, this.#connections.get(req.socket)),
     });
     // node:http drops the fields beyond this without a word; a request with half as many is refused.
     this.#http.maxHeadersCount = 2 * HEADER_FIELDS_MAX;
@@ -154,7 +154,7 @@ export class PublicServer {
   }
 
   #handle(req: IncomingMessage, res: ClientResponse, options: RequestOptions): void {
-    const { asked } = this.#options;
+    const { decisionServer } = this.#options;
     const connection = this.#connections.get(req.socket);
     // What was parsed together with the request for which the connection was cut comes all the same.
     if (connection === undefined || req.socket.destroyed) return;
@@ -171,13 +171,13 @@ export class PublicServer {
     if (unusual !== null) {
       if (entry !== null) entry.decision = 'malformed';
       sendOwn(req, res, unusual);
-    } else if (req.method === 'OPTIONS' && req.url === '*' && asked === undefined) {
+    } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
       // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
       discardBody(req);
-    } else if (asked === undefined)
+    } else if (decisionServer === undefined)
       new GatewayRequest(connection, req, res, this.#parts, options, entry, trace).run();
-    else asked.begin(connection, req, res, this.#parts, entry);
+    else decisionServer.begin(connection, req, res, this.#parts, entry);
   }
 
   #entryFor(req: IncomingMessage, res: ClientResponse, begun: RequestTrace | null): AccessEntry | null {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
-import { ASKING_VARIABLES } from '#gateway/asking/settings.ts';
+import { DECISION_VARIABLES } from '#gateway/decision-listener/settings.ts';
 import { ASKING_EXAMPLES, askingProxyNames, startAskingProxy } from '#test/support/asking-proxies.ts';
 import { startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -52,7 +52,7 @@ t.test('the page: its command starts a gateway, its question is answered with ye
 
 t.test('its settings are those of the listener', async (t) => {
   const named = tableOf(page, 'Variable', 'Meaning').map(([cell = '']) => codeIn(cell));
-  for (const { name } of ASKING_VARIABLES) t.ok(named.includes(name), name);
+  for (const { name } of DECISION_VARIABLES) t.ok(named.includes(name), name);
 });
 
 t.test("Caddy's short form", async (t) => {

@@ -27,7 +27,7 @@ t.test('GATEWAY_REUSE_PORT is off unless asked for', async (t) => {
 });
 
 t.test('GATEWAY_DECISION_PORT: a port of its own, and proxies that are named', async (t) => {
-  const asking = (env: Record<string, string>) => readConfig(env).config.asking;
+  const asking = (env: Record<string, string>) => readConfig(env).config.decisionListener;
   const env = { GATEWAY_DECISION_PORT: '8081', GATEWAY_TRUSTED_PROXIES: 'loopback' };
   t.equal(asking({}), null);
   t.equal(asking({ GATEWAY_TRUSTED_PROXIES: '1' }), null);

@@ -1,5 +1,5 @@
 /** Responses. Writes go to `responses` only; contacts, tags and notes are read along. */
-import type { Kysely, Selectable } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import { isOneOf } from '#api/db/dialect.ts';
 import type { Database, ResponseTable, Timestamp } from '#api/db/schema.ts';
 import type { SizedRow } from '#api/http/pagination.ts';

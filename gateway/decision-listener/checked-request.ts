@@ -21,11 +21,11 @@ import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import { type Dialect, questionOf } from './question.ts';
 
-export interface AskedParts extends LimitedParts {
+export interface CheckedParts extends LimitedParts {
   readonly upstream: Upstream;
 }
 
-export interface AskedOptions {
+export interface CheckedOptions {
   readonly isCredentialProven: boolean;
   /** A proxy asks in a way that cannot be answered. @param reason what is wrong with its configuration */
   readonly onBadQuestion: (reason: string) => void;
@@ -34,14 +34,14 @@ export interface AskedOptions {
 export const UNTRUSTED =
   'the address that asks is not in GATEWAY_TRUSTED_PROXIES; add it, or ask from one that is';
 
-export class AskedRequest extends LimitedRequest implements Exchange {
+export class CheckedRequest extends LimitedRequest implements Exchange {
   readonly req: IncomingMessage;
   readonly connection: ClientConnection;
   readonly entry: AccessEntry | null;
   readonly isUploading = false;
   readonly #res: ClientResponse;
-  readonly #parts: AskedParts;
-  readonly #options: AskedOptions;
+  readonly #parts: CheckedParts;
+  readonly #options: CheckedOptions;
   /** null until it is known. */
   #dialect: Dialect | null = null;
 
@@ -49,8 +49,8 @@ export class AskedRequest extends LimitedRequest implements Exchange {
     connection: ClientConnection,
     req: IncomingMessage,
     res: ClientResponse,
-    parts: AskedParts,
-    options: AskedOptions,
+    parts: CheckedParts,
+    options: CheckedOptions,
     entry: AccessEntry | null,
   ) {
     super(parts);

@@ -17,9 +17,9 @@ import type { LimitedParts, Sent } from '#gateway/limited-request.ts';
 import { Listener, type ListenOptions } from '#gateway/listener.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Millis } from '#shared/clock.ts';
-import { AskedCall, type RateLimitResponse } from './asked-call.ts';
-import { type AskedOptions, UNTRUSTED } from './asked-request.ts';
+import { type CheckedOptions, UNTRUSTED } from './checked-request.ts';
 import { describedBy, type RateLimitRequest } from './descriptor.ts';
+import { RateLimitCall, type RateLimitResponse } from './rate-limit-call.ts';
 
 const PROTO = fileURLToPath(new URL('./rate-limit.proto', import.meta.url));
 const SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
@@ -27,7 +27,7 @@ const SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
 const MESSAGE_BYTES_MAX = 65_536;
 const STREAMS_MAX = 1024;
 
-export interface RateLimitServerOptions extends AskedOptions {
+export interface RateLimitServerOptions extends CheckedOptions {
   readonly parts: LimitedParts;
   readonly upstream: Upstream;
   /** null: there is none. */
@@ -96,7 +96,7 @@ export class RateLimitServer {
     const req: Sent = { method, url: target, rawHeaders, httpVersion: '1.0', socket };
     const connection = { socket, origin: originOf(socket, parts.enforcement.options.trust) };
     const asked = { req, connection, isVouchedFor: isCredentialProven };
-    const request = new AskedCall(parts, asked, reply, this.#entryFor(req));
+    const request = new RateLimitCall(parts, asked, reply, this.#entryFor(req));
     if (described.ok) request.run();
     else {
       onBadQuestion(described.reason);

@@ -2,7 +2,7 @@
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
 
-export interface AskingSettings {
+export interface DecisionSettings {
   readonly host: string;
   /** null: nobody asks over HTTP. */
   readonly port: number | null;
@@ -12,7 +12,7 @@ export interface AskingSettings {
   readonly isCredentialProven: boolean;
 }
 
-export const ASKING_VARIABLES = [
+export const DECISION_VARIABLES = [
   {
     name: 'GATEWAY_DECISION_PORT',
     default: 'off',
@@ -37,7 +37,7 @@ export const ASKING_VARIABLES = [
   },
 ] as const satisfies readonly Variable[];
 
-type AskingName = (typeof ASKING_VARIABLES)[number]['name'];
+type DecisionName = (typeof DECISION_VARIABLES)[number]['name'];
 
 const CREDENTIALS = ['unproven', 'proven'] as const;
 
@@ -45,11 +45,11 @@ const CREDENTIALS = ['unproven', 'proven'] as const;
  * @param others that this gateway listens on
  * @returns null: nobody asks
  */
-export function readAskingSettings<Name extends string>(
-  read: SettingsReader<Name | AskingName>,
+export function readDecisionSettings<Name extends string>(
+  read: SettingsReader<Name | DecisionName>,
   trust: ProxyTrust,
   others: readonly number[],
-): AskingSettings | null {
+): DecisionSettings | null {
   const isCredentialProven = read.choice('GATEWAY_DECISION_CREDENTIALS', CREDENTIALS) === 'proven';
   const taken = [...others];
   const portOf = (name: 'GATEWAY_DECISION_PORT' | 'GATEWAY_DECISION_GRPC_PORT'): number | null => {

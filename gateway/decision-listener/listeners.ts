@@ -3,13 +3,13 @@ import type { Logger } from 'pino';
 import { LOOPBACK } from '#gateway/admin/guard.ts';
 import { ListenError } from '#gateway/listen-error.ts';
 import { Refusals } from '#gateway/refusals.ts';
-import { PublicServer, type PublicServerOptions } from '#gateway/server.ts';
+import { type DecisionServer, PublicServer, type PublicServerOptions } from '#gateway/server.ts';
 import { assertFree } from '#shared/assert-free.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type AskedOptions, AskedRequest } from './asked-request.ts';
-import type { AskingSettings } from './settings.ts';
+import { type CheckedOptions, CheckedRequest } from './checked-request.ts';
+import type { DecisionSettings } from './settings.ts';
 
-export interface AskedListeners {
+export interface DecisionListeners {
   /** null: nobody asks over HTTP. */
   readonly http: PublicServer | null;
   /** @throws ListenError */
@@ -26,11 +26,11 @@ const PLAIN = { introductions: null, handshakes: null, isHttp2: false, tracing: 
 /** Said at most once in this time. */
 const TOLD_AGAIN_MS: Millis = 60_000;
 
-export async function askedListeners(
-  { host, port, grpcPort, isCredentialProven }: AskingSettings,
+export async function openDecisionListeners(
+  { host, port, grpcPort, isCredentialProven }: DecisionSettings,
   shared: Omit<PublicServerOptions, keyof typeof PLAIN>,
   log: Logger,
-): Promise<AskedListeners> {
+): Promise<DecisionListeners> {
   const { clock, enforcement, upstream, accessLog } = shared;
   if (enforcement.options.trust.kind === 'hops' && !LOOPBACK.test(host)) {
     log.warn(
@@ -39,7 +39,7 @@ export async function askedListeners(
     );
   }
   let toldAt = Number.NEGATIVE_INFINITY;
-  const options: AskedOptions = {
+  const options: CheckedOptions = {
     isCredentialProven,
     onBadQuestion: (reason) => {
       if (clock() - toldAt < TOLD_AGAIN_MS) return;
@@ -47,13 +47,13 @@ export async function askedListeners(
       log.warn({ reason }, 'a proxy asks in a way that cannot be answered; its request is refused');
     },
   };
-  const asked: PublicServerOptions['asked'] = {
+  const decisionServer: DecisionServer = {
     keepAliveMs: KEEP_ALIVE_MS,
     headerBytesMax: HEADER_BYTES_MAX,
     begin: (connection, req, res, parts, entry) =>
-      new AskedRequest(connection, req, res, parts, options, entry).run(),
+      new CheckedRequest(connection, req, res, parts, options, entry).run(),
   };
-  const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, asked });
+  const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, decisionServer });
   const parts = { enforcement, refusals: new Refusals(shared) };
   // Its libraries take memory that most gateways have no use for.
   const grpc =
@@ -84,7 +84,7 @@ export async function askedListeners(
  *
  * @throws ListenError
  */
-export async function assertAskedPortsFree({ host, port, grpcPort }: AskingSettings): Promise<void> {
+export async function assertDecisionPortsFree({ host, port, grpcPort }: DecisionSettings): Promise<void> {
   if (port !== null) await assertFree(host, port).catch(refuseFor('GATEWAY_DECISION_PORT'));
   if (grpcPort !== null) await assertFree(host, grpcPort).catch(refuseFor('GATEWAY_DECISION_GRPC_PORT'));
 }

@@ -18,7 +18,7 @@ const NO_BODY = new Uint8Array();
 /** About a message that is sent on by somebody else. */
 const NOT_TOLD: ReadonlySet<string> = new Set(['content-length', 'connection']);
 
-export class AskedCall extends LimitedRequest {
+export class RateLimitCall extends LimitedRequest {
   readonly req: Sent;
   readonly connection: Source;
   readonly entry: AccessEntry | null;
