@@ -1,11 +1,11 @@
 /**
  * Writes what the package has in it: the gateway and what it shares with the API, without types, because Node strips none
- * below node_modules. `npm pack ./package` runs this.
+ * below node_modules. `npm pack`, here or in the project, runs this.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(import.meta.dirname, 'dist');
@@ -35,8 +35,10 @@ for (const name of globSync(['gateway/**/*.ts', 'shared/**/*.ts'], { cwd: root }
   write(name.replace(/\.ts$/, '.js'), text.replace(SPECIFIER, "$1'$2.js'"));
 }
 writeTypes();
-for (const name of ['gateway/cli/floodgate.mjs', 'gateway/policies.schema.json', 'examples'])
-  cpSync(join(root, name), join(dist, name), { recursive: true });
+// The page, what the start is in, and what other programs read, as they are.
+for (const name of globSync('{gateway,shared}/**/*.{cjs,css,html,js,json,mjs,proto,svg}', { cwd: root }))
+  if (basename(name) !== 'tsconfig.json') cpSync(join(root, name), join(dist, name));
+cpSync(join(root, 'examples'), join(dist, 'examples'), { recursive: true });
 cpSync(join(root, 'LICENSE'), join(import.meta.dirname, 'LICENSE'));
 
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, 'package.json'), 'utf8'));
