@@ -224,6 +224,7 @@ export function readConfig(
         'more than one process needs GATEWAY_REDIS_URL: processes do not share memory, so limits would multiply',
       );
     }
+    const upstream = read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin);
     const trust = read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies);
     const { entrance, keyPair } = readEntranceSettings(read, trust);
     const limitsOf = (name: BoundName): BoundLimits => ({
@@ -232,7 +233,6 @@ export function readConfig(
     });
     const port = read.integer('GATEWAY_PORT', 0, 65_535);
     const adminPort = read.integer('GATEWAY_ADMIN_PORT', 0, 65_535);
-    const upstream = read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin);
     const config: GatewayConfig = {
       ...entrance,
       host: read.text('GATEWAY_HOST'),

@@ -146,6 +146,7 @@ export const doctorSchema = {
     version: text,
     nodeVersion: text,
     publicPort: integer,
+    isPublicTls: flag,
     now: number,
     policies: shape('', {
       file: text,

@@ -79,7 +79,13 @@ t.test('kill -9 in the middle of writes', async (t) => {
   const away = lines.filter(
     ({ msg, level }) => level >= 50 && /^DATABASE_URL: .* cannot be reached/.test(msg),
   );
-  t.ok(away.length >= 1 && away.length <= KILLS, `said ${away.length} times, not once for each request`);
+  // One outage may be two: a server that is starting refuses as well.
+  const refused = statuses.get(503) ?? 0;
+  t.ok(away.length >= 1, 'it is said');
+  t.ok(
+    away.length <= KILLS * 2 && away.length < refused,
+    `${away.length} times for ${refused} refused requests`,
+  );
   t.ok(lines.some(({ msg }) => msg === 'the database is back'));
   t.notMatch(JSON.stringify(lines), /answer \d/, 'nothing of what was written');
 });

@@ -63,7 +63,7 @@ t.test('a lock that somebody else holds', async (t) => {
 });
 
 t.test('all connections are in use', async (t) => {
-  const db = open(t, { poolSize: 2, connectTimeoutMs: 100 });
+  const db = open(t, { poolSize: 2, connectTimeoutMs: 1000 });
   const gate = Promise.withResolvers<void>();
   const held = [1, 2].map(() =>
     db.transaction().execute(async (trx) => {

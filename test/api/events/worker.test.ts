@@ -287,12 +287,16 @@ t.test('attempts are bounded: of a webhook, of a workspace', async (t) => {
   let open = 0;
   const most = { webhook: 0, workspace: 0 };
   const perPath = new Map<string, number>();
-  const slow = await receiver(t, (response, request) => {
+  const sideBySide = Promise.withResolvers<void>();
+  const slow = await receiver(t, async (response, request) => {
     const path = request.url ?? '';
     open += 1;
     perPath.set(path, (perPath.get(path) ?? 0) + 1);
     most.workspace = Math.max(most.workspace, open);
     most.webhook = Math.max(most.webhook, ...perPath.values());
+    // The first are not answered before nine are open, however slow the machine is.
+    if (open > 8) sideBySide.resolve();
+    await sideBySide.promise;
     setTimeout(() => {
       open -= 1;
       perPath.set(path, (perPath.get(path) ?? 0) - 1);
@@ -305,7 +309,6 @@ t.test('attempts are bounded: of a webhook, of a workspace', async (t) => {
   await api.worker.idle();
   t.equal(slow.received.length, 200, 'all of them arrive');
   t.ok(most.webhook <= 4 && most.workspace <= 16, JSON.stringify(most));
-  t.ok(most.workspace > 8, 'and side by side');
 });
 
 t.test('a lease that is not settled runs out', async (t) => {
