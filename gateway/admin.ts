@@ -1,4 +1,5 @@
 /** The admin listener: apart from the public port, so that nobody outside reaches it by a path. */
+import type { IncomingMessage } from 'node:http';
 import Fastify, { type FastifyInstance, type onRequestHookHandler } from 'fastify';
 import { prometheusContentType } from 'prom-client';
 import { type AdminApiOptions, addAdminApi } from './admin/api.ts';
@@ -19,18 +20,27 @@ export interface AdminOptions {
 
 const BODY_BYTES_MAX = 65_536;
 const CONNECTIONS_MAX = 256;
+const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
+/** Of a request with its body. */
+const BODY_MS_MAX = 10_000;
+/** Of one with an upload, which bounds itself a little before. */
+const UPLOAD_MS_MAX = 130_000;
 
 export function buildAdmin(options: AdminOptions): FastifyInstance {
   const app = Fastify({
     forceCloseConnections: true,
     bodyLimit: BODY_BYTES_MAX,
-    requestTimeout: 10_000,
+    requestTimeout: UPLOAD_MS_MAX,
+    http: { headersTimeout: BODY_MS_MAX },
     schemaController: {
       compilersFactory: { buildValidator: unused, buildSerializer: () => () => JSON.stringify },
     },
   });
   app.server.maxConnections = CONNECTIONS_MAX;
   app.setValidatorCompiler(validatorCompiler);
+  app.addHook('onRequest', async ({ raw, routeOptions }) => {
+    if (routeOptions.config.upload === undefined) cutSlowBody(raw);
+  });
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {
     if (!options.ready()) return reply.code(503).send({ status: 'not ready' });
@@ -49,6 +59,15 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
       .send({ message: 'the admin listener has a page at /, and /healthz, /readyz, /metrics and /api/' }),
   );
   return app;
+}
+
+/** Node knows one bound for all requests of a server. */
+function cutSlowBody(request: IncomingMessage): void {
+  if (request.complete) return;
+  const timer = setTimeout(() => {
+    if (!request.complete) request.socket.end(TOO_SLOW, () => request.socket.destroy());
+  }, BODY_MS_MAX).unref();
+  request.once('close', () => clearTimeout(timer));
 }
 
 /** In place of Ajv, which Fastify would load: 10 MB in each process, for schemas that `validatorCompiler` reads. */

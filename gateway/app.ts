@@ -61,6 +61,8 @@ export interface Gateway {
   policySet(): PolicySet;
   /** Its text. */
   policyText(): string;
+  /** Of the files that it names, by name. */
+  policyBeside(): ReadonlyMap<string, string>;
   /** Why the file as it is now is not in use; null: it is. */
   policyRefusal(): string | null;
   /** Over the store, or of this process where there is none; closed with the gateway. */
@@ -263,6 +265,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     policies: policies.policies.length,
     policySet: () => loaded,
     policyText: () => watch.text,
+    policyBeside: () => watch.beside,
     policyRefusal: () => watch.refusal,
     control,
     limited: () => metrics.limited.watch(clock()),

@@ -1,7 +1,7 @@
 /** The process: environment -> config -> gateway -> listen; signals; the only exit. */
 import { randomBytes } from 'node:crypto';
 import { isIPv6, type ListenOptions } from 'node:net';
-import { hostname } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { FastifyListenOptions } from 'fastify';
 import { destination, type Logger, pino } from 'pino';
@@ -86,6 +86,8 @@ interface Running {
   processes(): Promise<readonly ProcessReport[]>;
   policySet(): PolicySet;
   policyText(): string;
+  /** Of the files that it names, by name. */
+  policyBeside(): ReadonlyMap<string, string>;
   policyRefusal(): string | null;
   readonly control: Control;
   reload(): void;
@@ -119,6 +121,7 @@ async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: 
     processes: async () => [reportOf(gateway, true)],
     policySet: () => gateway.policySet(),
     policyText: () => gateway.policyText(),
+    policyBeside: () => gateway.policyBeside(),
     policyRefusal: () => gateway.policyRefusal(),
     control: gateway.control,
     reload: () => gateway.reload(),
@@ -184,6 +187,7 @@ async function startWorkers(
     control,
     policySet: () => set,
     policyText: () => watch.text,
+    policyBeside: () => watch.beside,
     policyRefusal: () => watch.refusal,
     ready: () => supervisor.ready(),
     storeAvailable: () => supervisor.storeAvailable(),
@@ -249,6 +253,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   for (const warning of config.warnings) log.warn(warning);
   const single = config.workers === 1;
   const running = single ? await startSingle(config, secrets, log) : await startWorkers(config, secrets, log);
+  const stopping = new AbortController();
   const admin = buildAdmin({
     ready: () => running.ready(),
     storeAvailable: () => running.storeAvailable(),
@@ -264,6 +269,9 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
       trust: config.trust,
       policies: () => running.policySet(),
       policyText: () => running.policyText(),
+      policyBeside: () => running.policyBeside(),
+      temporaryFolder: tmpdir(),
+      stopping: stopping.signal,
       policyRefusal: () => running.policyRefusal(),
       newSecret: () => randomBytes(32).toString('base64url'),
       control: running.control,
@@ -300,6 +308,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   }
   process.on('SIGHUP', () => running.reload());
   onStop(async () => {
+    stopping.abort();
     await running.close();
     await admin.close();
   }, log);

@@ -90,6 +90,11 @@ export class FileWatch<T> {
     return this.#inUse.text;
   }
 
+  /** Of the files that it names, by name. */
+  get beside(): ReadonlyMap<string, string> {
+    return this.#inUse.beside;
+  }
+
   /** Why the file as it is now is not in use; null: it is, as far as is known. */
   get refusal(): string | null {
     return this.#refusal;

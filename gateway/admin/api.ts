@@ -12,6 +12,7 @@ import { BadRequestError, NotFoundError, TooBusyError } from './errors.ts';
 import { type GuardOptions, guard } from './guard.ts';
 import type { DescribedRoute } from './openapi.ts';
 import { type PolicyRoutesOptions, policyRoutes } from './policy-routes.ts';
+import { type ReplayRoutesOptions, replayRoutes } from './replay-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { Sessions } from './sessions.ts';
 import { SubjectError } from './subject.ts';
@@ -23,7 +24,8 @@ export interface AdminApiOptions
     DecisionsRoutesOptions,
     DoctorRoutesOptions,
     Omit<ClientRoutesOptions, 'audit'>,
-    Omit<PolicyRoutesOptions, 'audit'> {
+    Omit<PolicyRoutesOptions, 'audit'>,
+    Omit<ReplayRoutesOptions, 'audit'> {
   readonly log: Logger;
   readonly clock: Clock;
   /** Nobody can guess it; at least 32 bytes. */
@@ -56,6 +58,7 @@ async function addRoutes(api: FastifyInstance, options: AdminApiOptions): Promis
   api.register(doctorRoutes, options);
   api.register(clientRoutes, { ...options, audit });
   api.register(policyRoutes, { ...options, audit });
+  api.register(replayRoutes, { ...options, audit });
   api.register(sessionRoutes, { ...options, sessions });
   api.register(trafficRoutes, {
     ...options,

@@ -15,6 +15,10 @@ export const LOOPBACK = /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/;
 /** As the Host field: with a port, and IPv6 in brackets. */
 const LOCAL_HOST_FIELD = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})(?::\d{1,5})?$/i;
 
+/** Forms of web pages can send neither. */
+const JSON_TYPE = 'application/json';
+export const BYTES_TYPE = 'application/octet-stream';
+
 export interface GuardOptions {
   readonly token: string | null;
   /** The listener can be reached from this machine only. */
@@ -25,6 +29,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who calls need not prove it. */
     isOpen?: boolean;
+    /** Its body: bytes, read as they come. */
+    upload?: { readonly description: string };
   }
 }
 
@@ -84,8 +90,10 @@ async function refuse(
       .header('www-authenticate', 'Bearer')
       .send({ message: 'send GATEWAY_ADMIN_TOKEN as Bearer token, or sign in on the page' });
   }
-  if (method === 'POST' && !/^application\/json\b/i.test(headers['content-type'] ?? ''))
-    return reply.code(415).send({ message: 'send the body as application/json' });
+  const wanted = request.routeOptions.config.upload === undefined ? JSON_TYPE : BYTES_TYPE;
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
+  if (method === 'POST' && type !== wanted)
+    return reply.code(415).send({ message: `send the body as ${wanted}` });
   return;
 }
 

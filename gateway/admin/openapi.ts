@@ -4,6 +4,7 @@
  */
 import type { RouteOptions } from 'fastify';
 import { VERSION } from '#gateway/version.ts';
+import { BYTES_TYPE } from './guard.ts';
 import { messageSchema } from './reply-schemas.ts';
 
 type Part = Readonly<Record<string, unknown>>;
@@ -17,6 +18,12 @@ interface RouteSchema {
   readonly response?: Readonly<Record<string, Part>>;
 }
 
+/** What of a route's `config` is described. */
+interface Config {
+  readonly isOpen?: boolean;
+  readonly upload?: { readonly description: string } | null;
+}
+
 export type DescribedRoute = Pick<RouteOptions, 'method' | 'url' | 'schema' | 'config'>;
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -27,8 +34,9 @@ const REASONS: Readonly<Record<string, string>> = {
   403: 'The listener is closed to this caller.',
   404: 'There is no such thing, or no more.',
   409: 'There are as many as there may be.',
-  413: 'The body is larger than 64 KiB.',
-  415: 'The body is no JSON.',
+  408: 'The body came too slowly.',
+  413: 'The body is larger than it may be: 64 KiB, unless the operation says more.',
+  415: 'The body is of another type.',
   429: 'Too many wrong tokens.',
   503: 'The store cannot be asked, or too many ask at once.',
 };
@@ -45,12 +53,12 @@ export function openapiOf(routes: readonly DescribedRoute[]): Part {
     const path = url.replaceAll(/:(\w+)/g, '{$1}');
     const item = paths.get(path) ?? {};
     paths.set(path, item);
-    const isOpen = (config as { isOpen?: boolean } | undefined)?.isOpen === true;
+    const { isOpen = false, upload = null } = (config ?? {}) as Config;
     item[String(method).toLowerCase()] = operationOf(
       String(method),
       path,
       schema as RouteSchema,
-      isOpen,
+      { isOpen, upload },
       refer,
     );
   }
@@ -84,10 +92,13 @@ function operationOf(
   method: string,
   path: string,
   { summary, body, querystring, params, response = {} }: RouteSchema,
-  isOpen: boolean,
+  { isOpen, upload }: Required<Config>,
   refer: (value: unknown) => unknown,
 ): Part {
-  const errors = [...(isOpen ? ['403'] : GUARDED), ...(body === undefined ? [] : WITH_BODY)];
+  const errors = [
+    ...(isOpen ? ['403'] : GUARDED),
+    ...(body === undefined && upload === null ? [] : WITH_BODY),
+  ];
   const described = new Set([...Object.keys(response), ...errors]);
   const message = refer(messageSchema);
   const responses = [...described].sort().map((status) => {
@@ -106,6 +117,7 @@ function operationOf(
     ...(body === undefined
       ? {}
       : { requestBody: { required: true, content: { 'application/json': { schema: refer(body) } } } }),
+    ...(upload === null ? {} : { requestBody: { required: true, ...upload, content: { [BYTES_TYPE]: {} } } }),
     responses: Object.fromEntries(responses),
   };
 }

@@ -1,22 +1,22 @@
 /** What the admin API replies, as JSON Schemas: its description is made of them, and tests hold replies to them. */
 
-const text = { type: 'string' } as const;
-const number = { type: 'number' } as const;
-const integer = { type: 'integer' } as const;
-const flag = { type: 'boolean' } as const;
-const time = { type: 'string', format: 'date-time' } as const;
+export const text = { type: 'string' } as const;
+export const number = { type: 'number' } as const;
+export const integer = { type: 'integer' } as const;
+export const flag = { type: 'boolean' } as const;
+export const time = { type: 'string', format: 'date-time' } as const;
 const digest = {
   type: 'string',
   pattern: '^[\\w-]{22}$',
   description: 'Digest of an address or a key: who has either can work it out, never the other way round',
 } as const;
 
-function nullable<T extends { readonly type: string }>(schema: T) {
+export function nullable<T extends { readonly type: string }>(schema: T) {
   return { ...schema, type: [schema.type, 'null'] } as const;
 }
 
 /** All of them are there; more may be added one day. @param title what the description calls it; '': nothing */
-function shape<T extends Readonly<Record<string, unknown>>>(title: string, properties: T) {
+export function shape<T extends Readonly<Record<string, unknown>>>(title: string, properties: T) {
   return {
     ...(title === '' ? {} : { title }),
     type: 'object',
@@ -25,7 +25,7 @@ function shape<T extends Readonly<Record<string, unknown>>>(title: string, prope
   } as const;
 }
 
-function listOf<T>(items: T) {
+export function listOf<T>(items: T) {
   return { type: 'array', items } as const;
 }
 

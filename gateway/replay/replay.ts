@@ -72,23 +72,49 @@ export interface Comparison {
   /** Different clients of those that are newly denied. */
   readonly identitiesNewlyDenied: number;
   readonly mostNewlyDenied: readonly Frequent[];
+  readonly identitiesNewlyAllowed: number;
+  readonly mostNewlyAllowed: readonly Frequent[];
+  /** What came of the same requests under the other file. */
+  readonly policiesAgainst: readonly PolicyResult[];
 }
 
 const SHOWN_MAX = 10;
 
+/** The file to compare with, and what came of the requests under it. */
+interface Against {
+  readonly file: string;
+  readonly judge: Judge;
+  readonly tally: Tally;
+}
+
+/** Requests that one of two files denies, and whose they are. */
+class Changed {
+  readonly identities = new Distinct();
+  readonly most = new Most();
+  requests = 0;
+
+  /** @param judged by the file that denies it */
+  add({ weighed }: Judged): void {
+    this.requests++;
+    if (weighed.kind !== 'decided' || weighed.decision.kind !== 'deny') return;
+    const identity = weighed.decision.violated[0]?.part.identity;
+    if (identity === undefined) return;
+    this.identities.add(identity.words);
+    this.most.add(identity.digest);
+  }
+}
+
 export class Replay {
   readonly #options: ReplayOptions;
   readonly #judge: Judge;
-  readonly #against: Judge | null;
+  readonly #against: Against | null;
   readonly #tally: Tally;
   readonly #timeline = new Timeline();
-  readonly #newlyDeniedIdentities = new Distinct();
-  readonly #mostNewlyDenied = new Most();
+  readonly #newlyDenied = new Changed();
+  readonly #newlyAllowed = new Changed();
   #now: Millis = 0;
   #firstAt: Millis | null = null;
   #requests = 0;
-  #newlyDenied = 0;
-  #newlyAllowed = 0;
   #digested = 0;
   #chained = 0;
   readonly #logged = { denied: 0, newlyDenied: 0, newlyAllowed: 0 };
@@ -98,7 +124,14 @@ export class Replay {
     this.#options = options;
     const clock = (): Millis => this.#now;
     this.#judge = new Judge(set, { clock, trust, salt });
-    this.#against = against === null ? null : new Judge(against, { clock, trust, salt });
+    this.#against =
+      against === null
+        ? null
+        : {
+            file: against.file,
+            judge: new Judge(against, { clock, trust, salt }),
+            tally: new Tally(against),
+          };
     this.#tally = new Tally(set);
   }
 
@@ -122,7 +155,7 @@ export class Replay {
     if (isDenied || judged.weighed.kind === 'decided') this.#timeline.add(at, isDenied);
     if (request.digests !== null) this.#compareWithLog(request.digests.decision === 'deny', isDenied);
     else if (request.sender?.forwardedFor !== '') this.#chained++;
-    if (this.#against !== null) this.#compare(this.#against, request, judged, isDenied);
+    if (this.#against !== null) this.#compare(this.#against, request, judged, at);
   }
 
   #compareWithLog(wasDenied: boolean, isDenied: boolean): void {
@@ -132,22 +165,18 @@ export class Replay {
     if (wasDenied && !isDenied) this.#logged.newlyAllowed++;
   }
 
-  #compare(against: Judge, request: LoggedRequest, { weighed }: Judged, isDenied: boolean): void {
-    const other = against.judge(request);
-    const wasDenied = isDenial(other);
-    if (!wasDenied) against.answered(other, request);
-    if (wasDenied && !isDenied) this.#newlyAllowed++;
-    if (!isDenied || wasDenied) return;
-    this.#newlyDenied++;
-    if (weighed.kind !== 'decided' || weighed.decision.kind !== 'deny') return;
-    const identity = weighed.decision.violated[0]?.part.identity;
-    if (identity === undefined) return;
-    this.#newlyDeniedIdentities.add(identity.words);
-    this.#mostNewlyDenied.add(identity.digest);
+  #compare({ judge, tally }: Against, request: LoggedRequest, judged: Judged, at: Millis): void {
+    const other = judge.judge(request);
+    tally.add(other, at);
+    const [isDenied, wasDenied] = [isDenial(judged), isDenial(other)];
+    if (!wasDenied) judge.answered(other, request);
+    if (isDenied && !wasDenied) this.#newlyDenied.add(judged);
+    if (wasDenied && !isDenied) this.#newlyAllowed.add(other);
   }
 
   #result(late: number): ReplayResult {
-    const { logs, set, against, trust } = this.#options;
+    const { logs, set, trust } = this.#options;
+    const [against, newlyDenied, newlyAllowed] = [this.#against, this.#newlyDenied, this.#newlyAllowed];
     const { counts, formats, cutShort } = logs;
     const { allowed, denied, uncovered, malformed, unknown, results } = this.#tally;
     return {
@@ -171,10 +200,13 @@ export class Replay {
           ? null
           : {
               against: against.file,
-              newlyDenied: this.#newlyDenied,
-              newlyAllowed: this.#newlyAllowed,
-              identitiesNewlyDenied: this.#newlyDeniedIdentities.count,
-              mostNewlyDenied: this.#mostNewlyDenied.list(SHOWN_MAX),
+              newlyDenied: newlyDenied.requests,
+              newlyAllowed: newlyAllowed.requests,
+              identitiesNewlyDenied: newlyDenied.identities.count,
+              mostNewlyDenied: newlyDenied.most.list(SHOWN_MAX),
+              identitiesNewlyAllowed: newlyAllowed.identities.count,
+              mostNewlyAllowed: newlyAllowed.most.list(SHOWN_MAX),
+              policiesAgainst: against.tally.results,
             },
       notes: notesOf({
         set,

@@ -1,6 +1,8 @@
 /** The admin listener of a gateway that runs in this process. */
 import { randomBytes } from 'node:crypto';
-import { pino } from 'pino';
+import { tmpdir } from 'node:os';
+import { type Logger, pino } from 'pino';
+import type { ReplayBounds } from '#gateway/admin/replay-routes.ts';
 import { buildAdmin } from '#gateway/admin.ts';
 import { readPolicyFile } from '#gateway/config.ts';
 import { openFilesMax } from '#gateway/doctor/open-files.ts';
@@ -18,6 +20,9 @@ export interface TestAdminOptions {
   readonly trust?: ProxyTrust;
   /** In place of what the gateway of a test would say of itself. */
   readonly doctor?: Partial<DoctorSources>;
+  readonly temporaryFolder?: string;
+  readonly replayBounds?: ReplayBounds;
+  readonly log?: Logger;
 }
 
 /** @returns its origin */
@@ -30,6 +35,9 @@ export async function startTestAdmin(
     isLoopback = true,
     trust = config.trust,
     doctor = {},
+    temporaryFolder = tmpdir(),
+    replayBounds,
+    log = pino({ level: 'silent' }),
   }: TestAdminOptions = {},
 ): Promise<string> {
   const listFamilies = async (): Promise<[ReturnType<typeof families>]> => [families(gateway.samples())];
@@ -41,11 +49,15 @@ export async function startTestAdmin(
     api: {
       token,
       isLoopback,
-      log: pino({ level: 'silent' }),
+      log,
       clock,
       trust,
       policies: () => gateway.policySet(),
       policyText: () => gateway.policyText(),
+      policyBeside: () => gateway.policyBeside(),
+      temporaryFolder,
+      stopping: AbortSignal.any([]),
+      ...(replayBounds === undefined ? {} : { replayBounds }),
       policyRefusal: () => gateway.policyRefusal(),
       newSecret: () => randomBytes(32).toString('base64url'),
       control: gateway.control,

@@ -6,6 +6,7 @@ import { addDenials, catchUp, loadDenials, wireDenials } from './denials.js';
 import { byId, isInUse, setText } from './dom.js';
 import { showHour, showNow } from './now.js';
 import { loadPolicies, showCounts, showTable, wirePolicies } from './policies.js';
+import { wireReplay } from './replay.js';
 import { Traffic } from './traffic.js';
 import { wireTry } from './try.js';
 
@@ -144,4 +145,5 @@ wirePolicies(traffic);
 wireDenials();
 wireClients();
 wireTry();
+wireReplay();
 begin();

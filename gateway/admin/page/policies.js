@@ -3,6 +3,7 @@ import { call } from './api.js';
 import { shadowPolicy, tell, unshadowPolicy } from './changes.js';
 import { brief, byId, clockTime, count, el, quotaText, setText, svg } from './dom.js';
 import { path } from './now.js';
+import { takeFile } from './replay.js';
 import { zeroes } from './traffic.js';
 
 const SHOWN = 25;
@@ -53,6 +54,7 @@ function showFile() {
   if (shownVersion !== version) {
     shownVersion = version;
     showLines(text, policies);
+    takeFile(text);
   }
   for (const policy of policies) {
     const margin = margins.get(policy.name);

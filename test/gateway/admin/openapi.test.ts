@@ -1,11 +1,16 @@
 /** The description of the admin API is true: each operation replies as it says, and the page of the docs lists them all. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { codeIn, readPage, tableOf } from '#test/docs/pages.ts';
 import { type Operation, readDescription } from '#test/support/description.ts';
 import { eventually } from '#test/support/gateway-process.ts';
 import { startOperator } from '#test/support/operator.ts';
+import { projectRoot } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
 
+const POLICY = readFileSync(join(projectRoot, 'config/policies.yaml'), 'utf8');
+const UPLOAD = `${POLICY}192.0.2.1 - - [22/Nov/2026:08:00:00 +0000] "GET / HTTP/1.1" 200 2 "-" "a"\n`;
 const BODIES: Readonly<Record<string, object>> = {
   'POST /api/explain': { request: 'GET /items' },
   'POST /api/ban': { subject: '192.0.2.7', seconds: 60, reason: 'a test' },
@@ -48,17 +53,19 @@ t.test('every operation replies as described', async (t) => {
   t.match(document, { openapi: '3.1.0', info: { title: 'Floodgate admin API' } });
   const described = readDescription(closed(document) as Record<string, unknown>);
   const ask = async (
-    { method, path, name, body }: Operation,
+    { method, path, name, body, reads }: Operation,
     headers: Record<string, string>,
     sent?: string,
   ) => {
     const isRead = method === 'GET' || method === 'DELETE';
-    const reply = await fetch(admin + path.replace('{id}', id), {
+    const isUpload = reads.includes('application/octet-stream');
+    const type = isUpload ? 'application/octet-stream' : 'application/json';
+    const query = isUpload ? `?policyBytes=${Buffer.byteLength(POLICY)}` : '';
+    const json = JSON.stringify(BODIES[name] ?? (body === null ? {} : { subject: '192.0.2.7' }));
+    const reply = await fetch(admin + path.replace('{id}', id) + query, {
       method,
-      headers: { ...(isRead ? {} : { 'content-type': 'application/json' }), ...headers },
-      body: isRead
-        ? null
-        : (sent ?? JSON.stringify(BODIES[name] ?? (body === null ? {} : { subject: '192.0.2.7' }))),
+      headers: { ...(isRead ? {} : { 'content-type': type }), ...headers },
+      body: isRead ? null : (sent ?? (isUpload ? UPLOAD : json)),
     });
     const isStream = reply.headers.get('content-type') === 'text/event-stream';
     const text = isStream ? '' : await reply.text();
@@ -78,6 +85,12 @@ t.test('every operation replies as described', async (t) => {
       await ask(operation, { authorization: 'Bearer wrong' }),
       await ask(operation, { origin: 'https://evil.example' }),
       ...(operation.body === null ? [] : [await ask(operation, { authorization }, '{"unknown":1}')]),
+      ...(operation.reads.includes('application/octet-stream')
+        ? [
+            await ask(operation, { authorization }, 'short'),
+            await ask(operation, { authorization }, `${POLICY}x`),
+          ]
+        : []),
     ].filter(({ status }) => status >= 400);
     for (const reply of refusals)
       t.strictSame(described.problemsOf(operation, reply), [], `${name}: ${reply.status}`);
@@ -103,7 +116,7 @@ t.test('every operation replies as described', async (t) => {
 
   const routes = tableOf(readPage('docs/operating.md'), 'Route', 'Body').map(([route = '']) => codeIn(route));
   t.strictSame(
-    routes.map((route) => route.replace('ID', '{id}')).sort(),
+    routes.map((route) => route.replace('ID', '{id}').replace(/\?.*/, '')).sort(),
     described.operations.map(({ name }) => name).sort(),
     'docs/operating.md lists them all',
   );
