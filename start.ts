@@ -49,6 +49,13 @@ function launch(name: string, args: readonly string[], env: NodeJS.ProcessEnv): 
   return { name, ready, ended, kill: (signal) => void child.kill(signal) };
 }
 
+/** Where clients reach both, for whoever moves the gateway and says no more. What is no port, the gateway refuses. */
+function withPublicUrl(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { GATEWAY_PORT = '', GATEWAY_TLS_CERT, PUBLIC_URL } = env;
+  if (PUBLIC_URL || !/^[1-9]\d{0,4}$/.test(GATEWAY_PORT)) return env;
+  return { ...env, PUBLIC_URL: `${GATEWAY_TLS_CERT ? 'https' : 'http'}://localhost:${GATEWAY_PORT}` };
+}
+
 /** Resolves when it is gone: each service bounds the time it gives its own requests in flight. */
 async function stop(service: Service): Promise<void> {
   service.kill('SIGTERM');
@@ -80,7 +87,7 @@ async function run(): Promise<number> {
     }
   });
 
-  const api = launch('API', [apiProgram, '--supervised'], process.env);
+  const api = launch('API', [apiProgram, '--supervised'], withPublicUrl(process.env));
   services.push(api);
   const apiReady = await Promise.race([api.ready, signalled]);
   if (apiReady === 'signalled' || apiReady === null) {

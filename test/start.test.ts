@@ -75,6 +75,26 @@ t.test('GATEWAY_UPSTREAM of the operator stays', async (t) => {
   await both.until(/upstream http:\/\/127\.0\.0\.1:9 /);
 });
 
+t.test(
+  'the calls to try go to the port of the gateway, unless the operator has named another address',
+  async (t) => {
+    for (const [env, expected] of [
+      [{ GATEWAY_PORT: '8099' }, 'curl http://localhost:8099/api'],
+      [
+        { GATEWAY_PORT: '8099', PUBLIC_URL: 'https://feedback.example.com' },
+        'curl https://feedback.example.com/api',
+      ],
+      [{ GATEWAY_PORT: '8443', GATEWAY_TLS_CERT: 'cert.pem' }, 'curl https://localhost:8443/api'],
+    ] as const) {
+      const both = start(program(gateway), { ...(await settings()), ...env });
+      t.teardown(() => both.stop('SIGKILL'));
+      await both.until(/environment\n/);
+      t.match(both.output(), expected);
+      await both.stop('SIGTERM');
+    }
+  },
+);
+
 t.test('Ctrl-C reaches the whole group, and yet the gateway ends before the API', async (t) => {
   const child = spawn(process.execPath, program(gateway), {
     cwd: projectRoot,
