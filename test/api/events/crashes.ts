@@ -3,13 +3,11 @@
  * rows are, the caller says.
  */
 import { randomInt } from 'node:crypto';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { openTestDatabase } from '#test/support/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type Started, start } from '#test/support/process.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { startReceiver } from './support.ts';
 
 const SENDERS = 8;
@@ -26,7 +24,6 @@ export interface Crashes {
 }
 
 export async function surviveKills(t: Test, { kills, responses, url }: Crashes): Promise<void> {
-  const folder = temporaryFolder(t);
   const port = await freePort();
   const base = `http://127.0.0.1:${port}`;
 
@@ -41,8 +38,6 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
       RATE_LIMITING_DISABLED: '1',
       DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
       LOG_LEVEL: 'error',
-      // Most of a start is compiling.
-      NODE_COMPILE_CACHE: join(folder, 'compiled'),
     });
   const isAnswering = async (launched: Started): Promise<void> => {
     await launched.until(/API ready/, START_DEADLINE_MS);
@@ -63,9 +58,6 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
     return answering;
   };
   await answering;
-  // The cache is written by an orderly end only.
-  t.equal(await api.stop(), 0);
-  await startApi();
 
   const db = openTestDatabase(url);
   t.teardown(() => db.destroy());
