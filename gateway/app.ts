@@ -187,6 +187,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
           files: config.tls,
           pair: secrets.keyPair,
           isHttp2: config.isHttp2,
+          handshakesPerClient: config.handshakesPerClient,
           clock,
           wallClock,
           log,

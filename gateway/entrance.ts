@@ -104,6 +104,7 @@ export class Entrance {
     socket.once('close', onFailed);
     handshakes.begin(
       socket,
+      client?.address ?? null,
       (secured) => {
         socket.off('close', onFailed);
         this.#openSecured(secured, origin, client);
@@ -215,6 +216,7 @@ export class Entrance {
     socket.once('close', () => setTimeout(forget, TOLD_TLS_MS).unref());
     handshakes.begin(
       socket,
+      client?.address ?? null,
       (secured) => {
         secured.on('error', () => secured.destroy());
         lingeringClose(secured, reply);

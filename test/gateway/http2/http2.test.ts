@@ -9,7 +9,7 @@ import {
 } from 'node:http2';
 import t from 'tap';
 import { readConfig } from '#gateway/config.ts';
-import { HANDSHAKE_MS, Handshakes } from '#gateway/tls/handshakes.ts';
+import { Handshakes } from '#gateway/tls/handshakes.ts';
 import { readKeyPair } from '#gateway/tls/key-pair.ts';
 import { type BareServerOptions, startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { until, values } from '#test/gateway/proxy/exchange.ts';
@@ -23,7 +23,7 @@ const files = authority.issue('server', 'IP:127.0.0.1');
 const HTTP2 = { GATEWAY_TLS_CERT: files.cert, GATEWAY_TLS_KEY: files.key, GATEWAY_HTTP2: '1' };
 
 function bare(owner: Owner, options: Omit<BareServerOptions, 'handshakes' | 'isHttp2'>) {
-  const handshakes = new Handshakes(readKeyPair(files), HANDSHAKE_MS, ['h2', 'http/1.1']);
+  const handshakes = new Handshakes(readKeyPair(files), { protocols: ['h2', 'http/1.1'] });
   return startBareServer(owner, { ...options, handshakes, isHttp2: true });
 }
 
