@@ -2,8 +2,9 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { counter, gauge, type Sample } from '#gateway/metrics.ts';
+import { onceAMinute } from '#gateway/once-a-minute.ts';
 import { FileWatch } from '#gateway/watched-file.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 import { HandshakePace } from './handshake-pace.ts';
 import { type HandshakeFailure, Handshakes } from './handshakes.ts';
 import { expiryWarning, type KeyPair, type KeyPairFiles, keyBeside, keyPairLoader } from './key-pair.ts';
@@ -20,9 +21,6 @@ export interface CertificateOptions {
   readonly log: Logger;
 }
 
-/** Said at most once in this time. */
-const TOLD_AGAIN_MS: Millis = 60_000;
-
 export class Certificate {
   readonly handshakes: Handshakes;
   readonly #options: CertificateOptions;
@@ -33,18 +31,15 @@ export class Certificate {
   constructor(options: CertificateOptions) {
     const { files, pair, isHttp2, handshakesPerClient, clock, log } = options;
     this.#options = options;
-    let toldAt = Number.NEGATIVE_INFINITY;
     this.handshakes = new Handshakes(pair, {
       protocols: isHttp2 ? ['h2', 'http/1.1'] : ['http/1.1'],
       pace: new HandshakePace({ perSecond: handshakesPerClient, clock }),
-      onTooFast: () => {
-        if (clock() - toldAt < TOLD_AGAIN_MS) return;
-        toldAt = clock();
+      onTooFast: onceAMinute(clock, () =>
         log.warn(
           { limit: handshakesPerClient, setting: 'GATEWAY_TLS_HANDSHAKES_PER_CLIENT' },
           'a client address begins more TLS handshakes a second than it may; they wait',
-        );
-      },
+        ),
+      ),
     });
     this.#warn(pair);
     const inUse = { text: pair.cert, beside: new Map([[keyBeside(files), pair.key]]) };
