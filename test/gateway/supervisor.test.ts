@@ -98,7 +98,7 @@ t.test('counters do not fall when a worker ends; gauges do', async (t) => {
   await supervisor.start();
   const values = async (): Promise<Record<string, number>> =>
     Object.fromEntries(
-      (sum(await supervisor.families())).map(({ name, values }) => [name, values[0]?.value ?? 0]),
+      sum(await supervisor.families()).map(({ name, values }) => [name, values[0]?.value ?? 0]),
     );
   t.match(await values(), { c: 10, g: 6, floodgate_workers: 2, floodgate_worker_restarts_total: 0 });
   // The first one has no handler and dies of it, the second one ends by itself.
