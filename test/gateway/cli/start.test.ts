@@ -45,7 +45,8 @@ t.test('start runs the gateway, and hands signals on', async (t) => {
   await gateway.until(/Gateway ready/);
   t.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 200);
   const [pid] = childrenOf(gateway.child.pid);
-  t.match(readFileSync(`/proc/${pid}/environ`, 'utf8'), '\0MALLOC_ARENA_MAX=1\0', 'with one pool of memory');
+  const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+  t.ok(environment.includes('MALLOC_ARENA_MAX=1'), 'with one pool of memory');
   gateway.child.kill('SIGHUP');
   await gateway.until(/the edited policy file is in use/);
   t.equal(await gateway.stop('SIGTERM'), 0);
