@@ -99,6 +99,8 @@ async function run(): Promise<number> {
     'gateway',
     ['--max-semi-space-size=16', '--max-old-space-size=1024', gatewayProgram],
     {
+      // One pool of memory for all threads: see docs/performance.md.
+      MALLOC_ARENA_MAX: '1',
       ...process.env,
       GATEWAY_UPSTREAM: process.env.GATEWAY_UPSTREAM || (apiReady.address ?? ''),
     },

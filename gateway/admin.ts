@@ -1,12 +1,11 @@
 /** The admin listener: apart from the public port, so that nobody outside reaches it by a path. */
 import type { IncomingMessage } from 'node:http';
 import Fastify, { type FastifyInstance, type onRequestHookHandler } from 'fastify';
-import { prometheusContentType } from 'prom-client';
 import { type AdminApiOptions, addAdminApi } from './admin/api.ts';
 import { isBearer } from './admin/guard.ts';
 import { pageRoutes } from './admin/page-routes.ts';
 import { validatorCompiler } from './admin/validator.ts';
-import { exposition, type Family } from './exposition.ts';
+import { CONTENT_TYPE, exposition, type Family } from './exposition.ts';
 
 export interface AdminOptions {
   readonly ready: () => boolean;
@@ -49,7 +48,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   });
   const onRequest = askForToken(options.token);
   app.get('/metrics', { onRequest }, async (_request, reply) => {
-    return reply.type(prometheusContentType).send(await exposition(await options.families()));
+    return reply.type(CONTENT_TYPE).send(exposition(await options.families()));
   });
   addAdminApi(app, options.api);
   app.register(pageRoutes);

@@ -1,5 +1,5 @@
 /** The public listener: raw node:http in front of the requests, and the way it goes down without cutting anybody. */
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -12,6 +12,7 @@ import { Entrance } from './entrance.ts';
 import type { ForwardingParts, RequestOptions } from './forwarding.ts';
 import type { FrameShare } from './http2/frame-share.ts';
 import { Listener, type ListenOptions } from './listener.ts';
+import { createServer } from './node-http.ts';
 import { type ClientConnection, ClientResponse } from './proxy/client-connection.ts';
 import { ConnectionWatch } from './proxy/connection-watch.ts';
 import { discardBody, lingeringClose } from './proxy/lingering-close.ts';

@@ -25,7 +25,7 @@ writeFileSync(
    process.on('SIGINT', () => stop('SIGINT'));
    process.on('disconnect', () => stop('disconnect'));
    setInterval(() => {}, 1000);
-   console.log('gateway ready, upstream ' + process.env.GATEWAY_UPSTREAM + ' pid ' + process.pid);
+   console.log('gateway ready, upstream ' + process.env.GATEWAY_UPSTREAM + ' pid ' + process.pid + ' arenas ' + process.env.MALLOC_ARENA_MAX);
    process.send('ready');`,
 );
 const failing = join(folder, 'failing.mjs');
@@ -49,6 +49,7 @@ t.test(
     t.ok(output.indexOf('API ready') < output.indexOf('gateway ready'));
     t.ok(output.indexOf('gateway ready') < output.indexOf('First start'));
     t.match(output, `gateway ready, upstream http://127.0.0.1:${env.API_PORT}`);
+    t.match(output, / arenas 1\n/, 'with one pool of memory');
     t.equal(output.split('First start').length, 2, 'told once');
     t.equal(await both.stop('SIGTERM'), 0);
     t.match(both.output(), 'gateway ends by SIGTERM, API says 200');

@@ -86,6 +86,7 @@ export async function launchGateway(processes: Processes, launch: GatewayLaunch)
       cwd: root,
       env: {
         NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'node'),
+        MALLOC_ARENA_MAX: process.env.MALLOC_ARENA_MAX ?? '1',
         GATEWAY_PORT: String(port),
         GATEWAY_HOST: '127.0.0.1',
         GATEWAY_ADMIN_PORT: String(await freePort()),

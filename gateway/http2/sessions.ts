@@ -2,7 +2,7 @@
  * HTTP/2 with clients. Each stream becomes a connection of HTTP/1.1 in memory, so that there is one way only to decide,
  * count and bound a request; it is as if a proxy for HTTP/2 stood in front, and we knew its clients.
  */
-import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import {
   constants,
   performServerHandshake,
@@ -13,6 +13,7 @@ import {
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Client } from '#gateway/bounds/clients.ts';
+import { request } from '#gateway/node-http.ts';
 import type { RequestOrigin } from '#gateway/proxy/request-headers.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';

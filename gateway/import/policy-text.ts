@@ -1,5 +1,5 @@
 /** Imported rows as the text of a policy file: every row says where it came from and in what it differs. */
-import { METHODS } from 'node:http';
+import { METHODS } from '#gateway/node-http.ts';
 import type { Imported, ImportedExclusion, ImportedRow, Unsupported, Who } from './imported.ts';
 
 /** A policy of the file that is written. */

@@ -6,7 +6,7 @@
  * `DELETE /a/{name*}` the rest, slashes included, at least one segment
  * `OPTIONS *`        every path
  */
-import { METHODS } from 'node:http';
+import { METHODS } from '#gateway/node-http.ts';
 import { Mistake } from './problems.ts';
 import { canonicalTarget, meaningOf } from './target.ts';
 

@@ -1,7 +1,8 @@
 /** A client's connection, and what is going on on it. */
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Client } from '#gateway/bounds/clients.ts';
+import * as http from '#gateway/node-http.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { RequestOrigin } from './request-headers.ts';
 
@@ -27,7 +28,7 @@ export interface Exchange {
 }
 
 /** A response that knows its exchange, so that one shared listener serves all instead of a closure per request. */
-export class ClientResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
+export class ClientResponse<R extends IncomingMessage = IncomingMessage> extends http.ServerResponse<R> {
   exchange: Exchange | null = null;
   /** Its line in the access log; null: it gets none. */
   entry: LoggedReply | null = null;

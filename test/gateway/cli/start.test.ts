@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { floodgate } from '#test/support/cli.ts';
 import { startUpstream } from '#test/support/gateway.ts';
+import { childrenOf } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot, start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -43,6 +44,9 @@ t.test('start runs the gateway, and hands signals on', async (t) => {
   t.teardown(() => gateway.stop('SIGKILL'));
   await gateway.until(/Gateway ready/);
   t.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 200);
+  const [pid] = childrenOf(gateway.child.pid);
+  const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+  t.ok(environment.includes('MALLOC_ARENA_MAX=1'), 'with one pool of memory');
   gateway.child.kill('SIGHUP');
   await gateway.until(/the edited policy file is in use/);
   t.equal(await gateway.stop('SIGTERM'), 0);
