@@ -48,7 +48,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   });
   const onRequest = askForToken(options.token);
   app.get('/metrics', { onRequest }, async (_request, reply) => {
-    return reply.type(CONTENT_TYPE).send(exposition(await options.families()));
+    return reply.type(CONTENT_TYPE).send(await exposition(await options.families()));
   });
   addAdminApi(app, options.api);
   app.register(pageRoutes);

@@ -61,7 +61,7 @@ export class Supervisor {
   /** What each worker last said of itself. */
   readonly #families = new Map<ChildProcess, readonly Family[]>();
   /** What those that ended had counted: a sum must not fall because a worker died. */
-  #departed: readonly Family[] = [];
+  #departed: Promise<readonly Family[]> = Promise.resolve([]);
   readonly #waiting = new Map<number, (state: State) => void>();
   #question = 0;
   #port: number;
@@ -117,7 +117,7 @@ export class Supervisor {
         this.#pool.restarts,
       ),
     ]);
-    return [own, this.#departed, ...this.#families.values()];
+    return [own, await this.#departed, ...this.#families.values()];
   }
 
   async storeAvailable(): Promise<boolean> {
@@ -151,7 +151,7 @@ export class Supervisor {
 
   #onEnded(worker: ChildProcess): void {
     const counted = (this.#families.get(worker) ?? []).filter(({ type }) => type !== 'gauge');
-    this.#departed = sum([this.#departed, counted]);
+    this.#departed = this.#departed.then((departed) => sum([departed, counted]));
     this.#families.delete(worker);
   }
 

@@ -8,14 +8,14 @@ async function loadedBy(more: Record<string, string>): Promise<readonly string[]
   const gateway = start(['--require=./test/support/loaded-modules.cjs', 'gateway/main.ts'], env);
   t.teardown(() => gateway.stop());
   await gateway.until(/Gateway ready/);
-  const scraped = await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/metrics`);
-  t.match(await scraped.text(), /^floodgate_requests_total\{/m);
+  const healthy = await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/healthz`);
+  t.equal(healthy.status, 200);
   await gateway.stop();
   const [, list = ''] = await gateway.until(/^Loaded (\[.*\])$/m);
   return JSON.parse(list);
 }
 
-t.test('a gateway that limits and is scraped', async (t) => {
+t.test('a gateway that limits', async (t) => {
   const loaded = await loadedBy({});
   t.ok(
     loaded.some((name) => name.endsWith('/gateway/app.ts')),
@@ -25,8 +25,8 @@ t.test('a gateway that limits and is scraped', async (t) => {
   t.same(find(/internal\/deps\/undici/), [], 'the HTTP client that Node has built in');
   t.same(find(/^language:/), [], 'the tables of languages');
   t.same(
-    find(/node_modules\/(?:ajv|@opentelemetry|@grpc|protobufjs|re2js)\//),
+    find(/node_modules\/(?:ajv|prom-client|@opentelemetry|@grpc|protobufjs|re2js)\//),
     [],
-    'libraries of what is switched off',
+    'libraries of what is switched off, or was not asked for',
   );
 });

@@ -62,7 +62,7 @@ t.test('a worker that can no longer be asked is left out, and the supervisor liv
   const { supervisor } = await supervise(t, `${READY}${STAY} setTimeout(() => process.disconnect(), 1);`);
   await supervisor.start();
   for (let i = 0; i < 10; i++) {
-    t.match(sum(await supervisor.families()), [{ name: 'floodgate_workers' }, {}]);
+    t.match(await sum(await supervisor.families()), [{ name: 'floodgate_workers' }, {}]);
     await delay(10);
   }
   t.equal(supervisor.ready(), true);
@@ -98,7 +98,7 @@ t.test('counters do not fall when a worker ends; gauges do', async (t) => {
   await supervisor.start();
   const values = async (): Promise<Record<string, number>> =>
     Object.fromEntries(
-      sum(await supervisor.families()).map(({ name, values }) => [name, values[0]?.value ?? 0]),
+      (await sum(await supervisor.families())).map(({ name, values }) => [name, values[0]?.value ?? 0]),
     );
   t.match(await values(), { c: 10, g: 6, floodgate_workers: 2, floodgate_worker_restarts_total: 0 });
   // The first one has no handler and dies of it, the second one ends by itself.
@@ -126,7 +126,7 @@ t.test('a worker that does not end when it is told to is killed', async (t) => {
 
 t.test('what a worker counted until shortly before it died is kept, though nobody asked', async (t) => {
   const state = `{ type: 'state', id: 0, storeAvailable: true, families: [
-    { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ metricName: 'c', labels: {}, value: 7 }] },
+    { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 7 }] },
     { name: 'h', help: '', type: 'histogram', aggregator: 'sum', values: [{ metricName: 'h_count', labels: {}, value: 2 }] },
   ] }`;
   const { supervisor } = await supervise(
@@ -135,10 +135,10 @@ t.test('what a worker counted until shortly before it died is kept, though nobod
   );
   await supervisor.start();
   await eventually('replaced', async () => {
-    const text = exposition(await supervisor.families());
+    const text = await exposition(await supervisor.families());
     return text.includes('floodgate_worker_restarts_total 1') && text.includes('floodgate_workers 1');
   });
-  const text = exposition(await supervisor.families());
+  const text = await exposition(await supervisor.families());
   t.match(text, /^c 7$/m);
   t.match(text, /^h_count 2$/m);
 });
