@@ -16,6 +16,13 @@ export async function queriesOf(
     },
     transformResult: async ({ result }) => result,
   });
+  // What was compiled before is not seen by plugins.
+  const execute = recording.executeQuery.bind(recording);
+  recording.executeQuery = <R>(query: CompiledQuery<R> | Compilable<R>) => {
+    const ready = 'compile' in query ? query.compile() : query;
+    queries.push(ready);
+    return execute(ready);
+  };
   await run(recording);
   return queries;
 }

@@ -16,6 +16,7 @@ import {
   type BareSurvey,
   completeSurvey,
   findSurveyNow,
+  isOpen,
   type SurveyNow,
   surveyClosed,
 } from '#api/resources/surveys/store.ts';
@@ -76,6 +77,8 @@ export interface SurveyCheck {
 }
 
 export interface CreationCheck extends SurveyCheck {
+  /** The id of the workspace that the client knows; absent: its own. */
+  readonly scopeId?: string;
   /** Who must not have finished another response; absent or null: anybody may. See `respondentDigest`. */
   readonly emailDigest?: string | null;
 }
@@ -88,20 +91,17 @@ export interface CreationCheck extends SurveyCheck {
  */
 export async function createResponse(
   parts: WriteParts,
-  survey: BareSurvey & Partial<AnsweredSurvey>,
+  survey: BareSurvey | AnsweredSurvey,
   given: NewResponse,
   contactIn: (trx: Kysely<Database>) => Promise<Contact | null>,
-  { mustBeOpen, emailDigest = null }: CreationCheck,
+  check: CreationCheck,
 ): Promise<Response> {
-  const { data, finished } = given;
-  const mustBeComplete = finished && !beginsInTheMiddle(given.meta);
-  const error = answerError(survey, { given: data, all: data, finished, mustBeComplete });
-  if (error !== null) throw error;
-  if (comesAlone(survey, given, emailDigest)) {
-    const made = await newResponse(parts, survey, given, await contactIn(parts.db));
-    if (await insertLoneResponse(parts.db, made, mustBeOpen)) return made;
-    // It ended or has gone: the transaction says so.
-  }
+  const { mustBeOpen, emailDigest = null } = check;
+  if ('version' in survey) {
+    const response = await createLoneResponse(parts, survey, given, contactIn, check);
+    if (response !== null) return response;
+    // Something has changed: the transaction says what.
+  } else checkAnswers(survey, given);
   const { response, ...effects } = await parts.db.transaction().execute(async (trx) => {
     const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen);
     const contact = await contactIn(trx);
@@ -125,6 +125,33 @@ export async function createResponse(
   });
   spread(parts, survey, effects);
   return response;
+}
+
+/**
+ * Asks the database for the contact and the insert, and for nothing else.
+ *
+ * @param survey as it was read, which may be a while ago
+ * @returns null: the response does not come alone, or the survey or its workspace have changed since then
+ * @throws ApiError bad_request when an answer does not fit
+ */
+export async function createLoneResponse(
+  parts: WriteParts,
+  survey: AnsweredSurvey,
+  given: NewResponse,
+  contactIn: (db: Kysely<Database>) => Promise<Contact | null>,
+  { mustBeOpen, emailDigest = null, scopeId = survey.workspaceId }: CreationCheck,
+): Promise<Response | null> {
+  checkAnswers(survey, given);
+  if (mustBeOpen && !isOpen(survey)) return null;
+  if (!comesAlone(survey, given, emailDigest)) return null;
+  const made = await newResponse(parts, survey, given, await contactIn(parts.db));
+  return (await insertLoneResponse(parts.db, made, survey, scopeId)) ? made : null;
+}
+
+function checkAnswers(survey: BareSurvey, { data, finished, meta }: NewResponse): void {
+  const mustBeComplete = finished && !beginsInTheMiddle(meta);
+  const error = answerError(survey, { given: data, all: data, finished, mustBeComplete });
+  if (error !== null) throw error;
 }
 
 /** With what is known of the contact now. */

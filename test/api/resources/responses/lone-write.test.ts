@@ -22,6 +22,8 @@ const given = {
   updatedAt: now,
 };
 
+const webhook = { workspaceId, url: 'https://hooks.example.com/', triggers: ['responseCreated'] };
+
 async function start(t: Test) {
   let notified = 0;
   const api = await startApi({
@@ -104,15 +106,18 @@ t.test('a contact is not locked by itself, which would be a write of its own', a
   t.equal(await locksOf('c'.padEnd(25, '1')), isOnPostgres ? 1 : 0, 'in a transaction it is');
 });
 
+t.test('a webhook is made after the survey was read', async (t) => {
+  const api = await start(t);
+  await api.manage('POST', '/api/v1/webhooks', webhook);
+  await create(api);
+  t.equal((await api.context.db.selectFrom('events').select('id').execute()).length, 2, 'it hears of it');
+});
+
 t.test('a webhook hears of it', async (t) => {
   const api = await start(t);
   const { context, survey } = api;
   t.equal(survey.hasWebhooks, false);
-  const made = await api.manage('POST', '/api/v1/webhooks', {
-    workspaceId,
-    url: 'https://hooks.example.com/',
-    triggers: ['responseCreated'],
-  });
+  const made = await api.manage('POST', '/api/v1/webhooks', webhook);
   t.equal(made.status, 200);
   const known = await findAnsweredSurvey(context.db, survey.id);
   t.equal(known?.hasWebhooks, true);
