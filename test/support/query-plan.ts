@@ -8,6 +8,16 @@ export async function queriesOf(
   db: Kysely<Database>,
   run: (db: Kysely<Database>) => Promise<unknown>,
 ): Promise<readonly CompiledQuery[]> {
+  const { db: recording, queries } = recordingOf(db);
+  await run(recording);
+  return queries;
+}
+
+/** The same database, and all that it was asked so far. */
+export function recordingOf(db: Kysely<Database>): {
+  readonly db: Kysely<Database>;
+  readonly queries: CompiledQuery[];
+} {
   const queries: CompiledQuery[] = [];
   const recording = db.withPlugin({
     transformQuery: ({ node }) => {
@@ -23,8 +33,7 @@ export async function queriesOf(
     queries.push(ready);
     return execute(ready);
   };
-  await run(recording);
-  return queries;
+  return { db: recording, queries };
 }
 
 /**
