@@ -83,6 +83,17 @@ export function surveyVersion(db: Kysely<Database>): RawBuilder<string> {
   return sql<string>`cast((select max("id") from "stateChanges") as text)`;
 }
 
+/** Of the rows of a query: JSON text of one object, in the order of its keys. Without rows there is `{}` or null. */
+export function jsonObject(
+  db: Kysely<Database>,
+  key: RawBuilder<unknown>,
+  value: RawBuilder<unknown>,
+): RawBuilder<string | null> {
+  return isPostgres(db)
+    ? sql`json_object_agg(${key}, ${value} order by ${key})::text`
+    : sql`json_group_object(${key}, ${value} order by ${key})`;
+}
+
 /** Is there a table of this name, where unqualified names are looked up? */
 export async function hasTable(db: Kysely<Database>, name: string): Promise<boolean> {
   const query = isPostgres(db)

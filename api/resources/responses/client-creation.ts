@@ -3,13 +3,11 @@
  * a survey that is known from before (known-surveys.ts); where that does not do, by what the database says now.
  */
 import type { FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
-import type { Database } from '#api/db/schema.ts';
 import { ApiError, badRequest, notFound } from '#api/errors.ts';
 import { wholeAddress } from '#api/http/client-address.ts';
 import { refusing } from '#api/http/refuses.ts';
-import { type Contact, keepContact, keepContactByUserId } from '#api/resources/contacts/store.ts';
+import { isId } from '#api/ids.ts';
 import { contactIn } from '#api/resources/surveys/contact-link.ts';
 import {
   type AnsweredSurvey,
@@ -23,10 +21,9 @@ import type { Workspace } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { fileError, otherLengthError } from './answers.ts';
 import { createKnownSurveys } from './known-surveys.ts';
-import { comesAlone, mayComeAlone } from './lone-write.ts';
+import { comesAlone, mayComeAlone, type Respondent } from './lone-write.ts';
 import type { NewClientResponse, ResponseMeta } from './schema.ts';
 import { checkIdLengths, checkResponseSize, idsIn } from './size.ts';
-import type { Response } from './store.ts';
 import {
   contactLinkError,
   emailError,
@@ -43,13 +40,13 @@ export type Version = 'v1' | 'v2';
 export interface ClientCreation {
   /** A hook, before or after the body is read: 404 unless the path's workspace exists. */
   readonly findScope: (request: FastifyRequest) => Promise<void>;
-  /** @throws ApiError not_found, bad_request, forbidden, conflict */
-  create(request: FastifyRequest, body: NewClientResponse, version: Version): Promise<Response>;
+  /** @returns its id @throws ApiError not_found, bad_request, forbidden, conflict */
+  create(request: FastifyRequest, body: NewClientResponse, version: Version): Promise<string>;
 }
 
 /** What a survey that was read before made of the response. */
 type Attempt =
-  | { readonly kind: 'created'; readonly response: Response }
+  | { readonly kind: 'created'; readonly id: string }
   | { readonly kind: 'refused'; readonly refusal: ApiError }
   | { readonly kind: 'undecided' };
 
@@ -73,7 +70,7 @@ export function clientCreation(context: Context): ClientCreation {
     const scopeId = pathScope(request);
     const knownSurvey = known.find(scopeId, body.surveyId);
     const attempt = knownSurvey === null ? undecided : await attemptBy(knownSurvey, request, body, version);
-    if (attempt.kind === 'created') return attempt.response;
+    if (attempt.kind === 'created') return attempt.id;
 
     const workspace = workspaces.get(request) ?? (await findPathWorkspace(context, request));
     const survey = await findAnsweredSurvey(db, body.surveyId);
@@ -85,9 +82,13 @@ export function clientCreation(context: Context): ClientCreation {
     if (attempt.kind === 'refused' && survey.version === knownSurvey?.version) throw attempt.refusal;
     known.forget(scopeId, body.surveyId);
     await check(version, survey, body);
-    const response = await createResponse(context, survey, ...partsOf(request, survey, body, version));
+    const parts = partsOf(request, survey, body, version);
+    // Where it does not come alone, or something has changed meanwhile, the transaction says what.
+    const id =
+      (await createLoneResponse(context, survey, ...parts)) ??
+      (await createResponse(context, survey, ...parts)).id;
     if (isWorthKnowing(survey)) known.keep(scopeId, survey);
-    return response;
+    return id;
   };
 
   async function attemptBy(
@@ -100,8 +101,8 @@ export function clientCreation(context: Context): ClientCreation {
     if (!comesAlone(survey, { data, displayId, finished, singleUseId }, null)) return undecided;
     try {
       await check(version, survey, body);
-      const response = await createLoneResponse(context, survey, ...partsOf(request, survey, body, version));
-      return response === null ? undecided : { kind: 'created', response };
+      const id = await createLoneResponse(context, survey, ...partsOf(request, survey, body, version));
+      return id === null ? undecided : { kind: 'created', id };
     } catch (error) {
       if (error instanceof ApiError) return { kind: 'refused', refusal: error };
       throw error;
@@ -135,7 +136,7 @@ export function clientCreation(context: Context): ClientCreation {
     survey: BareSurvey,
     body: NewClientResponse,
     version: Version,
-  ): readonly [NewResponse, (db: Kysely<Database>) => Promise<Contact | null>, CreationCheck] {
+  ): readonly [NewResponse, Respondent | null, CreationCheck] {
     const now = toTimestamp(clock());
     const given: NewResponse = {
       finished: body.finished,
@@ -150,19 +151,24 @@ export function clientCreation(context: Context): ClientCreation {
       createdAt: now,
       updatedAt: now,
     };
-    const contact = async (on: Kysely<Database>): Promise<Contact | null> => {
-      // Whose link it was is signed; what a client says about itself is not.
-      const linked = contactIn(survey.id, body.meta?.url, signer, clock());
-      if (linked !== null && survey.content.type === 'link') {
-        return keepContact(on, survey.workspaceId, linked);
-      }
-      if (version === 'v1') {
-        return body.userId ? keepContactByUserId(on, survey.workspaceId, body.userId) : null;
-      }
-      return body.contactId ? keepContact(on, survey.workspaceId, body.contactId) : null;
-    };
     const emailDigest = respondentDigest(survey, body.meta?.url, signer);
-    return [given, contact, { mustBeOpen: true, scopeId: pathScope(request), emailDigest }];
+    return [
+      given,
+      respondentOf(survey, body, version),
+      { mustBeOpen: true, scopeId: pathScope(request), emailDigest },
+    ];
+  }
+
+  function respondentOf(
+    { content, id }: BareSurvey,
+    { contactId, meta, userId }: NewClientResponse,
+    version: Version,
+  ): Respondent | null {
+    // Whose link it was is signed; what a client says about itself is not.
+    const linked = contactIn(id, meta?.url, signer, clock());
+    if (linked !== null && content.type === 'link') return contactById(linked);
+    if (version === 'v1') return userId ? { by: 'userId', value: userId } : null;
+    return contactId ? contactById(contactId) : null;
   }
 
   /** Of the client's own words only these three count; the rest is what we see ourselves. */
@@ -185,6 +191,11 @@ export function clientCreation(context: Context): ClientCreation {
   }
 
   return { findScope: refusing(findScope, 'not_found'), create };
+}
+
+/** What is no id may be text that a database does not take. */
+function contactById(id: string): Respondent | null {
+  return isId(id) ? { by: 'id', value: id } : null;
 }
 
 /** A token of reCAPTCHA serves once, so it is not asked about twice. */

@@ -42,8 +42,8 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
             }),
       },
       async (request) => {
-        const response = await creation.create(request, request.body, version);
-        return { data: { id: response.id, quotaFull: false } };
+        const id = await creation.create(request, request.body, version);
+        return { data: { id, quotaFull: false } };
       },
     );
 
