@@ -4,8 +4,9 @@
  */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '#test/support/ports.ts';
 import { wrk } from './load/wrk.ts';
-import { freePort, Processes } from './processes.ts';
+import { Processes } from './processes.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { startGateway } from './targets/gateway.ts';
 import { startRedis } from './targets/redis.ts';

@@ -3,13 +3,14 @@
  * that rotates. Whatever else this machine does then meets all targets alike, and quotients within a round stay fair.
  */
 
+import { freePort } from '#test/support/ports.ts';
 import { viaAutocannon } from './load/autocannon.ts';
 import { paced } from './load/paced.ts';
 import { wrk } from './load/wrk.ts';
 import { measure, notTheJob, type Slice, type Subject, WARM_SECONDS } from './measure.ts';
 import type { BenchOptions } from './options.ts';
 import { usageOf } from './proc.ts';
-import { freePort, type Processes } from './processes.ts';
+import type { Processes } from './processes.ts';
 import type { Progress } from './progress.ts';
 import type { PeerName, Scenario } from './scenarios.ts';
 import { DIRECT_LABEL, peerOf } from './targets/all.ts';

@@ -21,11 +21,13 @@ import { Decisions } from './decisions/decisions.ts';
 import { MemoryDecisions } from './decisions/memory-decisions.ts';
 import { RedisDecisions } from './decisions/redis-decisions.ts';
 import { Enforcement } from './enforce.ts';
+import { FrameShare } from './http2/frame-share.ts';
 import { KnownCounters } from './limiter/known-counters.ts';
 import type { Limiter } from './limiter/limiter.ts';
 import { MemoryLimiter } from './limiter/memory.ts';
 import { GuardedLimiter } from './limiter/outage.ts';
 import { Metrics, type Sample } from './metrics.ts';
+import { onceAMinute } from './once-a-minute.ts';
 import { partSamples } from './part-samples.ts';
 import { countersOf } from './policy/counter.ts';
 import type { PolicySet } from './policy/policy.ts';
@@ -85,9 +87,6 @@ export interface Gateway {
   /** Lets requests in flight finish, then closes everything. */
   close(): Promise<void>;
 }
-
-/** Said at most once in this time, however many requests it concerns. */
-const TOLD_AGAIN_MS: Millis = 60_000;
 
 /** Without a store of its own: so many counters and proven credentials, 40 bytes each. */
 const COUNTERS_MAX = 1_048_576;
@@ -149,7 +148,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     bounds: createBounds(config.bounds, { clock, log }),
     collectYoung: youngCollector(),
   });
-  let untrustedToldAt = Number.NEGATIVE_INFINITY;
   const enforcement = new Enforcement(policies, salt, {
     clock,
     wallClock: parts.wallClock,
@@ -158,13 +156,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     metrics,
     trust: config.trust,
     headerFilter: new HeaderFilter(config.passedHeaders),
-    onUntrustedChain: () => {
-      if (clock() - untrustedToldAt < TOLD_AGAIN_MS) return;
-      untrustedToldAt = clock();
+    onUntrustedChain: onceAMinute(clock, () =>
       log.warn(
         'a trusted proxy sent an X-Forwarded-For chain that cannot be read; such requests share one bucket',
-      );
-    },
+      ),
+    ),
   });
   if (policies.planHeader !== null && config.trust.kind === 'none')
     log.warn('the policy file has plans, but no proxy is trusted to name them; set GATEWAY_TRUSTED_PROXIES');
@@ -187,10 +183,20 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
           files: config.tls,
           pair: secrets.keyPair,
           isHttp2: config.isHttp2,
+          handshakesPerClient: config.handshakesPerClient,
           clock,
           wallClock,
           log,
         });
+  const frames = config.isHttp2
+    ? new FrameShare({
+        onFlood: onceAMinute(clock, () =>
+          log.warn(
+            'a client sends more HTTP/2 frames beside its requests than it may; its connections are cut for a second',
+          ),
+        ),
+      })
+    : null;
   const introductions = config.proxyProtocol ? new Introductions(config.trust) : null;
   const tracing = await openTracing(parts);
   const serverParts = { enforcement, upstream, clients: new Clients(), decisions, accessLog, clock };
@@ -199,7 +205,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     tracing,
     introductions,
     handshakes: certificate?.handshakes ?? null,
-    isHttp2: config.isHttp2,
+    frames,
   });
   const decisionListeners =
     decisionListener === null ? null : await openDecisionListeners(decisionListener, serverParts, log);
@@ -285,6 +291,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       ...partSamples(servers, upstream, guarded, decisions, accessLog),
       ...(tracing?.samples() ?? []),
       ...(certificate?.samples() ?? []),
+      ...(frames?.samples() ?? []),
       ...(introductions?.samples() ?? []),
       ...processSamples(),
     ],

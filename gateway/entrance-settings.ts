@@ -6,6 +6,8 @@ import { type KeyPair, type KeyPairFiles, readKeyPair } from './tls/key-pair.ts'
 export interface EntranceSettings {
   /** null: the public listener speaks plain HTTP. */
   readonly tls: KeyPairFiles | null;
+  /** So many TLS handshakes a second of one client address, in the long run. */
+  readonly handshakesPerClient: number;
   /** HTTP/2 is offered to clients. */
   readonly isHttp2: boolean;
   /** Connections begin with a header that says whose they are. */
@@ -19,6 +21,11 @@ export const ENTRANCE_VARIABLES = [
     meaning: 'PEM file of its certificate, the chain behind it: the public listener then speaks HTTPS only',
   },
   { name: 'GATEWAY_TLS_KEY', default: '', meaning: 'PEM file of the private key, without a passphrase' },
+  {
+    name: 'GATEWAY_TLS_HANDSHAKES_PER_CLIENT',
+    default: '50',
+    meaning: 'TLS handshakes that one client address may begin in a second, after four times as many at once',
+  },
   { name: 'GATEWAY_HTTP2', default: '0', meaning: '1 offers HTTP/2 beside HTTP/1.1; it needs TLS' },
   {
     name: 'GATEWAY_PROXY_PROTOCOL',
@@ -37,6 +44,7 @@ export function readEntranceSettings<Name extends string>(
 ): { readonly entrance: EntranceSettings; readonly keyPair: KeyPair | null } {
   const tls = tlsFiles(read);
   const keyPair = tls === null ? null : read.parse('GATEWAY_TLS_CERT', null, () => readKeyPair(tls));
+  const handshakesPerClient = read.integer('GATEWAY_TLS_HANDSHAKES_PER_CLIENT', 1, 1_000_000);
   const isHttp2 = read.flag('GATEWAY_HTTP2');
   if (isHttp2 && tls === null) {
     read.refuse(
@@ -51,7 +59,7 @@ export function readEntranceSettings<Name extends string>(
       'it needs the addresses of the proxies in GATEWAY_TRUSTED_PROXIES: only they are believed, and a hop count names nobody',
     );
   }
-  return { entrance: { tls, isHttp2, proxyProtocol }, keyPair };
+  return { entrance: { tls, handshakesPerClient, isHttp2, proxyProtocol }, keyPair };
 }
 
 function tlsFiles<Name extends string>(read: SettingsReader<Name | EntranceName>): KeyPairFiles | null {

@@ -8,6 +8,7 @@ import type { Client, Clients } from './bounds/clients.ts';
 import { boundRefusal } from './decisions/beside-refusals.ts';
 import type { Decisions, RefusedRequest } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
+import type { FrameShare } from './http2/frame-share.ts';
 import { Http2Sessions } from './http2/sessions.ts';
 import { boundCounter } from './policy/beside-policies.ts';
 import { ClientConnection } from './proxy/client-connection.ts';
@@ -29,8 +30,8 @@ export interface EntranceOptions {
   readonly introductions: Introductions | null;
   /** null: connections are not encrypted. */
   readonly handshakes: Handshakes | null;
-  /** HTTP/2 is offered to clients, where connections are encrypted. */
-  readonly isHttp2: boolean;
+  /** null: HTTP/2 is not offered. It needs connections that are encrypted. */
+  readonly frames: FrameShare | null;
   /** Requests may come on it. Told when it closes by its socket. */
   readonly onOpen: (connection: ClientConnection) => void;
 }
@@ -55,9 +56,11 @@ export class Entrance {
 
   constructor(options: EntranceOptions) {
     this.#options = options;
-    this.#sessions = options.isHttp2
-      ? new Http2Sessions((socket, origin) => this.#admitStream(socket, origin))
-      : null;
+    const { frames } = options;
+    this.#sessions =
+      frames === null
+        ? null
+        : new Http2Sessions(frames, (socket, origin) => this.#admitStream(socket, origin));
   }
 
   accept(socket: Socket): void {
@@ -104,6 +107,7 @@ export class Entrance {
     socket.once('close', onFailed);
     handshakes.begin(
       socket,
+      client?.address ?? null,
       (secured) => {
         socket.off('close', onFailed);
         this.#openSecured(secured, origin, client);
@@ -119,7 +123,7 @@ export class Entrance {
     const origin = peers.originOf(secured);
     if (this.#sessions !== null && secured.alpnProtocol === 'h2') {
       secured.once('close', () => this.#release(client));
-      this.#sessions.begin(secured, origin);
+      this.#sessions.begin(secured, origin, client);
       return;
     }
     this.#open(new ClientConnection(secured, origin, client));
@@ -141,11 +145,16 @@ export class Entrance {
    * @returns whose it is; null: nobody's in particular; undefined: it has been refused
    */
   #count(socket: Socket, origin: RequestOrigin, handshakes: Handshakes | null): Client | null | undefined {
-    const { enforcement, clients, connections, pipelining } = this.#options;
+    const { enforcement, clients, connections, pipelining, frames } = this.#options;
     // A trusted proxy's connections carry everybody's requests, so no share of one client holds for them.
     const client = origin.trusted
       ? null
       : clients.enter(clientAddress(origin.peer, '', enforcement.options.trust));
+    if (client !== null && frames?.isPenalized(client.address)) {
+      clients.leave(client);
+      socket.destroy();
+      return undefined;
+    }
     const penalty = pipelining.refusalFor(client);
     const refusal = penalty ?? connections.take(client);
     if (refusal === null) return client;
@@ -215,6 +224,7 @@ export class Entrance {
     socket.once('close', () => setTimeout(forget, TOLD_TLS_MS).unref());
     handshakes.begin(
       socket,
+      client?.address ?? null,
       (secured) => {
         secured.on('error', () => secured.destroy());
         lingeringClose(secured, reply);

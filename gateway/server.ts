@@ -10,6 +10,7 @@ import type { Decisions } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
 import { Entrance } from './entrance.ts';
 import type { ForwardingParts, RequestOptions } from './forwarding.ts';
+import type { FrameShare } from './http2/frame-share.ts';
 import { Listener, type ListenOptions } from './listener.ts';
 import { type ClientConnection, ClientResponse } from './proxy/client-connection.ts';
 import { ConnectionWatch } from './proxy/connection-watch.ts';
@@ -52,8 +53,8 @@ export interface PublicServerOptions {
   readonly introductions: Introductions | null;
   /** null: connections are not encrypted. */
   readonly handshakes: Handshakes | null;
-  /** HTTP/2 is offered to clients, where connections are encrypted. */
-  readonly isHttp2: boolean;
+  /** null: HTTP/2 is not offered. It needs connections that are encrypted. */
+  readonly frames: FrameShare | null;
   /** Between two looks at bodies and replies on their way. */
   readonly checkMs?: Millis;
   /** For how long a client is not accepted after too many pipelined requests. */

@@ -2,8 +2,9 @@
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '#test/support/ports.ts';
 import { peakRssBytesOf } from '../proc.ts';
-import { freePort, type Processes } from '../processes.ts';
+import type { Processes } from '../processes.ts';
 import { quantile } from '../statistics.ts';
 import { BENCH, NODE } from '../tools.ts';
 import { VICTIM_ADDRESS } from './addresses.ts';

@@ -4,7 +4,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { freePort, type Processes, type Started } from '../processes.ts';
+import { freePort } from '#test/support/ports.ts';
+import type { Processes, Started } from '../processes.ts';
 import { path } from '../tools.ts';
 import type { StoreTrouble } from './scenario.ts';
 

@@ -2,7 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort, Processes } from '../processes.ts';
+import { freePort } from '#test/support/ports.ts';
+import { Processes } from '../processes.ts';
 import { median, pairedRatio } from '../statistics.ts';
 import { NODE } from '../tools.ts';
 import type { BenchDatabase } from './databases.ts';

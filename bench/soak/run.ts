@@ -5,8 +5,9 @@
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { freePort } from '#test/support/ports.ts';
 import { describeMachine } from '../machine.ts';
-import { freePort, Processes } from '../processes.ts';
+import { Processes } from '../processes.ts';
 import { machineText, rounded } from '../report/text.ts';
 import { quantile } from '../statistics.ts';
 import { launchGateway } from '../targets/gateway.ts';

@@ -2,7 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { freePort, type Processes, type Started } from '../processes.ts';
+import { freePort } from '#test/support/ports.ts';
+import type { Processes, Started } from '../processes.ts';
 import { HIGH_LIMIT, type PeerName } from '../scenarios.ts';
 import { missing, NODE, ROOT } from '../tools.ts';
 import type { Launch, Peer } from './target.ts';

@@ -4,7 +4,8 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, type Processes, type Started } from '../processes.ts';
+import { freePort } from '#test/support/ports.ts';
+import type { Processes, Started } from '../processes.ts';
 import { BENCH, find, NODE } from '../tools.ts';
 
 export const UPSTREAM_BODY = '{"data":{"id":"bench","name":"an answer of about seventy-five bytes"}}';

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { LOOPBACK } from '#gateway/admin/guard.ts';
 import { ListenError } from '#gateway/listen-error.ts';
+import { onceAMinute } from '#gateway/once-a-minute.ts';
 import { Refusals } from '#gateway/refusals.ts';
 import { type DecisionServer, PublicServer, type PublicServerOptions } from '#gateway/server.ts';
 import { assertFree } from '#shared/assert-free.ts';
@@ -22,9 +23,7 @@ const KEEP_ALIVE_MS: Millis = 3_700_000;
 /** What the client sent, as much as proxies take of it, and what they add. */
 const HEADER_BYTES_MAX = 65_536;
 /** Between the proxy and us there is nothing in between, and the proxy has spans of its own. */
-const PLAIN = { introductions: null, handshakes: null, isHttp2: false, tracing: null } as const;
-/** Said at most once in this time. */
-const TOLD_AGAIN_MS: Millis = 60_000;
+const PLAIN = { introductions: null, handshakes: null, frames: null, tracing: null } as const;
 
 export async function openDecisionListeners(
   { host, port, grpcPort, isCredentialProven }: DecisionSettings,
@@ -38,14 +37,11 @@ export async function openDecisionListeners(
       'whoever reaches GATEWAY_DECISION_HOST can name any client; give networks in place of a number in GATEWAY_TRUSTED_PROXIES',
     );
   }
-  let toldAt = Number.NEGATIVE_INFINITY;
   const options: CheckedOptions = {
     isCredentialProven,
-    onBadQuestion: (reason) => {
-      if (clock() - toldAt < TOLD_AGAIN_MS) return;
-      toldAt = clock();
-      log.warn({ reason }, 'a proxy asks in a way that cannot be answered; its request is refused');
-    },
+    onBadQuestion: onceAMinute(clock, (reason: string) =>
+      log.warn({ reason }, 'a proxy asks in a way that cannot be answered; its request is refused'),
+    ),
   };
   const decisionServer: DecisionServer = {
     keepAliveMs: KEEP_ALIVE_MS,

@@ -12,11 +12,13 @@ import {
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import type { Client } from '#gateway/bounds/clients.ts';
 import type { RequestOrigin } from '#gateway/proxy/request-headers.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
 import { replyHead, requestHead } from './as-http1.ts';
+import type { FrameCount, FrameShare } from './frame-share.ts';
 import { connectedEnds } from './stream-socket.ts';
 
 const { NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR } = constants;
@@ -46,42 +48,81 @@ const NO_RESOURCE = ownReply('gateway_method_not_allowed', 'CONNECT and TRACE ar
 });
 const MALFORMED = ownReply('gateway_bad_request', 'the request is not valid HTTP/2', { cors: true });
 
+/** Between two looks at sessions that have ended. */
+const CHECK_MS: Millis = 1000;
+/** So many of them has the last that was written, then the connection is cut. */
+const LINGER_CHECKS = 5;
+
+interface Open {
+  readonly socket: TLSSocket;
+  /** Looks since its session ended. */
+  checks: number;
+}
+
 export class Http2Sessions {
-  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #sessions = new Map<ServerHttp2Session, Open>();
+  #timer: NodeJS.Timeout | undefined;
   readonly #onStream: (socket: Socket, origin: RequestOrigin) => void;
 
+  readonly #frames: FrameShare;
+
   /** @param onStream is given the end on which a request in HTTP/1.1 comes */
-  constructor(onStream: (socket: Socket, origin: RequestOrigin) => void) {
+  constructor(frames: FrameShare, onStream: (socket: Socket, origin: RequestOrigin) => void) {
+    this.#frames = frames;
     this.#onStream = onStream;
   }
 
   /** @param socket secured, with `h2` agreed on */
-  begin(socket: TLSSocket, origin: RequestOrigin): void {
+  begin(socket: TLSSocket, origin: RequestOrigin, client: Client | null): void {
     // No stream outlives the end of what the client sends.
     socket.allowHalfOpen = false;
     const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
-    this.#sessions.add(session);
-    session.once('close', () => {
+    this.#sessions.set(session, { socket, checks: 0 });
+    this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
+    const count = this.#frames.begin(client?.address ?? null, {
+      read: () => socket.bytesRead,
+      cut: () => socket.destroy(),
+    });
+    session.once('close', () => socket.destroy());
+    socket.once('close', () => {
       this.#sessions.delete(session);
-      socket.destroy();
+      count.end();
     });
     session.on('error', () => session.destroy());
     session.setTimeout(IDLE_MS, () => session.close());
     session.on('stream', (stream, _headers, _flags, rawHeaders: string[] = []) =>
-      this.#serve(stream, rawHeaders, origin),
+      this.#serve(stream, rawHeaders, origin, count),
     );
   }
 
   /** Takes no further streams; those that are open end first. */
   drain(): void {
-    for (const session of this.#sessions) session.close();
+    for (const session of this.#sessions.keys()) session.close();
   }
 
   cut(): void {
-    for (const session of this.#sessions) session.destroy();
+    for (const { socket } of this.#sessions.values()) socket.destroy();
   }
 
-  #serve(stream: ServerHttp2Stream, rawHeaders: readonly string[], origin: RequestOrigin): void {
+  /**
+   * A session that has ended closes its connection once the peer has taken what was written. node:http2 sets no end to
+   * that, and does not notice a peer that is gone.
+   */
+  #check(): void {
+    for (const [session, open] of this.#sessions)
+      if (session.destroyed && ++open.checks > LINGER_CHECKS) open.socket.destroy();
+    if (this.#sessions.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #serve(
+    stream: ServerHttp2Stream,
+    rawHeaders: readonly string[],
+    origin: RequestOrigin,
+    count: FrameCount,
+  ): void {
+    count.requested();
     stream.on('error', () => stream.destroy());
     const head = requestHead(rawHeaders, !stream.endAfterHeaders);
     if (head === null) {
@@ -124,6 +165,7 @@ export class Http2Sessions {
       stream.close(stream.headersSent ? NGHTTP2_INTERNAL_ERROR : NGHTTP2_REFUSED_STREAM);
     });
     this.#onStream(server, origin);
+    stream.on('data', (chunk: Buffer) => count.received(chunk.length));
     stream.pipe(call);
   }
 }

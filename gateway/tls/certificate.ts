@@ -2,9 +2,11 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { counter, gauge, type Sample } from '#gateway/metrics.ts';
+import { onceAMinute } from '#gateway/once-a-minute.ts';
 import { FileWatch } from '#gateway/watched-file.ts';
 import type { Clock } from '#shared/clock.ts';
-import { HANDSHAKE_MS, type HandshakeFailure, Handshakes } from './handshakes.ts';
+import { HandshakePace } from './handshake-pace.ts';
+import { type HandshakeFailure, Handshakes } from './handshakes.ts';
 import { expiryWarning, type KeyPair, type KeyPairFiles, keyBeside, keyPairLoader } from './key-pair.ts';
 
 export interface CertificateOptions {
@@ -12,6 +14,8 @@ export interface CertificateOptions {
   /** What was in the files at start. */
   readonly pair: KeyPair;
   readonly isHttp2: boolean;
+  /** So many handshakes a second of one client, in the long run. */
+  readonly handshakesPerClient: number;
   readonly clock: Clock;
   readonly wallClock: Clock;
   readonly log: Logger;
@@ -25,9 +29,18 @@ export class Certificate {
   #reloadFailures = 0;
 
   constructor(options: CertificateOptions) {
-    const { files, pair, isHttp2, clock, log } = options;
+    const { files, pair, isHttp2, handshakesPerClient, clock, log } = options;
     this.#options = options;
-    this.handshakes = new Handshakes(pair, HANDSHAKE_MS, isHttp2 ? ['h2', 'http/1.1'] : ['http/1.1']);
+    this.handshakes = new Handshakes(pair, {
+      protocols: isHttp2 ? ['h2', 'http/1.1'] : ['http/1.1'],
+      pace: new HandshakePace({ perSecond: handshakesPerClient, clock }),
+      onTooFast: onceAMinute(clock, () =>
+        log.warn(
+          { limit: handshakesPerClient, setting: 'GATEWAY_TLS_HANDSHAKES_PER_CLIENT' },
+          'a client address begins more TLS handshakes a second than it may; they wait',
+        ),
+      ),
+    });
     this.#warn(pair);
     const inUse = { text: pair.cert, beside: new Map([[keyBeside(files), pair.key]]) };
     this.#watch = new FileWatch(inUse, {
@@ -62,7 +75,7 @@ export class Certificate {
   }
 
   samples(): Sample[] {
-    const { failures, pair } = this.handshakes;
+    const { failures, delayed, pair } = this.handshakes;
     const failed = 'floodgate_tls_handshakes_failed_total';
     return [
       {
@@ -75,6 +88,11 @@ export class Certificate {
       },
       counter('floodgate_tls_reloads_total', 'Certificates taken into use while running.', this.#reloads),
       counter('floodgate_tls_reload_failures_total', 'Certificates that were refused.', this.#reloadFailures),
+      counter(
+        'floodgate_tls_handshakes_delayed_total',
+        'Handshakes that waited because their client began too many before.',
+        delayed,
+      ),
       ...(Object.keys(failures) as HandshakeFailure[]).map((reason) =>
         counter(failed, 'Connections that were not secured.', failures[reason], { reason }),
       ),

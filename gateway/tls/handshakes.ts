@@ -8,10 +8,11 @@ import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
 import { readFirstBytes } from '#gateway/first-bytes.ts';
 import type { Millis } from '#shared/clock.ts';
+import type { HandshakePace } from './handshake-pace.ts';
 import type { KeyPair } from './key-pair.ts';
 
 /** From the first byte of a handshake to its last; and as long before it. */
-export const HANDSHAKE_MS: Millis = 10_000;
+const HANDSHAKE_MS: Millis = 10_000;
 /** The record type of every ClientHello (RFC 8446 5.1). */
 const HANDSHAKE_RECORD = 22;
 
@@ -20,8 +21,18 @@ interface Pending {
   readonly onSecure: (secured: TLSSocket) => void;
 }
 
-/** Why a handshake failed. */
-export type HandshakeFailure = 'timeout' | 'protocol' | 'closed';
+/** Why a handshake failed; `pace`: its client began too many before it. */
+export type HandshakeFailure = 'timeout' | 'protocol' | 'closed' | 'pace';
+
+export interface HandshakesOptions {
+  readonly timeoutMs?: Millis;
+  /** To agree on, the best one first. */
+  readonly protocols?: readonly string[];
+  /** null: as fast as anybody likes. */
+  readonly pace?: HandshakePace | null;
+  /** A client has to wait, or is closed, because of its pace. */
+  readonly onTooFast?: () => void;
+}
 
 export class Handshakes {
   readonly #server: Server;
@@ -30,13 +41,26 @@ export class Handshakes {
   /** The same by their addresses, because node:tls does not say on which socket it works. */
   readonly #byAddress = new Map<string, Socket>();
   readonly #timeoutMs: Millis;
-  readonly failures: Record<HandshakeFailure, number> = { timeout: 0, protocol: 0, closed: 0 };
+  readonly #pace: HandshakePace | null;
+  readonly #onTooFast: () => void;
+  readonly failures: Record<HandshakeFailure, number> = { timeout: 0, protocol: 0, closed: 0, pace: 0 };
+  /** Handshakes that had to wait for their client's pace. */
+  delayed = 0;
   #pair: KeyPair;
 
-  /** @param protocols to agree on, the best one first */
-  constructor(pair: KeyPair, timeoutMs: Millis = HANDSHAKE_MS, protocols: readonly string[] = ['http/1.1']) {
+  constructor(
+    pair: KeyPair,
+    {
+      timeoutMs = HANDSHAKE_MS,
+      protocols = ['http/1.1'],
+      pace = null,
+      onTooFast = () => undefined,
+    }: HandshakesOptions = {},
+  ) {
     this.#pair = pair;
     this.#timeoutMs = timeoutMs;
+    this.#pace = pace;
+    this.#onTooFast = onTooFast;
     this.#server = createServer({
       ...contextOf(pair),
       ALPNProtocols: [...protocols],
@@ -62,17 +86,23 @@ export class Handshakes {
 
   /**
    * @param socket accepted, and not read yet; when the handshake fails it is closed
+   * @param client whose pace it has to keep; null: nobody's
    * @param onSecure called at most once, with the socket above it
    * @param onPlain called instead where the client does not speak TLS
    */
-  begin(socket: Socket, onSecure: (secured: TLSSocket) => void, onPlain: () => void): void {
+  begin(
+    socket: Socket,
+    client: string | null,
+    onSecure: (secured: TLSSocket) => void,
+    onPlain: () => void,
+  ): void {
     socket.on('error', () => socket.destroy());
     this.#pending.set(socket, { onSecure });
     socket.once('close', () => this.#pending.delete(socket));
     readFirstBytes(socket, this.#timeoutMs, firstRecord, (found) => {
       switch (found) {
         case 'good':
-          this.#secure(socket);
+          this.#secureInTurn(socket, client);
           return;
         case 'bad':
           this.failures.protocol++;
@@ -96,6 +126,24 @@ export class Handshakes {
   /** Cuts what is not secured yet. */
   cut(): void {
     for (const socket of this.#pending.keys()) socket.destroy();
+  }
+
+  /** Who comes too fast waits, unread, for its own earlier handshakes. */
+  #secureInTurn(socket: Socket, client: string | null): void {
+    const waitMs = client === null || this.#pace === null ? 0 : this.#pace.begin(client, this.#timeoutMs);
+    if (waitMs === 0) {
+      this.#secure(socket);
+      return;
+    }
+    this.#onTooFast();
+    if (waitMs === null) {
+      this.failures.pace++;
+      socket.destroy();
+      return;
+    }
+    this.delayed++;
+    const timer = setTimeout(() => this.#secure(socket), waitMs);
+    socket.once('close', () => clearTimeout(timer));
   }
 
   #secure(socket: Socket): void {

@@ -54,12 +54,23 @@ async function startExample(t: Test, policies: string, command: string): Promise
   await login();
   await login();
   if (command === 'unban') await floodgate(['ban', '192.0.2.9', ...address]);
+  if (command === 'unshadow') await floodgate(['shadow', 'login', ...address]);
   if (command !== 'why') return address;
   for (let i = 0; i < 3; i++) await login();
   return [await login(), ...address];
 }
 
-const ASKS_A_GATEWAY = new Set(['ban', 'doctor', 'inspect', 'reset', 'top', 'unban', 'why']);
+const ASKS_A_GATEWAY = new Set([
+  'ban',
+  'doctor',
+  'inspect',
+  'reset',
+  'shadow',
+  'top',
+  'unban',
+  'unshadow',
+  'why',
+]);
 
 t.test('every command prints what is shown', async (t) => {
   const cwd = temporaryFolder(t);

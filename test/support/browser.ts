@@ -15,6 +15,9 @@ const flags = [
   '--disable-sync',
 ];
 
+/** On a busy machine a browser and a process that starts take what they need. */
+const DEFAULT_TIMEOUT_MS = 120_000;
+
 export async function startBrowser(owner: Owner): Promise<BrowserContext> {
   const profile = temporaryFolder(owner);
   const browser = await chromium.launchPersistentContext(profile, {
@@ -22,6 +25,7 @@ export async function startBrowser(owner: Owner): Promise<BrowserContext> {
     headless: true,
     args: flags,
   });
+  browser.setDefaultTimeout(DEFAULT_TIMEOUT_MS);
   owner.teardown(() => browser.close());
   return browser;
 }

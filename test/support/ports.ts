@@ -1,22 +1,60 @@
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
 
-const given = new Set<number>();
+/** Below the ports that the kernel gives to connections (from 32768 on Linux), and above those of usual servers. */
+const PORT_MIN = 10_000;
+const PORT_END = 32_000;
+/** One to hold the block, the others to give. */
+const BLOCK_PORTS = 50;
+const BLOCKS = (PORT_END - PORT_MIN) / BLOCK_PORTS;
 
-/** A TCP port on loopback that was free a moment ago, and a new one each time: the kernel may well offer one twice. */
-export function freePort(): Promise<number> {
+/** Held until this process ends, however it ends. */
+const held: Server[] = [];
+let next = 0;
+let end = 0;
+
+/**
+ * A TCP port on loopback that nobody listens on, and a new one each time. It stays free until it is used: connections
+ * do not take ports of this range, and the processes of a run each hold blocks of their own.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    if (next === end) await holdBlock();
+    else {
+      const port = next++;
+      const probe = await listening(port);
+      if (probe !== null) {
+        probe.close();
+        await once(probe, 'close');
+        return port;
+      }
+    }
+  }
+}
+
+/** @throws Error when somebody listens on the first port of every block */
+async function holdBlock(): Promise<void> {
+  const start = Math.floor(Math.random() * BLOCKS);
+  for (let i = 0; i < BLOCKS; i++) {
+    const first = PORT_MIN + ((start + i) % BLOCKS) * BLOCK_PORTS;
+    const holder = await listening(first);
+    if (holder !== null) {
+      held.push(holder.unref());
+      [next, end] = [first + 1, first + BLOCK_PORTS];
+      return;
+    }
+  }
+  throw new Error(`Ports ${PORT_MIN} to ${PORT_END} are taken; end what listens there`);
+}
+
+/** null: somebody listens there. */
+function listening(port: number): Promise<Server | null> {
   return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      probe.close(() => {
-        if (given.has(port)) resolve(freePort());
-        else {
-          given.add(port);
-          resolve(port);
-        }
-      });
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(null);
+      else reject(error);
     });
+    server.listen(port, '127.0.0.1', () => resolve(server));
   });
 }

@@ -15,6 +15,8 @@ export const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   reset: async () => (await import('./reset.ts')).addReset,
   ban: async () => (await import('./ban.ts')).addBan,
   unban: async () => (await import('./unban.ts')).addUnban,
+  shadow: async () => (await import('./shadow.ts')).addShadow,
+  unshadow: async () => (await import('./unshadow.ts')).addUnshadow,
   top: async () => (await import('./top.ts')).addTop,
   replay: async () => (await import('./replay.ts')).addReplay,
   suggest: async () => (await import('./suggest.ts')).addSuggest,

@@ -98,3 +98,16 @@ for (const [name, environment] of Object.entries(STORES)) {
     await eventually('and denies by itself', statuses, all(429));
   });
 }
+
+t.test('from the command line', async (t) => {
+  const operator = await startOperator(t, {}, POLICIES);
+  t.match(await operator.ask('shadow', 'nowhere'), { code: 1, stderr: /has no such policy/ });
+  t.match(await operator.ask('shadow', 'items', '--for', '8d'), { code: 2, stderr: /--for 8d .*at most 7d/ });
+  const shadowed = await operator.ask('shadow', 'things', '--for', '2d');
+  t.match(shadowed, { code: 0, document: { policies: ['items', 'things'], changed: true } });
+  const hoursLeft = (Date.parse(String(shadowed.document.shadowEndsAt)) - Date.now()) / 3_600_000;
+  t.ok(hoursLeft > 47 && hoursLeft < 49, `${hoursLeft} hours`);
+  t.strictSame(await operator.send(3), [200, 200, 200], 'over its limit of 2');
+  t.match(await operator.ask('unshadow', 'items'), { code: 0, document: { shadowEndsAt: null } });
+  t.match(await operator.ask('unshadow', 'items'), { code: 1, document: { changed: false } });
+});

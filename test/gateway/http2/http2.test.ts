@@ -9,22 +9,25 @@ import {
 } from 'node:http2';
 import t from 'tap';
 import { readConfig } from '#gateway/config.ts';
-import { HANDSHAKE_MS, Handshakes } from '#gateway/tls/handshakes.ts';
+import { FrameShare } from '#gateway/http2/frame-share.ts';
+import { Handshakes } from '#gateway/tls/handshakes.ts';
 import { readKeyPair } from '#gateway/tls/key-pair.ts';
 import { type BareServerOptions, startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { until, values } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
-import { run, sendTls } from '#test/support/tls-client.ts';
+import { run, secured, sendTls } from '#test/support/tls-client.ts';
 
 const authority = createAuthority(t);
 const { ca } = authority;
 const files = authority.issue('server', 'IP:127.0.0.1');
 const HTTP2 = { GATEWAY_TLS_CERT: files.cert, GATEWAY_TLS_KEY: files.key, GATEWAY_HTTP2: '1' };
 
-function bare(owner: Owner, options: Omit<BareServerOptions, 'handshakes' | 'isHttp2'>) {
-  const handshakes = new Handshakes(readKeyPair(files), HANDSHAKE_MS, ['h2', 'http/1.1']);
-  return startBareServer(owner, { ...options, handshakes, isHttp2: true });
+async function bare(owner: Owner, options: Omit<BareServerOptions, 'handshakes'>) {
+  const handshakes = new Handshakes(readKeyPair(files), { protocols: ['h2', 'http/1.1'] });
+  const frames = new FrameShare({ onFlood: () => undefined });
+  const server = await startBareServer(owner, { frames, ...options, handshakes });
+  return { ...server, floods: () => frames.floods };
 }
 
 function session(owner: Owner, port: number): ClientHttp2Session {
@@ -266,4 +269,98 @@ t.test('a shutdown lets streams end, and takes no more', async (t) => {
 t.test('it needs TLS, and is off unless asked for', async (t) => {
   t.equal(readConfig({}).config.isHttp2, false);
   t.throws(() => readConfig({ GATEWAY_HTTP2: '1' }), /GATEWAY_HTTP2: it needs GATEWAY_TLS_CERT/);
+});
+
+/** RFC 9113 4.1 */
+function frame(type: number, payload: Buffer, stream = 0): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+const SETTINGS = frame(4, Buffer.alloc(0));
+/** nghttp2 itself cuts who sends others by the thousand: pings, settings, priorities, frames of no known type. */
+const WINDOW_UPDATE = frame(8, Buffer.from([0, 0, 0, 1]));
+
+t.test('a flood of frames that open the window is cut, and others are served', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  const { port, bounds, clients, floods } = await bare(t, { origin: upstream.origin });
+  const from = { localAddress: '127.0.0.7', ALPNProtocols: ['h2'] };
+  const hostile = await secured(port, ca, from);
+  hostile.on('error', () => undefined).resume();
+  hostile.write(`PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`);
+  hostile.write(SETTINGS);
+  const block = Buffer.concat(Array.from({ length: 5000 }, () => WINDOW_UPDATE));
+  let sent = 0;
+  while (!hostile.destroyed && sent < 500_000_000) {
+    sent += block.length;
+    await new Promise((resolve) => hostile.write(block, resolve));
+  }
+  t.ok(sent < 500_000_000, `${sent} bytes`);
+  t.equal(floods(), 1);
+  t.equal((await ask(session(t, port), '/a')).status, 200, 'another address');
+  await until(() => bounds.connections.held === 1 && clients.size === 1, 'what it held is given back');
+});
+
+t.test('a client that was cut is not accepted for a while, and then served', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  const frames = new FrameShare({ onFlood: () => undefined, penaltyMs: 200 });
+  const { port } = await bare(t, { origin: upstream.origin, frames });
+  let isCut = false;
+  const count = frames.begin('127.0.0.1', {
+    read: () => 5_000_000,
+    cut: () => {
+      isCut = true;
+    },
+  });
+  await until(() => isCut, 'it is cut');
+  count.end();
+  await t.rejects(sendTls(port, '/a', ca));
+  await until(() => !frames.isPenalized('127.0.0.1'), 'it may come again');
+  t.equal((await sendTls(port, '/a', ca)).status, 200);
+});
+
+t.test('whoever closes before it is looked at is charged all the same', async (t) => {
+  const frames = new FrameShare({ onFlood: () => undefined });
+  for (let i = 0; i < 30; i++) frames.begin('127.0.0.1', { read: () => 100_000, cut: () => undefined }).end();
+  await until(() => frames.isPenalized('127.0.0.1'), 'thirty short connections');
+  t.equal(frames.floods, 1);
+});
+
+t.test('large bodies and many requests are no flood', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port, floods } = await bare(t, { origin: upstream.origin });
+  const one = session(t, port);
+  const body = 'x'.repeat(20_000_000);
+  t.equal((await ask(one, '/upload', { ':method': 'POST' }, body)).body.includes('xxx'), true);
+  for (let i = 0; i < 40; i++) {
+    const replies = await Promise.all(
+      Array.from({ length: 50 }, () => ask(one, '/a', { long: 'y'.repeat(3000) })),
+    );
+    t.ok(replies.every(({ status }) => status === 200));
+  }
+  t.equal(floods(), 0);
+});
+
+t.test('a client that floods and reads nothing does not keep its connection', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end(Buffer.alloc(20_000_000)));
+  const { port, bounds, clients } = await bare(t, { origin: upstream.origin });
+  const hostile = await secured(port, ca, { ALPNProtocols: ['h2'] });
+  hostile.on('error', () => undefined);
+  t.teardown(() => hostile.destroy());
+  hostile.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  const windowBytes = Buffer.from([0x3f, 0xff, 0xff, 0xff]);
+  hostile.write(frame(4, Buffer.concat([Buffer.from([0, 4]), windowBytes])));
+  hostile.write(frame(8, Buffer.from([0x3f, 0, 0, 0])));
+  // GET https://a/ (RFC 7541 6.1, 6.2.1), the end of its header section and of the stream.
+  const request = frame(1, Buffer.from([0x82, 0x87, 0x84, 0x41, 1, 0x61]), 1);
+  request[4] = 0x5;
+  hostile.write(request);
+  await until(() => bounds.unread_replies.held === 1, 'the reply waits for its reader');
+  // Each is to be answered. The session ends when 1,000 answers wait, and node:http2 then waits for them to be read.
+  const pings = Buffer.concat(Array.from({ length: 5000 }, () => frame(6, Buffer.alloc(8))));
+  hostile.write(pings);
+  await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');
 });

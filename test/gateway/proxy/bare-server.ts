@@ -7,6 +7,7 @@ import { Bans } from '#gateway/control/bans.ts';
 import { Decisions } from '#gateway/decisions/decisions.ts';
 import { MemoryDecisions } from '#gateway/decisions/memory-decisions.ts';
 import { Enforcement } from '#gateway/enforce.ts';
+import type { FrameShare } from '#gateway/http2/frame-share.ts';
 import { Metrics } from '#gateway/metrics.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
@@ -33,7 +34,7 @@ export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds
   readonly checkMs?: number;
   readonly penaltyMs?: number;
   readonly handshakes?: Handshakes;
-  readonly isHttp2?: boolean;
+  readonly frames?: FrameShare;
   readonly introductions?: Introductions;
 }
 
@@ -44,7 +45,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     checkMs,
     penaltyMs,
     handshakes = null,
-    isHttp2 = false,
+    frames = null,
     introductions = null,
     ...upstreamOptions
   } = options;
@@ -96,7 +97,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     clock,
     introductions,
     handshakes,
-    isHttp2,
+    frames,
     ...(checkMs === undefined ? {} : { checkMs }),
     ...(penaltyMs === undefined ? {} : { penaltyMs }),
   });

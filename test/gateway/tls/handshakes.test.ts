@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import t from 'tap';
+import { HandshakePace } from '#gateway/tls/handshake-pace.ts';
 import { Handshakes } from '#gateway/tls/handshakes.ts';
 import { readKeyPair } from '#gateway/tls/key-pair.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
@@ -66,7 +67,7 @@ t.test('of those refused no more than 64 in a second are told, the others are cl
 
 t.test('a handshake that does not come to its end is cut, whatever it waits for', async (t) => {
   const upstream = await startUpstream(t);
-  const handshakes = new Handshakes(pair, 100);
+  const handshakes = new Handshakes(pair, { timeoutMs: 100 });
   const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
   const silent = connected(t, port, '127.0.0.7');
   const stuck = connected(t, port, '127.0.0.8', CLIENT_HELLO_BEGUN);
@@ -112,4 +113,63 @@ t.test('a client that reads nothing of its reply is cut in time', async (t) => {
   await until(() => bounds.unread_replies.held === 1, 'it is noticed');
   await until(() => bounds.connections.held === 0, 'and cut');
   t.equal(bounds.unread_replies.held, 0);
+});
+
+t.test('a client that begins handshakes too fast waits, and nobody waits for it', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  // On a clock that stands still nobody gets anything back.
+  const pace = new HandshakePace({ perSecond: 1, clock: () => 0 });
+  const handshakes = new Handshakes(pair, { timeoutMs: 1500, pace });
+  const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
+  const from = { localAddress: '127.0.0.7' };
+  for (let i = 0; i < 4; i++) t.equal((await sendTls(port, '/a', ca, from)).status, 200, 'its burst');
+
+  const gone = connected(t, port, '127.0.0.7', CLIENT_HELLO_BEGUN);
+  await until(() => handshakes.delayed === 1, 'a second beyond');
+  await t.rejects(
+    sendTls(port, '/a', ca, from),
+    { code: 'ECONNRESET' },
+    'two seconds are more than a handshake has',
+  );
+  t.equal(handshakes.failures.pace, 1);
+  t.equal((await sendTls(port, '/a', ca)).status, 200, 'another client is served');
+  gone.destroy();
+  await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');
+});
+
+t.test('after its wait a client gets its handshake', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  const pace = new HandshakePace({ perSecond: 10, clock: () => 0 });
+  const handshakes = new Handshakes(pair, { pace });
+  const { port } = await startBareServer(t, { origin: upstream.origin, handshakes });
+  const from = { localAddress: '127.0.0.7' };
+  const replies = await Promise.all(Array.from({ length: 45 }, () => sendTls(port, '/a', ca, from)));
+  t.strictSame(new Set(replies.map(({ status }) => status)), new Set([200]));
+  t.equal(handshakes.delayed, 5);
+});
+
+t.test('the pace of clients is remembered of so many, and is nothing to who comes slowly', (t) => {
+  let now = 0;
+  const pace = new HandshakePace({ perSecond: 10, clock: () => now });
+  for (let i = 0; i < 1000; i++) {
+    t.equal(pace.begin('slow', 1000), 0);
+    now += 100;
+  }
+  const waits = Array.from({ length: 60 }, () => pace.begin('fast', 1000));
+  t.strictSame(
+    waits.slice(0, 40),
+    Array.from({ length: 40 }, () => 0),
+    'four seconds at once',
+  );
+  t.strictSame(waits.slice(40, 50), [100, 200, 300, 400, 500, 600, 700, 800, 900, 1000]);
+  t.strictSame(
+    waits.slice(50),
+    Array.from({ length: 10 }, () => null),
+    'too long, and not counted',
+  );
+  now += 100;
+  t.equal(pace.begin('fast', 1000), 1000);
+  for (let i = 0; i < 10_000; i++) pace.begin(`10.0.${i >> 8}.${i & 255}`, 1000);
+  t.equal(pace.size, 4096);
+  t.end();
 });

@@ -1,0 +1,13 @@
+/** `unshadow`: a policy denies again, before its shadow ends by itself. */
+import { EXIT } from '#shared/cli/exit.ts';
+import { policyCommand } from '../policy-command.ts';
+
+export const addUnshadow = policyCommand({
+  name: 'unshadow',
+  describe: 'Lets a policy deny again',
+  example: ['$0 unshadow login', 'Within a second, in every process'],
+  tell: ({ policies, changed }) =>
+    changed ? `Denies again: ${policies.join(', ')}` : 'Nobody kept it from denying; the file decides.',
+  // Where it was not in shadow, most likely another policy was meant.
+  exitCode: ({ changed }) => (changed ? EXIT.ok : EXIT.no),
+});
