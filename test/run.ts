@@ -16,7 +16,7 @@ import { SHARED_SERVER } from './support/postgres.ts';
 import { startPostgres } from './support/postgres-process.ts';
 import { projectRoot } from './support/process.ts';
 import { slowest, type Used } from './support/processor-times.ts';
-import { groupsOf } from './support/test-groups.ts';
+import { byWeight, groupsOf } from './support/test-groups.ts';
 import { runFiles } from './support/test-process.ts';
 
 /** Most of these wait more than they work. Begun last, they would be waited for when all others are done. */
@@ -68,14 +68,12 @@ const postgres = databases.includes('postgres') ? await startPostgres() : null;
 const out = reporter();
 const start = performance.now();
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0 };
-const alone = new Set(longest);
-const isLong = (group: readonly string[]): number => Number(group.some((file) => alone.has(file)));
 const waiting = databases
   .flatMap((database) => {
     const ours = files.filter((file) => databasesOf(file, databases).includes(database));
-    return groupsOf(ours, alone).map((group) => ({ group, database }));
+    return groupsOf(ours, longest).map((group) => ({ ...group, database }));
   })
-  .sort((a, b) => isLong(b.group) - isLong(a.group))
+  .sort(byWeight)
   .values();
 const used: Used[] = [];
 const failed: string[] = [];
@@ -100,8 +98,8 @@ function databasesWanted(name: string): readonly TestDatabase[] {
 }
 
 async function runWaiting(): Promise<void> {
-  for (const { group, database } of waiting) {
-    const outcome = await runFiles(group, {
+  for (const { files, database } of waiting) {
+    const outcome = await runFiles(files, {
       env: {
         TEST_DATABASE: database,
         ...(postgres === null ? {} : { [SHARED_SERVER]: postgres.url }),

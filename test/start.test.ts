@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { freePort } from '#test/support/ports.ts';
-import { projectRoot, start } from '#test/support/process.ts';
+import { compileCache, projectRoot, start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const folder = temporaryFolder(t);
@@ -99,7 +99,7 @@ t.test('Ctrl-C reaches the whole group, and yet the gateway ends before the API'
   const child = spawn(process.execPath, program(gateway), {
     cwd: projectRoot,
     detached: true,
-    env: { PATH: process.env.PATH ?? '', ...(await settings()) },
+    env: { PATH: process.env.PATH ?? '', ...compileCache, ...(await settings()) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

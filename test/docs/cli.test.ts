@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { startTestAdmin } from '#test/support/admin.ts';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgate, floodgateCommand } from '#test/support/cli.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { readPage } from './pages.ts';
@@ -53,8 +53,8 @@ async function startExample(t: Test, policies: string, command: string): Promise
   const address = ['--gateway', admin];
   await login();
   await login();
-  if (command === 'unban') await floodgate(['ban', '192.0.2.9', ...address]);
-  if (command === 'unshadow') await floodgate(['shadow', 'login', ...address]);
+  if (command === 'unban') await floodgateCommand(['ban', '192.0.2.9', ...address]);
+  if (command === 'unshadow') await floodgateCommand(['shadow', 'login', ...address]);
   if (command !== 'why') return address;
   for (let i = 0; i < 3; i++) await login();
   return [await login(), ...address];
@@ -96,7 +96,7 @@ t.test('every command prints what is shown', async (t) => {
       const asksGateway = ASKS_A_GATEWAY.has(name) || (name === 'explain' && !given.includes('--file'));
       const gateway = asksGateway ? await startExample(t, limits, name) : [];
       const args = name === 'why' ? gateway : [...given, ...gateway];
-      const { stdout, stderr } = await floodgate([name, ...args], { cwd });
+      const { stdout, stderr } = await floodgateCommand([name, ...args], { cwd });
       t.equal(comparable(stdout + stderr), comparable(output.join('\n')), command);
     }
   }

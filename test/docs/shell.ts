@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Owner } from '#test/support/gateway.ts';
+import { compileCache } from '#test/support/process.ts';
 
 export interface Shell {
   /** @returns what the block wrote to stdout; rejects when its last command failed */
@@ -16,6 +17,7 @@ export function startShell(owner: Owner, cwd: string, env: Readonly<Record<strin
     env: {
       PATH: process.env.PATH ?? '',
       HOME: cwd,
+      ...compileCache,
       // npx keeps what it links here; in the folder itself it would be left behind.
       npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm'),
       ...env,

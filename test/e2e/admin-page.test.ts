@@ -4,14 +4,12 @@
  *
  * SCREENSHOTS=FOLDER keeps a picture of each.
  */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { startBrowser } from '#test/support/browser.ts';
 import { eventually } from '#test/support/gateway-process.ts';
 import { startOperator } from '#test/support/operator.ts';
-import { projectRoot } from '#test/support/process.ts';
+import { checkPage, watchPage } from '#test/support/page-check.ts';
 import { startRedis } from '#test/support/redis.ts';
 
 const POLICIES = `version: 1
@@ -35,62 +33,10 @@ const operator = await startOperator(
 const { admin, send, gateway } = operator;
 const browser = await startBrowser(t);
 const complaints: string[] = [];
-const axe = readFileSync(join(projectRoot, 'node_modules/axe-core/axe.min.js'), 'utf8');
-
-function watch(page: Page): Page {
-  page.on('console', (message) => {
-    // A refused token has that status; what counts is what the page itself does.
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
-      complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('request', (request) => {
-    if (!request.url().startsWith(admin)) complaints.push(request.url());
-  });
-  return page;
-}
-const page = watch(await browser.newPage());
-
-const views = [
-  { width: 1280, height: 800, colorScheme: 'light' },
-  { width: 1280, height: 800, colorScheme: 'dark' },
-  { width: 390, height: 844, colorScheme: 'light' },
-  { width: 390, height: 844, colorScheme: 'dark' },
-] as const;
-
-interface Violation {
-  readonly id: string;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
-}
-
-/** Nothing that axe objects to, and nothing wider than the screen. */
-async function check(t: Test, name: string): Promise<void> {
-  for (const { width, height, colorScheme } of views) {
-    await page.setViewportSize({ width, height });
-    await page.emulateMedia({ colorScheme });
-    await page.evaluate(axe);
-    const violations = await page.evaluate<readonly Violation[]>(
-      'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',
-    );
-    const where = `${name}, ${width} ${colorScheme}`;
-    t.strictSame(
-      violations.flatMap(({ id, nodes }) =>
-        nodes.map(({ html, failureSummary }) => ({ id, html, failureSummary })),
-      ),
-      [],
-      where,
-    );
-    const overflow = await page.evaluate(
-      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-    );
-    t.equal(overflow, 0, `${where}: nothing to scroll sideways`);
-    const { SCREENSHOTS } = process.env;
-    if (SCREENSHOTS !== undefined) {
-      const path = join(SCREENSHOTS, `${name}-${width}-${colorScheme}.png`);
-      await page.screenshot({ path, fullPage: !(await page.locator('dialog[open]').isVisible()) });
-    }
-  }
-}
+const newPage = async (): Promise<Page> =>
+  watchPage(await browser.newPage(), complaints, (url) => url.startsWith(admin));
+const page = await newPage();
+const check = (t: Test, name: string): Promise<void> => checkPage(t, page, name);
 
 const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
 const dialog = page.getByRole('dialog');
@@ -344,7 +290,7 @@ t.test('while the store is away the page says so, and what is decided without it
 });
 
 t.test('who signs out sees nothing more, nor does another tab', async (t) => {
-  const other = watch(await browser.newPage());
+  const other = await newPage();
   await other.goto(admin);
   await other.getByText('Live', { exact: true }).waitFor();
   await button('Sign out').click();

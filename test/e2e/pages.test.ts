@@ -4,12 +4,10 @@
  *
  * SCREENSHOTS=FOLDER keeps a picture of each.
  */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { startBrowser } from '#test/support/browser.ts';
-import { projectRoot } from '#test/support/process.ts';
+import { checkPage, watchPage } from '#test/support/page-check.ts';
 import { startMailServer } from '#test/support/smtp.ts';
 import { startStack } from '#test/support/stack.ts';
 
@@ -18,61 +16,13 @@ t.teardown(() => mails.close());
 const stack = await startStack(t, { apiEnv: { SMTP_URL: mails.url, SIGNUP_ENABLED: '1' } });
 const { origin } = stack;
 const browser = await startBrowser(t);
-const page = await browser.newPage();
 const complaints: string[] = [];
-page.on('console', (message) => {
-  // A form that is refused has that status; what counts is what the page itself does.
-  if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
-    complaints.push(message.text());
-});
-page.on('pageerror', (error) => complaints.push(error.message));
-page.on('request', (request) => {
-  if (!request.url().startsWith(origin) && !request.url().startsWith('data:')) complaints.push(request.url());
-});
-
-const axe = readFileSync(join(projectRoot, 'node_modules/axe-core/axe.min.js'), 'utf8');
-const views = [
-  { width: 1280, height: 800, colorScheme: 'light' },
-  { width: 1280, height: 800, colorScheme: 'dark' },
-  { width: 390, height: 844, colorScheme: 'light' },
-  { width: 390, height: 844, colorScheme: 'dark' },
-] as const;
-
-interface Violation {
-  readonly id: string;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
-}
-
-/** Nothing that axe objects to, and nothing wider than the screen. */
-async function check(t: Test, name: string, opened: Page = page): Promise<void> {
-  for (const { width, height, colorScheme } of views) {
-    await opened.setViewportSize({ width, height });
-    await opened.emulateMedia({ colorScheme });
-    await opened.evaluate(axe);
-    const violations = await opened.evaluate<readonly Violation[]>(
-      'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',
-    );
-    const where = `${name}, ${width} ${colorScheme}`;
-    t.strictSame(
-      violations.flatMap(({ id, nodes }) =>
-        nodes.map(({ html, failureSummary }) => ({ id, html, failureSummary })),
-      ),
-      [],
-      where,
-    );
-    const overflow = await opened.evaluate(
-      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-    );
-    t.equal(overflow, 0, `${where}: nothing to scroll sideways`);
-    const { SCREENSHOTS } = process.env;
-    if (SCREENSHOTS !== undefined) {
-      await opened.screenshot({
-        path: join(SCREENSHOTS, `${name}-${width}-${colorScheme}.png`),
-        fullPage: true,
-      });
-    }
-  }
-}
+const page = watchPage(
+  await browser.newPage(),
+  complaints,
+  (url) => url.startsWith(origin) || url.startsWith('data:'),
+);
+const check = (t: Test, name: string, opened: Page = page): Promise<void> => checkPage(t, opened, name);
 
 const link = (name: string) => page.getByRole('link', { name, exact: true });
 const button = (name: string) => page.getByRole('button', { name, exact: true });

@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
 import { environment, launch } from '#test/support/gateway-process.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -70,7 +70,7 @@ t.test('long lines of three workers on one pipe are whole, and why knows the ref
   const admin = `http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}`;
   const replicas = new Set<string>();
   for (const id of [refused[0], refused.at(-1)]) {
-    const { code, stdout } = await floodgate(['why', id ?? '', '--gateway', admin, '--json']);
+    const { code, stdout } = await floodgateCommand(['why', id ?? '', '--gateway', admin, '--json']);
     if (code !== 0) continue;
     const record = JSON.parse(stdout) as { policy: string; replica: string; limit: number };
     t.match(record, { policy: 'limited', limit: LIMIT });

@@ -3,9 +3,8 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { runCli } from '#api/cli/program.ts';
 import { Terminal } from '#shared/cli/terminal.ts';
-import { projectRoot } from './process.ts';
+import { compileCache, projectRoot } from './process.ts';
 
 export interface CliResult {
   readonly code: number;
@@ -20,9 +19,57 @@ export interface CliRun {
   readonly input?: string;
 }
 
-/** The gateway's. */
+/** The gateway's, as a process. */
 export function floodgate(args: readonly string[], options: CliRun = {}): Promise<CliResult> {
   return run('gateway/cli/floodgate.mjs', args, options);
+}
+
+let running: Promise<unknown> = Promise.resolve();
+
+/**
+ * The gateway's, in this process: what it does is the same, and it is there at once. One call at a time, since a process has
+ * one folder that it is in. Help, standard input and gateways need a process of their own.
+ */
+export function floodgateCommand(
+  args: readonly string[],
+  options: Omit<CliRun, 'input'> = {},
+): Promise<CliResult> {
+  const result = running.then(() => floodgateHere(args, options));
+  running = result.catch(() => undefined);
+  return result;
+}
+
+async function floodgateHere(
+  args: readonly string[],
+  { cwd = projectRoot, env = {} }: Omit<CliRun, 'input'>,
+): Promise<CliResult> {
+  // Loaded here: most files need one program of the two, or neither.
+  const { runCli } = await import('#gateway/cli/program.ts');
+  const before = process.cwd();
+  process.chdir(cwd);
+  try {
+    return await listening((terminal) =>
+      runCli(args, {
+        terminal,
+        stdin: process.stdin,
+        env,
+        now: Date.now,
+        start: () => Promise.reject(new Error('A gateway is started as a process')),
+      }),
+    );
+  } finally {
+    process.chdir(before);
+  }
+}
+
+async function listening(run: (terminal: Terminal) => Promise<number>): Promise<CliResult> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const said = Promise.all([text(stdout), text(stderr)]);
+  const code = await run(new Terminal({ stdout, stderr }));
+  stdout.end();
+  stderr.end();
+  const [answer, errors] = await said;
+  return { code, stdout: answer, stderr: errors };
 }
 
 /** The API's, as a process. */
@@ -35,13 +82,8 @@ export async function apiCommand(
   args: readonly string[],
   { cwd = projectRoot, env = {} }: Omit<CliRun, 'input'> = {},
 ): Promise<CliResult> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const said = Promise.all([text(stdout), text(stderr)]);
-  const code = await runCli(args, { terminal: new Terminal({ stdout, stderr }), env, cwd, clock: Date.now });
-  stdout.end();
-  stderr.end();
-  const [answer, errors] = await said;
-  return { code, stdout: answer, stderr: errors };
+  const { runCli } = await import('#api/cli/program.ts');
+  return listening((terminal) => runCli(args, { terminal, env, cwd, clock: Date.now }));
 }
 
 function run(
@@ -59,7 +101,7 @@ function run(
         env: {
           PATH: process.env.PATH ?? '',
           HOME: process.env.HOME ?? '',
-          NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
+          ...compileCache,
           ...env,
         },
       },

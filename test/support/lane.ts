@@ -1,4 +1,4 @@
-/** One client that sends a request, waits for the reply, and sends the next: by hand, since a hundred thousand are sent. */
+/** One client that sends a request, waits for the reply, and sends the next: by hand, since tens of thousands are sent. */
 import { connect, type Socket } from 'node:net';
 
 export interface LaneReply {

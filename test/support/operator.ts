@@ -1,7 +1,7 @@
 /** A running gateway with its admin listener, and the command line that asks it. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { floodgate } from './cli.ts';
+import { floodgateCommand } from './cli.ts';
 import { type Owner, startUpstream } from './gateway.ts';
 import { environment, launch } from './gateway-process.ts';
 import type { Started } from './process.ts';
@@ -56,7 +56,7 @@ export async function startOperator(
       return statuses;
     },
     async ask(...args) {
-      const { code, stdout, stderr } = await floodgate([...args, '--json', '--gateway', admin]);
+      const { code, stdout, stderr } = await floodgateCommand([...args, '--json', '--gateway', admin]);
       return { code, stderr, document: stdout === '' ? {} : JSON.parse(stdout) };
     },
   };

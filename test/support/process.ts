@@ -18,6 +18,11 @@ export interface Started {
   ended(): Promise<number | null>;
 }
 
+const { NODE_COMPILE_CACHE: cache } = process.env;
+/** For the environment of a process: most of a start is compiling, and ours may be done already. */
+export const compileCache: Readonly<Record<string, string>> =
+  cache === undefined ? {} : { NODE_COMPILE_CACHE: cache };
+
 let uploads: string | null = null;
 
 /** Instead of the default, a folder of the project: the tests leave nothing there. */
@@ -40,10 +45,7 @@ export function start(args: readonly string[], env: Record<string, string> = {},
     env: {
       PATH: process.env.PATH ?? '',
       HOME: process.env.HOME ?? '',
-      // Most of a start is compiling.
-      ...(process.env.NODE_COMPILE_CACHE === undefined
-        ? {}
-        : { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
+      ...compileCache,
       ...(cwd === projectRoot ? { STORAGE_PATH: uploadsFolder() } : {}),
       ...env,
     },

@@ -3,14 +3,13 @@
  * rows are, the caller says.
  */
 import { randomInt } from 'node:crypto';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { openTestDatabase } from '#test/support/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type Started, start } from '#test/support/process.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { startReceiver } from './support.ts';
+import { openSurvey } from '#test/support/world.ts';
+import { creatorAt, startReceiver } from './support.ts';
 
 const SENDERS = 8;
 /** Nothing arrives: the lease of the last one killed, and room for a busy machine, like all deadlines here. */
@@ -26,7 +25,6 @@ export interface Crashes {
 }
 
 export async function surviveKills(t: Test, { kills, responses, url }: Crashes): Promise<void> {
-  const folder = temporaryFolder(t);
   const port = await freePort();
   const base = `http://127.0.0.1:${port}`;
 
@@ -41,8 +39,6 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
       RATE_LIMITING_DISABLED: '1',
       DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
       LOG_LEVEL: 'error',
-      // Most of a start is compiling.
-      NODE_COMPILE_CACHE: join(folder, 'compiled'),
     });
   const isAnswering = async (launched: Started): Promise<void> => {
     await launched.until(/API ready/, START_DEADLINE_MS);
@@ -63,39 +59,12 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
     return answering;
   };
   await answering;
-  // The cache is written by an orderly end only.
-  t.equal(await api.stop(), 0);
-  await startApi();
 
   const db = openTestDatabase(url);
   t.teardown(() => db.destroy());
-  const now = new Date().toISOString();
-  await db
-    .insertInto('webhooks')
-    .values({
-      id: 'hook',
-      createdAt: now,
-      updatedAt: now,
-      workspaceId: 'ws1',
-      name: null,
-      url: receiver.url,
-      source: 'user',
-      triggers: '["responseFinished"]',
-      surveyIds: '[]',
-      secret: null,
-    })
-    .execute();
-  const survey = await fetch(`${base}/api/v1/management/surveys`, {
-    method: 'POST',
-    headers: { 'x-api-key': key },
-    body: JSON.stringify({
-      workspaceId: 'ws1',
-      name: 'Survey',
-      status: 'inProgress',
-      questions: [{ id: 'q1', type: 'openText', headline: 'What?' }],
-    }),
-  });
-  const { data } = (await survey.json()) as { data: { id: string } };
+  const create = creatorAt(base, key);
+  await create('webhooks', { workspaceId: 'ws1', url: receiver.url, triggers: ['responseFinished'] });
+  const surveyId = await create('management/surveys', { workspaceId: 'ws1', ...openSurvey });
 
   const acknowledged = new Set<string>();
   const send = async (): Promise<void> => {
@@ -103,7 +72,7 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
       try {
         const reply = await fetch(`${base}/api/v1/client/ws1/responses`, {
           method: 'POST',
-          body: JSON.stringify({ surveyId: data.id, finished: true, data: { q1: 'Yes' } }),
+          body: JSON.stringify({ surveyId, finished: true, data: { q1: 'Yes' } }),
         });
         if (reply.status !== 200) throw new Error(`${reply.status} ${await reply.text()}`);
         const body = (await reply.json()) as { data: { id: string } };

@@ -49,6 +49,20 @@ export async function startReceiver(
   };
 }
 
+/** @returns creates by a POST with the key, and says the id @throws Error what it was refused with */
+export function creatorAt(base: string, key: string): (path: string, body: object) => Promise<string> {
+  return async (path, body) => {
+    const reply = await fetch(`${base}/api/v1/${path}`, {
+      method: 'POST',
+      headers: { 'x-api-key': key },
+      body: JSON.stringify(body),
+    });
+    if (reply.status !== 200) throw new Error(await reply.text());
+    const { data } = (await reply.json()) as { data: { id: string } };
+    return data.id;
+  };
+}
+
 export interface EventApi extends TestApi {
   readonly worker: Worker;
   addWebhook(fields: {

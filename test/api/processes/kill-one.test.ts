@@ -1,40 +1,25 @@
 /** kill -9 of one of two API processes in the middle of writes: the other goes on, and nothing acknowledged is lost. */
 import { randomInt } from 'node:crypto';
-import { join } from 'node:path';
 import t from 'tap';
 import { toTimestamp } from '#api/timestamps.ts';
-import { startReceiver } from '#test/api/events/support.ts';
+import { creatorAt, startReceiver } from '#test/api/events/support.ts';
 import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
-import { freePort } from '#test/support/ports.ts';
-import { start } from '#test/support/process.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
+import { openSurvey } from '#test/support/world.ts';
+import { startPair } from './pair.ts';
 
 const RESPONSES = 300;
 const SENDERS = 8;
+const KEY = 'fbk_kill';
 /** The lease of a delivery, its first pause, and room for a busy machine. */
 const SETTLE_MS = 90_000;
 
 t.test('the other takes over', { timeout: 250_000 }, async (t) => {
-  const folder = temporaryFolder(t);
   const url = await sharedDatabase(t);
-  const ports = [await freePort(), await freePort()];
-  const processes = ports.map((port) =>
-    start(['api/main.ts'], {
-      API_PORT: String(port),
-      DATABASE_URL: url,
-      STORAGE_PATH: join(folder, 'uploads'),
-      BOOTSTRAP_WORKSPACE_ID: 'ws1',
-      BOOTSTRAP_API_KEY: 'fbk_kill',
-      BOOTSTRAP_PASSWORD: 'Password1',
-      RATE_LIMITING_DISABLED: '1',
-      DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
-      LOG_LEVEL: 'error',
-    }),
-  );
-  t.teardown(() => Promise.all(processes.map((one) => one.stop('SIGKILL'))));
-  await Promise.all(processes.map((one) => one.until(/API ready/)));
-  const bases = ports.map((port) => `http://127.0.0.1:${port}`);
+  const { bases, processes } = await startPair(t, url, KEY, {
+    RATE_LIMITING_DISABLED: '1',
+    DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
+  });
   // One that takes its time has deliveries of the victim under way when it is killed.
   const receiver = await startReceiver((response) => {
     setTimeout(() => response.writeHead(204).end(), randomInt(30));
@@ -43,20 +28,9 @@ t.test('the other takes over', { timeout: 250_000 }, async (t) => {
   const db = openTestDatabase(url);
   t.teardown(() => db.destroy());
 
-  const manage = async (path: string, body: object): Promise<string> => {
-    const reply = await fetch(`${bases[1]}/api/v1/${path}`, {
-      method: 'POST',
-      headers: { 'x-api-key': 'fbk_kill' },
-      body: JSON.stringify(body),
-    });
-    if (reply.status !== 200) throw new Error(await reply.text());
-    const { data } = (await reply.json()) as { data: { id: string } };
-    return data.id;
-  };
-  const questions = [{ id: 'q1', type: 'openText', headline: 'What?' }];
-  const survey = { workspaceId: 'ws1', name: 'S', type: 'link', status: 'inProgress', questions };
-  const surveyId = await manage('management/surveys', survey);
-  await manage('webhooks', { workspaceId: 'ws1', url: receiver.url, triggers: ['responseCreated'] });
+  const create = creatorAt(bases[1], KEY);
+  const surveyId = await create('management/surveys', { workspaceId: 'ws1', ...openSurvey });
+  await create('webhooks', { workspaceId: 'ws1', url: receiver.url, triggers: ['responseCreated'] });
 
   const acknowledged: string[] = [];
   let failed = 0;

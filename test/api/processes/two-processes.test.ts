@@ -2,17 +2,13 @@
  * Two API processes on one database and one folder of files, as behind a load balancer: what one of them makes, the other
  * honours, and what one of them changes, the other answers within a second.
  */
-import { join } from 'node:path';
 import t from 'tap';
 import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { type Http, openHttp } from '#test/support/http-send.ts';
-import { freePort } from '#test/support/ports.ts';
-import { start } from '#test/support/process.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 import { cookiesOf, openSurvey } from '#test/support/world.ts';
+import { startPair } from './pair.ts';
 
-const folder = temporaryFolder(t);
 const url = await sharedDatabase(t);
 const db = openTestDatabase(url);
 t.teardown(() => db.destroy());
@@ -20,24 +16,10 @@ const key = { 'x-api-key': 'fbk_two' };
 
 /** Started at once, on a database that has seen no first start. */
 async function startBoth(): Promise<readonly [Http, Http]> {
-  const ports = [await freePort(), await freePort()];
-  const processes = ports.map((port) =>
-    start(['api/main.ts'], {
-      API_PORT: String(port),
-      DATABASE_URL: url,
-      STORAGE_PATH: join(folder, 'uploads'),
-      BOOTSTRAP_WORKSPACE_ID: 'ws1',
-      BOOTSTRAP_API_KEY: 'fbk_two',
-      BOOTSTRAP_PASSWORD: 'Password1',
-      LOG_LEVEL: 'error',
-    }),
-  );
-  t.teardown(() => Promise.all(processes.map((one) => one.stop('SIGKILL'))));
-  await Promise.all(processes.map((one) => one.until(/API ready/)));
+  const { bases, processes } = await startPair(t, url, key['x-api-key']);
   const notices = processes.filter((one) => one.output().includes('First start'));
   t.equal(notices.length, 1, 'the first start is one, and told once');
-  const [one, other] = ports.map((port) => openHttp(`http://127.0.0.1:${port}`));
-  if (one === undefined || other === undefined) throw new Error('there are two');
+  const [one, other] = [openHttp(bases[0]), openHttp(bases[1])];
   t.teardown(() => Promise.all([one.close(), other.close()]));
   return [one, other];
 }

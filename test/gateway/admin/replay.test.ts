@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import type { ReplayBounds } from '#gateway/admin/replay-routes.ts';
 import { startTestAdmin, type TestAdminOptions } from '#test/support/admin.ts';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { childrenOf, eventually, lives } from '#test/support/gateway-process.ts';
 import { startOperator } from '#test/support/operator.ts';
@@ -126,7 +126,7 @@ t.test('the answer is that of the command', async (t) => {
   writeFileSync(join(cwd, 'edited file'), EDITED);
   writeFileSync(join(cwd, 'file in use'), policyFile(row(2)));
   writeFileSync(join(cwd, 'uploaded log'), LOG);
-  const { stdout } = await floodgate(
+  const { stdout } = await floodgateCommand(
     ['replay', 'uploaded log', '--file', 'edited file', '--against', 'file in use', '--json'],
     { cwd, env: { GATEWAY_IDENTITY_SECRET: 'x'.repeat(32) } },
   );
@@ -257,6 +257,13 @@ t.test('who leaves takes folder and process along', async (t) => {
   const late = begin();
   void late.end(Buffer.concat([Buffer.from(EDITED), ENDLESS]));
   const [pid = 0] = await untilRunning();
+  const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+  const { NODE_COMPILE_CACHE: cache } = process.env;
+  t.strictSame(
+    environment.filter((one) => /^(?:HOME|PATH|NODE_\w+)=/.test(one) && !one.startsWith('NODE_CHANNEL')),
+    cache === undefined ? [] : [`NODE_COMPILE_CACHE=${cache}`],
+    'of the environment, the cache only',
+  );
   late.leave();
   await eventually('it is gone', async () => isEmpty() && !lives(pid), Boolean);
 

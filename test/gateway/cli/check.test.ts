@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
@@ -17,8 +17,8 @@ t.test('a file, its mistakes and its tests', async (t) => {
   const cwd = temporaryFolder(t);
   const check = async (text: string) => {
     writeFileSync(join(cwd, 'p.yaml'), text);
-    const people = await floodgate(['check', 'p.yaml'], { cwd });
-    const { code, stdout } = await floodgate(['check', 'p.yaml', '--json'], { cwd });
+    const people = await floodgateCommand(['check', 'p.yaml'], { cwd });
+    const { code, stdout } = await floodgateCommand(['check', 'p.yaml', '--json'], { cwd });
     t.equal(code, people.code);
     return { people, json: JSON.parse(stdout) };
   };
@@ -57,13 +57,13 @@ t.test('warnings leave the exit code alone', async (t) => {
     join(cwd, 'p.yaml'),
     policyFile('name: a, route: GET /a, identifier: ip, limit: 2, window: 1h, bucket: alone'),
   );
-  const people = await floodgate(['check', 'p.yaml'], { cwd });
+  const people = await floodgateCommand(['check', 'p.yaml'], { cwd });
   t.match(people, {
     code: 0,
     stdout: /no mistakes/,
     stderr: /^p\.yaml:7:\d+: warning: nothing shares the bucket alone with a; give other policies/m,
   });
-  const { code, stdout } = await floodgate(['check', 'p.yaml', '--json'], { cwd });
+  const { code, stdout } = await floodgateCommand(['check', 'p.yaml', '--json'], { cwd });
   t.equal(code, 0);
   const { ok, warnings } = JSON.parse(stdout);
   t.equal(ok, true);

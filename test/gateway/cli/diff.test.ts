@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const file = (rows: readonly string[], exclude = 'OPTIONS *'): string => `version: 1
@@ -50,7 +50,7 @@ t.test('every kind of change', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'old.yaml'), OLD);
   writeFileSync(join(cwd, 'new.yaml'), NEW);
-  const { code, stdout } = await floodgate(['diff', 'old.yaml', 'new.yaml', '--json'], { cwd });
+  const { code, stdout } = await floodgateCommand(['diff', 'old.yaml', 'new.yaml', '--json'], { cwd });
   t.equal(code, 0);
   const { changes } = JSON.parse(stdout);
   t.strictSame(
@@ -83,9 +83,9 @@ t.test('every kind of change', async (t) => {
   t.match(effects['policy-renamed'], /counters start afresh/);
   t.match(effects.mode, /begins to deny/);
 
-  const people = await floodgate(['diff', 'old.yaml', 'new.yaml'], { cwd });
+  const people = await floodgateCommand(['diff', 'old.yaml', 'new.yaml'], { cwd });
   t.match(people.stdout, /^limit +limit +100 +60 +clients that make more/m);
-  const same = await floodgate(['diff', 'old.yaml', 'old.yaml'], { cwd });
+  const same = await floodgateCommand(['diff', 'old.yaml', 'old.yaml'], { cwd });
   t.match(same, { code: 0, stdout: 'Nothing changes for anybody.\n' });
 });
 
@@ -93,6 +93,9 @@ t.test('a file with a mistake exits with 1, a missing one with 3', async (t) => 
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'old.yaml'), OLD);
   writeFileSync(join(cwd, 'bad.yaml'), OLD.replace('limit: 100', 'limit: 0'));
-  t.match(await floodgate(['diff', 'old.yaml', 'bad.yaml'], { cwd }), { code: 1, stderr: /bad\.yaml:8:/ });
-  t.match(await floodgate(['diff', 'old.yaml', 'none.yaml'], { cwd }), { code: 3 });
+  t.match(await floodgateCommand(['diff', 'old.yaml', 'bad.yaml'], { cwd }), {
+    code: 1,
+    stderr: /bad\.yaml:8:/,
+  });
+  t.match(await floodgateCommand(['diff', 'old.yaml', 'none.yaml'], { cwd }), { code: 3 });
 });

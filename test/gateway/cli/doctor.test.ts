@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import type { Finding } from '#gateway/doctor/findings.ts';
 import { startTestAdmin, type TestAdminOptions } from '#test/support/admin.ts';
 import { createAuthority } from '#test/support/certificates.ts';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgate, floodgateCommand } from '#test/support/cli.ts';
 import { startFrontProxy } from '#test/support/front-proxy.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { startOperator } from '#test/support/operator.ts';
@@ -57,14 +57,16 @@ async function stand(t: Test, redis: RedisServer | null, setUp: SetUp = {}): Pro
   return { admin, port: gateway.port, file };
 }
 
+/** @param authority file of one more to trust: Node reads it when it starts, so that takes a process */
 async function ask(
   { admin }: Pick<Standing, 'admin'>,
   args: readonly string[] = [],
-  env: Record<string, string> = {},
+  authority?: string,
 ): Promise<{ code: number; ok: boolean; wrong: Finding[]; all: Finding[] }> {
-  const { code, stdout, stderr } = await floodgate(['doctor', '--json', '--gateway', admin, ...args], {
-    env,
-  });
+  const all = ['doctor', '--json', '--gateway', admin, ...args];
+  const { code, stdout, stderr } = await (authority === undefined
+    ? floodgateCommand(all)
+    : floodgate(all, { env: { NODE_EXTRA_CA_CERTS: authority } }));
   if (stdout === '') throw new Error(stderr);
   const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
   return { code, ok, wrong: findings.filter((finding) => !finding.ok), all: findings };
@@ -86,9 +88,7 @@ t.test('a set-up that is right, behind a proxy with TLS', async (t) => {
     standing.port,
     authority.issue('front', 'DNS:localhost,IP:127.0.0.1'),
   );
-  const found = await ask(standing, ['--public', `https://127.0.0.1:${proxy}`], {
-    NODE_EXTRA_CA_CERTS: authority.ca,
-  });
+  const found = await ask(standing, ['--public', `https://127.0.0.1:${proxy}`], authority.ca);
   // The authority of the tests issues for two days.
   t.match(found.wrong, [{ check: 'tls', message: /expires in 1 days/, fix: /renew it/ }]);
   t.strictSame(found.all.map(({ check }) => check).sort(), [
@@ -112,7 +112,7 @@ t.test('a set-up that is right, behind a proxy with TLS', async (t) => {
   t.match(stranger, { code: 1, ok: false });
   t.match(stranger.wrong, [{ check: 'tls', message: /clients do not trust/, fix: /whole chain/ }]);
 
-  const people = await floodgate(['doctor', '--gateway', standing.admin]);
+  const people = await floodgateCommand(['doctor', '--gateway', standing.admin]);
   t.match(people, {
     code: 1,
     stdout: /^trusted-proxies +wrong +requests come without[\s\S]*\ntrusted-proxies: let the proxy append/m,
@@ -276,12 +276,15 @@ t.test('a public address that leads elsewhere, or nowhere', async (t) => {
 });
 
 t.test('2: wrong call, wrong token; 3: nobody there', async (t) => {
-  t.match(await floodgate(['doctor', '--public', 'example.org']), {
+  t.match(await floodgateCommand(['doctor', '--public', 'example.org']), {
     code: 2,
     stderr: /write https:\/\/HOST/,
   });
   const standing = await stand(t, null, { admin: { token: 'secret' } });
-  t.match(await floodgate(['doctor', '--gateway', standing.admin]), { code: 2, stderr: /asks for a token/ });
+  t.match(await floodgateCommand(['doctor', '--gateway', standing.admin]), {
+    code: 2,
+    stderr: /asks for a token/,
+  });
   const gone = ['doctor', '--gateway', `http://127.0.0.1:${await freePort()}`];
-  t.match(await floodgate(gone), { code: 3, stderr: /no gateway answers/ });
+  t.match(await floodgateCommand(gone), { code: 3, stderr: /no gateway answers/ });
 });

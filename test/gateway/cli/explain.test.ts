@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const FILE = `version: 1
@@ -23,7 +23,9 @@ t.test('each policy says whether it applies, and why', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'p.yaml'), FILE);
   const explain = async (...args: string[]) => {
-    const { code, stdout } = await floodgate(['explain', '--file', 'p.yaml', '--json', ...args], { cwd });
+    const { code, stdout } = await floodgateCommand(['explain', '--file', 'p.yaml', '--json', ...args], {
+      cwd,
+    });
     return { code, ...JSON.parse(stdout) };
   };
   const plain = await explain('GET /a/1?x=2');
@@ -77,9 +79,12 @@ t.test('overrides and lists', async (t) => {
     file.replace(row, `${row}, overrides: [{ for: { plan: gold }, limit: 20 }]`),
   );
   const explain = async (...args: string[]) => {
-    const { code, stdout } = await floodgate(['explain', 'GET /a/1', '--file', 'p.yaml', '--json', ...args], {
-      cwd,
-    });
+    const { code, stdout } = await floodgateCommand(
+      ['explain', 'GET /a/1', '--file', 'p.yaml', '--json', ...args],
+      {
+        cwd,
+      },
+    );
     return { code, ...JSON.parse(stdout) };
   };
   const gold = await explain('--plan', 'gold');
@@ -107,7 +112,7 @@ t.test('overrides and lists', async (t) => {
 t.test('for people: a table', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'p.yaml'), FILE);
-  const { code, stdout } = await floodgate(['explain', 'GET /a/1', '--file', 'p.yaml'], { cwd });
+  const { code, stdout } = await floodgateCommand(['explain', 'GET /a/1', '--file', 'p.yaml'], { cwd });
   t.equal(code, 0);
   t.match(stdout, /^allow \/a\/1$/m);
   t.match(stdout, /^keys +9 +the request presents no api-key$/m);
@@ -115,13 +120,16 @@ t.test('for people: a table', async (t) => {
 });
 
 t.test('wrong calls', async (t) => {
-  t.match(await floodgate(['explain', 'a', '--file', 'policies.yaml']), { code: 2, stderr: /METHOD PATH/ });
+  t.match(await floodgateCommand(['explain', 'a', '--file', 'policies.yaml']), {
+    code: 2,
+    stderr: /METHOD PATH/,
+  });
   const wrong = [
     ['--from', 'nowhere', /is no address/],
     ['-H', 'novalue', /is no header/],
   ] as const;
   for (const [option, value, message] of wrong) {
-    const result = await floodgate(['explain', 'GET /', option, value, '--file', 'policies.yaml']);
+    const result = await floodgateCommand(['explain', 'GET /', option, value, '--file', 'policies.yaml']);
     t.match(result, { code: 2, stderr: message });
   }
 });

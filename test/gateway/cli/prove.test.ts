@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
@@ -35,7 +35,7 @@ t.test('each row admits its limit; what is not tried is named', async (t) => {
   const { origin } = await startTestGateway(t, { ...options, env });
   const prove = async (gateway: string, ...more: string[]) => {
     const args = ['prove', '--gateway', gateway, '--file', 'p.yaml', '--yes', '--json', ...more];
-    const { code, stdout, stderr } = await floodgate(args, { cwd });
+    const { code, stdout, stderr } = await floodgateCommand(args, { cwd });
     return { code, stderr, ...JSON.parse(stdout) };
   };
   const row = (policy: string, limit: number) => ({
@@ -99,7 +99,7 @@ t.test('each row admits its limit; what is not tried is named', async (t) => {
 t.test('asks first, and says who does not answer', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'p.yaml'), policyFile(ROWS[1] ?? ''));
-  const run = (...args: string[]) => floodgate(['prove', '--file', 'p.yaml', ...args], { cwd });
+  const run = (...args: string[]) => floodgateCommand(['prove', '--file', 'p.yaml', ...args], { cwd });
   t.match(await run(), { code: 2, stderr: /sends about 7 real requests .*; add --yes/ });
   t.match(await run('--gateway', 'http://127.0.0.1:1', '--yes'), { code: 3, stderr: /no gateway answers/ });
   t.match(await run('--gateway', 'nowhere', '--yes'), { code: 2, stderr: /is no URL/ });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgate, floodgateCommand } from '#test/support/cli.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const POLICIES = `version: 1
@@ -25,7 +25,7 @@ function folderOf(t: Test): string {
 }
 
 async function replay(cwd: string, ...args: string[]) {
-  const { code, stdout, stderr } = await floodgate(['replay', ...args, '--json'], { cwd });
+  const { code, stdout, stderr } = await floodgateCommand(['replay', ...args, '--json'], { cwd });
   return { code, stderr, ...(stdout === '' ? {} : JSON.parse(stdout)) };
 }
 
@@ -159,9 +159,12 @@ t.test('two files compared: whom does the edit hit?', async (t) => {
     newlyDenied: 0,
     newlyAllowed: 1,
   });
-  const people = await floodgate(['replay', 'a.log', '--file', 'edited.yaml', '--against', 'policies.yaml'], {
-    cwd,
-  });
+  const people = await floodgateCommand(
+    ['replay', 'a.log', '--file', 'edited.yaml', '--against', 'policies.yaml'],
+    {
+      cwd,
+    },
+  );
   t.match(people.stdout, /edited\.yaml denies 1 request of 1 client more/);
 });
 
@@ -189,7 +192,7 @@ t.test("digests are the gateway's where its secret is known", async (t) => {
   const lines = [1, 2, 3].map((second) => nginx(second, '192.0.2.1', 'POST /login'));
   writeFileSync(join(cwd, 'a.log'), lines.join('\n'));
   const env = { GATEWAY_IDENTITY_SECRET: 'a secret of some length' };
-  const { stdout } = await floodgate(['replay', 'a.log', '--json'], { cwd, env });
+  const { stdout } = await floodgateCommand(['replay', 'a.log', '--json'], { cwd, env });
   const [{ mostDenied }] = JSON.parse(stdout).policies;
   const ip = { name: 'ip', kind: 'address', ipv6Prefix: 64 } as const;
   t.equal(mostDenied[0].identity, new Digester(env.GATEWAY_IDENTITY_SECRET).identify(ip, '192.0.2.1').digest);

@@ -1,6 +1,6 @@
 /** Whom a command is about, as the command line takes it. */
 import t from 'tap';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
 
 t.test('a digest that begins with a dash is no option', async (t) => {
   const digest = '-hHC_0EGDBj8EUeVVAyQhx';
@@ -11,10 +11,10 @@ t.test('a digest that begins with a dash is no option', async (t) => {
     ['ban', digest, '--for', '1h'],
     ['unban', `--digest=${digest}`],
   ]) {
-    const { code, stdout, stderr } = await floodgate([...args, ...nobody]);
+    const { code, stdout, stderr } = await floodgateCommand([...args, ...nobody]);
     t.equal(code, 3, args.join(' '));
     t.equal(stdout, '', 'no help');
     t.match(stderr, 'no gateway answers');
   }
-  t.equal((await floodgate(['inspect', '--digest', ...nobody])).code, 2);
+  t.equal((await floodgateCommand(['inspect', '--digest', ...nobody])).code, 2);
 });

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 function line(second: number, address: string, request: string): string {
@@ -24,7 +24,7 @@ const LOG = [
 t.test('routes, percentiles, candidates', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'access.log'), LOG);
-  const { code, stdout } = await floodgate(['suggest', 'access.log', '--json'], { cwd });
+  const { code, stdout } = await floodgateCommand(['suggest', 'access.log', '--json'], { cwd });
   t.equal(code, 0);
   const result = JSON.parse(stdout);
   t.match(result, {
@@ -59,12 +59,12 @@ t.test('routes, percentiles, candidates', async (t) => {
 t.test('the policy file is one that check passes, and replay understands', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'access.log'), LOG);
-  const printed = await floodgate(['suggest', 'access.log', '--window', '30s'], { cwd });
+  const printed = await floodgateCommand(['suggest', 'access.log', '--window', '30s'], { cwd });
   t.match(printed.stdout, /^# route +by +requests.*\n# GET \/items\/\{id\} +ip +54 +10/);
   writeFileSync(join(cwd, 'policies.yaml'), printed.stdout);
-  const checked = await floodgate(['check', '--json', 'policies.yaml'], { cwd });
+  const checked = await floodgateCommand(['check', '--json', 'policies.yaml'], { cwd });
   t.match({ ...checked, ...JSON.parse(checked.stdout) }, { code: 0, ok: true, policies: 3, problems: [] });
-  const replayed = await floodgate(['replay', 'access.log', '--json'], { cwd });
+  const replayed = await floodgateCommand(['replay', 'access.log', '--json'], { cwd });
   t.match(JSON.parse(replayed.stdout).policies[0], { name: 'get-items-id', allowed: 54, denied: 0 });
 });
 
@@ -80,7 +80,7 @@ t.test('keys are counted where the log has them', async (t) => {
     join(cwd, 'caddy.log'),
     [caddy(1, { 'X-Key': ['a'] }), caddy(2, { 'X-Key': ['b'] }), caddy(3, {})].join('\n'),
   );
-  const { stdout } = await floodgate(['suggest', 'caddy.log', '--key', 'X-Key', '--json'], { cwd });
+  const { stdout } = await floodgateCommand(['suggest', 'caddy.log', '--key', 'X-Key', '--json'], { cwd });
   const { routes, policies } = JSON.parse(stdout);
   t.match(routes, [
     { identifier: 'api-key', requests: 2, identities: 2 },
@@ -93,7 +93,7 @@ t.test('wrong calls', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'access.log'), LOG);
   writeFileSync(join(cwd, 'empty.log'), '');
-  const suggest = (...args: string[]) => floodgate(['suggest', ...args], { cwd });
+  const suggest = (...args: string[]) => floodgateCommand(['suggest', ...args], { cwd });
   t.match(await suggest('access.log', '--window', '0s'), { code: 2, stderr: /30s, 1m, 12h or 7d/ });
   t.match(await suggest('access.log', '--window', '400d'), { code: 2 });
   t.match(await suggest('access.log', '--routes', '0'), { code: 2, stderr: /from 1 to 1000/ });

@@ -3,7 +3,7 @@ import t from 'tap';
 import type { DecisionRecord } from '#gateway/decisions/decision-record.ts';
 import { RedisDecisions } from '#gateway/decisions/redis-decisions.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -39,7 +39,7 @@ t.test('without Redis the process itself knows', async (t) => {
   t.not((await ask(gateway.origin, '/one/a')).id, refused.id);
 
   const env = { GATEWAY_ADMIN_TOKEN: 'secret' };
-  const { code, stdout } = await floodgate(['why', refused.id, '--gateway', admin, '--json'], { env });
+  const { code, stdout } = await floodgateCommand(['why', refused.id, '--gateway', admin, '--json'], { env });
   t.equal(code, 0);
   const record = JSON.parse(stdout) as DecisionRecord;
   t.match(record, {
@@ -64,13 +64,16 @@ t.test('without Redis the process itself knows', async (t) => {
   });
   t.ok(Date.parse(record.endsAt) > Date.parse(record.at));
 
-  const people = await floodgate(['why', refused.id, '--gateway', admin], { env });
+  const people = await floodgateCommand(['why', refused.id, '--gateway', admin], { env });
   t.match(people.stdout, /policy one allows 1 in 3600 s, and 1 were used/);
   t.match(people.stdout, /raise limit in .*:7/);
 
-  t.match(await floodgate(['why', refused.id, '--gateway', admin]), { code: 2, stderr: /token/ });
-  t.match(await floodgate(['why', 'x', '--gateway', admin], { env }), { code: 2, stderr: /no decision id/ });
-  t.match(await floodgate(['why', '0'.repeat(20), '--gateway', admin], { env }), {
+  t.match(await floodgateCommand(['why', refused.id, '--gateway', admin]), { code: 2, stderr: /token/ });
+  t.match(await floodgateCommand(['why', 'x', '--gateway', admin], { env }), {
+    code: 2,
+    stderr: /no decision id/,
+  });
+  t.match(await floodgateCommand(['why', '0'.repeat(20), '--gateway', admin], { env }), {
     code: 1,
     stderr: /is not kept.*of a flood only a sample/,
   });
@@ -189,8 +192,8 @@ t.test('bans, bounds and requests in flight are refusals like any other', async 
   const admin = await startTestAdmin(t, gateway, { token: 'secret' });
   const env = { GATEWAY_ADMIN_TOKEN: 'secret' };
   const why = async (id: string): Promise<{ record: DecisionRecord; text: string }> => {
-    const { stdout } = await floodgate(['why', id, '--gateway', admin, '--json'], { env });
-    const { stdout: text } = await floodgate(['why', id, '--gateway', admin], { env });
+    const { stdout } = await floodgateCommand(['why', id, '--gateway', admin, '--json'], { env });
+    const { stdout: text } = await floodgateCommand(['why', id, '--gateway', admin], { env });
     return { record: JSON.parse(stdout) as DecisionRecord, text };
   };
 
@@ -239,7 +242,7 @@ t.test('bans, bounds and requests in flight are refusals like any other', async 
   t.teardown(() => clearInterval(release));
   for (const reply of await Promise.all(open)) await reply.arrayBuffer();
 
-  const ban = await floodgate(
+  const ban = await floodgateCommand(
     ['ban', '--key', 'fbk_1', '--identifier', 'api-key', '--gateway', admin, '--json'],
     { env },
   );

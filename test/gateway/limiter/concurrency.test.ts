@@ -8,8 +8,8 @@ import { SPEND_GENERAL } from '#gateway/limiter/general-script.ts';
 import { RELEASE } from '#gateway/limiter/lease-scripts.ts';
 import { LEASE_MS, leasesOf, RENEWED_AFTER_MS } from '#gateway/limiter/leases.ts';
 import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
-import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
 import {
@@ -22,33 +22,12 @@ import {
   spend,
   unproven,
 } from '#test/support/spend.ts';
-import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 
-const realClock = (): number => performance.timeOrigin + performance.now();
 const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 
 const inFlight = (name: string, limit: number, more: Partial<Policy> = {}): Policy =>
   policy(name, limit, 0, { algorithm: 'concurrency', ...more });
-
-async function limiterAt(
-  t: Test,
-  url: string,
-  { budgetMs = 2000, clock = realClock } = {},
-): Promise<GuardedLimiter> {
-  const limiter = new GuardedLimiter({
-    store: accessTo(url),
-    clock,
-    log: { warn: () => {}, info: () => {} },
-    budgetMs,
-    replica: `replica-${Math.random()}`,
-    salt: 'salt',
-    onSalt: () => {},
-  });
-  t.teardown(() => limiter.close());
-  await limiter.start();
-  return limiter;
-}
 
 async function started(t: Test): Promise<RedisServer> {
   const redis = await startRedis();
@@ -80,7 +59,7 @@ type Event =
 
 t.test('random requests that begin and end: Redis, memory and a count of what is open', async (t) => {
   const redis = await started(t);
-  const store = await limiterAt(t, redis.url);
+  const store = await startLimiter(t, redis.url);
   const event = fc.oneof<fc.Arbitrary<Event>[]>(
     fc.record({
       kind: fc.constant('ask' as const),
@@ -97,7 +76,7 @@ t.test('random requests that begin and end: Redis, memory and a count of what is
       fc.array(event, { minLength: 3, maxLength: 25 }),
       async (rows, events) => {
         run++;
-        const memory = memoryLimiter({ clock: realClock });
+        const memory = memoryLimiter({ clock: processClock });
         const policies = [
           ...rows.map(({ limit, shadow }, i) =>
             inFlight(`p${i}`, limit, { mode: shadow ? 'shadow' : 'enforce' }),
@@ -195,7 +174,7 @@ t.test('a lease that nobody says again ends after its time, on the clock of the 
 t.test('what lasts longer is said again, also to a store that has forgotten it', async (t) => {
   const redis = await started(t);
   let aheadMs = 0;
-  const limiter = await limiterAt(t, redis.url, { clock: () => realClock() + aheadMs });
+  const limiter = await startLimiter(t, redis.url, { clock: () => processClock() + aheadMs });
   const one = part(inFlight('long', 5), 'one');
   const held = await Promise.all([1, 2, 3].map(() => admitted(limiter, one)));
   const [first] = held;
@@ -213,7 +192,7 @@ t.test('what lasts longer is said again, also to a store that has forgotten it',
 
 t.test('several processes at once: together never more in flight than the limit', async (t) => {
   const redis = await started(t);
-  const limiters = await Promise.all([1, 2, 3].map(() => limiterAt(t, redis.url)));
+  const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, redis.url)));
   const one = part(inFlight('shared', 7), 'one');
   let open = 0;
   let most = 0;
@@ -243,8 +222,8 @@ t.test(
   'an outage: each process has its share, and afterwards the store knows what is still open',
   async (t) => {
     const redis = await started(t);
-    const limiter = await limiterAt(t, redis.url, { budgetMs: 100 });
-    const other = await limiterAt(t, redis.url);
+    const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
+    const other = await startLimiter(t, redis.url);
     const one = part(inFlight('outage', 8), 'one');
     const before = await Promise.all([1, 2, 3].map(() => admitted(limiter, one)));
     await until(() => limiter.stats().replicas === 2);
@@ -269,7 +248,7 @@ t.test(
 
 t.test('an answer that comes too late takes nothing', async (t) => {
   const redis = await started(t);
-  const limiter = await limiterAt(t, redis.url, { budgetMs: 60 });
+  const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
   const one = part(inFlight('late', 3), 'one');
   redis.freeze();
   const asked = spend(limiter, chargeOf(one));
@@ -284,7 +263,7 @@ t.test('an answer that comes too late takes nothing', async (t) => {
 
 t.test('credentials that never worked share one limit of their address', async (t) => {
   const redis = await started(t);
-  const limiter = await limiterAt(t, redis.url);
+  const limiter = await startLimiter(t, redis.url);
   const p = inFlight('keys', 5);
   const first = await admitted(limiter, ...unproven(p, 'first', 'address'));
   let passed = 0;
@@ -300,7 +279,7 @@ t.test('credentials that never worked share one limit of their address', async (
 
 t.test('nothing of it is remembered: there may be room a moment later', async (t) => {
   const redis = await started(t);
-  const limiter = await limiterAt(t, redis.url);
+  const limiter = await startLimiter(t, redis.url);
   const one = part(inFlight('full', 1), 'one');
   const held = await admitted(limiter, one);
   t.equal(await burst(limiter, chargeOf(one), 1), 0);
@@ -311,7 +290,7 @@ t.test('nothing of it is remembered: there may be room a moment later', async (t
 
 t.test('in a Cluster: denied on one node, the other ones give back what they took', async (t) => {
   const cluster = await startCluster(t);
-  const limiter = await limiterAt(t, cluster.url);
+  const limiter = await startLimiter(t, cluster.url);
   const names = ['a', 'b', 'c', 'd', 'e', 'f'];
   const wide = inFlight('wide', 20);
   const narrow = inFlight('narrow', 2);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
 import { startBrowser } from '#test/support/browser.ts';
-import { floodgate } from '#test/support/cli.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const POLICIES = `version: 1
@@ -25,7 +25,7 @@ t.test('the report', async (t) => {
   writeFileSync(join(cwd, '<b>&"policies.yaml'), POLICIES);
   const lines = Array.from({ length: 600 }, (_, i) => line(i));
   writeFileSync(join(cwd, 'access.log'), [...lines.slice(0, 9), EVIL, ...lines.slice(9)].join('\n'));
-  const { code, stdout } = await floodgate(
+  const { code, stdout } = await floodgateCommand(
     ['replay', 'access.log', '--file', '<b>&"policies.yaml', '--report', 'out.html', '--json'],
     { cwd },
   );
@@ -63,6 +63,6 @@ t.test('a file that cannot be written', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'policies.yaml'), POLICIES);
   writeFileSync(join(cwd, 'access.log'), line(1));
-  const result = await floodgate(['replay', 'access.log', '--report', 'none/out.html'], { cwd });
+  const result = await floodgateCommand(['replay', 'access.log', '--report', 'none/out.html'], { cwd });
   t.match(result, { code: 3, stderr: /none\/out\.html cannot be written \(ENOENT\)/ });
 });

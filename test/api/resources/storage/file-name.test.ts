@@ -4,6 +4,7 @@ import t from 'tap';
 import { cleanName, nameForPeople, sentExtension, uniqueName } from '#api/resources/storage/file-name.ts';
 import { keyOf, locationOf, nameProblem, pathOf } from '#api/storage/key.ts';
 import { canonicalTarget } from '#gateway/policy/target.ts';
+import { anyText } from '#test/support/any-text.ts';
 
 /** Titles are read line by line, and some of these names break lines. */
 function inAscii(text: string | null): string {
@@ -69,7 +70,7 @@ const parts = fc.constantFrom(
   'a',
 );
 const hostile = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  anyText(),
   fc.string({ unit: 'grapheme' }),
   fc.array(parts).map((list) => list.join('')),
 );

@@ -1,0 +1,70 @@
+/** What every page for people is held to, whichever program serves it. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import type { Test } from 'tap';
+import { projectRoot } from './process.ts';
+
+const axe = readFileSync(join(projectRoot, 'node_modules/axe-core/axe.min.js'), 'utf8');
+const views = [
+  { width: 1280, height: 800, colorScheme: 'light' },
+  { width: 1280, height: 800, colorScheme: 'dark' },
+  { width: 390, height: 844, colorScheme: 'light' },
+  { width: 390, height: 844, colorScheme: 'dark' },
+] as const;
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+/**
+ * Writes down what the page complains of on its console, and what it loads from elsewhere.
+ *
+ * @param isOurs whether a URL is one that the page may load
+ */
+export function watchPage(page: Page, complaints: string[], isOurs: (url: string) => boolean): Page {
+  page.on('console', (message) => {
+    // A refused form or token has that status; what counts is what the page itself does.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => {
+    if (!isOurs(request.url())) complaints.push(request.url());
+  });
+  return page;
+}
+
+/**
+ * Nothing that axe objects to, and nothing wider than the screen: in light and dark, wide and narrow.
+ *
+ * @param name of the page as it is now; SCREENSHOTS=FOLDER keeps pictures under it
+ */
+export async function checkPage(t: Test, page: Page, name: string): Promise<void> {
+  for (const { width, height, colorScheme } of views) {
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme });
+    await page.evaluate(axe);
+    const violations = await page.evaluate<readonly Violation[]>(
+      'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',
+    );
+    const where = `${name}, ${width} ${colorScheme}`;
+    t.strictSame(
+      violations.flatMap(({ id, nodes }) =>
+        nodes.map(({ html, failureSummary }) => ({ id, html, failureSummary })),
+      ),
+      [],
+      where,
+    );
+    const overflow = await page.evaluate(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    t.equal(overflow, 0, `${where}: nothing to scroll sideways`);
+    const { SCREENSHOTS } = process.env;
+    if (SCREENSHOTS === undefined) continue;
+    const path = join(SCREENSHOTS, `${name}-${width}-${colorScheme}.png`);
+    // A dialog lies over what the screen shows, not over the whole page.
+    await page.screenshot({ path, fullPage: !(await page.locator('dialog[open]').isVisible()) });
+  }
+}
