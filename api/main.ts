@@ -29,6 +29,7 @@ import { createSender } from './events/sender.ts';
 import { createSignal } from './events/signal.ts';
 import { createTargets } from './events/targets.ts';
 import { startWorker } from './events/worker.ts';
+import { pooled } from './ids.ts';
 import { fanOut } from './jobs/fan-out.ts';
 import { startReport } from './jobs/limits-report.ts';
 import { startScheduledJobs } from './jobs/scheduled-jobs.ts';
@@ -145,7 +146,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     db,
     health,
     clock: Date.now,
-    random: randomBytes,
+    random: pooled(randomBytes),
     signer,
     states,
     storage,

@@ -44,7 +44,11 @@ export interface StateCache {
   purge(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
   /** Anything may have changed. */
   purgeAll(): void;
+  /** Who else keeps something of workspaces hears of it at the same moment. */
+  alsoPurge(other: Purged): void;
 }
+
+export type Purged = Pick<StateCache, 'purge' | 'purgeAll'>;
 
 export interface StateCacheOptions {
   readonly clock: Clock;
@@ -78,6 +82,7 @@ export function createStateCache({
   bytesMax = BYTES_MAX,
 }: StateCacheOptions): StateCache {
   const entries = new Map<string, Entry>();
+  const others: Purged[] = [];
   let bytes = 0;
 
   const remove = (scopeId: string | undefined): void => {
@@ -117,13 +122,16 @@ export function createStateCache({
       );
       return entry.state;
     },
-    purge({ workspaceId, environmentId }) {
-      remove(workspaceId);
-      remove(environmentId);
+    purge(workspace) {
+      remove(workspace.workspaceId);
+      remove(workspace.environmentId);
+      for (const other of others) other.purge(workspace);
     },
     purgeAll() {
       entries.clear();
       bytes = 0;
+      for (const other of others) other.purgeAll();
     },
+    alsoPurge: (other) => void others.push(other),
   };
 }

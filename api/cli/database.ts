@@ -129,6 +129,7 @@ async function copy(options: CopyArguments, context: CommandContext): Promise<Ex
           source: describeLocation(from),
           isRestart: options.restart,
           refusesNul: target.refusesNul,
+          isIndexedLast: target.isIndexedLast,
           onRows,
         }),
       );

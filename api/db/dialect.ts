@@ -73,6 +73,27 @@ export function isOneOf(
   return sql<SqlBool>`(${digest(ref)} in (${digests}) and ${same})`;
 }
 
+/**
+ * Text that is another one after every change of the survey, whoever makes it, and also one by hand: for a query on
+ * `surveys`. PostgreSQL knows which transaction wrote a row. SQLite's triggers number the changes of all that states are
+ * made of, so there it is another one too after a change of something else.
+ */
+export function surveyVersion(db: Kysely<Database>): RawBuilder<string> {
+  if (isPostgres(db)) return sql<string>`${sql.ref('surveys.xmin')}::text`;
+  return sql<string>`cast((select max("id") from "stateChanges") as text)`;
+}
+
+/** Of the rows of a query: JSON text of one object, in the order of its keys. Without rows there is `{}` or null. */
+export function jsonObject(
+  db: Kysely<Database>,
+  key: RawBuilder<unknown>,
+  value: RawBuilder<unknown>,
+): RawBuilder<string | null> {
+  return isPostgres(db)
+    ? sql`json_object_agg(${key}, ${value} order by ${key})::text`
+    : sql`json_group_object(${key}, ${value} order by ${key})`;
+}
+
 /** Is there a table of this name, where unqualified names are looked up? */
 export async function hasTable(db: Kysely<Database>, name: string): Promise<boolean> {
   const query = isPostgres(db)

@@ -21,6 +21,7 @@ await copyRows({
   source: describeLocation(location),
   isRestart: false,
   refusesNul: target.refusesNul,
+  isIndexedLast: target.isIndexedLast,
   onRows(count) {
     done += count;
     if (done >= Number(rows)) process.kill(process.pid, 'SIGKILL');

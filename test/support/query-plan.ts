@@ -8,6 +8,16 @@ export async function queriesOf(
   db: Kysely<Database>,
   run: (db: Kysely<Database>) => Promise<unknown>,
 ): Promise<readonly CompiledQuery[]> {
+  const { db: recording, queries } = recordingOf(db);
+  await run(recording);
+  return queries;
+}
+
+/** The same database, and all that it was asked so far. */
+export function recordingOf(db: Kysely<Database>): {
+  readonly db: Kysely<Database>;
+  readonly queries: CompiledQuery[];
+} {
   const queries: CompiledQuery[] = [];
   const recording = db.withPlugin({
     transformQuery: ({ node }) => {
@@ -16,8 +26,14 @@ export async function queriesOf(
     },
     transformResult: async ({ result }) => result,
   });
-  await run(recording);
-  return queries;
+  // What was compiled before is not seen by plugins.
+  const execute = recording.executeQuery.bind(recording);
+  recording.executeQuery = <R>(query: CompiledQuery<R> | Compilable<R>) => {
+    const ready = 'compile' in query ? query.compile() : query;
+    queries.push(ready);
+    return execute(ready);
+  };
+  return { db: recording, queries };
 }
 
 /**

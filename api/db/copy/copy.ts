@@ -7,6 +7,7 @@ import { type Kysely, sql } from 'kysely';
 import { withFault } from '../faults.ts';
 import type { Database } from '../schema.ts';
 import { digestOf, isSame } from './digest.ts';
+import { dropIndexes, type Index, makeIndexes } from './indexes.ts';
 import { advanceNote, beginNote, type Note, readNote, type TableProgress } from './note.ts';
 import type { Shape, TableShape } from './shape.ts';
 import { keyOf, type Row, readSlices, type Slice } from './slices.ts';
@@ -30,6 +31,8 @@ export interface CopyOptions {
   readonly isRestart: boolean;
   /** PostgreSQL cannot store the character NUL. */
   readonly refusesNul: boolean;
+  /** SQLite is filled without its indexes, see indexes.ts. */
+  readonly isIndexedLast: boolean;
   /** Is told how many rows were copied since it was told last; those of an earlier run first. */
   readonly onRows?: (count: number) => void;
 }
@@ -47,6 +50,7 @@ export async function copyRows(options: CopyOptions): Promise<Copied> {
   const note = await begin(options);
   let rows = 0;
   let resumedAt = 0;
+  let isIndexed = options.isIndexedLast;
   for (const table of shape.tables) {
     let progress: TableProgress = note?.tables.get(table.name) ?? { lastKey: null, rows: 0 };
     resumedAt += progress.rows;
@@ -58,14 +62,21 @@ export async function copyRows(options: CopyOptions): Promise<Copied> {
       await to.transaction().execute(async (trx) => {
         // The note first: of two copies the second is told so by it, rather than by rows that are there already.
         await advanceNote(trx, table.name, before, after);
+        if (isIndexed) await dropIndexes(trx);
         await insert(trx, table, slice.rows);
       });
+      isIndexed = false;
       progress = after;
       rows += slice.rows.length;
       onRows(slice.rows.length);
     }
   }
+  if (options.isIndexedLast) await makeIndexes(to, shape.indexes, indexRefused);
   return { rows, resumedAt };
+}
+
+function indexRefused({ name }: Index, reason: Error): CopyRefused {
+  return new CopyRefused(`the target refuses rows by its index ${name}: ${reason.message}`, reason);
 }
 
 /** @returns how far an earlier run came; null: there was none @throws CopyRefused */

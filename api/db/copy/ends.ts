@@ -19,6 +19,8 @@ export interface End {
 export interface Target extends End {
   /** It cannot store the character NUL. */
   readonly refusesNul: boolean;
+  /** It is filled faster without indexes. */
+  readonly isIndexedLast: boolean;
 }
 
 export interface SnapshotOptions {
@@ -120,7 +122,8 @@ export async function openTarget(location: DatabaseLocation): Promise<Target> {
   return opening(db, async () => {
     await awaitDatabase(db, location, 0, () => undefined);
     await migrate(db);
-    return { db, refusesNul: location.kind === 'postgres', close: () => db.destroy() };
+    const isPostgres = location.kind === 'postgres';
+    return { db, refusesNul: isPostgres, isIndexedLast: !isPostgres, close: () => db.destroy() };
   });
 }
 

@@ -7,6 +7,7 @@ import { openDatabase } from '../database.ts';
 import { migrate } from '../migrate.ts';
 import type { Database } from '../schema.ts';
 import { digestOf, type TableDigest } from './digest.ts';
+import { type Index, readIndexes } from './indexes.ts';
 
 /**
  * Of the migrator, and what running processes tell each other: nobody runs meanwhile, and triggers of the target write
@@ -31,6 +32,8 @@ export interface Shape {
   readonly migrations: readonly string[];
   /** A table comes after all that it refers to. */
   readonly tables: readonly TableShape[];
+  /** As SQLite has them. */
+  readonly indexes: readonly Index[];
 }
 
 interface Column {
@@ -52,7 +55,7 @@ export async function readShape(): Promise<Shape> {
     for (const { name } of rows) {
       if (!NOT_COPIED.includes(name)) tables.set(name, await readTable(db, name));
     }
-    return { migrations, tables: inOrder(tables) };
+    return { migrations, tables: inOrder(tables), indexes: await readIndexes(db) };
   } finally {
     await db.destroy();
   }

@@ -8,7 +8,6 @@ import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Timestamp } from '#api/db/schema.ts';
 import { type ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
-import { keepContactByUserId } from '#api/resources/contacts/store.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
@@ -71,7 +70,7 @@ export async function createManagedResponse(
       createdAt: createdAt ?? now,
       updatedAt: timestampAt('updatedAt', body.updatedAt) ?? createdAt ?? now,
     },
-    async (trx) => (userId ? keepContactByUserId(trx, survey.workspaceId, userId) : null),
+    userId ? { by: 'userId', value: userId } : null,
     { mustBeOpen: false },
   );
 }

@@ -8,21 +8,27 @@ import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
-import { newId } from '#api/ids.ts';
-import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
+import { newId, type Random } from '#api/ids.ts';
+import {
+  attributesOf,
+  type Contact,
+  keepContact,
+  keepContactByUserId,
+} from '#api/resources/contacts/store.ts';
 import { findDisplay } from '#api/resources/displays/store.ts';
 import {
   type AnsweredSurvey,
   type BareSurvey,
   completeSurvey,
   findSurveyNow,
+  isOpen,
   type SurveyNow,
   surveyClosed,
 } from '#api/resources/surveys/store.ts';
 import { claimFiles } from '#api/storage/claims.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { answerError } from './answers.ts';
-import { comesAlone, insertLoneResponse } from './lone-write.ts';
+import { comesAlone, insertLoneResponse, type LoneResponse, type Respondent } from './lone-write.ts';
 import { mergeTimes, type Times } from './merge.ts';
 import { type ResponseWritten, recordEvents } from './record-events.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
@@ -76,41 +82,38 @@ export interface SurveyCheck {
 }
 
 export interface CreationCheck extends SurveyCheck {
+  /** The id of the workspace that the client knows; absent: its own. */
+  readonly scopeId?: string;
   /** Who must not have finished another response; absent or null: anybody may. See `respondentDigest`. */
   readonly emailDigest?: string | null;
 }
 
 /**
- * @param survey with what its reader has seen of webhooks; where that is none, one statement may do
- * @param contactIn finds whom the response is from; in a transaction it also keeps them until its end
  * @throws ApiError bad_request when an answer or the display does not fit, conflict when the single-use link was used or the
  *   respondent finished another response
  */
 export async function createResponse(
   parts: WriteParts,
-  survey: BareSurvey & Partial<AnsweredSurvey>,
+  survey: BareSurvey,
   given: NewResponse,
-  contactIn: (trx: Kysely<Database>) => Promise<Contact | null>,
+  respondent: Respondent | null,
   { mustBeOpen, emailDigest = null }: CreationCheck,
 ): Promise<Response> {
-  const { data, finished } = given;
-  const mustBeComplete = finished && !beginsInTheMiddle(given.meta);
-  const error = answerError(survey, { given: data, all: data, finished, mustBeComplete });
-  if (error !== null) throw error;
-  if (comesAlone(survey, given, emailDigest)) {
-    const made = await newResponse(parts, survey, given, await contactIn(parts.db));
-    if (await insertLoneResponse(parts.db, made, mustBeOpen)) return made;
-    // It ended or has gone: the transaction says so.
-  }
+  checkAnswers(survey, given);
   const { response, ...effects } = await parts.db.transaction().execute(async (trx) => {
     const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen);
-    const contact = await contactIn(trx);
+    const contact = await contactOf(trx, survey, respondent);
     if (given.displayId !== null) await checkDisplay(trx, survey, given.displayId, contact);
     if (given.singleUseId !== null && (await isSingleUseIdUsed(trx, survey.id, given.singleUseId))) {
       throw alreadySubmitted();
     }
     if (emailDigest !== null && (await hasFinished(trx, survey.id, emailDigest))) throw alreadyFinished();
-    const made = await newResponse({ ...parts, db: trx }, survey, given, contact);
+    const attributes = contact === null ? null : await attributesOf(trx, [contact.id]);
+    const made: Response = {
+      ...newResponse(parts.random, survey, given),
+      contactId: contact?.id ?? null,
+      contactAttributes: contact === null ? null : (attributes?.get(contact.id) ?? {}),
+    };
     try {
       await insertResponse(trx, made, emailDigest);
     } catch (error) {
@@ -127,23 +130,52 @@ export async function createResponse(
   return response;
 }
 
-/** With what is known of the contact now. */
-async function newResponse(
+/**
+ * Asks the database for the insert, and for nothing else.
+ *
+ * @param survey as it was read, which may be a while ago
+ * @returns the new id; null: the response does not come alone, or the survey or its workspace have changed since then
+ * @throws ApiError bad_request when an answer does not fit
+ */
+export async function createLoneResponse(
   { db, random }: Pick<WriteParts, 'db' | 'random'>,
-  survey: BareSurvey,
+  survey: AnsweredSurvey,
   given: NewResponse,
-  contact: Contact | null,
-): Promise<Response> {
-  const attributes = contact === null ? null : await attributesOf(db, [contact.id]);
+  respondent: Respondent | null,
+  { mustBeOpen, emailDigest = null, scopeId = survey.workspaceId }: CreationCheck,
+): Promise<string | null> {
+  checkAnswers(survey, given);
+  if (mustBeOpen && !isOpen(survey)) return null;
+  if (!comesAlone(survey, given, emailDigest)) return null;
+  const made = newResponse(random, survey, given);
+  return (await insertLoneResponse(db, made, respondent, survey, scopeId)) ? made.id : null;
+}
+
+function checkAnswers(survey: BareSurvey, { data, finished, meta }: NewResponse): void {
+  const mustBeComplete = finished && !beginsInTheMiddle(meta);
+  const error = answerError(survey, { given: data, all: data, finished, mustBeComplete });
+  if (error !== null) throw error;
+}
+
+function newResponse(random: Random, survey: BareSurvey, given: NewResponse): LoneResponse {
   return {
     ...given,
     id: newId(random),
     workspaceId: survey.workspaceId,
     surveyId: survey.id,
-    contactId: contact?.id ?? null,
-    contactAttributes: contact === null ? null : (attributes?.get(contact.id) ?? {}),
     ttc: mergeTimes({}, given.ttc, given.finished),
   };
+}
+
+/** It is there until the transaction ends. */
+async function contactOf(
+  trx: Kysely<Database>,
+  { workspaceId }: BareSurvey,
+  respondent: Respondent | null,
+): Promise<Contact | null> {
+  if (respondent === null) return null;
+  const { by, value } = respondent;
+  return by === 'id' ? keepContact(trx, workspaceId, value) : keepContactByUserId(trx, workspaceId, value);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Surveys with their triggers and languages. Writes go to `surveys`, `surveyTriggers` and `surveyLanguages` only. */
 import { type ExpressionBuilder, type Kysely, type Selectable, sql } from 'kysely';
+import { surveyVersion } from '#api/db/dialect.ts';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
 import { type ApiError, forbidden } from '#api/errors.ts';
 import type { SizedRow } from '#api/http/pagination.ts';
@@ -31,13 +32,26 @@ export type BareSurvey = Omit<Survey, 'segment' | 'triggers' | 'languages'>;
 export interface AnsweredSurvey extends BareSurvey {
   /** Has its workspace a webhook, whichever its triggers? */
   readonly hasWebhooks: boolean;
+  /** Another one after every change of the survey. */
+  readonly version: string;
+  /** How long its document is, in characters. */
+  readonly documentLength: number;
 }
 
 /** For the many who answer it, in one query. */
 export async function findAnsweredSurvey(db: Kysely<Database>, id: string): Promise<AnsweredSurvey | null> {
   if (!isId(id)) return null;
-  const row = await selectSurveys(db).select(webhooksOf).where('surveys.id', '=', id).executeTakeFirst();
-  return row === undefined ? null : { ...toBareSurvey(row), hasWebhooks: Boolean(row.hasWebhooks) };
+  const row = await selectSurveys(db)
+    .select((survey) => webhooksOf(survey).as('hasWebhooks'))
+    .select(surveyVersion(db).as('version'))
+    .where('surveys.id', '=', id)
+    .executeTakeFirst();
+  if (row === undefined) return null;
+  const { document, hasWebhooks, version } = row;
+  return {
+    ...toBareSurvey(row),
+    ...{ hasWebhooks: Boolean(hasWebhooks), version, documentLength: document.length },
+  };
 }
 
 /** By id, in one query; who is not there is left out. */
@@ -82,7 +96,7 @@ export async function findSurveyNow(db: Kysely<Database>, id: string): Promise<S
   const row = await db
     .selectFrom('surveys')
     .select(['status', 'archivedAt'])
-    .select(webhooksOf)
+    .select((survey) => webhooksOf(survey).as('hasWebhooks'))
     .where('id', '=', id)
     .executeTakeFirst();
   if (row === undefined) return null;
@@ -235,10 +249,10 @@ async function insertReferences(db: Kysely<Database>, survey: Survey): Promise<v
   }
 }
 
-/** Of the survey's workspace. */
-function webhooksOf({ exists, selectFrom }: ExpressionBuilder<Database, 'surveys'>) {
+/** The workspace of the survey: for a query on `surveys`. */
+export function webhooksOf({ exists, selectFrom }: ExpressionBuilder<Database, 'surveys'>) {
   const webhooks = selectFrom('webhooks').select('webhooks.id');
-  return exists(webhooks.whereRef('webhooks.workspaceId', '=', 'surveys.workspaceId')).as('hasWebhooks');
+  return exists(webhooks.whereRef('webhooks.workspaceId', '=', 'surveys.workspaceId'));
 }
 
 type SurveyRow = Selectable<SurveyTable> & { readonly legacyEnvironmentId: string | null };

@@ -19,12 +19,22 @@ const slot = requestValue<Workspace>('workspace');
 /** A hook for client routes, before or after the body is read: 404 unless the path's workspace exists. */
 export function loadPathWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
   const load = async (request: FastifyRequest): Promise<void> => {
-    const id = isRecord(request.params) ? String(request.params.workspaceId) : '';
-    const workspace = await findWorkspace(db, id);
-    if (workspace === null) throw notFound('Workspace', id);
-    slot.set(request, workspace);
+    slot.set(request, await findPathWorkspace({ db }, request));
   };
   return refusing(load, 'not_found');
+}
+
+/** @throws ApiError not_found unless the path's workspace exists */
+export async function findPathWorkspace({ db }: WithDatabase, request: FastifyRequest): Promise<Workspace> {
+  const id = pathScope(request);
+  const workspace = await findWorkspace(db, id);
+  if (workspace === null) throw notFound('Workspace', id);
+  return workspace;
+}
+
+/** One of the two ids of a workspace, as the client wrote it into the path; there may be none with this id. */
+export function pathScope({ params }: FastifyRequest): string {
+  return isRecord(params) ? String(params.workspaceId) : '';
 }
 
 /**
@@ -38,9 +48,7 @@ export function loadManagementWorkspace(
   right?: Right,
 ): (request: FastifyRequest) => Promise<void> {
   const load = async (request: FastifyRequest): Promise<void> => {
-    const id = isRecord(request.params) ? String(request.params.workspaceId) : '';
-    const workspace = await findWorkspace(db, id);
-    if (workspace === null) throw notFound('Workspace', id);
+    const workspace = await findPathWorkspace({ db }, request);
     requireRight(request, workspace.id, right);
     slot.set(request, workspace);
   };

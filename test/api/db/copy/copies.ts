@@ -62,7 +62,9 @@ export async function twoAtOnce(t: Test, location: DatabaseLocation): Promise<vo
   const [target, another] = [await openTarget(location), await openTarget(location)];
   const from = await openSnapshot({ kind: 'file', path }, { shape, isExclusive: false, what: 'the source' });
   const options = { shape, from: from.db, source: path, isRestart: false, refusesNul: false };
-  const ended = await Promise.allSettled([target, another].map(({ db }) => copyRows({ ...options, to: db })));
+  const ended = await Promise.allSettled(
+    [target, another].map(({ db, isIndexedLast }) => copyRows({ ...options, to: db, isIndexedLast })),
+  );
   const [won, ...more] = ended.filter((one) => one.status === 'fulfilled');
   t.strictSame(more, [], 'one of them ends');
   t.equal(won?.value.rows, rows);

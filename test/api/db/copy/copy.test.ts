@@ -9,6 +9,21 @@ import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { differences, execute, names, oddSource, shape, twoAtOnce } from './copies.ts';
 
+/** The statements of those that have one. */
+function indexesOf(path: string): readonly string[] {
+  const sqlite = new SqliteDatabase(path, { readonly: true });
+  try {
+    return sqlite
+      .prepare<[], string>(
+        `select "sql" from sqlite_master where "type" = 'index' and "sql" is not null order by "name"`,
+      )
+      .pluck()
+      .all();
+  } finally {
+    sqlite.close();
+  }
+}
+
 t.test('every row of every table arrives as it was, and both are compared', async (t) => {
   const { folder, path, from, rows } = await oddSource(t);
   const target = join(folder, 'target.sqlite');
@@ -98,6 +113,7 @@ t.test(
       const copy = start(['test/support/killed-copy.ts', from, to, String(Math.floor(rows * part))]);
       t.equal(await copy.ended(), null, copy.output());
       t.equal(copy.child.signalCode, 'SIGKILL');
+      t.strictSame(indexesOf(target), [], 'indexes come last');
     }
 
     const api = start(['api/main.ts'], { DATABASE_URL: to, API_PORT: '0' });
@@ -117,6 +133,8 @@ t.test(
     t.equal(copied.rows + copied.resumedAt, rows);
     t.ok(copied.resumedAt >= rows * 0.95, `went on at ${copied.resumedAt} of ${rows}`);
     t.strictSame(differences(path, target), []);
+    t.ok(indexesOf(path).length > 10);
+    t.strictSame(indexesOf(target), indexesOf(path));
     const sqlite = new SqliteDatabase(target, { readonly: true });
     t.teardown(() => sqlite.close());
     t.equal(
@@ -126,6 +144,28 @@ t.test(
     );
   },
 );
+
+t.test('rows that an index does not allow: refused, and --restart begins anew', async (t) => {
+  const { folder, path, from } = await oddSource(t, () => 100);
+  const to = `file:${join(folder, 'target.sqlite')}`;
+  const [index = ''] = indexesOf(path).filter((text) => text.includes('"responses_emailDigest"'));
+  execute(path, 'drop index "responses_emailDigest"');
+  execute(
+    path,
+    `update "responses" set "emailDigest" = 'one', "surveyId" = (select min("id") from "surveys")`,
+  );
+  const found = await apiCommand(['db', 'copy', '--from', from, '--to', to]);
+  t.equal(found.code, 1);
+  t.match(
+    found.stderr,
+    'the target refuses rows by its index responses_emailDigest: UNIQUE constraint failed',
+  );
+  execute(path, 'update "responses" set "emailDigest" = null');
+  execute(path, index);
+  const again = await apiCommand(['db', 'copy', '--restart', '--from', from, '--to', to]);
+  t.equal(again.code, 0, again.stderr);
+  t.strictSame(indexesOf(join(folder, 'target.sqlite')), indexesOf(path));
+});
 
 t.test('a source that was changed in between is found, and --restart begins anew', async (t) => {
   const { folder, path, from, rows } = await oddSource(t, () => 100);

@@ -1,7 +1,9 @@
 /** A response that comes alone is one statement; whatever else it brings about makes it a transaction again. */
 import t, { type Test } from 'tap';
-import { keepContactByUserId } from '#api/resources/contacts/store.ts';
-import { createResponse } from '#api/resources/responses/write.ts';
+import { findOrCreateContact } from '#api/resources/contacts/store.ts';
+import type { Respondent } from '#api/resources/responses/lone-write.ts';
+import { findResponse } from '#api/resources/responses/store.ts';
+import { createLoneResponse, createResponse } from '#api/resources/responses/write.ts';
 import { findAnsweredSurvey } from '#api/resources/surveys/store.ts';
 import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { isOnPostgres } from '#test/support/database.ts';
@@ -22,6 +24,8 @@ const given = {
   updatedAt: now,
 };
 
+const webhook = { workspaceId, url: 'https://hooks.example.com/', triggers: ['responseCreated'] };
+
 async function start(t: Test) {
   let notified = 0;
   const api = await startApi({
@@ -41,15 +45,22 @@ async function start(t: Test) {
   return { ...api, survey, notified: () => notified };
 }
 
-const create = ({ context, survey }: Awaited<ReturnType<typeof start>>, db = context.db) =>
-  createResponse({ ...context, db }, survey, given, async () => null, { mustBeOpen: true });
+type Api = Awaited<ReturnType<typeof start>>;
+
+const check = { mustBeOpen: true };
+const lone = ({ context, survey }: Api, respondent: Respondent | null = null, db = context.db) =>
+  createLoneResponse({ ...context, db }, survey, given, respondent, check);
+
+/** As the route does it. */
+const create = async (api: Api): Promise<string> =>
+  (await lone(api)) ?? (await createResponse(api.context, api.survey, given, null, check)).id;
 
 const rowsOf = ({ context }: TestApi) =>
   context.db.selectFrom('responses').select(['id', 'contactId', 'finished']).execute();
 
 t.test('one statement', async (t) => {
   const api = await start(t);
-  const queries = await queriesOf(api.context.db, (db) => create(api, db));
+  const queries = await queriesOf(api.context.db, (db) => lone(api, null, db));
   t.equal(queries.length, 1);
   const [row] = await rowsOf(api);
   t.equal(row?.finished, 1);
@@ -75,44 +86,71 @@ t.test('the survey is deleted after it was read', async (t) => {
   await t.rejects(create(api), { code: 'not_found' });
 });
 
-t.test('the contact is deleted after it was read', async (t) => {
+t.test('one statement also with what is known of the contact', async (t) => {
   const api = await start(t);
-  const { context, survey } = api;
-  const gone = { id: 'c'.padEnd(25, '0'), workspaceId, userId: 'u', createdAt: now, updatedAt: now };
-  const response = await createResponse(context, survey, given, async () => gone, { mustBeOpen: true });
-  t.strictSame(await rowsOf(api), [{ id: response.id, contactId: null, finished: 1 }]);
+  const { db, random } = api.context;
+  await api.addWorkspace('ws2');
+  const { id } = await findOrCreateContact(db, workspaceId, 'u', now, random);
+  await findOrCreateContact(db, 'ws2', 'of another workspace', now, random);
+  const odd = 'a "quoted" \\ name\n\u00e9\u{1F600}';
+  await db
+    .insertInto('contactAttributes')
+    .columns(['id', 'createdAt', 'updatedAt', 'contactId', 'attributeKeyId', 'value'])
+    .expression(({ selectFrom, val }) =>
+      selectFrom('contactAttributeKeys')
+        .select([val('attribute').as('id'), val(now).as('createdAt'), val(now).as('updatedAt')])
+        .select([val(id).as('contactId'), 'contactAttributeKeys.id as attributeKeyId', val(odd).as('value')])
+        .where('workspaceId', '=', workspaceId)
+        .where('key', '=', 'firstName'),
+    )
+    .execute();
+  const survey = await findAnsweredSurvey(db, api.survey.id);
+  if (survey === null) throw new Error('no survey');
+  const written = async (respondent: Respondent) => {
+    let made: string | null = null;
+    const queries = await queriesOf(db, async (recording) => {
+      made = await lone({ ...api, survey }, respondent, recording);
+    });
+    t.equal(queries.length, 1);
+    t.notMatch(queries[0]?.sql, /for key share/, 'a lock by itself would be a write of its own');
+    const { contactAttributes, contactId } = (await findResponse(db, made ?? '')) ?? {};
+    return { contactId, contactAttributes, keys: Object.keys(contactAttributes ?? {}) };
+  };
+  const known = {
+    ...{ contactId: id, contactAttributes: { firstName: odd, userId: 'u' } },
+    keys: ['firstName', 'userId'],
+  };
+  t.strictSame(await written({ by: 'userId', value: 'u' }), known);
+  t.strictSame(await written({ by: 'id', value: id }), known);
+  const nobody = { contactId: null, contactAttributes: null, keys: [] };
+  t.strictSame(await written({ by: 'userId', value: 'nobody' }), nobody);
+  t.strictSame(await written({ by: 'userId', value: 'of another workspace' }), nobody);
+  await db.deleteFrom('contactAttributes').execute();
+  t.strictSame(await written({ by: 'id', value: id }), { contactId: id, contactAttributes: {}, keys: [] });
 });
 
-t.test('a contact is not locked by itself, which would be a write of its own', async (t) => {
+t.test('in a transaction the contact is locked', async (t) => {
+  const { context, survey } = await start(t);
+  const queries = await queriesOf(context.db, (db) =>
+    createResponse({ ...context, db }, survey, given, { by: 'userId', value: 'u' }, check),
+  );
+  const asked = queries.filter(({ sql }) => sql.includes('from "contacts"') && sql.includes('"userId" ='));
+  t.equal(asked.length, 1);
+  t.equal(asked.filter(({ sql }) => sql.includes('for key share')).length, isOnPostgres ? 1 : 0);
+});
+
+t.test('a webhook is made after the survey was read', async (t) => {
   const api = await start(t);
-  const { context, survey } = api;
-  const locksOf = async (displayId: string | null): Promise<number> => {
-    const queries = await queriesOf(context.db, (db) =>
-      createResponse(
-        { ...context, db },
-        survey,
-        { ...given, displayId },
-        (on) => keepContactByUserId(on, workspaceId, 'u'),
-        { mustBeOpen: true },
-      ).catch(() => null),
-    );
-    const asked = queries.filter(({ sql }) => sql.includes('from "contacts"') && sql.includes('"userId" ='));
-    t.ok(asked.length === 1, `${asked.length} questions for the contact`);
-    return asked.filter(({ sql }) => sql.includes('for key share')).length;
-  };
-  t.equal(await locksOf(null), 0);
-  t.equal(await locksOf('c'.padEnd(25, '1')), isOnPostgres ? 1 : 0, 'in a transaction it is');
+  await api.manage('POST', '/api/v1/webhooks', webhook);
+  await create(api);
+  t.equal((await api.context.db.selectFrom('events').select('id').execute()).length, 2, 'it hears of it');
 });
 
 t.test('a webhook hears of it', async (t) => {
   const api = await start(t);
   const { context, survey } = api;
   t.equal(survey.hasWebhooks, false);
-  const made = await api.manage('POST', '/api/v1/webhooks', {
-    workspaceId,
-    url: 'https://hooks.example.com/',
-    triggers: ['responseCreated'],
-  });
+  const made = await api.manage('POST', '/api/v1/webhooks', webhook);
   t.equal(made.status, 200);
   const known = await findAnsweredSurvey(context.db, survey.id);
   t.equal(known?.hasWebhooks, true);

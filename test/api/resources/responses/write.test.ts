@@ -30,7 +30,7 @@ async function surveyEndingAfter(autoComplete: number): Promise<Survey> {
 }
 
 const create = (survey: Survey, fields: Partial<NewResponse> = {}) =>
-  createResponse(context, survey, { ...given, ...fields }, async () => null, { mustBeOpen: true });
+  createResponse(context, survey, { ...given, ...fields }, null, { mustBeOpen: true });
 
 /** How many got through; the others must have been told that the survey is closed. */
 async function accepted(attempts: readonly Promise<unknown>[]): Promise<number> {
