@@ -4,18 +4,24 @@
  *
  * A key header decides alone: with one, a session that comes along is not looked at. A session counts only where its
  * cookie cannot have been sent by a page of another site.
+ *
+ * A body may take minutes to come. Whoever takes their time is asked again behind it: credentials that were withdrawn
+ * meanwhile do not serve to the end.
  */
 import fastifyCookie from '@fastify/cookie';
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
-import { forbidden, notAuthenticated, unauthorized } from '#api/errors.ts';
-import type { Clock } from '#shared/clock.ts';
+import { type ApiError, forbidden, notAuthenticated, unauthorized } from '#api/errors.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { createUseRecorder, findApiKey, presentedKey } from './api-key.ts';
 import { sessionCookie } from './cookies.ts';
-import { may, type Principal, type Right, rightOf, type SessionPrincipal } from './principal.ts';
+import { hasLess, may, type Principal, type Right, rightOf, type SessionPrincipal } from './principal.ts';
 import { authenticateSession } from './session.ts';
+
+/** A body that is here sooner is not worth asking twice. */
+const SLOW_BODY: Millis = 1_000;
 
 /** What a route takes as proof of who is calling. */
 export type Credentials = 'key' | 'session' | 'any';
@@ -62,6 +68,7 @@ export const authPlugin = fastifyPlugin<AuthOptions>(
   async (app, { db, clock, publicUrl, findSurface }) => {
     await app.register(fastifyCookie);
     const uses = createUseRecorder(db, clock);
+    const askedAt = new WeakMap<FastifyRequest, Millis>();
 
     const authenticate: Authenticate = async (request, accepted) => {
       const key = accepted === 'session' ? null : presentedKey(request.headers);
@@ -79,21 +86,42 @@ export const authPlugin = fastifyPlugin<AuthOptions>(
     app.decorate('authenticate', authenticate);
     app.decorateRequest('principal', null);
     app.addHook('onRequest', async (request) => {
-      const { config, url } = request.routeOptions;
-      const surface = findSurface(url ?? request.url);
-      const accepted = config?.credentials === undefined ? surface.credentials : config.credentials;
+      const accepted = acceptedBy(request);
       if (accepted === null) return;
+      askedAt.set(request, clock());
       const principal = await authenticate(request, accepted);
       if (principal === null) throw notAuthenticated();
       const reachesNothing = principal.permissions.size === 0;
-      if (reachesNothing && config?.acceptsKeyWithoutWorkspace !== true) {
+      if (reachesNothing && request.routeOptions.config?.acceptsKeyWithoutWorkspace !== true) {
         if (principal.kind === 'apiKey') throw notAuthenticated();
         // We know this person, whom no team has given anything yet.
-        const refused = unauthorized();
-        throw surface.errorShape === 'v3' ? forbidden(refused.message) : refused;
+        throw withoutRight(request);
       }
       request.principal = principal;
     });
+    app.addHook('preValidation', async (request) => {
+      const { body, principal } = request;
+      if (principal === null || body === undefined) return;
+      if (clock() - (askedAt.get(request) ?? 0) < SLOW_BODY) return;
+      const now = await authenticate(request, acceptedBy(request) ?? 'any');
+      if (now === null) throw notAuthenticated();
+      if (hasLess(now, principal)) throw withoutRight(request);
+      request.principal = now;
+    });
+
+    function acceptedBy(request: FastifyRequest): Credentials | null {
+      const { config } = request.routeOptions;
+      return config?.credentials === undefined ? surfaceOf(request).credentials : config.credentials;
+    }
+
+    function withoutRight(request: FastifyRequest): ApiError {
+      const refused = unauthorized();
+      return surfaceOf(request).errorShape === 'v3' ? forbidden(refused.message) : refused;
+    }
+
+    function surfaceOf(request: FastifyRequest): ReturnType<AuthOptions['findSurface']> {
+      return findSurface(request.routeOptions.url ?? request.url);
+    }
   },
   { name: 'auth', dependencies: ['http'] },
 );

@@ -31,6 +31,8 @@ export type Principal = ApiKeyPrincipal | SessionPrincipal;
 
 const ranks: Readonly<Record<Permission, number>> = { read: 1, write: 2, manage: 3 };
 
+const roleRanks: Readonly<Record<Role, number>> = { member: 1, manager: 2, owner: 3 };
+
 const permissionOfTeam: Readonly<Record<TeamPermission, Permission>> = {
   read: 'read',
   readWrite: 'write',
@@ -73,6 +75,21 @@ export function rightOf(method: string): Right {
 export function may(principal: Principal, workspaceId: string, right: Right): boolean {
   const granted = principal.permissions.get(workspaceId);
   return granted !== undefined && ranks[granted] >= ranks[right];
+}
+
+/** May the same caller do less than before, anywhere? */
+export function hasLess(now: Principal, before: Principal): boolean {
+  if ([...before.permissions].some(([workspaceId, right]) => !may(now, workspaceId, right))) return true;
+  if (now.kind === 'apiKey') {
+    if (before.kind !== 'apiKey') return true;
+    const { read, write } = before.organizationAccess;
+    return (read && !now.organizationAccess.read) || (write && !now.organizationAccess.write);
+  }
+  if (before.kind !== 'session') return true;
+  return [...before.roles].some(([id, role]) => {
+    const kept = now.roles.get(id);
+    return kept === undefined || roleRanks[kept] < roleRanks[role];
+  });
 }
 
 /** The workspaces in which the caller may do this. */

@@ -1,9 +1,13 @@
-/** Changes an API key: its label, what it reaches, and whether it may look at the organization. Its text stays. */
+/**
+ * Changes an API key, its label, what it reaches, and whether it may look at the organization, or revokes it. Its text
+ * stays.
+ */
 import type { Kysely } from 'kysely';
-import { lockRows } from '#api/db/locks.ts';
+import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { labelIn, permissionsFrom, workspaceIdsOf } from './create.ts';
-import { type ApiKey, findApiKey, updateApiKey } from './store.ts';
+import { managed, managedNow } from './managed.ts';
+import { type ApiKey, deleteApiKey, findApiKey, updateApiKey } from './store.ts';
 
 /** What is unset stays. Permissions replace all that the key had. */
 export interface ApiKeyChange {
@@ -13,19 +17,18 @@ export interface ApiKeyChange {
 }
 
 /**
- * @param organizationIds those whose keys the caller may change
- * @returns the key as it is afterwards; null when there is none
- * @throws ApiError invalid_fields
+ * @returns the key as it is afterwards; null when the caller manages none with this id
+ * @throws ApiError invalid_fields; unauthorized for who manages no organization
  */
 export function changeApiKey(
   db: Kysely<Database>,
-  organizationIds: readonly string[],
+  principal: SessionPrincipal,
   id: string,
   { label, organizationAccess, workspacePermissions }: ApiKeyChange,
 ): Promise<ApiKey | null> {
+  const organizationIds = managed(principal);
   return db.transaction().execute(async (trx) => {
-    await lockRows(trx, 'organizations', organizationIds);
-    const key = await findApiKey(trx, organizationIds, id);
+    const key = await findApiKey(trx, await managedNow(trx, principal, organizationIds), id);
     if (key === null) return null;
     const changed: ApiKey = {
       ...key,
@@ -38,5 +41,19 @@ export function changeApiKey(
     };
     await updateApiKey(trx, changed);
     return changed;
+  });
+}
+
+/** @returns the key as it was; null when the caller manages none with this id @throws ApiError as `changeApiKey` */
+export function revokeApiKey(
+  db: Kysely<Database>,
+  principal: SessionPrincipal,
+  id: string,
+): Promise<ApiKey | null> {
+  const organizationIds = managed(principal);
+  return db.transaction().execute(async (trx) => {
+    const key = await findApiKey(trx, await managedNow(trx, principal, organizationIds), id);
+    if (key !== null) await deleteApiKey(trx, id);
+    return key;
   });
 }

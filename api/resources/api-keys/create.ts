@@ -2,19 +2,19 @@
 
 import type { Kysely } from 'kysely';
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
-import { type Permission, runsOrganization, type SessionPrincipal } from '#api/auth/principal.ts';
+import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
-import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields, unauthorized } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import { managedNow } from './managed.ts';
 import { type ApiKey, insertApiKey, listApiKeys } from './store.ts';
 
 const KEYS_PER_ORGANIZATION_MAX = 200;
 
 export interface NewApiKey {
-  /** One that the user manages. */
+  /** One that the user manages, or did a moment ago. */
   readonly organizationId: string;
   readonly label: string;
   /** Unset: read and write. */
@@ -25,7 +25,7 @@ export interface NewApiKey {
 
 /**
  * @returns the key's row, and the key itself, which nobody can see again
- * @throws ApiError bad_request when there are too many, invalid_fields
+ * @throws ApiError bad_request when there are too many, invalid_fields, unauthorized
  */
 export function createApiKey(
   { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
@@ -35,7 +35,8 @@ export function createApiKey(
   const { organizationId } = wanted;
   const apiKey = newApiKey(random);
   return db.transaction().execute(async (trx) => {
-    await lockRow(trx, 'organizations', organizationId);
+    const [managedId] = await managedNow(trx, principal, [organizationId]);
+    if (managedId === undefined) throw unauthorized();
     const keys = await listApiKeys(trx, [organizationId]);
     if (keys.length >= KEYS_PER_ORGANIZATION_MAX) {
       throw badRequest(
@@ -56,13 +57,6 @@ export function createApiKey(
     await insertApiKey(trx, key, hashApiKey(apiKey));
     return { key, apiKey };
   });
-}
-
-/** The organizations whose keys the user may see, make and revoke. @throws ApiError unauthorized when there are none */
-export function managed({ roles }: SessionPrincipal): readonly string[] {
-  const ids = [...roles].filter(([, role]) => runsOrganization(role)).map(([id]) => id);
-  if (ids.length === 0) throw unauthorized();
-  return ids;
 }
 
 /** @throws ApiError invalid_fields */

@@ -9,9 +9,10 @@ import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, notFound, unauthorized } from '#api/errors.ts';
 import { Id, OneOf } from '#api/schemas.ts';
-import { changeApiKey } from './change.ts';
-import { createApiKey, managed } from './create.ts';
-import { type ApiKey, deleteApiKey, findApiKey, listApiKeys } from './store.ts';
+import { changeApiKey, revokeApiKey } from './change.ts';
+import { createApiKey } from './create.ts';
+import { managed } from './managed.ts';
+import { type ApiKey, listApiKeys } from './store.ts';
 
 const PERMISSIONS_MAX = 500;
 
@@ -95,7 +96,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     },
     async (request) => {
       const { id } = request.params;
-      const changed = await changeApiKey(db, managed(sessionOf(request)), id, request.body);
+      const changed = await changeApiKey(db, sessionOf(request), id, request.body);
       if (changed === null) throw notFound('API Key', id);
       return { data: toReply(changed) };
     },
@@ -112,9 +113,8 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     },
     async (request) => {
       const { id } = request.params;
-      const key = await findApiKey(db, managed(sessionOf(request)), id);
+      const key = await revokeApiKey(db, sessionOf(request), id);
       if (key === null) throw notFound('API Key', id);
-      await deleteApiKey(db, id);
       return { data: toReply(key) };
     },
   );

@@ -17,8 +17,10 @@ import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
 import { acceptForms, fieldOf, formFields } from '#api/resources/accounts/form.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
 import { isFormOurs, protect } from '#api/resources/accounts/protection.ts';
-import { createApiKey, managed } from '#api/resources/api-keys/create.ts';
-import { type ApiKey, deleteApiKey, findApiKey } from '#api/resources/api-keys/store.ts';
+import { revokeApiKey } from '#api/resources/api-keys/change.ts';
+import { createApiKey } from '#api/resources/api-keys/create.ts';
+import { managed } from '#api/resources/api-keys/managed.ts';
+import type { ApiKey } from '#api/resources/api-keys/store.ts';
 import { accountParts, readAccount } from './account-view.ts';
 import { newKeyFrom } from './new-key.ts';
 
@@ -98,12 +100,9 @@ export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   app.post(`${ACCOUNT_PATH}/api-keys/:id/revoke`, revocation, async (request, reply) => {
     const principal = await sessionOfForm(request);
     const { id } = request.params;
-    const key = await findApiKey(db, managed(principal), id);
+    const key = await revokeApiKey(db, principal, id);
     // Gone already: the page shows that.
-    if (key !== null) {
-      await deleteApiKey(db, id);
-      await noteKey(request, principal, 'deleted', key);
-    }
+    if (key !== null) await noteKey(request, principal, 'deleted', key);
     return reply.redirect(`${basePath}${ACCOUNT_PATH}?notice=revoked`, 303);
   });
 

@@ -1,0 +1,145 @@
+/** Credentials and rights that are taken away while a request is on its way: they do not serve to its end. */
+import { Readable } from 'node:stream';
+import type { InjectOptions } from 'fastify';
+import t from 'tap';
+import type { Permission } from '#api/db/schema.ts';
+import { addSurvey, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
+import type { Json } from '#test/support/json.ts';
+import { addPerson, firstOrganization, type Person } from '#test/support/people.ts';
+
+const api = await startApi({ env: { AUDIT_LOG_ENABLED: '1' } });
+t.teardown(() => api.close());
+const { db } = api.context;
+const survey = await addSurvey(api);
+const keysUrl = '/api/v1/api-keys';
+const surveysUrl = '/api/v1/management/surveys';
+/** So long that nobody sends a body. */
+const SLOW = 60_000;
+
+interface Slow {
+  readonly method: NonNullable<InjectOptions['method']>;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+/** Sends the first half of a body, waits for `meanwhile`, and sends the rest after `ms`. */
+async function send(
+  { body, ...rest }: Slow,
+  meanwhile: () => Promise<unknown>,
+  ms = SLOW,
+): Promise<{ readonly status: number; readonly json: Json }> {
+  const text = JSON.stringify(body);
+  const half = Math.floor(text.length / 2);
+  async function* halves() {
+    yield Buffer.from(text.slice(0, half));
+    await meanwhile();
+    api.advance(ms);
+    yield Buffer.from(text.slice(half));
+  }
+  const headers = { ...rest.headers, 'content-length': String(Buffer.byteLength(text)) };
+  const reply = await api.app.inject({ ...rest, headers, payload: Readable.from(halves()) });
+  return { status: reply.statusCode, json: reply.json() };
+}
+
+const withKey = (key: string): Readonly<Record<string, string>> => ({ 'x-api-key': key });
+const newSurvey = (key: string): Slow => ({
+  method: 'POST',
+  url: surveysUrl,
+  headers: withKey(key),
+  body: surveyBody({ name: key }),
+});
+const hashOf = (key: string) =>
+  db.selectFrom('apiKeys').select('id').where('id', '=', key.slice('fbk_'.length));
+const permit = (key: string, permission: Permission) =>
+  db.updateTable('apiKeyPermissions').set({ permission }).where('apiKeyId', 'in', hashOf(key)).execute();
+const countSurveys = async (name: string): Promise<number> =>
+  (await db.selectFrom('surveys').select('id').where('name', '=', name).execute()).length;
+
+t.test('200: a slow request whose sender may still do it', async (t) => {
+  const key = await api.addKey({ [workspaceId]: 'write' });
+  t.equal((await send(newSurvey(key), async () => {})).status, 200);
+  t.equal((await send(newSurvey(key), () => permit(key, 'manage'))).status, 200, 'or more than before');
+});
+
+t.test('401: the key was revoked while the body was on its way', async (t) => {
+  const key = await api.addKey({ [workspaceId]: 'manage' });
+  const { status, json } = await send(newSurvey(key), () =>
+    db.deleteFrom('apiKeys').where('id', 'in', hashOf(key)).execute(),
+  );
+  t.equal(status, 401);
+  t.equal(json.code, 'not_authenticated');
+  t.equal(await countSurveys(key), 0);
+});
+
+t.test('401, on v3 403: the key may do less than at the beginning', async (t) => {
+  const key = await api.addKey({ [workspaceId]: 'manage' });
+  const created = await send(newSurvey(key), () => permit(key, 'read'));
+  t.equal(created.status, 401);
+  t.equal(created.json.code, 'unauthorized');
+  t.equal(await countSurveys(key), 0);
+  await permit(key, 'manage');
+  const change: Slow = {
+    method: 'PATCH',
+    url: `/api/v3/surveys/${survey.id}`,
+    headers: withKey(key),
+    body: { name: 'Changed' },
+  };
+  t.equal((await send(change, () => permit(key, 'read'))).status, 403);
+});
+
+/** A manager of the first organization, who is about to send a form to a route of API keys. */
+async function manager(name: string): Promise<{ person: Person; headers: Readonly<Record<string, string>> }> {
+  const person = await addPerson(api, name, 'manager');
+  const cookie = [...person.browser.cookies].map(([one, value]) => `${one}=${value}`).join('; ');
+  return { person, headers: { cookie } };
+}
+const keysOf = ({ id }: Person) =>
+  db.selectFrom('apiKeys').select(['id', 'label']).where('createdBy', '=', id).execute();
+const remove = async ({ id }: Person): Promise<void> => {
+  const organizationId = await firstOrganization(api);
+  await db
+    .deleteFrom('memberships')
+    .where('userId', '=', id)
+    .where('organizationId', '=', organizationId)
+    .execute();
+};
+
+t.test('401: the session was ended while the body was on its way', async (t) => {
+  const { headers, person } = await manager('Ann');
+  const { status } = await send({ method: 'POST', url: keysUrl, headers, body: { label: 'Late' } }, () =>
+    db.deleteFrom('sessions').where('userId', '=', person.id).execute(),
+  );
+  t.equal(status, 401);
+  t.strictSame(await keysOf(person), []);
+});
+
+t.test('401: the role was taken away while the body was on its way', async (t) => {
+  const { headers, person } = await manager('Ben');
+  const { status } = await send({ method: 'POST', url: keysUrl, headers, body: { label: 'Late' } }, () =>
+    db.updateTable('memberships').set({ role: 'member' }).where('userId', '=', person.id).execute(),
+  );
+  t.equal(status, 401);
+  t.strictSame(await keysOf(person), []);
+});
+
+t.test('401: also in the last moment, nobody who was removed makes, changes or revokes a key', async (t) => {
+  const { headers, person } = await manager('Cid');
+  const made = await person.browser.call('POST', keysUrl, { label: 'Mine' });
+  const { id } = made.json.data;
+  const late = async (method: Slow['method'], url: string) => {
+    const sent = send({ method, url, headers, body: { label: 'Late' } }, () => remove(person), 0);
+    const { status } = await sent;
+    const organizationId = await firstOrganization(api);
+    const createdAt = new Date(api.context.clock()).toISOString();
+    await db
+      .insertInto('memberships')
+      .values({ organizationId, userId: person.id, role: 'manager', createdAt })
+      .execute();
+    return status;
+  };
+  t.equal(await late('POST', keysUrl), 401);
+  t.equal(await late('PUT', `${keysUrl}/${id}`), 404);
+  t.equal(await late('DELETE', `${keysUrl}/${id}`), 404);
+  t.strictSame(await keysOf(person), [{ id, label: 'Mine' }]);
+});
