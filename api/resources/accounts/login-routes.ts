@@ -17,7 +17,7 @@ import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from './form
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
 import { loginReplies, sessionReplies } from './login-replies.ts';
 import { isFormOurs } from './protection.ts';
-import { findUser, noteLogin } from './store.ts';
+import { findUser, isAsProven, noteLogin, type User } from './store.ts';
 
 const Text = Type.String();
 const csrf = { schema: { response: { 200: Type.Object({ csrfToken: Text }) } } };
@@ -44,6 +44,12 @@ const login = {
 const signOut = {
   schema: { response: sessionReplies },
   config: { refuses: ['bad_request'], reads: formFields() },
+} as const;
+
+/** What was right a moment ago. */
+const outdated = {
+  credentials: { kind: 'refused', text: texts.invalid, reason: 'invalid_password' },
+  token: { kind: 'refused', text: texts.invalidToken, reason: 'invalid_token' },
 } as const;
 
 export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -154,12 +160,11 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
       if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
       return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
     }
-    const maxAgeSeconds = config.sessionMaxAgeSeconds;
-    const token = await db.transaction().execute(async (trx) => {
-      await noteLogin(trx, result.user.id, toTimestamp(clock()));
-      return startSession(trx, result.user.id, { clock, random, maxAgeSeconds });
-    });
     const { id: userId } = result.user;
+    const token = await beginSession(result.user);
+    if (token === null) {
+      return answer(request, reply, provider, { ...outdated[provider], userId }, email);
+    }
     if (provider === 'token') {
       await noteAccountEvent(context, request, { action: 'emailVerified', userId, changes: { provider } });
     }
@@ -168,8 +173,17 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
       userId,
       changes: { provider, authMethod: provider === 'credentials' ? 'password' : 'email_verification' },
     });
-    setSessionCookie(reply, token, maxAgeSeconds, publicUrl);
+    setSessionCookie(reply, token, config.sessionMaxAgeSeconds, publicUrl);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
+  }
+
+  /** @returns its token; null: the account has changed since it was looked at */
+  function beginSession(user: User): Promise<string | null> {
+    return db.transaction().execute(async (trx) => {
+      if (!(await isAsProven(trx, user))) return null;
+      await noteLogin(trx, user.id, toTimestamp(clock()));
+      return startSession(trx, user.id, { clock, random, maxAgeSeconds: config.sessionMaxAgeSeconds });
+    });
   }
 };
 

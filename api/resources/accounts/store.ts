@@ -144,6 +144,19 @@ export async function findUserToChange(trx: Kysely<Database>, email: string): Pr
   return findUserByEmail(trx, email);
 }
 
+/**
+ * Does what was proven about the account still hold? Asked inside the transaction of what comes of it: a password takes a
+ * while to check, and a new one, or a new address, must end what the old one began.
+ */
+export async function isAsProven(
+  trx: Kysely<Database>,
+  { id, email, passwordHash }: Pick<User, 'id' | 'email' | 'passwordHash'>,
+): Promise<boolean> {
+  await lockRow(trx, 'users', id);
+  const now = await findUser(trx, id);
+  return now?.isActive === 1 && now.email === email && now.passwordHash === passwordHash;
+}
+
 /** The user's links of these purposes serve no longer. */
 export async function deleteTokens(
   db: Kysely<Database>,

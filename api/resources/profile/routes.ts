@@ -7,10 +7,15 @@ import { Type } from 'typebox';
 import { isTooLong, normalizeEmail } from '#api/auth/password.ts';
 import { sessionOf } from '#api/auth/plugin.ts';
 import type { Context } from '#api/context.ts';
-import { lockRow } from '#api/db/locks.ts';
 import { badRequest, invalidFields, notAuthenticated } from '#api/errors.ts';
 import { changeEmailMail, mailAccount } from '#api/resources/accounts/mails.ts';
-import { deleteTokens, findUser, findUserByEmail, insertToken } from '#api/resources/accounts/store.ts';
+import {
+  deleteTokens,
+  findUser,
+  findUserByEmail,
+  insertToken,
+  isAsProven,
+} from '#api/resources/accounts/store.ts';
 
 export const profileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
@@ -42,11 +47,11 @@ export const profileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       const user = await findUser(db, userId);
       if (user === null) throw notAuthenticated();
       if (isTooLong(password) || !(await passwords.verify(password, user.passwordHash))) {
-        throw invalidFields({ password: 'is not the password of this account' });
+        throw wrongPassword();
       }
       if (email === user.email) throw badRequest('This is the address of the account already');
       await db.transaction().execute(async (trx) => {
-        await lockRow(trx, 'users', userId);
+        if (!(await isAsProven(trx, user))) throw wrongPassword();
         // An address that is taken gets no mail, and the answer is the same.
         if ((await findUserByEmail(trx, email)) !== null) return;
         await deleteTokens(trx, userId, ['changeEmail']);
@@ -57,3 +62,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     },
   );
 };
+
+function wrongPassword() {
+  return invalidFields({ password: 'is not the password of this account' });
+}

@@ -1,0 +1,89 @@
+/** A new password while the old one is being checked: whoever knows the old one is out from then on. */
+import t, { type Test } from 'tap';
+import { startApi, type TestApi } from '#test/support/api-app.ts';
+import { logInOwner, openBrowser } from '#test/support/login.ts';
+
+const owner = { email: 'owner@example.com', password: 'Password1' };
+
+/** An API in which `between` runs once a password was found to be right, before anything comes of it. */
+async function start(t: Test): Promise<{ api: TestApi; setBetween: (work: () => Promise<unknown>) => void }> {
+  let between = async (): Promise<unknown> => undefined;
+  const api = await startApi({
+    parts: ({ passwords }) => ({
+      passwords: {
+        hash: passwords.hash,
+        async verify(password, stored) {
+          const isRight = await passwords.verify(password, stored);
+          const work = between;
+          between = async () => undefined;
+          await work();
+          return isRight;
+        },
+      },
+    }),
+  });
+  t.teardown(() => api.close());
+  return {
+    api,
+    setBetween(work) {
+      between = work;
+    },
+  };
+}
+
+async function resetPassword(api: TestApi): Promise<void> {
+  await api.client('POST', '/api/auth/forgot-password', { email: owner.email });
+  const { body } = await api.context.db
+    .selectFrom('mailOutbox')
+    .select('body')
+    .where('kind', '=', 'resetPassword')
+    .executeTakeFirstOrThrow();
+  const token = /token=([\w-]+)/.exec(body)?.[1] ?? '';
+  const reply = await api.client('POST', '/api/auth/reset-password', { token, password: 'Password2' });
+  if (reply.status !== 200) throw new Error(`The password was not changed: ${reply.text}`);
+}
+
+t.test('no session begins with the old password after the change', async (t) => {
+  const { api, setBetween } = await start(t);
+  setBetween(() => resetPassword(api));
+  const browser = openBrowser(api);
+  const reply = await browser.logIn(owner.email, owner.password);
+  t.equal(reply.status, 401);
+  t.match(reply.json.url, /error=Invalid%20credentials/);
+  t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
+  t.strictSame(await api.context.db.selectFrom('sessions').selectAll().execute(), []);
+  t.notMatch((await browser.logIn(owner.email, 'Password2')).json.url, /error=/, 'the new one serves');
+});
+
+t.test('nor does one with the old address after that has changed', async (t) => {
+  const { api, setBetween } = await start(t);
+  const browser = await logInOwner(api);
+  setBetween(() => api.context.db.updateTable('users').set({ email: 'new@example.com' }).execute());
+  t.match(
+    (await openBrowser(api).logIn(owner.email, owner.password)).json.url,
+    /error=Invalid%20credentials/,
+  );
+  t.equal((await browser.call('GET', '/api/auth/session')).json.user.email, 'new@example.com');
+});
+
+t.test('and no account that was switched off meanwhile', async (t) => {
+  const { api, setBetween } = await start(t);
+  setBetween(() => api.context.db.updateTable('users').set({ isActive: 0 }).execute());
+  const reply = await openBrowser(api).logIn(owner.email, owner.password);
+  t.match(reply.json.url, /error=/);
+  t.strictSame(await api.context.db.selectFrom('sessions').selectAll().execute(), []);
+});
+
+t.test('no link that changes the address is mailed for the old password after the change', async (t) => {
+  const { api, setBetween } = await start(t);
+  const browser = await logInOwner(api);
+  setBetween(() => resetPassword(api));
+  const wish = { email: 'thief@example.com', password: owner.password };
+  const reply = await browser.call('PUT', '/api/v1/profile/email', wish);
+  t.equal(reply.status, 400);
+  t.match(reply.json.details, { password: String });
+  const { db } = api.context;
+  t.strictSame(await db.selectFrom('accountTokens').selectAll().execute(), []);
+  const mails = await db.selectFrom('mailOutbox').select('kind').where('kind', '=', 'changeEmail').execute();
+  t.strictSame(mails, []);
+});
