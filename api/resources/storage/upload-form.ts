@@ -27,14 +27,14 @@ const limits = {
 /**
  * Calls `onFile` when the file begins, with the fields before it; fields behind it count for nothing, as with S3.
  *
- * @param onFile reads the file, or leaves it
+ * @param onFile reads the file, or leaves it, or destroys it to hear no more of it
  * @returns what `onFile` found. The body is let go then: its rest is the caller's to read or to drop
  * @throws BadForm, or what `onFile` throws
  */
 export async function readUpload<T>(
   body: Readable,
   contentType: string,
-  onFile: (fields: ReadonlyMap<string, string>, file: AsyncIterable<Buffer>) => Promise<T>,
+  onFile: (fields: ReadonlyMap<string, string>, file: Readable) => Promise<T>,
 ): Promise<T> {
   const parser = parserOf(contentType);
   const fields = new Map<string, string>();

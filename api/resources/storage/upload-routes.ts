@@ -3,6 +3,7 @@
  * its own permission. With S3 as the store this route does not exist.
  */
 import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
@@ -15,7 +16,7 @@ import { StorageUnavailable, UploadAborted, type UploadReceiver } from '#api/sto
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import { PRIVATE_BYTES_MAX, quotaTexts } from './grant.ts';
-import { createUploadLimits, type UploadLimits } from './upload-concurrency.ts';
+import { createUploadLimits, type UploadLimits, type UploadSlot } from './upload-concurrency.ts';
 import { BadForm, readUpload } from './upload-form.ts';
 
 /** Uploads at the same time; each holds a file open and a piece of it in memory. */
@@ -71,7 +72,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
 ) => {
   const { receiver } = context.storage;
   if (receiver === null) return;
-  const limits = createUploadLimits(UPLOADS_MAX);
+  const limits = createUploadLimits(UPLOADS_MAX, context.clock);
 
   // The body is read by the handler, piece by piece.
   app.removeAllContentTypeParsers();
@@ -137,7 +138,7 @@ async function receive(
     readonly isOpen: (key: string) => Promise<boolean>;
   },
   fields: ReadonlyMap<string, string>,
-  file: AsyncIterable<Buffer>,
+  file: Readable,
   announcedBytes: number,
 ): Promise<UploadResult> {
   const admission = receiver.admit(fields);
@@ -145,14 +146,24 @@ async function receive(
   const { object } = admission;
   if (announcedBytes > object.bytesMax + FORM_BYTES_MAX) return { error: tooLarge };
   if (!(await isOpen(object.key))) return { error: withdrawn };
-  const release = limits.acquire(object.key);
-  if (release === null) return { error: busy };
+  const slot = limits.acquire(object.key, () => file.destroy(new TooSlow()));
+  if (slot === null) return { error: busy };
   try {
-    const received = await receiver.receive(object, file);
+    const received = await receiver.receive(object, counted(file, slot));
     if (received.kind === 'tooLarge') return { error: tooLarge };
     return { key: object.key, size: received.size, etag: received.etag };
   } finally {
-    release();
+    slot.release();
+  }
+}
+
+/** Its slot has gone to somebody else. */
+class TooSlow extends Error {}
+
+async function* counted(file: AsyncIterable<Buffer>, slot: UploadSlot): AsyncGenerator<Buffer> {
+  for await (const chunk of file) {
+    slot.count(chunk.length);
+    yield chunk;
   }
 }
 
@@ -160,6 +171,7 @@ function errorOf(error: unknown, request: FastifyRequest): UploadError {
   if (error instanceof BadForm) {
     return [error.code === 'PreconditionFailed' ? 412 : 400, error.code, error.message];
   }
+  if (error instanceof UploadAborted && error.cause instanceof TooSlow) return busy;
   // Nobody is left to read this, or the form broke off inside the file.
   if (error instanceof UploadAborted) return [400, 'IncompleteBody', error.message];
   const message = error instanceof StorageUnavailable ? error.message : 'an upload failed';

@@ -1,6 +1,6 @@
 /** The upload target on real sockets: what a form may be, what it may not, and what is left behind: nothing. */
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -18,6 +18,8 @@ interface Target {
   readonly form: UploadForm & { readonly key: string };
   /** Files on their way, and finished ones. */
   left(): { readonly incoming: number; readonly objects: number };
+  /** Of files on their way, as far as they are on the disk. */
+  incomingBytes(): number;
 }
 
 const path = `/api/v1/client/${workspaceId}/storage/upload`;
@@ -45,6 +47,10 @@ async function listening(
     port,
     form: { ...form, key },
     left: () => ({ incoming: files('incoming'), objects: files('objects') }),
+    incomingBytes: () =>
+      readdirSync(join(folder, 'incoming'))
+        .map((name) => statSync(join(folder, 'incoming', name)).size)
+        .reduce((sum, size) => sum + size, 0),
   };
 }
 
@@ -278,6 +284,65 @@ t.test('503: two uploads under one grant, 64 in all, and one more; the room come
   await until(0);
   t.equal((await send(port, bytes)).status, 201);
 });
+
+/** Sends some of a file. @returns how to send the rest, and the answer once the connection is closed */
+function trickle(port: number, fields: Readonly<Record<string, string>>, first: number) {
+  const bytes = body(fields, Buffer.alloc(600_000));
+  const socket = connect({ port, host: '127.0.0.1' });
+  const answer: Buffer[] = [];
+  const closed = new Promise((resolve) => socket.on('close', resolve));
+  socket.on('error', () => undefined);
+  socket.on('data', (chunk: Buffer) => answer.push(chunk));
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: ${multipart['content-type']}\r\ncontent-length: ${bytes.length}\r\n\r\n`,
+  );
+  socket.write(bytes.subarray(0, first));
+  return {
+    async finish(): Promise<string> {
+      if (socket.writable) socket.write(bytes.subarray(first));
+      await closed;
+      return Buffer.concat(answer).toString();
+    },
+    leave: () => void socket.destroy(),
+  };
+}
+
+t.test(
+  '201: where all room is taken, the slowest sender gives way; others end',
+  { timeout: 60_000 },
+  async (t) => {
+    const { api, incomingBytes, left, port } = await listening(t);
+    const until = async (isSo: () => boolean): Promise<void> => {
+      for (let i = 0; i < 1_000 && !isSo(); i += 1) await delay(10);
+      t.ok(isSo(), String(isSo));
+    };
+    const grant = async (name: string) => {
+      const key = `${workspaceId}/private/${name}.png`;
+      await addFileRow(api, key);
+      return (await api.context.storage.grant({ key, contentType: 'image/png', bytesMax: 1_000_000 })).fields;
+    };
+    const honest = trickle(port, await grant('honest'), 400_000);
+    await until(() => incomingBytes() > 350_000);
+    const slowest = trickle(port, await grant('slowest'), 3_000);
+    await until(() => left().incoming === 2);
+    const slow = [];
+    for (let n = 0; n < 62; n += 1) slow.push(trickle(port, await grant(`slow${n}`), 30_000));
+    await until(() => left().incoming === 64 && incomingBytes() > 350_000 + 62 * 20_000);
+    const next = async (name: string) => send(port, body(await grant(name), Buffer.from('x')));
+
+    api.advance(4_999);
+    t.equal((await next('early')).status, 503, 'nobody is slow yet');
+    api.advance(5_001);
+    t.equal((await next('first')).status, 201);
+    t.match(await slowest.finish(), /^HTTP\/1\.1 503 .*<Code>SlowDown</s, 'told so');
+    await until(() => left().incoming === 63);
+    t.equal((await next('second')).status, 201, 'there is room now');
+    t.equal(left().incoming, 63, 'so nobody else had to go');
+    t.match(await honest.finish(), /^HTTP\/1\.1 201 /);
+    for (const { leave } of slow) leave();
+    await until(() => left().incoming === 0);
+  },
+);
 
 t.test('a sender that falls silent loses its connection, and its slot', { timeout: 40_000 }, async (t) => {
   const { port, form, left } = await listening(t);
