@@ -4,20 +4,16 @@ import t from 'tap';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { deleteResponse } from '#api/resources/responses/store.ts';
-import { changeResponse, createResponse, type NewResponse } from '#api/resources/responses/write.ts';
+import { changeResponse, createResponse } from '#api/resources/responses/write.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
+import { given } from './new-response.ts';
 
 const api = await startApi();
 t.teardown(() => api.close());
 const { context } = api;
 const { db } = context;
-const now = new Date(context.clock()).toISOString();
-const given: NewResponse = {
-  ...{ data: { q1: 'x' }, variables: {}, ttc: {}, meta: {}, finished: true, displayId: null },
-  ...{ singleUseId: null, endingId: null, language: null, createdAt: now, updatedAt: now },
-};
 
 async function surveyNow(id: string): Promise<Survey> {
   const survey = await findSurvey(db, id);

@@ -10,21 +10,7 @@ import { findAnsweredSurvey } from '#api/resources/surveys/store.ts';
 import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { isOnPostgres } from '#test/support/database.ts';
 import { queriesOf } from '#test/support/query-plan.ts';
-
-const now = '2026-01-01T00:00:00.000Z';
-const given = {
-  finished: true,
-  data: { q1: 'x' },
-  variables: {},
-  ttc: {},
-  meta: {},
-  displayId: null,
-  singleUseId: null,
-  endingId: null,
-  language: null,
-  createdAt: now,
-  updatedAt: now,
-};
+import { given, now } from './new-response.ts';
 
 const display = { workspaceId, contactId: null, createdAt: now, updatedAt: now };
 const webhook = { workspaceId, url: 'https://hooks.example.com/', triggers: ['responseCreated'] };
