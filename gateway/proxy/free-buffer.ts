@@ -1,10 +1,10 @@
 /**
  * Memory of a body that has been passed on, given back at once. The buffers of fast uploads, left to the garbage collector,
- * live long enough to be taken for old ones, and V8 then collects everything 25 times a second: an upload of 1 MB cost 2.3
- * times as much, and the next buffer was never one that a cache still held.
+ * live long enough to be taken for old ones, and V8 then collects everything 15 times a second: an upload of 1 MB cost
+ * twice as much.
  */
 
-/** Smaller ones may share their memory with others, or are asked for again. */
+/** Smaller ones may share their memory with others, and are no burden. */
 const BYTES_MIN = 16_384;
 /** Since Node 21. Before, buffers are left to the collector. */
 const CAN_FREE = 'transfer' in ArrayBuffer.prototype;
