@@ -9,12 +9,12 @@
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
-import { type StoreConnection, type StoreScript, storeScript } from '#gateway/store/connection.ts';
+import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts';
 import type { FaultKind, StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { type Charge, proofKey } from './charge.ts';
+import type { Charge } from './charge.ts';
 import {
   type Answer,
   keysOf,
@@ -29,8 +29,9 @@ import { GIVE_BACK_GENERAL, SPEND_GENERAL } from './general-script.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { learn } from './learn.ts';
 import { leasesOf } from './leases.ts';
-import { HISTORY_MS, type LimitListener, PROVEN_MS, type Spent } from './limiter.ts';
+import type { LimitListener, Spent } from './limiter.ts';
 import type { Debt } from './owed.ts';
+import { Proofs } from './proofs.ts';
 import { HEARTBEAT, type Heartbeat, LEAVE, REPLICAS_KEY, SALT_KEY } from './replicas.ts';
 import { SPEND } from './spend-script.ts';
 import { decideInSteps, isOneSlot, type StepDialect } from './steps.ts';
@@ -58,17 +59,10 @@ export const KEYS_PER_SCRIPT_MAX = 200;
 /** A connection on which nothing comes for so long while something is asked is dead, even if nobody has closed it. */
 const SILENCE_MS_MAX: Millis = 2000;
 
-/** KEYS a proof marker; ARGV for how many milliseconds it holds. */
-const PROVE = storeScript(`return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])`);
-/** KEYS a proof marker, which goes on to say that its credential has a history. */
-const WITHDRAW = storeScript(`
-if redis.call('PTTL', KEYS[1]) <= ${HISTORY_MS - PROVEN_MS} then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ${HISTORY_MS - PROVEN_MS})
-`);
-
 export class RedisStore {
   readonly #options: RedisStoreOptions;
   readonly #connection: StoreConnection;
+  readonly #proofs: Proofs;
   #pending = new Map<string, PendingCheck>();
   #given: GivenBack[] = [];
   /** Calls that were given up and may still be answered. */
@@ -83,6 +77,7 @@ export class RedisStore {
         if (!ready && !this.#isClosing) options.onDisconnected(this.#connection.whyDown());
       },
     });
+    this.#proofs = new Proofs(this.#connection);
   }
 
   get ready(): boolean {
@@ -190,13 +185,12 @@ export class RedisStore {
     }
   }
 
-  /** Forgotten by the store, the credential merely has to prove itself once more. */
   prove(credential: Identity): void {
-    if (this.ready) this.#connection.run(PROVE, [proofKey(credential)], [String(HISTORY_MS)]).catch(ignored);
+    this.#proofs.prove(credential);
   }
 
   withdraw(credential: Identity): void {
-    if (this.ready) this.#connection.run(WITHDRAW, [proofKey(credential)], []).catch(ignored);
+    this.#proofs.withdraw(credential);
   }
 
   /**
@@ -223,6 +217,7 @@ export class RedisStore {
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#flushGiven();
+    this.#proofs.flush();
     if (this.ready) {
       const { budgetMs, replica } = this.#options;
       await within(budgetMs, this.#connection.run(LEAVE, [REPLICAS_KEY], [replica])).catch(ignored);
@@ -231,6 +226,7 @@ export class RedisStore {
   }
 
   #flush(): void {
+    this.#proofs.flush();
     const pending = this.#pending;
     this.#pending = new Map();
     const others = this.#askAll(pending.values(), PLAIN);

@@ -17,7 +17,7 @@ export interface BulkTransfer {
 const BYTES_PER_TURN = 262_144;
 /** As many as are expected to use that up: what is read at once is mostly 64 KiB. */
 const TRANSFERS_PER_TURN = 4;
-/** After so much there are that many buffers to collect, less what is still on its way. */
+/** After so much there are that many buffers to collect, less what was freed and what is still on its way. */
 const BYTES_PER_COLLECTION = 8 * 1024 * 1024;
 
 export class BulkTurns {
@@ -25,7 +25,8 @@ export class BulkTurns {
   readonly #queues = new Map<Client, Set<BulkTransfer>>();
   readonly #collect: () => void;
   #left = BYTES_PER_TURN;
-  #passedOn = 0;
+  /** Of what has been passed on since the last collection, what was not freed. */
+  #garbageBytes = 0;
   #isArmed = false;
 
   /** @param collect frees the buffers of what has been passed on */
@@ -36,7 +37,7 @@ export class BulkTurns {
   /** @returns false: the portion is used up, and `onTurn` will say when to go on */
   pass(transfer: BulkTransfer, bytes: number): boolean {
     this.#left -= bytes;
-    this.#passedOn += bytes;
+    this.#garbageBytes += bytes;
     this.#arm();
     if (this.#left > 0) return true;
     const { client } = transfer;
@@ -44,6 +45,11 @@ export class BulkTurns {
     if (queue === undefined) this.#queues.set(client, new Set([transfer]));
     else queue.add(transfer);
     return false;
+  }
+
+  /** So many bytes of what was passed on need not be collected. */
+  freed(bytes: number): void {
+    this.#garbageBytes = Math.max(0, this.#garbageBytes - bytes);
   }
 
   /** Does nothing for one that does not wait. */
@@ -62,8 +68,8 @@ export class BulkTurns {
   #onTurn(): void {
     this.#isArmed = false;
     this.#left = BYTES_PER_TURN;
-    if (this.#passedOn >= BYTES_PER_COLLECTION) {
-      this.#passedOn = 0;
+    if (this.#garbageBytes >= BYTES_PER_COLLECTION) {
+      this.#garbageBytes = 0;
       this.#collect();
     }
     for (let i = 0; i < TRANSFERS_PER_TURN && this.#left > 0; i++) {

@@ -136,8 +136,9 @@ function passOn(from: Duplex, to: Duplex, turns: BulkTurns, client: Client): voi
   from.on('data', (chunk: Buffer) => {
     // The other side has gone: what comes is read and thrown away until this one has gone as well.
     if (!to.writable) return;
-    awaitsDrain = !to.write(chunk);
     awaitsTurn = !turns.pass(transfer, chunk.length);
+    // Last: written, it is empty.
+    awaitsDrain = !to.write(chunk);
     if (awaitsDrain || awaitsTurn) from.pause();
   });
   to.on('drain', () => {

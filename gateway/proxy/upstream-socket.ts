@@ -3,11 +3,14 @@
  * be written any more. Node destroys a socket, and with it what has arrived, at the first write that fails; an upstream
  * that answers 413 and closes while the body is still coming would not be heard.
  *
+ * What is written to it is given away: a large buffer is empty as soon as it is written.
+ *
  * A `100 Continue` that nobody asked for is dropped: undici takes it for an error, RFC 9110 (15.2) lets it pass.
  */
 import { Socket } from 'node:net';
 import { buildConnector, errors } from 'undici';
 import type { Millis } from '#shared/clock.ts';
+import { free, ownMemory } from './free-buffer.ts';
 
 type Written = (error?: Error | null) => void;
 
@@ -27,6 +30,15 @@ export class UpstreamSocket extends Socket {
   #begun: Buffer = EMPTY;
   #cannotWrite = false;
   #written: Written | null = null;
+  /** Of what is being written. */
+  #memory: ArrayBuffer | null = null;
+  readonly #onFreed: (bytes: number) => void;
+
+  /** @param onFreed so many bytes of what was written need not be collected */
+  constructor(onFreed: (bytes: number) => void) {
+    super();
+    this.#onFreed = onFreed;
+  }
 
   /** A request is about to be written. */
   expectReply(): void {
@@ -39,6 +51,7 @@ export class UpstreamSocket extends Socket {
       return;
     }
     this.#written = written;
+    this.#memory = ownMemory(chunk);
     super._write(chunk, encoding, this.#onWritten);
   }
 
@@ -48,6 +61,8 @@ export class UpstreamSocket extends Socket {
       return;
     }
     this.#written = written;
+    // undici writes a head together with the first piece of a body, and a size with each of a chunked one.
+    this.#memory = ownMemory(chunks.at(-1)?.chunk);
     super._writev?.(chunks, this.#onWritten);
   }
 
@@ -55,6 +70,10 @@ export class UpstreamSocket extends Socket {
   readonly #onWritten: Written = (error) => {
     const written = this.#written;
     this.#written = null;
+    const memory = this.#memory;
+    this.#memory = null;
+    // After an error the kernel may not have taken it yet.
+    if (memory !== null && error == null) this.#onFreed(free(memory));
     const { code } = (error ?? {}) as NodeJS.ErrnoException;
     // The reading side ends by itself, after what has arrived.
     if (code === 'EPIPE' || code === 'ECONNRESET') {
@@ -97,10 +116,10 @@ export class UpstreamSocket extends Socket {
   }
 }
 
-/** For http: upstreams. Those with TLS get undici's own sockets, which have neither of the two properties above. */
-export function connectPlain(timeoutMs: Millis): buildConnector.connector {
+/** For http: upstreams. Those with TLS get undici's own sockets, which have none of the properties above. */
+export function connectPlain(timeoutMs: Millis, onFreed: (bytes: number) => void): buildConnector.connector {
   return ({ hostname, port }, callback) => {
-    const socket = new UpstreamSocket();
+    const socket = new UpstreamSocket(onFreed);
     let isTold = false;
     const tell = (error: Error | null): void => {
       clearTimeout(timer);

@@ -80,7 +80,7 @@ export class Upstream {
     this.bulk = new BulkTurns(options.collectYoung);
     const { hostname, protocol } = new URL(options.origin);
     this.servername = hostname.replace(/^\[|\]$/g, '');
-    const open = clientOpener(options, this.servername, protocol === 'https:');
+    const open = clientOpener(options, this.servername, protocol === 'https:', this.bulk);
     const shared = {
       waiting: bounds.waiting,
       open: () => {
@@ -118,9 +118,14 @@ export class Upstream {
   }
 }
 
-function clientOpener(options: UpstreamOptions, servername: string, isTls: boolean): OpenClient {
+function clientOpener(
+  options: UpstreamOptions,
+  servername: string,
+  isTls: boolean,
+  bulk: BulkTurns,
+): OpenClient {
   const timeoutMs = Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs);
-  const connect = isTls ? connectTls(timeoutMs) : connectPlain(timeoutMs);
+  const connect = isTls ? connectTls(timeoutMs) : connectPlain(timeoutMs, (bytes) => bulk.freed(bytes));
   return (wrap) => {
     const connectWrapped = wrap(connect);
     return new Client(options.origin, {

@@ -3,14 +3,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import type { Charge } from '#gateway/limiter/charge.ts';
+import { type Charge, proofKey } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import type { LimitListener } from '#gateway/limiter/limiter.ts';
+import { HISTORY_MS, type LimitListener } from '#gateway/limiter/limiter.ts';
 import { RedisStore } from '#gateway/limiter/redis.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { burst, chargeOf, part, policy, unproven, windowWithRoom } from '#test/support/spend.ts';
+import { burst, chargeOf, identity, part, policy, unproven, windowWithRoom } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
 
 const clock = (): number => performance.timeOrigin + performance.now();
 
@@ -197,6 +198,34 @@ t.test('scripts forgotten by the server are sent again, and every request still 
   );
 });
 
+t.test('proofs of one turn go out together, but for those that are withdrawn', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const store = await connected(t, redis.url);
+  const scripts = async (): Promise<number> => {
+    const stats = await redis.client.info('commandstats');
+    return [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)].reduce(
+      (sum, [, calls]) => sum + Number(calls),
+      0,
+    );
+  };
+  const before = await scripts();
+  const keys = Array.from({ length: 300 }, (_, i) => identity(`key ${i}`));
+  for (const key of keys) store.prove(key);
+  const [first, ...others] = keys;
+  if (first === undefined) throw new Error('there are keys');
+  store.withdraw(first);
+  await until(async () => (await redis.client.dbsize()) >= others.length);
+  t.equal(await redis.client.exists(...others.map(proofKey)), others.length);
+  t.equal(await redis.client.exists(proofKey(first)), 0);
+  t.equal(await redis.client.ttl(proofKey(keys[1] ?? first)), HISTORY_MS / 1000);
+  t.equal((await scripts()) - before, 3, 'two for 300 keys, and the one that withdraws');
+
+  store.prove(first);
+  await store.close();
+  t.equal(await redis.client.exists(proofKey(first)), 1, 'what is pending at the end is sent');
+});
+
 t.test('an ACL user with the permissions that docs/operating.md names', async (t) => {
   const [, permissions = ''] =
     /^ACL SETUSER floodgate on >PASSWORD (.*)$/m.exec(
@@ -213,6 +242,8 @@ t.test('an ACL user with the permissions that docs/operating.md names', async (t
   const [own, ofAddress] = unproven(policy('acl', 5, 60), 'key', 'address');
   t.equal(await burst(store, chargeOf(own, ofAddress), 9), 5);
   store.prove(own.identity);
+  await until(async () => (await redis.client.exists(proofKey(own.identity))) === 1);
   store.withdraw(own.identity);
+  await until(async () => (await redis.client.exists(proofKey(own.identity))) === 0);
   t.strictSame((await redis.client.call('ACL', 'LOG')) as unknown[], [], 'nothing was refused');
 });

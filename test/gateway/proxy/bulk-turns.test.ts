@@ -95,6 +95,37 @@ t.test('buffers are collected after every 8 MB that were passed on', async (t) =
   t.equal(collections(), 1);
 });
 
+t.test('what was freed need not be collected', async (t) => {
+  const { turns, collections, add } = start();
+  const a = add('a', new Client('192.0.2.1'));
+  turns.pass(a, 12 * 1024 * 1024);
+  turns.freed(8 * 1024 * 1024);
+  turns.leave(a);
+  await nextTurn();
+  t.equal(collections(), 0);
+  turns.pass(a, 4 * 1024 * 1024);
+  turns.leave(a);
+  await nextTurn();
+  t.equal(collections(), 1);
+});
+
+t.test('large uploads leave nothing to collect, downloads do', async (t) => {
+  const download = Buffer.alloc(32 * 1024 * 1024);
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume().on('end', () => res.end(req.method === 'GET' ? download : ''));
+  });
+  let collections = 0;
+  const { port } = await startBareServer(t, {
+    origin: upstream.origin,
+    collectYoung: () => void collections++,
+  });
+  const body = 'x'.repeat(32 * 1024 * 1024);
+  t.equal((await send(port, '/', { method: 'POST', body })).status, 200);
+  t.equal(collections, 0);
+  t.equal((await send(port, '/')).status, 200);
+  t.ok(collections >= 2, `${collections} collections after 32 MB`);
+});
+
 const BODY = Buffer.alloc(3 * 1024 * 1024 + 7, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 

@@ -1,0 +1,96 @@
+/** What is written to the upstream gives its memory back: as soon as it is written, and not before. */
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import t, { type Test } from 'tap';
+import { UpstreamSocket } from '#gateway/proxy/upstream-socket.ts';
+
+async function connected(t: Test): Promise<{ socket: UpstreamSocket; peer: Socket; freed: () => number }> {
+  const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  let freed = 0;
+  const socket = new UpstreamSocket((bytes) => {
+    freed += bytes;
+  });
+  t.teardown(() => socket.destroy());
+  socket.connect({ host: '127.0.0.1', port: (server.address() as AddressInfo).port });
+  const [[peer]] = (await Promise.all([once(server, 'connection'), once(socket, 'connect')])) as [
+    [Socket],
+    unknown,
+  ];
+  t.teardown(() => peer.destroy());
+  return { socket, peer, freed: () => freed };
+}
+
+const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+const written = (socket: UpstreamSocket, chunk: Buffer | string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    socket.write(chunk, (error) => (error == null ? resolve() : reject(error)));
+  });
+
+t.test('a large buffer is empty once it is written', async (t) => {
+  const { socket, freed } = await connected(t);
+  const chunk = Buffer.from(new ArrayBuffer(65_536));
+  await written(socket, chunk);
+  t.equal(chunk.length, 0);
+  t.equal(freed(), 65_536);
+});
+
+t.test('also one that is written together with what stands before it', async (t) => {
+  const { socket, freed } = await connected(t);
+  const chunk = Buffer.from(new ArrayBuffer(65_536));
+  socket.cork();
+  socket.write('10000\r\n', 'latin1');
+  const isWritten = written(socket, chunk);
+  socket.uncork();
+  await isWritten;
+  t.equal(chunk.length, 0);
+  t.equal(freed(), 65_536);
+});
+
+t.test('while the peer does not read it is kept, and arrives whole', async (t) => {
+  const { socket, peer, freed } = await connected(t);
+  // More than any socket buffer holds.
+  const chunk = Buffer.from(new ArrayBuffer(64 * 1024 * 1024));
+  for (let at = 0; at < chunk.length; at += 1024 * 1024) chunk.set(randomBytes(1024), at);
+  const { length } = chunk;
+  const sent = digest(chunk);
+  const isWritten = written(socket, chunk);
+  socket.end();
+  t.equal(chunk.length, length, 'part of it is still to be written');
+  t.equal(freed(), 0);
+  const hash = createHash('sha256');
+  peer.on('data', (piece: Buffer) => hash.update(piece)).resume();
+  await Promise.all([isWritten, once(peer, 'end')]);
+  t.equal(hash.digest('hex'), sent);
+  t.equal(chunk.length, 0);
+  t.equal(freed(), length);
+});
+
+t.test('small ones, and parts of what others may use, are left alone', async (t) => {
+  const { socket, freed } = await connected(t);
+  const small = Buffer.from(new ArrayBuffer(16_384));
+  const part = Buffer.from(new ArrayBuffer(65_537), 0, 65_536);
+  await written(socket, small);
+  await written(socket, part);
+  await written(socket, 'x'.repeat(65_536));
+  t.same([small.length, part.length, freed()], [16_384, 65_536, 0]);
+});
+
+t.test('after an error it is left alone', async (t) => {
+  const { socket, peer, freed } = await connected(t);
+  const chunk = Buffer.from(new ArrayBuffer(64 * 1024 * 1024));
+  const isClosed = new Promise<void>((resolve) => {
+    socket.on('error', () => undefined).once('close', () => resolve());
+  });
+  const outcome = written(socket, chunk).then(
+    () => null,
+    (error: Error) => error,
+  );
+  peer.resetAndDestroy();
+  await outcome;
+  await isClosed;
+  t.equal(chunk.length, 64 * 1024 * 1024);
+  t.equal(freed(), 0);
+});
