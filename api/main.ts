@@ -9,8 +9,9 @@ import { randomBytes } from 'node:crypto';
 import type { ListenOptions } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyListenOptions } from 'fastify';
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import { ConfigError } from '#shared/configuration.ts';
+import { openLog } from '#shared/log-lines.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
 import { buildApp } from './app.ts';
 import { createAuditLog } from './audit/audit.ts';
@@ -65,7 +66,7 @@ if (isSupervised && !process.connected) abandoned();
 
 async function start(): Promise<void> {
   const { config, secrets } = readConfig(process.env, process.cwd());
-  const log = pino({ level: config.logLevel, serializers: { req: () => undefined } }, pino.destination(2));
+  const log = openLog({ level: config.logLevel, serializers: { req: () => undefined } });
   if (config.workers > 1) await supervise(config, log);
   else await serve(config, secrets, log);
 }

@@ -4,8 +4,9 @@ import { isIPv6, type ListenOptions } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { FastifyListenOptions } from 'fastify';
-import { destination, type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import { ConfigError } from '#shared/configuration.ts';
+import { openLog } from '#shared/log-lines.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
 import { LOOPBACK } from './admin/guard.ts';
 import type { ProcessReport } from './admin/top.ts';
@@ -336,7 +337,7 @@ function authority(host: string, port: number): string {
 try {
   const { config, secrets } = readConfig(process.env);
   // The log goes to stderr; stdout has the one line for the human who started us.
-  const log = pino({ level: config.logLevel, base: { service: 'gateway' } }, destination(2));
+  const log = openLog({ level: config.logLevel, base: { service: 'gateway' } });
   if (isWorker) await runWorker(config, secrets, log);
   else await run(config, secrets, log);
 } catch (error) {

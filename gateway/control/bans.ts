@@ -33,6 +33,11 @@ export class Bans {
     return this.#endsAt.delete(digest);
   }
 
+  /** Of each digest. */
+  get endsAt(): ReadonlyMap<string, Millis> {
+    return this.#endsAt;
+  }
+
   /** Takes what is known of all of them. */
   replace(endsAt: Map<string, Millis>): void {
     this.#endsAt = endsAt;

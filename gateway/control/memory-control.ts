@@ -18,7 +18,7 @@ export interface MemoryControlOptions {
 
 export class MemoryControl implements Control {
   readonly #options: MemoryControlOptions;
-  /** By digest; as many as there are bans. */
+  /** By digest. */
   readonly #reasons = new Map<string, string>();
 
   constructor(options: MemoryControlOptions) {
@@ -51,7 +51,8 @@ export class MemoryControl implements Control {
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {
     const { bans } = this.#options;
     const now = this.#now;
-    if (bans.size >= BANS_MAX) {
+    // A ban that is asked about after its end goes, its reason stays: both are counted.
+    if (this.#reasons.size >= BANS_MAX) {
       bans.dropEnded(now);
       for (const known of this.#reasons.keys()) if (bans.endOf(known, now) === 0) this.#reasons.delete(known);
     }
@@ -91,6 +92,11 @@ export class MemoryControl implements Control {
 
   async storeReport(): Promise<null> {
     return null;
+  }
+
+  /** How many reasons are kept. */
+  get reasons(): number {
+    return this.#reasons.size;
   }
 
   close(): void {

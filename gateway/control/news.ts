@@ -1,6 +1,7 @@
 /**
  * Brings each process what operators changed: twice a second it asks the store for a version, and for bans, policies in
- * shadow and cleared counters where that is a new one. While the store is away, what is known holds.
+ * shadow and cleared counters where that is a new one. While the store is away, what is known holds; to a store that has
+ * lost it, whole or in a failover, it is told, so that operators find it there, and can end it.
  */
 import { identityOf } from '#gateway/identity/digest.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -9,7 +10,7 @@ import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { Bans } from './bans.ts';
-import { BANS_KEY, NEWS, RESETS_KEY, RESETS_MS, SHADOWS_KEY, VERSION_KEY } from './scripts.ts';
+import { BANS_KEY, NEWS, RESETS_KEY, RESETS_MS, RESTORE, SHADOWS_KEY, VERSION_KEY } from './scripts.ts';
 import type { Shadows } from './shadows.ts';
 
 const ASK_EVERY_MS: Millis = 500;
@@ -71,8 +72,12 @@ export class News {
     const [version, now, banned, cleared, isCut, inShadow]: unknown[] = reply;
     const awayMs = clock() - this.#heardAt;
     this.#heardAt = clock();
-    // A store that lost everything says nothing: what is known of bans holds.
-    if (typeof version !== 'string' || version === '' || version === this.#version) return;
+    if (typeof version !== 'string' || version === this.#version) return;
+    if (Number(version) < Number(this.#version)) {
+      await this.#restore();
+      return;
+    }
+    if (version === '') return;
     this.#version = version;
     const aheadMs = Number(now) - this.#heardAt;
     bans.replace(endsByName(banned, aheadMs));
@@ -80,6 +85,19 @@ export class News {
     if (isCut === 1 || awayMs > RESETS_MS / 2) known.forgetCounters();
     else if (Array.isArray(cleared))
       for (const digest of cleared) known.forget(identityOf(String(digest)), this.#options.counters());
+  }
+
+  /** Never rejects: the next look finds the store as it is. */
+  async #restore(): Promise<void> {
+    const { connection, bans, shadows, clock } = this.#options;
+    const now = clock();
+    const left = ([name, endsAt]: [string, Millis]): string[] =>
+      endsAt > now ? [name, String(Math.ceil(endsAt - now))] : [];
+    const banned = [...bans.endsAt].flatMap(left);
+    const inShadow = [...shadows.endsAt].flatMap(left);
+    const keys = [VERSION_KEY, BANS_KEY, SHADOWS_KEY];
+    const args = [this.#version, String(banned.length / 2), ...banned, ...inShadow];
+    await within(ANSWER_MS, connection.run(RESTORE, keys, args)).catch(() => undefined);
   }
 }
 

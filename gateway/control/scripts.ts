@@ -54,6 +54,27 @@ ${BUMP}
 return now + ARGV[2]
 `);
 
+/**
+ * After the store has lost something: what a process knows is put back, unless there is news as new. KEYS the version, the
+ * bans, the shadows; ARGV the version known, how many bans, then digest and ms left of each, then bucket and ms left of each
+ * shadow.
+ */
+export const RESTORE = storeScript(`
+if tonumber(redis.call('GET', KEYS[1]) or 0) >= tonumber(ARGV[1]) then return 0 end
+${NOW}
+redis.call('DEL', KEYS[2], KEYS[3])
+for i = 3, #ARGV, 2 do
+  local key = i < 3 + ARGV[2] * 2 and KEYS[2] or KEYS[3]
+  redis.call('ZADD', key, string.format('%.0f', now + ARGV[i + 1]), ARGV[i])
+end
+for i = 2, 3 do
+  local last = redis.call('ZRANGE', KEYS[i], -1, -1, 'WITHSCORES')[2]
+  if last then redis.call('PEXPIREAT', KEYS[i], string.format('%.0f', tonumber(last) + 1000)) end
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ${BAN_MS_MAX + 86_400_000})
+return 1
+`);
+
 /** KEYS the version, the bans, the reasons; ARGV digest. Replies 1 where there was a ban. */
 export const UNBAN = storeScript(`${NOW}
 local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)

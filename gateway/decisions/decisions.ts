@@ -2,11 +2,11 @@
  * Every refusal gets an id, and what stood behind it is kept for whoever asks.
  *
  * Written beside the requests' path: in batches, one at a time, and never waited for. In a flood a sample is kept: of
- * each batch the first few, and beyond them the first denial of an identity in its window. What the store does not take
- * is tried again and, beyond a bound, dropped.
+ * each batch the first few, and beyond them the first denial of an identity in its window; of one identity not so many
+ * that what others are refused is soon pushed out. What the store does not take is tried again and, beyond a bound,
+ * dropped.
  */
 import type { Part } from '#gateway/limiter/charge.ts';
-import type { Counter } from '#gateway/policy/counter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { DecisionIds } from './decision-ids.ts';
@@ -18,6 +18,9 @@ const AGAIN_MS: Millis = 1000;
 const KEPT_ANYWAY = 20;
 /** Of each batch kept, when each is the first of its identity and window. */
 const BATCH_MAX = 120;
+/** Of one identity in a minute, besides the first ones in their windows. */
+const REPEATS_MAX = 60;
+const REPEATS_MS: Millis = 60_000;
 const PENDING_MAX = 1000;
 /** Identities of which this process remembers the window in which it kept a denial. */
 const SEEN_MAX = 16_384;
@@ -70,9 +73,12 @@ export class Decisions {
   /** Kept since the last batch was written. */
   #kept = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** By counter and digest: when the window ends in which a denial was kept. */
-  readonly #seen = new Map<Counter, Map<string, Millis>>();
+  /** By name of counter and digest: when the window ends in which a denial was kept. Counters of old files are not held. */
+  readonly #seen = new Map<string, Map<string, Millis>>();
   #seenSize = 0;
+  /** By digest, since the minute began: how many were kept besides the first ones. */
+  readonly #repeats = new Map<string, number>();
+  #repeatsUntil: Millis = 0;
   /** Refusals of which nothing is kept, because there were too many. */
   unrecorded = 0;
 
@@ -86,7 +92,7 @@ export class Decisions {
     const id = this.#ids.next();
     const now = this.#options.wallClock();
     const isFirst = this.#isFirst(refusal, now);
-    if (this.#kept >= (isFirst ? BATCH_MAX : KEPT_ANYWAY)) {
+    if (this.#kept >= (isFirst ? BATCH_MAX : KEPT_ANYWAY) || (!isFirst && !this.#mayRepeat(refusal, now))) {
       this.unrecorded++;
       return id;
     }
@@ -117,8 +123,20 @@ export class Decisions {
     this.#options.store.close();
   }
 
+  #mayRepeat({ part }: Refusal, now: Millis): boolean {
+    if (now >= this.#repeatsUntil || this.#repeats.size >= SEEN_MAX) {
+      this.#repeats.clear();
+      this.#repeatsUntil = now + REPEATS_MS;
+    }
+    const { digest } = part.identity;
+    const kept = this.#repeats.get(digest) ?? 0;
+    if (kept >= REPEATS_MAX) return false;
+    this.#repeats.set(digest, kept + 1);
+    return true;
+  }
+
   #isFirst({ part, resetMs }: Refusal, now: Millis): boolean {
-    const { counter } = part;
+    const { keySuffix: counter } = part.counter;
     const { digest } = part.identity;
     let seen = this.#seen.get(counter);
     if (seen === undefined) {

@@ -1,5 +1,4 @@
 /** Header sections of HTTP/2 as HTTP/1.1 has them, and back (RFC 9113 8). */
-import type { OutgoingHttpHeaders } from 'node:http';
 
 export interface Http1Head {
   readonly method: string;
@@ -64,28 +63,23 @@ export function requestHead(fields: readonly string[], hasBody: boolean): Http1H
   return { method, target, headers };
 }
 
-/** Of which HTTP/2 knows one only. */
-const SINGLE = new Set([
-  'content-length',
-  'content-type',
-  'date',
-  'etag',
-  'last-modified',
-  'location',
-  'retry-after',
-]);
+/** Of what frames a reply there is one. */
+const SINGLE = new Set(['content-length', 'content-type', 'date']);
 
-/** @param fields names and values in turn */
-export function replyHead(status: number, fields: readonly string[]): OutgoingHttpHeaders {
-  const headers: Record<string, string | string[] | number> = { ':status': status };
+/**
+ * @param fields names and values in turn
+ * @returns the same, as node:http2 takes them: what stands there several times is passed on so
+ */
+export function replyHead(status: number, fields: readonly string[]): string[] {
+  const headers = [':status', String(status)];
+  const known = new Set<string>();
   for (let i = 0; i < fields.length; i += 2) {
     const name = (fields[i] ?? '').toLowerCase();
-    const value = fields[i + 1] ?? '';
-    if (HOP_BY_HOP.has(name)) continue;
-    const known = headers[name];
-    if (known === undefined) headers[name] = value;
-    else if (Array.isArray(known)) known.push(value);
-    else if (!SINGLE.has(name)) headers[name] = [String(known), value];
+    if (HOP_BY_HOP.has(name) || (SINGLE.has(name) && known.has(name))) continue;
+    // Its body is left out (RFC 9110 15.3.6).
+    if (status === 205 && name === 'content-length') continue;
+    known.add(name);
+    headers.push(name, fields[i + 1] ?? '');
   }
   return headers;
 }

@@ -33,6 +33,8 @@ const OPTIONS: ServerOptions = {
   maxSessionMemory: 4,
   maxSessionInvalidFrames: 100,
   maxSessionRejectedStreams: 100,
+  // Applications send some fields twice, such as X-Content-Type-Options. HTTP/1.1 passes them on as well.
+  strictSingleValueFields: false,
   // Whoever opens streams only to reset them is cut (CVE-2023-44487); browsers reset a page of pictures at a time.
   streamResetBurst: 500,
   streamResetRate: 50,
@@ -48,6 +50,15 @@ const NO_RESOURCE = ownReply('gateway_method_not_allowed', 'CONNECT and TRACE ar
   cors: true,
 });
 const MALFORMED = ownReply('gateway_bad_request', 'the request is not valid HTTP/2', { cors: true });
+const NO_STATUS = ownReply(
+  'gateway_upstream_unavailable',
+  'the upstream answered with a status that HTTP/2 does not know',
+  { cors: true },
+);
+/** RFC 9110 15. */
+const STATUS_MAX = 599;
+/** More than a reply of the application may have, and what the gateway adds. */
+const HEADER_BYTES_MAX = 32_768;
 
 /** Between two looks at sessions that have ended. */
 const CHECK_MS: Millis = 1000;
@@ -139,6 +150,7 @@ export class Http2Sessions {
         method: head.method,
         path: head.target,
         headers: [...head.headers],
+        maxHeaderSize: HEADER_BYTES_MAX,
       });
     } catch {
       client.destroy();
@@ -151,7 +163,7 @@ export class Http2Sessions {
     });
     let isReplied = false;
     call.on('continue', () => {
-      if (!stream.headersSent && !stream.destroyed) stream.additionalHeaders({ ':status': 100 });
+      if (mayRespond(stream)) stream.additionalHeaders({ ':status': 100 });
     });
     call.on('response', (reply) => {
       reply.once('end', () => {
@@ -173,11 +185,16 @@ export class Http2Sessions {
 
 function passReply(reply: IncomingMessage, stream: ServerHttp2Stream, isHead: boolean): void {
   const { statusCode = 502, rawHeaders } = reply;
-  if (stream.destroyed || stream.headersSent) {
+  if (!mayRespond(stream)) {
     reply.destroy();
     return;
   }
-  const isBodiless = isHead || statusCode === 204 || statusCode === 304;
+  if (statusCode > STATUS_MAX) {
+    reply.resume();
+    answer(stream, NO_STATUS);
+    return;
+  }
+  const isBodiless = isHead || statusCode === 204 || statusCode === 205 || statusCode === 304;
   reply.on('error', () => stream.close(NGHTTP2_INTERNAL_ERROR));
   // The answer is whole; of a body that is still coming nothing more is wanted (RFC 9113 8.1).
   stream.once('finish', () => {
@@ -188,10 +205,16 @@ function passReply(reply: IncomingMessage, stream: ServerHttp2Stream, isHead: bo
   else reply.pipe(stream);
 }
 
-/** What is refused before it can become a request of HTTP/1.1. */
+/** What is refused before it can become a request of HTTP/1.1, or after it was one. */
 function answer(stream: ServerHttp2Stream, reply: OwnReply): void {
+  if (!mayRespond(stream)) return;
   stream.respond(replyHead(ERRORS[reply.code].status, headersOf(reply)));
   // A reply to HEAD has ended with its header section.
   if (!stream.writableEnded) stream.end(reply.body);
   stream.resume();
+}
+
+/** Otherwise node:http2 throws. */
+function mayRespond({ destroyed, closed, headersSent }: ServerHttp2Stream): boolean {
+  return !destroyed && !closed && !headersSent;
 }

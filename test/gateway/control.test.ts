@@ -30,6 +30,12 @@ t.test('in memory: a ban ends, and their number is bounded', async (t) => {
   now += 1000;
   await control.ban(identity(BANS_MAX), 1000, '');
   t.equal(bans.size, 2, 'those that ended make room');
+  for (let i = 0; i < BANS_MAX + 100; i++) {
+    await control.ban(identity(i), 1, 'short');
+    now += 1;
+    await control.banOf(identity(i));
+  }
+  t.ok(control.reasons <= BANS_MAX, 'and leave nothing behind');
 });
 
 t.test('in the store: all keys expire, and the number of bans is bounded', async (t) => {

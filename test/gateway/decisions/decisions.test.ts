@@ -62,11 +62,11 @@ class Shelf implements DecisionStore {
   close(): void {}
 }
 
-function decisions(store: DecisionStore): Decisions {
+function decisions(store: DecisionStore, wallClock = () => NOW): Decisions {
   return new Decisions({
     store,
     isStoreUsed: () => true,
-    wallClock: () => NOW,
+    wallClock,
     random: new Uint8Array(8),
     replica: 'r',
   });
@@ -88,6 +88,29 @@ t.test('of a flood a sample is kept, and the first denial of each identity', asy
     identity: one.identity.digest,
     violated: ['five'],
   });
+  await all.close();
+});
+
+t.test('one identity does not push out what others were refused', async (t) => {
+  const shelf = new Shelf();
+  let now = NOW;
+  const all = decisions(shelf, () => now);
+  const one = part(five);
+  const kept = () => shelf.batches.flat().filter((it) => it.identity === one.identity.digest).length;
+  const flood = async (): Promise<void> => {
+    for (let round = 0; round < 6; round++) {
+      const before = shelf.batches.length;
+      for (let i = 0; i < 1000; i++) all.add(refusal(one), refused);
+      // Something to be written in any case.
+      all.add(refusal(new Part(one.counter, identity(`${now} ${round}`))), refused);
+      await until(() => shelf.batches.length > before);
+    }
+  };
+  await flood();
+  t.equal(kept(), 61);
+  now += 60_000;
+  await flood();
+  t.equal(kept(), 122, 'a minute later some more');
   await all.close();
 });
 

@@ -1,0 +1,50 @@
+/** A Redis that has lost everything: what operators had done still holds, and they can still end it. */
+import t from 'tap';
+import { eventually } from '#test/support/gateway-process.ts';
+import { startOperator } from '#test/support/operator.ts';
+import { startRedis } from '#test/support/redis.ts';
+
+t.test('bans and shadows are there again, and end when they are told to', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const operator = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
+  const all = (status: number) => (seen: readonly number[]) => seen.every((one) => one === status);
+  const items = () => operator.send(6);
+  const banned = () => operator.send(6, '/free', { 'x-api-key': 'b'.repeat(32) });
+
+  t.equal((await operator.ask('shadow', 'items', '--for', '1h')).code, 0);
+  await eventually('the policy denies nothing', items, all(200));
+  const ban = ['b'.repeat(32), '--key'];
+  t.equal((await operator.ask('ban', ...ban, '--for', '1h')).code, 0);
+  await eventually('the key is banned', banned, all(429));
+
+  await redis.client.flushall();
+  await eventually(
+    'Redis knows of them again',
+    async () => [
+      await redis.client.zcard('fg:{control}:bans'),
+      await redis.client.zcard('fg:{control}:shadows'),
+      await redis.client.exists('fg:{control}:version'),
+    ],
+    all(1),
+  );
+  for (const name of ['bans', 'shadows', 'version'])
+    t.ok((await redis.client.pttl(`fg:{control}:${name}`)) > 3_000_000, `${name} ends when it would have`);
+  t.ok(all(200)(await items()), 'still in shadow');
+  t.ok(all(429)(await banned()), 'still banned');
+
+  // The salt is there again with the next heartbeat.
+  const unbanned = await eventually(
+    'it can be asked',
+    () => operator.ask('unban', ...ban),
+    ({ code }) => code === 0,
+  );
+  t.match(unbanned, { document: { changed: true } });
+  t.match(await operator.ask('unshadow', 'items'), { code: 0 });
+  await eventually(
+    'the key is let in',
+    () => operator.send(1, '/free', { 'x-api-key': 'b'.repeat(32) }),
+    all(200),
+  );
+  await eventually('the policy denies', items, all(429));
+});
