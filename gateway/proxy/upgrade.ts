@@ -10,6 +10,7 @@ import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
 import { type ClientConnection, ClientResponse } from './client-connection.ts';
 import { lingeringClose } from './lingering-close.ts';
 import { clientHeaders } from './response-headers.ts';
+import { writeLast } from './spent-memory.ts';
 
 /**
  * Which requests may switch: GETs that ask for WebSocket and nothing else, in HTTP/1.1 (RFC 9110 7.8). Above all never `h2c`, alone or in a list: a
@@ -136,8 +137,9 @@ function passOn(from: Duplex, to: Duplex, turns: BulkTurns, client: Client): voi
   from.on('data', (chunk: Buffer) => {
     // The other side has gone: what comes is read and thrown away until this one has gone as well.
     if (!to.writable) return;
-    awaitsDrain = !to.write(chunk);
-    awaitsTurn = !turns.pass(transfer, chunk.length);
+    const { length } = chunk;
+    awaitsDrain = !writeLast(to, to, chunk);
+    awaitsTurn = !turns.pass(transfer, length);
     if (awaitsDrain || awaitsTurn) from.pause();
   });
   to.on('drain', () => {

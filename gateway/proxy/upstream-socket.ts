@@ -3,11 +3,19 @@
  * be written any more. Node destroys a socket, and with it what has arrived, at the first write that fails; an upstream
  * that answers 413 and closes while the body is still coming would not be heard.
  *
+ * What it has written is given back at once, as bodies are written here once and for all: what is sent twice has none.
+ *
  * A `100 Continue` that nobody asked for is dropped: undici takes it for an error, RFC 9110 (15.2) lets it pass.
  */
 import { Socket } from 'node:net';
 import { buildConnector, errors } from 'undici';
 import type { Millis } from '#shared/clock.ts';
+import { giveBack } from './spent-memory.ts';
+
+interface Chunk {
+  chunk: unknown;
+  encoding: BufferEncoding;
+}
 
 type Written = (error?: Error | null) => void;
 
@@ -27,6 +35,8 @@ export class UpstreamSocket extends Socket {
   #begun: Buffer = EMPTY;
   #cannotWrite = false;
   #written: Written | null = null;
+  /** Of a body, on their way to the kernel; null: none. */
+  #chunks: unknown = null;
 
   /** A request is about to be written. */
   expectReply(): void {
@@ -39,15 +49,17 @@ export class UpstreamSocket extends Socket {
       return;
     }
     this.#written = written;
+    if (typeof chunk !== 'string') this.#chunks = chunk;
     super._write(chunk, encoding, this.#onWritten);
   }
 
-  override _writev(chunks: { chunk: unknown; encoding: BufferEncoding }[], written: Written): void {
+  override _writev(chunks: Chunk[], written: Written): void {
     if (this.#cannotWrite) {
       written();
       return;
     }
     this.#written = written;
+    this.#chunks = chunks;
     super._writev?.(chunks, this.#onWritten);
   }
 
@@ -55,6 +67,7 @@ export class UpstreamSocket extends Socket {
   readonly #onWritten: Written = (error) => {
     const written = this.#written;
     this.#written = null;
+    if (this.#chunks !== null) this.#giveBack(this.#chunks);
     const { code } = (error ?? {}) as NodeJS.ErrnoException;
     // The reading side ends by itself, after what has arrived.
     if (code === 'EPIPE' || code === 'ECONNRESET') {
@@ -62,6 +75,12 @@ export class UpstreamSocket extends Socket {
       written?.();
     } else written?.(error);
   };
+
+  #giveBack(chunks: unknown): void {
+    this.#chunks = null;
+    if (Array.isArray(chunks)) for (const { chunk } of chunks as Chunk[]) giveBack(chunk);
+    else giveBack(chunks);
+  }
 
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
     if (!this.#replyIsNext) return super.push(chunk, encoding);
