@@ -183,7 +183,6 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   const appLog = log.level === 'info' ? log.child({}, { level: 'warn' }) : log;
   const app = await buildApp(context, appLog, () => isReady);
   const address = await app.listen(listenOptions(config));
-  app.makeDescription();
   const worker = startWorker({
     ...context,
     attemptsMax: config.webhooks.attemptsMax,

@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { accepts } from '#test/support/ports.ts';
 
 const START_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 5000;
@@ -63,7 +63,7 @@ export class Processes {
     const deadline = Date.now() + START_TIMEOUT_MS;
     const isReady = async (): Promise<boolean> =>
       options.readyText === undefined
-        ? options.port === undefined || (await answers(options.port))
+        ? options.port === undefined || (await accepts(options.port))
         : tail.includes(options.readyText);
     while (!(await isReady())) {
       if (failure !== null) throw new Error(`${name} did not start: ${failure}\n${tail.trim()}`);
@@ -102,15 +102,4 @@ async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Pro
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
   await gone;
   clearTimeout(timer);
-}
-
-function answers(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
 }

@@ -11,7 +11,7 @@ import { Bans } from './control/bans.ts';
 import type { Control } from './control/control.ts';
 import type { LimitedIdentity } from './control/limited.ts';
 import { MemoryControl } from './control/memory-control.ts';
-import { News } from './control/news.ts';
+import { newsFrom } from './control/news.ts';
 import { Shadows } from './control/shadows.ts';
 import { StoreControl } from './control/store-control.ts';
 import { loadForeseeable } from './decision-listener/foreseeable.ts';
@@ -227,17 +227,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     },
   });
 
-  const news =
-    guarded === null
-      ? null
-      : new News({
-          connection: guarded.connection,
-          clock,
-          known: guarded.known,
-          bans,
-          shadows,
-          counters: () => countersOf(enforcement.policies),
-        });
+  const counters = () => countersOf(enforcement.policies);
+  const news = newsFrom(guarded, { clock, bans, shadows, counters });
   const closeStores = async (): Promise<void> => {
     watch.stop();
     certificate?.stop();

@@ -1,7 +1,7 @@
 /** Limits spent -> Decision. Pure: no clock, no store, no HTTP. */
 
 import type { Part } from '#gateway/limiter/charge.ts';
-import type { Level } from '#gateway/limiter/level.ts';
+import { type Level, usedAfter } from '#gateway/limiter/level.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
@@ -73,7 +73,7 @@ export function decide(spent: Spent, position: number): Decision {
 }
 
 /** Of those who were not admitted. */
-function violationsOf({ parts, used, resetMs, shares, admitted }: Spent): readonly Violation[] {
+function violationsOf({ parts, used, closed, resetMs, shares, admitted }: Spent): readonly Violation[] {
   const violations: Violation[] = [];
   for (let i = 0; i < parts.length; i++) {
     const part = parts[i];
@@ -81,8 +81,9 @@ function violationsOf({ parts, used, resetMs, shares, admitted }: Spent): readon
     if (part === undefined || before < 0 || part.policy.mode === 'shadow') continue;
     const { policy } = part;
     const limit = shares?.[i] ?? part.limit;
-    if (limit - before > admitted) continue;
-    const charged = before + admitted;
+    const isClosed = closed?.[i] === true;
+    if (!isClosed && limit - before > admitted) continue;
+    const charged = isClosed ? Math.max(limit, before + admitted) : before + admitted;
     addVerdict(violations, {
       policy,
       quota: part.limit,
@@ -114,7 +115,8 @@ function decideByLevels(
     if (level == null) continue;
     const { policy, cost, capacity: quota, limit: perWindow } = part;
     const charged = before * cost;
-    const left = level.capacity - level.used - charged - cost;
+    const used = usedAfter(level, charged);
+    const left = level.capacity - used - cost;
     if (policy.mode === 'shadow') {
       if (left < 0) shadowDenials.push(policy);
     } else if (position < admitted)
@@ -135,7 +137,7 @@ function decideByLevels(
         // More than a share can do is for the store to say.
         resetMs: retryMs === Number.POSITIVE_INFINITY ? level.resetMs(charged) : retryMs,
         part,
-        used: level.used + charged,
+        used,
         limit: level.capacity,
         canNeverPass: cost > quota,
       };

@@ -41,6 +41,7 @@ export interface Database {
   surveys: SurveyTable;
   surveyTriggers: SurveyTriggerTable;
   surveyLanguages: SurveyLanguageTable;
+  countdowns: CountdownTable;
   contacts: ContactTable;
   contactAttributeKeys: ContactAttributeKeyTable;
   contactAttributes: ContactAttributeTable;
@@ -131,6 +132,15 @@ export interface SurveyLanguageTable {
   isDefault: Flag;
   isEnabled: Flag;
   position: number;
+}
+
+/** Of a survey that ends after a number of finished responses, see resources/responses/completion.ts. */
+export interface CountdownTable {
+  surveyId: string;
+  /** The number that ends it, when they were counted. */
+  autoComplete: number;
+  /** So many more of them need no count. */
+  skips: number;
 }
 
 export interface ContactTable extends Row {

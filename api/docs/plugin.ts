@@ -10,13 +10,6 @@ import { DOCS_PATH, readerRoutes } from './reader.ts';
 import { describeRoute } from './route.ts';
 import { toYaml } from './yaml.ts';
 
-declare module 'fastify' {
-  interface FastifyInstance {
-    /** Before somebody asks for it and others wait meanwhile. */
-    makeDescription(): void;
-  }
-}
-
 const formats = ['json', 'yaml'] as const;
 type Format = (typeof formats)[number];
 
@@ -35,7 +28,7 @@ export const docsPlugin = fastifyPlugin<DocsOptions>(
         'openapiObject' in built ? completed(built.openapiObject) : built.swaggerObject,
     });
 
-    /** Made once: it takes a while, in which no request is answered. */
+    /** Made when it is first asked for, and once: it takes a tenth of a second, in which no request is answered. */
     const texts = new Map<string, string>();
     const textOf = (format: Format): string => {
       const known = texts.get(format);
@@ -44,7 +37,6 @@ export const docsPlugin = fastifyPlugin<DocsOptions>(
       texts.set(format, made);
       return made;
     };
-    app.decorate('makeDescription', () => void textOf('json'));
     for (const format of formats) {
       app.get(`${DOCS_PATH}/openapi.${format}`, { schema: { hide: true } }, async (_request, reply) => {
         // Generators and other people's pages may read it.

@@ -31,8 +31,8 @@ export function operationsOn(service: Service, places: Places): readonly Operati
   const { responseIds, userIds } = places.sample;
   const userOf = (i: number): string => userIds[(i * 37) % userIds.length] ?? '';
   const oneOf = (i: number): string => responseIds[(i * 31) % responseIds.length] ?? '';
-  const create = async (body: object): Promise<string> =>
-    idIn(await service.call({ method: 'POST', path: `${client}/responses`, body }));
+  const create = async (body: object, kind = 'responses'): Promise<string> =>
+    idIn(await service.call({ method: 'POST', path: `${client}/${kind}`, body }));
   return [
     {
       part: 'create',
@@ -63,6 +63,17 @@ export function operationsOn(service: Service, places: Places): readonly Operati
         path: `${client}/responses`,
         body: { surveyId, finished: true, data: answer },
       }),
+    },
+    {
+      part: 'create',
+      name: 'create response, with a display',
+      times: 300,
+      prepare: async (i) => {
+        const userId = userOf(i);
+        const displayId = await create({ surveyId, userId }, 'displays');
+        const body = { surveyId, userId, displayId, finished: true, data: answer };
+        return { method: 'POST', path: `${client}/responses`, body };
+      },
     },
     {
       part: 'others',

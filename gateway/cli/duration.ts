@@ -1,6 +1,12 @@
 /** How long, as the command line takes it. */
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
+/** The option `--for` of a command. */
+export function forOption(daysMax: number) {
+  const describe = `How long: 30s, 15m, 1h or 7d; at most ${daysMax}d`;
+  return { type: 'string', default: '1h', describe } as const;
+}
+
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
 /**

@@ -6,7 +6,8 @@ import type { Millis } from '#shared/clock.ts';
 
 /** Of all replicas together. */
 export const BANS_MAX = 10_000;
-export const BAN_MS_MAX: Millis = 30 * 86_400_000;
+export const BAN_DAYS_MAX = 30;
+export const BAN_MS_MAX: Millis = BAN_DAYS_MAX * 86_400_000;
 
 export class Bans {
   /** When each ends, on the clock of this process. */

@@ -25,6 +25,16 @@ export interface NewsOptions {
   readonly counters: () => readonly Counter[];
 }
 
+/** Whoever keeps counters in a store also hears there what operators changed. @param limiter null: there is none */
+export function newsFrom(
+  limiter: Pick<NewsOptions, 'connection' | 'known'> | null,
+  options: Omit<NewsOptions, 'connection' | 'known'>,
+): News | null {
+  return limiter === null
+    ? null
+    : new News({ ...options, connection: limiter.connection, known: limiter.known });
+}
+
 export class News {
   readonly #options: NewsOptions;
   #version = '0';

@@ -5,7 +5,8 @@
 import type { Clock, Millis } from '#shared/clock.ts';
 
 export const SHADOWS_MAX = 1000;
-export const SHADOW_MS_MAX: Millis = 7 * 86_400_000;
+export const SHADOW_DAYS_MAX = 7;
+export const SHADOW_MS_MAX: Millis = SHADOW_DAYS_MAX * 86_400_000;
 
 export interface ShadowsOptions {
   readonly clock: Clock;

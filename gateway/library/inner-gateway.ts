@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createBounds } from '#gateway/bounds/bounds.ts';
 import { Bans } from '#gateway/control/bans.ts';
-import { News } from '#gateway/control/news.ts';
+import { newsFrom } from '#gateway/control/news.ts';
 import { Shadows } from '#gateway/control/shadows.ts';
 import { Decisions } from '#gateway/decisions/decisions.ts';
 import { MemoryDecisions } from '#gateway/decisions/memory-decisions.ts';
@@ -119,17 +119,8 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
   let loaded = policies;
   const inUse = () => shadowed(loaded, shadows.endsAt);
   const shadows = new Shadows({ clock, onChange: () => enforcement.use(inUse()) });
-  const news =
-    guarded === null
-      ? null
-      : new News({
-          connection: guarded.connection,
-          clock,
-          known: guarded.known,
-          bans,
-          shadows,
-          counters: () => countersOf(enforcement.policies),
-        });
+  const counters = () => countersOf(enforcement.policies);
+  const news = newsFrom(guarded, { clock, bans, shadows, counters });
   await news?.start();
 
   const limit = (req: IncomingMessage, res: ServerResponse): Promise<boolean> =>

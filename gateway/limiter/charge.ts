@@ -85,11 +85,6 @@ export class Charge {
   }
 }
 
-/** Of a limit, what only credentials with a history may spend when an address has spent the rest on unproven ones. */
-export function reservedOf(limit: number): number {
-  return limit === 1 ? 0 : Math.ceil(limit / 5);
-}
-
 /** Whom a request is counted for, in the order of `Cover.identifiers`. */
 export interface Counted {
   /** null where the request presents no such credential. */

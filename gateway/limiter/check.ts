@@ -2,10 +2,11 @@
 
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type Charge, proofKey, reservedOf } from './charge.ts';
+import { type Charge, proofKey } from './charge.ts';
 import { type Held, untilWindowEnd } from './level.ts';
 import type { LimitListener, Spent } from './limiter.ts';
 import type { Debt } from './owed.ts';
+import { reservedOf } from './unproven-budget.ts';
 
 /** A charge, and all who wait for it. */
 export interface PendingCheck {
@@ -164,21 +165,35 @@ export function readReply(
     const used: number[] = [];
     const resetMs: Millis[] = [];
     const charged: number[] = [];
+    let closed: boolean[] | null = null;
     const proven: (boolean | null)[] = [];
-    for (const part of parts) {
+    for (const [i, part] of parts.entries()) {
       const said = numbers.next();
       const before = said < -1 ? -2 - said : said;
+      if (said < -1) {
+        closed ??= parts.map(() => false);
+        closed[i] = true;
+      }
       const { limit } = part;
       const { windowMs } = part.policy;
-      // To whom what is left is not open, the counter is exhausted.
-      used.push(said < -1 ? limit : said);
+      used.push(before);
       charged.push(before < 0 ? -1 : Math.max(before, Math.min(before + admitted, limit)));
       resetMs.push(untilWindowEnd(now, windowMs));
       proven.push(part.credential === null ? null : said === -1);
     }
     answers.push({
       check,
-      spent: { parts, admitted, used, resetMs, shares: null, levels: null, chargedAt: null, leases: null },
+      spent: {
+        parts,
+        admitted,
+        used,
+        closed,
+        resetMs,
+        shares: null,
+        levels: null,
+        chargedAt: null,
+        leases: null,
+      },
       charged,
       proven,
       held: null,

@@ -1,9 +1,10 @@
 /** What the general script is asked, and what its reply says. Pure: no clock, no connection. */
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type Part, proofKey, reservedOf } from './charge.ts';
+import { type Part, proofKey } from './charge.ts';
 import { type Answer, type PendingCheck, ReplyNumbers, type ScriptCall } from './check.ts';
-import { ClosedLevel, type Held, type Level, levelOf, OwnHistoryLevel } from './level.ts';
+import { type Held, type Level, levelOf, UnprovenLevel } from './level.ts';
+import { reservedOf } from './unproven-budget.ts';
 
 /** As scripts know them. */
 export const ALGORITHMS: Readonly<Record<Policy['algorithm'], number>> = {
@@ -13,8 +14,7 @@ export const ALGORITHMS: Readonly<Record<Policy['algorithm'], number>> = {
   concurrency: 4,
 };
 const SKIPPED = 1;
-const CLOSED = 2;
-const OWN_HISTORY = 3;
+const UNPROVEN = 2;
 
 /** What has to be added to a counter that is no fixed window. */
 export interface LevelDebt {
@@ -38,9 +38,9 @@ class PolicyRows {
   readonly #numbers = new Map<string, number>();
   readonly rows: number[] = [];
 
-  /** @param reserved negative where it is closed to whoever asks */
-  of({ policy: { algorithm, mode, windowMs }, limit, capacity }: Part, reserved: number): number {
-    const row = [ALGORITHMS[algorithm], limit, mode === 'shadow' ? -capacity : capacity, reserved, windowMs];
+  of({ policy: { algorithm, mode, windowMs }, limit, capacity }: Part): number {
+    const most = mode === 'shadow' ? -capacity : capacity;
+    const row = [ALGORITHMS[algorithm], limit, most, reservedOf(capacity), windowMs];
     const key = row.join();
     const known = this.#numbers.get(key);
     if (known !== undefined) return known;
@@ -51,11 +51,11 @@ class PolicyRows {
   }
 }
 
-/** @param reservedFor of a part what else than usual is reserved, and to whom */
+/** @param owns of a step, part by part: what its credential has used of its own counter, -1 where nothing is closed */
 export function generalCall(
   checks: readonly PendingCheck[],
   debts: readonly LevelDebt[] = [],
-  reservedFor: (part: Part) => number = ({ capacity }) => reservedOf(capacity),
+  owns: readonly number[] | null = null,
 ): ScriptCall {
   const policies = new PolicyRows();
   const keys: string[] = [];
@@ -63,20 +63,22 @@ export function generalCall(
   const owed: number[] = [];
   for (const { part, units, window } of debts) {
     keys.push(part.key);
-    owed.push(policies.of(part, 0), units, window);
+    owed.push(policies.of(part), units, window);
   }
   for (const { charge, listeners } of checks) {
     charges.push(listeners.length, charge.parts.length);
     for (const part of charge.parts) {
       const { key, credential, cost } = part;
-      const number = policies.of(part, reservedFor(part));
+      const number = policies.of(part);
       if (credential !== null) keys.push(proofKey(credential.proof));
       keys.push(key);
       charges.push(credential === null ? number : -number, cost);
     }
   }
   const asked: unknown[] = [policies.rows, charges, owed];
-  if (checks.some(({ leases }) => leases !== null)) asked.push(checks.map(({ leases }) => leases ?? ''));
+  if (owns !== null || checks.some(({ leases }) => leases !== null))
+    asked.push(checks.map(({ leases }) => leases ?? ''));
+  if (owns !== null) asked.push(owns);
   return { keys, args: [JSON.stringify(asked)] };
 }
 
@@ -112,6 +114,7 @@ export function readGeneralReply(
         parts,
         admitted,
         used,
+        closed: null,
         resetMs: [],
         shares: null,
         levels,
@@ -129,9 +132,7 @@ export function readGeneralReply(
 
 function metLevel(met: number, level: Level, own: Level | null): Level | null {
   if (met === SKIPPED) return null;
-  const reserved = reservedOf(level.capacity);
-  if (met === CLOSED) return new ClosedLevel(level, reserved);
-  return met === OWN_HISTORY && own !== null ? new OwnHistoryLevel(level, reserved, own) : level;
+  return met === UNPROVEN && own !== null ? new UnprovenLevel(level, own) : level;
 }
 
 /** KEYS and ARGV of the script that gives back. All have one slot. */

@@ -1,10 +1,10 @@
 /** Charges that are not plain, in the memory of this process: every counter is looked at first, and then all are charged, or none. */
 
 import type { Clock, Millis } from '#shared/clock.ts';
-import { type Charge, type Part, reservedOf } from './charge.ts';
+import type { Charge, Part } from './charge.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { memberOf } from './leases.ts';
-import { ClosedLevel, type Level, levelOf, OwnHistoryLevel } from './level.ts';
+import { type Level, levelOf, UnprovenLevel, usedAfter } from './level.ts';
 import type { LimitListener, Outcome } from './limiter.ts';
 
 export interface GeneralMemoryOptions {
@@ -30,7 +30,7 @@ export class GeneralMemory {
     const levels = parts.map((part) => this.#levelOf(part, storeNow));
     const admitted = parts.every(({ policy, cost }, i) => {
       const level = levels[i] ?? null;
-      return level === null || policy.mode === 'shadow' || level.used + cost <= level.capacity;
+      return level === null || policy.mode === 'shadow' || usedAfter(level, 0) + cost <= level.capacity;
     });
     if (admitted) {
       for (const [i, part] of parts.entries()) {
@@ -45,6 +45,7 @@ export class GeneralMemory {
         parts,
         admitted: admitted ? 1 : 0,
         used,
+        closed: null,
         resetMs: [],
         shares: this.#options.share === undefined ? null : [],
         levels,
@@ -74,11 +75,7 @@ export class GeneralMemory {
     const level = levelOf(policy, held, storeNow, share?.(part) ?? part.capacity, refill);
     if (credential === null || policy.mode === 'shadow' || known.hasWorked(credential.proof, now))
       return level;
-    const reserved = reservedOf(level.capacity);
-    const own = this.#levelOf(credential, storeNow) ?? level;
-    return own.used === 0 && level.used >= level.capacity - reserved
-      ? new ClosedLevel(level, reserved)
-      : new OwnHistoryLevel(level, reserved, own);
+    return new UnprovenLevel(level, this.#levelOf(credential, storeNow) ?? level);
   }
 
   #charge(part: Part, storeNow: Millis, leases: string | null): void {

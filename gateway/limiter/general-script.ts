@@ -4,14 +4,15 @@
  *
  * KEYS  what other counting has to be added first; then, charge by charge, each part's counter, with the credential's
  *       proof marker before it where the part is about a credential that is not known to have worked
- * ARGV  one JSON text: [policies, charges, owed, leases]. Policies: algorithm (1 fixed window, 2 sliding window, 3 token
- *       bucket, 4 concurrency), limit, capacity (negative in shadow), what of it is reserved (negative where that is closed to whoever asks), window
- *       in ms. Charges: how many ask, how many parts, and of each part its policy, counted from 1 (negative: the part is
- *       about the credential of the part before it), and its cost. Owed: policy, units, and of a sliding window its number.
- *       Leases, where there are any: charge by charge what they are called
+ * ARGV  one JSON text: [policies, charges, owed, leases, owns]. Policies: algorithm (1 fixed window, 2 sliding window, 3
+ *       token bucket, 4 concurrency), limit, capacity (negative in shadow), what of it is reserved, window in ms. Charges:
+ *       how many ask, how many parts, and of each part its policy, counted from 1 (negative: the part is about the
+ *       credential of the part before it), and its cost. Owed: policy, units, and of a sliding window its number. Leases,
+ *       where there are any: charge by charge what they are called. Owns, of a step only (steps.ts): part by part what
+ *       its credential has used of its own counter, -1 where nothing is closed
  * reply one JSON array of numbers: now in ms; then, charge by charge, how many are admitted, and of each part how it was
- *       met (0: as it is, 1: skipped, as the credential has worked, 2: closed, as what is left is reserved, 3: open for its
- *       credential's counter is used) and what it held before: two numbers, see level.ts
+ *       met (0: as it is, 1: skipped, as the credential has worked, 2: by one without a history, see unproven-budget.ts)
+ *       and what it held before: two numbers, see level.ts
  *
  * A fixed window's value is the one of spend-script.ts, because plain charges count in it as well. A sliding window's is
  * its number and two counts, a token bucket's its moment and its backlog; of requests in flight it is a sorted set of leases
@@ -21,6 +22,7 @@
 import { storeScript } from '#gateway/store/connection.ts';
 import { TAKE_LEASE_LUA } from './lease-scripts.ts';
 import { HISTORY_MS, PROVEN_MS } from './limiter.ts';
+import { TIMES_FOR_LUA } from './unproven-budget.ts';
 
 /** What both scripts begin with: how counters are read and written. */
 export const COUNTERS_LUA = `
@@ -80,7 +82,7 @@ read[4] = function(key)
 end
 `;
 
-export const SPEND_GENERAL = storeScript(`${COUNTERS_LUA}${TAKE_LEASE_LUA}
+export const SPEND_GENERAL = storeScript(`${COUNTERS_LUA}${TAKE_LEASE_LUA}${TIMES_FOR_LUA}
 local function usedOf(algorithm, window, a, b)
   if algorithm == 1 or algorithm == 4 then return a end
   if algorithm == 2 then return a + ceil(b * (window - now % window) / window) end
@@ -88,7 +90,7 @@ local function usedOf(algorithm, window, a, b)
 end
 
 local ask = cjson.decode(ARGV[1])
-local policies, charges, owed, leases = ask[1], ask[2], ask[3], ask[4]
+local policies, charges, owed, leases, owns = ask[1], ask[2], ask[3], ask[4], ask[5]
 local key, place = 1, 0
 
 for i = 1, #owed, 3 do
@@ -124,11 +126,11 @@ while charges[at] do
       local used = usedOf(algorithm, window, a[part], b[part])
       room[part] = math.abs(capacity) - used
       if capacity > 0 then
-        local isStranger = isAbout and ttl < 0 and usedBefore == 0 or reserved < 0
-        if isStranger and room[part] <= math.abs(reserved) then
-          met[part], room[part] = 2, 0
-        elseif isAbout and ttl < 0 then met[part] = 3 end
-        admitted = max(0, min(admitted, floor(room[part] / cost)))
+        local times, own = floor(room[part] / cost), nil
+        if isAbout and ttl < 0 then met[part], own = 2, usedBefore
+        elseif owns and owns[part] >= 0 then own = owns[part] end
+        if own then times = timesFor(own, used, capacity, reserved, cost) end
+        admitted = max(0, min(admitted, times))
       end
       usedBefore = used
     end

@@ -1,13 +1,13 @@
 /** Steps of charges that are not plain. */
 import { storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
-import { Charge, type Part, proofKey, reservedOf } from './charge.ts';
+import { Charge, type Part, proofKey } from './charge.ts';
 import { type PendingCheck, UnreadableReplyError } from './check.ts';
 import { type GivenBack, generalCall, giveBackCall, readGeneralReply } from './general-check.ts';
 import { GIVE_BACK_GENERAL, SPEND_GENERAL } from './general-script.ts';
 import { LEASES_PER_SCRIPT_MAX, leaseCall, RELEASE } from './lease-scripts.ts';
 import { type Lease, memberOf } from './leases.ts';
-import { ClosedLevel, type Level, OwnHistoryLevel } from './level.ts';
+import { type Level, UnprovenLevel } from './level.ts';
 import type { StepDialect } from './steps.ts';
 
 /** KEYS a proof marker. */
@@ -16,7 +16,7 @@ const PROOF_TTL = storeScript(`return redis.call('PTTL', KEYS[1])`);
 export const GENERAL_STEPS: StepDialect = {
   async look(store, credentials) {
     const markers = new Map<string, Millis>();
-    const used = new Set<string>();
+    const used = new Map<string, number>();
     const levels = new Map<string, Level>();
     const lookAt = async (counters: readonly Part[]): Promise<void> => {
       // Asked for by nobody, counters are only looked at.
@@ -27,7 +27,7 @@ export const GENERAL_STEPS: StepDialect = {
         const level = answer?.spent.levels?.[i] ?? null;
         if (level === null) continue;
         levels.set(key, level);
-        if (level.used > 0) used.add(key);
+        used.set(key, level.used);
       }
     };
     const proofs = new Set(credentials.map(({ proof }) => proofKey(proof)));
@@ -40,7 +40,6 @@ export const GENERAL_STEPS: StepDialect = {
   },
 
   async ask(store, step, { listeners, leases }) {
-    const strangers = new Set(step.filter(({ isStranger }) => isStranger).map(({ part }) => part));
     const asked: PendingCheck[] = [
       {
         charge: new Charge(
@@ -51,8 +50,10 @@ export const GENERAL_STEPS: StepDialect = {
         leases,
       },
     ];
-    const { keys, args } = generalCall(asked, [], (part) =>
-      strangers.has(part) ? -reservedOf(part.capacity) : 0,
+    const { keys, args } = generalCall(
+      asked,
+      [],
+      step.map(({ ownUsed }) => ownUsed ?? -1),
     );
     const reply = readGeneralReply(await store.run(SPEND_GENERAL, keys, args), asked);
     const [answer] = reply.answers;
@@ -61,12 +62,11 @@ export const GENERAL_STEPS: StepDialect = {
     const met = step.map(({ own }, i) => {
       const level = levels?.[i] ?? null;
       if (level === null) throw new UnreadableReplyError('the store skipped a part that it has to charge');
-      const isClosed = level instanceof ClosedLevel;
       return {
         used: level.used,
-        charged: isClosed ? level.charged : level.used,
+        isClosed: false,
         capacity: level.capacity,
-        level: own === null || isClosed ? level : new OwnHistoryLevel(level, reservedOf(level.capacity), own),
+        level: own === null ? level : new UnprovenLevel(level, own),
         held: answer.held?.[i] ?? null,
       };
     });

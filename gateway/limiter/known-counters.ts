@@ -6,12 +6,13 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type Charge, type Part, reservedOf } from './charge.ts';
+import type { Charge, Part } from './charge.ts';
 import { CounterTable } from './counter-table.ts';
 import { KnownLevels } from './known-levels.ts';
 import { HeldLeases } from './leases.ts';
-import type { Held } from './level.ts';
+import { type Held, levelOf } from './level.ts';
 import { type Exhausted, HISTORY_MS } from './limiter.ts';
+import { closedTo } from './unproven-budget.ts';
 
 export interface KnownCountersOptions {
   /** Counters that are remembered, a power of two; 40 bytes each. */
@@ -24,7 +25,7 @@ export interface KnownCountersOptions {
 
 /** For so long the store is not asked again about a credential that it did not know. */
 const STRANGER_MS: Millis = 10_000;
-/** A table of their own: a flood of invented credentials must not push out what is known of counters. */
+/** A table of their own, two records each: a flood of invented credentials must not push out what is known of counters. */
 const STRANGERS_MAX = 32_768;
 
 export class KnownCounters {
@@ -89,11 +90,13 @@ export class KnownCounters {
       if (place < 0) continue;
       const endsAt = this.#counters.until(place);
       if (!isForeseeable(part)) continue;
-      if (endsAt <= now || this.#counters.count(place) + part.cost <= this.#limitOf(part, now)) continue;
+      if (endsAt <= now) continue;
+      const used = this.#counters.count(place);
+      if (used + part.cost <= this.#limitOf(part, used, now)) continue;
       exhausted ??= [];
       exhausted.push({
         part,
-        used: this.#counters.count(place),
+        used,
         resetMs: endsAt + this.#counters.slack(place) - now,
       });
     }
@@ -101,12 +104,17 @@ export class KnownCounters {
   }
 
   /** Beyond which a part denies, as far as this process may say so without the store. */
-  #limitOf({ capacity, credential, cost }: Part, now: Millis): number {
+  #limitOf({ capacity, credential, cost }: Part, used: number, now: Millis): number {
     if (credential === null) return capacity;
     // Another replica may know that this credential is proven: only the store can say.
     if (!this.#isStranger(credential.proof, now)) return Number.POSITIVE_INFINITY;
-    // Of what is not reserved the last unit is enough, whatever the request costs.
-    return this.hasHistory(credential, now) ? capacity : capacity - reservedOf(capacity) + cost - 1;
+    if (this.hasWorked(credential.proof, now)) return capacity;
+    const own = this.#usedOf(credential, now);
+    // What it made of its address's use only the store can say.
+    if (own > 0 && !this.#isClosed(credential, now)) return capacity;
+    const closed = closedTo(own, used, capacity);
+    // Of what is not closed the last unit is enough, whatever the request costs.
+    return closed === 0 ? capacity : capacity - closed + cost - 1;
   }
 
   isProven(credential: Identity, now: Millis): boolean {
@@ -114,12 +122,10 @@ export class KnownCounters {
     return place >= 0 && this.#credentials.until(place) > now;
   }
 
-  /** It has worked lately, or it was admitted in this window already: no invented one of which each is used once. */
-  hasHistory(credential: Part, now: Millis): boolean {
-    if (this.hasWorked(credential.proof, now)) return true;
-    if (credential.counter.isPlain) return this.used(credential, now) > 0;
-    const { a, b } = this.held(credential, now);
-    return a + b > 0;
+  /** Whatever its algorithm. */
+  #usedOf(part: Part, now: Millis): number {
+    if (part.counter.isPlain) return this.used(part, now);
+    return levelOf(part.policy, this.held(part, now), Math.floor(now), part.capacity, part.limit).used;
   }
 
   /** Within the time for which that is remembered. */
@@ -141,14 +147,24 @@ export class KnownCounters {
     return place < 0 ? null : this.#credentials.until(place);
   }
 
-  withdraw({ words }: Identity): void {
-    this.#credentials.delete(...words);
+  /** It keeps its history. */
+  withdraw({ words }: Identity, now: Millis): void {
+    const place = this.#credentials.find(...words);
+    if (place >= 0 && this.#credentials.until(place) > now) this.#credentials.set(place, 1, now, 0);
   }
 
   /** The store did not know this credential. */
   noteStranger({ words }: Identity, now: Millis): void {
     const place = this.#strangers.find(...words);
     this.#strangers.set(place < 0 ? this.#strangers.insert(...words) : place, 1, now + STRANGER_MS, 0);
+  }
+
+  /** The store said that what is left of its address's budget is closed to it. @param until when that is so, at the least */
+  noteClosed({ identity: { words }, counter }: Part, until: Millis): void {
+    const [a, b, c, d] = words;
+    const [e, f] = counter.words;
+    const place = this.#strangers.find(a ^ e, b ^ f, c, d);
+    this.#strangers.set(place < 0 ? this.#strangers.insert(a ^ e, b ^ f, c, d) : place, 1, until, 0);
   }
 
   /** An operator has cleared these counters. */
@@ -162,6 +178,13 @@ export class KnownCounters {
   forgetCounters(): void {
     this.#counters.clear();
     this.#strangers.clear();
+  }
+
+  #isClosed({ identity: { words }, counter }: Part, now: Millis): boolean {
+    const [a, b, c, d] = words;
+    const [e, f] = counter.words;
+    const place = this.#strangers.find(a ^ e, b ^ f, c, d);
+    return place >= 0 && this.#strangers.until(place) > now;
   }
 
   #isStranger({ words }: Identity, now: Millis): boolean {

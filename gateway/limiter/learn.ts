@@ -1,9 +1,8 @@
 /** What an answer of the store teaches this process: what is exhausted, what counters hold, which credentials have worked. */
 import type { Millis } from '#shared/clock.ts';
-import { reservedOf } from './charge.ts';
 import type { Answer } from './check.ts';
 import { isForeseeable, type KnownCounters } from './known-counters.ts';
-import { ClosedLevel, OwnHistoryLevel } from './level.ts';
+import { UnprovenLevel } from './level.ts';
 import { PROVEN_LOCALLY_MS } from './limiter.ts';
 
 /**
@@ -26,8 +25,11 @@ export function learn(known: KnownCounters, answers: readonly Answer[], askedAt:
         known.prove(part.credential.proof, askedAt + PROVEN_LOCALLY_MS);
       if (used < 0) continue;
       // At the earliest the window ends so long after we asked, at the latest so long after we heard.
-      known.note(part, used, askedAt + (resetMs[i] ?? 0) - 1, now - askedAt + 1, now);
-      if (part.credential !== null && spent.admitted === 0) known.noteStranger(part.credential.proof, now);
+      const endsAt = askedAt + (resetMs[i] ?? 0) - 1;
+      known.note(part, used, endsAt, now - askedAt + 1, now);
+      if (part.credential === null || spent.admitted > 0) continue;
+      known.noteStranger(part.credential.proof, now);
+      if (spent.closed?.[i] === true) known.noteClosed(part.credential, endsAt);
     }
   }
 }
@@ -43,12 +45,14 @@ function learnLevels(known: KnownCounters, answer: Answer, askedAt: Millis, now:
     const holds = held?.[i] ?? null;
     if (level === null || holds === null) continue;
     if (credential !== null && admitted === 0) known.noteStranger(credential.proof, now);
+    const isClosed = admitted === 0 && level instanceof UnprovenLevel && level.isClosedAfter(0);
     // Of what is in flight elsewhere nothing follows a moment later.
     if (policy.algorithm === 'concurrency') continue;
     const charged = Math.max(0, Math.min(admitted, Math.floor((capacity - level.used) / cost))) * cost;
     if (part.counter.isPlain) {
-      const used = level instanceof ClosedLevel ? level.charged : level.used + charged;
-      known.note(part, used, askedAt + level.resetMs(0) - 1, now - askedAt + 1, now);
+      const endsAt = askedAt + level.resetMs(0) - 1;
+      known.note(part, level.used + charged, endsAt, now - askedAt + 1, now);
+      if (isClosed && credential !== null) known.noteClosed(credential, endsAt);
       continue;
     }
     const units = policy.algorithm === 'token-bucket' ? charged * policy.windowMs : charged;
@@ -60,9 +64,9 @@ function learnLevels(known: KnownCounters, answer: Answer, askedAt: Millis, now:
     const retryMs = level.retryMs(charged, cost);
     if (retryMs <= 0 || retryMs === Number.POSITIVE_INFINITY) continue;
     // Until then so much is used, and whoever needs more than the rest is denied.
-    const isKept = level instanceof ClosedLevel || level instanceof OwnHistoryLevel;
-    const rest = isKept ? Math.max(cost - 1, reservedOf(capacity)) : cost - 1;
-    const used = capacity - rest;
-    known.note(part, used, askedAt + retryMs - 1, now - askedAt + 1, now);
+    const used = level instanceof UnprovenLevel ? level.atLeastUsed(charged, cost) : capacity - (cost - 1);
+    const endsAt = askedAt + retryMs - 1;
+    known.note(part, used, endsAt, now - askedAt + 1, now);
+    if (isClosed && credential !== null) known.noteClosed(credential, endsAt);
   }
 }

@@ -9,12 +9,15 @@
  */
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
+import { closedTo, closedToRepeated, reservedOf } from './unproven-budget.ts';
 
 export interface Level {
   /** The most that may be used. */
   readonly capacity: number;
   /** Of it, what is used; whole, rounded up. */
   readonly used: number;
+  /** What it was worked out from. */
+  readonly held: Held;
   /** Until all of it is available again, once so much more is charged. */
   resetMs(charged: number): Millis;
   /**
@@ -45,20 +48,20 @@ export const NOTHING: Held = { a: 0, b: 0 };
  */
 export function levelOf(
   { algorithm, windowMs, limit, capacity: whole }: Policy,
-  { a, b }: Held,
+  held: Held,
   now: Millis,
   capacity = whole,
   refill = limit,
 ): Level {
   switch (algorithm) {
     case 'fixed-window':
-      return new FixedLevel(capacity, a, untilWindowEnd(now, windowMs));
+      return new FixedLevel(capacity, held, untilWindowEnd(now, windowMs));
     case 'sliding-window':
-      return new SlidingLevel(capacity, a, b, windowMs, untilWindowEnd(now, windowMs));
+      return new SlidingLevel(capacity, held, windowMs, untilWindowEnd(now, windowMs));
     case 'token-bucket':
-      return new TokenLevel(capacity, a, windowMs, refill);
+      return new TokenLevel(capacity, held, windowMs, refill);
     case 'concurrency':
-      return new ConcurrencyLevel(capacity, a);
+      return new ConcurrencyLevel(capacity, held);
     default:
       return algorithm satisfies never;
   }
@@ -67,11 +70,13 @@ export function levelOf(
 class FixedLevel implements Level {
   readonly capacity: number;
   readonly used: number;
+  readonly held: Held;
   readonly #leftMs: Millis;
 
-  constructor(capacity: number, used: number, leftMs: Millis) {
+  constructor(capacity: number, held: Held, leftMs: Millis) {
     this.capacity = capacity;
-    this.used = used;
+    this.used = held.a;
+    this.held = held;
     this.#leftMs = leftMs;
   }
 
@@ -88,32 +93,30 @@ class FixedLevel implements Level {
 class SlidingLevel implements Level {
   readonly capacity: number;
   readonly used: number;
-  readonly #current: number;
-  readonly #previous: number;
+  readonly held: Held;
   readonly #windowMs: Millis;
   /** Of the current window. */
   readonly #leftMs: Millis;
 
-  constructor(capacity: number, current: number, previous: number, windowMs: Millis, leftMs: Millis) {
+  constructor(capacity: number, held: Held, windowMs: Millis, leftMs: Millis) {
     this.capacity = capacity;
-    this.used = current + Math.ceil((previous * leftMs) / windowMs);
-    this.#current = current;
-    this.#previous = previous;
+    this.used = held.a + Math.ceil((held.b * leftMs) / windowMs);
+    this.held = held;
     this.#windowMs = windowMs;
     this.#leftMs = leftMs;
   }
 
   resetMs(charged: number): Millis {
-    if (this.#current + charged > 0) return this.#leftMs + this.#windowMs;
-    return this.#previous > 0 ? this.#leftMs : 0;
+    if (this.held.a + charged > 0) return this.#leftMs + this.#windowMs;
+    return this.held.b > 0 ? this.#leftMs : 0;
   }
 
   retryMs(charged: number, cost: number): Millis {
     if (cost > this.capacity) return Number.POSITIVE_INFINITY;
     if (this.used + charged + cost <= this.capacity) return 0;
-    const current = this.#current + charged;
+    const current = this.held.a + charged;
     const room = this.capacity - cost;
-    if (current <= room) return this.#leftMs - this.#leftOf(this.#previous, room - current);
+    if (current <= room) return this.#leftMs - this.#leftOf(this.held.b, room - current);
     return this.#leftMs + this.#windowMs - this.#leftOf(current, room);
   }
 
@@ -126,25 +129,25 @@ class SlidingLevel implements Level {
 class TokenLevel implements Level {
   readonly capacity: number;
   readonly used: number;
-  readonly #backlog: number;
+  readonly held: Held;
   readonly #windowMs: Millis;
   readonly #refill: number;
 
-  constructor(capacity: number, backlog: number, windowMs: Millis, refill: number) {
+  constructor(capacity: number, held: Held, windowMs: Millis, refill: number) {
     this.capacity = capacity;
-    this.used = Math.ceil(backlog / windowMs);
-    this.#backlog = backlog;
+    this.used = Math.ceil(held.a / windowMs);
+    this.held = held;
     this.#windowMs = windowMs;
     this.#refill = refill;
   }
 
   resetMs(charged: number): Millis {
-    return this.#untilDrained(this.#backlog + charged * this.#windowMs);
+    return this.#untilDrained(this.held.a + charged * this.#windowMs);
   }
 
   retryMs(charged: number, cost: number): Millis {
     if (cost > this.capacity) return Number.POSITIVE_INFINITY;
-    return this.#untilDrained(this.#backlog + (charged + cost - this.capacity) * this.#windowMs);
+    return this.#untilDrained(this.held.a + (charged + cost - this.capacity) * this.#windowMs);
   }
 
   #untilDrained(backlog: number): Millis {
@@ -158,10 +161,12 @@ const TRY_AGAIN_MS: Millis = 1000;
 class ConcurrencyLevel implements Level {
   readonly capacity: number;
   readonly used: number;
+  readonly held: Held;
 
-  constructor(capacity: number, used: number) {
+  constructor(capacity: number, held: Held) {
     this.capacity = capacity;
-    this.used = used;
+    this.used = held.a;
+    this.held = held;
   }
 
   resetMs(charged: number): Millis {
@@ -174,50 +179,33 @@ class ConcurrencyLevel implements Level {
   }
 }
 
-/** What is left is kept for credentials with a history, and this one has none: as if it were exhausted. */
-export class ClosedLevel implements Level {
+/** Of an address's counter for credentials that have not worked, as one without a history meets it (unproven-budget.ts). */
+export class UnprovenLevel implements Level {
   readonly capacity: number;
   readonly used: number;
-  /** What is really used. */
-  readonly charged: number;
+  readonly held: Held;
   readonly #level: Level;
-  readonly #reserved: number;
-
-  /** @param reserved what is kept of the level's capacity */
-  constructor(level: Level, reserved: number) {
-    this.capacity = level.capacity;
-    this.used = level.capacity;
-    this.charged = level.used;
-    this.#level = level;
-    this.#reserved = reserved;
-  }
-
-  resetMs(charged: number): Millis {
-    return this.#level.resetMs(charged);
-  }
-
-  /** Nothing is charged beside it: it denies. */
-  retryMs(_charged: number, cost: number): Millis {
-    // Open again once more than what is reserved is left.
-    return Math.max(this.#level.retryMs(0, cost), this.#level.retryMs(0, this.#reserved + 1));
-  }
-}
-
-/** What is reserved is open as long as its credential's own counter is used, and closed when that is empty again. */
-export class OwnHistoryLevel implements Level {
-  readonly capacity: number;
-  readonly used: number;
-  readonly #level: Level;
-  readonly #reserved: number;
   readonly #own: Level;
 
   /** @param own of the credential's own counter, to which the same is charged */
-  constructor(level: Level, reserved: number, own: Level) {
+  constructor(level: Level, own: Level) {
     this.capacity = level.capacity;
     this.used = level.used;
+    this.held = level.held;
     this.#level = level;
-    this.#reserved = reserved;
     this.#own = own;
+  }
+
+  /** Is what is left closed, once so much more is charged? */
+  isClosedAfter(charged: number): boolean {
+    const used = this.used + charged;
+    const closed = closedTo(this.#own.used + charged, used, this.capacity);
+    return closed > 0 && this.capacity - used <= closed;
+  }
+
+  /** How much is used at least until `retryMs`. */
+  atLeastUsed(charged: number, cost: number): number {
+    return this.capacity - Math.max(cost - 1, this.#roomToWaitFor(charged) - 1);
   }
 
   resetMs(charged: number): Millis {
@@ -225,10 +213,32 @@ export class OwnHistoryLevel implements Level {
   }
 
   retryMs(charged: number, cost: number, fromMs = 0): Millis {
-    const retryMs = Math.max(fromMs, this.#level.retryMs(charged, cost));
-    if (retryMs < this.#own.resetMs(charged)) return retryMs;
-    return Math.max(retryMs, this.#level.retryMs(charged, this.#reserved + 1));
+    const retryMs = this.#level.retryMs(charged, cost);
+    // Alone at its address it stays that as long as anything of its own is used.
+    if (this.#isAlone(charged) && Math.max(fromMs, retryMs) < this.#own.resetMs(charged)) return retryMs;
+    return Math.max(retryMs, this.#level.retryMs(charged, this.#roomToWaitFor(charged)));
   }
+
+  /** With so much room it is let in, whatever it and others have used by then. */
+  #roomToWaitFor(charged: number): number {
+    const isNew = this.#own.used + charged === 0;
+    const closed = isNew || this.#isAlone(charged) ? reservedOf : closedToRepeated;
+    return closed(this.capacity) + 1;
+  }
+
+  /** All that its address has used is its own, and goes at the same pace. */
+  #isAlone(charged: number): boolean {
+    const { held, used } = this.#own;
+    const isSame = held.a === this.held.a && held.b === this.held.b;
+    return isSame && used + charged > 0 && this.#own.resetMs(charged) === this.resetMs(charged);
+  }
+}
+
+/** What is used once so much more is charged; all of it where what is left is closed to whoever asks. */
+export function usedAfter(level: Level, charged: number): number {
+  const used = level.used + charged;
+  const isClosed = level instanceof UnprovenLevel && level.isClosedAfter(charged);
+  return isClosed ? Math.max(used, level.capacity) : used;
 }
 
 /** What a token bucket still holds so much later. */

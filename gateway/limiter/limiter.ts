@@ -23,6 +23,8 @@ export interface Spent {
   readonly admitted: number;
   /** Per part: what was charged before the first of those who asked; -1: skipped, as the credential is proven. */
   readonly used: readonly number[];
+  /** Per part: those who were not admitted found what is left closed (unproven-budget.ts); null: none did, or levels tell. */
+  readonly closed: readonly boolean[] | null;
   /** Per part: until its window ends, on the store's clock; empty where there are levels. */
   readonly resetMs: readonly Millis[];
   /** Per part: what applies instead of the policies' limits, this process's share; null while the store decides. */
@@ -73,7 +75,7 @@ export interface Limiter {
   isProven(credential: Identity): boolean;
   /** Remembers, for all replicas, that this credential has worked. */
   prove(credential: Identity): void;
-  /** Forgets it: the credential was refused. */
+  /** The credential was refused: it counts as proven no more, and keeps its history. */
   withdraw(credential: Identity): void;
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { type Charge, type Part, reservedOf } from './charge.ts';
+import type { Charge, Part } from './charge.ts';
 import { GeneralMemory } from './general-memory.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { leasesOf } from './leases.ts';
@@ -18,6 +18,7 @@ import {
   PROVEN_MS,
   type Spent,
 } from './limiter.ts';
+import { closedTo } from './unproven-budget.ts';
 
 export interface MemoryLimiterOptions {
   readonly clock: Clock;
@@ -57,20 +58,23 @@ export class MemoryLimiter implements Limiter {
     const { clock, known, share } = this.#options;
     const now = clock();
     const used: number[] = [];
+    let closed: boolean[] | null = null;
     const resetMs: Millis[] = [];
     const shares: number[] | null = share === undefined ? null : [];
     let admitted = 1;
-    for (const part of parts) {
+    for (const [i, part] of parts.entries()) {
       const { policy, credential } = part;
       const limit = share === undefined ? part.limit : share(part);
       let count = -1;
       if (credential === null || !known.isProven(credential.proof, now)) {
         count = known.used(part, now);
-        const denied =
-          count >= limit || (credential !== null && this.#isReserved(credential, count, limit, now));
-        if (denied && policy.mode === 'enforce') {
+        const isClosed = credential !== null && this.#isClosed(credential, count, limit, now);
+        if (policy.mode === 'enforce' && (count >= limit || isClosed)) {
           admitted = 0;
-          count = Math.max(count, limit);
+          if (isClosed) {
+            closed ??= parts.map(() => false);
+            closed[i] = true;
+          }
         }
       }
       used.push(count);
@@ -79,7 +83,7 @@ export class MemoryLimiter implements Limiter {
     }
     if (admitted === 1) this.#charge(parts, used, shares, now);
     listener.onSpent(
-      { parts, admitted, used, resetMs, shares, levels: null, chargedAt: null, leases: null },
+      { parts, admitted, used, closed, resetMs, shares, levels: null, chargedAt: null, leases: null },
       0,
     );
   }
@@ -102,16 +106,19 @@ export class MemoryLimiter implements Limiter {
   }
 
   withdraw(credential: Identity): void {
-    this.#options.known.withdraw(credential);
+    this.#options.known.withdraw(credential, this.#options.clock());
   }
 
   async close(): Promise<void> {
     // Nothing is open.
   }
 
-  /** What is left is kept for credentials with a history. */
-  #isReserved(credential: Part, count: number, limit: number, now: Millis): boolean {
-    return count >= limit - reservedOf(limit) && !this.#options.known.hasHistory(credential, now);
+  /** Is what is left of its address's budget closed to this credential? */
+  #isClosed(credential: Part, count: number, limit: number, now: Millis): boolean {
+    const { known } = this.#options;
+    if (known.hasWorked(credential.proof, now)) return false;
+    const closed = closedTo(known.used(credential, now), count, limit);
+    return closed > 0 && count >= limit - closed;
   }
 
   #charge(

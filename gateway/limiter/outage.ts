@@ -180,7 +180,7 @@ export class GuardedLimiter implements Limiter {
   }
 
   withdraw(credential: Identity): void {
-    this.#known.withdraw(credential);
+    this.#known.withdraw(credential, this.#options.clock());
     this.#store.withdraw(credential);
   }
 

@@ -1,13 +1,14 @@
 /** Steps of charges that are plain. */
 import { storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
-import { Charge, proofKey, reservedOf } from './charge.ts';
+import { Charge, proofKey } from './charge.ts';
 import { readReply, UnreadableReplyError } from './check.ts';
 import { untilWindowEnd } from './level.ts';
 import { SPEND } from './spend-script.ts';
 import type { StepDialect, StepPart } from './steps.ts';
+import { closedTo, reservedOf } from './unproven-budget.ts';
 
-/** KEYS proof markers and credentials' counters; ARGV for each its window in ms, 0 for a marker. Replies for each the marker's PTTL, or whether the counter is used. */
+/** KEYS proof markers and credentials' counters; ARGV for each its window in ms, 0 for a marker. Replies for each the marker's PTTL, or what the counter has counted. */
 const LOOK = storeScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -18,7 +19,7 @@ for i = 1, #KEYS do
   else
     local value = tonumber(redis.call('GET', KEYS[i]) or 0)
     local base = (math.floor(now / window) % 1048576) * 4294967296
-    reply[i] = value > base and value < base + 4294967296 and 1 or 0
+    reply[i] = value > base and value < base + 4294967296 and value - base or 0
   end
 end
 return reply
@@ -44,7 +45,7 @@ export const PLAIN_STEPS: StepDialect = {
       asked.set(key, policy.windowMs);
     }
     const markers = new Map<string, Millis>();
-    const used = new Set<string>();
+    const used = new Map<string, number>();
     const slots = Map.groupBy(asked.keys(), (key) => store.slotOf(key));
     await Promise.all(
       [...slots.values()].map(async (keys) => {
@@ -54,7 +55,7 @@ export const PLAIN_STEPS: StepDialect = {
           throw new UnreadableReplyError('the store sent a reply that cannot be read');
         for (const [i, key] of keys.entries()) {
           if (asked.get(key) === 0) markers.set(key, Number(reply[i]));
-          else if (Number(reply[i]) === 1) used.add(key);
+          else used.set(key, Number(reply[i]));
         }
       }),
     );
@@ -67,14 +68,15 @@ export const PLAIN_STEPS: StepDialect = {
     const reply = readReply(await store.run(SPEND, ...stepCall(step, listeners.length)), [asked]);
     const [answer] = reply.answers;
     if (answer === undefined) throw new UnreadableReplyError('the store sent a reply of another length');
-    const met = step.map(({ part: { policy, limit }, isStranger }, i) => {
+    const { admitted } = answer.spent;
+    const met = step.map(({ part: { policy, limit }, ownUsed }, i) => {
       const used = answer.spent.used[i] ?? 0;
-      // Only what is reserved is left, and not for this credential.
-      const isClosed =
-        isStranger && policy.mode === 'enforce' && used < limit && used >= limit - reservedOf(limit);
-      return { used: isClosed ? limit : used, charged: used, capacity: limit, level: null, held: null };
+      const charged = used + admitted;
+      const closed = ownUsed === null ? 0 : closedTo(ownUsed + admitted, charged, limit);
+      const isClosed = policy.mode === 'enforce' && closed > 0 && charged >= limit - closed;
+      return { used, isClosed, capacity: limit, level: null, held: null };
     });
-    return { now: reply.now, admitted: answer.spent.admitted, met };
+    return { now: reply.now, admitted, met };
   },
 
   giveBack(store, list) {
@@ -91,10 +93,11 @@ export const PLAIN_STEPS: StepDialect = {
 
 /** KEYS and ARGV of the spend script, for one charge of parts that all have one slot. */
 function stepCall(step: readonly StepPart[], asking: number): [keys: string[], args: string[]] {
-  const policies = step.flatMap(({ part: { policy, limit }, isStranger }) => {
+  const policies = step.flatMap(({ part: { policy, limit } }) => {
     const { mode, windowMs } = policy;
-    return [mode === 'shadow' ? -limit : limit, isStranger ? -reservedOf(limit) : 0, windowMs];
+    return [mode === 'shadow' ? -limit : limit, reservedOf(limit), windowMs];
   });
   const charge = [asking, step.length, ...step.map((_, i) => i + 1)];
-  return [step.map(({ part }) => part.key), [JSON.stringify([policies, charge, []])]];
+  const owns = step.map(({ ownUsed }) => ownUsed ?? -1);
+  return [step.map(({ part }) => part.key), [JSON.stringify([policies, charge, [], owns])]];
 }

@@ -29,7 +29,7 @@ import { GIVE_BACK_GENERAL, SPEND_GENERAL } from './general-script.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { learn } from './learn.ts';
 import { leasesOf } from './leases.ts';
-import { HISTORY_MS, type LimitListener, type Spent } from './limiter.ts';
+import { HISTORY_MS, type LimitListener, PROVEN_MS, type Spent } from './limiter.ts';
 import type { Debt } from './owed.ts';
 import { HEARTBEAT, type Heartbeat, LEAVE, REPLICAS_KEY, SALT_KEY } from './replicas.ts';
 import { SPEND } from './spend-script.ts';
@@ -60,8 +60,11 @@ const SILENCE_MS_MAX: Millis = 2000;
 
 /** KEYS a proof marker; ARGV for how many milliseconds it holds. */
 const PROVE = storeScript(`return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])`);
-/** KEYS a proof marker. */
-const WITHDRAW = storeScript(`return redis.call('DEL', KEYS[1])`);
+/** KEYS a proof marker, which goes on to say that its credential has a history. */
+const WITHDRAW = storeScript(`
+if redis.call('PTTL', KEYS[1]) <= ${HISTORY_MS - PROVEN_MS} then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ${HISTORY_MS - PROVEN_MS})
+`);
 
 export class RedisStore {
   readonly #options: RedisStoreOptions;

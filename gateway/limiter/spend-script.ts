@@ -4,11 +4,13 @@
  * KEYS  what other counting has to be added first; then, charge by charge, each part's: its counter, and of a credential
  *       that is not known to have worked also its proof marker and its address's counter for such ones
  * ARGV  one JSON text: [[limit, what of it is reserved, window in ms, ...], [...], [...]]. First the policies, a limit
- *       negative in shadow, a reserve negative where it is closed to whoever asks (steps.ts); then charge by charge how many ask, how many parts (negative: a credential among them is not known to have worked), and
- *       the policy of each, counted from 1 (negative: the very part); then what has to be added: policy and how many
+ *       negative in shadow; then charge by charge how many ask, how many parts (negative: a credential among them is not
+ *       known to have worked), and the policy of each, counted from 1 (negative: the very part); then what has to be
+ *       added: policy and how many. Of a step (steps.ts) one more list: part by part what its credential has used of its
+ *       own counter, -1 where nothing is closed
  * reply one JSON array of numbers: now in ms; then part by part what was used before, and of a credential that was not
  *       known to have worked also what its address had used before (-1: it has worked, so nothing is charged there; -2
- *       minus that: all but what is reserved for credentials with a history, and this one has none); then, for each
+ *       minus that: to those who are not admitted what is left is closed, see unproven-budget.ts); then, for each
  *       charge of which not all are admitted, its place from 0 and how many are
  *
  * An address's budget for unproven credentials is looked at first, and nothing is written for whom it denies. All else
@@ -26,13 +28,14 @@
  */
 import { storeScript } from '#gateway/store/connection.ts';
 import { HISTORY_MS, PROVEN_MS } from './limiter.ts';
+import { TIMES_FOR_LUA } from './unproven-budget.ts';
 
 export const SPEND = storeScript(`
 local call, pcall = redis.call, redis.pcall
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ask = cjson.decode(ARGV[1])
-local policies, charges, owed = ask[1], ask[2], ask[3]
+local policies, charges, owed, owns = ask[1], ask[2], ask[3], ask[4]
 local limits, reserved, windows, bases, shadow = {}, {}, {}, {}, {}
 for policy = 1, #policies / 3 do
   local limit, window = policies[policy * 3 - 2], policies[policy * 3]
@@ -41,6 +44,7 @@ for policy = 1, #policies / 3 do
   bases[policy] = (math.floor(now / window) % 1048576) * 4294967296
 end
 
+${TIMES_FOR_LUA}
 local function count(key, policy, asking)
   local base, value = bases[policy], nil
   if asking == 1 then value = pcall('INCR', key) else value = pcall('INCRBY', key, asking) end
@@ -80,7 +84,7 @@ local function spend(asking, parts)
     local policy = charges[at + part]
     local used = count(KEYS[key + part - 1], policy, asking)
     local room = limits[policy] - used
-    if room <= -reserved[policy] then room = 0 end
+    if owns and owns[part] >= 0 then room = timesFor(owns[part], used, limits[policy], reserved[policy], 1) end
     if asking > room then
       exceeded = true
       if not shadow[policy] then admitted = math.max(0, math.min(admitted, room)) end
@@ -98,7 +102,7 @@ end
 
 local function spendUnproven(asking, parts)
   local admitted = asking
-  local keys, policyOf, address, reservedFor, used = {}, {}, {}, {}, {}
+  local keys, policyOf, address, open, used = {}, {}, {}, {}, {}
   for part = 1, parts do
     local policy = charges[at + part]
     keys[part], policyOf[part] = key, math.abs(policy)
@@ -110,8 +114,9 @@ local function spendUnproven(asking, parts)
         local room = limits[policy] - before
         address[part] = before
         if not shadow[policy] then
-          if room > 0 and room <= reserved[policy] and ttl < 0 and look(KEYS[key], policy) == 0 then
-            room, reservedFor[part] = 0, true
+          if ttl < 0 and room > 0 and room - asking < 2 * reserved[policy] then
+            local times = timesFor(look(KEYS[key], policy), before, limits[policy], reserved[policy], 1)
+            if times < math.min(room, asking) then room, open[part] = times, times end
           end
           admitted = math.max(0, math.min(admitted, room))
         end
@@ -141,7 +146,7 @@ local function spendUnproven(asking, parts)
     if charges[at + part] < 0 then
       said = said + 1
       reply[said] = address[part] or -1
-      if reservedFor[part] then reply[said] = -2 - address[part] end
+      if open[part] == admitted then reply[said] = -2 - address[part] end
     end
   end
   return admitted

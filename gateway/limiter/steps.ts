@@ -35,9 +35,9 @@ export interface StepDialect {
 export interface Known {
   /** For how long each proof marker has to live still; negative: there is none. */
   readonly markers: ReadonlyMap<string, Millis>;
-  /** Credentials' own counters that are used. */
-  readonly used: ReadonlySet<string>;
-  /** What these hold, of charges that are not plain. */
+  /** What was used of credentials' own counters. */
+  readonly used: ReadonlyMap<string, number>;
+  /** The same, of charges that are not plain. */
   readonly levels: ReadonlyMap<string, Level>;
 }
 
@@ -45,9 +45,9 @@ export interface Known {
 export interface StepPart {
   readonly at: number;
   readonly part: Part;
-  /** It is about a credential that nothing is known of: what is reserved is closed to it. */
-  readonly isStranger: boolean;
-  /** Of the credential's own counter, whose use is all that keeps what is reserved open; null in all other parts. */
+  /** Of one about a credential without a history what was used of that one's own counter; null in all other parts. */
+  readonly ownUsed: number | null;
+  /** The same, of charges that are not plain. */
   readonly own: Level | null;
 }
 
@@ -61,10 +61,10 @@ export interface StepReply {
 
 /** How a counter was met. */
 export interface Met {
-  /** What was used, as it is told; its capacity where what is left is closed. */
+  /** What was used. */
   readonly used: number;
-  /** What was really used. */
-  readonly charged: number;
+  /** What is left is closed to whoever asks; false where the level tells. */
+  readonly isClosed: boolean;
   readonly capacity: number;
   /** Of charges that are not plain. */
   readonly level: Level | null;
@@ -150,6 +150,7 @@ export async function decideInSteps(
       parts,
       admitted,
       used: byPart.map((one) => one?.used ?? -1),
+      closed: levels === null ? byPart.map((one) => one?.isClosed ?? false) : null,
       resetMs: dialect.timesOf(parts, now),
       shares: null,
       levels,
@@ -157,7 +158,7 @@ export async function decideInSteps(
       leases,
     },
     charged: byPart.map((one) =>
-      one === undefined ? -1 : one.charged + timesCharged(one.part, one, admitted) * one.part.cost,
+      one === undefined ? -1 : one.used + timesCharged(one.part, one, admitted) * one.part.cost,
     ),
     proven,
     held: levels === null ? null : byPart.map((one) => one?.held ?? null),
@@ -166,8 +167,8 @@ export async function decideInSteps(
 }
 
 /** How many of so many requests a counter takes: all of them, or in shadow as many as there is room for. */
-function timesCharged({ cost }: Part, { charged, capacity }: Met, admitted: number): number {
-  return Math.max(0, Math.min(admitted, Math.floor((capacity - charged) / cost)));
+function timesCharged({ cost }: Part, { used, capacity }: Met, admitted: number): number {
+  return Math.max(0, Math.min(admitted, Math.floor((capacity - used) / cost)));
 }
 
 /** Looks at the credentials that are not known to have worked. */
@@ -198,12 +199,12 @@ function stepsOf(
     ordered.push({
       at,
       part: new Part(counter, identity, null, cost, identity, limit),
-      isStranger: !hasWorked && !known.used.has(credential.key),
+      ownUsed: hasWorked ? null : (known.used.get(credential.key) ?? 0),
       own: hasWorked ? null : (known.levels.get(credential.key) ?? null),
     });
   }
   for (const [at, part] of parts.entries())
-    if (part.credential === null) ordered.push({ at, part, isStranger: false, own: null });
+    if (part.credential === null) ordered.push({ at, part, ownUsed: null, own: null });
   const steps = new Map<number, StepPart[]>();
   for (const step of ordered) {
     const slot = store.slotOf(step.part.key) ?? 0;

@@ -5,6 +5,7 @@ import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot, start } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { startOpenEnded } from '#test/support/upstreams.ts';
 import { sendFrom } from './bounds/from.ts';
 import { startBareServer } from './proxy/bare-server.ts';
 import { read, send, startRawUpstream, until } from './proxy/exchange.ts';
@@ -368,15 +369,7 @@ t.test(
 );
 
 t.test('a shutdown cuts open tunnels and streams at the deadline, not before', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => {
-    res.writeHead(200, { 'content-type': 'text/event-stream' });
-    res.write('data: 1\n\n');
-  });
-  upstream.server.on('upgrade', (_req, socket) => {
-    socket.on('error', () => socket.destroy());
-    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nopen');
-    socket.pipe(socket);
-  });
+  const upstream = await startOpenEnded(t);
   const { port, gateway } = await startTestGateway(t, {
     upstream: upstream.origin,
     env: { GATEWAY_DRAIN_TIMEOUT_MS: '700' },

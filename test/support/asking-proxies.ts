@@ -2,10 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Owner } from './gateway.ts';
-import { freePort } from './ports.ts';
+import { accepts, freePort } from './ports.ts';
 import { projectRoot } from './process.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
@@ -71,15 +70,4 @@ function commandOf(name: AskingProxyName): string {
   if (command === undefined) throw new Error(`the page has no command that starts ${name}`);
   // As root it would give up its rights, and could not write into its folder.
   return process.getuid?.() === 0 ? command.replace(/^nginx /, "nginx -g 'user root;' ") : command;
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 
 /** Below the ports that the kernel gives to connections (from 32768 on Linux), and above those of usual servers. */
 const PORT_MIN = 10_000;
@@ -30,6 +30,18 @@ export async function freePort(): Promise<number> {
       }
     }
   }
+}
+
+/** Does somebody listen there? */
+export function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
 }
 
 /** @throws Error when somebody listens on the first port of every block */

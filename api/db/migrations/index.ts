@@ -10,6 +10,7 @@ import { respondents } from './010-respondents.ts';
 import { uniqueValues } from './011-unique-values.ts';
 import { changeTriggers, processes } from './020-processes.ts';
 import { digests } from './021-digests.ts';
+import { countdowns } from './022-countdowns.ts';
 
 export interface Migration {
   readonly name: string;
@@ -31,4 +32,5 @@ export const migrations: readonly Migration[] = [
   { name: '011-unique-values', statements: uniqueValues },
   { name: '020-processes', statements: processes, only: changeTriggers },
   { name: '021-digests', statements: [], only: digests },
+  { name: '022-countdowns', statements: countdowns },
 ];

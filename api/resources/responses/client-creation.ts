@@ -21,7 +21,8 @@ import type { Workspace } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { fileError, otherLengthError } from './answers.ts';
 import { createKnownSurveys } from './known-surveys.ts';
-import { comesAlone, mayComeAlone, type Respondent } from './lone-write.ts';
+import type { Respondent } from './lone-insert.ts';
+import { comesAlone, mayComeAlone } from './lone-write.ts';
 import type { NewClientResponse, ResponseMeta } from './schema.ts';
 import { checkIdLengths, checkResponseSize, idsIn } from './size.ts';
 import {
@@ -97,8 +98,8 @@ export function clientCreation(context: Context): ClientCreation {
     body: NewClientResponse,
     version: Version,
   ): Promise<Attempt> {
-    const { data, displayId = null, finished, singleUseId = null } = body;
-    if (!comesAlone(survey, { data, displayId, finished, singleUseId }, null)) return undecided;
+    const { data, finished, singleUseId = null } = body;
+    if (!comesAlone(survey, { data, finished, singleUseId }, null)) return undecided;
     try {
       await check(version, survey, body);
       const id = await createLoneResponse(context, survey, ...partsOf(request, survey, body, version));

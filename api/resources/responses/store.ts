@@ -308,17 +308,6 @@ export async function hasFinished(
   return row !== undefined;
 }
 
-/** Counts in the index `responses_finished`. */
-export async function countFinished(db: Kysely<Database>, surveyId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('responses')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('surveyId', '=', surveyId)
-    .where('finished', '=', 1)
-    .executeTakeFirstOrThrow();
-  return Number(count);
-}
-
 export function toRow(response: Response): Omit<Selectable<ResponseTable>, 'emailDigest'> {
   const { contactAttributes } = response;
   return {

@@ -19,7 +19,6 @@ import { findDisplay } from '#api/resources/displays/store.ts';
 import {
   type AnsweredSurvey,
   type BareSurvey,
-  completeSurvey,
   findSurveyNow,
   isOpen,
   type SurveyNow,
@@ -28,13 +27,14 @@ import {
 import { claimFiles } from '#api/storage/claims.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { answerError } from './answers.ts';
-import { comesAlone, insertLoneResponse, type LoneResponse, type Respondent } from './lone-write.ts';
+import { completeWhenDue } from './completion.ts';
+import type { Respondent } from './lone-insert.ts';
+import { comesAlone, insertLoneResponse, type LoneResponse } from './lone-write.ts';
 import { mergeTimes, type Times } from './merge.ts';
 import { type ResponseWritten, recordEvents } from './record-events.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
 import { checkResponseSize } from './size.ts';
 import {
-  countFinished,
   findResponse,
   findResponseIdOfDisplay,
   hasFinished,
@@ -320,20 +320,9 @@ async function settleChange(
   parts: WriteParts,
   written: Omit<ResponseWritten, 'isSurveyCompleted'>,
 ): Promise<Effects> {
-  const isSurveyCompleted = await completeWhenDue(trx, parts, written.survey, written.response);
+  const { response, survey } = written;
+  const isSurveyCompleted =
+    response.finished && (await completeWhenDue(trx, survey, toTimestamp(parts.clock())));
   const hasEvents = await recordEvents(trx, parts, { ...written, isSurveyCompleted });
   return { isSurveyCompleted, hasEvents };
-}
-
-/** `autoComplete`: so many finished responses end the survey. */
-async function completeWhenDue(
-  trx: Kysely<Database>,
-  parts: WriteParts,
-  survey: BareSurvey,
-  response: Response,
-): Promise<boolean> {
-  const { autoComplete } = survey.content;
-  if (!response.finished || autoComplete === null) return false;
-  if ((await countFinished(trx, survey.id)) < autoComplete) return false;
-  return completeSurvey(trx, survey.id, toTimestamp(parts.clock()));
 }

@@ -1,4 +1,4 @@
-/** Surveys with their triggers and languages. Writes go to `surveys`, `surveyTriggers` and `surveyLanguages` only. */
+/** Surveys with their triggers and languages. Writes go to `surveys`, `surveyTriggers`, `surveyLanguages` and `countdowns` only. */
 import { type ExpressionBuilder, type Kysely, type Selectable, sql } from 'kysely';
 import { surveyVersion } from '#api/db/dialect.ts';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
@@ -167,11 +167,12 @@ export async function insertSurvey(db: Kysely<Database>, survey: Survey): Promis
   await claimPictures(db, survey);
 }
 
-/** Writes the whole survey. @throws the driver's unique violation when the slug is taken */
+/** Writes the whole survey; what was counted of it counts no more. @throws the driver's unique violation when the slug is taken */
 export async function updateSurvey(db: Kysely<Database>, survey: Survey): Promise<void> {
   await db.updateTable('surveys').set(columnsOf(survey)).where('id', '=', survey.id).execute();
   await db.deleteFrom('surveyTriggers').where('surveyId', '=', survey.id).execute();
   await db.deleteFrom('surveyLanguages').where('surveyId', '=', survey.id).execute();
+  await db.deleteFrom('countdowns').where('surveyId', '=', survey.id).execute();
   await insertReferences(db, survey);
   await claimPictures(db, survey);
 }
@@ -194,6 +195,12 @@ export async function setArchivedAt(
   now: Timestamp,
 ): Promise<void> {
   await db.updateTable('surveys').set({ archivedAt, updatedAt: now }).where('id', '=', id).execute();
+}
+
+/** Whether archived or not. */
+export async function isInProgress(db: Kysely<Database>, id: string): Promise<boolean> {
+  const row = await db.selectFrom('surveys').select('status').where('id', '=', id).executeTakeFirst();
+  return row?.status === 'inProgress';
 }
 
 /** Ends a survey that is in progress. @returns false when it was not */

@@ -5,6 +5,7 @@ import { createResponse } from '#api/resources/responses/write.ts';
 import { findSurvey } from '#api/resources/surveys/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
+import { given } from '../resources/responses/new-response.ts';
 
 const log = { warn: () => {} };
 
@@ -37,24 +38,11 @@ t.test('a change that is undone leaves no event', async (t) => {
   const { id } = await addSurvey(api);
   const survey = await findSurvey(api.context.db, id);
   if (survey === null) throw new Error('no survey');
-  const now = '2026-01-01T00:00:00.000Z';
-  const given = {
-    finished: true,
-    data: { q1: 'x' },
-    variables: {},
-    ttc: {},
-    meta: {},
-    displayId: null,
-    singleUseId: 'once',
-    endingId: null,
-    language: null,
-    createdAt: now,
-    updatedAt: now,
-  };
+  const once = { ...given, singleUseId: 'once' };
   const eventCount = async () => (await api.context.db.selectFrom('events').select('id').execute()).length;
-  await createResponse(api.context, survey, given, null, { mustBeOpen: true });
+  await createResponse(api.context, survey, once, null, { mustBeOpen: true });
   t.equal(await eventCount(), 2);
-  await t.rejects(createResponse(api.context, survey, given, null, { mustBeOpen: true }), {
+  await t.rejects(createResponse(api.context, survey, once, null, { mustBeOpen: true }), {
     code: 'conflict',
   });
   t.equal(await eventCount(), 2);

@@ -5,6 +5,7 @@ import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { startRawUpstream, until } from '#test/gateway/proxy/exchange.ts';
 import { startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { startOpenEnded } from '#test/support/upstreams.ts';
 import { connectMany, sendFrom } from './from.ts';
 
 const HOSTILE = '127.0.0.9';
@@ -150,12 +151,7 @@ t.test('uploads: a share for one client, and under pressure the slowest is cut',
 });
 
 t.test('upgrades: counted for as long as the tunnel is open', async (t) => {
-  const upstream = await startUpstream(t);
-  upstream.server.on('upgrade', (_req, socket) => {
-    socket.on('error', () => socket.destroy());
-    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nopen');
-    socket.pipe(socket);
-  });
+  const upstream = await startOpenEnded(t);
   const { port, bounds, clients } = await startBareServer(t, {
     origin: upstream.origin,
     bounds: { upgrades: { total: 3, perClient: 2 }, upstream_connections: { total: 1 } },

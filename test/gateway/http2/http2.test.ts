@@ -17,6 +17,7 @@ import { until, values } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { run, secured, sendTls } from '#test/support/tls-client.ts';
+import { startSlow } from '#test/support/upstreams.ts';
 
 const authority = createAuthority(t);
 const { ca } = authority;
@@ -248,11 +249,7 @@ t.test('a client that reads nothing of its reply is cut in time', async (t) => {
 });
 
 t.test('a shutdown lets streams end, and takes no more', async (t) => {
-  let arrived = 0;
-  const upstream = await startUpstream(t, (_req, res) => {
-    arrived++;
-    setTimeout(() => res.end('whole'), 50);
-  });
+  const upstream = await startSlow(t);
   const { port, gateway } = await startTestGateway(t, {
     upstream: upstream.origin,
     env: { ...HTTP2, GATEWAY_DRAIN_TIMEOUT_MS: '60000' },
@@ -260,7 +257,7 @@ t.test('a shutdown lets streams end, and takes no more', async (t) => {
   const [busy, idle] = [session(t, port), session(t, port)];
   await new Promise((resolve) => idle.once('connect', resolve));
   const pending = ask(busy, '/a');
-  await until(() => arrived === 1, 'the request is with the application');
+  await until(() => upstream.arrived() === 1, 'the request is with the application');
   const closed = gateway.close();
   t.equal((await pending).body, 'whole');
   await closed;

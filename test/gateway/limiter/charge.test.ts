@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Identity } from '#gateway/identity/digest.ts';
-import { chargeFor, proofKey, reservedOf } from '#gateway/limiter/charge.ts';
+import { chargeFor, proofKey } from '#gateway/limiter/charge.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { type Cover, createMatcher } from '#gateway/policy/match.ts';
 import { identity } from '#test/support/spend.ts';
@@ -95,8 +95,4 @@ t.test('rows that share a bucket are one counter, which speaks as the first of t
     t.strictSame(keys(cover, [ADDRESS]), ['fg:{ADDRESS}:b:60']);
     t.equal(cover.counters[0]?.counter.policy.name, 'first');
   }
-});
-
-t.test('what is kept for credentials with a history', async (t) => {
-  t.strictSame([1, 2, 5, 10, 100].map(reservedOf), [0, 1, 1, 2, 20]);
 });

@@ -154,13 +154,12 @@ function conformance(
     const address = someone();
     const withKey = (key: string) => chargeOf(...unproven(p, key, address));
 
-    const known = someone();
-    t.equal(await burst(limiter, withKey(known), 1), 1, 'on its first use it is a stranger like any other');
+    const again = someone();
+    t.equal(await burst(limiter, withKey(again), 1), 1, 'on its first use it is a stranger like any other');
     let admitted = 0;
     for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
     t.equal(admitted, 7, 'fresh ones get the limit less what is kept for those with a history');
-    t.equal(await burst(limiter, withKey(known), 5), 2, 'which is open to one that was admitted before');
-    t.equal(await burst(limiter, withKey(known), 1), 0, 'and one limit is all');
+    t.equal(await burst(limiter, withKey(again), 5), 0, 'which is closed to one that was used before, too');
 
     const good = someone();
     limiter.prove(identity(good));
@@ -172,6 +171,57 @@ function conformance(
     );
     limiter.withdraw(identity(good));
     t.notOk(limiter.isProven(identity(good)));
+    const refused = someone();
+    limiter.prove(identity(refused));
+    limiter.withdraw(identity(refused));
+    t.equal(await burst(limiter, withKey(refused), 5), 2, 'refused after it worked, it has what is kept');
+  });
+
+  t.test('credentials that come again without having worked leave room for newcomers', async (t) => {
+    await windowWithRoom(60_000, 3000);
+    const limiter = await limiterOf(t);
+    for (const [together, passed] of [
+      [1, 12],
+      // The last of the five is new while a fifth more is open.
+      [3, 13],
+    ] as const) {
+      const p = of(`newcomers-${together}`, 20);
+      const address = someone();
+      const withKey = (key: string) => chargeOf(...unproven(p, key, address));
+      const repeated = Array.from({ length: 5 }, someone);
+      let admitted = 0;
+      for (let i = 0; i < 50; i++) admitted += await burst(limiter, withKey(repeated[i % 5] ?? ''), together);
+      t.equal(admitted, passed, `all but two fifths, ${together} at once`);
+      t.equal(
+        await burst(limiter, withKey(someone()), 3),
+        1,
+        'a newcomer is let in, once until it has worked',
+      );
+      for (const key of repeated) t.equal(await burst(limiter, withKey(key), 1), 0);
+      const newcomer = someone();
+      t.equal(await burst(limiter, withKey(newcomer), 1), 1, 'so is the next');
+      limiter.prove(identity(newcomer));
+      t.equal(await burst(limiter, withKey(newcomer), 30), 19, 'once it has worked it has its limit');
+      admitted = 0;
+      for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
+      t.equal(passed + 2 + admitted, 16, 'up to the last fifth');
+    }
+  });
+
+  t.test('a credential that made most of what its address used gets the rest as well', async (t) => {
+    await windowWithRoom(60_000, 3000);
+    const limiter = await limiterOf(t);
+    const address = someone();
+    const withKey = (of: Policy, key: string) => chargeOf(...unproven(of, key, address));
+    const once = of('at-once', 20);
+    t.equal(await burst(limiter, withKey(once, someone()), 1), 1);
+    t.equal(await burst(limiter, withKey(once, someone()), 30), 19, 'at once');
+    const slowly = of('one-by-one', 20);
+    const busy = someone();
+    for (let i = 0; i < 2; i++) await burst(limiter, withKey(slowly, someone()), 2);
+    let admitted = 0;
+    for (let i = 0; i < 30; i++) admitted += await burst(limiter, withKey(slowly, busy), 1);
+    t.equal(admitted, 16, 'one after the other');
   });
 
   t.test('one new credential alone gets the whole limit, at once or one after the other', async (t) => {
@@ -193,12 +243,10 @@ function conformance(
       const p = of('combined', 10);
       const [address, key] = [someone(), someone()];
       const withKey = (combined: string) => chargeOf(...unprovenCombined(p, combined, key, address));
-      const known = someone();
-      t.equal(await burst(limiter, withKey(known), 1), 1);
+      t.equal(await burst(limiter, withKey(someone()), 1), 1);
       let admitted = 0;
       for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
       t.equal(admitted, 7, 'combinations of a key that never worked share one limit of the address');
-      t.equal(await burst(limiter, withKey(known), 5), 2, 'what is kept is for one that was admitted before');
       limiter.prove(identity(key));
       t.equal(await burst(limiter, withKey(someone()), 15), 10, 'proven, each combination has its own limit');
       t.equal(await burst(limiter, withKey(someone()), 15), 10);
@@ -216,9 +264,9 @@ function conformance(
     let admitted = 0;
     for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
     t.equal(admitted, 15, 'all but the fifth that is kept');
-    t.equal(await burst(limiter, withKey(known), 9), 4);
+    t.equal(await burst(limiter, withKey(known), 9), 0);
     limiter.prove(identity(key));
-    t.equal(await burst(limiter, withKey(known), 30), 15, 'proven, what it has used counts');
+    t.equal(await burst(limiter, withKey(known), 30), 19, 'proven, what it has used counts');
     t.equal(await burst(limiter, withKey(someone()), 30), 20);
     t.equal(await burst(limiter, chargeOf(part(p, known)), 5), 0, 'without the override as much is too much');
   });

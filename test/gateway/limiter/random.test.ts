@@ -1,7 +1,8 @@
 /** Memory decides one request at a time and is easily read; the script decides batches. They must never differ. */
-import { deepEqual } from 'node:assert/strict';
+import { deepEqual, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
+import { decide } from '#gateway/decision.ts';
 import type { Charge } from '#gateway/limiter/charge.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
@@ -39,7 +40,7 @@ interface Step {
 
 const POLICIES = 3;
 const step: fc.Arbitrary<Step> = fc.record({
-  who: fc.nat(2),
+  who: fc.nat(3),
   policies: fc.uniqueArray(fc.nat(POLICIES - 1), { minLength: 1 }),
   times: fc.integer({ min: 1, max: 4 }),
   cost: fc.constantFrom(1, 1, 1, 2),
@@ -63,7 +64,7 @@ const algorithm = fc.constantFrom<Algorithm>(
   'token-bucket',
 );
 const table = fc.array(
-  fc.record({ limit: fc.integer({ min: 1, max: 6 }), shadow: fc.boolean(), algorithm }),
+  fc.record({ limit: fc.integer({ min: 1, max: 12 }), shadow: fc.boolean(), algorithm }),
   { minLength: POLICIES, maxLength: POLICIES },
 );
 
@@ -91,7 +92,11 @@ function stepCharge(
 function told(answer: Answer): unknown {
   if (answer.kind !== 'spent') return answer.kind;
   // Not what was used before: the store tells it once for all who asked together, memory each time anew.
-  return { admitted: answer.admitted, skipped: answer.spent.used.map((used) => used < 0) };
+  const decision = decide(answer.spent, answer.position);
+  const denying =
+    decision.kind === 'deny' ? decision.violated.map(({ policy: { name } }) => name).sort() : [];
+  if (decision.kind === 'deny') ok(denying.length > 0, 'a denial has a reason');
+  return { admitted: answer.admitted, skipped: answer.spent.used.map((used) => used < 0), denying };
 }
 
 t.test('random charges, in batches: Redis decides as memory does', async (t) => {
@@ -137,7 +142,7 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
         }
       }
       // What is left of every counter, for every policy.
-      for (let who = 0; who < 3; who++) {
+      for (let who = 0; who < 4; who++) {
         const last: Step = {
           who,
           policies: [0, 1, 2],

@@ -8,6 +8,7 @@ import { environment, launch } from '#test/support/gateway-process.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { run, secured, sendTls } from '#test/support/tls-client.ts';
+import { startOpenEnded, startSlow } from '#test/support/upstreams.ts';
 
 const authority = createAuthority(t);
 const { ca } = authority;
@@ -73,15 +74,7 @@ t.test('400: plain HTTP is told that the port is for HTTPS', async (t) => {
 });
 
 t.test('WebSockets and event streams pass', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => {
-    res.writeHead(200, { 'content-type': 'text/event-stream' });
-    res.write('data: 1\n\n');
-  });
-  upstream.server.on('upgrade', (_req, socket) => {
-    socket.on('error', () => socket.destroy());
-    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nopen');
-    socket.pipe(socket);
-  });
+  const upstream = await startOpenEnded(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin, env: TLS });
   const events = await secured(port, ca);
   const tunnel = await secured(port, ca);
@@ -116,11 +109,7 @@ t.test('as a process: it says https, and SIGHUP takes the certificate anew in ev
 });
 
 t.test('a shutdown answers what was sent, and does not wait for handshakes', async (t) => {
-  let arrived = 0;
-  const upstream = await startUpstream(t, (_req, res) => {
-    arrived++;
-    setTimeout(() => res.end('whole'), 50);
-  });
+  const upstream = await startSlow(t);
   const { port, gateway } = await startTestGateway(t, {
     upstream: upstream.origin,
     env: { ...TLS, GATEWAY_DRAIN_TIMEOUT_MS: '60000' },
@@ -129,7 +118,7 @@ t.test('a shutdown answers what was sent, and does not wait for handshakes', asy
   const begun = sendRaw(port, '\x16\x03\x01');
   await Promise.all([once(silent.socket, 'connect'), once(begun.socket, 'connect')]);
   const pending = sendTls(port, '/a', ca);
-  await until(() => arrived === 1, 'the request is with the application');
+  await until(() => upstream.arrived() === 1, 'the request is with the application');
   const closed = gateway.close();
   t.equal((await pending).body.toString(), 'whole');
   await closed;

@@ -1,29 +1,18 @@
 /** A response that comes alone is one statement; whatever else it brings about makes it a transaction again. */
 import t, { type Test } from 'tap';
+import { newId } from '#api/ids.ts';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
-import type { Respondent } from '#api/resources/responses/lone-write.ts';
+import { insertDisplay } from '#api/resources/displays/store.ts';
+import type { Respondent } from '#api/resources/responses/lone-insert.ts';
 import { findResponse } from '#api/resources/responses/store.ts';
 import { createLoneResponse, createResponse } from '#api/resources/responses/write.ts';
 import { findAnsweredSurvey } from '#api/resources/surveys/store.ts';
 import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { isOnPostgres } from '#test/support/database.ts';
 import { queriesOf } from '#test/support/query-plan.ts';
+import { given, now } from './new-response.ts';
 
-const now = '2026-01-01T00:00:00.000Z';
-const given = {
-  finished: true,
-  data: { q1: 'x' },
-  variables: {},
-  ttc: {},
-  meta: {},
-  displayId: null,
-  singleUseId: null,
-  endingId: null,
-  language: null,
-  createdAt: now,
-  updatedAt: now,
-};
-
+const display = { workspaceId, contactId: null, createdAt: now, updatedAt: now };
 const webhook = { workspaceId, url: 'https://hooks.example.com/', triggers: ['responseCreated'] };
 
 async function start(t: Test) {
@@ -48,8 +37,12 @@ async function start(t: Test) {
 type Api = Awaited<ReturnType<typeof start>>;
 
 const check = { mustBeOpen: true };
-const lone = ({ context, survey }: Api, respondent: Respondent | null = null, db = context.db) =>
-  createLoneResponse({ ...context, db }, survey, given, respondent, check);
+const lone = (
+  { context, survey }: Api,
+  respondent: Respondent | null = null,
+  db = context.db,
+  displayId: string | null = null,
+) => createLoneResponse({ ...context, db }, survey, { ...given, displayId }, respondent, check);
 
 /** As the route does it. */
 const create = async (api: Api): Promise<string> =>
@@ -127,6 +120,84 @@ t.test('one statement also with what is known of the contact', async (t) => {
   t.strictSame(await written({ by: 'userId', value: 'of another workspace' }), nobody);
   await db.deleteFrom('contactAttributes').execute();
   t.strictSame(await written({ by: 'id', value: id }), { contactId: id, contactAttributes: {}, keys: [] });
+});
+
+t.test('one statement also with the display that it follows', async (t) => {
+  const api = await start(t);
+  const { db, random } = api.context;
+  const { id } = await findOrCreateContact(db, workspaceId, 'u', now, random);
+  const survey = await findAnsweredSurvey(db, api.survey.id);
+  if (survey === null) throw new Error('no survey');
+  const user = { by: 'userId', value: 'u' } as const;
+  const nobody = { by: 'userId', value: 'nobody' } as const;
+  const cases: readonly [contactId: string | null, Respondent | null][] = [
+    [null, null],
+    [null, user],
+    [id, null],
+    [id, user],
+    [id, { by: 'id', value: id }],
+    [id, nobody],
+  ];
+  for (const [contactId, respondent] of cases) {
+    const displayId = newId(random);
+    await insertDisplay(db, { ...display, id: displayId, surveyId: survey.id, contactId });
+    let made: string | null = null;
+    const queries = await queriesOf(db, async (recording) => {
+      made = await lone({ ...api, survey }, respondent, recording, displayId);
+    });
+    t.equal(queries.length, 1);
+    const isKnown = respondent !== null && respondent !== nobody;
+    t.match(await findResponse(db, made ?? ''), { displayId, contactId: isKnown ? id : null });
+  }
+});
+
+t.test('a display that does not fit: nothing is written, and the transaction says why', async (t) => {
+  const api = await start(t);
+  const { context } = api;
+  const { db, random } = context;
+  const contact = await findOrCreateContact(db, workspaceId, 'u', now, random);
+  const other = await findOrCreateContact(db, workspaceId, 'other', now, random);
+  const survey = await findAnsweredSurvey(db, api.survey.id);
+  if (survey === null) throw new Error('no survey');
+  const show = async (surveyId: string, contactId: string | null = null): Promise<string> => {
+    const id = newId(random);
+    await insertDisplay(db, { ...display, id, surveyId, contactId });
+    return id;
+  };
+  const taken = await show(survey.id);
+  t.type(await lone({ ...api, survey }, null, db, taken), 'string');
+  const cases = [
+    [taken, /already linked/],
+    [newId(random), /not found/],
+    ['no id', /not found/],
+    [await show((await addSurvey(api)).id), /another survey/],
+    [await show(survey.id, other.id), /another contact/],
+  ] as const;
+  const user = { by: 'userId', value: 'u' } as const;
+  // The other survey has changed what SQLite knows this one by.
+  const again = await findAnsweredSurvey(db, survey.id);
+  if (again === null) throw new Error('no survey');
+  for (const [displayId, message] of cases) {
+    t.equal(await lone({ ...api, survey: again }, user, db, displayId), null);
+    await t.rejects(createResponse(context, again, { ...given, displayId }, user, check), { message });
+  }
+  t.equal((await rowsOf(api)).length, 1);
+  t.type(await lone({ ...api, survey: again }, user, db, await show(survey.id, contact.id)), 'string');
+});
+
+t.test('several responses to one display at once: one gets it', async (t) => {
+  const api = await start(t);
+  const { context, survey } = api;
+  const displayId = newId(context.random);
+  await insertDisplay(context.db, { ...display, id: displayId, surveyId: survey.id });
+  const send = async () =>
+    (await lone(api, null, context.db, displayId)) ??
+    (await createResponse(context, survey, { ...given, displayId }, null, check)).id;
+  const results = await Promise.allSettled(Array.from({ length: 8 }, send));
+  t.equal(results.filter(({ status }) => status === 'fulfilled').length, 1);
+  for (const result of results) {
+    if (result.status === 'rejected') t.match(result.reason, { message: /already linked/ });
+  }
 });
 
 t.test('in a transaction the contact is locked', async (t) => {

@@ -3,24 +3,11 @@ import t from 'tap';
 import { changeResponse, createResponse, type NewResponse } from '#api/resources/responses/write.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { addSurvey, startApi } from '#test/support/api-app.ts';
+import { given } from './new-response.ts';
 
 const api = await startApi();
 t.teardown(() => api.close());
 const { context } = api;
-const now = new Date(context.clock()).toISOString();
-const given: NewResponse = {
-  finished: true,
-  data: { q1: 'x' },
-  variables: {},
-  ttc: {},
-  meta: {},
-  displayId: null,
-  singleUseId: null,
-  endingId: null,
-  language: null,
-  createdAt: now,
-  updatedAt: now,
-};
 
 async function surveyEndingAfter(autoComplete: number): Promise<Survey> {
   const { id } = await addSurvey(api, { autoComplete });

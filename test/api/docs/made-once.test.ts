@@ -1,0 +1,40 @@
+/** The description is made when somebody first asks for it, and once. */
+import { subscribe } from 'node:diagnostics_channel';
+import type { FastifyInstance } from 'fastify';
+import t from 'tap';
+import { describeRoute } from '#api/docs/route.ts';
+import { isRecord } from '#api/schemas.ts';
+import { startApi } from '#test/support/api-app.ts';
+
+const WATCHED = '/api/v1/management/me';
+
+/** How often a route was described. Fastify announces every new app, before anything is registered on it. */
+let made = 0;
+subscribe('fastify.initialization', (message) => {
+  if (!isRecord(message)) return;
+  const app = message.fastify as FastifyInstance;
+  app.addHook('onRoute', (route) => {
+    if (route.url !== WATCHED || route.method !== 'GET') return;
+    const swaggerTransform: typeof describeRoute = (described) => {
+      made += 1;
+      return describeRoute(described);
+    };
+    route.config = { ...route.config, swaggerTransform };
+  });
+});
+
+t.test('made for the first who asks, not at the start, and once with several asking at once', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  await api.app.listen({ host: '127.0.0.1', port: 0 });
+  t.equal((await api.manage('GET', WATCHED)).status, 200);
+  t.equal(made, 0);
+
+  const ask = (format: string) => api.client('GET', `/api/docs/openapi.${format}`);
+  const [first, second, yaml] = await Promise.all([ask('json'), ask('json'), ask('yaml')]);
+  t.ok(WATCHED in first.json.paths);
+  t.equal(second.text, first.text);
+  t.match(yaml.text, WATCHED);
+  await ask('json');
+  t.equal(made, 1);
+});

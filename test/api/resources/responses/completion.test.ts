@@ -1,0 +1,167 @@
+/** `autoComplete` ends a survey with exactly that many finished responses, and seldom counts them. */
+import type { Kysely } from 'kysely';
+import t from 'tap';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { deleteResponse } from '#api/resources/responses/store.ts';
+import { changeResponse, createResponse } from '#api/resources/responses/write.ts';
+import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { planOf, queriesOf } from '#test/support/query-plan.ts';
+import { given } from './new-response.ts';
+
+const api = await startApi();
+t.teardown(() => api.close());
+const { context } = api;
+const { db } = context;
+
+async function surveyNow(id: string): Promise<Survey> {
+  const survey = await findSurvey(db, id);
+  if (survey === null) throw new Error('The survey is not there');
+  return survey;
+}
+
+async function surveyEndingAfter(autoComplete: number): Promise<Survey> {
+  return surveyNow((await addSurvey(api, { autoComplete })).id);
+}
+
+const create = async (
+  { id }: Pick<Survey, 'id'>,
+  { finished = true, by = db, mustBeOpen = true } = {},
+): Promise<string> => {
+  const parts: Context = { ...context, db: by };
+  return (await createResponse(parts, await surveyNow(id), { ...given, finished }, null, { mustBeOpen })).id;
+};
+const setFinished = async (survey: Survey, responseId: string, finished: boolean) =>
+  changeResponse(context, await surveyNow(survey.id), responseId, { finished }, () => {}, {
+    mustBeOpen: false,
+  });
+const change = (survey: Survey, fields: object) =>
+  api.manage('PUT', `/api/v1/management/surveys/${survey.id}`, fields);
+const statusOf = async ({ id }: Survey): Promise<string> => (await surveyNow(id)).content.status;
+const isCount = ({ sql }: { readonly sql: string }): boolean => /count\(\*\)/.test(sql);
+
+/** The queries that count, of so many finished responses one after the other. */
+const countsOf = async (survey: Survey, responses: number) =>
+  (
+    await queriesOf(db, async (by: Kysely<Database>) => {
+      for (let i = 0; i < responses; i += 1) await create(survey, { by, mustBeOpen: false });
+    })
+  ).filter(isCount);
+
+t.test('of a thousand responses few are followed by a count', async (t) => {
+  const survey = await surveyEndingAfter(1_000);
+  // The first one, and others when half of what was missing has come.
+  t.equal((await countsOf(survey, 499)).length, 1);
+  t.equal((await countsOf(survey, 500)).length, 9);
+  t.equal(await statusOf(survey), 'inProgress');
+  t.equal((await countsOf(survey, 1)).length, 1);
+  t.equal(await statusOf(survey), 'completed');
+  t.equal((await countsOf(survey, 5)).length, 0, 'none once it has ended');
+});
+
+t.test('a count reads no more than it has to, from an index alone', async (t) => {
+  const survey = await surveyEndingAfter(1);
+  const [query] = await countsOf(survey, 1);
+  if (query === undefined) throw new Error('Nothing was counted');
+  t.strictSame(
+    (await planOf(db, query)).filter((step) => /responses/.test(step)),
+    ['SEARCH responses USING COVERING INDEX responses_finished (surveyId=? AND finished=?)'],
+  );
+  t.match(query.sql, / limit /);
+  t.strictSame(query.parameters.at(-1), 1, 'not beyond what ends it');
+});
+
+t.test('exactly so many, whatever happens meanwhile', async (t) => {
+  // A generator of small numbers, the same ones each time.
+  let seed = 7;
+  const below = (n: number): number => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % n;
+  };
+  for (let round = 0; round < 12; round += 1) {
+    let goal: number | null = 4 + below(20);
+    const survey = await surveyEndingAfter(goal);
+    const responses = new Map<string, boolean>();
+    const count = (): number => [...responses.values()].filter((finished) => finished).length;
+    const one = (finished: boolean): string | undefined => {
+      const ids = [...responses].filter(([, is]) => is === finished).map(([id]) => id);
+      return ids[below(Math.max(1, ids.length))];
+    };
+    /** Ends it: what is written is a finished response, and there are enough. */
+    let mayEnd = false;
+    for (let step = 0; step < 150; step += 1) {
+      const [finished, open] = [one(true), one(false)];
+      mayEnd = false;
+      switch (below(9)) {
+        case 0:
+          if (finished !== undefined) await deleteResponse(db, finished);
+          responses.delete(finished ?? '');
+          break;
+        case 1:
+          if (finished === undefined) break;
+          await setFinished(survey, finished, false);
+          responses.set(finished, false);
+          break;
+        case 2:
+          if (open === undefined) break;
+          await setFinished(survey, open, true);
+          responses.set(open, true);
+          mayEnd = true;
+          break;
+        case 3:
+          responses.set(await create(survey, { finished: false }), false);
+          break;
+        case 4: {
+          if (below(4) !== 0) break;
+          goal = [null, goal, Math.max(1, count() - 2 + below(8))][below(3)] ?? null;
+          t.equal((await change(survey, { autoComplete: goal })).status, 200);
+          break;
+        }
+        default:
+          responses.set(await create(survey), true);
+          mayEnd = true;
+      }
+      const isOver = mayEnd && goal !== null && count() >= goal;
+      const status = await statusOf(survey);
+      if (status !== (isOver ? 'completed' : 'inProgress')) {
+        t.fail(`round ${round}, step ${step}: ${status} with ${count()} of ${goal}`);
+      }
+      if (isOver) break;
+    }
+    t.pass(`${count()} of ${goal}`);
+  }
+});
+
+t.test('switched off and on again: what came meanwhile counts', async (t) => {
+  const survey = await surveyEndingAfter(10);
+  await create(survey);
+  await change(survey, { autoComplete: null });
+  for (let i = 0; i < 6; i += 1) await create(survey);
+  await change(survey, { autoComplete: 10 });
+  for (let i = 0; i < 2; i += 1) await create(survey);
+  t.equal(await statusOf(survey), 'inProgress');
+  await create(survey);
+  t.equal(await statusOf(survey), 'completed');
+});
+
+t.test('many at once, while others are deleted', async (t) => {
+  const survey = await surveyEndingAfter(25);
+  const first: string[] = [];
+  for (let i = 0; i < 10; i += 1) first.push(await create(survey));
+  await Promise.all(first.map((id) => deleteResponse(db, id)));
+  const results = await Promise.allSettled(Array.from({ length: 40 }, () => create(survey)));
+  t.equal(results.filter(({ status }) => status === 'fulfilled').length, 25);
+  t.equal(await statusOf(survey), 'completed');
+});
+
+t.test('nothing is left of a survey that is deleted', async (t) => {
+  const survey = await surveyEndingAfter(10);
+  await create(survey);
+  const left = () =>
+    db.selectFrom('countdowns').select('skips').where('surveyId', '=', survey.id).executeTakeFirst();
+  t.strictSame(await left(), { skips: 4 });
+  t.equal((await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`)).status, 200);
+  t.equal(await left(), undefined);
+  t.equal(survey.workspaceId, workspaceId);
+});
