@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { BulkTransfer } from './bulk-turns.ts';
 import type { ClientResponse } from './client-connection.ts';
+import { writeLast } from './free-buffer.ts';
 import type { Upstream } from './upstream.ts';
 
 export class ReplyFlow implements BulkTransfer {
@@ -30,7 +31,8 @@ export class ReplyFlow implements BulkTransfer {
 
   write(chunk: Buffer): void {
     const res = this.#res;
-    if (res.write(chunk) || res.writableLength < this.#upstream.options.replyBufferBytes) return;
+    const { bulk, options } = this.#upstream;
+    if (writeLast(res, res.socket, chunk, bulk) || res.writableLength < options.replyBufferBytes) return;
     this.#awaitsDrain = true;
     this.#controller.pause();
   }

@@ -8,6 +8,7 @@ import type { Dispatcher } from 'undici';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
 import { type ClientConnection, ClientResponse } from './client-connection.ts';
+import { writeLast } from './free-buffer.ts';
 import { lingeringClose } from './lingering-close.ts';
 import { clientHeaders } from './response-headers.ts';
 
@@ -138,7 +139,7 @@ function passOn(from: Duplex, to: Duplex, turns: BulkTurns, client: Client): voi
     if (!to.writable) return;
     awaitsTurn = !turns.pass(transfer, chunk.length);
     // Last: written, it is empty.
-    awaitsDrain = !to.write(chunk);
+    awaitsDrain = !writeLast(to, to, chunk, turns);
     if (awaitsDrain || awaitsTurn) from.pause();
   });
   to.on('drain', () => {

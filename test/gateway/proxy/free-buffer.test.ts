@@ -1,0 +1,153 @@
+/** Bodies give their memory back as soon as they are written, and arrive whole all the same, by every way there is. */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect as connectHttp2 } from 'node:http2';
+import { type AddressInfo, createServer, Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
+import t from 'tap';
+import { FrameShare } from '#gateway/http2/frame-share.ts';
+import { free, ownMemory, writeLast } from '#gateway/proxy/free-buffer.ts';
+import { Handshakes } from '#gateway/tls/handshakes.ts';
+import { readKeyPair } from '#gateway/tls/key-pair.ts';
+import { createAuthority } from '#test/support/certificates.ts';
+import { type Owner, startUpstream } from '#test/support/gateway.ts';
+import { sendTls } from '#test/support/tls-client.ts';
+import { startBareServer } from './bare-server.ts';
+import { send } from './exchange.ts';
+
+const LARGE = 65_536;
+const BODY = Buffer.alloc(3 * 1024 * 1024 + 7, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
+const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+const garbage = { freed: () => undefined };
+
+/** Memory of its own, as what a socket reads. */
+function own(bytes: number): Buffer {
+  return Buffer.from(new ArrayBuffer(bytes)).fill('x');
+}
+
+/** What arrives at the other end, once `socket` has ended. */
+async function opposite<S extends Socket>(
+  owner: Owner,
+  socket: S,
+): Promise<{ readonly socket: S; arrived(): Promise<Buffer> }> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  owner.teardown(() => server.close());
+  const accepted = once(server, 'connection');
+  socket.connect((server.address() as AddressInfo).port, '127.0.0.1');
+  await once(socket, 'connect');
+  const [peer] = (await accepted) as [Socket];
+  return {
+    socket,
+    async arrived() {
+      socket.end();
+      const chunks: Buffer[] = [];
+      for await (const chunk of peer) chunks.push(chunk as Buffer);
+      return Buffer.concat(chunks);
+    },
+  };
+}
+
+t.test('what a socket has written is empty, and has arrived', async (t) => {
+  const { socket, arrived } = await opposite(t, new Socket());
+  const chunks = Array.from({ length: 64 }, () => own(LARGE));
+  let freed = 0;
+  for (const chunk of chunks) writeLast(socket, socket, chunk, { freed: (count) => (freed += count) });
+  t.equal(chunks.at(-1)?.length, LARGE, 'what waits in the process is still needed');
+  const bytes = await arrived();
+  t.equal(digest(bytes), digest(Buffer.alloc(64 * LARGE, 'x')));
+  t.ok(chunks.every(({ length, buffer }) => length === 0 && buffer.byteLength === 0));
+  t.equal(freed, 64 * LARGE);
+});
+
+t.test('what is free already is no more to free', async (t) => {
+  const memory = ownMemory(own(LARGE));
+  if (memory === null) return t.fail('it is large');
+  t.equal(free(memory), LARGE);
+  t.equal(free(memory), 0);
+});
+
+t.test('what cannot be written is left to the collector', async (t) => {
+  const { socket } = await opposite(t, new Socket());
+  socket.on('error', () => undefined).destroy();
+  const chunk = own(LARGE);
+  writeLast(socket, socket, chunk, garbage);
+  await once(socket, 'close');
+  t.equal(chunk.length, LARGE);
+});
+
+t.test('what is small, or shares its memory, is left alone', async (t) => {
+  const { socket, arrived } = await opposite(t, new Socket());
+  const small = own(16_384);
+  const shared = own(LARGE).subarray(1);
+  for (const chunk of [small, shared]) {
+    writeLast(socket, socket, chunk, garbage);
+    t.equal(ownMemory(chunk), null);
+  }
+  t.equal(ownMemory('text'), null);
+  t.equal((await arrived()).length, 16_384 + LARGE - 1);
+  t.equal(small.length, 16_384);
+  t.equal(shared.length, LARGE - 1);
+});
+
+t.test('what went through memory may still be read there', async (t) => {
+  const through = new PassThrough({ highWaterMark: 2 * LARGE });
+  const chunk = own(LARGE);
+  await new Promise<void>((resolve) => {
+    writeLast(through, through, chunk, garbage);
+    through.write('', () => resolve());
+  });
+  t.equal(chunk.length, LARGE);
+});
+
+t.test('bodies of a length and in chunks arrive whole over TCP, TLS and HTTP/2', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    const hash = createHash('sha256');
+    req.on('data', (chunk: Buffer) => hash.update(chunk));
+    req.on('end', () => {
+      if (req.method === 'POST') res.end(hash.digest('hex'));
+      else if (req.url === '/length') res.end(BODY);
+      else {
+        // Pieces that no read of a socket fits.
+        for (let at = 0; at < BODY.length; at += 70_001) res.write(BODY.subarray(at, at + 70_001));
+        res.end();
+      }
+    });
+  });
+  const authority = createAuthority(t);
+  const handshakes = new Handshakes(readKeyPair(authority.issue('server', 'IP:127.0.0.1')), {
+    protocols: ['h2', 'http/1.1'],
+  });
+  const frames = new FrameShare({ onFlood: () => undefined });
+  const plain = await startBareServer(t, { origin: upstream.origin });
+  const secured = await startBareServer(t, { origin: upstream.origin, handshakes, frames });
+  const session = connectHttp2(`https://127.0.0.1:${secured.port}`, { ca: readFileSync(authority.ca) });
+  t.teardown(() => session.destroy());
+  const overHttp2 = async (path: string, body?: Buffer): Promise<Buffer> => {
+    const stream = session.request({ ':path': path, ':method': body === undefined ? 'GET' : 'POST' });
+    stream.end(body);
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks);
+  };
+  const downloads = async (path: string): Promise<void> => {
+    t.equal(digest((await send(plain.port, path)).body), digest(BODY), `TCP ${path}`);
+    const tls = await sendTls(secured.port, path, authority.ca);
+    t.equal(digest(tls.body), digest(BODY), `TLS ${path}`);
+    t.equal(digest(await overHttp2(path)), digest(BODY), `HTTP/2 ${path}`);
+  };
+  const uploads = async (pieces?: number): Promise<void> => {
+    const options = { method: 'POST', body: BODY };
+    const piecewise = pieces === undefined ? {} : { pieces };
+    t.equal((await send(plain.port, '/', { ...options, ...piecewise })).body.toString(), digest(BODY), 'TCP');
+    t.equal((await sendTls(secured.port, '/', authority.ca, options)).body.toString(), digest(BODY), 'TLS');
+    t.equal((await overHttp2('/', BODY)).toString(), digest(BODY), 'HTTP/2');
+  };
+  await Promise.all([
+    ...['/length', '/chunks', '/length', '/chunks'].map(downloads),
+    ...[uploads(), uploads(50_001)],
+  ]);
+});
