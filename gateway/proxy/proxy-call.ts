@@ -163,8 +163,9 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
       this.#startStreaming(controller);
     }
     const flow = this.#flowOf(controller);
-    flow.write(chunk);
     flow.count(chunk.length);
+    // Last: written, it is empty.
+    flow.write(chunk);
   }
 
   #flowOf(controller: Dispatcher.DispatchController): ReplyFlow {
