@@ -3,6 +3,7 @@
 FROM node:26-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY package/command ./package/command
 RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force
 
 FROM node:26-slim
@@ -14,6 +15,7 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json start.ts ./
 COPY config/policies.yaml ./policies.yaml
+COPY package/command ./package/command
 COPY gateway ./gateway
 COPY api ./api
 COPY shared ./shared

@@ -49,11 +49,19 @@ function launch(name: string, args: readonly string[], env: NodeJS.ProcessEnv): 
   return { name, ready, ended, kill: (signal) => void child.kill(signal) };
 }
 
-/** Where clients reach both, for whoever moves the gateway and says no more. What is no port, the gateway refuses. */
+/** As in gateway/config.ts, which loads too much for the first line that is shown. */
+const GATEWAY_PORT_DEFAULT = '8080';
+
+/** Where the gateway will be on this machine; null: the port is none, which the gateway refuses. */
+function localUrl({ GATEWAY_PORT, GATEWAY_TLS_CERT }: NodeJS.ProcessEnv): string | null {
+  const port = GATEWAY_PORT || GATEWAY_PORT_DEFAULT;
+  return /^[1-9]\d{0,4}$/.test(port) ? `${GATEWAY_TLS_CERT ? 'https' : 'http'}://localhost:${port}` : null;
+}
+
+/** Where clients reach both, for whoever moves the gateway and says no more. */
 function withPublicUrl(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { GATEWAY_PORT = '', GATEWAY_TLS_CERT, PUBLIC_URL } = env;
-  if (PUBLIC_URL || !/^[1-9]\d{0,4}$/.test(GATEWAY_PORT)) return env;
-  return { ...env, PUBLIC_URL: `${GATEWAY_TLS_CERT ? 'https' : 'http'}://localhost:${GATEWAY_PORT}` };
+  const url = localUrl(env);
+  return env.PUBLIC_URL || !env.GATEWAY_PORT || url === null ? env : { ...env, PUBLIC_URL: url };
 }
 
 /** Resolves when it is gone: each service bounds the time it gives its own requests in flight. */
@@ -87,6 +95,8 @@ async function run(): Promise<number> {
     }
   });
 
+  const url = localUrl(process.env);
+  console.log(`Floodgate is starting${url === null ? '' : ` on ${url}`} …`);
   const api = launch('API', [apiProgram, '--supervised'], withPublicUrl(process.env));
   services.push(api);
   const apiReady = await Promise.race([api.ready, signalled]);

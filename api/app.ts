@@ -38,6 +38,7 @@ export async function buildApp(
     requestTimeout: REQUEST_TIMEOUT_MS,
     // Those who close us stop listening first; requests that still arrive on open connections are answered.
     return503OnClosing: false,
+    schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PART_LENGTH_MAX },
     frameworkErrors: errorHandler,
     clientErrorHandler: replyToUnparsable,
@@ -58,4 +59,9 @@ export async function buildApp(
   methods.refuseOtherMethods();
   await app.ready();
   return app;
+}
+
+/** In place of Ajv and its serializer, which Fastify would load: the compilers of `httpPlugin` do their work. */
+function unused(): never {
+  throw new Error('the API has compilers of its own');
 }

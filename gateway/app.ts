@@ -13,19 +13,17 @@ import type { LimitedIdentity } from './control/limited.ts';
 import { MemoryControl } from './control/memory-control.ts';
 import { newsFrom } from './control/news.ts';
 import { Shadows } from './control/shadows.ts';
-import { StoreControl } from './control/store-control.ts';
-import { loadForeseeable } from './decision-listener/foreseeable.ts';
-import { openDecisionListeners } from './decision-listener/listeners.ts';
-import type { DecisionRecord } from './decisions/decision-record.ts';
+import type { DecisionListeners, openDecisionListeners } from './decision-listener/listeners.ts';
+import type { DecisionSettings } from './decision-listener/settings.ts';
+import type { DecisionRecord, DecisionStore } from './decisions/decision-record.ts';
 import { Decisions } from './decisions/decisions.ts';
 import { MemoryDecisions } from './decisions/memory-decisions.ts';
-import { RedisDecisions } from './decisions/redis-decisions.ts';
 import { Enforcement } from './enforce.ts';
 import { FrameShare } from './http2/frame-share.ts';
 import { KnownCounters } from './limiter/known-counters.ts';
 import type { Limiter } from './limiter/limiter.ts';
 import { MemoryLimiter } from './limiter/memory.ts';
-import { GuardedLimiter } from './limiter/outage.ts';
+import type { GuardedLimiter } from './limiter/outage.ts';
 import { Metrics, type Sample } from './metrics.ts';
 import { onceAMinute } from './once-a-minute.ts';
 import { partSamples } from './part-samples.ts';
@@ -38,7 +36,8 @@ import { Upstream } from './proxy/upstream.ts';
 import { Introductions } from './proxy-protocol/introductions.ts';
 import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
 import { PublicServer } from './server.ts';
-import { Certificate } from './tls/certificate.ts';
+import type { StoreAccess } from './store/access.ts';
+import type { Certificate } from './tls/certificate.ts';
 import type { Tracing } from './tracing/tracing.ts';
 import { FileWatch, loadWatched } from './watched-file.ts';
 
@@ -97,7 +96,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const metrics = new Metrics();
   const text = parts.readPolicyFile(config.policiesFile);
   const { decisionListener } = config;
-  const load = decisionListener === null ? loadTestedPolicies : loadForeseeable;
+  const load = await policyLoader(decisionListener);
   const { loaded: policies, inUse } = loadWatched(text, config.policiesFile, load);
 
   let salt = secrets.identitySecret ?? parts.newSalt();
@@ -118,6 +117,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       'no GATEWAY_REDIS_URL: counters live in this process, end with it, and are not shared with other replicas',
     );
   } else {
+    const { GuardedLimiter } = await import('./limiter/outage.ts');
+    const { StoreControl } = await import('./control/store-control.ts');
     guarded = new GuardedLimiter({
       store: secrets.store,
       clock,
@@ -166,7 +167,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     log.warn('the policy file has plans, but no proxy is trusted to name them; set GATEWAY_TRUSTED_PROXIES');
   const { wallClock, replica } = parts;
   const decisions = new Decisions({
-    store: secrets.store === null ? new MemoryDecisions(wallClock) : new RedisDecisions(secrets.store),
+    store: await openDecisionStore(secrets.store, wallClock),
     isStoreUsed: () => guarded?.stats().available ?? false,
     wallClock,
     random: createHash('sha256').update(parts.newSalt()).update(replica).digest(),
@@ -176,18 +177,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     config.accessLog === null
       ? null
       : new AccessLog({ ...config.accessLog, clock, warn: (fields, message) => log.warn(fields, message) });
-  const certificate =
-    config.tls === null || secrets.keyPair === null
-      ? null
-      : new Certificate({
-          files: config.tls,
-          pair: secrets.keyPair,
-          isHttp2: config.isHttp2,
-          handshakesPerClient: config.handshakesPerClient,
-          clock,
-          wallClock,
-          log,
-        });
+  const certificate = await openCertificate(parts);
   const frames = config.isHttp2
     ? new FrameShare({
         onFlood: onceAMinute(clock, () =>
@@ -207,8 +197,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     handshakes: certificate?.handshakes ?? null,
     frames,
   });
-  const decisionListeners =
-    decisionListener === null ? null : await openDecisionListeners(decisionListener, serverParts, log);
+  const decisionListeners = await openListeners(decisionListener, serverParts, log);
   const servers = decisionListeners?.http == null ? [server] : [server, decisionListeners.http];
   const watch = new FileWatch(inUse, {
     file: config.policiesFile,
@@ -293,7 +282,46 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
 }
 
-/** Nothing of OpenTelemetry is loaded unless it is asked for: it takes time at the start, and memory. */
+// Each part below is loaded only where the configuration asks for it: a part costs time at every start, and memory.
+
+/** @throws PolicyFileError; with a decision listener also where a policy cannot be decided for proxies that ask */
+export async function policyLoader(settings: DecisionSettings | null): Promise<typeof loadTestedPolicies> {
+  if (settings === null) return loadTestedPolicies;
+  const { loadForeseeable } = await import('./decision-listener/foreseeable.ts');
+  return loadForeseeable;
+}
+
+async function openDecisionStore(store: StoreAccess | null, wallClock: Clock): Promise<DecisionStore> {
+  if (store === null) return new MemoryDecisions(wallClock);
+  const { RedisDecisions } = await import('./decisions/redis-decisions.ts');
+  return new RedisDecisions(store);
+}
+
+async function openListeners(
+  settings: DecisionSettings | null,
+  parts: Parameters<typeof openDecisionListeners>[1],
+  log: Logger,
+): Promise<DecisionListeners | null> {
+  if (settings === null) return null;
+  const { openDecisionListeners } = await import('./decision-listener/listeners.ts');
+  return openDecisionListeners(settings, parts, log);
+}
+
+async function openCertificate(parts: GatewayParts): Promise<Certificate | null> {
+  const { config, secrets, clock, wallClock, log } = parts;
+  if (config.tls === null || secrets.keyPair === null) return null;
+  const { Certificate } = await import('./tls/certificate.ts');
+  return new Certificate({
+    files: config.tls,
+    pair: secrets.keyPair,
+    isHttp2: config.isHttp2,
+    handshakesPerClient: config.handshakesPerClient,
+    clock,
+    wallClock,
+    log,
+  });
+}
+
 async function openTracing({ config, secrets, clock, replica, log }: GatewayParts): Promise<Tracing | null> {
   if (config.tracing === null || secrets.tracing === null) return null;
   const { OpenTelemetry } = await import('./tracing/open-telemetry.ts');

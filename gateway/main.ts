@@ -10,22 +10,16 @@ import { openLog } from '#shared/log-lines.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
 import { LOOPBACK } from './admin/guard.ts';
 import type { ProcessReport } from './admin/top.ts';
-import { buildAdmin } from './admin.ts';
-import { type Gateway, startGateway } from './app.ts';
+import { type Gateway, policyLoader, startGateway } from './app.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
 import type { Control } from './control/control.ts';
-import { StoreControl } from './control/store-control.ts';
-import { loadForeseeable } from './decision-listener/foreseeable.ts';
-import { assertDecisionPortsFree } from './decision-listener/listeners.ts';
 import type { DecisionRecord } from './decisions/decision-record.ts';
-import { RedisDecisions } from './decisions/redis-decisions.ts';
 import { openFilesMax } from './doctor/open-files.ts';
 import { type Family, families } from './exposition.ts';
-import { StoreRefusedError } from './limiter/outage.ts';
 import { ListenError } from './listen-error.ts';
 import type { PolicySet } from './policy/policy.ts';
 import { PolicyFileError } from './policy/problems.ts';
-import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
+import { StoreRefusedError } from './store/fault.ts';
 import { STATE_INTERVAL_MS, Supervisor, type WorkerMessage, type WorkerQuestion } from './supervisor.ts';
 import { VERSION } from './version.ts';
 import { FileWatch, loadWatched } from './watched-file.ts';
@@ -148,7 +142,7 @@ async function startWorkers(
   // The supervisor decides nothing, but its admin API speaks of the policies in use.
   const text = readPolicyFile(config.policiesFile);
   const { decisionListener } = config;
-  const load = decisionListener === null ? loadTestedPolicies : loadForeseeable;
+  const load = await policyLoader(decisionListener);
   const { loaded: first, inUse } = loadWatched(text, config.policiesFile, load);
   let set = first;
   const watch = new FileWatch(inUse, {
@@ -162,7 +156,10 @@ async function startWorkers(
     // The workers say why.
     onRefused: () => undefined,
   });
-  if (decisionListener !== null && !config.reusePort) await assertDecisionPortsFree(decisionListener);
+  if (decisionListener !== null && !config.reusePort) {
+    const { assertDecisionPortsFree } = await import('./decision-listener/listeners.ts');
+    await assertDecisionPortsFree(decisionListener);
+  }
   const supervisor = new Supervisor({
     main: fileURLToPath(import.meta.url),
     execArgv: process.execArgv,
@@ -180,6 +177,8 @@ async function startWorkers(
     throw error;
   });
   watch.start();
+  const { StoreControl } = await import('./control/store-control.ts');
+  const { RedisDecisions } = await import('./decisions/redis-decisions.ts');
   const control = new StoreControl(store, identitySecret);
   const decisions = new RedisDecisions(store);
   return {
@@ -255,6 +254,8 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   const single = config.workers === 1;
   const running = single ? await startSingle(config, secrets, log) : await startWorkers(config, secrets, log);
   const stopping = new AbortController();
+  // Not for workers: they have no admin listener.
+  const { buildAdmin } = await import('./admin.ts');
   const admin = buildAdmin({
     ready: () => running.ready(),
     storeAvailable: () => running.storeAvailable(),

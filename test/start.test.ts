@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { GATEWAY_VARIABLES } from '#gateway/config.ts';
 import { freePort } from '#test/support/ports.ts';
 import { compileCache, projectRoot, start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -55,6 +56,30 @@ t.test(
     t.match(both.output(), 'gateway ends by SIGTERM, API says 200');
   },
 );
+
+t.test('the first line says where it will be, before anything else is loaded', async (t) => {
+  for (const [env, line] of [
+    [{ GATEWAY_PORT: '' }, `on http://localhost:${GATEWAY_VARIABLES[0].default}`],
+    [{ GATEWAY_PORT: '8099' }, 'on http://localhost:8099'],
+    [{ GATEWAY_PORT: '8443', GATEWAY_TLS_CERT: 'cert.pem' }, 'on https://localhost:8443'],
+    [{ GATEWAY_PORT: 'x' }, ''],
+  ] as const) {
+    const both = start(['--require=./test/support/loaded-modules.cjs', ...program(gateway)], {
+      ...(await settings()),
+      ...env,
+    });
+    await both.until(/\n/);
+    t.equal(await both.stop('SIGTERM'), 0);
+    t.equal(both.output().split('\n')[0], `Floodgate is starting${line === '' ? '' : ` ${line}`} …`);
+    const [, list = ''] = both.output().match(/^Loaded (\[.*\])$/m) ?? [];
+    const files = JSON.parse(list).filter((name: string) => name.startsWith('file:'));
+    t.strictSame(
+      files.map((name: string) => name.split('/').at(-1)),
+      ['start.ts'],
+      'it loads no file but its own',
+    );
+  }
+});
 
 t.test('several processes of the API look like one', async (t) => {
   const one = await settings();
@@ -145,6 +170,6 @@ t.test('exit 1: the gateway cannot start, but the credentials are told', async (
 t.test('exit 1: the API cannot start, the gateway is not tried', async (t) => {
   const both = start(program(gateway), { API_PORT: 'x' });
   t.equal(await both.ended(), 1);
-  t.match(both.output(), /^The API cannot start\. API_PORT: /);
+  t.match(both.output(), /^The API cannot start\. API_PORT: /m);
   t.notMatch(both.output(), /gateway ready/);
 });

@@ -3,7 +3,7 @@
  *
  * Every wait has an end: for a connection, for a lock, for a statement, and for a server that does not answer at all. A
  * server that was away is found again by the next statement. A connection that dies while nobody uses it is dropped;
- * nobody hears of it.
+ * nobody hears of it. Only this file knows node-postgres, and loads it with the first connection.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -16,7 +16,7 @@ import {
   type PostgresQueryResult,
   replaceWithNoncontingentExpression,
 } from 'kysely';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Millis } from '#shared/clock.ts';
 import { againAfterConflict } from './again.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseUnavailable, type OnFault, reasonOf } from './faults.ts';
@@ -63,8 +63,9 @@ export class PostgresKysely extends Kysely<Database> {
 
   /** @throws DatabaseUnavailable when a certificate cannot be read */
   constructor(location: PostgresLocation, options: PostgresOptions = {}) {
+    const connection = connectionOptions(location, options);
     super({
-      dialect: new PostgresDialect({ pool: createPool(location, options) }),
+      dialect: new PostgresDialect({ pool: () => createPool(connection, options) }),
       // SQLite knows `in ()`.
       plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
     });
@@ -87,17 +88,18 @@ export class PostgresKysely extends Kysely<Database> {
   }
 }
 
-function createPool(location: PostgresLocation, options: PostgresOptions): PostgresPool {
+async function createPool(connection: pg.ClientConfig, options: PostgresOptions): Promise<PostgresPool> {
+  const { default: pg } = await import('pg');
   const { statementTimeoutMs = STATEMENT_TIMEOUT_MS, onFault, onAway } = options;
   const pool = new pg.Pool({
-    ...connectionOptions(location, options),
+    ...connection,
     max: options.poolSize ?? POOL_SIZE,
     idleTimeoutMillis: IDLE_MS,
     statement_timeout: statementTimeoutMs,
     ...(statementTimeoutMs === 0 ? {} : { query_timeout: statementTimeoutMs + GRACE_MS }),
     lock_timeout: options.lockTimeoutMs ?? WAIT_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-    types: { getTypeParser },
+    types: { getTypeParser: (oid) => typeParserOf(oid, pg.types) },
   });
   const prepared = createPreparedStatements();
   let isAway = false;
@@ -149,7 +151,8 @@ function connectionOptions(location: PostgresLocation, options: PostgresOptions)
 }
 
 /** A connection beside the pool, to listen on. The caller connects it, hears its errors and ends it. */
-export function openListening(location: PostgresLocation): pg.Client {
+export async function openListening(location: PostgresLocation): Promise<pg.Client> {
+  const { default: pg } = await import('pg');
   return new pg.Client({ ...connectionOptions(location, {}), query_timeout: WAIT_MS });
 }
 
@@ -238,9 +241,9 @@ const INT8 = 20;
 const NUMERIC = 1700;
 const BOOLEAN = 16;
 
-function getTypeParser(oid: number): (text: string) => unknown {
+function typeParserOf(oid: number, types: typeof pg.types): (text: string) => unknown {
   if (oid === INT8 || oid === NUMERIC) return Number;
   if (oid === BOOLEAN) return (text) => (text === 't' ? 1 : 0);
-  const known: (text: string) => unknown = pg.types.getTypeParser(oid);
+  const known: (text: string) => unknown = types.getTypeParser(oid);
   return known;
 }

@@ -2,13 +2,11 @@
  * The API's description: OpenAPI 3.1 out of the schemas that validate and serialise, so that it cannot say anything
  * else than what the routes do, and a page to read it on. Registered before the routes, which it watches being added.
  */
-import fastifySwagger from '@fastify/swagger';
+import type { RouteOptions } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { Random } from '#api/ids.ts';
-import { completed, documentOf } from './document.ts';
+import { onFirstUse } from '#shared/first-use.ts';
 import { DOCS_PATH, readerRoutes } from './reader.ts';
-import { describeRoute } from './route.ts';
-import { toYaml } from './yaml.ts';
 
 const formats = ['json', 'yaml'] as const;
 type Format = (typeof formats)[number];
@@ -20,28 +18,30 @@ export interface DocsOptions {
 
 export const docsPlugin = fastifyPlugin<DocsOptions>(
   async (app, { publicUrl, random }) => {
-    await app.register(fastifySwagger, {
-      openapi: documentOf(publicUrl),
-      stripBasePath: false,
-      transform: describeRoute,
-      transformObject: (built) =>
-        'openapiObject' in built ? completed(built.openapiObject) : built.swaggerObject,
+    const routes: RouteOptions[] = [];
+    app.addHook('onRoute', (route) => {
+      // HEAD comes with its GET, and OPTIONS are preflights: neither is an operation of its own.
+      if (route.method !== 'HEAD' && route.method !== 'OPTIONS') routes.push(route);
     });
-
     /** Made when it is first asked for, and once: it takes a tenth of a second, in which no request is answered. */
-    const texts = new Map<string, string>();
-    const textOf = (format: Format): string => {
-      const known = texts.get(format);
-      if (known !== undefined) return known;
-      const made = format === 'yaml' ? toYaml(app.swagger()) : JSON.stringify(app.swagger());
-      texts.set(format, made);
-      return made;
+    const description = onFirstUse(async () => {
+      const { describeRoutes } = await import('./description.ts');
+      return describeRoutes(publicUrl, routes);
+    });
+    const texts: Record<Format, () => Promise<string>> = {
+      json: onFirstUse(async () => JSON.stringify(await description())),
+      yaml: onFirstUse(async () => {
+        const { toYaml } = await import('./yaml.ts');
+        return toYaml(await description());
+      }),
     };
     for (const format of formats) {
       app.get(`${DOCS_PATH}/openapi.${format}`, { schema: { hide: true } }, async (_request, reply) => {
         // Generators and other people's pages may read it.
         reply.header('access-control-allow-origin', '*');
-        return reply.header('content-type', `application/${format}; charset=utf-8`).send(textOf(format));
+        return reply
+          .header('content-type', `application/${format}; charset=utf-8`)
+          .send(await texts[format]());
       });
     }
 

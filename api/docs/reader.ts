@@ -7,6 +7,7 @@
  */
 import fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify';
 import type { Random } from '#api/ids.ts';
+import { onFirstUse } from '#shared/first-use.ts';
 
 export const DOCS_PATH = '/api/docs';
 const SCRIPT_PATH = `${DOCS_PATH}/js/scalar.js`;
@@ -18,15 +19,17 @@ export const readerRoutes: FastifyPluginAsync<{ readonly random: Random }> = asy
   /** The page is the same for everybody and shows nothing of a request, so one nonce does for this process. */
   const nonce = Buffer.from(random(16)).toString('base64');
   const policy = pagePolicy(nonce);
-  let reader: Promise<FastifyInstance> | null = null;
+  let made: FastifyInstance | null = null;
+  const reader = onFirstUse(async () => {
+    made = await makeReader(nonce);
+    return made;
+  });
   app.addHook('onClose', async () => {
-    const made = await reader?.catch(() => null);
     await made?.close();
   });
 
   const ask = async (url: string): Promise<{ readonly type: string; readonly body: string }> => {
-    reader ??= makeReader(nonce);
-    const { statusCode, headers, body } = await (await reader).inject(url);
+    const { statusCode, headers, body } = await (await reader()).inject(url);
     if (statusCode !== 200) throw new Error(`The page of the description has no ${url}: ${statusCode}`);
     return { type: String(headers['content-type']), body };
   };

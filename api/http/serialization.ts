@@ -1,10 +1,24 @@
 /** What Fastify calls for the schema of every reply. */
-import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
+import { createRequire } from 'node:module';
 import type { FastifySerializerCompiler } from 'fastify';
 
 type Serializer = ReturnType<FastifySerializerCompiler<unknown>>;
 
-const compile = SerializerSelector()();
+const require = createRequire(import.meta.url);
+type Compile = ReturnType<
+  ReturnType<typeof import('@fastify/fast-json-stringify-compiler').SerializerSelector>
+>;
+let compile: Compile | null = null;
+
+/** Loads the library with the first schema. Fastify does not wait for a promise here, so this is no import(). */
+function compiler(): Compile {
+  if (compile !== null) return compile;
+  const { SerializerSelector } =
+    require('@fastify/fast-json-stringify-compiler') as typeof import('@fastify/fast-json-stringify-compiler');
+  compile = SerializerSelector()();
+  return compile;
+}
+
 const compiled = new WeakMap<object, Serializer>();
 
 /**
@@ -15,7 +29,7 @@ export const serializerCompiler: FastifySerializerCompiler<object> = (route) => 
   const { schema } = route;
   const known = compiled.get(schema);
   if (known !== undefined) return known(data);
-  const serializer: Serializer = compile({ ...route, httpStatus: route.httpStatus ?? '' });
+  const serializer: Serializer = compiler()({ ...route, httpStatus: route.httpStatus ?? '' });
   compiled.set(schema, serializer);
   return serializer(data);
 };

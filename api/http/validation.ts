@@ -1,9 +1,9 @@
 /** TypeBox's findings as an error of ours: one text per field, under its dotted path. */
 
+import { createRequire } from 'node:module';
 import type { FastifySchemaCompiler } from 'fastify';
 import type { Static, TSchema } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
-import { Value } from 'typebox/value';
+import type { Validator } from 'typebox/compile';
 import { type Details, invalidFields, UNSUPPORTED_FIELD } from '#api/errors.ts';
 import { ID_PATTERN } from '#api/ids.ts';
 import { isRecord } from '#api/schemas.ts';
@@ -24,13 +24,18 @@ export interface Checker<T> {
   issues(value: unknown, prefix?: string): Record<string, string>;
 }
 
+const require = createRequire(import.meta.url);
+/** Loaded with the first value to check. Whoever checks does not wait for a promise, so these are no import(). */
+const loadCompiler = () => require('typebox/compile') as typeof import('typebox/compile');
+const loadValue = () => require('typebox/value') as typeof import('typebox/value');
+
 const compiled = new WeakMap<TSchema, Validator>();
 
 /** Compiles a schema with the first value that is held to it: there are hundreds, and a start waits for none. */
 function validatorOf(schema: TSchema): Validator {
   const known = compiled.get(schema);
   if (known !== undefined) return known;
-  const validator = Compile(schema);
+  const validator: Validator = loadCompiler().Compile(schema);
   compiled.set(schema, validator);
   return validator;
 }
@@ -53,7 +58,7 @@ export function checker<S extends TSchema>(schema: S): Checker<Static<S>> {
 export const validatorCompiler: FastifySchemaCompiler<TSchema> =
   ({ schema, httpPart }) =>
   (given: unknown) => {
-    const value = httpPart === 'body' ? given : Value.Convert(schema, given);
+    const value = httpPart === 'body' ? given : loadValue().Value.Convert(schema, given);
     const validator = validatorOf(schema);
     if (validator.Check(value)) return { value };
     return { error: invalidFields(toIssues(validator.Errors(cut(schema, value)), schema, '')) };

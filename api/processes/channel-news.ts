@@ -33,7 +33,7 @@ export interface ChannelNewsOptions {
   readonly proofMs?: Millis;
 }
 
-type Connection = ReturnType<typeof openListening>;
+type Connection = Awaited<ReturnType<typeof openListening>>;
 
 /** Resolves when it is heard, or cannot be for now: then it goes on trying. */
 export async function startChannelNews(options: ChannelNewsOptions): Promise<News> {
@@ -80,7 +80,7 @@ class ChannelNews implements News {
 
   async open(): Promise<void> {
     const { location, listener, log } = this.#options;
-    const connection = openListening(location);
+    const connection = await openListening(location);
     // Both may come at any time, and each more than once.
     const lost = (error: unknown): void => this.#lose(connection, error);
     connection.on('error', lost);

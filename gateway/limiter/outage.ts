@@ -13,6 +13,7 @@
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
+import { StoreRefusedError } from '#gateway/store/fault.ts';
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { Charge } from './charge.ts';
@@ -34,9 +35,6 @@ import type { GuardedLimiterOptions, StoreStats } from './outage-options.ts';
 import { uncounted } from './outcome.ts';
 import { RedisStore, type StoreFailure } from './redis.ts';
 import { StoredLeases } from './stored-leases.ts';
-
-/** The store refuses what no waiting will change, such as a wrong password. */
-export class StoreRefusedError extends Error {}
 
 const FAILURES_TO_OPEN = 3;
 const PROBE_MS: Millis = 250;

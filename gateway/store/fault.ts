@@ -18,6 +18,9 @@ export class StoreFault extends Error {
   }
 }
 
+/** The store refuses what no waiting will change, such as a wrong password. */
+export class StoreRefusedError extends Error {}
+
 /**
  * What is looked for in the error's code and message, and what it means. The first that fits is taken. Redis 6 quotes
  * the reply that stopped a script somewhere in its own; from 7 on the reply begins with it.

@@ -1,12 +1,11 @@
 /**
  * Drawings as PNG, made outside of the event loop. The only file that knows resvg, which weighs 4 MB: nothing
- * smaller draws text on Node without fonts and libraries of the system.
+ * smaller draws text on Node without fonts and libraries of the system. It is loaded with the first image.
  *
  * An image takes some 10 ms of a core, so the latest ones are kept, two are made at a time, and who comes when a queue
  * has formed is told to come back: strangers' links must not keep the machine busy with pictures.
  */
 import { fileURLToPath } from 'node:url';
-import { renderAsync } from '@resvg/resvg-js';
 import { type ConcurrencyLimit, limitConcurrency } from '#api/concurrency.ts';
 import { FONT_FAMILY } from './drawing.ts';
 
@@ -46,6 +45,7 @@ export function createImages(render: Render = renderPng): Images {
 const fontFile = fileURLToPath(new URL('./font/DejaVuSans-Bold.ttf', import.meta.url));
 
 async function renderPng(svg: string): Promise<Buffer> {
+  const { renderAsync } = await import('@resvg/resvg-js');
   const image = await renderAsync(svg, {
     font: { loadSystemFonts: false, fontFiles: [fontFile], defaultFontFamily: FONT_FAMILY },
   });

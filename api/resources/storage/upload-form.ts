@@ -1,6 +1,5 @@
-/** Reads an upload as it arrives: fields first, then one file, never more in memory than a piece. Knows busboy. */
+/** Reads an upload as it arrives: fields first, then one file, never more in memory than a piece. Knows busboy, and loads it with the first form. */
 import type { Readable } from 'node:stream';
-import { Busboy } from '@fastify/busboy';
 
 /** What is wrong with the form itself; the message is for the caller. */
 export class BadForm extends Error {
@@ -24,6 +23,8 @@ const limits = {
   headerSize: 4_096,
 } as const;
 
+const CLOSED_EARLY = 'The connection closed before the end of the body';
+
 /**
  * Calls `onFile` when the file begins, with the fields before it; fields behind it count for nothing, as with S3.
  *
@@ -36,7 +37,7 @@ export async function readUpload<T>(
   contentType: string,
   onFile: (fields: ReadonlyMap<string, string>, file: Readable) => Promise<T>,
 ): Promise<T> {
-  const parser = parserOf(contentType);
+  const parser = await parserOf(contentType);
   const fields = new Map<string, string>();
   let file: Readable | null = null;
 
@@ -72,9 +73,11 @@ export async function readUpload<T>(
     parser.on('error', (error) => breakOff(error instanceof Error ? error : new Error(String(error))));
     body.on('error', breakOff);
     body.on('close', () => {
-      if (!body.readableEnded) breakOff(new Error('The connection closed before the end of the body'));
+      if (!body.readableEnded) breakOff(new Error(CLOSED_EARLY));
     });
-    body.pipe(parser);
+    // While the parser was loaded, nobody listened.
+    if (body.destroyed && !body.readableEnded) breakOff(new Error(CLOSED_EARLY));
+    else body.pipe(parser);
   });
   try {
     return await found;
@@ -85,10 +88,11 @@ export async function readUpload<T>(
 
 function ignore(): void {}
 
-function parserOf(contentType: string) {
+async function parserOf(contentType: string) {
   if (!/^multipart\/form-data\s*;/i.test(contentType)) {
     throw new BadForm('PreconditionFailed', 'POST must be of the enclosure-type multipart/form-data');
   }
+  const { Busboy } = await import('@fastify/busboy');
   try {
     return new Busboy({ headers: { 'content-type': contentType }, limits });
   } catch (error) {

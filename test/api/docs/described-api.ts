@@ -55,7 +55,10 @@ export async function startDescribedApi(
   const origin = await api.app.listen({ host: '127.0.0.1', port: 0 });
   const { close, send } = openHttp(origin, connections);
   t.teardown(close);
-  const description = readDescription(JSON.parse(JSON.stringify(api.app.swagger())));
+  // An API that is still starting answers nothing, so another one describes it.
+  const describing = options.isReady === undefined ? api : await startApi();
+  if (describing !== api) t.teardown(() => describing.close());
+  const description = readDescription((await describing.client('GET', '/api/docs/openapi.json')).json);
   const world = createWorld({
     ...{ send, description, workspaceId, apiKey, bodies, known: { url: hook.url } },
     ids: { ...ids, deliveryId: deliveryOf(api) },

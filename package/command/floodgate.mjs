@@ -1,0 +1,2 @@
+#!/usr/bin/env node
+import '../../gateway/cli/floodgate.mjs';

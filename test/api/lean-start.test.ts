@@ -1,0 +1,69 @@
+/** What the API loads when it is started without settings, and what only its first use loads. */
+import t from 'tap';
+import { holdTo, loadedBy } from '#test/support/loaded-modules.ts';
+import { freePort } from '#test/support/ports.ts';
+
+/** Modules by package, at most: all that a default start loads. */
+const MODULES_MAX = {
+  own: 370,
+  // Schemas, database, addresses and regular expressions
+  'better-sqlite3': 15,
+  'ipaddr.js': 1,
+  kysely: 257,
+  re2js: 1,
+  typebox: 373,
+  // The web framework
+  fastify: 33,
+  'fastify-plugin': 3,
+  '@fastify/cookie': 2,
+  '@fastify/error': 1,
+  '@fastify/forwarded': 1,
+  '@fastify/proxy-addr': 1,
+  avvio: 13,
+  cookie: 1,
+  'fast-decode-uri-component': 1,
+  'fast-deep-equal': 1,
+  'fast-json-stringify': 2,
+  'fast-querystring': 4,
+  fastq: 1,
+  'find-my-way': 12,
+  'process-warning': 1,
+  ret: 11,
+  reusify: 1,
+  rfdc: 1,
+  'safe-regex2': 1,
+  'secure-json-parse': 1,
+  semver: 47,
+  'toad-cache': 1,
+  // The log
+  pino: 12,
+  'pino-std-serializers': 7,
+  '@pinojs/redact': 1,
+  'atomic-sleep': 1,
+  'on-exit-leak-free': 1,
+  'quick-format-unescaped': 1,
+  'safe-stable-stringify': 1,
+  'sonic-boom': 1,
+  'thread-stream': 4,
+} as const;
+
+t.test('an API on SQLite, without mails', async (t) => {
+  const env = { API_PORT: String(await freePort()), DATABASE_URL: 'file::memory:' };
+  const loaded = await loadedBy(t, 'api/main.ts', env);
+  holdTo(t, loaded, MODULES_MAX);
+});
+
+t.test('the first requests load what they need, also two at once', async (t) => {
+  const port = await freePort();
+  const env = { API_PORT: String(port), DATABASE_URL: 'file::memory:' };
+  const { packages } = await loadedBy(t, 'api/main.ts', env, async () => {
+    const ask = async (path: string): Promise<number> => {
+      const reply = await fetch(`http://127.0.0.1:${port}${path}`);
+      await reply.arrayBuffer();
+      return reply.status;
+    };
+    for (const path of ['/api/docs/openapi.json', '/api/v1/client/og?name=Survey', '/api/v2/health'])
+      t.strictSame(await Promise.all([ask(path), ask(path)]), [200, 200], path);
+  });
+  for (const name of ['@fastify/swagger', '@resvg/resvg-js', 'ajv']) t.ok(packages.has(name), name);
+});
