@@ -22,8 +22,8 @@ export const EXPOSE_HEADERS: readonly string[] = [
 
 export const CORS_HEADERS: readonly string[] = ['Access-Control-Allow-Origin', '*', ...EXPOSE_HEADERS];
 
-/** Called from browsers on other origins. */
-const CLIENT_ROUTE = /^\/api\/v\d+\/client(?:\/|$)/;
+/** Called from browsers on other origins. In any case, since some applications ignore it. */
+const CLIENT_ROUTE = /^\/api\/v\d+\/client(?:\/|$)/i;
 
 /** @param path canonical */
 export function isClientRoute(path: string): boolean {

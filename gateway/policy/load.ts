@@ -77,9 +77,10 @@ function build(
   report: Report,
   lineOf: (path: Path) => number,
 ): Omit<PolicySet, 'version'> {
+  const { ignoreCase = false } = file;
   const routeAt = (path: Path, text: string): Route | null => {
     try {
-      return parseRoute(text);
+      return parseRoute(text, ignoreCase);
     } catch (error) {
       reportMistake(report, path, error);
       return null;
@@ -171,7 +172,8 @@ function build(
   }
   const lists = buildLists(file, report, lineOf);
   const tests = buildTests(file, rowNames, report, lineOf);
-  return { file: name, policies, exclude, planHeader, identifiers: identifiers.declared, lists, tests };
+  const { declared } = identifiers;
+  return { file: name, policies, exclude, ignoreCase, planHeader, identifiers: declared, lists, tests };
 }
 
 /** null: everybody. */

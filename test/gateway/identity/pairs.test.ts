@@ -132,5 +132,5 @@ t.test('a path parameter, with and without segment parameters', async (t) => {
     ['/a', false, null],
     ['/', false, null],
   ] as const;
-  for (const [path, takesRest, value] of cases) t.equal(pathValue(path, 1, takesRest), value, path);
+  for (const [path, takesRest, value] of cases) t.equal(pathValue(path, 1, takesRest, false), value, path);
 });

@@ -26,7 +26,7 @@ const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
   'known here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, concurrency, limits, cost, count, bucket, rollout, mode, onStoreFailure, headers';
-const FILE_KEYS = 'known here: version, identifiers, exclude, allow, deny, plan, policies, tests';
+const FILE_KEYS = 'known here: version, identifiers, exclude, ignoreCase, allow, deny, plan, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
 
@@ -403,6 +403,12 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   ],
   'colon-in-value': [
     ['7:12', 'not valid YAML: a second "key: value" within a value; put a value with a colon in quotes'],
+  ],
+  'ignore-case-text': [
+    [
+      '5:13',
+      'ignoreCase is "yes"; expected: true where the application takes /LOGIN for /login; false is the default',
+    ],
   ],
   'indented-too-far': [['6:11', 'give the keys of one entry the same indentation']],
   'indented-too-little': [['7:1', 'give the keys of one entry the same indentation']],
