@@ -465,6 +465,48 @@ for (const [name, mistakes] of Object.entries(MISTAKES)) {
   });
 }
 
+t.test('every mistake at once: those of the shape, and those of what the values mean', async (t) => {
+  const problems = problemsOf(
+    t,
+    `version: 1
+identifiers:
+  ip: { source: client-address }
+  key: { source: [{ header: x-api-key }], colour: red }
+exclude: [GET /free, 5, FETCH /a]
+policies:
+  - { name: one, route: GET /one, identifier: nobody, limit: 0, window: 1m }
+  - { name: two, route: GET two, identifier: key, limit: 5, window: 1m }
+  - { name: three, route: GET /three, identifier: [key, path.id], limit: 5, window: 1m }
+  - { name: one, route: GET /four, identifier: ip, limit: 5, window: 1m, host: a.example }
+  - { route: GET /free, identifier: ip, limit: 5, window: 1m }
+  - 7
+tests:
+  - { name: gone, request: GET /one, expect: { policies: [five] } }
+`,
+  );
+  t.strictSame(
+    problems.map(({ line, message }) => `${line} ${message}`),
+    [
+      '4 unknown key colour',
+      '5 entry 2 is 5',
+      '5 method "FETCH" is unknown',
+      '7 unknown identifier nobody',
+      '7 limit is 0',
+      '8 path "two" does not begin with /',
+      '9 the route "GET /three" has no {id}',
+      '10 the name one stands already in line 7',
+      '10 unknown key host',
+      '11 name is missing',
+      '11 unreachable: exclude takes out "GET /free", so nothing is left of this route',
+      '12 entry 6 is 7',
+    ],
+  );
+  t.match(
+    problems.find(({ message }) => message === 'unknown key host')?.fix,
+    /policies hold for every host/,
+  );
+});
+
 t.test('the error reads as compilers write theirs: file, line, column', async (t) => {
   const text = fixture('limit-zero');
   t.throws(() => loadPolicies(text, 'edge/policies.yaml'), {
