@@ -15,15 +15,26 @@ export const LIMIT_HEADERS: readonly string[] = [
   'ratelimit',
 ];
 
-export const EXPOSE_HEADERS: readonly string[] = [
-  'Access-Control-Expose-Headers',
+export const EXPOSE_HEADER = 'Access-Control-Expose-Headers';
+
+/** On the gateway's own replies to browsers on other origins. */
+export const CORS_HEADERS: readonly string[] = [
+  'Access-Control-Allow-Origin',
+  '*',
+  EXPOSE_HEADER,
   [...LIMIT_HEADERS, RATELIMITED_HEADER, DECISION_HEADER, 'retry-after'].join(', '),
 ];
 
-export const CORS_HEADERS: readonly string[] = ['Access-Control-Allow-Origin', '*', ...EXPOSE_HEADERS];
+/** Added to the application's own replies there: which origins may read them is for the application to say. */
+export const EXPOSED_LIMITS = LIMIT_HEADERS.join(', ');
 
-/** Called from browsers on other origins. */
-const CLIENT_ROUTE = /^\/api\/v\d+\/client(?:\/|$)/;
+/** @param value of the application's Access-Control-Expose-Headers: do browsers see every header already? */
+export function exposesAll(value: string): boolean {
+  return value.split(',').some((name) => name.trim() === '*');
+}
+
+/** Called from browsers on other origins. In any case, since some applications ignore it. */
+const CLIENT_ROUTE = /^\/api\/v\d+\/client(?:\/|$)/i;
 
 /** @param path canonical */
 export function isClientRoute(path: string): boolean {

@@ -244,7 +244,7 @@ export function identityOf(
     case 'path': {
       const mark = target.indexOf('?');
       const path = mark < 0 ? target : target.slice(0, mark);
-      const value = pathValue(path, identifier.at, identifier.takesRest);
+      const value = pathValue(path, identifier.at, identifier.takesRest, identifier.ignoresCase);
       if (value === null) return null;
       if (value === AMBIGUOUS) return 'the path can be read in two ways; send it without segment parameters';
       return digester.identify(identifier, value);

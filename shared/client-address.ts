@@ -97,7 +97,7 @@ function parseCidr(
  * @param peer the socket's remote address; undefined once the socket is gone
  * @param forwardedFor all X-Forwarded-For values of the request, joined by commas in their order; '' when absent
  * @param ipv6Prefix how many bits of an IPv6 address make one client: a household or a server gets a whole /64
- * @returns IPv4 dotted (also for clients behind NAT64 and 6to4), an IPv6 network such as `2001:db8::/64`, or UNTRUSTED
+ * @returns IPv4 dotted (also for clients behind NAT64, 6to4 and Teredo), an IPv6 network such as `2001:db8::/64`, or UNTRUSTED
  */
 export function clientAddress(
   peer: string | undefined,
@@ -112,7 +112,7 @@ export function clientAddress(
 /**
  * The same address whole.
  *
- * @returns 4 bytes, also for clients behind NAT64 and 6to4, or 16; null where `clientAddress` gives UNTRUSTED
+ * @returns 4 bytes, also for clients behind NAT64, 6to4 and Teredo, or 16; null where `clientAddress` gives UNTRUSTED
  */
 export function clientBytes(
   peer: string | undefined,
@@ -186,21 +186,33 @@ function counted(address: Address, ipv6Prefix: number): string {
   const bytes = address.toByteArray();
   const embedded = embeddedIpv4(bytes);
   if (embedded !== null) return embedded.join('.');
-  const network = bytes.map((byte, i) => byte & mask(ipv6Prefix - i * 8));
-  return `${ipaddr.fromByteArray(network).toString()}/${ipv6Prefix}`;
+  const prefix = beginsWith(LOCAL_NAT64_PREFIX, bytes) ? 128 : ipv6Prefix;
+  const network = bytes.map((byte, i) => byte & mask(prefix - i * 8));
+  return `${ipaddr.fromByteArray(network).toString()}/${prefix}`;
 }
 
 const NAT64_PREFIX = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
+/** Each of its addresses is one IPv4 client, however the translator writes it (RFC 6052 2.2). */
+const LOCAL_NAT64_PREFIX = [0, 0x64, 0xff, 0x9b, 0, 1];
 const SIX_TO_FOUR_PREFIX = [0x20, 0x02];
+const TEREDO_PREFIX = [0x20, 0x01, 0, 0];
 
 /**
- * The IPv4 client behind a translator, whose one /64 would else be all of IPv4: NAT64 (64:ff9b::/96, RFC 6052) and
- * 6to4 (2002::/16, RFC 3056).
+ * The IPv4 client behind a translator, whose one /64 would else be all of IPv4: NAT64 (64:ff9b::/96, RFC 6052, and
+ * prefixes of 96 bits in 64:ff9b:1::/48, RFC 8215), 6to4 (2002::/16, RFC 3056) and Teredo (2001::/32, RFC 4380).
  */
 function embeddedIpv4(bytes: readonly number[]): readonly number[] | null {
-  if (NAT64_PREFIX.every((byte, i) => bytes[i] === byte)) return bytes.slice(12);
-  if (SIX_TO_FOUR_PREFIX.every((byte, i) => bytes[i] === byte)) return bytes.slice(2, 6);
+  if (beginsWith(NAT64_PREFIX, bytes)) return bytes.slice(12);
+  // The other lengths of prefix leave the end zero, and which of them it is cannot be seen.
+  if (beginsWith(LOCAL_NAT64_PREFIX, bytes))
+    return bytes.slice(13).some((byte) => byte !== 0) ? bytes.slice(12) : null;
+  if (beginsWith(SIX_TO_FOUR_PREFIX, bytes)) return bytes.slice(2, 6);
+  if (beginsWith(TEREDO_PREFIX, bytes)) return bytes.slice(12).map((byte) => byte ^ 0xff);
   return null;
+}
+
+function beginsWith(prefix: readonly number[], bytes: readonly number[]): boolean {
+  return prefix.every((byte, i) => bytes[i] === byte);
 }
 
 /** The first `bits` bits of a byte set, none below 0, all above 8. */

@@ -1,7 +1,8 @@
 /** A running gateway, asked over its admin listener. */
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { Millis } from '#shared/clock.ts';
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS: Millis = 10_000;
 /** 503: the gateway answers and its store does not. */
 const EXIT_BY_STATUS: ReadonlyMap<number, ExitCode> = new Map([
   [400, EXIT.usage],
@@ -35,8 +36,10 @@ export async function askAdmin(
   method: 'GET' | 'POST' | 'DELETE' | 'PUT',
   path: string,
   body?: object,
+  timeoutMs: Millis = TIMEOUT_MS,
 ): Promise<unknown> {
   let response: Response;
+  let text: string;
   try {
     response = await fetch(new URL(path, gateway), {
       method,
@@ -45,20 +48,25 @@ export async function askAdmin(
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       body: body === undefined ? null : JSON.stringify(body),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs),
     });
+    text = await response.text();
   } catch (error) {
     if (error instanceof TypeError && (error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL')
       throw new CommandError(
         `--gateway ${gateway} is no URL; write http://HOST:PORT of the admin listener`,
         EXIT.usage,
       );
+    if (isTimeout(error))
+      throw new CommandError(
+        `${gateway} gave no answer within ${timeoutMs} ms; it is there, but the gateway is busy or its store hangs`,
+        EXIT.unreachable,
+      );
     throw new CommandError(
       `no gateway answers on ${gateway}; is it running, and is this its admin listener (GATEWAY_ADMIN_PORT)?`,
       EXIT.unreachable,
     );
   }
-  const text = await response.text();
   if (response.ok) return text === '' ? null : JSON.parse(text);
   if (response.status === 401)
     throw new CommandError(
@@ -67,6 +75,11 @@ export async function askAdmin(
     );
   const exitCode = EXIT_BY_STATUS.get(response.status) ?? EXIT.no;
   throw new CommandError(messageIn(text) ?? `${gateway} answered ${response.status}`, exitCode);
+}
+
+/** Of `AbortSignal.timeout`. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError';
 }
 
 function messageIn(text: string): string | null {

@@ -84,7 +84,7 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
     bad(
       'path-spelling',
       `the application answers ${first.other} as ${first.path}, and policy ${first.policy} counts only the latter${more}`,
-      'let the application tell the cases of paths apart, or the proxy in front refuse other spellings',
+      'write ignoreCase: true into the policy file, or let the application tell the cases of paths apart',
     ),
   ];
 }

@@ -1,10 +1,11 @@
 /** All commands under one name. */
 import yargs, { type Argv } from 'yargs';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
+import { VERSION } from '#gateway/version.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { ConfigError } from '#shared/configuration.ts';
 import { type AddCommand, type CommandContext, type GlobalOptions, STANDARD_INPUT } from './command.ts';
-import { COMMANDS } from './commands/all.ts';
+import { COMMANDS, OTHER_NAMES } from './commands/all.ts';
 
 const DIGEST = /^-[\w-]{21}$/;
 
@@ -40,15 +41,15 @@ export async function runCli(args: readonly string[], options: CliOptions): Prom
     .completion('completion', 'Prints a script that completes commands and options in your shell')
     .help()
     .alias('help', 'h')
-    .version(false)
+    .version(VERSION)
     .exitProcess(false)
     .showHelpOnFail(false)
     .epilogue('Exit codes: 0 fine, 1 the answer is no, 2 wrong call, 3 could not be reached.')
     .fail((message, error) => {
       throw error ?? new CommandError(message, EXIT.usage);
     });
-  for (const add of await commandsFor(args)) program = add(program, context);
   try {
+    for (const add of await commandsFor(args)) program = add(program, context);
     await program.parseAsync();
   } catch (error) {
     exitCode = exitCodeOf(error);
@@ -57,9 +58,16 @@ export async function runCli(args: readonly string[], options: CliOptions): Prom
   return exitCode;
 }
 
-/** The one that is called; all of them where there is none, for help, completion and suggestions. */
-function commandsFor(args: readonly string[]): Promise<AddCommand[]> {
+/**
+ * The one that is called; all of them where there is none, for help, completion and suggestions.
+ *
+ * @throws CommandError where it goes by another name
+ */
+async function commandsFor(args: readonly string[]): Promise<AddCommand[]> {
   const first = args.find((arg) => !arg.startsWith('-')) ?? '';
+  const meant = Object.hasOwn(OTHER_NAMES, first) ? OTHER_NAMES[first] : undefined;
+  if (meant !== undefined)
+    throw new CommandError(`Unknown command: ${first}. Did you mean ${meant}?`, EXIT.usage);
   const called = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
   const wanted = called === undefined ? Object.values(COMMANDS) : [called];
   return Promise.all(wanted.map((load) => load()));

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { type SampleRequest, sampleClient } from '#gateway/rehearsal/sample-request.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
+import { isTimeout } from './admin-client.ts';
 import { IN_FLIGHT_EXTRA, sendInFlight } from './prove-in-flight.ts';
 
 /** Fewer than the gateway lets one client have at the upstream. */
@@ -14,8 +15,8 @@ const ATTEMPTS = 3;
 export const REQUESTS_PER_SECOND = 200;
 
 export interface ProofOptions {
-  /** Origin of the public listener. */
-  readonly gateway: string;
+  /** Where clients reach the gateway. */
+  readonly origin: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly waitSecondsMax: number;
   /** How many requests another policy lets be in flight at once. */
@@ -133,9 +134,14 @@ function asker(policy: Policy, request: SampleRequest, options: ProofOptions, at
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
       await response.arrayBuffer();
-    } catch {
+    } catch (error) {
+      if (isTimeout(error))
+        throw new CommandError(
+          `${options.origin} gave no answer within ${TIMEOUT_MS} ms; it is there, but the gateway or the application is busy`,
+          EXIT.unreachable,
+        );
       throw new CommandError(
-        `no gateway answers on ${options.gateway}; is it running, and is this its public listener (GATEWAY_PORT)?`,
+        `no gateway answers on ${options.origin}; is it running, and is this its public listener (GATEWAY_PORT)?`,
         EXIT.unreachable,
       );
     }
@@ -156,7 +162,7 @@ function clientOf(
   const client = sampleClient(policy, chance.toString('hex', 3, 19));
   const headers = new Headers([['x-forwarded-for', address], ...client.headers.map(([...field]) => field)]);
   for (const [name, value] of options.headers) headers.set(name, value);
-  return { url: new URL(target + client.query, options.gateway), headers };
+  return { url: new URL(target + client.query, options.origin), headers };
 }
 
 async function inParallel(count: number, lanes: number, ask: Ask): Promise<Headers[]> {

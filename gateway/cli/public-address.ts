@@ -61,6 +61,18 @@ export function ask(
   });
 }
 
+/** The public listener refuses this path as malformed before it counts anything, and the application never sees it. */
+const MALFORMED = '/floodgate%2561prove';
+
+/** @returns false where nobody answers too: whoever asks next says so */
+export async function isAdminListener(origin: URL): Promise<boolean> {
+  try {
+    return /the admin listener|GATEWAY_ADMIN_TOKEN/.test((await ask(origin, MALFORMED)).body);
+  } catch {
+    return false;
+  }
+}
+
 /** Chain and expiry. @param now of the wall clock */
 export function tlsFinding({ hostname, port }: URL, now: number): Promise<Finding> {
   const host = hostname.replace(/^\[|\]$/g, '');

@@ -19,7 +19,7 @@ import type { Upstream } from '#gateway/proxy/upstream.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
-import { type Dialect, questionOf } from './question.ts';
+import { type Dialect, methodProblem, questionOf } from './question.ts';
 
 export interface CheckedParts extends LimitedParts {
   readonly upstream: Upstream;
@@ -76,12 +76,11 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     // From here on it is the request that it asks about; how its reply is framed has been decided before.
     req.method = question.method;
     req.url = question.target;
-    if (question.dialect === 'replied') {
-      this.#learn(question.status);
-      return;
-    }
-    this.#dialect = question.dialect;
-    super.run();
+    if (question.dialect !== 'replied') this.#dialect = question.dialect;
+    const problem = methodProblem(question.method);
+    if (problem !== null) this.#parts.refusals.malformed(this, problem);
+    else if (question.dialect === 'replied') this.#learn(question.status);
+    else super.run();
   }
 
   /** As from a reply that passed through: does the credential of its request work? Nothing is charged. */

@@ -1,5 +1,5 @@
 /** What Envoy's rate limit service is asked: a descriptor, whose entries describe one request. */
-import type { BadQuestion } from './question.ts';
+import { type BadQuestion, METHOD_TOKEN } from './question.ts';
 
 export interface RateLimitRequest {
   readonly descriptors: readonly Descriptor[];
@@ -27,7 +27,6 @@ const CLIENT = 'remote_address';
 const FORWARDED_FOR = 'x-forwarded-for';
 const ENTRIES_MAX = 128;
 const HEADER_NAME = /^[a-z0-9-]{1,128}$/;
-const METHOD_TOKEN = /^[A-Z-]{1,32}$/;
 
 export function describedBy({ descriptors, hitsAddend }: RateLimitRequest): Described | BadQuestion {
   const [descriptor, ...others] = descriptors;

@@ -44,7 +44,21 @@ const EXT_AUTHZ = '/ext-authz';
 const REPLIED = '/replied';
 
 /** RFC 9110 9.1; longer than any that is registered. Proxies pass on what clients make up, and it is kept in logs. */
-const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}$/;
+export const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}$/;
+
+/** Methods are told apart by case (RFC 9110 9.1), but many applications read `post` as POST, which policies do not. */
+const UPPER_CASE = /^[A-Z-]+$/;
+
+/**
+ * Why a request is refused for the method that its client has made up, with which a proxy has nothing to do.
+ *
+ * @returns null: the method is one that policies can be asked about
+ */
+export function methodProblem(method: string): string | null {
+  return UPPER_CASE.test(method)
+    ? null
+    : `the method "${method}" is not in upper case; send one such as GET or POST`;
+}
 
 /**
  * @param method of the proxy's own request

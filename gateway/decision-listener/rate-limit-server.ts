@@ -19,6 +19,7 @@ import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type CheckedOptions, UNTRUSTED } from './checked-request.ts';
 import { describedBy, type RateLimitRequest } from './descriptor.ts';
+import { methodProblem } from './question.ts';
 import { RateLimitCall, type RateLimitResponse } from './rate-limit-call.ts';
 
 const PROTO = fileURLToPath(new URL('./rate-limit.proto', import.meta.url));
@@ -97,11 +98,10 @@ export class RateLimitServer {
     const connection = { socket, origin: originOf(socket, parts.enforcement.options.trust) };
     const asked = { req, connection, isVouchedFor: isCredentialProven };
     const request = new RateLimitCall(parts, asked, reply, this.#entryFor(req));
-    if (described.ok) request.run();
-    else {
-      onBadQuestion(described.reason);
-      parts.refusals.malformed(request, described.reason);
-    }
+    const problem = described.ok ? methodProblem(method) : described.reason;
+    if (!described.ok) onBadQuestion(described.reason);
+    if (problem === null) request.run();
+    else parts.refusals.malformed(request, problem);
   }
 
   #entryFor({ method, url }: Sent): AccessEntry | null {

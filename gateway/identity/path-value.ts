@@ -1,25 +1,26 @@
 /** The value of a path parameter, as an application reads it that strips segment parameters. */
-import { meaningOf, withoutParameters, withoutSegmentParameters } from '#gateway/policy/target.ts';
+import { caseless, meaningOf, withoutParameters, withoutSegmentParameters } from '#gateway/policy/target.ts';
 import { AMBIGUOUS, type PairValue } from './pairs.ts';
 
 /**
  * @param path canonical
  * @param at the parameter's segment, from 0
  * @param takesRest what follows is part of it
+ * @param ignoresCase values that differ only in case are one
  * @returns AMBIGUOUS where the readings of the path differ in it; null where it has no such segment
  */
-export function pathValue(path: string, at: number, takesRest: boolean): PairValue {
-  const value = valueIn(path, at, takesRest);
+export function pathValue(path: string, at: number, takesRest: boolean, ignoresCase: boolean): PairValue {
+  const value = valueIn(path, at, takesRest, ignoresCase);
   const stripped = withoutSegmentParameters(path);
   if (stripped === null) return value;
-  const other = valueIn(stripped, at, takesRest);
+  const other = valueIn(stripped, at, takesRest, ignoresCase);
   return value === null || other === null || value === other ? (value ?? other) : AMBIGUOUS;
 }
 
-function valueIn(reading: string, at: number, takesRest: boolean): string | null {
+function valueIn(reading: string, at: number, takesRest: boolean, ignoresCase: boolean): string | null {
   const segments = reading.slice(1).split('/');
   const value = takesRest ? segments.slice(at).map(bareMeaning).join('/') : bareMeaning(segments[at] ?? '');
-  return value || null;
+  return (ignoresCase ? caseless(value) : value) || null;
 }
 
 function bareMeaning(segment: string): string {

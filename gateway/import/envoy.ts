@@ -11,7 +11,7 @@ import {
   type Unsupported,
   type Who,
 } from './imported.ts';
-import { exactPattern, expressionPaths, prefixPattern } from './path-pattern.ts';
+import { exactPattern, expressionNotes, expressionPaths, prefixPattern } from './path-pattern.ts';
 import { narrower } from './route-sets.ts';
 import type { Tree } from './tree.ts';
 
@@ -129,7 +129,7 @@ class Reading {
       rule.at('cost', 'request', 'from').text === 'Metadata' ||
       rule.at('cost', 'response').isPresent
     ) {
-      this.#refuse(rule, what, 'every request costs 1 here');
+      this.#refuse(rule, what, 'its cost is not carried over: write it with cost');
       return;
     }
     const selected = this.#select(rule, what);
@@ -217,7 +217,10 @@ class Reading {
         who.push({ kind: 'address' });
         notes.push('of IPv6 a /64 is one client, not a single address');
       }
-      if (selector.at('queryParams').isPresent) return refuse('query parameters are not read');
+      if (selector.at('queryParams').isPresent)
+        return refuse(
+          'its match by a query parameter is not carried over: { query: NAME } is a source of an identifier',
+        );
       const methods = selector.at('methods').items();
       if (methods.some((method) => method.at('invert').isTrue)) return refuse('methods cannot be inverted');
       if (methods.length > 0)
@@ -232,7 +235,9 @@ class Reading {
     if (only === undefined)
       return refuse('it counts all clients together; here each client is counted by itself');
     if (others.length > 0)
-      return refuse('it counts a client by several things at once; here it is one header or the address');
+      return refuse(
+        'it counts a client by several things at once, which is not carried over: write a list of identifiers',
+      );
     return { who: only, requests, notes };
   }
 
@@ -249,7 +254,7 @@ class Reading {
         return {
           methods: null,
           paths: found.paths,
-          notes: found.isWider ? [`the route matches more than ${value}`] : [],
+          notes: expressionNotes(found, value),
         };
     } else {
       const pattern = type === 'Exact' ? exactPattern(value) : prefixPattern(value);

@@ -1,16 +1,24 @@
 /** Another product's configuration as a policy file. */
 import { importEnvoy } from './envoy.ts';
 import { ImportError, type Imported, type Product } from './imported.ts';
-import { importKong } from './kong.ts';
+import { importKong, looksLikeKong } from './kong.ts';
 import { importNginx } from './nginx.ts';
 import { type PolicyText, policyText } from './policy-text.ts';
+import { importRateLimitService } from './rate-limit-service.ts';
 import { importTraefik } from './traefik.ts';
 import { readTrees, type Tree } from './tree.ts';
 
-export const PRODUCTS = ['envoy', 'nginx', 'traefik', 'kong'] as const satisfies readonly Product[];
+export const PRODUCTS = [
+  'envoy',
+  'ratelimit',
+  'nginx',
+  'traefik',
+  'kong',
+] as const satisfies readonly Product[];
 
 const NAMES: Readonly<Record<Product, string>> = {
   envoy: 'Envoy Gateway',
+  ratelimit: 'envoyproxy/ratelimit',
   nginx: 'NGINX',
   traefik: 'Traefik',
   kong: 'Kong',
@@ -51,6 +59,8 @@ function importTrees(trees: readonly Tree[], product: Exclude<Product, 'nginx'>)
   switch (product) {
     case 'envoy':
       return importEnvoy(trees);
+    case 'ratelimit':
+      return importRateLimitService(trees);
     case 'traefik':
       return importTraefik(trees);
     case 'kong':
@@ -67,7 +77,8 @@ function looksLikeNginx(text: string): boolean {
 }
 
 function productOf(trees: readonly Tree[]): Exclude<Product, 'nginx'> | null {
-  if (trees.some((tree) => tree.at('_format_version').isPresent)) return 'kong';
+  if (trees.some((tree) => tree.at('descriptors').isPresent)) return 'ratelimit';
+  if (trees.some(looksLikeKong)) return 'kong';
   const resources = trees.flatMap((tree) => [tree, ...tree.at('items').items()]);
   const kinds = new Set(resources.map((one) => one.at('kind').text));
   if (kinds.has('BackendTrafficPolicy')) return 'envoy';

@@ -1,9 +1,9 @@
 /**
  * What another product's configuration becomes: rows of a policy file, each with where it came from and in what it
  * differs, and everything that has no counterpart here, each with the reason. A reader of one product's files
- * (nginx.ts, envoy.ts, traefik.ts, kong.ts) knows that product; policy-text.ts writes the file.
+ * (nginx.ts, envoy.ts, rate-limit-service.ts, traefik.ts, kong.ts) knows that product; policy-text.ts writes the file.
  */
-export type Product = 'envoy' | 'nginx' | 'traefik' | 'kong';
+export type Product = 'envoy' | 'ratelimit' | 'nginx' | 'traefik' | 'kong';
 
 export type Who = { readonly kind: 'address' } | { readonly kind: 'header'; readonly header: string };
 
@@ -33,6 +33,8 @@ export interface ImportedRow {
   readonly headers: boolean;
   /** Rows of one group share a counter; null: a counter of its own. */
   readonly group: string | null;
+  /** Limits of clients of some plans, by the name of the plan; none where left out. */
+  readonly plans?: ReadonlyMap<string, number>;
   readonly source: Source;
   /** In what it differs from what it was. */
   readonly notes: readonly string[];
@@ -48,7 +50,16 @@ export interface Unsupported extends Source {
   readonly reason: string;
 }
 
+export interface PlanHeader {
+  /** Lower-case. */
+  readonly header: string;
+  /** Who writes it. */
+  readonly note: string;
+}
+
 export interface Imported {
+  /** Where rows have plans. */
+  readonly planHeader?: PlanHeader;
   readonly rows: readonly ImportedRow[];
   readonly exclude: readonly ImportedExclusion[];
   readonly unsupported: readonly Unsupported[];

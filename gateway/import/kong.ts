@@ -11,8 +11,9 @@ import {
   type Unsupported,
   type Who,
 } from './imported.ts';
-import { expressionPaths, prefixPattern } from './path-pattern.ts';
-import { isWithin } from './route-sets.ts';
+import { ConsumerLimits } from './kong-consumers.ts';
+import { expressionNotes, expressionPaths, prefixPattern } from './path-pattern.ts';
+import { isWithin, narrower } from './route-sets.ts';
 import type { Tree } from './tree.ts';
 
 interface KongRoute {
@@ -21,6 +22,7 @@ interface KongRoute {
   readonly methods: readonly string[] | null;
   readonly paths: readonly string[];
   readonly notes: readonly string[];
+  readonly line: number;
 }
 
 interface Scope {
@@ -40,17 +42,27 @@ const OTHER_PLUGINS: Readonly<Record<string, string>> = {
   'response-ratelimiting': 'what the application says about the cost of a request is not read',
   'rate-limiting-advanced': 'it is of another plugin; write its limits as policies',
 };
-const EVERYWHERE: KongRoute = { name: 'all', service: null, methods: null, paths: ['*'], notes: [] };
+const EVERYWHERE: KongRoute = { name: 'all', service: null, methods: null, paths: ['*'], notes: [], line: 1 };
 
 /** @throws ImportError when it is no declarative file of Kong */
 export function importKong([document]: readonly Tree[]): Imported {
-  if (document === undefined || !document.at('_format_version').isPresent)
+  if (document === undefined || !looksLikeKong(document))
     throw new ImportError(
-      'it has no _format_version, so it is no declarative file of Kong; make one with deck gateway dump',
+      'it has no lists of services, routes or plugins, so it is no declarative file of Kong; make one with deck gateway dump',
     );
   const reading = new Reading(document);
   reading.read();
-  return { rows: reading.rows, exclude: [], unsupported: reading.unsupported };
+  const planHeader = {
+    header: 'x-consumer-username',
+    note: 'Who is which consumer is told in x-consumer-username, which Kong writes: set GATEWAY_TRUSTED_PROXIES to it.',
+  };
+  return { rows: reading.rows, exclude: [], unsupported: reading.unsupported, planHeader };
+}
+
+/** Files are often without the version that Kong asks for. */
+export function looksLikeKong(document: Tree): boolean {
+  if (document.at('_format_version').isPresent) return true;
+  return ['services', 'routes', 'plugins', 'consumers'].some((key) => document.at(key).items().length > 0);
 }
 
 class Reading {
@@ -59,9 +71,11 @@ class Reading {
   readonly #document: Tree;
   readonly #routes: KongRoute[] = [];
   readonly #plugins: Plugin[] = [];
+  readonly #consumers: ConsumerLimits;
 
   constructor(document: Tree) {
     this.#document = document;
+    this.#consumers = new ConsumerLimits(document, (...refused) => this.#refuse(...refused));
   }
 
   read(): void {
@@ -86,14 +100,8 @@ class Reading {
         route !== null ? this.#ofRoute(route) : service !== null ? this.#ofService(service) : everywhere;
       this.#plugin(plugin, scope);
     }
-    for (const consumer of [
-      ...this.#document.at('consumers').items(),
-      ...this.#document.at('consumer_groups').items(),
-    ])
-      for (const plugin of consumer.at('plugins').items())
-        if (isRateLimit(plugin))
-          this.#refuse(plugin, 'rate-limiting of a consumer', 'a limit here holds for every client alike');
     for (const plugin of this.#plugins) if (isRateLimit(plugin.plugin)) this.#limits(plugin);
+    this.#consumers.refuseUnused();
   }
 
   #route(route: Tree, service: string | null): void {
@@ -108,7 +116,7 @@ class Reading {
       const prefix = path.startsWith('~') ? null : prefixPattern(path);
       if (expression !== null) {
         paths.push(...expression.paths);
-        if (expression.isWider) notes.push(`the route matches more than ${path}`);
+        notes.push(...expressionNotes(expression, path));
       } else if (prefix !== null) paths.push(prefix);
       else this.#refuse(route, `path ${path} of route ${name}`, 'no route says the same');
     }
@@ -118,7 +126,15 @@ class Reading {
     const hasPaths = route.at('paths').isPresent;
     if (hasPaths && paths.length === 0) return;
     const all = hasPaths ? paths : ['*'];
-    this.#routes.push({ name, service, methods: methods.length > 0 ? methods : null, paths: all, notes });
+    const { line } = route;
+    this.#routes.push({
+      name,
+      service,
+      methods: methods.length > 0 ? methods : null,
+      paths: all,
+      notes,
+      line,
+    });
   }
 
   #pluginsOf(route: Tree): void {
@@ -127,15 +143,19 @@ class Reading {
   }
 
   #plugin(plugin: Tree, scope: Scope): void {
-    if (plugin.at('enabled').text === 'false') return;
     const name = plugin.at('name').text ?? '';
     const reason = OTHER_PLUGINS[name];
+    if (plugin.at('enabled').text === 'false') {
+      if (reason !== undefined || isRateLimit(plugin))
+        this.#refuse(plugin, `${name} of ${scope.what}`, 'it is switched off (enabled: false)');
+      return;
+    }
     if (reason !== undefined) this.#refuse(plugin, `${name} of ${scope.what}`, reason);
     else if (
       isRateLimit(plugin) &&
       (plugin.at('consumer').isPresent || plugin.at('consumer_group').isPresent)
     )
-      this.#refuse(plugin, 'rate-limiting of a consumer', 'a limit here holds for every client alike');
+      this.#consumers.add(plugin, scope.rank === 0);
     else this.#plugins.push({ plugin, scope });
   }
 
@@ -164,6 +184,7 @@ class Reading {
       (one) => isRateLimit(one.plugin) && isMoreSpecific(one.scope, scope),
     ))
       notes.push(`counts ${other.scope.what} too, which has limits of its own in line ${other.plugin.line}`);
+    notes.push(...this.#alsoCounted(scope));
     const code = config.at('error_code').number ?? 429;
     if (code !== 429) notes.push(`error_code ${code}: a denial is always 429`);
     const patterns = scope.routes.flatMap((route) => route.paths.map((path) => ({ route, path })));
@@ -196,6 +217,7 @@ class Reading {
           who,
           limit,
           windowSeconds: seconds,
+          plans: this.#consumers.of(unit),
           onStoreFailure: config.at('fault_tolerant').text === 'false' ? 'deny' : 'local',
           headers: !config.at('hide_client_headers').isTrue,
           group: patterns.length > 1 ? `${scope.hint}-${plugin.line}-${unit}` : null,
@@ -208,6 +230,29 @@ class Reading {
         });
       }
     }
+  }
+
+  /** Routes of others within those of the scope: Kong sends a request to one route only. */
+  #alsoCounted(scope: Scope): string[] {
+    if (scope.rank === 0) return [];
+    const hasOwn = new Set(
+      this.#plugins
+        .filter((one) => isRateLimit(one.plugin))
+        .flatMap((one) => (one.scope.rank > 0 ? one.scope.routes : [])),
+    );
+    const isCounted = ({ methods, paths }: KongRoute): boolean =>
+      scope.routes.some((wide) =>
+        paths.some((path) =>
+          wide.paths.some(
+            (outer) =>
+              isWithin(path, outer) &&
+              narrower({ methods, path }, { methods: wide.methods, path: outer }) !== null,
+          ),
+        ),
+      );
+    return this.#routes
+      .filter((route) => !scope.routes.includes(route) && !hasOwn.has(route) && isCounted(route))
+      .map(({ name, line }) => `counts route ${name} of line ${line} too, which Kong does not`);
   }
 
   /** @returns whom the plugin counts, or why nobody can be counted so */

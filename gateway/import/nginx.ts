@@ -12,7 +12,7 @@ import {
   type Who,
 } from './imported.ts';
 import { type Directive, parseNginx } from './nginx-conf.ts';
-import { exactPattern, expressionPaths, prefixPattern } from './path-pattern.ts';
+import { exactPattern, expressionNotes, expressionPaths, prefixPattern } from './path-pattern.ts';
 import { isWithin as isPathWithin } from './route-sets.ts';
 
 interface Zone {
@@ -66,6 +66,8 @@ class Reading {
   readonly #zones = new Map<string, Zone>();
   /** Zones that are there and have no counterpart. */
   readonly #refusedZones = new Set<string>();
+  /** Variables that map and geo set. */
+  readonly #mapped = new Set<string>();
   readonly #unsupported: Unsupported[] = [];
   readonly #places: Place[] = [];
   #servers = 0;
@@ -75,8 +77,11 @@ class Reading {
     const blocks = all.flatMap(({ name, block }) => (name === 'http' && block !== null ? [block] : []));
     if (blocks.length > 0) this.#tellUnsupported(all);
     // A file of conf.d has no http block of its own.
-    for (const block of blocks.length > 0 ? blocks : [all])
+    for (const block of blocks.length > 0 ? blocks : [all]) {
+      for (const { name, args } of block)
+        if (name === 'map' || name === 'geo') this.#mapped.add(args.at(-1) ?? '');
       for (const directive of block) if (directive.name === 'limit_req_zone') this.#zone(directive);
+    }
     for (const block of blocks.length > 0 ? blocks : [all]) {
       this.#tellUnsupported(block);
       const outer = this.#limitsOf(block, { uses: [], hasRefused: false, isDryRun: false });
@@ -104,7 +109,7 @@ class Reading {
     const [name = ''] = (option(options, 'zone') ?? '').split(':');
     const rate = /^(\d+)r\/([sm])$/.exec(option(options, 'rate') ?? '');
     const what = `limit_req_zone ${args.join(' ')}`;
-    const who = whoOf(key);
+    const who = this.#mapped.has(key) ? mappedReason(key) : whoOf(key);
     if (rate === null || typeof who === 'string' || options.includes('sync')) {
       const reason =
         typeof who === 'string'
@@ -122,6 +127,7 @@ class Reading {
 
   #server({ block, line, args, name }: Directive, outer: Limits): void {
     const directives = block ?? [];
+    if (name === 'server' && onlyRedirects(directives)) return;
     if (name === 'server') this.#tellUnsupported(directives);
     const server = this.#servers++;
     const limits = this.#limitsOf(directives, outer);
@@ -240,14 +246,25 @@ class Reading {
 
   /** Of what has no limit, and lies within something that has one. */
   #exclusions(): ImportedExclusion[] {
-    // Another server may limit the same path.
-    if (this.#servers > 1) return [];
-    const limited = this.#places.filter(({ uses }) => uses.length > 0);
+    const limited = this.#places.filter(({ uses, hasRefused }) => uses.length > 0 || hasRefused);
     return this.#places
       .filter((place) => place.uses.length === 0 && !place.hasRefused)
-      .filter((place) => limited.some((one) => isWithin(place, one)))
+      .filter((place) => limited.some((one) => one.server === place.server && isWithin(place, one)))
       .filter((place) => !limited.some((one) => isWithin(one, place)))
+      .filter((place) => !this.#isLimitedElsewhere(place))
       .flatMap(({ paths, what, line }) => paths.map((path) => ({ path, source: { line, what } })));
+  }
+
+  /** Hosts are not known here: does another server limit these paths? */
+  #isLimitedElsewhere(place: Place): boolean {
+    for (let server = 0; server < this.#servers; server++) {
+      if (server === place.server) continue;
+      const around = this.#places.filter((one) => one.server === server && isWithin(place, one));
+      const nearest = around.find((one) => around.every((other) => isWithin(one, other)));
+      if (nearest === undefined ? around.length > 0 : nearest.uses.length > 0 || nearest.hasRefused)
+        return true;
+    }
+    return false;
   }
 
   #tellUnsupported(block: readonly Directive[]): void {
@@ -263,6 +280,25 @@ class Reading {
         });
     }
   }
+}
+
+/** Its requests are answered before NGINX counts any: limit_req comes after return. */
+function onlyRedirects(server: readonly Directive[]): boolean {
+  if (has(server, 'return')) return true;
+  const locations = server.filter(({ name }) => name === 'location');
+  return (
+    locations.some(({ args, block }) => args.join() === '/' && has(block ?? [], 'return')) &&
+    !has(server, 'limit_req') &&
+    !locations.some(({ block }) => has(block ?? [], 'limit_req'))
+  );
+}
+
+function has(block: readonly Directive[], name: string): boolean {
+  return block.some((directive) => directive.name === name);
+}
+
+function mappedReason(key: string): string {
+  return `${key} comes from a map: write a policy by address or header, and the networks that are not limited under allow`;
 }
 
 function isWithin(inner: Place, outer: Place): boolean {
@@ -284,7 +320,7 @@ function whoOf(key: string): Who | string {
   if (variable?.startsWith('http_'))
     return { kind: 'header', header: variable.slice('http_'.length).replaceAll('_', '-') };
   if (variable === undefined) return `clients are counted by one variable only, not by ${key}`;
-  return `$${variable} says nothing about who the client is, or comes from a map; count by $binary_remote_addr or $http_NAME`;
+  return `$${variable} says nothing about who the client is; count by $binary_remote_addr or $http_NAME`;
 }
 
 /** @returns paths, or why the location has none */
@@ -295,7 +331,7 @@ function pathsOf(args: readonly string[]): Pick<Place, 'paths' | 'notes'> | stri
   if (first === '~' || first === '~*') {
     const found = expressionPaths(second ?? '', false);
     if (found === null) return 'this regular expression has no route that says the same';
-    const notes = found.isWider ? ['the route matches more than the regular expression'] : [];
+    const notes = expressionNotes(found, 'the regular expression');
     if (first === '~*') notes.push('NGINX ignores upper and lower case here, the route does not');
     return { paths: found.paths, notes };
   }

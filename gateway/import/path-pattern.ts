@@ -22,6 +22,16 @@ export interface ExpressionPaths {
   readonly paths: readonly string[];
   /** A segment of them matches more than the expression does, which allows only some characters in it. */
   readonly isWider: boolean;
+  /** Paths that the expression lets go on within their last segment, as `/api` does to `/apix`; theirs do not. */
+  readonly cut: readonly string[];
+}
+
+/** In what a route differs from the expression that it was made of. */
+export function expressionNotes({ isWider, cut }: ExpressionPaths, expression: string): string[] {
+  return [
+    ...(isWider ? [`the route matches more than ${expression}`] : []),
+    ...cut.map((path) => `whole segments only: ${expression} matches ${path}x too`),
+  ];
 }
 
 /**
@@ -39,13 +49,15 @@ export function expressionPaths(expression: string, isWhole: boolean): Expressio
   const body = expression.replace(/^\^/, '').replace(/(?<!\\)\$$/, '');
   let isWider = false;
   const paths: string[] = [];
+  const cut: string[] = [];
   for (const alternative of alternatives(body) ?? []) {
     const path = patternOf(alternative, isAtEnd);
     if (path === null) return null;
     isWider ||= path.isWider;
     paths.push(path.text);
+    if (path.isCut) cut.push(path.text.replace(/\/\*$/, ''));
   }
-  return paths.length === 0 ? null : { paths: [...new Set(paths)], isWider };
+  return paths.length === 0 ? null : { paths: [...new Set(paths)], isWider, cut };
 }
 
 /** `/a/(b|c)` is `/a/b` and `/a/c`. @returns null where there are too many, or groups within groups */
@@ -70,10 +82,15 @@ const ANY_SEGMENT = /^(?:\(\?<\w+>|\()?(?:\[\^\/(?:\\?\?|#)*\]\+|\[\^\/\]\{1,\})
 const SOME_SEGMENT = /^(?:\(\?<\w+>|\()?(?:\[[\w\\.~:@-]+\]|\\w|\\d)(?:\+|\{\d+(?:,\d*)?\})\)?$/;
 const REST = /^(?:\.\*|\(\.\*\)|\.\+|\(\.\+\))$/;
 
-function patternOf(
-  body: string,
-  isAtEnd: boolean,
-): { readonly text: string; readonly isWider: boolean } | null {
+interface Pattern {
+  readonly text: string;
+  readonly isWider: boolean;
+  readonly isCut: boolean;
+}
+
+const EVERYTHING: Pattern = { text: '*', isWider: false, isCut: false };
+
+function patternOf(body: string, isAtEnd: boolean): Pattern | null {
   let text = body.replaceAll('\\/', '/');
   let isPrefix = !isAtEnd;
   const below = /(?:\(\/\.\*\)\?|\(\?:\/\.\*\)\?|\(\/\|\$\)|\(\?:\/\|\$\))$/.exec(text);
@@ -82,15 +99,16 @@ function patternOf(
     isPrefix = true;
   }
   text = text.replace(/\/\?$/, '');
-  if (REST.test(text)) return { text: '*', isWider: false };
-  if (!text.startsWith('/')) return text === '' && isPrefix ? { text: '*', isWider: false } : null;
-  const isCut = isPrefix && below === null && !text.endsWith('/');
+  if (REST.test(text)) return EVERYTHING;
+  if (!text.startsWith('/')) return text === '' && isPrefix ? EVERYTHING : null;
+  const goesOn = isPrefix && below === null && !text.endsWith('/');
   const parts = splitSegments(text.replace(/\/$/, ''));
-  let isWider = isCut && parts.length > 0;
+  let isWider = false;
+  let isCut = false;
   const segments: string[] = [];
   for (const [i, part] of parts.entries()) {
     const isLast = i === parts.length - 1;
-    if (isLast && REST.test(part)) return finished(segments, true, isWider);
+    if (isLast && REST.test(part)) return finished(segments, true, isWider, false);
     if (ANY_SEGMENT.test(part)) segments.push(`{p${i + 1}}`);
     else if (SOME_SEGMENT.test(part)) {
       segments.push(`{p${i + 1}}`);
@@ -100,9 +118,10 @@ function patternOf(
       // A dot matches any character, and whoever writes one in a path hardly means it; the rest is no literal.
       if (/[\\^$*+?()[\]{}|]/.test(literal)) return null;
       segments.push(escaped(literal));
+      isCut = isLast && goesOn;
     }
   }
-  return finished(segments, isPrefix, isWider);
+  return finished(segments, isPrefix, isWider, isCut);
 }
 
 /** At slashes outside of brackets. */
@@ -125,10 +144,11 @@ function finished(
   segments: readonly string[],
   isPrefix: boolean,
   isWider: boolean,
-): { readonly text: string; readonly isWider: boolean } | null {
+  isCut: boolean,
+): Pattern | null {
   const path = segments.map((segment) => `/${segment}`).join('');
   const text = validPath(isPrefix ? (path === '' ? '*' : `${path}/*`) : path || '/');
-  return text === null ? null : { text, isWider };
+  return text === null ? null : { text, isWider, isCut };
 }
 
 /** What has a meaning in a path of ours, or none in a URL, is percent-encoded. */

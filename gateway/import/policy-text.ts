@@ -101,6 +101,7 @@ export function policyText(imported: Imported, file: string, product: string): P
     '',
     'identifiers:',
     ...identifiers.lines(),
+    ...planLines(imported, rows),
     ...exclusionLines(imported.exclude, file),
     '',
     policies.length === 0 ? 'policies: []' : 'policies:',
@@ -140,10 +141,20 @@ function methodsOf(methods: readonly string[]): string[] {
 
 /** Rows that share a counter must mean the same by it. */
 function keyOfGroup(
-  { group, limit, windowSeconds, burst, mode, headers, onStoreFailure }: ImportedRow,
+  { group, limit, windowSeconds, burst, mode, headers, onStoreFailure, plans = new Map() }: ImportedRow,
   identifier: string,
 ): string {
-  return JSON.stringify([group, identifier, limit, windowSeconds, burst, mode, headers, onStoreFailure]);
+  return JSON.stringify([
+    group,
+    identifier,
+    limit,
+    windowSeconds,
+    burst,
+    mode,
+    headers,
+    onStoreFailure,
+    [...plans],
+  ]);
 }
 
 class Identifiers {
@@ -174,6 +185,19 @@ class Identifiers {
   }
 }
 
+function planLines({ planHeader }: Imported, rows: readonly ImportedRow[]): string[] {
+  if (planHeader === undefined || !rows.some(({ plans }) => (plans?.size ?? 0) > 0)) return [];
+  return ['', comment(planHeader.note), `plan: { header: ${quoted(planHeader.header)} }`];
+}
+
+function overrideLines({ plans = new Map() }: ImportedRow): string[] {
+  if (plans.size === 0) return [];
+  const lines = [...plans].map(
+    ([plan, limit]) => `      - { for: { plan: ${quoted(plan)} }, limit: ${limit} }`,
+  );
+  return ['    overrides:', ...lines];
+}
+
 function exclusionLines(exclude: readonly ImportedExclusion[], file: string): string[] {
   const paths = new Set<string>();
   const lines: string[] = [];
@@ -202,6 +226,7 @@ function block(
       ? [`    concurrency: ${limit}`]
       : [`    limit: ${limit}`, `    window: ${window}`]),
     ...(algorithm === 'token-bucket' ? ['    algorithm: token-bucket', `    burst: ${burst}`] : []),
+    ...overrideLines(row),
     ...(bucket === null ? [] : [`    bucket: ${quoted(bucket)}`]),
     ...(row.mode === 'enforce' ? [] : ['    mode: shadow']),
     ...(row.onStoreFailure === 'local' ? [] : [`    onStoreFailure: ${row.onStoreFailure}`]),

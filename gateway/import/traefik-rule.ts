@@ -1,5 +1,5 @@
 /** The rule of a Traefik router, as the requests that it is about. */
-import { exactPattern, expressionPaths, prefixPattern } from './path-pattern.ts';
+import { exactPattern, expressionNotes, expressionPaths, prefixPattern } from './path-pattern.ts';
 import { narrower, type RequestSet } from './route-sets.ts';
 
 /** Together they are what the rule matches. */
@@ -118,7 +118,7 @@ class RuleReader {
   #expression(expression: string): RequestSet[] {
     const found = expressionPaths(expression, false);
     if (found === null) throw new RuleError(`no route says the same as the expression ${expression}`);
-    if (found.isWider) this.notes.add(`the route matches more than ${expression}`);
+    for (const note of expressionNotes(found, expression)) this.notes.add(note);
     return found.paths.map((path) => ({ ...EVERYTHING, path }));
   }
 

@@ -70,8 +70,7 @@ class Reading {
       const options = field(middleware, kind);
       const limit = kind === 'rateLimit' ? limitOf(options) : inFlightOf(options);
       if (typeof limit === 'string') this.#refuse(line, what, limit);
-      else if (using.length === 0)
-        this.#refuse(line, what, 'no router of this file with a rule that can be carried over uses it');
+      else if (using.length === 0) this.#everywhere(name, what, line, limit, routers);
       else for (const router of using) this.#rows(name, what, line, limit, router, read);
     }
   }
@@ -136,6 +135,32 @@ class Reading {
         ],
       });
     }
+  }
+
+  /** Routers are often elsewhere: its limit is worth more than a word about it. */
+  #everywhere(
+    name: string,
+    what: string,
+    line: number,
+    { notes, ...limit }: Limit,
+    routers: readonly TraefikRouter[],
+  ): void {
+    if (routers.some(({ middlewares }) => this.#limitsOf(middlewares, 0).includes(name))) {
+      this.#refuse(line, what, 'no rule of a router that uses it can be carried over');
+      return;
+    }
+    const note = 'no router of this file uses it, so it holds for every path: write its route';
+    const source = { line, what };
+    this.rows.push({
+      ...PLAIN_ROW,
+      ...limit,
+      hint: name,
+      methods: null,
+      path: '*',
+      group: null,
+      source,
+      notes: [...notes, note],
+    });
   }
 
   #refuse(line: number, what: string, reason: string): void {

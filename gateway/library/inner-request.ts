@@ -1,7 +1,7 @@
 /** A request inside the application that answers it: decided as in the gateway, and then left to the application. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Violation } from '#gateway/decision.ts';
-import { CORS_HEADERS, DECISION_HEADER } from '#gateway/header-names.ts';
+import { DECISION_HEADER, EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll } from '#gateway/header-names.ts';
 import { originOf } from '#gateway/identify.ts';
 import { type LimitedParts, LimitedRequest, type Sent, type Source } from '#gateway/limited-request.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
@@ -58,12 +58,9 @@ export class InnerRequest extends LimitedRequest {
       return;
     }
     for (let i = 0; i < added.length; i += 2) res.setHeader(added[i] ?? '', added[i + 1] ?? '');
-    // Defaults, which the application may set otherwise.
-    if (this.cors) {
-      for (let i = 0; i < CORS_HEADERS.length; i += 2)
-        if (!res.hasHeader(CORS_HEADERS[i] ?? ''))
-          res.setHeader(CORS_HEADERS[i] ?? '', CORS_HEADERS[i + 1] ?? '');
-    }
+    // Beside what the application has set before; whatever it sets later replaces it.
+    if (this.cors && added.length > 0 && !exposesAll(String(res.getHeader(EXPOSE_HEADER) ?? '')))
+      res.appendHeader(EXPOSE_HEADER, EXPOSED_LIMITS);
     // Application and policies see the same path. Where a router has taken its part of it away, that is too late.
     if (this.target !== '' && this.#req.url === this.req.url) this.#req.url = this.#canonicalUrl();
     res.once('close', () => {

@@ -10,6 +10,7 @@ export type ChangeKind =
   | 'overrides'
   | 'rollout'
   | 'plan'
+  | 'ignore-case'
   | 'list-added'
   | 'list-removed'
   | 'algorithm'
@@ -66,6 +67,13 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
   if (before.planHeader !== after.planHeader) {
     const effect = 'overrides for plans go by another header';
     changes.push({ kind: 'plan', policy: null, from: before.planHeader, to: after.planHeader, effect });
+  }
+  if (before.ignoreCase !== after.ignoreCase) {
+    const effect = after.ignoreCase
+      ? 'policies also match paths in other upper and lower case'
+      : 'policies match paths only in the letters in which they are written';
+    const [from, to] = [String(before.ignoreCase), String(after.ignoreCase)];
+    changes.push({ kind: 'ignore-case', policy: null, from, to, effect });
   }
   changes.push(...exclusions(before, after), ...listChanges(before, after));
   return changes;

@@ -137,7 +137,12 @@ export class IdentifierTable {
     return identifier ?? null;
   }
 
-  #path(name: string, param: string, { segments, text }: Route, here: Path): SimpleIdentifier | null {
+  #path(
+    name: string,
+    param: string,
+    { segments, text, ignoresCase }: Route,
+    here: Path,
+  ): SimpleIdentifier | null {
     const places = [...segments.entries()].filter(
       ([, segment]) => segment.kind === 'param' && segment.name === param,
     );
@@ -155,7 +160,7 @@ export class IdentifierTable {
       return null;
     }
     const { takesRest } = place[1];
-    const identifier: PathIdentifier = { name, kind: 'path', param, at: place[0], takesRest };
+    const identifier: PathIdentifier = { name, kind: 'path', param, at: place[0], takesRest, ignoresCase };
     return this.#one(meaning(identifier), () => identifier);
   }
 

@@ -16,8 +16,9 @@ export function buildLists(file: PolicyFile, report: Report, lineOf: (path: Path
   const networks = new NetworkTable<ListEntry>();
   const texts: string[] = [];
   for (const list of NAMES) {
-    for (const [i, written] of (file[list] ?? []).entries()) {
-      const here: Path = [list, i];
+    // Not entries(): a list may have holes.
+    for (const [i, written] of Object.entries(file[list] ?? [])) {
+      const here: Path = [list, Number(i)];
       try {
         add(listEntry(list, written, lineOf(here)), written);
       } catch (error) {

@@ -18,6 +18,7 @@ import { type Rollout, rolloutOf } from './rollout.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
 import { checkShape } from './shape.ts';
+import { soundParts } from './sound-parts.ts';
 import { offsetOf, plainValue, type ReportAt, reportSyntax } from './yaml-text.ts';
 
 const FILE_BYTES_MAX = 1_048_576;
@@ -58,12 +59,18 @@ export function loadPolicies(text: string, file: string, beside = readerBeside(f
   const report: Report = (path, message, fix, point = 'value') =>
     at(offsetOf(contents, path, point), message, fix);
   const value = plainValue(document, at);
-  if (problems.length === 0) checkShape(value, report);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
+  const broken: Path[] = [];
+  checkShape(value, (path, ...mistake) => {
+    broken.push(path);
+    report(path, ...mistake);
+  });
+  const written = broken.length === 0 ? (value as PolicyFile) : soundParts(value, broken);
+  if (written === null) throw new PolicyFileError(file, problems);
 
   const lineOf = (path: Path): number => lines.linePos(offsetOf(contents, path, 'value')).line;
   const files = new Beside(beside);
-  const set = build(value as PolicyFile, file, files, report, lineOf);
+  const set = build(written, file, files, report, lineOf);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
   const all = [text, ...files.texts.values()].join('');
   return { ...set, version: hash('sha256', all).slice(0, VERSION_LENGTH) };
@@ -77,9 +84,10 @@ function build(
   report: Report,
   lineOf: (path: Path) => number,
 ): Omit<PolicySet, 'version'> {
+  const { ignoreCase = false } = file;
   const routeAt = (path: Path, text: string): Route | null => {
     try {
-      return parseRoute(text);
+      return parseRoute(text, ignoreCase);
     } catch (error) {
       reportMistake(report, path, error);
       return null;
@@ -95,8 +103,9 @@ function build(
   const byBucket = new Map<string, Policy>();
   /** What tests call a row: itself, or all that its limits became. */
   const rowNames = new Map<string, readonly string[]>();
-  for (const [place, row] of file.policies.entries()) {
-    const here: Path = ['policies', place];
+  // Not entries(): a list may have holes.
+  for (const [place, row] of Object.entries(file.policies)) {
+    const here: Path = ['policies', Number(place)];
     const limits = limitsOf(row, here, report);
     const names = new Set([row.name, ...limits.map(({ name }) => name)]);
     const twin = [...names].find((name) => byName.has(name));
@@ -171,7 +180,8 @@ function build(
   }
   const lists = buildLists(file, report, lineOf);
   const tests = buildTests(file, rowNames, report, lineOf);
-  return { file: name, policies, exclude, planHeader, identifiers: identifiers.declared, lists, tests };
+  const { declared } = identifiers;
+  return { file: name, policies, exclude, ignoreCase, planHeader, identifiers: declared, lists, tests };
 }
 
 /** null: everybody. */

@@ -6,7 +6,7 @@
 import { Counter } from './counter.ts';
 import { type Cost, type Identifier, needsProof, type Policy, type PolicySet } from './policy.ts';
 import type { Route } from './route.ts';
-import { canonicalTarget, meaningOf, withoutSegmentParameters } from './target.ts';
+import { canonicalTarget, caseless, meaningOf, withoutSegmentParameters } from './target.ts';
 
 /** A set of policies that applies to a request, in file order. */
 export interface Cover {
@@ -55,8 +55,14 @@ const CACHE_TARGETS_MAX = 4096;
 const CACHE_TARGET_LENGTH_MAX = 256;
 
 export function createMatcher(set: PolicySet): Matcher {
-  const policies = new RouteTree<Policy>(set.policies.map((policy) => [policy.route, policy]));
-  const exclusions = new RouteTree<true>(set.exclude.map((route) => [route, true]));
+  const policies = new RouteTree<Policy>(
+    set.policies.map((policy) => [policy.route, policy]),
+    set.ignoreCase,
+  );
+  const exclusions = new RouteTree<true>(
+    set.exclude.map((route) => [route, true]),
+    set.ignoreCase,
+  );
   const covers = new Map<string, Cover>();
   const counters = set.policies.map((policy) => ({
     counter: new Counter(policy, false),
@@ -159,8 +165,11 @@ interface Entry<T> {
 
 class RouteTree<T> {
   readonly #root: Node<T> = newNode();
+  readonly #ignoresCase: boolean;
 
-  constructor(routes: Iterable<readonly [Route, T]>) {
+  /** @param ignoresCase so do all of the routes */
+  constructor(routes: Iterable<readonly [Route, T]>, ignoresCase: boolean) {
+    this.#ignoresCase = ignoresCase;
     for (const [route, value] of routes) {
       let node = this.#root;
       let list = (at: Node<T>): Entry<T>[] => at.here;
@@ -188,6 +197,7 @@ class RouteTree<T> {
     const found: T[] = [];
     let segments = path === '/' ? [] : path.slice(1).split('/');
     if (path.includes('%')) segments = segments.map(meaningOf);
+    if (this.#ignoresCase) segments = segments.map(caseless);
     walk(this.#root, segments, 0, method, found);
     return found;
   }

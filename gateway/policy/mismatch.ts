@@ -1,7 +1,7 @@
 /** Why does a route not match a request? In words, for people who ask why a limit does not apply. */
 import { Mistake } from './problems.ts';
 import type { Route, Segment } from './route.ts';
-import { meaningOf } from './target.ts';
+import { caseless, meaningOf } from './target.ts';
 
 /**
  * @param method as sent; HEAD is matched as GET
@@ -24,7 +24,7 @@ function pathMismatchOf(route: Route, path: string): string | null {
     const segment = segments[i];
     if (segment === undefined)
       return `the path ends before segment ${i + 1}, where the route has ${shown(wanted)}`;
-    if (wanted.kind === 'literal' && wanted.text !== segment)
+    if (wanted.kind === 'literal' && wanted.text !== (route.ignoresCase ? caseless(segment) : segment))
       return `segment ${i + 1} is "${segment}", the route has ${shown(wanted)}`;
   }
   const extra = segments[route.segments.length];

@@ -52,6 +52,8 @@ export interface PathIdentifier {
   readonly at: number;
   /** All that follows is part of it. */
   readonly takesRest: boolean;
+  /** `ANN` is `ann`. */
+  readonly ignoresCase: boolean;
 }
 
 /** One identity from several; nobody where one of them is absent. */
@@ -187,6 +189,8 @@ export interface PolicySet {
   readonly version: string;
   readonly policies: readonly Policy[];
   readonly exclude: readonly Route[];
+  /** The application ignores case in paths, and so do all routes. */
+  readonly ignoreCase: boolean;
   /** Lower-case name of the header in which trusted proxies name the client's plan; null: there is none. */
   readonly planHeader: string | null;
   /** Those that mean the same in every route. */

@@ -8,10 +8,10 @@
  */
 import { METHODS } from '#gateway/node-http.ts';
 import { Mistake } from './problems.ts';
-import { canonicalTarget, meaningOf } from './target.ts';
+import { canonicalTarget, caseless, meaningOf } from './target.ts';
 
 export type Segment =
-  /** `text` is the meaning of a canonical segment. */
+  /** `text` is the meaning of a canonical segment; caseless where the route ignores case. */
   | { readonly kind: 'literal'; readonly text: string }
   | {
       readonly kind: 'param';
@@ -28,6 +28,8 @@ export interface Route {
   /** Upper-case methods; null stands for every method. HEAD is matched as GET. */
   readonly methods: ReadonlySet<string> | null;
   readonly segments: readonly Segment[];
+  /** `/LOGIN` is `/login`. */
+  readonly ignoresCase: boolean;
 }
 
 /** What may stand in a literal segment. */
@@ -35,7 +37,7 @@ const LITERAL = /^(?:[A-Za-z0-9\-_~!$&'()+,=:@.]|%[0-9A-Fa-f]{2})+$/;
 const PARAM = /^\{([A-Za-z][A-Za-z0-9_]*)(\*?)\}$/;
 
 /** @throws Mistake that says what is wrong with the route and how to write it */
-export function parseRoute(text: string): Route {
+export function parseRoute(text: string, ignoresCase = false): Route {
   const [methodText = '', pattern, ...more] = text.trim().split(/\s+/);
   if (pattern === undefined || more.length > 0) {
     throw new Mistake(
@@ -46,7 +48,8 @@ export function parseRoute(text: string): Route {
   return {
     text: `${methodText} ${pattern}`,
     methods: parseMethods(methodText),
-    segments: parsePattern(pattern),
+    segments: parsePattern(pattern, ignoresCase),
+    ignoresCase,
   };
 }
 
@@ -67,7 +70,7 @@ function parseMethods(text: string): ReadonlySet<string> | null {
   return methods;
 }
 
-function parsePattern(pattern: string): Segment[] {
+function parsePattern(pattern: string, ignoresCase: boolean): Segment[] {
   if (pattern === '*') return [{ kind: 'rest' }];
   if (!pattern.startsWith('/'))
     throw new Mistake(`path "${pattern}" does not begin with /`, 'write /PATH, or * for every path');
@@ -88,7 +91,8 @@ function parsePattern(pattern: string): Segment[] {
     // {name*} is at least one segment.
     if (isRest) return [{ kind: 'param', name, takesRest: true }, { kind: 'rest' }];
     if (param !== null) return [{ kind: 'param', name, takesRest: false }];
-    return [{ kind: 'literal', text: parseLiteral(part) }];
+    const literal = parseLiteral(part);
+    return [{ kind: 'literal', text: ignoresCase ? caseless(literal) : literal }];
   });
 }
 

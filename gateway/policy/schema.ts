@@ -220,6 +220,10 @@ export const policyFileSchema = {
       description: 'a list of routes that are never limited',
       maxItems: 1000,
     },
+    ignoreCase: {
+      type: 'boolean',
+      description: 'true where the application takes /LOGIN for /login; false is the default',
+    },
     allow: {
       type: 'array',
       items: allowed,

@@ -119,7 +119,19 @@ function shown(root: unknown, path: Path): string {
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX - 3)}...` : text;
 }
 
+/** Keys that other products have, and why there is none here. */
+const FOREIGN_KEYS: Readonly<Record<string, string>> = Object.fromEntries(
+  ['host', 'hosts', 'hostname', 'domain', 'domains'].map((key) => [
+    key,
+    'policies hold for every host: remove it, or give that host a gateway and a policy file of its own',
+  ]),
+);
+
 function knownKeys(key: string, known: readonly string[]): string {
+  const foreign = Object.hasOwn(FOREIGN_KEYS, key.toLowerCase())
+    ? FOREIGN_KEYS[key.toLowerCase()]
+    : undefined;
+  if (foreign !== undefined) return foreign;
   const close = known.find((candidate) => distance(key.toLowerCase(), candidate.toLowerCase()) <= 2);
   return close === undefined ? `known here: ${known.join(', ')}` : `did you mean ${close}?`;
 }

@@ -158,3 +158,16 @@ export function meaningOf(segment: string): string {
     String.fromCharCode(Number.parseInt(digits, 16)),
   );
 }
+
+/**
+ * Gives texts that differ only in case one form. Upper case decides, as it does in ASP.NET: the two small sigmas are one.
+ *
+ * @param bytes the meaning of a segment, one code unit a byte
+ */
+export function caseless(bytes: string): string {
+  if (!BEYOND_ASCII.test(bytes)) return bytes.toLowerCase();
+  const text = Buffer.from(bytes, 'latin1').toString('utf8');
+  return Buffer.from(text.toUpperCase().toLowerCase(), 'utf8').toString('latin1');
+}
+
+const BEYOND_ASCII = /[\x80-\xff]/;

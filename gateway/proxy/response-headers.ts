@@ -1,8 +1,9 @@
 /** What the client gets to see of an upstream's header section. */
 import {
-  CORS_HEADERS,
   DECISION_HEADER,
-  EXPOSE_HEADERS,
+  EXPOSE_HEADER,
+  EXPOSED_LIMITS,
+  exposesAll,
   LIMIT_HEADERS,
   RATELIMITED_HEADER,
 } from '#gateway/header-names.ts';
@@ -26,7 +27,6 @@ const SPECIAL = new NameSet([
   'content-length',
   'content-type',
   'date',
-  'access-control-allow-origin',
   'access-control-expose-headers',
 ]);
 const EVENT_STREAM = /^text\/event-stream\s*(?:;|$)/i;
@@ -36,7 +36,7 @@ const LIMITS: ReadonlySet<string> = new Set(LIMIT_HEADERS);
  * @param raw names and values in turn, as undici read them
  * @param added the gateway's own headers, which replace the upstream's limit headers when there are any
  * @param status of the reply
- * @param onClientRoute browsers on other origins read this reply: it must carry CORS headers
+ * @param onClientRoute browsers on other origins read this reply: it exposes the limit headers
  */
 export function clientHeaders(
   raw: readonly Buffer[],
@@ -48,8 +48,7 @@ export function clientHeaders(
   let hasContentLength = false;
   let hasDate = false;
   let isEventStream = false;
-  let allowsOrigin = false;
-  let exposes = false;
+  let isAllExposed = false;
   let dropped: ReadonlySet<string> | null = null;
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i]?.toString('latin1') ?? '';
@@ -61,8 +60,7 @@ export function clientHeaders(
       if (special === 'content-length') hasContentLength = true;
       else if (special === 'date') hasDate = true;
       else if (special === 'content-type') isEventStream = EVENT_STREAM.test(value);
-      else if (special === 'access-control-allow-origin') allowsOrigin = true;
-      else if (special === 'access-control-expose-headers') exposes = true;
+      else if (special === 'access-control-expose-headers') isAllExposed ||= exposesAll(value);
       else if (special === 'connection') {
         dropped = nominated(value, dropped);
         continue;
@@ -72,13 +70,10 @@ export function clientHeaders(
   }
   if (dropped !== null) {
     dropNominated(headers, dropped);
-    allowsOrigin &&= !dropped.has('access-control-allow-origin');
-    exposes &&= !dropped.has('access-control-expose-headers');
+    isAllExposed &&= !dropped.has('access-control-expose-headers');
   }
   for (const item of added) headers.push(item);
-  if (onClientRoute) {
-    if (!allowsOrigin) headers.push(...CORS_HEADERS);
-    else if (!exposes && added.length > 0) headers.push(...EXPOSE_HEADERS);
-  }
+  // A second field beside the application's: recipients join them (RFC 9110 5.2).
+  if (onClientRoute && added.length > 0 && !isAllExposed) headers.push(EXPOSE_HEADER, EXPOSED_LIMITS);
   return { headers, hasContentLength, hasDate, isEventStream };
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
 import { BODY_BYTES_MAX } from '#api/errors.ts';
+import { gatewayRoutes } from '#api/surfaces/client.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 
 const api = await startApi();
@@ -197,6 +198,20 @@ t.test('200: preflights of every client path, with the caching of their route', 
     t.equal(reply.headers['access-control-allow-origin'], '*');
     t.match(reply.headers['access-control-allow-methods'], /PUT/);
     t.match(reply.headers['access-control-allow-headers'], /x-api-key/);
+  }
+});
+
+t.test('every client route sets CORS itself: on its preflight and on its refusals', async (t) => {
+  t.ok(gatewayRoutes.size > 0);
+  for (const route of gatewayRoutes) {
+    const [method = '', pattern = ''] = route.split(' ');
+    const path = pattern.replace(':workspaceId', workspaceId).replace(':responseId', 'r1');
+    const preflight = await api.client('OPTIONS', path);
+    t.equal(preflight.status, 200, route);
+    t.equal(preflight.headers['access-control-allow-origin'], '*', route);
+    const reply = await api.client(method as 'GET', path.replace(workspaceId, 'nosuchworkspace'), {});
+    t.ok(reply.status >= 400, route);
+    t.equal(reply.headers['access-control-allow-origin'], '*', route);
   }
 });
 

@@ -223,15 +223,24 @@ t.test('never throws, and never names anything but an address, a network or untr
   );
 });
 
-t.test('clients behind NAT64 and 6to4 are counted by their IPv4 address', async (t) => {
+t.test('clients behind NAT64, 6to4 and Teredo are counted by their IPv4 address', async (t) => {
   const none = parseTrustedProxies('none');
   for (const [address, counted] of [
     ['64:ff9b::192.0.2.33', '192.0.2.33'],
     ['64:ff9b::c000:221', '192.0.2.33'],
     ['2002:c000:0221::1', '192.0.2.33'],
     ['2002:c000:0221:ffff:1:2:3:4', '192.0.2.33'],
+    // A network's own translator, which most give a prefix of 96 bits (RFC 8215).
+    ['64:ff9b:1::c000:221', '192.0.2.33'],
+    ['64:ff9b:1:fffe::192.0.2.33', '192.0.2.33'],
+    // With 48, 56 or 64 bits the rest is zero (RFC 6052 2.2): one address, one client.
+    ['64:ff9b:1:c000:2:2100::', '64:ff9b:1:c000:2:2100::/128'],
+    ['64:ff9b:1:aabb:c0:2:2100:0', '64:ff9b:1:aabb:c0:2:2100:0/128'],
+    // Teredo writes it inverted (RFC 4380 4).
+    ['2001:0:4136:e378:8000:63bf:3fff:fdd2', '192.0.2.45'],
     // Near, but not those prefixes.
-    ['64:ff9b:1::c000:221', '64:ff9b:1::/64'],
+    ['64:ff9b:2::c000:221', '64:ff9b:2::/64'],
+    ['2001:1:4136:e378:8000:63bf:3fff:fdd2', '2001:1:4136:e378::/64'],
     ['64:ff9b:0:0:0:1:c000:221', '64:ff9b::/64'],
     ['2003:c000:221::1', '2003:c000:221::/64'],
   ] as const) {
@@ -242,7 +251,7 @@ t.test('clients behind NAT64 and 6to4 are counted by their IPv4 address', async 
 
 t.test('an IPv4 address inside a 6to4 or NAT64 address is not trusted as a proxy', async (t) => {
   const trust = parseTrustedProxies('10.0.0.0/8');
-  for (const peer of ['2002:0a00:0001::1', '64:ff9b::10.0.0.1']) {
+  for (const peer of ['2002:0a00:0001::1', '64:ff9b::10.0.0.1', '64:ff9b:1::10.0.0.1', '2001::f5ff:fffe']) {
     t.equal(isTrustedPeer(peer, trust), false, peer);
     t.equal(clientAddress(peer, '203.0.113.9', trust), '10.0.0.1', 'its own chain is not believed');
   }

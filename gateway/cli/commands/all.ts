@@ -22,3 +22,19 @@ export const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   suggest: async () => (await import('./suggest.ts')).addSuggest,
   why: async () => (await import('./why.ts')).addWhy,
 };
+
+/** Names that other programs give to these commands, which are too far from ours for a guess by their letters. */
+export const OTHER_NAMES: Readonly<Record<string, string>> = {
+  test: 'check',
+  validate: 'check',
+  lint: 'check',
+  whois: 'inspect',
+  who: 'inspect',
+  status: 'doctor',
+  block: 'ban',
+  unblock: 'unban',
+  clear: 'reset',
+  run: 'start',
+  serve: 'start',
+  convert: 'import',
+};

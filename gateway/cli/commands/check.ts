@@ -1,5 +1,4 @@
 /** `check [FILE]`: is this policy file right? */
-import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { PolicyFileError, sentenceOf } from '#gateway/policy/problems.ts';
 import { warningsOf } from '#gateway/policy/warnings.ts';
@@ -7,6 +6,7 @@ import { placesIn } from '#gateway/policy/yaml-text.ts';
 import { runTests } from '#gateway/rehearsal/policy-tests.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { AddCommand, CommandContext } from '../command.ts';
+import { readPolicyText } from '../policy-text.ts';
 
 export const addCheck: AddCommand = (program, context) =>
   program.command(
@@ -23,7 +23,7 @@ const NO_TESTS = { passed: 0, failed: 0, failures: [] };
 
 function check(file: string, json: boolean, { terminal }: CommandContext): ExitCode {
   try {
-    const text = readPolicyFile(file);
+    const text = readPolicyText(file);
     const set = loadPolicies(text, file);
     const warnings = warningsOf(set, placesIn(text));
     const failures = runTests(set);

@@ -1,9 +1,9 @@
 /** `diff OLD NEW`: what changes, and for whom? */
-import { readPolicyFile } from '#gateway/config.ts';
 import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { AddCommand, CommandContext } from '../command.ts';
+import { readPolicyText } from '../policy-text.ts';
 
 export const addDiff: AddCommand = (program, context) =>
   program.command(
@@ -21,7 +21,7 @@ export const addDiff: AddCommand = (program, context) =>
   );
 
 function diff(oldFile: string, newFile: string, json: boolean, { terminal }: CommandContext): ExitCode {
-  const load = (file: string) => loadPolicies(readPolicyFile(file), file);
+  const load = (file: string) => loadPolicies(readPolicyText(file), file);
   const changes = differenceOf(load(oldFile), load(newFile));
   if (json) terminal.json({ changes });
   else if (changes.length === 0) terminal.line('Nothing changes for anybody.');

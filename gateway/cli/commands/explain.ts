@@ -1,5 +1,4 @@
 /** `explain 'METHOD PATH'`: what would the gateway do with this request, and why? */
-import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { type Explanation, explain } from '#gateway/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/rehearsal/rehearsal.ts';
@@ -8,6 +7,7 @@ import type { Terminal } from '#shared/cli/terminal.ts';
 import type { Clock } from '#shared/clock.ts';
 import { ADMIN_OPTIONS, askAdmin } from '../admin-client.ts';
 import type { AddCommand, CommandContext } from '../command.ts';
+import { readPolicyText } from '../policy-text.ts';
 import { readRequest } from '../request-options.ts';
 
 /** One request is asked. */
@@ -69,7 +69,7 @@ async function run(options: ExplainOptions, { terminal, env, now }: CommandConte
 }
 
 function explainFile(file: string, request: RehearsedRequest, clock: Clock): Promise<Explanation> {
-  const set = loadPolicies(readPolicyFile(file), file);
+  const set = loadPolicies(readPolicyText(file), file);
   const rehearsal = new Rehearsal(set, {
     clock,
     trust: { kind: 'none' },

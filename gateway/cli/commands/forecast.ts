@@ -1,10 +1,10 @@
 /** `forecast`: what will so many clients cost? */
-import { readPolicyFile } from '#gateway/config.ts';
 import { type Forecast, forecast } from '#gateway/forecast/forecast.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { AddCommand, CommandContext } from '../command.ts';
+import { readPolicyText } from '../policy-text.ts';
 
 interface ForecastArguments {
   readonly identities: number;
@@ -40,7 +40,7 @@ function run(options: ForecastArguments, { terminal }: CommandContext): ExitCode
   requireNumber('--identities', identities, 1, IDENTITIES_MAX, true);
   requireNumber('--rate', rate, 0, IDENTITIES_MAX, false);
   requireNumber('--processes', processes, 1, PROCESSES_MAX, true);
-  const set = loadPolicies(readPolicyFile(file), file);
+  const set = loadPolicies(readPolicyText(file), file);
   const found = forecast(set, { identities, requestsPerSecond: rate, processes });
   if (json) terminal.json(found);
   else print(found, terminal);

@@ -15,7 +15,7 @@ interface ImportOptions {
 export const addImport: AddCommand = (program, context) =>
   program.command(
     'import <file>',
-    'The limits of Envoy Gateway, NGINX, Traefik or Kong as a policy file',
+    'The limits of Envoy Gateway, envoyproxy/ratelimit, NGINX, Traefik or Kong as a policy file',
     (command) =>
       command
         .positional('file', {

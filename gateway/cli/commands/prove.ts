@@ -1,12 +1,13 @@
 /** `prove`: does a running gateway admit exactly what its policies say? */
 import { createInterface } from 'node:readline/promises';
-import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { type Policy, type PolicySet, partsOf } from '#gateway/policy/policy.ts';
 import { type SampleRequest, sampleRequest } from '#gateway/rehearsal/sample-request.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { AddCommand, CommandContext } from '../command.ts';
+import { readPolicyText } from '../policy-text.ts';
 import { type Proof, prove, REQUESTS_PER_SECOND } from '../prove-policy.ts';
+import { isAdminListener, publicOrigin } from '../public-address.ts';
 import { readHeaders } from '../request-options.ts';
 
 const SAFE = ['HEAD', 'GET'] as const;
@@ -18,7 +19,8 @@ const REFILL_MAX = REQUESTS_PER_SECOND / 4;
 const IN_FLIGHT_MAX = 100;
 
 interface ProveOptions {
-  readonly gateway: string;
+  readonly public: string;
+  readonly gateway: string | undefined;
   readonly file: string;
   readonly header: readonly string[];
   readonly allMethods: boolean;
@@ -39,11 +41,12 @@ export const addProve: AddCommand = (program, context) =>
     'Does a running gateway admit exactly its limits?',
     (command) =>
       command
-        .option('gateway', {
+        .option('public', {
           type: 'string',
           default: 'http://127.0.0.1:8080',
-          describe: 'Public listener of the gateway',
+          describe: 'Where clients reach the gateway',
         })
+        .option('gateway', { type: 'string', hidden: true })
         .option('file', { type: 'string', default: 'policies.yaml', describe: 'Its policy file' })
         .option('header', {
           alias: 'H',
@@ -74,19 +77,29 @@ export const addProve: AddCommand = (program, context) =>
   );
 
 async function proveAll(options: ProveOptions, { terminal, now }: CommandContext): Promise<ExitCode> {
-  const { gateway, file, json } = options;
-  if (!URL.canParse(gateway) || !/^https?:/.test(gateway))
-    throw new CommandError(`--gateway ${gateway} is no URL; write http://HOST:PORT`, EXIT.usage);
+  const { file, json } = options;
+  if (options.gateway !== undefined)
+    throw new CommandError(
+      '--gateway is the admin listener, and prove makes requests of clients: write --public URL',
+      EXIT.usage,
+    );
+  const url = publicOrigin(options.public);
+  const { origin } = url;
   const headers = readHeaders(options.header);
-  const set = loadPolicies(readPolicyFile(file), file);
+  const set = loadPolicies(readPolicyText(file), file);
   const { planned, skipped } = plan(set, options);
   const inFlightMax = inFlightMaxOf(set);
-  await confirm(planned, gateway, options.yes, terminal.isInteractive);
+  await confirm(planned, origin, options.yes, terminal.isInteractive);
+  if (await isAdminListener(url))
+    throw new CommandError(
+      `${origin} is the admin listener; give --public the address that clients use (GATEWAY_PORT)`,
+      EXIT.usage,
+    );
   const rows: Proof[] = [];
   for (const { policy, request } of planned) {
     if (terminal.isInteractive) terminal.error(`${policy.name} …`);
     rows.push(
-      await prove(policy, request, { gateway, headers, waitSecondsMax: options.wait, inFlightMax, now }),
+      await prove(policy, request, { origin, headers, waitSecondsMax: options.wait, inFlightMax, now }),
     );
   }
   if (json) terminal.json({ rows, skipped });
@@ -164,13 +177,13 @@ function inFlightMaxOf({ policies }: PolicySet): number {
 
 async function confirm(
   planned: readonly Planned[],
-  gateway: string,
+  origin: string,
   yes: boolean,
   isInteractive: boolean,
 ): Promise<void> {
   if (yes || planned.length === 0) return;
   const requests = planned.reduce((sum, { policy }) => sum + policy.capacity, 0);
-  const what = `about ${requests} real requests to ${gateway}; all that are admitted reach the application`;
+  const what = `about ${requests} real requests to ${origin}; all that are admitted reach the application`;
   if (!isInteractive) throw new CommandError(`this sends ${what}; add --yes`, EXIT.usage);
   const reader = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await reader.question(`This sends ${what}. Go on? [y/N] `);

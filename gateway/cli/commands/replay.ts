@@ -1,6 +1,5 @@
 /** `replay LOG…`: what would this policy file have done with yesterday's requests? */
 import { writeFileSync } from 'node:fs';
-import { readPolicyFile } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { Replay, type ReplayResult } from '#gateway/replay/replay.ts';
 import { reportPage } from '#gateway/replay/report/page.ts';
@@ -9,6 +8,7 @@ import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { AddCommand, CommandContext } from '../command.ts';
 import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '../log-options.ts';
+import { readPolicyText } from '../policy-text.ts';
 
 interface ReplayOptions extends LogOptions {
   readonly file: string;
@@ -45,9 +45,9 @@ export const addReplay: AddCommand = (program, context) =>
   );
 
 async function run(options: ReplayOptions, { terminal, now, env }: CommandContext): Promise<ExitCode> {
-  const set = loadPolicies(readPolicyFile(options.file), options.file);
+  const set = loadPolicies(readPolicyText(options.file), options.file);
   const { against: other } = options;
-  const against = other === undefined ? null : loadPolicies(readPolicyFile(other), other);
+  const against = other === undefined ? null : loadPolicies(readPolicyText(other), other);
   const { logs, trust, progress } = openLogs(options, terminal, now);
   // Digests are then those that the gateway has.
   const salt = env.GATEWAY_IDENTITY_SECRET ?? '';

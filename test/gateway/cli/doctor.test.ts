@@ -206,7 +206,7 @@ t.test('an application that takes two spellings of a path for one', async (t) =>
     {
       check: 'path-spelling',
       message: /answers \/LOGIN as \/login, and policy login/,
-      fix: /cases of paths/,
+      fix: /ignoreCase: true/,
     },
   ]);
   t.equal(wrong.length, 1);

@@ -1,6 +1,12 @@
 /** What all commands share: help, wrong calls, exit codes, JSON. */
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
 import t from 'tap';
-import { floodgate } from '#test/support/cli.ts';
+import { askAdmin } from '#gateway/cli/admin-client.ts';
+import { floodgate, floodgateCommand } from '#test/support/cli.ts';
+import { projectRoot } from '#test/support/process.ts';
 
 t.test('the help lists the commands and the exit codes', async (t) => {
   const { code, stdout } = await floodgate(['--help']);
@@ -35,8 +41,38 @@ t.test('a wrong call exits with 2 and says how to call it', async (t) => {
   t.match(await floodgate(['check', 'a', 'b']), { code: 2, stdout: '', stderr: /b/ });
 });
 
+t.test('a command by the name that it has elsewhere', async (t) => {
+  const cases = { whois: 'inspect', test: 'check', validate: 'check', block: 'ban', run: 'start' };
+  for (const [called, meant] of Object.entries(cases)) {
+    const { code, stderr } = await floodgateCommand([called, '192.0.2.1']);
+    t.equal(code, 2, called);
+    t.equal(stderr, `Unknown command: ${called}. Did you mean ${meant}?\n`);
+  }
+});
+
+t.test('the version is that of the package', async (t) => {
+  const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
+  t.match(await floodgate(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' });
+});
+
+t.test('a gateway that gives no answer is not taken for one that is not running', async (t) => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => silent.close());
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const gateway = `http://127.0.0.1:${port}`;
+  await t.rejects(askAdmin({ gateway, token: undefined }, 'GET', '/api/policies', undefined, 50), {
+    exitCode: 3,
+    message: `${gateway} gave no answer within 50 ms; it is there, but the gateway is busy or its store hangs`,
+  });
+});
+
 t.test('a file that cannot be read exits with 3', async (t) => {
-  t.match(await floodgate(['check', 'no-such.yaml']), { code: 3, stdout: '', stderr: /no-such\.yaml/ });
+  t.match(await floodgate(['check', 'no-such.yaml']), {
+    code: 3,
+    stdout: '',
+    stderr: /^no-such\.yaml cannot be read \(ENOENT\); name a policy file that is there/,
+  });
 });
 
 t.test('a script for the shell', async (t) => {

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { startTestAdmin } from '#test/support/admin.ts';
 import { floodgateCommand } from '#test/support/cli.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -34,7 +35,7 @@ t.test('each row admits its limit; what is not tried is named', async (t) => {
   const options = { upstream: upstream.origin, policies, clock, wallClock: clock };
   const { origin } = await startTestGateway(t, { ...options, env });
   const prove = async (gateway: string, ...more: string[]) => {
-    const args = ['prove', '--gateway', gateway, '--file', 'p.yaml', '--yes', '--json', ...more];
+    const args = ['prove', '--public', gateway, '--file', 'p.yaml', '--yes', '--json', ...more];
     const { code, stdout, stderr } = await floodgateCommand(args, { cwd });
     return { code, stderr, ...JSON.parse(stdout) };
   };
@@ -101,7 +102,17 @@ t.test('asks first, and says who does not answer', async (t) => {
   writeFileSync(join(cwd, 'p.yaml'), policyFile(ROWS[1] ?? ''));
   const run = (...args: string[]) => floodgateCommand(['prove', '--file', 'p.yaml', ...args], { cwd });
   t.match(await run(), { code: 2, stderr: /sends about 7 real requests .*; add --yes/ });
-  t.match(await run('--gateway', 'http://127.0.0.1:1', '--yes'), { code: 3, stderr: /no gateway answers/ });
-  t.match(await run('--gateway', 'nowhere', '--yes'), { code: 2, stderr: /is no URL/ });
+  t.match(await run('--public', 'http://127.0.0.1:1', '--yes'), { code: 3, stderr: /no gateway answers/ });
+  t.match(await run('--public', 'nowhere', '--yes'), { code: 2, stderr: /is no URL/ });
+  t.match(await run('--gateway', 'http://127.0.0.1:1', '--yes'), {
+    code: 2,
+    stderr: /requests of clients: write --public URL/,
+  });
+  const upstream = await startUpstream(t);
+  const operated = await startTestGateway(t, { upstream: upstream.origin });
+  for (const token of [null, 'secret']) {
+    const admin = await startTestAdmin(t, operated, { token });
+    t.match(await run('--public', admin, '--yes'), { code: 2, stderr: /is the admin listener/ });
+  }
   t.match(await run('-H', 'nothing', '--yes'), { code: 2, stderr: /is no header/ });
 });

@@ -116,6 +116,9 @@ t.test('what is not described is over the limit, and says why: Envoy lets errors
   }
   t.match(JSON.parse((await ask([whole], 2)).body).message, /hits_addend is not 1/);
   t.equal((await ask([descriptor('/ip/%2Fa', '192.0.2.1')])).code, OVER_LIMIT, 'a malformed path');
+  const { code, body } = await ask([['method', 'get', ...whole.slice(2)]]);
+  t.equal(code, OVER_LIMIT, 'a method that is not upper case');
+  t.match(JSON.parse(body), { status: 400, message: 'the method "get" is not in upper case' });
   t.equal((await ask([whole])).code, OK);
   t.equal(log.filter(({ msg }) => /asks in a way/.test(String(msg))).length, 1);
 });

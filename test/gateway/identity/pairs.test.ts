@@ -29,6 +29,26 @@ t.test('a cookie by its name', async (t) => {
   for (const [field, value] of cases) t.equal(cookieValue(field, 'sid'), value, field);
 });
 
+t.test('a cookie whose name PHP reads as the counted one', async (t) => {
+  const cases = [
+    ['laravel_session=1', '1'],
+    ['laravel.session=1', '1'],
+    ['laravel session=1', '1'],
+    ['laravel[session=1', '1'],
+    ['laravel_session=1; laravel.session=1', '1'],
+    ['laravel_session=1; laravel.session=2', AMBIGUOUS],
+    ['laravel-session=1', null],
+    ['laravel%2Esession=1', null],
+    ['laravel+session=1', null],
+    ['Laravel.Session=1', null],
+    ['laravel.session.=1', null],
+  ] as const;
+  for (const [field, value] of cases) {
+    for (const name of ['laravel_session', 'laravel.session'])
+      t.equal(cookieValue(field, name), value, `${field} for ${name}`);
+  }
+});
+
 t.test('a query parameter by its name, however it is spelled', async (t) => {
   const cases = [
     ['/a?key=1', '1'],
@@ -49,11 +69,44 @@ t.test('a query parameter by its name, however it is spelled', async (t) => {
     ['/a?key', null],
     ['/a?key=', null],
     ['/a?key=+', null],
-    ['/a?KEY=1', null],
+    ['/a?KEY=1', '1'],
+    ['/a?Key=1&kEY=1', '1'],
+    ['/a?key=1&KEY=2', AMBIGUOUS],
+    ['/a?k%45y=1', '1'],
+    ['/a?+key=1', '1'],
+    ['/a?%20key=1', '1'],
+    ['/a?key+=1', '1'],
+    ['/a?key%00x=1', '1'],
+    ['/a?k+ey=1', null],
+    ['/a?ke%zz=1', null],
+    ['/a?%=1', null],
+    ['/a?=1', null],
     ['/key=1', null],
     ['/a?xkey=1&keyx=2', null],
   ] as const;
   for (const [target, value] of cases) t.equal(queryValue(target, 'key'), value, target);
+});
+
+t.test('a query parameter whose name PHP or ASP.NET reads as the counted one', async (t) => {
+  const cases = [
+    ['/a?api_key=1', '1'],
+    ['/a?api.key=1', '1'],
+    ['/a?api+key=1', '1'],
+    ['/a?api%20key=1', '1'],
+    ['/a?api%2ekey=1', '1'],
+    ['/a?api[key=1', '1'],
+    ['/a?api%5Bkey=1', '1'],
+    ['/a?API.Key=1', '1'],
+    ['/a?api_key=1&api.key=1', '1'],
+    ['/a?api_key=1&api.key=2', AMBIGUOUS],
+    ['/a?api-key=1', null],
+    ['/a?apikey=1', null],
+    ['/a?api..key=1', null],
+  ] as const;
+  for (const [target, value] of cases) {
+    for (const name of ['api_key', 'api.key', 'API_KEY'])
+      t.equal(queryValue(target, name), value, `${target} for ${name}`);
+  }
 });
 
 t.test('ten thousand pairs are one pass', async (t) => {
@@ -79,5 +132,5 @@ t.test('a path parameter, with and without segment parameters', async (t) => {
     ['/a', false, null],
     ['/', false, null],
   ] as const;
-  for (const [path, takesRest, value] of cases) t.equal(pathValue(path, 1, takesRest), value, path);
+  for (const [path, takesRest, value] of cases) t.equal(pathValue(path, 1, takesRest, false), value, path);
 });

@@ -95,7 +95,7 @@ t.test('BackendTrafficPolicy and HTTPRoute of Envoy Gateway', async (t) => {
       '47 it counts a client by several things at ',
       '51 it counts all of 10.0.0.0/8 as one; here',
       '56 no route says the same as the path .*\\.p',
-      '58 every request costs 1 here',
+      '58 its cost is not carried over: write it w',
     ],
   );
   t.match(policies[3]?.notes, [
@@ -204,10 +204,11 @@ t.test('a declarative file of Kong', async (t) => {
     unsupported.map(({ line, what }) => `${line} ${what}`),
     [
       '23 rate-limiting of service shop',
+      '26 rate-limiting of everywhere',
       '29 rate-limiting-advanced of everywhere',
-      '31 rate-limiting of a consumer',
     ],
   );
+  t.equal(text.match(/- \{ for: \{ plan: bob \}, limit: 5 \}/g)?.length, 3, 'of each row with minutes');
   t.match(policies[0]?.notes.join('; '), /counts each key, where Kong counts each consumer/);
   t.match(policies[0]?.notes.join('; '), /counts route search too, which has limits of its own in line 18/);
 });
@@ -253,7 +254,10 @@ t.test('names and texts of the other file cannot break out of theirs', async (t)
 
 t.test('what is no such file is said, with the line', async (t) => {
   const cases: readonly (readonly [text: string, pattern: RegExp])[] = [
-    ['hello: world', /none of Envoy Gateway, NGINX, Traefik, Kong; say which with --from/],
+    [
+      'hello: world',
+      /none of Envoy Gateway, envoyproxy\/ratelimit, NGINX, Traefik, Kong; say which with --from/,
+    ],
     ['a: [', /line \d+ is not valid YAML/],
     ['_format_version: "3"\n_format_version: "3"', /line 2 is not valid YAML/],
     ['server {\n  listen 80\n}', /line 2: listen has no end; write ; behind it/],

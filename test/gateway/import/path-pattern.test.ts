@@ -29,16 +29,17 @@ t.test('expressions that match a whole path', async (t) => {
   ];
   for (const [expression, paths, isWider = false] of cases) {
     const found = expressionPaths(expression, true);
-    t.strictSame(found, paths === null ? null : { paths, isWider }, expression);
+    t.strictSame(found, paths === null ? null : { paths, isWider, cut: [] }, expression);
   }
 });
 
 t.test('expressions that match a part', async (t) => {
-  t.strictSame(expressionPaths('^/api/', false), { paths: ['/api/*'], isWider: false });
-  t.strictSame(expressionPaths('^/api', false), { paths: ['/api/*'], isWider: true });
-  t.strictSame(expressionPaths('^/api$', false), { paths: ['/api'], isWider: false });
-  t.strictSame(expressionPaths('^/api(/|$)', false), { paths: ['/api/*'], isWider: false });
-  t.strictSame(expressionPaths('^/', false), { paths: ['*'], isWider: false });
+  t.strictSame(expressionPaths('^/api/', false), { paths: ['/api/*'], isWider: false, cut: [] });
+  t.strictSame(expressionPaths('^/api', false), { paths: ['/api/*'], isWider: false, cut: ['/api'] });
+  t.strictSame(expressionPaths('^/a/[^/]+', false), { paths: ['/a/{p2}/*'], isWider: false, cut: [] });
+  t.strictSame(expressionPaths('^/api$', false), { paths: ['/api'], isWider: false, cut: [] });
+  t.strictSame(expressionPaths('^/api(/|$)', false), { paths: ['/api/*'], isWider: false, cut: [] });
+  t.strictSame(expressionPaths('^/', false), { paths: ['*'], isWider: false, cut: [] });
   t.equal(expressionPaths('/api', false), null, 'anywhere in the path');
   t.equal(expressionPaths('\\.php$', false), null);
 });

@@ -78,7 +78,7 @@ const SCENARIOS: Record<string, { readonly rows: readonly string[]; readonly lin
     ],
     lines: [...times(3, 'GET /slide'), ...times(3, 'GET /bucket')],
   },
-  'replies on client routes carry CORS': {
+  'denials on client routes carry CORS, and replies of the application expose the limit headers': {
     rows: ['name: client, route: GET /api/v1/client/*, identifier: ip, limit: 1, window: 1m'],
     lines: times(2, 'GET /api/v1/client/x'),
   },

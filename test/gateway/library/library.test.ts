@@ -56,6 +56,36 @@ t.test('without its store it does what each policy says', async (t) => {
   t.equal(refused.headers.get('retry-after'), '1');
 });
 
+t.test(
+  "client routes: the origin policy is the application's, the limit headers are exposed beside its own",
+  async (t) => {
+    const gateway = await open({
+      policies: policyFile('name: client, route: GET /api/v1/client/*, identifier: ip, limit: 9, window: 1d'),
+    });
+    t.teardown(() => gateway.close());
+    const app = express();
+    app.use((req, res, next) => {
+      if (typeof req.query.exposed === 'string')
+        res.setHeader('Access-Control-Expose-Headers', req.query.exposed);
+      next();
+    });
+    app.use(gateway.middleware);
+    app.get('/{*path}', (_req, res) => void res.send('hello'));
+    const port = await listen(t, createServer(app));
+    const exposed = async (target: string): Promise<string | null> => {
+      const { headers } = await fetch(`http://127.0.0.1:${port}${target}`);
+      t.equal(headers.get('access-control-allow-origin'), null);
+      return headers.get('access-control-expose-headers');
+    };
+    const limits = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ratelimit-policy, ratelimit';
+    t.equal(await exposed('/api/v1/client/w'), limits);
+    t.equal(await exposed('/api/v1/client/w?exposed=X-Total'), `X-Total, ${limits}`);
+    t.equal(await exposed('/api/v1/client/w?exposed=*'), '*');
+    t.equal(await exposed('/api/v2/client/w'), null);
+    t.equal(await exposed('/free'), null);
+  },
+);
+
 t.test('other policies are taken into use, and counters go on', async (t) => {
   const { origin, gateway } = (await HOSTS.Express?.(t, { policies: limited(2) })) ?? {
     origin: '',

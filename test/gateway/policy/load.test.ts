@@ -26,7 +26,7 @@ const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
   'known here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, concurrency, limits, cost, count, bucket, rollout, mode, onStoreFailure, headers';
-const FILE_KEYS = 'known here: version, identifiers, exclude, allow, deny, plan, policies, tests';
+const FILE_KEYS = 'known here: version, identifiers, exclude, ignoreCase, allow, deny, plan, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
 
@@ -404,6 +404,12 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'colon-in-value': [
     ['7:12', 'not valid YAML: a second "key: value" within a value; put a value with a colon in quotes'],
   ],
+  'ignore-case-text': [
+    [
+      '5:13',
+      'ignoreCase is "yes"; expected: true where the application takes /LOGIN for /login; false is the default',
+    ],
+  ],
   'indented-too-far': [['6:11', 'give the keys of one entry the same indentation']],
   'indented-too-little': [['7:1', 'give the keys of one entry the same indentation']],
   'latin-1': [['6:11', 'not UTF-8 text; save the file in the encoding UTF-8']],
@@ -458,6 +464,48 @@ for (const [name, mistakes] of Object.entries(MISTAKES)) {
     }
   });
 }
+
+t.test('every mistake at once: those of the shape, and those of what the values mean', async (t) => {
+  const problems = problemsOf(
+    t,
+    `version: 1
+identifiers:
+  ip: { source: client-address }
+  key: { source: [{ header: x-api-key }], colour: red }
+exclude: [GET /free, 5, FETCH /a]
+policies:
+  - { name: one, route: GET /one, identifier: nobody, limit: 0, window: 1m }
+  - { name: two, route: GET two, identifier: key, limit: 5, window: 1m }
+  - { name: three, route: GET /three, identifier: [key, path.id], limit: 5, window: 1m }
+  - { name: one, route: GET /four, identifier: ip, limit: 5, window: 1m, host: a.example }
+  - { route: GET /free, identifier: ip, limit: 5, window: 1m }
+  - 7
+tests:
+  - { name: gone, request: GET /one, expect: { policies: [five] } }
+`,
+  );
+  t.strictSame(
+    problems.map(({ line, message }) => `${line} ${message}`),
+    [
+      '4 unknown key colour',
+      '5 entry 2 is 5',
+      '5 method "FETCH" is unknown',
+      '7 unknown identifier nobody',
+      '7 limit is 0',
+      '8 path "two" does not begin with /',
+      '9 the route "GET /three" has no {id}',
+      '10 the name one stands already in line 7',
+      '10 unknown key host',
+      '11 name is missing',
+      '11 unreachable: exclude takes out "GET /free", so nothing is left of this route',
+      '12 entry 6 is 7',
+    ],
+  );
+  t.match(
+    problems.find(({ message }) => message === 'unknown key host')?.fix,
+    /policies hold for every host/,
+  );
+});
 
 t.test('the error reads as compilers write theirs: file, line, column', async (t) => {
   const text = fixture('limit-zero');

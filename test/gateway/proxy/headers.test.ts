@@ -184,38 +184,69 @@ t.test("the upstream's own limit headers give way on covered routes only", async
   t.same(values(free.rawHeaders, 'x-ratelimit-limit'), ['7']);
 });
 
-t.test('client routes: CORS on whatever the gateway says, and on replies that lack it', async (t) => {
-  const upstream = await startUpstream(t, (req, res) => {
-    if (req.headers['x-own'] !== undefined) res.setHeader('access-control-allow-origin', 'https://one.test');
-    if (req.headers['x-named'] !== undefined) res.setHeader('connection', 'Access-Control-Allow-Origin');
-    res.end('ok');
-  });
-  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: LIMITED });
-  const origins = async (path: string, headers = {}): Promise<string[]> =>
-    values((await send(port, path, { headers })).rawHeaders, 'access-control-allow-origin');
-  t.same(await origins(ENVIRONMENT), ['*']);
-  t.same(await origins(ENVIRONMENT, { 'x-own': '1' }), ['https://one.test'], 'what the upstream says stands');
-  t.same(await origins('/api/v2/client/w', { 'x-own': '1', 'x-named': '1' }), ['*']);
-  t.same(await origins('/elsewhere'), []);
+t.test(
+  "client routes: CORS on the gateway's own replies; the application's keep its origin policy",
+  async (t) => {
+    const upstream = await startUpstream(t, (req, res) => {
+      for (const [name, value] of Object.entries(req.headers))
+        if (name.startsWith('x-say-')) res.setHeader(name.slice('x-say-'.length), String(value));
+      res.end('ok');
+    });
+    const { port } = await startTestGateway(t, {
+      upstream: upstream.origin,
+      policies: policyFile(
+        'name: env, route: "GET /api/v1/client/{id}/environment", identifier: ip, limit: 5, window: 366d',
+        'name: other, route: GET /covered, identifier: ip, limit: 5, window: 366d',
+      ),
+    });
+    const cors = async (path: string, headers: Record<string, string> = {}): Promise<string[][]> => {
+      const { status, rawHeaders } = await send(port, path, { headers });
+      t.equal(status, 200);
+      return ['origin', 'credentials', 'methods']
+        .map((name) => values(rawHeaders, `access-control-allow-${name}`))
+        .concat([values(rawHeaders, 'access-control-expose-headers')]);
+    };
+    const limits = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ratelimit-policy, ratelimit';
+    t.same(await cors(ENVIRONMENT), [[], [], [], [limits]], 'no origin where the application grants none');
+    const own = {
+      'x-say-access-control-allow-origin': 'https://one.test',
+      'x-say-access-control-expose-headers': 'X-Total',
+    };
+    t.same(
+      await cors(ENVIRONMENT, own),
+      [['https://one.test'], [], [], ['X-Total', limits]],
+      'its list goes on',
+    );
+    for (const all of ['*', 'x-a, *'])
+      t.same(await cors(ENVIRONMENT, { 'x-say-access-control-expose-headers': all }), [[], [], [], [all]]);
+    const hidden = {
+      'x-say-connection': 'Access-Control-Expose-Headers',
+      'x-say-access-control-expose-headers': '*',
+    };
+    t.same(await cors(ENVIRONMENT, hidden), [[], [], [], [limits]], 'hop by hop');
+    t.same(await cors('/api/v2/client/w'), [[], [], [], []], 'nothing is told that could be exposed');
+    t.same(await cors('/api/v2/client/w', own), [['https://one.test'], [], [], ['X-Total']]);
+    t.same(await cors('/covered'), [[], [], [], []], 'no client route');
 
-  const denied = await send(port, ENVIRONMENT);
-  t.equal(denied.status, 429);
-  t.equal(denied.headers['access-control-allow-origin'], '*');
-  t.match(denied.headers['access-control-expose-headers'], /x-ratelimit-remaining.*retry-after/);
-  t.match(JSON.parse(denied.body.toString()), { message: String, details: {} });
-  const bad = await send(port, '/api/v1/client/%2561/environment');
-  t.equal(bad.status, 400);
-  t.equal(bad.headers['access-control-allow-origin'], '*');
+    const denied = await send(port, ENVIRONMENT);
+    t.equal(denied.status, 429);
+    t.equal(denied.headers['access-control-allow-origin'], '*');
+    t.match(denied.headers['access-control-expose-headers'], /x-ratelimit-remaining.*retry-after/);
+    t.match(JSON.parse(denied.body.toString()), { message: String, details: {} });
+    const bad = await send(port, '/api/v1/client/%2561/environment');
+    t.equal(bad.status, 400);
+    t.equal(bad.headers['access-control-allow-origin'], '*');
 
-  const down = await startTestGateway(t, {
-    upstream: `http://127.0.0.1:${await freePort()}`,
-    policies: LIMITED,
-  });
-  const unavailable = await send(down.port, ENVIRONMENT);
-  t.equal(unavailable.status, 502);
-  t.equal(unavailable.headers['access-control-allow-origin'], '*');
-  t.equal(unavailable.headers['x-ratelimit-remaining'], '1', 'it was charged, and says so');
-});
+    const down = await startTestGateway(t, {
+      upstream: `http://127.0.0.1:${await freePort()}`,
+      policies: LIMITED,
+    });
+    const unavailable = await send(down.port, ENVIRONMENT);
+    t.equal(unavailable.status, 502);
+    t.equal(unavailable.headers['access-control-allow-origin'], '*');
+    t.equal(unavailable.headers['x-ratelimit-remaining'], '1', 'it was charged, and says so');
+  },
+);
 
 t.test('to the client: a 204 has no Content-Length, whatever the upstream says', async (t) => {
   const upstream = await startRawUpstream(t, (socket) => {

@@ -1,0 +1,118 @@
+/** A policy file for an application that ignores case in paths, such as one on Express or ASP.NET. */
+import t from 'tap';
+import { spellingsOf } from '#gateway/doctor/spellings.ts';
+import { AMBIGUOUS } from '#gateway/identity/pairs.ts';
+import { pathValue } from '#gateway/identity/path-value.ts';
+import { differenceOf } from '#gateway/policy/difference.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { createMatcher } from '#gateway/policy/match.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import { warningsOf } from '#gateway/policy/warnings.ts';
+import { placesIn } from '#gateway/policy/yaml-text.ts';
+import { explain } from '#gateway/rehearsal/explain.ts';
+import { Rehearsal, type RehearsedRequest } from '#gateway/rehearsal/rehearsal.ts';
+
+function textOf(ignoreCase: string, routes: readonly string[], exclude: readonly string[] = []): string {
+  const rows = routes.map((route, i) => {
+    const identifier = route.includes('{user}') ? 'path.user' : 'ip';
+    return `  - { name: p${i}, route: "${route}", identifier: ${identifier}, limit: 1, window: 1m }\n`;
+  });
+  return `version: 1
+${ignoreCase}identifiers:
+  ip: { source: client-address }
+exclude: ${JSON.stringify(exclude)}
+policies:
+${rows.join('')}`;
+}
+
+const load = (routes: readonly string[], exclude?: readonly string[], ignoreCase = 'ignoreCase: true\n') =>
+  loadPolicies(textOf(ignoreCase, routes, exclude), 'p.yaml');
+
+function matched(set: PolicySet, target: string): string {
+  const result = createMatcher(set)('GET', target);
+  return result.ok ? `${(result.cover?.policies ?? []).map(({ name }) => name)} ${result.target}` : '400';
+}
+
+t.test('a path is matched whatever its case, and forwarded as it was sent', async (t) => {
+  const cases: readonly (readonly [route: string, target: string, isMatched: boolean])[] = [
+    ['GET /login', '/LOGIN', true],
+    ['GET /Login', '/login', true],
+    ['GET /login', '/lOgIn?Next=/A', true],
+    ['GET /a/{id}/b', '/A/X/B', true],
+    ['GET /a/*', '/A/b/c', true],
+    ['GET /caf%C3%A9', '/CAF%C3%89', true],
+    ['GET /%CF%83', '/%CF%82', true],
+    ['GET /login', '/LOGIN;x', true],
+    ['GET /login', '/logins', false],
+    ['GET /caf%C3%A9', '/cafe', false],
+  ];
+  for (const [route, target, isMatched] of cases) {
+    t.equal(matched(load([route]), target), `${isMatched ? 'p0' : ''} ${target}`, `${route} and ${target}`);
+    const upper = target !== target.toLowerCase();
+    const exact = load([route], [], '');
+    if (upper) t.equal(matched(exact, target), ` ${target}`, `${target} where case matters`);
+  }
+  t.equal(matched(load(['GET /login'], [], 'ignoreCase: false\n'), '/LOGIN'), ' /LOGIN');
+});
+
+t.test('an exclusion ignores case as well', async (t) => {
+  t.equal(matched(load(['GET /a/*'], ['GET /A/health']), '/a/HEALTH'), ' /a/HEALTH');
+  t.throws(() => load(['GET /a/B'], ['GET /A/b']), { message: /unreachable/ });
+});
+
+t.test('a row that another one in other letters always reaches first', async (t) => {
+  const text = textOf('ignoreCase: true\n', ['GET /a/b', 'GET /A/B']);
+  const [warning, ...more] = warningsOf(loadPolicies(text, 'p.yaml'), placesIn(text));
+  t.match(warning, { line: 8, message: /never reached: p0/ });
+  t.strictSame(more, []);
+});
+
+t.test('a parameter of the path is one client whatever its case', async (t) => {
+  const set = load(['GET /users/{user}']);
+  const rehearsal = rehearsalOf(set);
+  t.equal(rehearsal.ask(request('/users/Ann')).kind, 'allow');
+  t.equal(rehearsal.ask(request('/USERS/ANN')).kind, 'deny');
+  t.equal(rehearsal.ask(request('/users/bob')).kind, 'deny', 'unproven names share the address');
+  t.equal(pathValue('/A/Caf%C3%89/B', 1, true, true), 'caf\xc3\xa9/b');
+  t.equal(pathValue('/q/..;/A/B', 1, false, true), AMBIGUOUS);
+});
+
+t.test('explain says why, and doctor finds nothing to try', async (t) => {
+  const set = load(['GET /login', 'GET /other']);
+  const explained = await explain(set, rehearsalOf(set), request('/LOGIN'));
+  t.match(explained, {
+    decision: 'allow',
+    path: '/LOGIN',
+    policies: [{ matched: true }, { matched: false }],
+  });
+  t.match(explained.policies[1]?.reason, /segment 1 is "LOGIN", the route has "other"/);
+  t.strictSame(spellingsOf(set), []);
+  t.equal(spellingsOf(load(['GET /login'], [], '')).length, 1);
+});
+
+t.test('diff tells it', async (t) => {
+  const [exact, ignoring] = [load(['GET /login'], [], ''), load(['GET /login'])];
+  t.match(differenceOf(exact, ignoring), [
+    { kind: 'ignore-case', policy: null, from: 'false', to: 'true', effect: /also match paths in other/ },
+  ]);
+  t.match(differenceOf(ignoring, exact), [{ kind: 'ignore-case', effect: /only in the letters/ }]);
+  t.strictSame(differenceOf(ignoring, ignoring), []);
+});
+
+t.test('anything but true and false is a mistake', async (t) => {
+  t.throws(() => load(['GET /a'], [], 'ignoreCase: yes please\n'), { message: /ignoreCase is "yes please"/ });
+});
+
+function rehearsalOf(set: PolicySet): Rehearsal {
+  return new Rehearsal(set, {
+    clock: () => 0,
+    trust: { kind: 'none' },
+    salt: 'salt',
+    countersMax: 64,
+    credentialsMax: 64,
+  });
+}
+
+function request(target: string): RehearsedRequest {
+  return { method: 'GET', target, rawHeaders: [], socket: { remoteAddress: '192.0.2.1' } };
+}
