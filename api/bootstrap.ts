@@ -85,6 +85,7 @@ export async function bootstrap(
         createdBy: userId,
         createdAt: now,
         lastUsedAt: null,
+        allWorkspaces: null,
       })
       .execute();
     await trx

@@ -44,10 +44,11 @@ import { createSupervisor } from './processes/supervisor.ts';
 import type { ReadyMessage } from './processes/workers.ts';
 import { createRecaptcha } from './recaptcha.ts';
 import { loadSdkScripts } from './sdk-scripts.ts';
-import { createStateCache } from './state-cache.ts';
+import type { State } from './state-cache.ts';
 import { stopWithin } from './stop.ts';
 import { openStorage } from './storage/open.ts';
 import { StorageUnavailable } from './storage/storage.ts';
+import { createWorkspaceCache } from './workspace-cache.ts';
 
 /** How long requests in flight may take once we were told to stop. */
 const REQUESTS_MS = 6_000;
@@ -140,7 +141,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   else
     checked.catch((error: unknown) => log.warn({ err: error }, 'the bucket of the uploaded files is away'));
   let news: News = NO_NEWS;
-  const states = createStateCache({ clock: Date.now, isHeard: () => news.isHeard() });
+  const states = createWorkspaceCache<State>({ clock: Date.now, isHeard: () => news.isHeard() });
   const outbox = createSignal();
   const context: Context = {
     config,

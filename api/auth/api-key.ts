@@ -5,8 +5,8 @@
  * password: there is nothing to guess. A key of the operator's own (BOOTSTRAP_API_KEY) is as strong as it was chosen.
  */
 import { createHash } from 'node:crypto';
-import type { Kysely } from 'kysely';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Kysely, Selectable } from 'kysely';
+import type { ApiKeyTable, Database, Permission, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -58,12 +58,7 @@ export async function findApiKey(db: Kysely<Database>, key: string): Promise<Fou
     .where('hashedKey', '=', hashApiKey(key))
     .executeTakeFirst();
   if (row === undefined) return null;
-  const permissions = await db
-    .selectFrom('apiKeyPermissions')
-    .select(['workspaceId', 'permission'])
-    .where('apiKeyId', '=', row.id)
-    .orderBy('workspaceId')
-    .execute();
+  const permissions = await permissionsOf(db, row);
   return {
     lastUsedAt: row.lastUsedAt,
     principal: {
@@ -71,9 +66,32 @@ export async function findApiKey(db: Kysely<Database>, key: string): Promise<Fou
       apiKeyId: row.id,
       organizationId: row.organizationId,
       organizationAccess: { read: row.organizationRead === 1, write: row.organizationWrite === 1 },
-      permissions: new Map(permissions.map(({ workspaceId, permission }) => [workspaceId, permission])),
+      permissions,
     },
   };
+}
+
+/** In the order of the workspace ids. */
+async function permissionsOf(
+  db: Kysely<Database>,
+  { id, organizationId, allWorkspaces }: Selectable<ApiKeyTable>,
+): Promise<ReadonlyMap<string, Permission>> {
+  if (allWorkspaces !== null) {
+    const workspaces = await db
+      .selectFrom('workspaces')
+      .select('id')
+      .where('organizationId', '=', organizationId)
+      .orderBy('id')
+      .execute();
+    return new Map(workspaces.map((workspace) => [workspace.id, allWorkspaces]));
+  }
+  const listed = await db
+    .selectFrom('apiKeyPermissions')
+    .select(['workspaceId', 'permission'])
+    .where('apiKeyId', '=', id)
+    .orderBy('workspaceId')
+    .execute();
+  return new Map(listed.map(({ workspaceId, permission }) => [workspaceId, permission]));
 }
 
 export interface UseRecorder {

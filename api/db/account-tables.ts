@@ -50,6 +50,8 @@ export interface ApiKeyTable {
   createdBy: string | null;
   createdAt: Timestamp;
   lastUsedAt: Timestamp | null;
+  /** On every workspace of the organization, also later ones; null: on those of `apiKeyPermissions`. */
+  allWorkspaces: Permission | null;
 }
 
 export interface ApiKeyPermissionTable {

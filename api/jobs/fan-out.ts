@@ -1,18 +1,17 @@
 /**
- * From events to deliveries.
+ * Turns events into deliveries and follow-up mails, in one transaction for each batch:
  *
- * 1. Read the oldest events of the outbox, and what their payloads show of other rows.
- * 2. Spend the limit of the follow-up mails; this may ask another server.
- * 3. Claim the events, make a delivery for each webhook that wants one, enqueue the mails.
+ * 1. Claim the oldest events of the outbox. With SQLite one transaction writes at a time; with PostgreSQL each process
+ *    takes events that no other one has locked. So only one process goes on with an event.
+ * 2. Make a delivery for each webhook that wants the event. Webhooks are those that exist at this moment.
+ * 3. Spend the limit of the follow-up mails, and enqueue the mails that are within it. This may ask another server, whose
+ *    answer is waited for only briefly.
  *
- * With one writer, only the third step is a transaction, because all others would wait for the second one. Several
- * processes may then read the same events; only the one whose claim comes first goes on with them. With many writers all
- * is one transaction, and each process takes events that no other one is at. A crash before the commit leaves them in
- * the outbox. Webhooks are those that exist at this moment.
+ * A crash before the commit leaves the events in the outbox.
  */
 import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Context } from '#api/context.ts';
-import { hasManyWriters, kept, unlocked } from '#api/db/locks.ts';
+import { kept, unlocked } from '#api/db/locks.ts';
 import type { Database, EventTable, EventType } from '#api/db/schema.ts';
 import { newId } from '#api/ids.ts';
 import type { Mail } from '#api/mail/mail.ts';
@@ -43,9 +42,6 @@ interface Subscription {
   readonly surveyIds: readonly string[];
 }
 
-/** By the id of the event. */
-type PlannedMails = ReadonlyMap<string, readonly Mail[]>;
-
 export type FanOutParts = Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'limits' | 'mailer'>;
 
 /** @returns how many events were there, 0 when the outbox is empty */
@@ -53,44 +49,17 @@ export async function fanOut(
   { db, clock, random, config, limits, mailer }: FanOutParts,
   log: FollowUpLog,
 ): Promise<number> {
-  if (hasManyWriters(db)) {
-    return db.transaction().execute(async (trx) => {
-      const events = await readOutbox(trx);
-      await write(trx, events, await planMails(trx, events));
-      return events.length;
-    });
-  }
-  const events = await readOutbox(db);
-  const planned = await planMails(db, events);
-  if (events.length > 0) await db.transaction().execute((trx) => write(trx, events, planned));
-  return events.length;
+  return db.transaction().execute(async (trx) => {
+    const events = await readOutbox(trx);
+    if (events.length > 0) await write(trx, events);
+    return events.length;
+  });
 
-  async function planMails(reader: Kysely<Database>, events: readonly OpenEvent[]): Promise<PlannedMails> {
-    const mails = new Map<string, readonly Mail[]>();
-    const finished = events.filter(({ type }) => type === 'responseFinished');
-    const surveys = await findBareSurveys(
-      reader,
-      finished.map(({ surveyId }) => surveyId),
-    );
-    for (const { id, surveyId, response } of finished) {
-      const survey = surveys.get(surveyId);
-      if (survey !== undefined) {
-        mails.set(id, await planFollowUps({ db: reader, limits, log }, survey, response));
-      }
-    }
-    return mails;
-  }
-
-  async function write(
-    trx: Kysely<Database>,
-    events: readonly OpenEvent[],
-    mails: PlannedMails,
-  ): Promise<void> {
-    if (events.length === 0) return;
+  async function write(trx: Kysely<Database>, events: readonly OpenEvent[]): Promise<void> {
     const now = toTimestamp(clock());
-    const claimed = await claim(trx, events, now);
-    const subscriptions = await readSubscriptions(trx, claimed);
-    const deliveries = claimed.flatMap((event) =>
+    await claim(trx, events, now);
+    const subscriptions = await readSubscriptions(trx, events);
+    const deliveries = events.flatMap((event) =>
       subscriptions
         .filter((subscription) => wants(subscription, event))
         .map((subscription) => ({ eventId: event.id, webhookId: subscription.id })),
@@ -98,9 +67,9 @@ export async function fanOut(
     const wanted = new Set(deliveries.map(({ eventId }) => eventId));
     await writePayloads(
       trx,
-      claimed.filter(({ id }) => wanted.has(id)),
+      events.filter(({ id }) => wanted.has(id)),
     );
-    const unwanted = claimed.filter(({ id }) => !wanted.has(id)).map(({ id }) => id);
+    const unwanted = events.filter(({ id }) => !wanted.has(id)).map(({ id }) => id);
     if (unwanted.length > 0) await trx.deleteFrom('events').where('id', 'in', unwanted).execute();
     for (let start = 0; start < deliveries.length; start += ROWS_MAX) {
       await trx
@@ -120,9 +89,20 @@ export async function fanOut(
         )
         .execute();
     }
-    for (const { id } of claimed) {
-      for (const mail of mails.get(id) ?? []) await mailer.accept(trx, mail);
-    }
+    for (const mail of await planMails(trx, events)) await mailer.accept(trx, mail);
+  }
+
+  async function planMails(trx: Kysely<Database>, events: readonly OpenEvent[]): Promise<readonly Mail[]> {
+    const finished = events.filter(({ type }) => type === 'responseFinished');
+    const surveys = await findBareSurveys(
+      trx,
+      finished.map(({ surveyId }) => surveyId),
+    );
+    const known = finished.flatMap(({ surveyId, response }) => {
+      const survey = surveys.get(surveyId);
+      return survey === undefined ? [] : [{ survey, response }];
+    });
+    return planFollowUps({ db: trx, limits, log }, known);
   }
 
   /** In a few statements: over a network each one is a wait. */
@@ -167,13 +147,8 @@ async function readOutbox(db: Kysely<Database>): Promise<readonly OpenEvent[]> {
   });
 }
 
-/** A write comes first: a transaction that reads first could not go on after another process wrote. */
-async function claim(
-  trx: Kysely<Database>,
-  events: readonly OpenEvent[],
-  now: string,
-): Promise<readonly OpenEvent[]> {
-  const rows = await trx
+async function claim(trx: Kysely<Database>, events: readonly OpenEvent[], now: string): Promise<void> {
+  await trx
     .updateTable('events')
     .set({ fannedOutAt: now })
     .where(
@@ -181,11 +156,7 @@ async function claim(
       'in',
       events.map(({ id }) => id),
     )
-    .where('fannedOutAt', 'is', null)
-    .returning('id')
     .execute();
-  const ids = new Set(rows.map(({ id }) => id));
-  return events.filter(({ id }) => ids.has(id));
 }
 
 async function readSubscriptions(

@@ -19,26 +19,39 @@ export interface FollowUpLog {
   warn(fields: object, message: string): void;
 }
 
-/** @returns what to send about this finished response of the survey */
+export interface FinishedResponse {
+  readonly survey: BareSurvey;
+  readonly response: Response;
+}
+
+/**
+ * Spends the limit for the mails that these responses ask for, all at once: a transaction waits meanwhile.
+ *
+ * @returns the mails that are within the limit
+ */
 export async function planFollowUps(
   { db, limits, log }: { readonly db: Kysely<Database>; readonly limits: Limiter; readonly log: FollowUpLog },
-  survey: BareSurvey,
-  response: Response,
+  finished: readonly FinishedResponse[],
 ): Promise<readonly Mail[]> {
-  if (survey.content.followUps.length === 0) return [];
-  const due = mailsOf(survey, response, log);
+  const due = finished.flatMap(({ survey, response }) =>
+    mailsOf(survey, response, log).map((mail) => ({ survey, mail })),
+  );
   if (due.length === 0) return [];
-  const organizationId = await organizationOf(db, survey.workspaceId);
-  const allowed: Mail[] = [];
-  for (const mail of due) {
-    const { isAllowed } = await limits.consume('actions.surveyFollowUp', organizationId);
-    if (isAllowed) allowed.push(mail);
+  const organizations = await organizationsOf(
+    db,
+    due.map(({ survey }) => survey.workspaceId),
+  );
+  const results = await Promise.all(
+    due.map(({ survey }) =>
+      limits.consume('actions.surveyFollowUp', organizations.get(survey.workspaceId) ?? survey.workspaceId),
+    ),
+  );
+  const dropped = due.filter((_, i) => results[i]?.isAllowed === false);
+  for (const surveyId of new Set(dropped.map(({ survey }) => survey.id))) {
+    const count = dropped.filter(({ survey }) => survey.id === surveyId).length;
+    log.warn({ surveyId, dropped: count }, 'follow-up mails are over the limit of the organization');
   }
-  if (allowed.length < due.length) {
-    const dropped = due.length - allowed.length;
-    log.warn({ surveyId: survey.id, dropped }, 'follow-up mails are over the limit of the organization');
-  }
-  return allowed;
+  return due.filter((_, i) => results[i]?.isAllowed === true).map(({ mail }) => mail);
 }
 
 function mailsOf(survey: BareSurvey, response: Response, log: FollowUpLog): readonly Mail[] {
@@ -54,11 +67,15 @@ function mailsOf(survey: BareSurvey, response: Response, log: FollowUpLog): read
   }
 }
 
-async function organizationOf(db: Kysely<Database>, workspaceId: string): Promise<string> {
-  const { organizationId } = await db
+/** Workspace id -> organization id. */
+async function organizationsOf(
+  db: Kysely<Database>,
+  workspaceIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await db
     .selectFrom('workspaces')
-    .select('organizationId')
-    .where('id', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  return organizationId;
+    .select(['id', 'organizationId'])
+    .where('id', 'in', [...new Set(workspaceIds)])
+    .execute();
+  return new Map(rows.map(({ id, organizationId }) => [id, organizationId]));
 }

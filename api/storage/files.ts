@@ -45,7 +45,7 @@ export async function insertFile(
   });
 }
 
-/** May this key still be uploaded to? */
+/** Whether the key may be uploaded to and served: it was granted, and its file was not deleted since. */
 export async function isGranted(db: Kysely<Database>, key: string): Promise<boolean> {
   const row = await db
     .selectFrom('files')

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { createStateCache, type State, toCachedState, windowOf } from '#api/state-cache.ts';
+import { type State, toCachedState, windowOf } from '#api/state-cache.ts';
+import { createWorkspaceCache } from '#api/workspace-cache.ts';
 
 const MINUTES = 60_000;
 
@@ -25,7 +26,7 @@ function counting() {
 
 t.test('a state is built once in five minutes', async (t) => {
   let now = 0;
-  const cache = createStateCache({ clock: () => now });
+  const cache = createWorkspaceCache<State>({ clock: () => now });
   const source = counting();
   t.equal(await textOf(cache.get('a', source.build)), 'build 1');
   now = 5 * MINUTES - 1;
@@ -35,14 +36,14 @@ t.test('a state is built once in five minutes', async (t) => {
 });
 
 t.test('callers at the same time share one build', async (t) => {
-  const cache = createStateCache({ clock: () => 0 });
+  const cache = createWorkspaceCache<State>({ clock: () => 0 });
   const source = counting();
   await Promise.all([cache.get('a', source.build), cache.get('a', source.build)]);
   t.equal(source.builds, 1);
 });
 
 t.test('a purge during a build keeps its result out', async (t) => {
-  const cache = createStateCache({ clock: () => 0 });
+  const cache = createWorkspaceCache<State>({ clock: () => 0 });
   let finish: (state: State) => void = () => {};
   const slow = cache.get('a', () => new Promise<State>((resolve) => (finish = resolve)));
   cache.purge({ workspaceId: 'a', environmentId: 'b' });
@@ -52,7 +53,7 @@ t.test('a purge during a build keeps its result out', async (t) => {
 });
 
 t.test('a purge takes both ids of a workspace', async (t) => {
-  const cache = createStateCache({ clock: () => 0 });
+  const cache = createWorkspaceCache<State>({ clock: () => 0 });
   const source = counting();
   await cache.get('a', source.build);
   await cache.get('b', source.build);
@@ -65,7 +66,7 @@ t.test('a purge takes both ids of a workspace', async (t) => {
 });
 
 t.test('a failure is not kept', async (t) => {
-  const cache = createStateCache({ clock: () => 0 });
+  const cache = createWorkspaceCache<State>({ clock: () => 0 });
   await t.rejects(
     cache.get('a', () => Promise.reject(new Error('no'))),
     { message: 'no' },
@@ -74,7 +75,7 @@ t.test('a failure is not kept', async (t) => {
 });
 
 t.test('the oldest goes when the cache is full', async (t) => {
-  const cache = createStateCache({ clock: () => 0, entriesMax: 2 });
+  const cache = createWorkspaceCache<State>({ clock: () => 0, entriesMax: 2 });
   const source = counting();
   for (const id of ['a', 'b', 'c']) await cache.get(id, source.build);
   await cache.get('c', source.build);
@@ -87,7 +88,7 @@ t.test('the oldest goes when the cache is full', async (t) => {
 t.test(
   'the oldest go when the states are too large together; one that is too large alone is not kept',
   async (t) => {
-    const cache = createStateCache({ clock: () => 0, bytesMax: 100 });
+    const cache = createWorkspaceCache<State>({ clock: () => 0, bytesMax: 100 });
     const builds: string[] = [];
     const get = (id: string, length: number) =>
       cache.get(id, async () => {
@@ -116,7 +117,7 @@ t.test(
   'a state is built anew at the end of its window, also under the id that only leads to it',
   async (t) => {
     let now = 0;
-    const cache = createStateCache({ clock: () => now });
+    const cache = createWorkspaceCache<State>({ clock: () => now });
     let builds = 0;
     const build = async (): Promise<State> => {
       builds += 1;
@@ -143,7 +144,7 @@ t.test('windows of five minutes, of each workspace its own', async (t) => {
 t.test('while nobody says what others change, three minutes; after that nothing is kept', async (t) => {
   let now = 0;
   let isHeard = true;
-  const cache = createStateCache({ clock: () => now, isHeard: () => isHeard });
+  const cache = createWorkspaceCache<State>({ clock: () => now, isHeard: () => isHeard });
   const source = counting();
   await cache.get('a', source.build);
   now = 3 * MINUTES;

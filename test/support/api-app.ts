@@ -24,8 +24,9 @@ import { openTransport } from '#api/mail/open.ts';
 import { createRecaptcha } from '#api/recaptcha.ts';
 import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
 import { loadSdkScripts } from '#api/sdk-scripts.ts';
-import { createStateCache } from '#api/state-cache.ts';
+import type { State } from '#api/state-cache.ts';
 import { openStorage } from '#api/storage/open.ts';
+import { createWorkspaceCache } from '#api/workspace-cache.ts';
 import type { Clock } from '#shared/clock.ts';
 import { privateDatabase } from './database.ts';
 import { watchStatuses } from './declared-statuses.ts';
@@ -130,6 +131,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     allowsInternal: config.webhooks.allowsInternalTargets,
     resolve: options.resolve ?? (async () => ['93.184.215.14']),
   });
+  const states = createWorkspaceCache<State>({ clock });
   const standard: Context = {
     config,
     db,
@@ -137,7 +139,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     clock,
     random,
     signer,
-    states: createStateCache({ clock }),
+    states,
     storage: await openStorage({
       location: config.storage,
       credentials: secrets.s3,

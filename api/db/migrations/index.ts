@@ -11,6 +11,7 @@ import { uniqueValues } from './011-unique-values.ts';
 import { changeTriggers, processes } from './020-processes.ts';
 import { digests } from './021-digests.ts';
 import { countdowns } from './022-countdowns.ts';
+import { keysForAllWorkspaces } from './023-keys-for-all-workspaces.ts';
 
 export interface Migration {
   readonly name: string;
@@ -33,4 +34,5 @@ export const migrations: readonly Migration[] = [
   { name: '020-processes', statements: processes, only: changeTriggers },
   { name: '021-digests', statements: [], only: digests },
   { name: '022-countdowns', statements: countdowns },
+  { name: '023-keys-for-all-workspaces', statements: keysForAllWorkspaces },
 ];

@@ -5,15 +5,14 @@
 import type { Kysely } from 'kysely';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
-import { labelIn, permissionsFrom, workspaceIdsOf } from './create.ts';
+import { labelIn, reachFrom, type WantedReach } from './create.ts';
 import { managed, managedNow } from './managed.ts';
 import { type ApiKey, deleteApiKey, findApiKey, updateApiKey } from './store.ts';
 
-/** What is unset stays. Permissions replace all that the key had. */
-export interface ApiKeyChange {
+/** What is unset stays. A reach replaces all that the key had. */
+export interface ApiKeyChange extends WantedReach {
   readonly label?: string;
   readonly organizationAccess?: ApiKey['organizationAccess'];
-  readonly workspacePermissions?: ApiKey['workspacePermissions'];
 }
 
 /**
@@ -24,7 +23,7 @@ export function changeApiKey(
   db: Kysely<Database>,
   principal: SessionPrincipal,
   id: string,
-  { label, organizationAccess, workspacePermissions }: ApiKeyChange,
+  { label, organizationAccess, ...reach }: ApiKeyChange,
 ): Promise<ApiKey | null> {
   const organizationIds = managed(principal);
   return db.transaction().execute(async (trx) => {
@@ -34,10 +33,7 @@ export function changeApiKey(
       ...key,
       label: label === undefined ? key.label : labelIn(label),
       organizationAccess: organizationAccess ?? key.organizationAccess,
-      workspacePermissions:
-        workspacePermissions === undefined
-          ? key.workspacePermissions
-          : permissionsFrom(workspacePermissions, await workspaceIdsOf(trx, key.organizationId)),
+      ...(isStated(reach) ? await reachFrom(trx, key.organizationId, reach) : {}),
     };
     await updateApiKey(trx, changed);
     return changed;
@@ -56,4 +52,8 @@ export function revokeApiKey(
     if (key !== null) await deleteApiKey(trx, id);
     return key;
   });
+}
+
+function isStated({ allWorkspaces, workspacePermissions }: WantedReach): boolean {
+  return allWorkspaces !== undefined || workspacePermissions !== undefined;
 }

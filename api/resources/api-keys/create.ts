@@ -9,7 +9,7 @@ import { badRequest, invalidFields, unauthorized } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { managedNow } from './managed.ts';
-import { type ApiKey, insertApiKey, listApiKeys } from './store.ts';
+import { type ApiKey, insertApiKey, listApiKeys, workspacesOf } from './store.ts';
 
 const KEYS_PER_ORGANIZATION_MAX = 200;
 
@@ -19,8 +19,13 @@ export interface NewApiKey {
   readonly label: string;
   /** Unset: read and write. */
   readonly organizationAccess: ApiKey['organizationAccess'] | undefined;
-  /** Unset: manage on every workspace of the organization. */
-  readonly workspacePermissions: ApiKey['workspacePermissions'] | undefined;
+  readonly reach: WantedReach;
+}
+
+/** One of the two at most. Neither: manage on every workspace of the organization. */
+export interface WantedReach {
+  readonly allWorkspaces?: Permission | undefined;
+  readonly workspacePermissions?: ApiKey['workspacePermissions'] | undefined;
 }
 
 /**
@@ -43,7 +48,6 @@ export function createApiKey(
         `An organization has at most ${KEYS_PER_ORGANIZATION_MAX} keys; delete one that nobody uses`,
       );
     }
-    const ids = await workspaceIdsOf(trx, organizationId);
     const key: ApiKey = {
       id: newId(random),
       organizationId,
@@ -52,7 +56,7 @@ export function createApiKey(
       createdBy: principal.userId,
       lastUsedAt: null,
       organizationAccess: wanted.organizationAccess ?? { accessControl: { read: true, write: true } },
-      workspacePermissions: permissionsFrom(wanted.workspacePermissions, ids),
+      ...(await reachFrom(trx, organizationId, wanted.reach)),
     };
     await insertApiKey(trx, key, hashApiKey(apiKey));
     return { key, apiKey };
@@ -66,28 +70,25 @@ export function labelIn(given: string): string {
   return label;
 }
 
-/** All of the organization, in their order. */
-export async function workspaceIdsOf(
-  db: Kysely<Database>,
+/** @throws ApiError invalid_fields */
+export async function reachFrom(
+  trx: Kysely<Database>,
   organizationId: string,
-): Promise<readonly string[]> {
-  const rows = await db
-    .selectFrom('workspaces')
-    .select('id')
-    .where('organizationId', '=', organizationId)
-    .orderBy('id')
-    .execute();
-  return rows.map(({ id }) => id);
-}
-
-/** @param workspaceIds all of the organization @throws ApiError invalid_fields */
-export function permissionsFrom(
-  given: readonly { readonly workspaceId: string; readonly permission: Permission }[] | undefined,
-  workspaceIds: readonly string[],
-): readonly { readonly workspaceId: string; readonly permission: Permission }[] {
-  if (given === undefined) return workspaceIds.map((workspaceId) => ({ workspaceId, permission: 'manage' }));
+  { allWorkspaces, workspacePermissions: listed }: WantedReach,
+): Promise<Pick<ApiKey, 'allWorkspaces' | 'workspacePermissions'>> {
+  const workspaceIds = (await workspacesOf(trx, [organizationId])).get(organizationId) ?? [];
+  if (listed === undefined) {
+    const permission = allWorkspaces ?? 'manage';
+    return {
+      allWorkspaces: permission,
+      workspacePermissions: workspaceIds.map((workspaceId) => ({ workspaceId, permission })),
+    };
+  }
+  if (allWorkspaces !== undefined) {
+    throw invalidFields({ allWorkspaces: 'must be left out where workspacePermissions are given' });
+  }
   const seen = new Set<string>();
-  given.forEach(({ workspaceId }, i) => {
+  listed.forEach(({ workspaceId }, i) => {
     const path = `workspacePermissions.${i}.workspaceId`;
     if (!workspaceIds.includes(workspaceId)) {
       throw invalidFields({ [path]: 'is no workspace of the organization' });
@@ -95,5 +96,5 @@ export function permissionsFrom(
     if (seen.has(workspaceId)) throw invalidFields({ [path]: 'is there twice' });
     seen.add(workspaceId);
   });
-  return given;
+  return { allWorkspaces: null, workspacePermissions: listed };
 }

@@ -16,12 +16,11 @@ import { type ApiKey, listApiKeys } from './store.ts';
 
 const PERMISSIONS_MAX = 500;
 
-const WorkspacePermission = Type.Object({
-  workspaceId: Id,
-  permission: OneOf(['read', 'write', 'manage'] as const),
-});
+const permissions = ['read', 'write', 'manage'] as const;
+const WorkspacePermission = Type.Object({ workspaceId: Id, permission: OneOf(permissions) });
 const label = Type.String({ minLength: 1, maxLength: 255 });
 const workspacePermissions = Type.Optional(Type.Array(WorkspacePermission, { maxItems: PERMISSIONS_MAX }));
+const allWorkspaces = Type.Optional(OneOf(permissions));
 const organizationAccess = Type.Optional(
   Type.Object({ accessControl: Type.Object({ read: Type.Boolean(), write: Type.Boolean() }) }),
 );
@@ -29,12 +28,18 @@ const NewApiKey = Type.Object({
   label,
   /** Needed only by members of several organizations. */
   organizationId: Type.Optional(Id),
-  /** Unset: manage on every workspace of the organization. */
+  /** Neither of the two: manage on every workspace of the organization. */
+  allWorkspaces,
   workspacePermissions,
   organizationAccess,
 });
-/** What is unset stays. Permissions replace all that the key had. */
-const ApiKeyChange = Type.Object({ label: Type.Optional(label), workspacePermissions, organizationAccess });
+/** What is unset stays. `allWorkspaces` or `workspacePermissions` replaces all that the key had. */
+const ApiKeyChange = Type.Object({
+  label: Type.Optional(label),
+  allWorkspaces,
+  workspacePermissions,
+  organizationAccess,
+});
 
 const shape = {
   id: Type.String(),
@@ -46,6 +51,7 @@ const shape = {
   organizationAccess: Type.Object({
     accessControl: Type.Object({ read: Type.Boolean(), write: Type.Boolean() }),
   }),
+  allWorkspaces: Type.Union([OneOf(permissions), Type.Null()]),
   workspacePermissions: Type.Array(WorkspacePermission),
 };
 const ApiKeyReply = Type.Object(shape);
@@ -73,12 +79,12 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     },
     async (request) => {
       const principal = sessionOf(request);
-      const { label, organizationAccess, workspacePermissions } = request.body;
+      const { label, organizationAccess, allWorkspaces, workspacePermissions } = request.body;
       const { key, apiKey } = await createApiKey(context, principal, {
         organizationId: organizationOf(principal, request.body.organizationId),
         label,
         organizationAccess,
-        workspacePermissions,
+        reach: { allWorkspaces, workspacePermissions },
       });
       return { data: { ...toReply(key), apiKey } };
     },

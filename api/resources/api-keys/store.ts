@@ -14,7 +14,9 @@ export interface ApiKey {
   readonly organizationAccess: {
     readonly accessControl: { readonly read: boolean; readonly write: boolean };
   };
-  /** In the order of the workspace ids. */
+  /** On every workspace of the organization, also on later ones; null: only on those that are listed. */
+  readonly allWorkspaces: Permission | null;
+  /** In the order of the workspace ids. With `allWorkspaces` those that there are now. */
   readonly workspacePermissions: readonly { readonly workspaceId: string; readonly permission: Permission }[];
 }
 
@@ -45,6 +47,8 @@ export async function listApiKeys(
       .execute(),
     ({ apiKeyId }) => apiKeyId,
   );
+  const everywhere = rows.flatMap((row) => (row.allWorkspaces === null ? [] : [row.organizationId]));
+  const workspaces = await workspacesOf(db, everywhere);
   return rows.map((row) => ({
     id: row.id,
     organizationId: row.organizationId,
@@ -55,11 +59,41 @@ export async function listApiKeys(
     organizationAccess: {
       accessControl: { read: row.organizationRead === 1, write: row.organizationWrite === 1 },
     },
-    workspacePermissions: (permissions.get(row.id) ?? []).map(({ workspaceId, permission }) => ({
-      workspaceId,
-      permission,
-    })),
+    allWorkspaces: row.allWorkspaces,
+    workspacePermissions: permissionsOf(row.allWorkspaces, {
+      all: workspaces.get(row.organizationId) ?? [],
+      listed: permissions.get(row.id) ?? [],
+    }),
   }));
+}
+
+function permissionsOf(
+  allWorkspaces: Permission | null,
+  workspaces: {
+    readonly all: readonly string[];
+    readonly listed: readonly { readonly workspaceId: string; readonly permission: Permission }[];
+  },
+): ApiKey['workspacePermissions'] {
+  if (allWorkspaces === null) {
+    return workspaces.listed.map(({ workspaceId, permission }) => ({ workspaceId, permission }));
+  }
+  return workspaces.all.map((workspaceId) => ({ workspaceId, permission: allWorkspaces }));
+}
+
+/** By organization, in the order of their ids. */
+export async function workspacesOf(
+  db: Kysely<Database>,
+  organizationIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  if (organizationIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('workspaces')
+    .select(['id', 'organizationId'])
+    .where('organizationId', 'in', organizationIds)
+    .orderBy('id')
+    .execute();
+  const byOrganization = Map.groupBy(rows, ({ organizationId }) => organizationId);
+  return new Map([...byOrganization].map(([id, found]) => [id, found.map((workspace) => workspace.id)]));
 }
 
 export async function findApiKey(
@@ -85,6 +119,7 @@ export async function insertApiKey(db: Kysely<Database>, key: ApiKey, hashedKey:
       createdBy: key.createdBy,
       createdAt: key.createdAt,
       lastUsedAt: null,
+      allWorkspaces: key.allWorkspaces,
     })
     .execute();
   await insertPermissions(db, key);
@@ -99,6 +134,7 @@ export async function updateApiKey(trx: Kysely<Database>, key: ApiKey): Promise<
       label: key.label,
       organizationRead: accessControl.read ? 1 : 0,
       organizationWrite: accessControl.write ? 1 : 0,
+      allWorkspaces: key.allWorkspaces,
     })
     .where('id', '=', key.id)
     .execute();
@@ -107,7 +143,7 @@ export async function updateApiKey(trx: Kysely<Database>, key: ApiKey): Promise<
 }
 
 async function insertPermissions(db: Kysely<Database>, key: ApiKey): Promise<void> {
-  if (key.workspacePermissions.length === 0) return;
+  if (key.allWorkspaces !== null || key.workspacePermissions.length === 0) return;
   await db
     .insertInto('apiKeyPermissions')
     .values(key.workspacePermissions.map((permission) => ({ ...permission, apiKeyId: key.id })))

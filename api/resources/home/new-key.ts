@@ -40,7 +40,10 @@ export async function newKeyFrom(
     organizationAccess: {
       accessControl: { read: true, write: permission === 'manage' && kind === 'organization' },
     },
-    workspacePermissions: found.map((workspace) => ({ workspaceId: workspace.id, permission })),
+    reach:
+      kind === 'organization'
+        ? { allWorkspaces: permission }
+        : { workspacePermissions: found.map((workspace) => ({ workspaceId: workspace.id, permission })) },
   };
 }
 

@@ -5,7 +5,7 @@
  * What cannot be decided has no members: filters that make no sense, references in a cycle, and whatever depends on the
  * cycle. That is the safe side, because a survey is shown to the members of its segment.
  */
-import type { Compiled, InvalidFilter } from './conditions.ts';
+import type { Compiled, Condition, InvalidFilter } from './conditions.ts';
 import type { ContactProfile } from './contact-profile.ts';
 import { compileFilters } from './filters.ts';
 
@@ -14,38 +14,39 @@ export interface EvaluatedSegment {
   readonly filters: unknown;
 }
 
-/** @returns the ids of those that the contact is in, in the order of the segments */
-export function segmentsOf(
-  segments: readonly EvaluatedSegment[],
-  profile: ContactProfile,
-): readonly string[] {
-  const compiled = new Map(segments.map(({ id, filters }) => [id, compileFilters(filters)]));
-  const membership = decide(compiled, profile);
-  return segments.map(({ id }) => id).filter((id) => membership.get(id) === true);
+/** Segments in the order in which they can be decided, without those that cannot. */
+export interface CompiledSegments {
+  /** In the order in which the segments were given. */
+  readonly ids: readonly string[];
+  readonly conditions: ReadonlyMap<string, Condition>;
 }
 
-/** null: cannot be decided by itself; absent: waits for one that is never decided. */
-function decide(
-  compiled: ReadonlyMap<string, Compiled | InvalidFilter>,
-  profile: ContactProfile,
-): ReadonlyMap<string, boolean | null> {
-  const membership = new Map<string, boolean | null>();
+export function compileSegments(segments: readonly EvaluatedSegment[]): CompiledSegments {
+  const compiled = new Map(segments.map(({ id, filters }) => [id, compileFilters(filters)]));
   const { waiting, dependents, ready } = order(compiled);
-  const isIn = (id: string): boolean | null => membership.get(id) ?? null;
+  const conditions = new Map<string, Condition>();
   // Grows while it is walked: deciding one segment may make others ready.
   for (const id of ready) {
     const segment = compiled.get(id);
-    membership.set(
-      id,
-      segment === undefined || 'issues' in segment ? null : segment.condition(profile, isIn),
-    );
+    if (segment !== undefined && !('issues' in segment)) conditions.set(id, segment.condition);
     for (const dependent of dependents.get(id) ?? []) {
       const left = (waiting.get(dependent) ?? 1) - 1;
       waiting.set(dependent, left);
       if (left === 0) ready.push(dependent);
     }
   }
-  return membership;
+  return { ids: segments.map(({ id }) => id), conditions };
+}
+
+/** @returns the ids of those that the contact is in, in the order of the segments */
+export function segmentsOf(
+  { ids, conditions }: CompiledSegments,
+  profile: ContactProfile,
+): readonly string[] {
+  const membership = new Map<string, boolean>();
+  const isIn = (id: string): boolean | null => membership.get(id) ?? null;
+  for (const [id, condition] of conditions) membership.set(id, condition(profile, isIn));
+  return ids.filter((id) => membership.get(id) === true);
 }
 
 /** Who waits for how many, who is waited for by whom, and who can be decided at once. */

@@ -7,7 +7,7 @@ import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { newId } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { checkReferences, referencesIn } from './references.ts';
+import { checkFilters, referencesIn } from './references.ts';
 import { findPrivateSegment, insertSegment, type Segment, updateSegment } from './store.ts';
 
 interface OfSurvey {
@@ -42,7 +42,7 @@ export async function privateSegment(
     filters: filters ?? [],
     updatedAt: now,
   };
-  await checkReferences(trx, segment, referencesIn(segment.filters));
+  await checkFilters(trx, segment, referencesIn(segment.filters));
   if (known === null) await insertSegment(trx, segment);
   else await updateSegment(trx, segment);
   return segment;

@@ -1,29 +1,42 @@
 /** What is asked of the filters of a segment before they are stored. */
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
 import { compileFilters } from './filters.ts';
 import { hasReferenceCycle } from './reference-cycles.ts';
-import { listSegments, type Segment } from './store.ts';
+import { eachSegment, type Segment } from './store.ts';
 
-/** All of a workspace, those of surveys included, when references are followed. */
-export const ALL = { limit: 10_000, skip: 0 };
+/** As JSON. Anonymous requests of users ask every segment of a workspace, so all of them together are bounded. */
+const SEGMENT_BYTES_MAX = 65_536;
+const WORKSPACE_BYTES_MAX = 1_048_576;
 
-/** The segments that filters refer to. @throws ApiError invalid_fields when the filters make no sense */
+/** The segments that filters refer to. @throws ApiError invalid_fields when the filters make no sense or are too large */
 export function referencesIn(filters: readonly unknown[]): readonly string[] {
+  if (bytesOf(filters) > SEGMENT_BYTES_MAX) {
+    throw invalidFields({ filters: 'must not take more than 64 KiB as JSON' });
+  }
   const compiled = compileFilters(filters);
   if ('issues' in compiled) throw invalidFields(compiled.issues);
   return compiled.references;
 }
 
-/** @throws ApiError invalid_fields unless all are of the workspace, and none leads back to the segment */
-export async function checkReferences(
+/**
+ * Checks filters that are about to be stored, beside the other segments of the workspace.
+ *
+ * @throws ApiError invalid_fields when all together are too large, unless this change makes them smaller; when a
+ *   reference is not of the workspace, or leads back to the segment
+ */
+export async function checkFilters(
   trx: Kysely<Database>,
   segment: Segment,
   references: readonly string[],
 ): Promise<void> {
+  await checkTotal(trx, segment);
   if (references.length === 0) return;
-  const others = (await listSegments(trx, [segment.workspaceId], ALL)).filter(({ id }) => id !== segment.id);
+  const others: { readonly id: string; readonly filters: unknown }[] = [];
+  for await (const other of eachSegment(trx, segment.workspaceId)) {
+    if (other.id !== segment.id) others.push(other);
+  }
   const known = new Set([segment.id, ...others.map(({ id }) => id)]);
   const unknown = references.find((id) => !known.has(id));
   if (unknown !== undefined) {
@@ -32,4 +45,21 @@ export async function checkReferences(
   if (hasReferenceCycle(segment.id, [...others, segment])) {
     throw invalidFields({ filters: 'These filters refer to a segment that refers back to this one' });
   }
+}
+
+async function checkTotal(trx: Kysely<Database>, { id, workspaceId, filters }: Segment): Promise<void> {
+  const bytes = bytesOf(filters);
+  const stored = sql<string | number | null>`sum(octet_length("filters"))`;
+  const ofWorkspace = trx.selectFrom('segments').where('workspaceId', '=', workspaceId);
+  const others = await ofWorkspace.where('id', '!=', id).select(stored.as('bytes')).executeTakeFirst();
+  if (Number(others?.bytes ?? 0) + bytes <= WORKSPACE_BYTES_MAX) return;
+  const own = await ofWorkspace.where('id', '=', id).select(stored.as('bytes')).executeTakeFirst();
+  if (bytes <= Number(own?.bytes ?? 0)) return;
+  throw invalidFields({
+    filters: 'The filters of all segments of a workspace must not take more than 1 MiB as JSON',
+  });
+}
+
+function bytesOf(filters: readonly unknown[]): number {
+  return Buffer.byteLength(JSON.stringify(filters));
 }

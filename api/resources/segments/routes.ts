@@ -17,11 +17,12 @@ import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { referencesOf } from './reference-cycles.ts';
-import { ALL, checkReferences, referencesIn } from './references.ts';
+import { checkFilters, referencesIn } from './references.ts';
 import { NewSegment, SegmentChange, SegmentReply } from './schema.ts';
 import {
   countSharedSegments,
   deleteSegment,
+  eachSegment,
   findSegment,
   insertSegment,
   listSegments,
@@ -107,13 +108,14 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       await unlessTitleTaken(title, () =>
         db.transaction().execute(async (trx) => {
           await lockRow(trx, 'workspaces', workspaceId);
-          await checkReferences(trx, made, references);
+          await checkFilters(trx, made, references);
           if ((await countSharedSegments(trx, workspaceId)) >= SHARED_MAX) {
             throw forbidden(`A workspace can have ${SHARED_MAX} segments; delete one that is not used`);
           }
           await insertSegment(trx, made);
         }),
       );
+      states.purge({ workspaceId, environmentId });
       return toReply({ ...made, environmentId });
     },
   );
@@ -152,12 +154,11 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
             filters: filters ?? stored.filters,
             updatedAt: toTimestamp(clock()),
           };
-          await checkReferences(trx, segment, references);
+          await checkFilters(trx, segment, references);
           await updateSegment(trx, segment);
           return segment;
         }),
       );
-      // Whether a segment has filters is part of what SDKs are told.
       states.purge(changed);
       return toReply(changed);
     },
@@ -178,15 +179,13 @@ export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
         // Without its segment a survey would be shown to nobody.
         const surveys = await surveysOfSegments(trx, [stored.id], 1);
         if (surveys.size > 0) throw conflict('The segment is used by a survey; give that another one first');
-        const all = await listSegments(trx, [stored.workspaceId], ALL);
-        const referring = all.find(({ filters }) => referencesOf(filters).includes(stored.id));
-        if (referring !== undefined) {
-          throw conflict('Another segment refers to this one; change that first', {
-            segmentId: referring.id,
-          });
+        for await (const { id, filters } of eachSegment(trx, stored.workspaceId)) {
+          if (!referencesOf(filters).includes(stored.id)) continue;
+          throw conflict('Another segment refers to this one; change that first', { segmentId: id });
         }
         await deleteSegment(trx, stored.id);
       });
+      states.purge(stored);
       return { data: { ...stored, surveys: [] } };
     },
   );

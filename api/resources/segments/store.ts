@@ -59,6 +59,42 @@ export async function listSegments(
   return rows.map(toSegment);
 }
 
+/** Rows of one query: with filters of the largest size they take 6 MiB. */
+const PORTION = 100;
+/** Most segments belong to a survey for everybody; those are not even parsed. */
+const NO_FILTERS = '[]';
+
+export interface StoredFilters {
+  readonly id: string;
+  readonly filters: readonly unknown[];
+  /** As they are stored. */
+  readonly bytes: number;
+}
+
+/** All of a workspace, in the order of their titles, which are unique. Reads them in portions. */
+export async function* eachSegment(db: Kysely<Database>, workspaceId: string): AsyncGenerator<StoredFilters> {
+  for (let last: string | null = null; ; ) {
+    let query = db
+      .selectFrom('segments')
+      .select(['id', 'title', 'filters'])
+      .where('workspaceId', '=', workspaceId)
+      .orderBy('title')
+      .limit(PORTION);
+    if (last !== null) query = query.where('title', '>', last);
+    const rows: { id: string; title: string; filters: string }[] = await query.execute();
+    for (const { id, filters } of rows) {
+      yield {
+        id,
+        filters: filters === NO_FILTERS ? [] : JSON.parse(filters),
+        bytes: Buffer.byteLength(filters),
+      };
+    }
+    const end = rows.at(-1);
+    if (end === undefined || rows.length < PORTION) return;
+    last = end.title;
+  }
+}
+
 /** Those that do not belong to one survey. */
 export async function countSharedSegments(db: Kysely<Database>, workspaceId: string): Promise<number> {
   const { count } = await db

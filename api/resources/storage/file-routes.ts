@@ -16,6 +16,7 @@ import { badRequest, methodNotAllowed, notAuthenticated, notFound, unauthorized 
 import { countedAddress } from '#api/http/client-address.ts';
 import { binary, media, withoutBody } from '#api/http/media.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
+import { isGranted } from '#api/storage/files.ts';
 import { type Access, extensionOf, isAccess, keyOf, locationOf, nameProblem } from '#api/storage/key.ts';
 import { removeFile } from '#api/storage/removal.ts';
 import type { OpenObject } from '#api/storage/storage.ts';
@@ -73,7 +74,9 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
         return access === 'public' || (principal !== null && may(principal, id, 'read'));
       });
       const location = locationOf(workspaceId, access, name);
-      const object = location === null ? null : await withStorageErrors(storage.open(keyOf(location)));
+      // A copy of all files to another store may bring back an object that was deleted meanwhile; its row stays gone.
+      const isKnown = location !== null && (await isGranted(db, keyOf(location)));
+      const object = isKnown ? await withStorageErrors(storage.open(keyOf(location))) : null;
       if (object === null) throw notFound('file', name);
       return send(request, reply, object, access, name);
     },

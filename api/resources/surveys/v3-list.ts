@@ -45,7 +45,7 @@ export async function listSurveyItems(
     'createdAt',
     'updatedAt',
     'createdBy',
-    'document',
+    'publishOn',
   ]);
   if (cursor !== null) {
     const { value, id } = cursor;
@@ -70,12 +70,10 @@ export async function listSurveyItems(
   );
   return {
     nextCursor,
-    items: rows.map(({ document, createdBy, ...row }) => {
-      const { publishOn } = JSON.parse(document);
+    items: rows.map(({ createdBy, ...row }) => {
       const creator = createdBy === null ? undefined : names.get(createdBy);
       return {
         ...row,
-        publishOn: typeof publishOn === 'string' ? publishOn : null,
         responseCount: counts.get(row.id)?.all ?? 0,
         completedResponseCount: counts.get(row.id)?.finished ?? 0,
         creator: creator === undefined ? null : { name: creator },

@@ -10,6 +10,7 @@ import { invalidFields, notFound } from '#api/errors.ts';
 import { UNIQUE_VALUE } from '#api/resources/contacts/attribute-store.ts';
 import { prepareAttributes, setAttributes } from '#api/resources/contacts/set-attributes.ts';
 import { findContactByUserId } from '#api/resources/contacts/store.ts';
+import { createSegmentCache } from '#api/resources/segments/compiled.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { deviceOf } from './device.ts';
@@ -24,6 +25,7 @@ export const legacyUserRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
   { context },
 ) => {
   const { db, clock, random } = context;
+  const segments = createSegmentCache(context.states);
   const base = '/api/v1/client/:workspaceId';
   const loadWorkspace = loadPathWorkspace(context);
 
@@ -73,7 +75,7 @@ export const legacyUserRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
         const userId = checkedUserId(request.params.userId);
         const { contact, attributes } = await identify(context, workspaceOf(request).id, userId, {});
         const device = deviceOf(request.headers['user-agent'] ?? '');
-        const state = await readUserState(db, { contact, userId, attributes, device }, clock());
+        const state = await readUserState({ db, segments }, { contact, userId, attributes, device }, clock());
         return {
           data: state,
         };

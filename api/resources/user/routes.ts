@@ -5,6 +5,7 @@ import { Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { badRequest } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
+import { createSegmentCache } from '#api/resources/segments/compiled.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -22,6 +23,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
   { context },
 ) => {
   const { db, clock } = context;
+  const segments = createSegmentCache(context.states);
   const loadWorkspace = loadPathWorkspace(context);
 
   for (const version of ['v1', 'v2'] as const) {
@@ -48,7 +50,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
         const { errors, ...user } = await identify(context, workspaceOf(request).id, userId, given);
         const now = clock();
         const state = await readUserState(
-          db,
+          { db, segments },
           { ...user, userId, device: deviceOf(request.headers['user-agent'] ?? '') },
           now,
         );

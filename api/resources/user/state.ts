@@ -1,20 +1,19 @@
 /**
- * What an SDK knows about its user: which surveys may be shown, and which were seen and answered. Three queries,
- * however much there is.
+ * What an SDK knows about its user: which surveys may be shown, and which were seen and answered. Two
+ * queries, however much there is, and the segments of the workspace from memory.
  */
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
+import { readCompiledSegments, type SegmentCache } from '#api/resources/segments/compiled.ts';
 import type { Device } from '#api/resources/segments/contact-profile.ts';
 import { segmentsOf } from '#api/resources/segments/evaluate.ts';
 import type { Millis } from '#shared/clock.ts';
-import { listDisplaysOfContact, listResponsesOfContact, listSegmentFilters } from './store.ts';
+import { listDisplaysOfContact, listResponsesOfContact } from './store.ts';
 
 /** Of one contact, the newest: so far back SDKs and segment filters look. */
 const DISPLAYS_MAX = 1_000;
 const RESPONSES_MAX = 1_000;
-/** Of one workspace. */
-const SEGMENTS_MAX = 10_000;
 
 export interface UserState {
   readonly contactId: string;
@@ -31,7 +30,7 @@ export interface UserState {
 }
 
 export async function readUserState(
-  db: Kysely<Database>,
+  { db, segments: cache }: { readonly db: Kysely<Database>; readonly segments: SegmentCache },
   user: {
     readonly contact: Contact;
     readonly userId: string;
@@ -43,7 +42,8 @@ export async function readUserState(
   const { contact, userId, attributes, device } = user;
   const displays = await listDisplaysOfContact(db, contact.id, DISPLAYS_MAX);
   const responses = await listResponsesOfContact(db, contact.id, RESPONSES_MAX);
-  const segments = await listSegmentFilters(db, contact.workspaceId, SEGMENTS_MAX);
+  const { workspaceId } = contact;
+  const segments = await cache.get(workspaceId, () => readCompiledSegments(db, workspaceId));
   const { language } = attributes;
   return {
     contactId: contact.id,

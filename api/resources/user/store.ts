@@ -1,8 +1,7 @@
-/** What a contact has seen and answered, and the segments of its workspace. Reads only. */
+/** The displays and responses of a contact. Reads only. */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import type { AnsweredSurvey, SeenSurvey } from '#api/resources/segments/contact-profile.ts';
-import type { EvaluatedSegment } from '#api/resources/segments/evaluate.ts';
 
 /** The newest first, ties by id. */
 export function listDisplaysOfContact(
@@ -35,23 +34,4 @@ export async function listResponsesOfContact(
     .limit(limit)
     .execute();
   return rows.map((row) => ({ ...row, finished: row.finished === 1 }));
-}
-
-/** Most segments belong to a survey for everybody; those are not even parsed. */
-const NO_FILTERS = '[]';
-
-/** In the order of their titles, which are unique. */
-export async function listSegmentFilters(
-  db: Kysely<Database>,
-  workspaceId: string,
-  limit: number,
-): Promise<readonly EvaluatedSegment[]> {
-  const rows = await db
-    .selectFrom('segments')
-    .select(['id', 'filters'])
-    .where('workspaceId', '=', workspaceId)
-    .orderBy('title')
-    .limit(limit)
-    .execute();
-  return rows.map(({ id, filters }) => ({ id, filters: filters === NO_FILTERS ? [] : JSON.parse(filters) }));
 }

@@ -1,6 +1,7 @@
 /** Mails after a finished response. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
+import { fanOut } from '#api/jobs/fan-out.ts';
 import { textOf } from '#api/jobs/follow-up-mail.ts';
 import { type EventApi, startEventApi } from '#test/api/events/support.ts';
 import { type ApiOptions, addSurvey } from '#test/support/api-app.ts';
@@ -185,6 +186,18 @@ t.test('the limit of the organization: fifty an hour, and the webhooks do not ca
   t.equal((await mails(api)).length, 51);
 });
 
+t.test('two processes that find the same events spend the limit once', async (t) => {
+  const api = await eventApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
+  await api.worker.stop();
+  const survey = await addSurvey(api, { followUps: [followUp()] });
+  for (let i = 0; i < 40; i += 1) await finish(api, survey.id);
+  const drain = async (): Promise<void> => {
+    while ((await fanOut(api.context, { warn: () => undefined })) > 0);
+  };
+  await Promise.all([drain(), drain()]);
+  t.equal((await mails(api)).length, 40, 'below the limit of 50, so none is dropped');
+});
+
 t.test('ten follow-ups of a response at most; a deleted survey mails nobody', async (t) => {
   const api = await eventApi(t);
   const many = Array.from({ length: 15 }, (_, i) => followUp({ to: `a${i}@example.com` }));
@@ -194,7 +207,6 @@ t.test('ten follow-ups of a response at most; a deleted survey mails nobody', as
   await api.worker.stop();
   await finish(api, survey.id);
   await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
-  const { fanOut } = await import('#api/jobs/fan-out.ts');
   t.equal(await fanOut(api.context, { warn: () => {} }), 2);
   t.equal((await mails(api)).length, 10);
 });

@@ -30,6 +30,50 @@ t.test('200: by default a key manages every workspace of the organization', asyn
   t.notMatch(JSON.stringify(stored), made.json.data.apiKey, 'stored as a hash');
 });
 
+t.test('200: a key for all workspaces reaches those made later', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  const owner = await logInOwner(fresh);
+  const listed = async (key: string): Promise<string[]> =>
+    (
+      await fresh.client('GET', '/api/v1/management/action-classes', undefined, { 'x-api-key': key })
+    ).json.data.map(({ name }: { name: string }) => name);
+  const make = async (body: Record<string, unknown>) => (await owner.call('POST', url, body)).json.data;
+  const all = await make({ label: 'All' });
+  const readers = await make({ label: 'Readers', allWorkspaces: 'read' });
+  const some = await make({ label: 'Some', workspacePermissions: [{ workspaceId, permission: 'manage' }] });
+  t.match([all.allWorkspaces, readers.allWorkspaces, some.allWorkspaces], ['manage', 'read', null]);
+  await fresh.addWorkspace('later');
+  const added = (key: string, name: string) =>
+    fresh.client(
+      'POST',
+      '/api/v1/management/action-classes',
+      { workspaceId: 'later', name, type: 'code', key: name },
+      { 'x-api-key': key },
+    );
+  t.equal((await added(all.apiKey, 'new')).status, 200);
+  t.equal((await added(readers.apiKey, 'newer')).status, 401, 'may read only');
+  t.ok((await listed(readers.apiKey)).includes('new'));
+  t.notOk((await listed(some.apiKey)).includes('new'));
+  const shown = (await owner.call('GET', url)).json.data.find(({ id }: { id: string }) => id === all.id);
+  t.strictSame(shown.workspacePermissions, [
+    { workspaceId: 'later', permission: 'manage' },
+    { workspaceId, permission: 'manage' },
+  ]);
+
+  const narrowed = await owner.call('PUT', `${url}/${all.id}`, {
+    workspacePermissions: [{ workspaceId, permission: 'read' }],
+  });
+  t.match(narrowed.json.data, { allWorkspaces: null, workspacePermissions: [{ workspaceId }] });
+  t.notOk((await listed(all.apiKey)).includes('new'));
+  const widened = await owner.call('PUT', `${url}/${all.id}`, { allWorkspaces: 'write' });
+  t.match(widened.json.data, { allWorkspaces: 'write', workspacePermissions: [{}, {}] });
+  t.ok((await listed(all.apiKey)).includes('new'));
+  const both = { label: 'x', allWorkspaces: 'read', workspacePermissions: [] };
+  t.match((await owner.call('POST', url, both)).json.details, { allWorkspaces: /workspacePermissions/ });
+  t.equal((await owner.call('PUT', `${url}/${all.id}`, both)).status, 400);
+});
+
 t.test('200: limited keys; revoked ones are refused at once', async (t) => {
   const made = await browser.call('POST', url, {
     label: 'Reader',

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { ContactProfile } from '#api/resources/segments/contact-profile.ts';
-import { segmentsOf } from '#api/resources/segments/evaluate.ts';
+import { compileSegments, segmentsOf } from '#api/resources/segments/evaluate.ts';
 
 const profile: ContactProfile = {
   now: 0,
@@ -19,10 +19,7 @@ const isIn = (id: string) => node({ type: 'segment', segmentId: id }, 'userIsIn'
 const isNotIn = (id: string) => node({ type: 'segment', segmentId: id }, 'userIsNotIn', id);
 const plan = (value: string) => node({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', value);
 const members = (segments: Readonly<Record<string, unknown>>): readonly string[] =>
-  segmentsOf(
-    Object.entries(segments).map(([id, filters]) => ({ id, filters })),
-    profile,
-  );
+  segmentsOf(compileSegments(Object.entries(segments).map(([id, filters]) => ({ id, filters }))), profile);
 
 t.test('in the order they were given, whichever refers to which', async (t) => {
   const segments = {

@@ -190,3 +190,40 @@ t.test('lists read indexes', async (t) => {
   t.match(plan, /^SEARCH segments USING INDEX \S+ \(workspaceId=\?\)$/);
   t.match((await planOf(db, surveys))[0], /^SEARCH surveys USING INDEX surveys_segmentId/);
 });
+
+t.test('400: more than 64 KiB of filters, or 1 MiB in a workspace', async (t) => {
+  const fresh = await startApi();
+  t.teardown(() => fresh.close());
+  const filtersOf = (length: number) => [
+    node({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', 'x'.repeat(length)),
+  ];
+  const send = (title: string, length: number) =>
+    fresh.manage('POST', path, { workspaceId, title, filters: filtersOf(length) });
+  const tooLarge = await send('too large', 65_536);
+  t.equal(tooLarge.status, 400);
+  t.match(tooLarge.json.details, { filters: /64 KiB/ });
+
+  const made: string[] = [];
+  for (let i = 0; i < 16; i += 1) {
+    const reply = await send(`s${i}`, 65_000);
+    t.equal(reply.status, 200);
+    made.push(reply.json.data.id);
+  }
+  const full = await send('one more', 65_000);
+  t.equal(full.status, 400);
+  t.match(full.json.details, { filters: /all segments of a workspace .* 1 MiB/ });
+  t.equal((await send('small', 1_000)).status, 200, 'there is room for a small one');
+
+  const survey = await addSurvey(fresh, { type: 'app' });
+  const change = (id: string, length: number) =>
+    fresh.manage('PUT', `${path}/${id}`, { filters: filtersOf(length) });
+  t.equal((await change(survey.segment.id, 60_000)).status, 400, 'that of a survey counts as well');
+  const [first = '', second = ''] = made;
+  await fresh.context.db
+    .updateTable('segments')
+    .set({ filters: JSON.stringify(filtersOf(500_000)) })
+    .where('id', '=', second)
+    .execute();
+  t.equal((await change(first, 64_000)).status, 200, 'a workspace that has too much may have less');
+  t.equal((await change(first, 64_500)).status, 400, 'and not more');
+});

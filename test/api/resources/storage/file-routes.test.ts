@@ -1,10 +1,14 @@
 /** Stored files: who may read and delete them, with which headers, and which paths lead nowhere. */
 import t, { type Test } from 'tap';
 import { startSession } from '#api/auth/session.ts';
-import { apiKey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
+import { insertFile } from '#api/storage/files.ts';
+import { type Access, keyOf, locationOf } from '#api/storage/key.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { apiKey, startApi, startOfTime, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { addTeam } from '#test/support/people.ts';
 import { sendRaw } from '#test/support/raw.ts';
 
+const BYTES_MAX = 1_000_000;
 const content = Buffer.from('0123456789');
 
 interface Shop {
@@ -16,18 +20,31 @@ interface Shop {
   signIn(role?: 'owner' | 'member'): Promise<string>;
 }
 
+/** Writes the row of a file, which comes before every upload. @returns its key */
+async function grant(api: TestApi, id: string, access: Access, name: string): Promise<string> {
+  const { db, config } = api.context;
+  const location = locationOf(id, access, name);
+  if (location === null) throw new Error(`${name} is no name of a file`);
+  const key = keyOf(location);
+  // The row of a deleted file stays for an hour.
+  await db.deleteFrom('files').where('key', '=', key).execute();
+  const createdAt = toTimestamp(startOfTime);
+  await insertFile(db, config.storageQuota, { location, surveyId: null, bytesMax: BYTES_MAX, createdAt });
+  return key;
+}
+
 async function shop(t: Test, env: Record<string, string> = {}): Promise<Shop> {
   const api = await startApi({ env });
   t.teardown(() => api.close());
   return {
     api,
     async put(access, name, bytes = content) {
-      const { receiver } = api.context.storage;
-      const key = `${workspaceId}/${access}/${name}`;
+      const key = await grant(api, workspaceId, access, name);
       const chunks = async function* () {
         yield bytes;
       };
-      await receiver?.receive({ key, contentType: 'image/png', bytesMax: 1e6 }, chunks());
+      const object = { key, contentType: 'image/png', bytesMax: BYTES_MAX };
+      await api.context.storage.receiver?.receive(object, chunks());
       return `/storage/${workspaceId}/${access}/${name.split('/').map(encodeURIComponent).join('/')}`;
     },
     async signIn(role = 'owner') {
@@ -98,6 +115,24 @@ t.test('ranges, HEAD and conditions', async (t) => {
   t.equal((await api.client('GET', path, undefined, { ...resumed, 'if-range': '"old"' })).status, 200);
 });
 
+t.test('404: an object whose row is gone or removed is not served', async (t) => {
+  const { api, put } = await shop(t);
+  const { db } = api.context;
+  const path = await put('public', 'a.png');
+  t.equal((await api.client('GET', path)).status, 200);
+  await db
+    .updateTable('files')
+    .set({ removedAt: toTimestamp(startOfTime) })
+    .execute();
+  t.equal((await api.client('GET', path)).status, 404, 'removed, and its object not yet gone');
+  await db.deleteFrom('files').execute();
+  t.equal(
+    (await api.client('GET', path)).status,
+    404,
+    'put back by a copy that had begun before the deletion',
+  );
+});
+
 t.test('an empty file is a file', async (t) => {
   const { api, put } = await shop(t);
   const path = await put('public', 'a.txt', Buffer.alloc(0));
@@ -136,7 +171,8 @@ t.test('either id of a workspace finds its files', async (t) => {
   const chunks = async function* () {
     yield content;
   };
-  const object = { key: 'ws2/public/a.png', contentType: 'image/png', bytesMax: 100 };
+  const key = await grant(api, 'ws2', 'public', 'a.png');
+  const object = { key, contentType: 'image/png', bytesMax: BYTES_MAX };
   await api.context.storage.receiver?.receive(object, chunks());
   for (const id of ['ws2', 'env2'])
     t.equal((await api.client('GET', `/storage/${id}/public/a.png`)).status, 200);
@@ -291,6 +327,7 @@ t.test(
       log: (await import('pino')).pino({}, { write: (line: string) => void lines.push(line) }),
     });
     t.teardown(() => api.close());
+    await grant(api, workspaceId, 'public', 'a.png');
     for (const method of ['GET', 'DELETE'] as const) {
       const reply = await api.manage(method, `/storage/${workspaceId}/public/a.png`);
       t.equal(reply.status, 500);

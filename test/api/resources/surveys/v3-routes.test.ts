@@ -50,6 +50,22 @@ t.test('200: the list, what changed last first', async (t) => {
   t.match(short.json.meta, { totalCount: null, hasArchived: null });
 });
 
+t.test('200: the list does not read the documents of the surveys', async (t) => {
+  const documents = await db.selectFrom('surveys').select(['id', 'document']).execute();
+  await db.updateTable('surveys').set({ document: 'not JSON' }).execute();
+  await db
+    .updateTable('surveys')
+    .set({ publishOn: '2026-05-06T07:08:09.000Z' })
+    .where('id', '=', alpha)
+    .execute();
+  const reply = await api.manage('GET', list);
+  for (const { id, document } of documents) {
+    await db.updateTable('surveys').set({ document, publishOn: null }).where('id', '=', id).execute();
+  }
+  t.equal(reply.status, 200);
+  t.match(reply.json.data[3], { id: alpha, publishOn: '2026-05-06T07:08:09.000Z' });
+});
+
 t.test('200: pages by cursor, in every order, without a row twice or missing', async (t) => {
   for (const sortBy of ['updatedAt', 'createdAt', 'name', 'relevance']) {
     const all = namesOf(await api.manage('GET', `${list}&sortBy=${sortBy}`));

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import t from 'tap';
 import { buildApp } from '#api/app.ts';
 import { newId } from '#api/ids.ts';
+import { createSegmentCache } from '#api/resources/segments/compiled.ts';
 import { readUserState } from '#api/resources/user/state.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
@@ -21,12 +22,15 @@ const attributesOf = async (userId: string) => {
   const { data } = (await api.manage('GET', '/api/v1/management/people')).json;
   return data.find((person: { userId: string }) => person.userId === userId)?.attributes;
 };
-const setFilters = (segmentId: string, filters: unknown) =>
-  db
+/** Without the route, which takes no filters that make no sense. */
+const setFilters = async (segmentId: string, filters: unknown): Promise<void> => {
+  await db
     .updateTable('segments')
     .set({ filters: JSON.stringify(filters) })
     .where('id', '=', segmentId)
     .execute();
+  api.context.states.purgeAll();
+};
 const only = (root: unknown, operator: string, value: unknown) => [
   { id: 'f', connector: null, resource: { id: 'r', root, value, qualifier: { operator } } },
 ];
@@ -305,13 +309,53 @@ t.test('the number of queries does not grow with what is there', async (t) => {
 t.test('every query of the state reads an index', async (t) => {
   const contact = { id: 'c1', workspaceId, userId: 'u', createdAt: '', updatedAt: '' };
   const user = { contact, userId: 'u', attributes: {}, device: 'phone' as const };
-  const queries = await queriesOf(db, (on) => readUserState(on, user, clock()));
+  const queries = await queriesOf(db, (on) =>
+    readUserState({ db: on, segments: createSegmentCache(api.context.states) }, user, clock()),
+  );
   t.equal(queries.length, 3);
   for (const query of queries) {
     const plan = (await planOf(db, query)).join('; ');
     t.match(plan, /^SEARCH \w+ USING INDEX/);
     t.notMatch(plan, /SCAN/);
   }
+});
+
+t.test('200: segments are read once, and again after each change', async (t) => {
+  let reads = 0;
+  const fresh = await startApi({
+    parts: ({ db }) => ({
+      db: db.withPlugin({
+        transformQuery: ({ node }) => {
+          if (JSON.stringify(node).includes('"segments"')) reads += 1;
+          return node;
+        },
+        transformResult: async ({ result }) => result,
+      }),
+    }),
+  });
+  t.teardown(() => fresh.close());
+  const client = `/api/v1/client/${workspaceId}/user`;
+  const segmentsOf = async (): Promise<string[]> =>
+    (await fresh.client('POST', client, { userId: 'u', attributes: { plan: 'pro' } })).json.data.state.data
+      .segments;
+  const management = '/api/v1/management/segments';
+  t.strictSame(await segmentsOf(), []);
+  reads = 0;
+  for (let i = 0; i < 5; i += 1) await segmentsOf();
+  t.equal(reads, 0, 'nobody reads them again');
+  const isPro = only({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', 'pro');
+  const { id } = (await fresh.manage('POST', management, { workspaceId, title: 'Pros', filters: isPro })).json
+    .data;
+  t.strictSame(await segmentsOf(), [id], 'after one was made');
+  const isFree = only({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', 'free');
+  await fresh.manage('PUT', `${management}/${id}`, { filters: isFree });
+  t.strictSame(await segmentsOf(), [], 'after one was changed');
+  await fresh.manage('PUT', `${management}/${id}`, { filters: isPro });
+  await segmentsOf();
+  await fresh.manage('DELETE', `${management}/${id}`);
+  t.strictSame(await segmentsOf(), [], 'after one was deleted');
+  const survey = await addSurvey(fresh, { type: 'app' });
+  t.strictSame(await segmentsOf(), [survey.segment.id], 'after a survey brought one of its own');
 });
 
 t.test('200: beyond 150 keys nothing new is made, and it is said', async (t) => {

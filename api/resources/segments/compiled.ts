@@ -1,0 +1,31 @@
+/** The segments of a workspace as conditions: they are read and compiled once, not at each request of a user. */
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+import { Work } from '#api/http/turn.ts';
+import type { StateCache } from '#api/state-cache.ts';
+import type { Kept, WorkspaceCache } from '#api/workspace-cache.ts';
+import { type CompiledSegments, compileSegments } from './evaluate.ts';
+import { eachSegment, type StoredFilters } from './store.ts';
+
+export interface KeptSegments extends Kept, CompiledSegments {}
+
+export type SegmentCache = WorkspaceCache<KeptSegments>;
+
+/** Of filters as they are stored. As conditions they take several times that. */
+const BYTES_MAX = 8_388_608;
+
+export function createSegmentCache(states: StateCache): SegmentCache {
+  return states.beside({ bytesMax: BYTES_MAX });
+}
+
+export async function readCompiledSegments(db: Kysely<Database>, workspaceId: string): Promise<KeptSegments> {
+  const work = await Work.begin();
+  const segments: StoredFilters[] = [];
+  let bytes = 0;
+  for await (const segment of eachSegment(db, workspaceId)) {
+    segments.push(segment);
+    bytes += segment.bytes;
+    await work.done(segment.bytes);
+  }
+  return { ...compileSegments(segments), bytes, validUntil: Number.POSITIVE_INFINITY };
+}

@@ -1,0 +1,124 @@
+/**
+ * Something that is built from the rows of a workspace and kept for up to five minutes.
+ *
+ * The cache keeps the promise, not its result: callers that arrive during a build wait for the same one, and a purge
+ * during the build also throws away what is being built. So nothing that was read before a purge is kept after it.
+ * Failures are not kept. The cache is bounded in entries and in bytes. When it is full, the oldest entry goes.
+ *
+ * Other processes have caches of their own. Change notifications (processes/news.ts) tell what they have changed.
+ */
+import type { Clock, Millis } from '#shared/clock.ts';
+
+const LIFETIME_MS: Millis = 5 * 60 * 1000;
+/** While changes of other processes are not heard of: HTTP caches may add two minutes. */
+const UNHEARD_MS: Millis = 3 * 60 * 1000;
+const ENTRIES_MAX = 1_000;
+const BYTES_MAX = 67_108_864;
+
+export interface Kept {
+  /** The size that counts against the bound of the cache. */
+  readonly bytes: number;
+  /** From then on it is built anew. */
+  readonly validUntil: Millis;
+}
+
+export interface WorkspaceCache<T extends Kept> {
+  /** @param scopeId a workspace id or a legacy environment id */
+  get(scopeId: string, build: () => Promise<T>): Promise<T>;
+  /** After every write to a workspace's surveys, segments, action classes, languages or settings. Takes both of its ids. */
+  purge(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
+  /** Anything may have changed. */
+  purgeAll(): void;
+  /** Purges something else that is kept of workspaces at the same moment. */
+  alsoPurge(other: Purged): void;
+  /** Another cache with the same clock, which is purged at the same moment. */
+  beside<U extends Kept>(bounds?: CacheBounds): WorkspaceCache<U>;
+}
+
+export type Purged = Pick<WorkspaceCache<Kept>, 'purge' | 'purgeAll'>;
+
+export interface CacheBounds {
+  readonly entriesMax?: number;
+  readonly bytesMax?: number;
+}
+
+export interface WorkspaceCacheOptions extends CacheBounds {
+  readonly clock: Clock;
+  /** Do we hear of what other processes change? Unset: there are none. */
+  readonly isHeard?: () => boolean;
+}
+
+interface Entry<T> {
+  readonly value: Promise<T>;
+  readonly madeAt: Millis;
+  /** At the end of its own validity, once it is built. */
+  validUntil: Millis;
+  /** 0 until it is built. A value that is found under two ids is held once and counted twice. */
+  bytes: number;
+}
+
+export function createWorkspaceCache<T extends Kept>({
+  clock,
+  isHeard = () => true,
+  entriesMax = ENTRIES_MAX,
+  bytesMax = BYTES_MAX,
+}: WorkspaceCacheOptions): WorkspaceCache<T> {
+  const entries = new Map<string, Entry<T>>();
+  const others: Purged[] = [];
+  let bytes = 0;
+
+  const remove = (scopeId: string | undefined): void => {
+    const entry = scopeId === undefined ? undefined : entries.get(scopeId);
+    if (scopeId === undefined || entry === undefined) return;
+    entries.delete(scopeId);
+    bytes -= entry.bytes;
+  };
+  const removeOldest = (): void => remove(entries.keys().next().value);
+  const count = (scopeId: string, entry: Entry<T>, value: T): void => {
+    if (entries.get(scopeId) !== entry) return;
+    entry.validUntil = Math.min(entry.validUntil, value.validUntil);
+    entry.bytes = value.bytes;
+    bytes += entry.bytes;
+    while (bytes > bytesMax) removeOldest();
+  };
+
+  const isGood = ({ madeAt, validUntil }: Entry<T>): boolean => {
+    const now = clock();
+    return now < validUntil && (isHeard() || now < madeAt + UNHEARD_MS);
+  };
+
+  return {
+    get(scopeId, build) {
+      const known = entries.get(scopeId);
+      if (known !== undefined && isGood(known)) return known.value;
+      remove(scopeId);
+      if (entries.size >= entriesMax) removeOldest();
+      const madeAt = clock();
+      const entry: Entry<T> = { value: build(), madeAt, validUntil: madeAt + LIFETIME_MS, bytes: 0 };
+      entries.set(scopeId, entry);
+      entry.value.then(
+        (value) => count(scopeId, entry, value),
+        () => {
+          if (entries.get(scopeId) === entry) remove(scopeId);
+        },
+      );
+      return entry.value;
+    },
+    purge(workspace) {
+      remove(workspace.workspaceId);
+      remove(workspace.environmentId);
+      for (const other of others) other.purge(workspace);
+    },
+    purgeAll() {
+      entries.clear();
+      bytes = 0;
+      for (const other of others) other.purgeAll();
+    },
+    alsoPurge: (other) => void others.push(other),
+    beside<U extends Kept>(bounds: CacheBounds = {}) {
+      const other = createWorkspaceCache<U>({ clock, isHeard, ...bounds });
+      others.push(other);
+      return other;
+    },
+  };
+}
