@@ -45,7 +45,7 @@ t.test('what a file starts and stores is known by what it imports', async (t) =>
   t.strictSame(databasesOf('test/api/db/busy.test.ts', ['postgres']), []);
   t.strictSame(databasesOf('test/api/docs/openapi.test.ts', ['postgres']), ['postgres'], 'once, on any');
   t.strictSame(
-    databasesOf('test/api/db/postgres-crash.test.ts', both),
+    databasesOf('test/system/postgres/crash.test.ts', both),
     ['sqlite'],
     'once, whatever it is called',
   );

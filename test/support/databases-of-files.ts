@@ -5,7 +5,7 @@ export type TestDatabase = 'sqlite' | 'postgres';
 
 /** Every test that asks for a database does so through this file. */
 const ROOT = 'test/support/database.ts';
-/** About SQLite's own files and locks; or test/api/db/postgres-crash.test.ts does the same on PostgreSQL, and more of it. */
+/** About SQLite's own files and locks; or test/system/postgres/crash.test.ts does the same on PostgreSQL, and more of it. */
 const SQLITE_ONLY: ReadonlySet<string> = new Set([
   'test/api/db/busy.test.ts',
   'test/api/db/faults.test.ts',
@@ -16,10 +16,10 @@ const ONCE: ReadonlySet<string> = new Set([
   'test/api/docs/openapi.test.ts',
   'test/api/http/serialization.test.ts',
   'test/api/resources/og/routes.test.ts',
-  'test/e2e/docs-page.test.ts',
+  'test/system/browsers/docs-page.test.ts',
 ]);
 /** Only about PostgreSQL, whichever the other tests use. */
-const POSTGRES_ONLY = /^test\/api\/db\/postgres-[^/]+\.test\.ts$/;
+const POSTGRES_ONLY = /^test\/system\/postgres\//;
 
 /** @param wanted the databases of this run @returns those of them that the file runs on; a file that stores nothing runs once */
 export function databasesOf(file: string, wanted: readonly TestDatabase[]): readonly TestDatabase[] {

@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { extensions } from '#api/resources/storage/file-types.ts';
+import { readPage } from '#test/docs/pages.ts';
+import { startShell } from '#test/docs/shell.ts';
 import { startStack } from '#test/support/stack.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { readPage } from './pages.ts';
-import { startShell } from './shell.ts';
 
 const page = readPage('docs/files.md');
 const text = (at: number): string => page.blocks[at]?.text ?? '';

@@ -1,11 +1,11 @@
 /** The README is true: each of its blocks is run as it stands there, and what it shows is what comes. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
+import { readPage } from '#test/docs/pages.ts';
+import { comparable, policiesWithoutEdges, startProduct } from '#test/docs/product.ts';
+import { startShell } from '#test/docs/shell.ts';
 import { startUpstream } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { readPage } from './pages.ts';
-import { comparable, policiesWithoutEdges, startProduct } from './product.ts';
-import { startShell } from './shell.ts';
 
 const page = readPage('README.md');
 const [install, exceed, reply, compose, own, policies, picture, ...more] = page.blocks;

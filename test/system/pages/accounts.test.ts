@@ -6,11 +6,11 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
+import { readPage } from '#test/docs/pages.ts';
 import { projectRoot, start } from '#test/support/process.ts';
 import { inLink, startMailServer } from '#test/support/smtp.ts';
 import { startStack } from '#test/support/stack.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { readPage } from './pages.ts';
 
 const run = promisify(execFile);
 const { text: page } = readPage('docs/api.md');

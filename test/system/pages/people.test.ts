@@ -2,10 +2,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import t from 'tap';
+import { readPage } from '#test/docs/pages.ts';
 import { inLink, startMailServer } from '#test/support/smtp.ts';
 import { startStack } from '#test/support/stack.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { readPage } from './pages.ts';
 
 const run = promisify(execFile);
 const { text: page } = readPage('docs/api.md');

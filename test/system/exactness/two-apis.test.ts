@@ -3,11 +3,11 @@
  * honours, and what one of them changes, the other answers within a second.
  */
 import t from 'tap';
+import { startPair } from '#test/support/api-pair.ts';
 import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { type Http, openHttp } from '#test/support/http-send.ts';
 import { until } from '#test/support/until.ts';
 import { cookiesOf, openSurvey } from '#test/support/world.ts';
-import { startPair } from './pair.ts';
 
 const url = await sharedDatabase(t);
 const db = openTestDatabase(url);

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
+import { send } from '#test/gateway/proxy/exchange.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { environment, eventually, launch } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -12,7 +13,6 @@ import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { windowWithRoom } from '#test/support/spend.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { send } from '../proxy/exchange.ts';
 
 const ROW = 'name: a, route: "* /a", identifier: ip, limit: 40, window: 366d';
 const HEADERS = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/a', 'x-forwarded-for': '192.0.2.1' };

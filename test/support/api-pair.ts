@@ -1,9 +1,9 @@
 /** Two API processes on one database and one folder of files, as behind a load balancer. */
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { freePort } from '#test/support/ports.ts';
-import { type Started, start } from '#test/support/process.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { freePort } from './ports.ts';
+import { type Started, start } from './process.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 export interface Pair {
   readonly processes: readonly [Started, Started];

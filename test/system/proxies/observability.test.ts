@@ -4,6 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { parse } from 'yaml';
+import { compileDashboard } from '#test/docs/dashboard-types.ts';
+import { codeIn, readPage, tableOf } from '#test/docs/pages.ts';
 import { scrapedFamilies } from '#test/support/exposition.ts';
 import { policyFile, startUpstream } from '#test/support/gateway.ts';
 import { environment, eventually, launch } from '#test/support/gateway-process.ts';
@@ -12,8 +14,6 @@ import { projectRoot } from '#test/support/process.ts';
 import { missingIn } from '#test/support/promql.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { compileDashboard } from './dashboard-types.ts';
-import { codeIn, readPage, tableOf } from './pages.ts';
 
 const page = readPage('docs/observability.md');
 const RULES = 'examples/prometheus/floodgate.rules.yml';

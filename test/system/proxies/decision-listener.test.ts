@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
+import { send } from '#test/gateway/proxy/exchange.ts';
 import { type AskingProxyName, askingProxyNames, startAskingProxy } from '#test/support/asking-proxies.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { windowWithRoom } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
-import { send } from '../proxy/exchange.ts';
 
 const WINDOW = 'window: 366d';
 const ROWS = [

@@ -2,15 +2,15 @@
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { readPage } from '#test/docs/pages.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot, start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
-import { readPage } from './pages.ts';
 
 const programs = readPage('docs/library.md').blocks.filter(({ language }) => language === 'js');
-const library = new URL('../../gateway/library/index.ts', import.meta.url).href;
+const library = new URL('../../../gateway/library/index.ts', import.meta.url).href;
 
 for (const { text, line } of programs) {
   t.test(`the program at line ${line}`, async (t) => {

@@ -7,9 +7,9 @@ import { migrate } from '#api/db/migrate.ts';
 import type { PostgresLocation } from '#api/db/postgres-address.ts';
 import { startChannelNews } from '#api/processes/channel-news.ts';
 import type { News } from '#api/processes/news.ts';
+import { listenerTo } from '#test/api/processes/support.ts';
 import { startPostgres } from '#test/support/postgres-process.ts';
 import { until } from '#test/support/until.ts';
-import { listenerTo } from './support.ts';
 
 const server = await startPostgres();
 t.teardown(() => server.close());

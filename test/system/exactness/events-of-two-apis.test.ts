@@ -1,10 +1,10 @@
 /** Several API processes on one database: they share the work, and none of them is in the others' way. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
+import { creatorAt, startReceiver } from '#test/api/events/support.ts';
+import { startPair } from '#test/support/api-pair.ts';
 import { sharedDatabase } from '#test/support/database.ts';
 import { openSurvey } from '#test/support/world.ts';
-import { startPair } from '../processes/pair.ts';
-import { creatorAt, startReceiver } from './support.ts';
 
 const RESPONSES = 300;
 const KEY = 'fbk_two';

@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { codeIn, readPage, tableOf } from '#test/docs/pages.ts';
+import { startShell } from '#test/docs/shell.ts';
 import { startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot, start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { codeIn, readPage, tableOf } from './pages.ts';
-import { startShell } from './shell.ts';
 
 const page = readPage('docs/operating.md');
 

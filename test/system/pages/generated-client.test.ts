@@ -2,12 +2,12 @@
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { startReceiver } from '#test/api/events/support.ts';
+import { readPage } from '#test/docs/pages.ts';
 import { clientTypes } from '#test/support/openapi-client/generate.ts';
 import { projectRoot, start } from '#test/support/process.ts';
 import { startStack } from '#test/support/stack.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { startReceiver } from '../api/events/support.ts';
-import { readPage } from './pages.ts';
 
 const program = readPage('docs/api.md').blocks.find(({ language }) => language === 'ts')?.text ?? '';
 

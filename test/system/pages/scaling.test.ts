@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { parse } from 'yaml';
 import { post } from '#test/api/storage/conformance.ts';
+import { readPage, tableOf } from '#test/docs/pages.ts';
+import { startShell } from '#test/docs/shell.ts';
 import { apiCli, apiCommand } from '#test/support/cli.ts';
 import { createPostgresDatabase } from '#test/support/postgres.ts';
 import { projectRoot, type Started, start } from '#test/support/process.ts';
 import { startS3 } from '#test/support/s3.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { readPage, tableOf } from './pages.ts';
-import { startShell } from './shell.ts';
 
 const page = readPage('docs/scaling.md');
 const blocks = page.blocks.filter(({ language }) => language === 'sh').map(({ text }) => text);

@@ -1,10 +1,10 @@
 /** The page on events can be followed as it stands there, with a receiver of the test's own. */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import t from 'tap';
+import { readPage } from '#test/docs/pages.ts';
+import { startShell } from '#test/docs/shell.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { startStack } from '#test/support/stack.ts';
-import { readPage } from './pages.ts';
-import { startShell } from './shell.ts';
 
 const { blocks } = readPage('docs/events.md');
 const text = (at: number): string => blocks[at]?.text ?? '';

@@ -2,11 +2,11 @@
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { parseDatabaseUrl } from '#api/db/location.ts';
+import { differences, execute, oddSource, twoAtOnce } from '#test/api/db/copy/copies.ts';
 import { apiCommand } from '#test/support/cli.ts';
 import { ask, createPostgresDatabase } from '#test/support/postgres.ts';
 import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { differences, execute, oddSource, twoAtOnce } from './copies.ts';
 
 async function emptyPostgres(t: Test): Promise<string> {
   const { url, drop } = await createPostgresDatabase('empty');

@@ -3,10 +3,10 @@ import { randomInt } from 'node:crypto';
 import t from 'tap';
 import { toTimestamp } from '#api/timestamps.ts';
 import { creatorAt, startReceiver } from '#test/api/events/support.ts';
+import { startPair } from '#test/support/api-pair.ts';
 import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { until } from '#test/support/until.ts';
 import { openSurvey } from '#test/support/world.ts';
-import { startPair } from './pair.ts';
 
 const RESPONSES = 300;
 const SENDERS = 8;

@@ -1,7 +1,7 @@
 import t from 'tap';
+import { surviveKills } from '#test/api/events/crashes.ts';
 import { createPostgresDatabase } from '#test/support/postgres.ts';
 import { startPostgres } from '#test/support/postgres-process.ts';
-import { surviveKills } from '../events/crashes.ts';
 
 t.setTimeout(800_000);
 
