@@ -1,16 +1,14 @@
-import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { join } from 'node:path';
 import t from 'tap';
+import { createAuthority } from '#test/support/certificates.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { type BareServer, type BareServerOptions, startBareServer } from './bare-server.ts';
 import { read, send, startRawUpstream, until, values } from './exchange.ts';
 
@@ -558,16 +556,8 @@ t.test('a client that does not read for too long gives its upstream connection b
 t.test(
   'https: the certificate is checked against the upstream, not against what the client calls it',
   async (t) => {
-    const folder = temporaryFolder(t);
-    const key = join(folder, 'key.pem');
-    const cert = join(folder, 'cert.pem');
-    execFileSync(
-      'openssl',
-      `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout ${key} -out ${cert}`.split(
-        ' ',
-      ),
-      { stdio: 'ignore' },
-    );
+    const authority = createAuthority(t);
+    const { cert, key } = authority.issue('upstream', 'DNS:localhost,IP:127.0.0.1');
     let connections = 0;
     const upstream = createTlsServer(
       { key: readFileSync(key), cert: readFileSync(cert), ALPNProtocols: ['http/1.1'] },
@@ -587,7 +577,7 @@ t.test(
         GATEWAY_PORT: String(port),
         GATEWAY_ADMIN_PORT: String(await freePort()),
         GATEWAY_UPSTREAM: `https://${name}:${upstreamPort}`,
-        NODE_EXTRA_CA_CERTS: cert,
+        NODE_EXTRA_CA_CERTS: authority.ca,
       });
       await gateway.until(/Gateway ready/);
       connections = 0;
