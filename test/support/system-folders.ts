@@ -18,6 +18,7 @@ export const SYSTEM_FOLDERS: Readonly<Record<string, readonly Program[]>> = {
   packages: [],
   images: [],
   browsers: ['chromium', 'curl'],
+  benches: [],
 };
 
 const names = Object.keys(SYSTEM_FOLDERS);

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import { openSnapshot, openTarget } from '#api/db/copy/ends.ts';
+import { differences, execute, names, oddSource, shape, twoAtOnce } from '#test/api/db/copy/copies.ts';
 import { apiCli, apiCommand } from '#test/support/cli.ts';
 import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { differences, execute, names, oddSource, shape, twoAtOnce } from './copies.ts';
 
 /** The statements of those that have one. */
 function indexesOf(path: string): readonly string[] {
