@@ -7,12 +7,12 @@ import t from 'tap';
 import { startReceiver } from '#test/api/events/support.ts';
 import { surveyBody } from '#test/support/api-app.ts';
 import type { Json } from '#test/support/json.ts';
-import { startStack } from '#test/support/stack.ts';
+import { sharedStack } from '#test/support/stack.ts';
 import { until } from '#test/support/until.ts';
 
 const receiver = await startReceiver();
 t.teardown(() => receiver.close());
-const stack = await startStack(t, { apiEnv: { WEBHOOK_ALLOWED_TARGETS: '127.0.0.0/8' } });
+const stack = await sharedStack();
 const { origin, workspaceId, apiKey } = stack;
 
 async function call(method: string, path: string, body?: unknown): Promise<{ status: number; json: Json }> {
