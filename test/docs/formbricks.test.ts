@@ -11,7 +11,7 @@ import { projectRoot } from '#test/support/process.ts';
 import { codeIn, readPage, tableOf } from './pages.ts';
 
 const page = readPage('docs/in-front-of-formbricks.md');
-const [compose, _look, ...more] = page.blocks;
+const [compose, , ...more] = page.blocks;
 const example = readFileSync(join(projectRoot, 'examples/formbricks.yaml'), 'utf8');
 const set = loadPolicies(example, 'examples/formbricks.yaml');
 
