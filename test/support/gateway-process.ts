@@ -4,6 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
 import { type Started, start } from './process.ts';
+import { reportWhileWaiting } from './until.ts';
+
+const POLL_MS = 50;
 
 export async function environment(more: Record<string, string> = {}): Promise<Record<string, string>> {
   return {
@@ -38,15 +41,18 @@ export function lives(pid: number): boolean {
   }
 }
 
+/** Asks again and again until the answer is as expected. @throws what `ask` throws, for instance because the process ended */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T>,
   holds: (value: T) => boolean,
 ): Promise<T> {
-  for (const deadline = performance.now() + 60_000; ; await delay(50)) {
-    const value = await ask();
-    if (holds(value)) return value;
-    if (performance.now() > deadline)
-      throw new Error(`not within a minute: ${what}; last: ${JSON.stringify(value)}`);
+  let value = await ask();
+  const stopReports = reportWhileWaiting(() => `${what}; last: ${JSON.stringify(value)}`);
+  try {
+    for (; !holds(value); value = await ask()) await delay(POLL_MS);
+    return value;
+  } finally {
+    stopReports();
   }
 }

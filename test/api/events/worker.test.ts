@@ -275,7 +275,7 @@ t.test('a receiver that hangs delays nobody else', async (t) => {
   await api.addWebhook({ url: hanging.url });
   await api.addWebhook({ url: quick.url });
   for (let i = 0; i < 60; i += 1) await respond(api, survey.id);
-  await until(() => quick.received.length >= 60, 120_000);
+  await until(() => quick.received.length >= 60);
   t.equal(quick.received.length, 60);
   t.equal(hanging.received.length, 4, 'it has its own places, and these are taken');
   hanging.close();

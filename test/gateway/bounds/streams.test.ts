@@ -1,8 +1,8 @@
 /** Long replies and replies that are not read, hundreds of one client: others get theirs. */
 import t from 'tap';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
-import { until } from '#test/gateway/proxy/exchange.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { until } from '#test/support/until.ts';
 import { connectMany, sendFrom } from './from.ts';
 
 const HOSTILE = '127.0.0.9';

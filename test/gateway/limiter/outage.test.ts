@@ -11,6 +11,7 @@ import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { burst, chargeOf, part, policy, spend, unproven, windowWithRoom } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
 
 interface Guarded {
   readonly limiter: GuardedLimiter;
@@ -86,13 +87,8 @@ async function startGarbler(t: Test, port: number, reply: string): Promise<{ url
   };
 }
 
-/** Asks until the predicate holds; the deadline is generous, the usual time a fraction of it. */
-async function eventually(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (const deadline = performance.now() + 10_000; performance.now() < deadline; await delay(20)) {
-    if (await holds()) return;
-  }
-  throw new Error(`not within ten seconds: ${what}`);
-}
+const eventually = (what: string, holds: () => Promise<boolean> | boolean): Promise<void> =>
+  until(holds, what);
 
 t.test('a stall of this process is no jump of a clock: what was spent stays known', async (t) => {
   const redis = await startRedis();

@@ -4,9 +4,10 @@ import { readConfig } from '#gateway/config.ts';
 import { Introductions } from '#gateway/proxy-protocol/introductions.ts';
 import { parseTrustedProxies } from '#shared/client-address.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
-import { until, values } from '#test/gateway/proxy/exchange.ts';
+import { values } from '#test/gateway/proxy/exchange.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { until } from '#test/support/until.ts';
 
 const TRUSTING = { GATEWAY_PROXY_PROTOCOL: '1', GATEWAY_TRUSTED_PROXIES: '127.0.0.1' };
 const GET = 'GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';

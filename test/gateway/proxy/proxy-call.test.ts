@@ -9,8 +9,9 @@ import { policyFile, startTestGateway, startUpstream } from '#test/support/gatew
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { until } from '#test/support/until.ts';
 import { type BareServer, type BareServerOptions, startBareServer } from './bare-server.ts';
-import { read, send, startRawUpstream, until, values } from './exchange.ts';
+import { read, send, startRawUpstream, values } from './exchange.ts';
 
 const MB = 1024 * 1024;
 const ONE_POST = policyFile('name: one, route: POST /limited, identifier: ip, limit: 1, window: 1h');
@@ -424,10 +425,10 @@ t.test('events arrive one by one, the head before the first of them', async (t) 
   let closed = false;
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const client = sendRaw(port, 'GET /events HTTP/1.1\r\nHost: a\r\n\r\n');
-  await client.until(/text\/event-stream[\s\S]*\r\n\r\n$/, 1000);
+  await client.until(/text\/event-stream[\s\S]*\r\n\r\n$/);
   for (let i = 0; i < 3; i++) {
     emit(`data: ${i}\n\n`);
-    await client.until(new RegExp(`data: ${i}\n\n\r\n$`), 1000);
+    await client.until(new RegExp(`data: ${i}\n\n\r\n$`));
   }
   client.socket.destroy();
   await until(() => closed, 'the upstream learns that nobody listens');

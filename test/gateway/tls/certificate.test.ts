@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import t from 'tap';
 import { readConfig } from '#gateway/config.ts';
 import { expiryWarning } from '#gateway/tls/key-pair.ts';
-import { until } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { secured } from '#test/support/tls-client.ts';
+import { until } from '#test/support/until.ts';
 
 const authority = createAuthority(t);
 const { ca } = authority;

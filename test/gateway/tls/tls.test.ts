@@ -1,13 +1,14 @@
 /** The public listener with TLS, as clients of every kind meet it. */
 import { once } from 'node:events';
 import t from 'tap';
-import { until, values } from '#test/gateway/proxy/exchange.ts';
+import { values } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { environment, launch } from '#test/support/gateway-process.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { secured, sendTls } from '#test/support/tls-client.ts';
+import { until } from '#test/support/until.ts';
 import { startOpenEnded, startSlow } from '#test/support/upstreams.ts';
 
 const authority = createAuthority(t);

@@ -52,7 +52,7 @@ async function running(t: Test, env: Record<string, string> = {}): Promise<Runni
     ...env,
   });
   t.teardown(() => api.stop('SIGKILL'));
-  await api.until(/API ready/, 60_000);
+  await api.until(/API ready/);
   return {
     api,
     port,
