@@ -14,24 +14,22 @@ import {
   spend,
   unproven,
   unprovenCombined,
-  windowWithRoom,
 } from '#test/support/spend.ts';
+import { inOneWindow, insideLongWindow, LONG_WINDOW_SECONDS, nextWindow } from '#test/support/window.ts';
 
 export function conformance(
   t: Test,
   limiterOf: (t: Test) => Promise<Limiter>,
   algorithm: Algorithm = 'fixed-window',
 ): void {
-  /** A bucket gets nothing back while a test runs. */
-  const windowSeconds = algorithm === 'token-bucket' ? 10 * 86_400 : 60;
   const of = (name: string, limit: number, more: Partial<Policy> = {}): Policy =>
-    policy(name, limit, windowSeconds, { algorithm, ...more });
+    policy(name, limit, LONG_WINDOW_SECONDS, { algorithm, ...more });
   let people = 0;
   /** Nobody whom another algorithm's tests have proven in the same store. */
   const someone = (): string => `${algorithm.slice(0, 7)}-${++people}`;
 
   t.test('admits exactly the limit, however many ask at once', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     for (const limit of [1, 5, 100]) {
       const charge = chargeOf(part(of(`p${limit}`, limit), someone()));
@@ -41,7 +39,7 @@ export function conformance(
   });
 
   t.test('one request after the other: what was used before is told exactly', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     const charge = chargeOf(part(of('p', 3), someone()));
     for (const [admitted, used] of [
@@ -59,7 +57,7 @@ export function conformance(
   });
 
   t.test('all or nothing: a request denied by one policy is charged to none', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     const who = someone();
     const wide = part(of('wide', 100), who);
@@ -69,7 +67,7 @@ export function conformance(
   });
 
   t.test('two charges of the same turn that share a bucket do not overspend it', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     const shared = part(of('shared', 10), someone());
     const one = chargeOf(shared, part(of('a', 100), someone()));
@@ -79,7 +77,7 @@ export function conformance(
   });
 
   t.test('identities do not touch each other', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     const p = of('p', 2);
     t.equal(await burst(limiter, chargeOf(part(p, someone())), 5), 2);
@@ -90,18 +88,21 @@ export function conformance(
     t.test('a window ends on the clock, and the next one has the whole limit', async (t) => {
       const limiter = await limiterOf(t);
       const charge = chargeOf(part(policy('second', 4, 1), someone()));
-      await windowWithRoom(1000, 300);
-      t.equal(await burst(limiter, charge, 9), 4);
-      const answer = await spend(limiter, charge);
-      if (answer.kind !== 'spent') return t.fail('the store is there');
-      const resetMs = answer.spent.resetMs[0] ?? 0;
-      t.ok(resetMs > 0 && resetMs <= 1000, `${resetMs} ms are within the window`);
-      await new Promise((resolve) => setTimeout(resolve, resetMs + 2));
-      t.equal(await burst(limiter, charge, 9), 4, 'a fresh window');
+      for (const which of ['a window', 'the next one']) {
+        await nextWindow(1000);
+        const { admitted, answer } = await inOneWindow(1000, async () => ({
+          admitted: await burst(limiter, charge, 9),
+          answer: await spend(limiter, charge),
+        }));
+        t.equal(admitted, 4, which);
+        if (answer.kind !== 'spent') return t.fail('the store is there');
+        const resetMs = answer.spent.resetMs[0] ?? 0;
+        t.ok(resetMs > 0 && resetMs <= 1000, `${resetMs} ms are within the window`);
+      }
     });
 
   t.test('a limit lowered below what was used denies; raised, it helps at once', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     const who = someone();
     const at = (limit: number): Charge => chargeOf(part(of('p', limit), who));
@@ -111,7 +112,7 @@ export function conformance(
   });
 
   t.test('an override is another limit of the same counter, also among those who ask together', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     const p = of('p', 10);
     const who = someone();
@@ -130,7 +131,7 @@ export function conformance(
   });
 
   t.test('shadow policies count up to their limit and never deny', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     const who = someone();
     const shadow = part(of('shadow', 3, { mode: 'shadow' }), who);
@@ -143,7 +144,7 @@ export function conformance(
   });
 
   t.test('credentials that never worked share one limit of their address', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     const p = of('keys', 10);
     const address = someone();
@@ -173,7 +174,7 @@ export function conformance(
   });
 
   t.test('credentials that come again without having worked leave room for newcomers', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     for (const [together, passed] of [
       [1, 12],
@@ -204,7 +205,7 @@ export function conformance(
   });
 
   t.test('a credential that made most of what its address used gets the rest as well', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     const address = someone();
     const withKey = (of: Policy, key: string) => chargeOf(...unproven(of, key, address));
@@ -220,7 +221,7 @@ export function conformance(
   });
 
   t.test('one new credential alone gets the whole limit, at once or one after the other', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     const p = of('keys', 5);
     t.equal(await burst(limiter, chargeOf(...unproven(p, someone(), someone())), 9), 5);
@@ -233,7 +234,7 @@ export function conformance(
   t.test(
     'of several that make one identity the credential is proven, and each combination counts',
     async (t) => {
-      await windowWithRoom(60_000, 3000);
+      await insideLongWindow();
       const limiter = await limiterOf(t);
       const p = of('combined', 10);
       const [address, key] = [someone(), someone()];
@@ -249,7 +250,7 @@ export function conformance(
   );
 
   t.test('a combination may have a limit of its own, of which the same part is kept', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     const p = of('combined', 10);
     const [address, key] = [someone(), someone()];
@@ -267,7 +268,7 @@ export function conformance(
   });
 
   t.test('of two credentials that never worked each burdens the address', async (t) => {
-    await windowWithRoom(60_000, 3000);
+    await insideLongWindow();
     const limiter = await limiterOf(t);
     const byKey = of('by-key', 100);
     const byTenant = of('by-tenant', 5);

@@ -9,9 +9,10 @@ import type { GuardedLimiterOptions } from '#gateway/limiter/outage-options.ts';
 import type { OnStoreFailure } from '#gateway/policy/policy.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { burst, chargeOf, part, policy, spend, unproven, windowWithRoom } from '#test/support/spend.ts';
+import { burst, chargeOf, part, policy, spend, unproven } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
+import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
 interface Guarded {
   readonly limiter: GuardedLimiter;
@@ -30,7 +31,7 @@ async function guarded(t: Test, url: string, more: Partial<GuardedLimiterOptions
 
 let count = 0;
 const fresh = (limit: number, onStoreFailure: OnStoreFailure): Charge =>
-  chargeOf(part(policy('p', limit, 60, { onStoreFailure }), `outage-${++count}`));
+  chargeOf(part(policy('p', limit, LONG_WINDOW_SECONDS, { onStoreFailure }), `outage-${++count}`));
 
 /** In front of a store: its connections can fall silent, as when a host vanishes. Nothing is closed, nothing passes. */
 async function startRelay(t: Test, port: number): Promise<{ url: string; silence(): void }> {
@@ -108,7 +109,7 @@ t.test('a stall of this process is no jump of a clock: what was spent stays know
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4000);
     stalled.emit('over');
   }
-  await windowWithRoom(60_000, 20_000);
+  await insideLongWindow();
   const charge = fresh(100, 'local');
   t.equal(await burst(limiter, charge, 10), 10);
   isArmed = true;
@@ -127,7 +128,7 @@ t.test(
     const redis = await startRedis();
     t.teardown(() => redis.close());
     const { limiter, log } = await guarded(t, redis.url);
-    await windowWithRoom(60_000, 15_000);
+    await insideLongWindow();
     const before = fresh(10, 'local');
     t.equal(await burst(limiter, before, 15), 10);
 
@@ -142,9 +143,11 @@ t.test(
     t.equal(denied.kind, 'unavailable', 'deny: refused');
     const mixed = chargeOf(...fresh(3, 'allow').parts, ...fresh(5, 'local').parts);
     t.equal(await burst(limiter, mixed, 9), 5, 'mixed: the local one still counts');
-    const shadow = chargeOf(part(policy('s', 1, 60, { mode: 'shadow', onStoreFailure: 'deny' })));
+    const shadow = chargeOf(
+      part(policy('s', 1, LONG_WINDOW_SECONDS, { mode: 'shadow', onStoreFailure: 'deny' })),
+    );
     t.equal(await burst(limiter, shadow, 4), 4, 'a shadow policy does not deny here either');
-    const stranger = chargeOf(...unproven(policy('k', 4, 60), 'key', 'address'));
+    const stranger = chargeOf(...unproven(policy('k', 4, LONG_WINDOW_SECONDS), 'key', 'address'));
     t.equal(await burst(limiter, stranger, 9), 4, 'credentials that never worked are held as well');
     t.equal(limiter.stats().available, false);
 
@@ -217,7 +220,7 @@ t.test('the local share is the limit divided by the replicas last heard of', asy
     await spend(limiter, fresh(1, 'local'));
     return !limiter.stats().available;
   });
-  await windowWithRoom(60_000, 5000);
+  await insideLongWindow();
   t.equal(await burst(limiter, fresh(100, 'local'), 60), 25);
 });
 
@@ -263,7 +266,7 @@ t.test(
     });
     t.equal(limiter.stats().available, false);
     t.match(log, [/unavailable/]);
-    await windowWithRoom(60_000, 10_000);
+    await insideLongWindow();
     t.equal(await burst(limiter, fresh(5, 'local'), 9), 5);
     t.equal((await spend(limiter, fresh(5, 'deny'))).kind, 'unavailable');
     await redis.restart();
@@ -288,8 +291,8 @@ t.test('counting alone begins with what was last known, and the store learns of 
       ]);
       t.teardown(() => redis.close());
       const { limiter } = await guarded(t, redis.url);
-      await windowWithRoom(3_600_000, 30_000);
-      const charge = chargeOf(part(policy('p', 10, 3600), how));
+      await insideLongWindow();
+      const charge = chargeOf(part(policy('p', 10, LONG_WINDOW_SECONDS), how));
       t.equal(await burst(limiter, charge, 8), 8);
       if (how === 'kill') await redis.kill();
       else redis.freeze();
@@ -311,9 +314,9 @@ t.test('stalls shorter than an outage do not make a window generous', async (t) 
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { limiter } = await guarded(t, redis.url);
-  await windowWithRoom(3_600_000, 30_000);
+  await insideLongWindow();
   for (let round = 0; round < 5; round++) {
-    const charge = chargeOf(part(policy('p', 50, 3600), `stalled-${round}`));
+    const charge = chargeOf(part(policy('p', 50, LONG_WINDOW_SECONDS), `stalled-${round}`));
     redis.freeze();
     const early = burst(limiter, charge, 30);
     // Longer than the budget, shorter than what opens the circuit.
@@ -363,8 +366,8 @@ t.test('after a jump of the clock nobody is denied past the window of the store'
   let asleepMs = 0;
   const clock = (): number => performance.timeOrigin + performance.now() - asleepMs;
   const { limiter } = await guarded(t, redis.url, { clock });
-  await windowWithRoom(3_600_000, 30_000);
-  const charge = chargeOf(part(policy('p', 1, 3600), 'sleeper'));
+  await insideLongWindow();
+  const charge = chargeOf(part(policy('p', 1, LONG_WINDOW_SECONDS), 'sleeper'));
   t.equal(await burst(limiter, charge, 2), 1);
   t.ok(limiter.knownExhausted(charge));
   // As after a suspend: the monotonic clock stood still, the store's went on.

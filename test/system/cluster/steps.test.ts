@@ -3,8 +3,9 @@ import t from 'tap';
 import { keySlot } from '#gateway/store/key-slot.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisCluster, startCluster } from '#test/support/redis-cluster.ts';
-import { burst, chargeOf, part, policy, spend, unproven, windowWithRoom } from '#test/support/spend.ts';
+import { burst, chargeOf, part, policy, spend, unproven } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
+import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
 /** What is counted under a key, in its window. */
 async function counted({ nodes }: RedisCluster, key: string): Promise<number> {
@@ -16,9 +17,9 @@ async function counted({ nodes }: RedisCluster, key: string): Promise<number> {
 t.test('many replicas, many identities, each on a node of its own: exact', async (t) => {
   const cluster = await startCluster(t);
   const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, cluster.url, { budgetMs: 5000 })));
-  await windowWithRoom(60_000, 20_000);
-  const wide = policy('wide', 200, 60);
-  const narrow = policy('narrow', 20, 60);
+  await insideLongWindow();
+  const wide = policy('wide', 200, LONG_WINDOW_SECONDS);
+  const narrow = policy('narrow', 20, LONG_WINDOW_SECONDS);
   const addresses = ['address-a', 'address-b'];
   const keys = Array.from({ length: 8 }, (_, i) => `key-${i}`);
   const admitted = new Map<string, number>();
@@ -53,8 +54,8 @@ t.test(
   async (t) => {
     const cluster = await startCluster(t);
     const limiter = await startLimiter(t, cluster.url, { budgetMs: 5000 });
-    await windowWithRoom(60_000, 10_000);
-    const byKey = policy('keys', 10, 60);
+    await insideLongWindow();
+    const byKey = policy('keys', 10, LONG_WINDOW_SECONDS);
     let admitted = 0;
     for (let i = 0; i < 30; i++) {
       admitted += await burst(limiter, chargeOf(...unproven(byKey, `invented-${i}`, 'one-address')), 1);
@@ -71,9 +72,9 @@ t.test(
   async (t) => {
     const cluster = await startCluster(t, ['--cluster-require-full-coverage', 'no']);
     const limiter = await startLimiter(t, cluster.url, { budgetMs: 500 });
-    const p = policy('p', 10, 3600);
-    const q = policy('q', 10, 3600);
-    await windowWithRoom(3_600_000, 60_000);
+    const p = policy('p', 10, LONG_WINDOW_SECONDS);
+    const q = policy('q', 10, LONG_WINDOW_SECONDS);
+    await insideLongWindow();
     const onNode = (index: number, of: typeof p): string => {
       for (let i = 0; ; i++) {
         const slot = keySlot(part(of, `${index}-${i}`).key);

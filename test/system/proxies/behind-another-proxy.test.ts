@@ -13,8 +13,8 @@ import { freePort } from '#test/support/ports.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { rateLimitClient } from '#test/support/rate-limit-client.ts';
 import { sendRaw } from '#test/support/raw.ts';
-import { windowWithRoom } from '#test/support/spend.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { inOneWindow } from '#test/support/window.ts';
 
 const page = readPage('docs/behind-another-proxy.md');
 const examples = readPage(`${ASKING_EXAMPLES}/README.md`);
@@ -29,13 +29,14 @@ t.test('the examples: each proxy started by its command, one limit for all of th
   await startProduct(t, command);
   const shell = startShell(t, temporaryFolder(t));
   const loop = blockOf(examples, 'for i in');
-  const statuses: string[] = [];
-  await windowWithRoom(60_000, 20_000);
-  for (const name of askingProxyNames) {
-    const { port } = await startAskingProxy(t, name, { decision, application: application.port });
-    const output = await shell.run(loop.replace(':8000', `:${port}`));
-    statuses.push(...output.trim().split('\n'));
-  }
+  const ports: number[] = [];
+  for (const name of askingProxyNames)
+    ports.push((await startAskingProxy(t, name, { decision, application: application.port })).port);
+  const statuses = await inOneWindow(60_000, async () => {
+    const outputs: string[] = [];
+    for (const port of ports) outputs.push(await shell.run(loop.replace(':8000', `:${port}`)));
+    return outputs.flatMap((output) => output.trim().split('\n'));
+  });
   t.strictSame(statuses, [...Array(5).fill('200'), ...Array(13).fill('429')]);
 });
 
@@ -63,9 +64,11 @@ t.test("Caddy's short form", async (t) => {
   const { port } = await startAskingProxy(t, 'caddy', { decision, application: application.port }, (text) =>
     text.replace(/reverse_proxy 127.0.0.1:\d+ \{[\s\S]*?\n\t\t\}\n/, short),
   );
-  await windowWithRoom(60_000, 10_000);
-  const statuses: number[] = [];
-  for (let i = 0; i < 6; i++) statuses.push((await fetch(`http://127.0.0.1:${port}/api/x`)).status);
+  const statuses = await inOneWindow(60_000, async () => {
+    const asked: number[] = [];
+    for (let i = 0; i < 6; i++) asked.push((await fetch(`http://127.0.0.1:${port}/api/x`)).status);
+    return asked;
+  });
   t.strictSame(statuses, [200, 200, 200, 200, 200, 429]);
 });
 
@@ -114,9 +117,11 @@ t.test(
         : [action.request_headers.descriptor_key, sent[action.request_headers.header_name] ?? ''],
     );
     const { ask } = rateLimitClient(t, grpcPort);
-    await windowWithRoom(60_000, 10_000);
-    const codes: number[] = [];
-    for (let i = 0; i < 6; i++) codes.push((await ask([entries])).code);
+    const codes = await inOneWindow(60_000, async () => {
+      const asked: number[] = [];
+      for (let i = 0; i < 6; i++) asked.push((await ask([entries])).code);
+      return asked;
+    });
     t.strictSame(codes.at(-1), 2);
     t.equal(codes[0], 1);
   },

@@ -9,8 +9,8 @@ import { type AskingProxyName, askingProxyNames, startAskingProxy } from '#test/
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { windowWithRoom } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
+import { insideLongWindow } from '#test/support/window.ts';
 
 const WINDOW = 'window: 366d';
 const ROWS = [
@@ -188,7 +188,7 @@ t.test('exactly the limit, through all of them at once, and over two gateways wi
     const decision = gateways[i % 2]?.decision ?? 0;
     ports.push((await startAskingProxy(t, name, { decision, application: application.port })).port);
   }
-  await windowWithRoom(366 * 86_400_000, 60_000);
+  await insideLongWindow();
   const statuses = await Promise.all(
     Array.from({ length: 150 }, async (_, i) => (await send(ports[i % ports.length] ?? 0, '/many/a')).status),
   );
