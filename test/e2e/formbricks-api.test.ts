@@ -4,9 +4,9 @@ import t from 'tap';
 import { isRecord } from '#api/schemas.ts';
 import { surveyBody } from '#test/support/api-app.ts';
 import { startStack } from '#test/support/stack.ts';
-import { longWindowPolicies } from '#test/support/window.ts';
+import { policiesWithoutEdges } from '#test/support/window.ts';
 
-const stack = await startStack(t, { gatewayEnv: { GATEWAY_POLICIES: longWindowPolicies(t) } });
+const stack = await startStack(t, { gatewayEnv: { GATEWAY_POLICIES: policiesWithoutEdges(t) } });
 const { workspaceId, origin } = stack;
 const { client } = new FormbricksAPI({ apiHost: origin, environmentId: workspaceId });
 

@@ -197,10 +197,9 @@ policies:
 });
 
 async function storeOf(t: Test, store: 'memory' | 'Redis' | 'Cluster'): Promise<Record<string, string>> {
-  const more = { GATEWAY_STORE_TIMEOUT_MS: '5000' };
   if (store === 'memory') return {};
-  if (store === 'Cluster') return { ...more, GATEWAY_REDIS_URL: (await startCluster(t)).url };
+  if (store === 'Cluster') return { GATEWAY_REDIS_URL: (await startCluster(t)).url };
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  return { ...more, GATEWAY_REDIS_URL: redis.url };
+  return { GATEWAY_REDIS_URL: redis.url };
 }

@@ -26,7 +26,6 @@ t.test('the plan that a trusted proxy names', async (t) => {
     await t.test(store, async (t) => {
       const env: Record<string, string> = {
         GATEWAY_TRUSTED_PROXIES: 'loopback',
-        GATEWAY_STORE_TIMEOUT_MS: '5000',
       };
       if (url !== '') env.GATEWAY_REDIS_URL = url;
       const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: FILE, env });

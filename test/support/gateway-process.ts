@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
 import { type Started, start } from './process.ts';
+import { PATIENT_STORE } from './store-budget.ts';
 import { reportWhileWaiting } from './until.ts';
 
 const POLL_MS = 50;
@@ -13,6 +14,7 @@ export async function environment(more: Record<string, string> = {}): Promise<Re
     GATEWAY_HOST: '127.0.0.1',
     GATEWAY_PORT: String(await freePort()),
     GATEWAY_ADMIN_PORT: String(await freePort()),
+    ...PATIENT_STORE,
     ...more,
   };
 }

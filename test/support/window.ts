@@ -43,8 +43,8 @@ export async function nextWindow(windowMs: number): Promise<void> {
   await delay(windowMs - (Date.now() % windowMs) + MARGIN_MS);
 }
 
-/** The shipped policies with long windows. @returns the file */
-export function longWindowPolicies(owner: Owner): string {
+/** @returns the path of a copy of the project's policy file whose windows do not end during a test */
+export function policiesWithoutEdges(owner: Owner): string {
   const file = join(temporaryFolder(owner), 'policies.yaml');
   const shipped = readFileSync(join(projectRoot, 'config/policies.yaml'), 'utf8');
   writeFileSync(file, shipped.replaceAll(/window: \S+/g, `window: ${LONG_WINDOW}`));

@@ -4,9 +4,9 @@ import { surveyBody } from '#test/support/api-app.ts';
 import { startBrowser, startSite } from '#test/support/browser.ts';
 import type { Json } from '#test/support/json.ts';
 import { startStack } from '#test/support/stack.ts';
-import { longWindowPolicies } from '#test/support/window.ts';
+import { policiesWithoutEdges } from '#test/support/window.ts';
 
-const stack = await startStack(t, { gatewayEnv: { GATEWAY_POLICIES: longWindowPolicies(t) } });
+const stack = await startStack(t, { gatewayEnv: { GATEWAY_POLICIES: policiesWithoutEdges(t) } });
 const { workspaceId } = stack;
 const survey = await stack.manage(
   'POST',

@@ -34,7 +34,6 @@ t.test('workers share the port, and the limit is exact', async (t) => {
   const env = await askedEnvironment({
     GATEWAY_WORKERS: '2',
     GATEWAY_REDIS_URL: redis.url,
-    GATEWAY_STORE_TIMEOUT_MS: '5000',
     GATEWAY_POLICIES: file,
   });
   const gateway = await launch(t, env);

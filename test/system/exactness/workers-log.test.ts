@@ -30,7 +30,6 @@ t.test('long lines of three workers on one pipe are whole, and why knows the ref
   const env = await environment({
     GATEWAY_UPSTREAM: upstream.origin,
     GATEWAY_REDIS_URL: redis.url,
-    GATEWAY_STORE_TIMEOUT_MS: '5000',
     GATEWAY_WORKERS: '3',
     GATEWAY_POLICIES: policies,
     GATEWAY_ACCESS_LOG: '-',

@@ -3,11 +3,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { readPage } from '#test/docs/pages.ts';
-import { comparable, policiesWithoutEdges, startProduct } from '#test/docs/product.ts';
+import { comparable, startProduct } from '#test/docs/product.ts';
 import { startShell } from '#test/docs/shell.ts';
 import { startUpstream } from '#test/support/gateway.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { policiesWithoutEdges } from '#test/support/window.ts';
 
 const { blocks } = readPage('docs/getting-started.md');
 const text = (at: number): string => blocks[at]?.text ?? '';

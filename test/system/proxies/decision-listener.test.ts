@@ -179,7 +179,7 @@ t.test('a gateway that does not answer in time is one that is not there', async 
 t.test('exactly the limit, through all of them at once, and over two gateways with one Redis', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_STORE_TIMEOUT_MS: '5000' };
+  const env = { GATEWAY_REDIS_URL: redis.url };
   const application = await startUpstream(t);
   const gateways: (TestGateway & { decision: number })[] = [];
   for (let i = 0; i < 2; i++) gateways.push(await startGateway(t, env));

@@ -62,7 +62,6 @@ async function scrape(t: Test): Promise<string> {
   const env = await environment({
     GATEWAY_UPSTREAM: upstream.origin,
     GATEWAY_REDIS_URL: redis.url,
-    GATEWAY_STORE_TIMEOUT_MS: '5000',
     GATEWAY_POLICIES: file,
     GATEWAY_WORKERS: '2',
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
