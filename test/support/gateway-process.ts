@@ -49,11 +49,15 @@ export async function eventually<T>(
   ask: () => Promise<T>,
   holds: (value: T) => boolean,
 ): Promise<T> {
-  let value = await ask();
-  const stopReports = reportWhileWaiting(() => `${what}; last: ${JSON.stringify(value)}`);
+  let last: T | undefined;
+  const stopReports = reportWhileWaiting(() => `${what}; last: ${JSON.stringify(last)}`);
   try {
-    for (; !holds(value); value = await ask()) await delay(POLL_MS);
-    return value;
+    for (;;) {
+      const value = await ask();
+      if (holds(value)) return value;
+      last = value;
+      await delay(POLL_MS);
+    }
   } finally {
     stopReports();
   }

@@ -6,9 +6,6 @@ import { hasBuildah, makeBase, offline, openBuildah } from '#test/support/builda
 import { clone, freePorts, serves } from '#test/support/installation.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-// Everything is downloaded afresh, and each layer is a copy of the one below.
-t.setTimeout(900_000);
-
 t.test('the image, where buildah is installed', async (t) => {
   if (!hasBuildah) {
     t.pass('buildah is not here: image.test.ts follows the steps');

@@ -10,9 +10,6 @@ import { type Built, followDockerfile } from '#test/support/dockerfile.ts';
 import { clone, freePorts, installing, serves } from '#test/support/installation.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-// Everything is downloaded afresh.
-t.setTimeout(900_000);
-
 t.test('the steps of the Dockerfile, in a fresh folder', async (t) => {
   const context = clone(t);
   const folder = temporaryFolder(t);

@@ -3,11 +3,8 @@ import { surviveKills } from '#test/api/events/crashes.ts';
 import { createPostgresDatabase } from '#test/support/postgres.ts';
 import { startPostgres } from '#test/support/postgres-process.ts';
 
-t.setTimeout(800_000);
-
 t.test(
   'the process is killed 20 times in 3,000 responses, on PostgreSQL: each is delivered at least once',
-  { timeout: 790_000 },
   async (t) => {
     const server = await startPostgres({ isDurable: true });
     t.teardown(() => server.close());

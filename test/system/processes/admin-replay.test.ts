@@ -15,9 +15,9 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const BOUNDS: ReplayBounds = {
   policyBytes: 65_536,
   logBytes: 16_777_216,
-  silenceMs: 60_000,
-  uploadMs: 60_000,
-  runMs: 60_000,
+  silenceMs: 600_000,
+  uploadMs: 600_000,
+  runMs: 600_000,
 };
 const row = (limit: number | string): string =>
   `name: items, route: GET /items, identifier: ip, limit: ${limit}, window: 1d`;
