@@ -488,3 +488,13 @@ t.test('a store that refuses us is an error at start, with its reason', async (t
   const { limiter } = await guarded(t, `redis://:right@127.0.0.1:${redis.port}/3`);
   t.match(await spend(limiter, fresh(10, 'local')), { spent: { shares: null } });
 });
+
+t.test('where a check may take long, so may a heartbeat', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { limiter, log } = await guarded(t, redis.url, { budgetMs: 600_000 });
+  // Longer than the pause between two heartbeats and the second that one has by default.
+  await redis.client.call('CLIENT', 'PAUSE', '4000', 'ALL');
+  t.match(await spend(limiter, fresh(10, 'local')), { spent: { shares: null } });
+  t.strictSame(log, []);
+});
