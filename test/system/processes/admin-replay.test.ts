@@ -188,7 +188,7 @@ t.test('files beside the one in use are there, and no others', async (t) => {
   const home = temporaryFolder(t);
   writeFileSync(join(home, 'partners.txt'), 'address 192.0.2.1 1\n');
   writeFileSync(join(home, 'secrets.txt'), 'PASSWORD=secret\n');
-  const { admin } = await startOperatorWith(t, home, named('partners.txt'), upstream.origin);
+  const admin = await startAt(t, home, named('partners.txt'), upstream.origin);
   const send = (edited: string): Promise<Reply> =>
     new Upload(admin, `?policyBytes=${edited.length}`).end(edited + LOG);
   t.match(await send(named('partners.txt').replace('limit: 9', 'limit: 8')), {
@@ -200,10 +200,12 @@ t.test('files beside the one in use are there, and no others', async (t) => {
   t.notMatch(JSON.stringify(other.body), /PASSWORD/);
 });
 
-async function startOperatorWith(t: Test, home: string, policies: string, upstream: string) {
+/** A gateway whose policy file lies in `home`. @returns its admin listener */
+async function startAt(t: Test, home: string, policies: string, upstream: string): Promise<string> {
   const file = join(home, 'policies.yaml');
   writeFileSync(file, policies);
-  return startOperator(t, { GATEWAY_UPSTREAM: upstream, GATEWAY_POLICIES: file });
+  const gateway = await startTestGateway(t, { upstream, env: { GATEWAY_POLICIES: file } });
+  return startTestAdmin(t, gateway, { replayBounds: BOUNDS });
 }
 
 t.test('only who may', async (t) => {
