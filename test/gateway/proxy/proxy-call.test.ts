@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Agent, type IncomingMessage, request } from 'node:http';
+import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import t from 'tap';
@@ -434,14 +434,13 @@ t.test('events arrive one by one, the head before the first of them', async (t) 
 });
 
 t.test('a long poll is answered when there is an answer', async (t) => {
-  let answer = (): void => undefined;
-  const upstream = await startUpstream(t, (_req, res) => {
-    answer = () => void res.end('news');
-  });
+  const asked = Promise.withResolvers<ServerResponse>();
+  const upstream = await startUpstream(t, (_req, res) => asked.resolve(res));
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const poll = send(port, '/poll');
+  const reply = await asked.promise;
   await new Promise((resolve) => setTimeout(resolve, 100));
-  answer();
+  reply.end('news');
   t.equal((await poll).body.toString(), 'news');
 });
 
