@@ -56,7 +56,7 @@ for (const [version, path, created] of [
       receiver.received.length = 0;
       const body = { surveyId, finished: true, data: { q1: `to ${version}` } };
       const answered = await call('POST', '/api/v2/management/responses', body);
-      await until(() => receiver.received.length === 2);
+      await until(() => receiver.received.length === 2, 'both events are delivered', stack.api);
       t.strictSame(receiver.received.map(({ json }) => json.event).sort(), [
         'responseCreated',
         'responseFinished',

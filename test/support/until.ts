@@ -7,32 +7,53 @@ import { setTimeout as delay } from 'node:timers/promises';
 const POLL_MS = 10;
 const FIRST_REPORT_MS = 60_000;
 
-/** Asks again and again until the answer is yes. */
+/** A process, such as `Started`. */
+interface Actor {
+  output(): string;
+  ended(): Promise<unknown>;
+}
+
+/**
+ * Asks again and again until the answer is yes.
+ *
+ * @param actor the process without which the answer stays no
+ * @throws Error when that process has ended before
+ */
 export async function until(
   isTrue: () => boolean | Promise<boolean>,
   what: string = String(isTrue),
+  actor?: Actor,
 ): Promise<void> {
-  const stop = reportWhileWaiting(() => what);
+  let hasEnded = false;
+  void actor?.ended().then(() => {
+    hasEnded = true;
+  });
+  const stopReports = reportWhileWaiting(() => what);
   try {
-    while (!(await isTrue())) await delay(POLL_MS);
+    for (;;) {
+      const wasOver = hasEnded;
+      if (await isTrue()) return;
+      if (wasOver) throw new Error(`The process ended before: ${what}. Output:\n${actor?.output()}`);
+      await delay(POLL_MS);
+    }
   } finally {
-    stop();
+    stopReports();
   }
 }
 
 /**
- * Reports a long wait on stderr: after a minute, then each time that the wait has doubled.
+ * Reports a long wait on stderr, and again each time that the wait has doubled.
  *
  * @param describe says what the test waits for, and what it has seen so far
  * @returns ends the reports
  */
-export function reportWhileWaiting(describe: () => string): () => void {
-  let seconds = FIRST_REPORT_MS / 1000;
+export function reportWhileWaiting(describe: () => string, firstMs = FIRST_REPORT_MS): () => void {
+  let waitedMs = firstMs;
   const report = (): void => {
-    process.stderr.write(`Still waiting after ${seconds} s: ${describe()}\n`);
-    timer = setTimeout(report, seconds * 1000).unref();
-    seconds *= 2;
+    process.stderr.write(`Still waiting after ${waitedMs / 1000} s: ${describe()}\n`);
+    timer = setTimeout(report, waitedMs).unref();
+    waitedMs *= 2;
   };
-  let timer = setTimeout(report, FIRST_REPORT_MS).unref();
+  let timer = setTimeout(report, firstMs).unref();
   return () => clearTimeout(timer);
 }

@@ -118,7 +118,7 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
       .execute();
     return open.length === 0 && due.length === 0;
   };
-  await until(isSettled, 'every event is delivered');
+  await until(isSettled, 'every event is delivered', api);
 
   const byResponse = Map.groupBy(receiver.received, ({ json }) => String(json.data.id));
   t.same(

@@ -74,7 +74,7 @@ async function stopsInTime(t: Test, { api }: Running): Promise<void> {
   t.ok(took < BOUND_MS, `${took} ms`);
 }
 
-async function hangReceiver(t: Test, { call }: Running): Promise<void> {
+async function hangReceiver(t: Test, { api, call }: Running): Promise<void> {
   const receiver = await silentServer(t);
   const url = `http://127.0.0.1:${receiver.port}/`;
   await call('POST', '/api/v1/webhooks', { workspaceId: 'ws1', url, triggers: ['responseCreated'] });
@@ -88,12 +88,12 @@ async function hangReceiver(t: Test, { call }: Running): Promise<void> {
   const { data } = (await survey.json()) as { data: { id: string } };
   const answer = { surveyId: data.id, finished: true, data: { q1: 'x' } };
   for (let i = 0; i < 5; i += 1) await call('POST', '/api/v1/client/ws1/responses', answer);
-  await until(() => receiver.connections() > 0);
+  await until(() => receiver.connections() > 0, 'the receiver is called', api);
 }
 
-async function hangMails({ call }: Running, connections: () => number): Promise<void> {
+async function hangMails({ api, call }: Running, connections: () => number): Promise<void> {
   await call('POST', '/api/auth/signup', { name: 'Ada', email: 'ada@example.com', password: 'Password1' });
-  await until(() => connections() > 0);
+  await until(() => connections() > 0, 'the mail server is called', api);
 }
 
 /** A body that never ends, and a reply that nobody reads. */

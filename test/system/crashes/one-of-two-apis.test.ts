@@ -80,13 +80,14 @@ t.test('the other takes over', async (t) => {
     .where('name', '=', 'moveSurveys')
     .execute();
   const statusNow = async () => (await db.selectFrom('surveys').select('status').executeTakeFirst())?.status;
-  await until(async () => (await statusNow()) === 'completed');
+  const [, other] = processes;
+  await until(async () => (await statusNow()) === 'completed', 'the survey is closed', other);
 
   const delivered = (): Set<string> => new Set(receiver.received.map(({ json }) => json.data.id));
-  await until(() => acknowledged.every((id) => delivered().has(id)));
+  await until(() => acknowledged.every((id) => delivered().has(id)), 'every event is delivered', other);
   const open = async () =>
     (await db.selectFrom('deliveries').select('id').where('status', '=', 'pending').execute()).length;
-  await until(async () => (await open()) === 0);
+  await until(async () => (await open()) === 0, 'nothing is left to deliver', other);
   t.ok(delivered().size >= RESPONSES, 'its leases came back');
 
   t.equal((await fetch(`${bases[1]}/health`)).status, 200);

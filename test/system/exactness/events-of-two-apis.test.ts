@@ -42,7 +42,7 @@ t.test('each event is delivered once, whichever process took the response', asyn
     }),
   );
   t.same(new Set(statuses), new Set([200]), 'no response is refused because of the other process');
-  await until(() => receiver.received.length >= 2 * RESPONSES, 'every event is delivered');
+  await until(() => receiver.received.length >= 2 * RESPONSES, 'every event is delivered', processes[0]);
   const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
   t.equal(ids.length, 2 * RESPONSES);
   t.equal(new Set(ids).size, 2 * RESPONSES, 'no lease was given twice');

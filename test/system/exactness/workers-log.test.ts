@@ -55,7 +55,7 @@ t.test('long lines of three workers on one pipe are whole, and why knows the ref
       .output()
       .split('\n')
       .filter((line) => line.includes('/a/'));
-  await until(() => lines().length >= REQUESTS);
+  await until(() => lines().length >= REQUESTS, 'a line for each request', gateway);
   const read = lines().map(
     (line) => JSON.parse(line) as { path: string; shortened: boolean; id: string | null },
   );

@@ -108,11 +108,15 @@ t.test('a limit without Redis counts what all workers admit, and outlives them',
   const first = await Promise.all(Array.from({ length: 20 }, signUp));
   t.strictSame([...new Set(first)], [400]);
   for (const pid of before) process.kill(pid, 'SIGKILL');
-  await until(async () => {
-    const pids = await workersOf(api);
-    return pids.length === WORKERS && pids.every((pid) => !before.includes(pid));
-  });
-  await until(async () => (await listenersOn(port)) === WORKERS);
+  await until(
+    async () => {
+      const pids = await workersOf(api);
+      return pids.length === WORKERS && pids.every((pid) => !before.includes(pid));
+    },
+    'all workers are replaced',
+    api,
+  );
+  await until(async () => (await listenersOn(port)) === WORKERS, 'all of them listen', api);
   const rest = await Promise.all(Array.from({ length: 20 }, signUp));
   t.equal(rest.filter((status) => status === 400).length, 10, rest.join());
   t.equal(rest.filter((status) => status === 429).length, 10);
@@ -122,12 +126,12 @@ t.test('a worker that dies costs its own requests, and another one takes its pla
   const [victim = 0, ...others] = await workersOf(api);
   const inFlight = await Promise.all(Array.from({ length: 30 }, () => begin(port)));
   process.kill(victim, 'SIGKILL');
-  await until(async () => !(await workersOf(api)).includes(victim));
+  await until(async () => !(await workersOf(api)).includes(victim), 'the victim is gone', api);
   for (const { finish } of inFlight) finish();
   const outcomes = await Promise.all(inFlight.map(({ outcome }) => outcome));
   t.ok(outcomes.includes(404), 'those of the others are answered');
   t.strictSame(new Set(outcomes.filter((outcome) => outcome !== 'cut')), new Set([404]));
-  await until(async () => (await workersOf(api)).length === WORKERS);
+  await until(async () => (await workersOf(api)).length === WORKERS, 'it is replaced', api);
   const now = await workersOf(api);
   t.notOk(now.includes(victim));
   t.ok(others.every((pid) => now.includes(pid)));
