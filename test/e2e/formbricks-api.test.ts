@@ -3,8 +3,8 @@ import { FormbricksAPI } from '@formbricks/api';
 import t from 'tap';
 import { isRecord } from '#api/schemas.ts';
 import { surveyBody } from '#test/support/api-app.ts';
+import { policiesWithoutEdges } from '#test/support/policies-without-edges.ts';
 import { startStack } from '#test/support/stack.ts';
-import { policiesWithoutEdges } from '#test/support/window.ts';
 
 const stack = await startStack(t, { gatewayEnv: { GATEWAY_POLICIES: policiesWithoutEdges(t) } });
 const { workspaceId, origin } = stack;

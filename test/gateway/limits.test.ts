@@ -6,8 +6,8 @@ import t, { type Test } from 'tap';
 import { everyRow, newCaller, type Reply, sender } from '#test/support/edge-rows.ts';
 import { EDGE_TABLE, examplePath } from '#test/support/edge-table.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { policiesWithoutEdges } from '#test/support/policies-without-edges.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { policiesWithoutEdges } from '#test/support/window.ts';
 
 const send = sender(t);
 

@@ -1,10 +1,5 @@
 /** Windows of the wall clock that a test does not cross, however slow the machine is. */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Owner } from './gateway.ts';
-import { projectRoot } from './process.ts';
-import { temporaryFolder } from './temporary-folder.ts';
 
 const DAYS = 366;
 /** The longest window that a policy may have, as in a policy file and in seconds. It ends about once a year. */
@@ -41,12 +36,4 @@ export async function inOneWindow<T>(windowMs: number, ask: () => Promise<T>): P
 /** Waits for the beginning of a window. */
 export async function nextWindow(windowMs: number): Promise<void> {
   await delay(windowMs - (Date.now() % windowMs) + MARGIN_MS);
-}
-
-/** @returns the path of a copy of the project's policy file whose windows do not end during a test */
-export function policiesWithoutEdges(owner: Owner): string {
-  const file = join(temporaryFolder(owner), 'policies.yaml');
-  const shipped = readFileSync(join(projectRoot, 'config/policies.yaml'), 'utf8');
-  writeFileSync(file, shipped.replaceAll(/window: \S+/g, `window: ${LONG_WINDOW}`));
-  return file;
 }

@@ -3,8 +3,8 @@ import t from 'tap';
 import { surveyBody } from '#test/support/api-app.ts';
 import { startBrowser, startSite } from '#test/support/browser.ts';
 import type { Json } from '#test/support/json.ts';
+import { policiesWithoutEdges } from '#test/support/policies-without-edges.ts';
 import { startStack } from '#test/support/stack.ts';
-import { policiesWithoutEdges } from '#test/support/window.ts';
 
 const stack = await startStack(t, { gatewayEnv: { GATEWAY_POLICIES: policiesWithoutEdges(t) } });
 const { workspaceId } = stack;

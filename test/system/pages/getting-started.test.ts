@@ -6,9 +6,9 @@ import { readPage } from '#test/docs/pages.ts';
 import { comparable, startProduct } from '#test/docs/product.ts';
 import { startShell } from '#test/docs/shell.ts';
 import { startUpstream } from '#test/support/gateway.ts';
+import { policiesWithoutEdges } from '#test/support/policies-without-edges.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { policiesWithoutEdges } from '#test/support/window.ts';
 
 const { blocks } = readPage('docs/getting-started.md');
 const text = (at: number): string => blocks[at]?.text ?? '';

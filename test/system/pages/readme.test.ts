@@ -5,8 +5,8 @@ import { readPage } from '#test/docs/pages.ts';
 import { comparable, startProduct } from '#test/docs/product.ts';
 import { startShell } from '#test/docs/shell.ts';
 import { startUpstream } from '#test/support/gateway.ts';
+import { policiesWithoutEdges } from '#test/support/policies-without-edges.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { policiesWithoutEdges } from '#test/support/window.ts';
 
 const page = readPage('README.md');
 const [install, exceed, reply, compose, own, policies, picture, ...more] = page.blocks;
