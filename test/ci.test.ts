@@ -1,47 +1,76 @@
 /** `.ci/run` with an npm that does nothing or fails: what it says must follow from the tests alone. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-/** Runs the script in a folder of its own, where `npm test` says what it is told to; lint and types are fine. */
-function run(t: Test, says: string, status = 0, lint = 0): { status: number | null; last: string } {
+interface Said {
+  readonly text: string;
+  readonly status?: number;
+}
+
+const GOOD: Said = { text: '# { total: 5, pass: 5 }' };
+
+/** Runs the script in a folder of its own, where both suites say what they are told to. */
+function run(
+  t: Test,
+  quick: Said,
+  { all = GOOD, lint = 0, edit = (script: string): string => script } = {},
+): { status: number | null; last: string; stdout: string } {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, '.ci'));
   mkdirSync(join(folder, 'bin'));
-  cpSync(join(projectRoot, '.ci/run'), join(folder, '.ci/run'));
+  writeFileSync(join(folder, '.ci/run'), edit(readFileSync(join(projectRoot, '.ci/run'), 'utf8')));
   const program = (name: string, text: string): void => {
     writeFileSync(join(folder, 'bin', name), `#!/bin/sh\n${text}\n`);
     chmodSync(join(folder, 'bin', name), 0o755);
   };
-  program('npm', `[ "$1" = test ] || exit 0\ncat <<'TAP'\n${says}\nTAP\nexit ${status}`);
+  const suite = ({ text, status = 0 }: Said): string => `cat <<'TAP'\n${text}\nTAP\nexit ${status}`;
+  program('npm', `case "$1" in\ntest) ${suite(quick)};;\nrun) ${suite(all)};;\nesac`);
   program('npx', `exit ${lint}`);
   const result = spawnSync('bash', [join(folder, '.ci/run')], {
     encoding: 'utf8',
     env: { PATH: `${join(folder, 'bin')}:${process.env.PATH}` },
   });
-  return { status: result.status, last: result.stdout.trimEnd().split('\n').at(-1) ?? '' };
+  const { status, stdout } = result;
+  return { status, stdout, last: stdout.trimEnd().split('\n').at(-1) ?? '' };
 }
 
-t.test('tests that pass are what is counted', async (t) => {
-  t.strictSame(run(t, '# { total: 5, pass: 5 }'), { status: 0, last: '5 passed, 0 failed' });
+t.test('tests that pass are what is counted, in both suites', async (t) => {
+  t.match(run(t, GOOD), { status: 0, last: /^10 passed, 0 failed$/ });
 });
 
 t.test('no test at all is a failure, though lint and types are fine', async (t) => {
-  for (const says of ['', '# { total: 0 }', 'nothing to do']) {
-    t.strictSame(run(t, says), { status: 1, last: '0 passed, 1 failed' }, says);
+  for (const text of ['', '# { total: 0 }', 'nothing to do']) {
+    t.match(run(t, { text }), { status: 1, last: /^5 passed, 1 failed$/ }, text);
+    t.match(run(t, GOOD, { all: { text } }), { status: 1, last: /^5 passed, 1 failed$/ }, text);
   }
 });
 
-t.test('failures, skips and crashes are failures', async (t) => {
-  t.strictSame(run(t, '# { total: 5, pass: 3, fail: 2 }', 1), { status: 1, last: '3 passed, 2 failed' });
-  t.strictSame(run(t, '# { total: 5, pass: 4, skip: 1 }'), { status: 1, last: '4 passed, 1 failed' });
-  t.strictSame(run(t, '# { total: 5, pass: 5 }', 1), { status: 1, last: '5 passed, 1 failed' });
-  t.strictSame(
-    run(t, '# { total: 5, pass: 5 }', 0, 1),
-    { status: 1, last: '5 passed, 2 failed' },
-    'lint, types',
-  );
+t.test('failures, skips and crashes are failures, in either suite', async (t) => {
+  for (const [text, status, last] of [
+    ['# { total: 5, pass: 3, fail: 2 }', 1, /^8 passed, 2 failed$/],
+    ['# { total: 5, pass: 4, skip: 1 }', 0, /^9 passed, 1 failed$/],
+    ['# { total: 5, pass: 4, todo: 1 }', 0, /^9 passed, 1 failed$/],
+    ['# { total: 5, pass: 5 }', 1, /^10 passed, 1 failed$/],
+  ] as const) {
+    t.match(run(t, { text, status }), { status: 1, last }, text);
+    t.match(run(t, GOOD, { all: { text, status } }), { status: 1, last }, text);
+  }
+  t.match(run(t, GOOD, { lint: 1 }), { status: 1, last: /^10 passed, 2 failed$/ }, 'lint, types');
+});
+
+t.test('files that could not be run are told, and are no failures', async (t) => {
+  const all = { text: '# { total: 3, pass: 3, notRun: 12 }' };
+  t.match(run(t, GOOD, { all }), { status: 0, last: /^8 passed, 0 failed, 12 skipped$/ });
+  const none = { text: '# { total: 0, pass: 0, notRun: 70 }' };
+  t.match(run(t, GOOD, { all: none }), { status: 0, last: /^5 passed, 0 failed, 70 skipped$/ });
+});
+
+t.test('the larger suite has what is left of the hour', async (t) => {
+  t.match(run(t, GOOD).stdout, /^== npm run test:all -- --minutes (?:60|[345]\d)$/m);
+  const late = (script: string): string => script.replace('MINUTES=60', 'MINUTES=0');
+  t.match(run(t, GOOD, { edit: late }).stdout, /^== npm run test:all -- --minutes 0$/m);
 });

@@ -1,8 +1,12 @@
 /**
- * `npm test`: every test file, in several processes at once, the longest first; those that store something on SQLite and
- * again on PostgreSQL. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says `postgres` or `both`.
+ * `npm test`: every test file outside test/system, on SQLite. `npm run test:all`: those of test/system, and on PostgreSQL
+ * those of all files that test what differs there. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says
+ * `postgres` or `both`. Several processes at once, the most important files first in test:all, the longest in `npm test`.
+ *
  * Writes TAP: one test for each file, with what the file wrote as its subtest, then all failures again, and the sum of
  * their summaries. `--times` adds which files took most of the processors, themselves and by what they started.
+ * With `--minutes N` no file begins later than that; those that run are ended 15 minutes after it. Both, and those whose
+ * programs cannot be installed, are listed and summed as `notRun`.
  *
  * tap's own runner does the same for a third more of the processors: it puts hooks into each process that read every
  * module twice, to know what a report of coverage would need, and it reads and writes again each line of each file.
@@ -10,112 +14,171 @@
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { databasesOf, type TestDatabase } from './support/databases-of-files.ts';
+import { parseArgs } from 'node:util';
+import { databasesOf } from './support/databases-of-files.ts';
 import { failures } from './support/failures.ts';
 import { SHARED_SERVER } from './support/postgres.ts';
 import { startPostgres } from './support/postgres-process.ts';
 import { projectRoot } from './support/process.ts';
 import { slowest, type Used } from './support/processor-times.ts';
-import { byWeight, groupsOf } from './support/test-groups.ts';
+import { canInstall, install, installCommand, missing } from './support/servers.ts';
+import { importanceOf, programsOf, SYSTEM, type TestDatabase } from './support/system-folders.ts';
+import { groupsOf } from './support/test-groups.ts';
 import { runFiles } from './support/test-process.ts';
+import { type Task, testQueue } from './support/test-queue.ts';
 
-/** Most of these wait more than they work. Begun last, they would be waited for when all others are done. */
+/** Begun last, they would be waited for when all others are done. */
 const longest = [
-  'test/api/db/postgres-crash.test.ts',
-  'test/api/events/crash.test.ts',
-  'test/api/processes/kill-one.test.ts',
-  'test/api/processes/workers.test.ts',
-  'test/api/processes/two-processes.test.ts',
-  'test/api/parallel-writers/every-route.test.ts',
-  'test/api/parallel-writers/schedules.test.ts',
-  'test/api/stop.test.ts',
-  'test/image-build.test.ts',
-  'test/gateway/replay/equality.test.ts',
   'test/api/hostile.test.ts',
-  'test/image.test.ts',
-  'test/gateway/admin/live.test.ts',
-  'test/gateway/limits.test.ts',
-  'test/api/resources/storage/end-to-end.test.ts',
-  'test/gateway/store/cluster.test.ts',
-  'test/gateway/main.test.ts',
-  'test/e2e/browser.test.ts',
-  'test/api/main.test.ts',
-  'test/api/accounts-run.test.ts',
-  'test/api/events/processes.test.ts',
-  'test/gateway/reload.test.ts',
-  'test/gateway/store/sentinel.test.ts',
-  'test/api/mail/mailer.test.ts',
   'test/api/docs/wrong-requests.test.ts',
   'test/api/docs/refusals.test.ts',
   'test/api/docs/replies.test.ts',
 ];
 /** Many files wait for processes, servers and pauses, so there are more of them than processors. */
 const JOBS = availableParallelism() + 2;
-const outcomes = ['total', 'pass', 'fail', 'skip', 'todo'] as const;
+/** What has begun when the minutes are over may go on for so long. */
+const GRACE_MS = 15 * 60_000;
+const outcomes = ['total', 'pass', 'fail', 'skip', 'todo', 'notRun'] as const;
+const DATABASES = ['sqlite', 'postgres'] as const;
 
-const all = globSync('test/**/*.test.ts', { cwd: projectRoot }).sort();
-const isTimed = process.argv.includes('--times');
-const chosen = process.argv.slice(2).filter((argument) => argument !== '--times');
-const unknown = [...longest, ...chosen].filter((file) => !all.includes(file));
-if (unknown.length > 0) {
-  console.error(`There is no test file ${unknown.join(', ')}`);
-  process.exit(1);
-}
-const databases = databasesWanted(process.env.TEST_DATABASE ?? (chosen.length > 0 ? 'sqlite' : 'both'));
-const files = chosen.length > 0 ? chosen : [...new Set([...longest, ...all])];
-/** One server for all files; each makes databases of its own there. */
-const postgres = databases.includes('postgres') ? await startPostgres() : null;
-const out = reporter();
+const { values: options, positionals: chosen } = parseArgs({
+  allowPositionals: true,
+  options: { system: { type: 'boolean' }, times: { type: 'boolean' }, minutes: { type: 'string' } },
+});
 const start = performance.now();
-const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0 };
-const waiting = databases
-  .flatMap((database) => {
-    const ours = files.filter((file) => databasesOf(file, databases).includes(database));
-    return groupsOf(ours, longest).map((group) => ({ ...group, database }));
-  })
-  .sort(byWeight)
-  .values();
+const isLimited = options.minutes !== undefined;
+const minutes = Number(options.minutes ?? Number.POSITIVE_INFINITY);
+if (!(minutes >= 0)) exit(`--minutes: "${options.minutes}" is not a number of minutes`);
+const wanted = databasesWanted();
+const all = globSync('test/**/*.test.ts', { cwd: projectRoot }).sort();
+const unknown = [...longest, ...chosen].filter((file) => !all.includes(file));
+if (unknown.length > 0) exit(`There is no test file ${unknown.join(', ')}`);
+
+const tasks = DATABASES.flatMap((database) =>
+  groupsOf(all.filter(isWantedOn(database)), longest).map((files) => taskOf(files, database)),
+);
+if (options.system === true) tasks.sort((a, b) => a.importance - b.importance);
+const needed = [...new Set(tasks.flatMap(({ programs }) => programs))];
+const absent = missing(needed);
+const told = `The tests need ${needed.join(', ')}.`;
+const command = installCommand(absent);
+// With a limit of time, whatever can run is better than nothing.
+if (absent.length > 0 && !isLimited && !canInstall())
+  exit(`${told} Install ${absent.join(', ')} and run again, on Debian or Ubuntu: sudo ${command}`);
+const isOver = isLimited ? after(minutes * 60_000) : undefined;
+const stop = isLimited ? after(minutes * 60_000 + GRACE_MS) : undefined;
+const out = reporter();
+out.write('TAP version 14\n');
+if (options.system === true) out.write(`# ${told}\n`);
+if (absent.length > 0) out.write(`# Installing: ${command}\n`);
+const installing = absent.length > 0 && canInstall() ? install(absent, isOver) : Promise.resolve();
+if (!isLimited) await installing;
+if (!isLimited && missing(absent).length > 0)
+  exit(`Still missing after the installation: ${missing(absent).join(', ')}. Install by hand: ${command}`);
+
+const queue = testQueue(tasks, isLimited ? absent : [], installing);
+/** One server for all files; each makes databases of its own there. */
+let postgres = null as ReturnType<typeof startPostgres> | null;
+const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0, notRun: 0 };
 const used: Used[] = [];
 const failed: string[] = [];
+const notRun: string[] = [];
 let count = 0;
 
-out.write('TAP version 14\n');
-await Promise.all(Array.from({ length: JOBS }, runWaiting));
-await postgres?.close();
+await Promise.all(Array.from({ length: JOBS }, work));
+await (await postgres)?.close();
 out.write(`1..${count}\n`);
-if (isTimed) for (const line of slowest(used)) out.write(`# ${line}\n`);
+if (options.times === true) for (const line of slowest(used)) out.write(`# ${line}\n`);
+if (notRun.length > 0) out.write(['# Not run:', ...notRun].join('\n# ').concat('\n'));
 if (failed.length > 0) out.write(['# Failed:', ...failed].join('\n# ').concat('\n'));
 const shown = outcomes.filter((name) => name === 'total' || name === 'pass' || sum[name] > 0);
 out.write(`# { ${shown.map((name) => `${name}: ${sum[name]}`).join(', ')} }\n`);
 out.end(`# time=${Math.round(performance.now() - start)}ms\n`);
-process.exitCode = sum.fail > 0 ? 1 : 0;
+process.exitCode = sum.fail > 0 || count === 0 ? 1 : 0;
 
-function databasesWanted(name: string): readonly TestDatabase[] {
-  if (name === 'both') return ['sqlite', 'postgres'];
-  if (name === 'sqlite' || name === 'postgres') return [name];
-  console.error(`TEST_DATABASE: "${name}" is not one of sqlite, postgres, both`);
+function exit(why: string): never {
+  console.error(why);
   process.exit(1);
 }
 
-async function runWaiting(): Promise<void> {
-  for (const { files, database } of waiting) {
-    const outcome = await runFiles(files, {
-      env: {
-        TEST_DATABASE: database,
-        ...(postgres === null ? {} : { [SHARED_SERVER]: postgres.url }),
-      },
-      label: database === 'postgres' && databases.length > 1 ? ' (PostgreSQL)' : '',
-    });
-    for (const name of outcomes) sum[name] += outcome.counts[name] ?? 0;
-    used.push(...outcome.used);
-    failed.push(...failures(outcome.tap));
-    out.write(
-      outcome.tap.replaceAll(/^(not ok|ok) \d+/gm, (_, isOk) => {
-        count += 1;
-        return `${isOk} ${count}`;
-      }),
-    );
+function after(ms: number): AbortSignal {
+  return ms > 0 ? AbortSignal.timeout(ms) : AbortSignal.abort();
+}
+
+/** null: nobody has said. */
+function databasesWanted(): readonly TestDatabase[] | null {
+  const name = process.env.TEST_DATABASE;
+  if (name === undefined) return null;
+  if (name === 'both') return DATABASES;
+  if (name === 'sqlite' || name === 'postgres') return [name];
+  return exit(`TEST_DATABASE: "${name}" is not one of sqlite, postgres, both`);
+}
+
+function isWantedOn(database: TestDatabase): (file: string) => boolean {
+  return (file) => {
+    const databases = databasesOf(file);
+    if (chosen.length > 0)
+      return chosen.includes(file) && (wanted ?? databases.slice(0, 1)).includes(database);
+    const isSystem = file.startsWith(SYSTEM);
+    if (options.system !== true) return !isSystem && database === 'sqlite';
+    return databases.includes(database) && (isSystem || database === 'postgres');
+  };
+}
+
+function taskOf(files: readonly string[], database: TestDatabase): Task & { readonly importance: number } {
+  const [first = ''] = files;
+  return {
+    files,
+    database,
+    programs: [...new Set(files.flatMap((file) => programsOf(file, database)))],
+    importance: importanceOf(first, database),
+  };
+}
+
+async function work(): Promise<void> {
+  for (let task = await queue.next(); task !== null; task = await queue.next()) {
+    const lacking = missing(task.programs);
+    if (isOver?.aborted === true) leave(task, task.files, 'could not begin in time');
+    else if (lacking.length > 0) leave(task, task.files, `needs ${lacking.join(', ')}, not installed`);
+    else await run(task);
   }
+}
+
+async function run(task: Task): Promise<void> {
+  const { files, database } = task;
+  const env: Record<string, string> = { TEST_DATABASE: database };
+  if (database === 'postgres') {
+    postgres ??= startPostgres();
+    env[SHARED_SERVER] = (await postgres).url;
+  }
+  const outcome = await runFiles(files, {
+    env,
+    label: labelOf(task),
+    ...(stop === undefined ? {} : { signal: stop }),
+  });
+  for (const name of outcomes) sum[name] += outcome.counts[name] ?? 0;
+  used.push(...outcome.used);
+  failed.push(...failures(outcome.tap));
+  out.write(
+    outcome.tap.replaceAll(/^(not ok|ok) \d+/gm, (_, isOk) => {
+      count += 1;
+      return `${isOk} ${count}`;
+    }),
+  );
+  leave(task, outcome.stopped, 'was ended, since it could not end in time');
+}
+
+function leave(task: Task, files: readonly string[], why: string): void {
+  for (const file of files) {
+    count += 1;
+    sum.notRun += 1;
+    notRun.push(`${file}${labelOf(task)}: ${why}`);
+    out.write(`ok ${count} - ${file}${labelOf(task)} # SKIP ${why}\n`);
+  }
+}
+
+function labelOf({ database }: Task): string {
+  return database === 'postgres' ? ' (PostgreSQL)' : '';
 }
 
 /** People read a summary; everything else, such as `.ci/run`, reads TAP. */

@@ -1,11 +1,15 @@
 /** The runner of the tests: what it says of files that fail, throw, stop half-way or take the process with them. */
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { failures } from './support/failures.ts';
+import { lives } from './support/gateway-process.ts';
+import { projectRoot } from './support/process.ts';
 import { slowest } from './support/processor-times.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 import { type Outcome, type RunOptions, runFiles } from './support/test-process.ts';
+import { until } from './support/until.ts';
 
 const GOOD = `t.test('one', async (t) => t.equal(1, 1));`;
 
@@ -89,6 +93,53 @@ t.test('a process that ends half-way fails the rest of its files', async (t) => 
   }
 });
 
+/** Starts a process, says in the file that BEGUN names which one, and waits for ever. */
+const HANGING = `
+  import { spawn } from 'node:child_process';
+  import { writeFileSync } from 'node:fs';
+  writeFileSync(process.env.BEGUN, String(spawn('sleep', ['100000']).pid));
+  await new Promise(() => undefined);
+`;
+
+function begunFile(t: Test): { readonly env: Record<string, string>; pid(): number } {
+  const file = join(temporaryFolder(t), 'begun');
+  writeFileSync(file, '');
+  return { env: { BEGUN: file }, pid: () => Number(readFileSync(file, 'utf8')) };
+}
+
+t.test('a file that hangs is ended with all that it started, and has failed', async (t) => {
+  const { env, pid } = begunFile(t);
+  const { tap, counts, results } = await runWith(t, { hangsAfterMs: 3000, env }, [GOOD, HANGING, GOOD]);
+  t.ok(pid() > 0);
+  await until(() => !lives(pid()));
+  t.strictSame(results, ['0 ok', '1 not ok', '2 not ok']);
+  t.strictSame(counts, { total: 3, pass: 1, fail: 2 });
+  t.match(tap, /^not ok 0 - \S+1\.ts \(it hung: hardly any processor time in 3 seconds\)$/m);
+});
+
+t.test('a file that works is not taken for one that hangs', async (t) => {
+  const busy = `const end = performance.now() + 3000; while (performance.now() < end); t.ok(1);`;
+  const { counts } = await runWith(t, { hangsAfterMs: 1500 }, [busy]);
+  t.strictSame(counts, { total: 1, pass: 1, fail: 0 });
+});
+
+t.test('files that are told to stop have neither passed nor failed, unless something had', async (t) => {
+  for (const [first, expected] of [
+    ['', { counts: { total: 1, pass: 1, fail: 0 }, stopped: 2 }],
+    [`t.test('bad', async (t) => t.equal(1, 2));`, { counts: { total: 2, pass: 1, fail: 1 }, stopped: 1 }],
+  ] as const) {
+    const { env, pid } = begunFile(t);
+    const stop = new AbortController();
+    const running = runWith(t, { signal: stop.signal, env }, [GOOD, `${first}\n${HANGING}`, GOOD]);
+    await until(() => pid() > 0);
+    stop.abort();
+    const { counts, stopped } = await running;
+    t.strictSame(counts, expected.counts);
+    t.equal(stopped.length, expected.stopped);
+    await until(() => !lives(pid()));
+  }
+});
+
 t.test('an error after the last assertion is a failure', async (t) => {
   for (const text of [
     `process.once('exit', () => { process.exitCode = 3; });`,
@@ -153,4 +204,42 @@ t.test('the table has the largest first, and sums what has one name', async (t) 
   const row = (name: string, own: number, started: number) => ({ name, own, started });
   const rows = slowest([row('a', 1000, 0), row('b', 500, 700), row('a', 2000, 100)]);
   t.strictSame(rows.slice(1), ['     3.5      0.8 all', '     3.0      0.1 a', '     0.5      0.7 b']);
+});
+
+t.test('without time nothing begins, and each run of a file that was left out is listed', async (t) => {
+  const { status, stdout } = spawnSync(process.execPath, ['test/run.ts', '--system', '--minutes', '0'], {
+    cwd: projectRoot,
+    encoding: 'utf8',
+    // Whatever is not installed stays so.
+    env: { PATH: '/nowhere' },
+  });
+  t.equal(status, 0);
+  const left = [
+    ...stdout.matchAll(/^ok \d+ - (\S+\.ts)( \(PostgreSQL\))? # SKIP could not begin in time$/gm),
+  ];
+  t.match(stdout, `\n# { total: 0, pass: 0, notRun: ${left.length} }\n`);
+  const names = left.map(([, file, database = '']) => `${file}${database}`);
+  for (const name of [
+    'test/system/crashes/one-of-two-apis.test.ts',
+    'test/system/crashes/one-of-two-apis.test.ts (PostgreSQL)',
+    'test/system/postgres/crash.test.ts (PostgreSQL)',
+    'test/api/concurrent-writes.test.ts (PostgreSQL)',
+  ])
+    t.ok(names.includes(name), name);
+  t.notOk(names.includes('test/api/concurrent-writes.test.ts'), 'which `npm test` runs');
+  t.ok(stdout.includes(`# ${names.at(-1)}: could not begin in time\n`), 'again at the end');
+});
+
+t.test('a wrong call says so', async (t) => {
+  for (const [args, said] of [
+    [['--minutes', 'x'], /--minutes: "x" is not a number of minutes/],
+    [['test/none.test.ts'], /There is no test file test\/none\.test\.ts/],
+  ] as const) {
+    const { status, stderr } = spawnSync(process.execPath, ['test/run.ts', ...args], {
+      cwd: projectRoot,
+      encoding: 'utf8',
+    });
+    t.equal(status, 1);
+    t.match(stderr, said);
+  }
 });

@@ -1,8 +1,12 @@
-/** Which test files share a process, and in which order the processes begin. */
+/** Which test files are run when: in which process, in which order, on which databases. */
+import { globSync } from 'node:fs';
 import t from 'tap';
 import { databasesOf } from './support/databases-of-files.ts';
+import { projectRoot } from './support/process.ts';
+import { importanceOf, programsOf, SYSTEM, SYSTEM_FOLDERS } from './support/system-folders.ts';
 import { groupsOf } from './support/test-groups.ts';
 import { reaches } from './support/test-imports.ts';
+import { testQueue } from './support/test-queue.ts';
 
 const light = [
   'test/api/ids.test.ts',
@@ -12,41 +16,72 @@ const light = [
 ];
 const starting = 'test/api/first-start.test.ts';
 const long = 'test/api/hostile.test.ts';
+const system = 'test/system/crashes/gateway-workers.test.ts';
 
 t.test(
-  'files of one area share a process; those that take long have their own, and begin first',
+  'files of one area share a process; those that take long and those of test/system have their own',
   async (t) => {
-    const groups = groupsOf([...light, starting, long], [long]);
-    t.strictSame(
-      groups.map(({ files }) => files),
-      [
-        [long],
-        ['test/api/ids.test.ts', 'test/api/nul.test.ts', 'test/api/config.test.ts', starting],
-        [light[2]],
-      ],
-    );
+    t.strictSame(groupsOf([...light, system, starting, long], [long]), [
+      [long],
+      ['test/api/ids.test.ts', 'test/api/nul.test.ts', 'test/api/config.test.ts', starting],
+      [system],
+      [light[2]],
+    ]);
   },
 );
 
 t.test('fewer files that start processes share one', async (t) => {
-  const alike = (file: string): number[] =>
-    groupsOf(Array(40).fill(file), []).map(({ files }) => files.length);
+  const alike = (file: string): number[] => groupsOf(Array(40).fill(file), []).map(({ length }) => length);
   t.strictSame(alike('test/api/ids.test.ts'), [36, 4]);
   t.strictSame(alike(starting), [9, 9, 9, 9, 4]);
 });
 
-t.test('what a file starts and stores is known by what it imports', async (t) => {
+t.test('what differs between the databases is tested on both', async (t) => {
   t.ok(reaches(starting, 'test/support/process.ts'));
   t.notOk(reaches('test/api/ids.test.ts', 'test/support/process.ts'));
-  const both = ['sqlite', 'postgres'] as const;
-  t.strictSame(databasesOf(long, both), both);
-  t.strictSame(databasesOf('test/gateway/identify.test.ts', both), ['sqlite']);
-  t.strictSame(databasesOf('test/api/db/busy.test.ts', both), ['sqlite']);
-  t.strictSame(databasesOf('test/api/db/busy.test.ts', ['postgres']), []);
-  t.strictSame(databasesOf('test/api/docs/openapi.test.ts', ['postgres']), ['postgres'], 'once, on any');
-  t.strictSame(
-    databasesOf('test/api/db/postgres-crash.test.ts', both),
-    ['sqlite'],
-    'once, whatever it is called',
+  for (const [file, databases] of [
+    [long, ['sqlite', 'postgres']],
+    ['test/api/parallel-writers/limits.test.ts', ['sqlite', 'postgres']],
+    ['test/system/crashes/one-of-two-apis.test.ts', ['sqlite', 'postgres']],
+    ['test/gateway/identify.test.ts', ['sqlite']],
+    ['test/api/config.test.ts', ['sqlite']],
+    ['test/api/resources/tags/v3-routes.test.ts', ['sqlite']],
+    ['test/api/db/busy.test.ts', ['sqlite']],
+    ['test/system/postgres/crash.test.ts', ['postgres']],
+  ] as const)
+    t.strictSame(databasesOf(file), databases, file);
+});
+
+t.test('every folder of test/system has its place in the order, and says what it needs', async (t) => {
+  const folders = globSync(`${SYSTEM}*`, { cwd: projectRoot }).map((folder) => folder.slice(SYSTEM.length));
+  t.strictSame(folders.sort(), Object.keys(SYSTEM_FOLDERS).sort());
+  const postgresRun = importanceOf(long, 'postgres');
+  t.ok(importanceOf(system, 'sqlite') < postgresRun);
+  t.ok(postgresRun < importanceOf('test/system/browsers/pages.test.ts', 'sqlite'));
+  t.strictSame(programsOf(long, 'sqlite'), ['redis-server']);
+  t.ok(programsOf(long, 'postgres').includes('initdb'));
+  t.ok(programsOf('test/system/browsers/pages.test.ts', 'sqlite').includes('chromium'));
+});
+
+t.test('what needs a program that is being installed waits for it, and nothing else does', async (t) => {
+  const task = (name: string, programs: Parameters<typeof testQueue>[1]) => ({
+    files: [name],
+    database: 'sqlite' as const,
+    programs,
+  });
+  const installed = Promise.withResolvers<void>();
+  const queue = testQueue(
+    [task('a', ['chromium']), task('b', []), task('c', ['nginx']), task('d', ['initdb'])],
+    ['chromium', 'nginx'],
+    installed.promise,
   );
+  const names = async (count: number) => {
+    const taken = [];
+    for (let i = 0; i < count; i++) taken.push((await queue.next())?.files[0]);
+    return taken;
+  };
+  t.strictSame(await names(2), ['b', 'd']);
+  const rest = names(3);
+  installed.resolve();
+  t.strictSame(await rest, ['a', 'c', undefined]);
 });

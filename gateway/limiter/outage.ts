@@ -43,6 +43,7 @@ const PROBE_MS_MAX: Millis = 5000;
 /** An outage that begins so soon after the last one is the store's flapping. */
 const FLAPPING_MS: Millis = 10_000;
 const HEARTBEAT_MS: Millis = 1000;
+/** Or the budget of a check, where that is longer: a store that may be slow is not away. */
 const HEARTBEAT_TIMEOUT_MS: Millis = 1000;
 /** How long a start waits for the store before it goes on without it. */
 const START_MS: Millis = 2000;
@@ -212,7 +213,11 @@ export class GuardedLimiter implements Limiter {
   async #look(): Promise<void> {
     try {
       this.#adopt(
-        await this.#heartbeat(this.#openSince === null ? HEARTBEAT_TIMEOUT_MS : this.#options.budgetMs),
+        await this.#heartbeat(
+          this.#openSince === null
+            ? Math.max(HEARTBEAT_TIMEOUT_MS, this.#options.budgetMs)
+            : this.#options.budgetMs,
+        ),
       );
       if (this.#openSince !== null) await this.#recover();
       else this.#leases.renewDue();

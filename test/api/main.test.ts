@@ -1,8 +1,4 @@
-/** The process: how it starts, what it says, and how it ends. */
-import { once } from 'node:events';
-import { statSync, writeFileSync } from 'node:fs';
-import { request as httpRequest } from 'node:http';
-import { createServer } from 'node:net';
+/** The process starts, serves and ends; more of it is in test/system/processes and test/system/crashes. */
 import { join } from 'node:path';
 import t from 'tap';
 import { freePort } from '#test/support/ports.ts';
@@ -11,7 +7,6 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const folder = temporaryFolder(t);
 const program = ['api/main.ts'];
-const memory = { DATABASE_URL: 'file::memory:' };
 
 t.test('the first start tells the credentials, once; they work, and so do the calls it shows', async (t) => {
   const port = await freePort();
@@ -45,121 +40,4 @@ t.test('the first start tells the credentials, once; they work, and so do the ca
   t.equal(again.status, 200, 'the key is still good');
   t.equal(await second.stop(), 0);
   t.notMatch(second.output(), /First start|fbk_|password/);
-});
-
-t.test('credentials that the operator chose are taken, and a chosen password is not repeated', async (t) => {
-  const api = start(program, {
-    ...memory,
-    API_PORT: '0',
-    BOOTSTRAP_WORKSPACE_ID: 'mine',
-    BOOTSTRAP_API_KEY: "it's-mine",
-    BOOTSTRAP_EMAIL: 'me@example.com',
-    BOOTSTRAP_PASSWORD: 'Password1',
-  });
-  t.teardown(() => api.stop('SIGKILL'));
-  await api.until(/environment\n/);
-  t.match(api.output(), /owner +me@example\.com/);
-  t.match(api.output(), "curl -H 'x-api-key: it'\\''s-mine' http://localhost:8080/api/v1/management/me");
-  t.notMatch(api.output(), /Password1|password /);
-});
-
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(
-    `${signal}: a request in flight is answered, new ones are not taken, and the exit code is 0`,
-    async (t) => {
-      const port = await freePort();
-      const api = start(program, { ...memory, API_PORT: String(port), BOOTSTRAP_WORKSPACE_ID: 'ws1' });
-      t.teardown(() => api.stop('SIGKILL'));
-      await api.until(/environment\n/);
-      const body = '{"surveyId":"nothing","finished":false,"data":{}}';
-      const inFlight = httpRequest({
-        port,
-        host: '127.0.0.1',
-        method: 'POST',
-        path: '/api/v1/client/ws1/responses',
-        headers: { 'content-length': body.length, expect: '100-continue' },
-      });
-      inFlight.flushHeaders();
-      // The server asks for the body once it has begun with the request.
-      await once(inFlight, 'continue');
-      const ended = api.stop(signal);
-      const refused = new Promise<void>((resolve) => {
-        const knock = (): void => {
-          fetch(`http://127.0.0.1:${port}/health`, { headers: { connection: 'close' } }).then(knock, () =>
-            resolve(),
-          );
-        };
-        knock();
-      });
-      await refused;
-      const answered = once(inFlight, 'response');
-      inFlight.end(body);
-      const [response] = await answered;
-      t.equal(response.statusCode, 404, 'the survey is unknown, which the API had to look up');
-      response.resume();
-      t.equal(await ended, 0);
-    },
-  );
-}
-
-async function refusal(
-  env: Record<string, string>,
-): Promise<{ code: number | null; lines: readonly string[] }> {
-  const api = start(program, env);
-  const code = await api.ended();
-  return { code, lines: api.output().trimEnd().split('\n') };
-}
-
-t.test('exit 1 with one sentence: a bad environment, all of it', async (t) => {
-  const { code, lines } = await refusal({ API_PORT: 'x', DATABASE_URL: 'mysql://x', LOG_LEVEL: 'loud' });
-  t.equal(code, 1);
-  t.equal(lines.length, 1);
-  t.match(lines[0], /^The API cannot start\. API_PORT: .*; DATABASE_URL: .*; LOG_LEVEL: /);
-});
-
-t.test('exit 1 with one sentence: a port that is taken, and the first start is not used up', async (t) => {
-  const blocker = createServer().listen(0, '127.0.0.1');
-  t.teardown(() => blocker.close());
-  await once(blocker, 'listening');
-  const address = blocker.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const env = { DATABASE_URL: `file:${join(folder, 'taken.sqlite')}` };
-  const { code, lines } = await refusal({ ...env, API_PORT: String(port) });
-  t.equal(code, 1);
-  t.strictSame(lines, [
-    `The API cannot start. API_PORT: another program listens on 127.0.0.1:${port}; end it or choose another port`,
-  ]);
-  const api = start(program, { ...env, API_PORT: '0' });
-  t.teardown(() => api.stop('SIGKILL'));
-  await api.until(/API key +fbk_/);
-});
-
-t.test('exit 1 with one sentence: an address that is not ours', async (t) => {
-  const { code, lines } = await refusal({ ...memory, API_PORT: '0', API_HOST: '192.0.2.1' });
-  t.equal(code, 1);
-  t.equal(lines.length, 1);
-  t.match(lines[0], /^The API cannot start\. API_HOST: 192\.0\.2\.1 is no address of this machine/);
-});
-
-t.test('exit 1 with one sentence: a folder that cannot be', async (t) => {
-  const file = join(folder, 'a-file');
-  writeFileSync(file, 'not a folder');
-  const { code, lines } = await refusal({
-    API_PORT: '0',
-    DATABASE_URL: `file:${join(file, 'below/x.sqlite')}`,
-  });
-  t.equal(code, 1);
-  t.equal(lines.length, 1);
-  t.match(lines[0], /^The API cannot start\. DATABASE_URL: cannot open .*writ/);
-});
-
-t.test('exit 1 with one sentence: a file that is no database, and it stays as it is', async (t) => {
-  const file = join(folder, 'letter.txt');
-  writeFileSync(file, 'Dear reader, this is a letter and no database. '.repeat(100));
-  const { size } = statSync(file);
-  const { code, lines } = await refusal({ API_PORT: '0', DATABASE_URL: `file:${file}` });
-  t.equal(code, 1);
-  t.equal(lines.length, 1);
-  t.match(lines[0], /^The API cannot start\. DATABASE_URL: cannot open/);
-  t.equal(statSync(file).size, size);
 });

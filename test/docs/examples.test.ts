@@ -1,25 +1,20 @@
 /** Every example is a policy file without mistakes, checked by the command that its page names. */
-import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import { runTests } from '#gateway/rehearsal/policy-tests.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { readPage } from './pages.ts';
 
-const run = promisify(execFile);
 const folder = join(projectRoot, 'examples');
 const files = readdirSync(folder).filter((file) => file.endsWith('.yaml'));
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
 
-const check = async (file: string): Promise<string> => {
-  const { stdout } = await run('npx', ['floodgate', 'check', file], { cwd: projectRoot });
-  return stdout;
-};
+const check = async (file: string): Promise<string> => (await floodgateCommand(['check', file])).stdout;
 
 t.test('each has no mistakes, and the page lists it', async (t) => {
   t.ok(files.length >= 4);

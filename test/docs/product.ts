@@ -1,10 +1,10 @@
 /** The product as a page tells people to start it, on ports that are free. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Owner } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot } from '#test/support/process.ts';
+import { PATIENT_STORE } from '#test/support/store-budget.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 export interface Product {
@@ -15,17 +15,6 @@ export interface Product {
   /** Resolves once the output from `from` on matches. */
   until(pattern: RegExp, from?: number): Promise<RegExpMatchArray>;
   stop(): Promise<void>;
-}
-
-/** For people a window is a minute; for a test it must not end in between. */
-export const LONG_WINDOW = '366d';
-
-/** @returns the path of a copy of the project's policy file whose windows do not end during a test */
-export function policiesWithoutEdges(owner: Owner): string {
-  const file = join(temporaryFolder(owner), 'policies.yaml');
-  const text = readFileSync(join(projectRoot, 'policies.yaml'), 'utf8');
-  writeFileSync(file, text.replaceAll(/window: 1[mh]/g, `window: ${LONG_WINDOW}`));
-  return file;
 }
 
 /**
@@ -47,6 +36,7 @@ export async function startProduct(
       GATEWAY_PORT: String(port),
       GATEWAY_ADMIN_PORT: String(adminPort),
       GATEWAY_DRAIN_TIMEOUT_MS: '1000',
+      ...PATIENT_STORE,
       API_PORT: String(apiPort),
       PUBLIC_URL: `http://localhost:${port}`,
       DATABASE_URL: `file:${join(folder, 'floodgate.sqlite')}`,

@@ -2,9 +2,9 @@
 import t from 'tap';
 import { surveyBody } from '#test/support/api-app.ts';
 import type { Json } from '#test/support/json.ts';
-import { startStack } from '#test/support/stack.ts';
+import { sharedStack } from '#test/support/stack.ts';
 
-const stack = await startStack(t);
+const stack = await sharedStack();
 const { workspaceId, origin } = stack;
 
 interface Answer {

@@ -7,12 +7,12 @@ import t from 'tap';
 import { startReceiver } from '#test/api/events/support.ts';
 import { surveyBody } from '#test/support/api-app.ts';
 import type { Json } from '#test/support/json.ts';
-import { startStack } from '#test/support/stack.ts';
+import { sharedStack } from '#test/support/stack.ts';
 import { until } from '#test/support/until.ts';
 
 const receiver = await startReceiver();
 t.teardown(() => receiver.close());
-const stack = await startStack(t, { apiEnv: { WEBHOOK_ALLOWED_TARGETS: '127.0.0.0/8' } });
+const stack = await sharedStack();
 const { origin, workspaceId, apiKey } = stack;
 
 async function call(method: string, path: string, body?: unknown): Promise<{ status: number; json: Json }> {
@@ -56,7 +56,7 @@ for (const [version, path, created] of [
       receiver.received.length = 0;
       const body = { surveyId, finished: true, data: { q1: `to ${version}` } };
       const answered = await call('POST', '/api/v2/management/responses', body);
-      await until(() => receiver.received.length === 2);
+      await until(() => receiver.received.length === 2, 'both events are delivered', stack.api);
       t.strictSame(receiver.received.map(({ json }) => json.event).sort(), [
         'responseCreated',
         'responseFinished',

@@ -4,9 +4,9 @@
  */
 import t from 'tap';
 import type { Json } from '#test/support/json.ts';
-import { startStack } from '#test/support/stack.ts';
+import { sharedStack } from '#test/support/stack.ts';
 
-const stack = await startStack(t);
+const stack = await sharedStack();
 const { apiKey, origin, workspaceId } = stack;
 
 async function call(method: string, path: string, body?: unknown): Promise<{ reply: Response; json: Json }> {

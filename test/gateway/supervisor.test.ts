@@ -10,6 +10,7 @@ import { Supervisor } from '#gateway/supervisor.ts';
 import { RestartPacing } from '#shared/restart-pacing.ts';
 import { freePort } from '#test/support/ports.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
 
 const READY = `process.send({ type: 'ready', port: Number(process.env.GATEWAY_PORT), policies: 1 });`;
 const STAY = 'setInterval(() => {}, 1000);';
@@ -51,12 +52,8 @@ async function supervise(
   return { supervisor, log, port };
 }
 
-async function eventually(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (const deadline = performance.now() + 30_000; performance.now() < deadline; await delay(20)) {
-    if (await holds()) return;
-  }
-  throw new Error(`not within thirty seconds: ${what}`);
-}
+const eventually = (what: string, holds: () => Promise<boolean> | boolean): Promise<void> =>
+  until(holds, what);
 
 t.test('a worker that can no longer be asked is left out, and the supervisor lives', async (t) => {
   const { supervisor } = await supervise(t, `${READY}${STAY} setTimeout(() => process.disconnect(), 1);`);

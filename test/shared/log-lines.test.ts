@@ -50,7 +50,7 @@ async function startLogging(owner: Owner, stderr: number) {
   owner.teardown(() => child.kill('SIGKILL'));
   const health = `http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/healthz`;
   const status = (): Promise<number> =>
-    fetch(health, { signal: AbortSignal.timeout(2000) }).then(
+    fetch(health).then(
       (reply) => reply.status,
       () => 0,
     );

@@ -31,6 +31,7 @@ import type { Clock } from '#shared/clock.ts';
 import { privateDatabase } from './database.ts';
 import { watchStatuses } from './declared-statuses.ts';
 import type { Json } from './json.ts';
+import { STORE_BUDGET_MS } from './store-budget.ts';
 import { makeFolder, removeFolder } from './temporary-folder.ts';
 
 export const workspaceId = 'ws1';
@@ -78,9 +79,6 @@ export function countingRandom(): Random {
 
 /** Argon2id all the same, but every API of every test hashes a password or more: 40 ms at the cost that people get. */
 const LIGHT = { memory: 64, passes: 1, parallelism: 1 };
-
-/** Of a check of the limits: a busy machine that runs the tests is no outage. */
-const STORE_BUDGET_MS = 5_000;
 
 export interface ApiOptions {
   /** More environment. The application's own limits are off, and anybody may sign up, unless this says otherwise. */

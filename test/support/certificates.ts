@@ -1,5 +1,5 @@
-/** A private certificate authority of the test's own, made by openssl. */
-import { execFileSync } from 'node:child_process';
+/** A private certificate authority of the test's own: X.509 certificates (RFC 5280) for P-256 keys. */
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Owner } from './gateway.ts';
@@ -17,34 +17,100 @@ export interface Authority {
   issue(name: string, names: string): Identity;
 }
 
+const CA_NAME = 'Test CA';
+const DAY_MS = 86_400_000;
+const TRUE = der(0x01, Buffer.from([255]));
+const ECDSA_SHA256 = sequence(objectId('2a8648ce3d040302'));
+
 export function createAuthority(owner: Owner): Authority {
   const folder = temporaryFolder(owner);
-  const openssl = (...args: readonly string[]): void => {
-    execFileSync('openssl', args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+  const signer = newKeys();
+  /** All authorities have one name, so that this tells whose key has signed. */
+  const keyId = randomBytes(8);
+  const write = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text, { mode: 0o600 });
+    return join(folder, name);
   };
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-  openssl(
-    'req',
-    '-x509',
-    ...newKey,
-    '-keyout',
-    'ca.key',
-    '-out',
-    'ca.crt',
-    '-subj',
-    '/CN=Test CA',
-    '-days',
-    '2',
-  );
+  const isAuthority = [
+    extension('551d13', sequence(TRUE), true),
+    // Signs certificates.
+    extension('551d0f', der(0x03, Buffer.from([2, 4])), true),
+    extension('551d0e', der(0x04, keyId)),
+  ];
   return {
-    ca: join(folder, 'ca.crt'),
+    ca: write('ca.crt', certificate(CA_NAME, signer.publicKey, signer.privateKey, isAuthority)),
     issue(name, names) {
-      const [cert, key] = [`${name}.crt`, `${name}.key`];
-      openssl('req', ...newKey, '-keyout', key, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
-      writeFileSync(join(folder, `${name}.ext`), `subjectAltName=${names}\n`);
-      const signed = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2'];
-      openssl('x509', '-req', '-in', `${name}.csr`, ...signed, '-extfile', `${name}.ext`, '-out', cert);
-      return { cert: join(folder, cert), key: join(folder, key) };
+      const keys = newKeys();
+      const extensions = [
+        extension('551d11', sequence(...names.split(',').map(alternativeName))),
+        extension('551d23', sequence(der(0x80, keyId))),
+      ];
+      return {
+        cert: write(`${name}.crt`, certificate(name, keys.publicKey, signer.privateKey, extensions)),
+        key: write(`${name}.key`, keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
+      };
     },
   };
+}
+
+function newKeys() {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' });
+}
+
+/** Good from yesterday until the day after tomorrow. @returns PEM */
+function certificate(name: string, key: KeyObject, signer: KeyObject, extensions: Buffer[]): string {
+  const now = Date.now();
+  const body = sequence(
+    der(0xa0, integer(Buffer.from([2]))),
+    // Positive, and of full length.
+    integer(Buffer.concat([Buffer.from([1]), randomBytes(8)])),
+    ECDSA_SHA256,
+    distinguishedName(CA_NAME),
+    sequence(time(now - DAY_MS), time(now + 2 * DAY_MS)),
+    distinguishedName(name),
+    key.export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(...extensions)),
+  );
+  const whole = sequence(body, ECDSA_SHA256, der(0x03, Buffer.from([0]), sign('sha256', body, signer)));
+  const lines = whole.toString('base64').match(/.{1,64}/g) ?? [];
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
+}
+
+function alternativeName(text: string): Buffer {
+  const [kind, value = ''] = text.split(/:(.*)/);
+  return kind === 'IP' ? der(0x87, Buffer.from(value.split('.').map(Number))) : der(0x82, Buffer.from(value));
+}
+
+function extension(identifier: string, value: Buffer, isCritical = false): Buffer {
+  return sequence(objectId(identifier), ...(isCritical ? [TRUE] : []), der(0x04, value));
+}
+
+function distinguishedName(commonName: string): Buffer {
+  return sequence(der(0x31, sequence(objectId('550403'), der(0x0c, Buffer.from(commonName)))));
+}
+
+function time(ms: number): Buffer {
+  const text = new Date(ms).toISOString().replaceAll(/[-:T]|\.\d+/g, '');
+  return der(0x17, Buffer.from(text.slice(2)));
+}
+
+/** Tag, length, value (ITU-T X.690). */
+function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
+  const value = Buffer.concat(parts);
+  const { length } = value;
+  const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255];
+  return Buffer.concat([Buffer.from([tag, ...size]), value]);
+}
+
+function sequence(...parts: readonly Uint8Array[]): Buffer {
+  return der(0x30, ...parts);
+}
+
+function integer(value: Uint8Array): Buffer {
+  return der(0x02, value);
+}
+
+/** @param identifier as it is encoded */
+function objectId(identifier: string): Buffer {
+  return der(0x06, Buffer.from(identifier, 'hex'));
 }

@@ -1,31 +1,38 @@
-/** Which test files store something, and so are run once on each database. */
+/** Which databases the files of a run store in. */
+import { globSync } from 'node:fs';
+import { projectRoot } from './process.ts';
+import { SYSTEM, type TestDatabase } from './system-folders.ts';
 import { reaches } from './test-imports.ts';
-
-export type TestDatabase = 'sqlite' | 'postgres';
 
 /** Every test that asks for a database does so through this file. */
 const ROOT = 'test/support/database.ts';
-/** About SQLite's own files and locks; or test/api/db/postgres-crash.test.ts does the same on PostgreSQL, and more of it. */
-const SQLITE_ONLY: ReadonlySet<string> = new Set([
+/** These test what differs between the databases: locks, queues, query plans, numbers and texts, writers at once. */
+const DIFFERENT = globSync(
+  [
+    'test/api/*.test.ts',
+    'test/api/{audit,auth,db,events,http,jobs,mail,parallel-writers,processes,storage}/**/*.test.ts',
+    // Every operation once, with all that is described of it.
+    'test/api/docs/{refusals,replies}.test.ts',
+    'test/api/resources/{segments,responses}/*.test.ts',
+    'test/api/resources/contacts/v2-bulk-routes.test.ts',
+    'test/system/{exactness,crashes,processes}/*.test.ts',
+  ],
+  { cwd: projectRoot },
+);
+/** About SQLite's own files and locks; or test/system/postgres/crash.test.ts does the same on PostgreSQL, and more of it. */
+const SQLITE_ONLY: readonly string[] = [
   'test/api/db/busy.test.ts',
   'test/api/db/faults.test.ts',
   'test/api/events/crash.test.ts',
-]);
-/** About the description, schemas and pictures, which no database has a part in, although an API that runs has one. */
-const ONCE: ReadonlySet<string> = new Set([
-  'test/api/docs/openapi.test.ts',
   'test/api/http/serialization.test.ts',
-  'test/api/resources/og/routes.test.ts',
-  'test/e2e/docs-page.test.ts',
-]);
+  'test/system/crashes/events.test.ts',
+];
 /** Only about PostgreSQL, whichever the other tests use. */
-const POSTGRES_ONLY = /^test\/api\/db\/postgres-[^/]+\.test\.ts$/;
+const POSTGRES_ONLY = `${SYSTEM}postgres/`;
 
-/** @param wanted the databases of this run @returns those of them that the file runs on; a file that stores nothing runs once */
-export function databasesOf(file: string, wanted: readonly TestDatabase[]): readonly TestDatabase[] {
-  const [first] = wanted;
-  if (first === undefined) return [];
-  if (POSTGRES_ONLY.test(file) || ONCE.has(file)) return [first];
-  if (SQLITE_ONLY.has(file)) return wanted.filter((database) => database === 'sqlite');
-  return reaches(file, ROOT) ? wanted : [first];
+/** Of the whole suite, quick files and those of test/system together. */
+export function databasesOf(file: string): readonly TestDatabase[] {
+  if (file.startsWith(POSTGRES_ONLY)) return ['postgres'];
+  const isTwice = DIFFERENT.includes(file) && !SQLITE_ONLY.includes(file) && reaches(file, ROOT);
+  return isTwice ? ['sqlite', 'postgres'] : ['sqlite'];
 }

@@ -4,12 +4,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
 import { type Started, start } from './process.ts';
+import { PATIENT_STORE } from './store-budget.ts';
+import { reportWhileWaiting } from './until.ts';
+
+const POLL_MS = 50;
 
 export async function environment(more: Record<string, string> = {}): Promise<Record<string, string>> {
   return {
     GATEWAY_HOST: '127.0.0.1',
     GATEWAY_PORT: String(await freePort()),
     GATEWAY_ADMIN_PORT: String(await freePort()),
+    ...PATIENT_STORE,
     ...more,
   };
 }
@@ -38,15 +43,22 @@ export function lives(pid: number): boolean {
   }
 }
 
+/** Asks again and again until the answer is as expected. @throws what `ask` throws, for instance because the process ended */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T>,
   holds: (value: T) => boolean,
 ): Promise<T> {
-  for (const deadline = performance.now() + 60_000; ; await delay(50)) {
-    const value = await ask();
-    if (holds(value)) return value;
-    if (performance.now() > deadline)
-      throw new Error(`not within a minute: ${what}; last: ${JSON.stringify(value)}`);
+  let last: T | undefined;
+  const stopReports = reportWhileWaiting(() => `${what}; last: ${JSON.stringify(last)}`);
+  try {
+    for (;;) {
+      const value = await ask();
+      if (holds(value)) return value;
+      last = value;
+      await delay(POLL_MS);
+    }
+  } finally {
+    stopReports();
   }
 }

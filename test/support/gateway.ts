@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { type Gateway, startGateway } from '#gateway/app.ts';
 import { type GatewayConfig, readConfig, readPolicyFile } from '#gateway/config.ts';
 import type { Clock } from '#shared/clock.ts';
+import { PATIENT_STORE } from './store-budget.ts';
 
 /** What tap's `t` gives us: clean-ups that run when the test ends, last one first. */
 export interface Owner {
@@ -65,6 +66,7 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
     GATEWAY_PORT: '0',
     GATEWAY_UPSTREAM: options.upstream,
     GATEWAY_DRAIN_TIMEOUT_MS: '1000',
+    ...PATIENT_STORE,
     ...options.env,
   });
   const log: Record<string, unknown>[] = [];

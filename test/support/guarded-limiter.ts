@@ -4,6 +4,7 @@ import type { GuardedLimiterOptions } from '#gateway/limiter/outage-options.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Owner } from './gateway.ts';
 import { accessTo } from './store.ts';
+import { STORE_BUDGET_MS } from './store-budget.ts';
 
 /** That of a gateway's process. */
 export const processClock = (): Millis => performance.timeOrigin + performance.now();
@@ -18,7 +19,7 @@ export async function startLimiter(
     store: accessTo(url),
     clock: processClock,
     log: { warn: () => {}, info: () => {} },
-    budgetMs: 2000,
+    budgetMs: STORE_BUDGET_MS,
     replica: `replica-${Math.random()}`,
     salt: 'salt',
     onSalt: () => {},

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { makeFolder, removeFolder } from './temporary-folder.ts';
+import { reportWhileWaiting } from './until.ts';
 
 export const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -10,8 +11,8 @@ export interface Started {
   readonly child: ChildProcess;
   /** Everything written to stdout and stderr so far. */
   output(): string;
-  /** Resolves once the output matches; rejects when the process ends first or after the deadline. */
-  until(pattern: RegExp, deadlineMs?: number): Promise<RegExpMatchArray>;
+  /** Resolves once the output matches; rejects when the process ends first. */
+  until(pattern: RegExp): Promise<RegExpMatchArray>;
   /** Sends the signal and waits for the end. Resolves with the exit code, null when a signal killed it. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
   /** Waits for the end without sending anything. */
@@ -64,10 +65,10 @@ export function start(args: readonly string[], env: Record<string, string> = {},
   return {
     child,
     output: () => text,
-    until(pattern, deadlineMs = 60_000) {
+    until(pattern) {
       return new Promise((resolve, reject) => {
         const finish = (error?: Error): void => {
-          clearTimeout(timer);
+          stopReports();
           listeners.delete(check);
           if (error) reject(error);
         };
@@ -77,10 +78,7 @@ export function start(args: readonly string[], env: Record<string, string> = {},
           finish();
           resolve(found);
         };
-        const timer = setTimeout(
-          () => finish(new Error(`No ${pattern} within ${deadlineMs} ms. Output:\n${text}`)),
-          deadlineMs,
-        );
+        const stopReports = reportWhileWaiting(() => `for ${pattern} in the output:\n${text}`);
         listeners.add(check);
         closed.then(() => {
           check();

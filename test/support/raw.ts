@@ -1,14 +1,15 @@
 /** HTTP by hand, for what no client library would send. */
 import { connect, type Socket } from 'node:net';
+import { reportWhileWaiting } from './until.ts';
 
 export interface RawConnection {
   readonly socket: Socket;
   /** Everything received so far, latin1. */
   received(): string;
-  /** Resolves with everything received once it matches; rejects when the connection ends or time is up before. */
-  until(pattern: RegExp, deadlineMs?: number): Promise<string>;
+  /** Resolves with everything received once it matches; rejects when the connection ends before. */
+  until(pattern: RegExp): Promise<string>;
   /** Resolves with everything received once the peer has closed. */
-  ended(deadlineMs?: number): Promise<string>;
+  ended(): Promise<string>;
 }
 
 /** Connects and sends `text` (latin1). */
@@ -33,10 +34,10 @@ export function sendRaw(port: number, text: string): RawConnection {
   });
   socket.write(text, 'latin1');
 
-  const wait = (isDone: () => boolean, what: string, deadlineMs: number): Promise<string> =>
+  const wait = (isDone: () => boolean, what: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const finish = (error?: Error): void => {
-        clearTimeout(timer);
+        stopReports();
         listeners.delete(check);
         if (error) reject(error);
         else resolve(data);
@@ -45,17 +46,14 @@ export function sendRaw(port: number, text: string): RawConnection {
         if (isDone()) finish();
         else if (closed) finish(new Error(`closed before ${what}; received: ${data}`));
       };
-      const timer = setTimeout(
-        () => finish(new Error(`no ${what} in ${deadlineMs} ms; received: ${data}`)),
-        deadlineMs,
-      );
+      const stopReports = reportWhileWaiting(() => `for ${what} of a connection; received: ${data}`);
       listeners.add(check);
       check();
     });
   return {
     socket,
     received: () => data,
-    until: (pattern, deadlineMs = 30_000) => wait(() => pattern.test(data), String(pattern), deadlineMs),
-    ended: (deadlineMs = 30_000) => wait(() => closed, 'the end', deadlineMs),
+    until: (pattern) => wait(() => pattern.test(data), String(pattern)),
+    ended: () => wait(() => closed, 'the end'),
   };
 }

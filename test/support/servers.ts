@@ -1,29 +1,61 @@
-/**
- * The pretest step: the tests talk to real servers, so each one named here must be installed.
- * What is missing is installed from Debian's packages when we are root; otherwise the step ends with exit 1
- * and says exactly what to install. Nothing is ever skipped in silence.
- */
-import { spawnSync } from 'node:child_process';
+/** The programs that tests start besides Node.js: which of them are there, and how those that are not get installed. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { accessSync, appendFileSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { postgresFolder } from './postgres-process.ts';
 
 /** Program on PATH, or of PostgreSQL -> Debian package that brings it. */
-const needed: ReadonlyMap<string, string> = new Map([
-  ['redis-server', 'redis-server'],
-  ['curl', 'curl'],
-  ['openssl', 'openssl'],
-  ['haproxy', 'haproxy'],
-  ['nginx', 'nginx'],
-  ['caddy', 'caddy'],
-  ['chromium', 'chromium'],
-  ['initdb', 'postgresql'],
-  ['promtool', 'prometheus'],
-]);
+const PACKAGES = {
+  'redis-server': 'redis-server',
+  initdb: 'postgresql',
+  curl: 'curl',
+  openssl: 'openssl',
+  nginx: 'nginx',
+  caddy: 'caddy',
+  haproxy: 'haproxy',
+  promtool: 'prometheus',
+  chromium: 'chromium',
+} as const;
 
-function isThere(program: string): boolean {
+export type Program = keyof typeof PACKAGES;
+
+/** @returns those that are not installed, each once */
+export function missing(programs: Iterable<Program>): readonly Program[] {
+  return [...new Set(programs)].filter((program) => !isThere(program));
+}
+
+/** The command that installs them on Debian or Ubuntu. */
+export function installCommand(programs: readonly Program[]): string {
+  return `apt-get install ${packagesOf(programs).join(' ')}`;
+}
+
+/** Whether `install` may be called: we are root, and the system has Debian's packages. */
+export function canInstall(): boolean {
+  return process.getuid?.() === 0 && isOnPath('apt-get');
+}
+
+/** Whether it worked is seen by what is missing afterwards; apt-get says why on stderr. */
+export async function install(programs: readonly Program[], signal?: AbortSignal): Promise<void> {
+  const packages = packagesOf(programs);
+  await run(['update', '-qq'], signal);
+  const add = ['install', '-y', '-qq', '--no-install-recommends'];
+  // The package makes and starts a database of its own unless it is told not to.
+  if (packages.includes('postgresql') && (await run([...add, 'postgresql-common'], signal)))
+    appendFileSync('/etc/postgresql-common/createcluster.conf', '\ncreate_main_cluster = false\n');
+  await run([...add, ...packages], signal);
+}
+
+function packagesOf(programs: readonly Program[]): readonly string[] {
+  return programs.map((program) => PACKAGES[program]);
+}
+
+function isThere(program: Program): boolean {
   // Debian keeps these off PATH.
-  if (program === 'initdb') return postgresFolder() !== null;
+  return program === 'initdb' ? postgresFolder() !== null : isOnPath(program);
+}
+
+function isOnPath(program: string): boolean {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => {
     try {
       accessSync(join(folder, program), constants.X_OK);
@@ -34,37 +66,16 @@ function isThere(program: string): boolean {
   });
 }
 
-function run(command: string, args: readonly string[]): boolean {
-  const { status } = spawnSync(command, args, {
+async function run(args: readonly string[], signal?: AbortSignal): Promise<boolean> {
+  if (signal?.aborted === true) return false;
+  const child = spawn('apt-get', args, {
     stdio: ['ignore', 'ignore', 'inherit'],
     // A freshly installed server must not be started by the package: the tests start their own.
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
   });
-  return status === 0;
-}
-
-const missing = [...needed].filter(([program]) => !isThere(program));
-if (missing.length > 0) {
-  const packages = missing.map(([, name]) => name);
-  const byHand = `apt-get install ${packages.join(' ')}`;
-  const canInstall = process.getuid?.() === 0 && isThere('apt-get');
-  console.error(`The tests need ${missing.map(([program]) => program).join(', ')}, which are not installed.`);
-  if (!canInstall) {
-    console.error(`Install them and run again, on Debian or Ubuntu: sudo ${byHand}`);
-    process.exit(1);
-  }
-  console.error(`Installing: ${byHand}`);
-  run('apt-get', ['update', '-qq']);
-  const install = (names: readonly string[]): boolean =>
-    run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...names]);
-  // The package makes and starts a database of its own unless it is told not to.
-  if (packages.includes('postgresql') && install(['postgresql-common'])) {
-    appendFileSync('/etc/postgresql-common/createcluster.conf', '\ncreate_main_cluster = false\n');
-  }
-  install(packages);
-  const still = missing.filter(([program]) => !isThere(program)).map(([program]) => program);
-  if (still.length > 0) {
-    console.error(`Still missing after the installation: ${still.join(', ')}. Install by hand: ${byHand}`);
-    process.exit(1);
-  }
+  const stop = (): void => void child.kill();
+  signal?.addEventListener('abort', stop);
+  const [code] = await once(child, 'close');
+  signal?.removeEventListener('abort', stop);
+  return code === 0;
 }

@@ -1,5 +1,6 @@
 /** A real SMTP server on a free port of loopback, which keeps what it takes. */
 import { SMTPServer } from 'smtp-server';
+import { reportWhileWaiting } from './until.ts';
 
 export interface ReceivedMail {
   readonly from: string;
@@ -22,7 +23,7 @@ export interface MailServer {
   /** How many connections there have been. */
   connections(): number;
   /** Resolves with the n-th mail, counted from 1, once it is there. */
-  mail(n: number, deadlineMs?: number): Promise<ReceivedMail>;
+  mail(n: number): Promise<ReceivedMail>;
   close(): Promise<void>;
 }
 
@@ -96,22 +97,16 @@ export async function startMailServer(
       else refusalsAt.set(command, code);
     },
     connections: () => connections,
-    mail: (n, deadlineMs = 60_000) =>
-      new Promise((resolve, reject) => {
-        const finish = (error?: Error): void => {
-          clearTimeout(timer);
-          waiters.delete(look);
-          const found = mails[n - 1];
-          if (found === undefined) reject(error ?? new Error('no mail'));
-          else resolve(found);
-        };
+    mail: (n) =>
+      new Promise((resolve) => {
+        const stopReports = reportWhileWaiting(() => `for ${n} mails; received: ${mails.length}`);
         const look = (): void => {
-          if (mails.length >= n) finish();
+          const found = mails[n - 1];
+          if (found === undefined) return;
+          stopReports();
+          waiters.delete(look);
+          resolve(found);
         };
-        const timer = setTimeout(
-          () => finish(new Error(`${mails.length} mails, not ${n}, in ${deadlineMs} ms`)),
-          deadlineMs,
-        );
         waiters.add(look);
         look();
       }),

@@ -1,5 +1,4 @@
 /** Policies, charges and answers for tests of limiters. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Identity, identityOf } from '#gateway/identity/digest.ts';
 import { Charge, Part } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -130,10 +129,4 @@ export function spend(limiter: Pick<Limiter, 'spend'>, charge: Charge): Promise<
 export async function burst(limiter: Pick<Limiter, 'spend'>, charge: Charge, times: number): Promise<number> {
   const answers = await Promise.all(Array.from({ length: times }, () => spend(limiter, charge)));
   return answers.filter((answer) => answer.kind === 'spent' && answer.admitted).length;
-}
-
-/** Waits until the current window of the wall clock has at least `roomMs` left, so that a test does not straddle two. */
-export async function windowWithRoom(windowMs: number, roomMs: number): Promise<void> {
-  const left = windowMs - (Date.now() % windowMs);
-  if (left < roomMs) await delay(left + 5);
 }

@@ -1,9 +1,11 @@
 /** The product as it runs: the gateway's process in front of the API's, each on a free port, on a fresh database. */
 import { join } from 'node:path';
+import root from 'tap';
 import { sharedDatabase } from './database.ts';
 import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
 import { type Started, start } from './process.ts';
+import { PATIENT_STORE } from './store-budget.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 export interface Stack {
@@ -27,6 +29,14 @@ export interface StackOptions {
 
 const workspaceId = 'cworkspaceofthestack00000';
 const apiKey = 'fbk_of_the_stack';
+
+let shared: Promise<Stack> | null = null;
+
+/** One for all files of this process that only talk to it and stay below its limits. It may call receivers on loopback. */
+export function sharedStack(): Promise<Stack> {
+  shared ??= startStack(root, { apiEnv: { WEBHOOK_ALLOWED_TARGETS: '127.0.0.0/8' } });
+  return shared;
+}
 
 /** Both processes end with the test that owns them, the gateway first. */
 export async function startStack(owner: Owner, options: StackOptions = {}): Promise<Stack> {
@@ -53,6 +63,7 @@ export async function startStack(owner: Owner, options: StackOptions = {}): Prom
     GATEWAY_ADMIN_PORT: String(adminPort),
     GATEWAY_UPSTREAM: `http://127.0.0.1:${apiPort}`,
     GATEWAY_DRAIN_TIMEOUT_MS: '1000',
+    ...PATIENT_STORE,
     ...options.gatewayEnv,
   });
   owner.teardown(() => gateway.stop());

@@ -8,11 +8,8 @@ import { registerHooks } from 'node:module';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Test } from 'tap';
+import { MS_PER_TICK } from './process-tree.ts';
 
-/** What tap allows a file that asks for nothing else, on a busy machine. */
-const TIMEOUT_MS = 300_000;
-/** Of the times in /proc, by the kernel's promise to programs. */
-const MS_PER_TICK = 10;
 const DOMAINS = `data:text/javascript,${encodeURIComponent('export class Domain { destroy() {} }')}`;
 
 /**
@@ -77,7 +74,7 @@ tell(basename(import.meta.filename), { own: 0, started: 0 });
 for (const file of files) {
   const before = used();
   const { href } = pathToFileURL(resolve(file));
-  await t.test(file, { timeout: TIMEOUT_MS }, async (t) => {
+  await t.test(file, async (t) => {
     tests.set(href, t);
     await import(href);
   });

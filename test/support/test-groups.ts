@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from './process.ts';
+import { SYSTEM } from './system-folders.ts';
 import { reaches } from './test-imports.ts';
 
 /** More save little, and what a process loses when it ends half-way grows. */
@@ -15,25 +16,25 @@ const STARTS = 'test/support/process.ts';
 /** These look at the process itself, and would see what others leave in it: memory, timers, listeners. */
 const ALONE = /memoryUsage|getActiveResourcesInfo|diagnostics_channel/;
 
-export interface TestGroup {
-  readonly files: readonly string[];
-  /** How long it takes, about, in any unit: what takes longest should begin first. */
-  readonly weight: number;
-}
-
 /**
- * @param alone those that take so long that others should run beside them
- * @returns those that are alone, then the others, the heaviest first
+ * @param longest those that take so long that others should run beside them
+ * @returns the longest, then the others, the heaviest first
  */
-export function groupsOf(files: readonly string[], alone: readonly string[]): TestGroup[] {
+export function groupsOf(
+  files: readonly string[],
+  longest: readonly string[],
+): readonly (readonly string[])[] {
   const groups: { files: string[]; weight: number }[] = [];
   const open = new Map<string, { files: string[]; weight: number }>();
   for (const file of files) {
     const area = areaOf(file);
-    const weight = reaches(file, STARTS) ? STARTING_WEIGHT : 1;
+    const weight = longest.includes(file)
+      ? Number.POSITIVE_INFINITY
+      : reaches(file, STARTS)
+        ? STARTING_WEIGHT
+        : 1;
     const group = open.get(area);
-    if (alone.includes(file)) groups.push({ files: [file], weight: Number.POSITIVE_INFINITY });
-    else if (ALONE.test(readFileSync(join(projectRoot, file), 'utf8')))
+    if (file.startsWith(SYSTEM) || weight > WEIGHT_MAX || looksAtProcess(file))
       groups.push({ files: [file], weight });
     else if (group !== undefined && group.weight + weight <= WEIGHT_MAX) {
       group.files.push(file);
@@ -44,12 +45,11 @@ export function groupsOf(files: readonly string[], alone: readonly string[]): Te
       groups.push(begun);
     }
   }
-  return groups.sort(byWeight);
+  return groups.sort((a, b) => (a.weight === b.weight ? 0 : b.weight - a.weight)).map(({ files }) => files);
 }
 
-/** Those of one weight keep their order. */
-export function byWeight(a: TestGroup, b: TestGroup): number {
-  return a.weight === b.weight ? 0 : b.weight - a.weight;
+function looksAtProcess(file: string): boolean {
+  return ALONE.test(readFileSync(join(projectRoot, file), 'utf8'));
 }
 
 /** Its files load the same modules. */

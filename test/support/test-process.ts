@@ -1,13 +1,21 @@
 /** Test files in a process of their own: what became of each, as TAP. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { projectRoot } from './process.ts';
+import { endTree, processorTime, treeOf } from './process-tree.ts';
 import type { Used } from './processor-times.ts';
 
-/** The longest that any file asks for. A process that takes longer for each of its files hangs. */
-const KILL_AFTER_MS = 900_000;
+/**
+ * No file has a limit of its own: a slow machine is no failure. One that hangs waits for what never comes, and neither it
+ * nor what it started does anything: for so long they have used hardly any processor.
+ */
+const HANGS_AFTER_MS = 300_000;
+/** Servers that wait do a little now and then; a busy process gets more even of a machine that is overloaded. */
+const IDLE_SHARE = 0.02;
+/** For each file: it may also hang in a circle. */
+const KILL_AFTER_MS = 3_600_000;
 
 export interface Outcome {
   /** The files as subtests, without a plan; their numbers are those of this process. */
@@ -15,10 +23,13 @@ export interface Outcome {
   /** Assertions by their outcome: total, pass, fail, skip, todo. */
   readonly counts: Readonly<Record<string, number>>;
   readonly used: readonly Used[];
+  /** Files that the signal ended before they had; they count neither as passed nor as failed. */
+  readonly stopped: readonly string[];
 }
 
 const PROGRAM = join(projectRoot, 'test/support/test-files.ts');
 const POINT = /^(not ok|ok) \d+ - (\S+)/gm;
+const NOT_OK = /^ *not ok /m;
 const FRAME = /^(?:TAP version 14|\d+\.\.\d+|# \{ total: .*|# time=.*)\n/gm;
 const NAME = /^((?:# Subtest: |(?:not ok|ok) \d+ - )\S+)/gm;
 const CPU = /^# cpu own=(\d+)ms started=(\d+)ms (.+)\n/gm;
@@ -28,32 +39,35 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Of this run, behind the name of each file: where files run more than once. */
   readonly label?: string;
+  /** Ends the process, and all that it started. */
+  readonly signal?: AbortSignal;
+  readonly hangsAfterMs?: number;
 }
 
 /** Runs the files one after the other. A file that the process did not get to the end of has failed. */
 export async function runFiles(
   files: readonly string[],
-  { env = {}, label = '' }: RunOptions = {},
+  { env = {}, label = '', signal: stop, hangsAfterMs = HANGS_AFTER_MS }: RunOptions = {},
 ): Promise<Outcome> {
   const child = spawn(process.execPath, [PROGRAM, ...files], {
     cwd: projectRoot,
-    // Each file has a limit of its own.
     env: { ...process.env, TAP_TIMEOUT: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: KILL_AFTER_MS * files.length,
-    killSignal: 'SIGKILL',
   });
+  const ending = endedInTime(child, files.length, hangsAfterMs, stop);
   const [said, [code, signal]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-  const summary = /^# \{ (total: .*) \}$/m.exec(said)?.[1] ?? '';
-  const counts: Record<string, number> = { total: 0, pass: 0, fail: 0 };
-  for (const [, name = '', count] of summary.matchAll(/(\w+): (\d+)/g)) counts[name] = Number(count);
+  const why = ending() ?? `exit code ${code}, signal ${signal}`;
 
-  const ended = new Set([...said.matchAll(POINT)].map(([, , name]) => name));
-  const failed = files.filter((file) => !ended.has(file));
+  const points = [...said.matchAll(POINT)];
+  const ended = new Set(points.map(([, , name]) => name));
+  const unfinished = files.filter((file) => !ended.has(file));
+  const failed = [...unfinished];
+  // Where something of it had failed already, it has.
+  if (stop?.aborted === true) failed.length = NOT_OK.test(textAfter(said, points)) ? 1 : 0;
+  const counts = countsOf(said, points);
   // A crash outside of every assertion is a failure all the same.
-  if (failed.length === 0 && code !== 0 && !counts.fail) failed.push(`the process of ${files.join(' ')}`);
+  if (unfinished.length === 0 && code !== 0 && !counts.fail) failed.push(`the process of ${files.join(' ')}`);
   for (const outcome of ['total', 'fail']) counts[outcome] = Number(counts[outcome]) + failed.length;
-  const why = `exit code ${code}, signal ${signal}`;
   return {
     tap:
       said.replaceAll(FRAME, '').replaceAll(NAME, `$1${label}`) +
@@ -64,5 +78,58 @@ export async function runFiles(
       own: Number(own),
       started: Number(started),
     })),
+    stopped: unfinished.filter((file) => !failed.includes(file)),
   };
+}
+
+/** What was said of the file that was not at its end. */
+function textAfter(said: string, points: readonly RegExpExecArray[]): string {
+  const last = points.at(-1);
+  return last === undefined ? said : said.slice(last.index + last[0].length);
+}
+
+/** A process that was ended has not summed up; then each file that it got to the end of counts as one. */
+function countsOf(said: string, points: readonly RegExpExecArray[]): Record<string, number> {
+  const summary = /^# \{ (total: .*) \}$/m.exec(said)?.[1];
+  const pass = points.filter(([, result]) => result === 'ok').length;
+  const counts: Record<string, number> =
+    summary === undefined
+      ? { total: points.length, pass, fail: points.length - pass }
+      : { total: 0, pass: 0, fail: 0 };
+  for (const [, name = '', count] of (summary ?? '').matchAll(/(\w+): (\d+)/g)) counts[name] = Number(count);
+  return counts;
+}
+
+/** Ends the process and all that it started when it hangs, takes too long, or is told to. @returns why it was ended */
+function endedInTime(
+  child: ChildProcess,
+  files: number,
+  hangsAfterMs: number,
+  stop: AbortSignal | undefined,
+): () => string | null {
+  const pid = child.pid ?? 0;
+  let why: string | null = null;
+  const end = (reason: string): void => {
+    why ??= reason;
+    endTree(pid);
+  };
+  const begun = performance.now();
+  let seen = { at: begun, used: 0 };
+  let busyAt = begun;
+  const look = setInterval(() => {
+    const now = { at: performance.now(), used: processorTime(treeOf(pid)) };
+    // Less than before: one of them has ended, and nobody has asked for its times.
+    if (Math.abs(now.used - seen.used) > IDLE_SHARE * (now.at - seen.at)) busyAt = now.at;
+    seen = now;
+    if (now.at - busyAt > hangsAfterMs)
+      end(`it hung: hardly any processor time in ${Math.round(hangsAfterMs / 1000)} seconds`);
+    if (now.at - begun > KILL_AFTER_MS * files) end('it did not end within an hour for each file');
+  }, hangsAfterMs / 10);
+  const onStop = (): void => end('there was no time left');
+  stop?.addEventListener('abort', onStop);
+  child.once('exit', () => {
+    clearInterval(look);
+    stop?.removeEventListener('abort', onStop);
+  });
+  return () => why;
 }

@@ -52,7 +52,7 @@ export function run(
   input?: { readonly when: RegExp; readonly text: string },
 ): Promise<{ readonly output: string; readonly code: number }> {
   return new Promise((resolve) => {
-    const child = execFile(program, args, { timeout: 30_000 }, (error, stdout, stderr) =>
+    const child = execFile(program, args, (error, stdout, stderr) =>
       resolve({ output: stdout + stderr, code: typeof error?.code === 'number' ? error.code : 0 }),
     );
     if (input === undefined) {

@@ -8,13 +8,11 @@ import type { Test } from 'tap';
 import { openTestDatabase } from '#test/support/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { type Started, start } from '#test/support/process.ts';
+import { until } from '#test/support/until.ts';
 import { openSurvey } from '#test/support/world.ts';
 import { creatorAt, startReceiver } from './support.ts';
 
 const SENDERS = 8;
-/** Nothing arrives: the lease of the last one killed, and room for a busy machine, like all deadlines here. */
-const STALL_MS = 90_000;
-const START_DEADLINE_MS = 60_000;
 const key = 'fbk_crash';
 
 export interface Crashes {
@@ -41,7 +39,7 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
       LOG_LEVEL: 'error',
     });
   const isAnswering = async (launched: Started): Promise<void> => {
-    await launched.until(/API ready/, START_DEADLINE_MS);
+    await launched.until(/API ready/);
   };
 
   // A receiver that takes its time has deliveries under way at every kill.
@@ -120,14 +118,7 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
       .execute();
     return open.length === 0 && due.length === 0;
   };
-  let [count, deadline] = [0, Date.now() + STALL_MS];
-  while (!(await isSettled())) {
-    // As long as something arrives, it goes on.
-    if (receiver.received.length > count) deadline = Date.now() + STALL_MS;
-    count = receiver.received.length;
-    if (Date.now() > deadline) break;
-    await sleep(100);
-  }
+  await until(isSettled, 'every event is delivered', api);
 
   const byResponse = Map.groupBy(receiver.received, ({ json }) => String(json.data.id));
   t.same(

@@ -80,8 +80,8 @@ export function startTestWorker({ context }: TestApi, log: Logger = pino({ level
   return startWorker({ ...context, attemptsMax, log, fanOut: () => fanOut(context, log) });
 }
 
-/** Receivers of tests answer, on a busy machine when it lets them. */
-const ATTEMPT_TIMEOUT_MS = 60_000;
+/** Receivers of tests answer, on a slow machine when it lets them. */
+const ATTEMPT_TIMEOUT_MS = 600_000;
 
 export async function startEventApi(
   options: ApiOptions & { readonly resolve?: Resolve } = {},

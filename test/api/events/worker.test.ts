@@ -275,15 +275,14 @@ t.test('a receiver that hangs delays nobody else', async (t) => {
   await api.addWebhook({ url: hanging.url });
   await api.addWebhook({ url: quick.url });
   for (let i = 0; i < 60; i += 1) await respond(api, survey.id);
-  await until(() => quick.received.length >= 60, 120_000);
+  await until(() => quick.received.length >= 60);
   t.equal(quick.received.length, 60);
   t.equal(hanging.received.length, 4, 'it has its own places, and these are taken');
   hanging.close();
 });
 
 t.test('attempts are bounded: of a webhook, of a workspace', async (t) => {
-  // In earnest: an attempt that the sender gives up on a busy machine is still open at the receiver.
-  const api = await eventApi(t, { parts: ({ targets }) => ({ sender: createSender(targets) }) });
+  const api = await eventApi(t);
   let open = 0;
   const most = { webhook: 0, workspace: 0 };
   const perPath = new Map<string, number>();

@@ -11,7 +11,6 @@ import { type Expected, expected, isWrite } from './expected.ts';
 import { brokenInvariants } from './invariants.ts';
 import { countByStatus, startTwins, WRITERS } from './twins.ts';
 
-t.setTimeout(600_000);
 const { first, twelve } = await startTwins(t);
 const { api, description, operations, tidy, world } = first;
 const writing = operations.filter(isWrite);

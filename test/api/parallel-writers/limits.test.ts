@@ -9,7 +9,6 @@ import { openSurvey, type Request } from '#test/support/world.ts';
 import { brokenInvariants } from './invariants.ts';
 import { countByStatus, startTwins, WRITERS } from './twins.ts';
 
-t.setTimeout(600_000);
 const { atOnce, first } = await startTwins(t, { env: { STORAGE_WORKSPACE_MIB: '16' } });
 const { api, tidy, world } = first;
 const { db } = api.context;

@@ -11,7 +11,6 @@ import { openSurvey, type Request } from '#test/support/world.ts';
 import { brokenInvariants } from './invariants.ts';
 import { startTwins } from './twins.ts';
 
-t.setTimeout(600_000);
 const RUNS = 12;
 const { atOnce, first } = await startTwins(t);
 const { api, world } = first;

@@ -7,7 +7,6 @@ import { openSurvey, type Request } from '#test/support/world.ts';
 import { brokenInvariants } from './invariants.ts';
 import { countByStatus, startTwins, WRITERS } from './twins.ts';
 
-t.setTimeout(600_000);
 const { atOnce, first, twelve } = await startTwins(t);
 const { api, world } = first;
 const { db, signer } = api.context;

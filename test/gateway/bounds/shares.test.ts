@@ -2,9 +2,10 @@
 import type { Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
-import { startRawUpstream, until } from '#test/gateway/proxy/exchange.ts';
+import { startRawUpstream } from '#test/gateway/proxy/exchange.ts';
 import { startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { until } from '#test/support/until.ts';
 import { startOpenEnded } from '#test/support/upstreams.ts';
 import { connectMany, sendFrom } from './from.ts';
 

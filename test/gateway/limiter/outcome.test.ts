@@ -13,8 +13,9 @@ import { testClock } from '#test/support/clock.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
-import { burst, chargeOf, memoryLimiter, part, policy, spend, windowWithRoom } from '#test/support/spend.ts';
+import { burst, chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
+import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
 const ALGORITHMS: readonly Algorithm[] = ['fixed-window', 'sliding-window', 'token-bucket'];
 const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
@@ -127,7 +128,7 @@ t.test('never more than the limit of those that count, and what does not is give
 });
 
 const failures = (limit: number, algorithm: Algorithm = 'fixed-window'): Policy =>
-  policy(`failures-${algorithm}`, limit, 864_000, { count: 'failure', algorithm });
+  policy(`failures-${algorithm}`, limit, LONG_WINDOW_SECONDS, { count: 'failure', algorithm });
 
 /** Makes a request; when it is admitted the application answers a little later. @returns whether it was admitted */
 async function request(
@@ -151,9 +152,12 @@ for (const [name, start] of [
     const server = start === null ? await startCluster(t) : await start();
     if (start !== null) t.teardown(() => (server as { close(): unknown }).close());
     const limiters = await Promise.all([1, 2].map(() => startLimiter(t, server.url)));
-    await windowWithRoom(864_000_000, 30_000);
+    await insideLongWindow();
     for (const algorithm of ALGORITHMS) {
-      const parts = [part(failures(7, algorithm), 'one'), part(policy('wide', 100_000, 864_000), 'two')];
+      const parts = [
+        part(failures(7, algorithm), 'one'),
+        part(policy('wide', 100_000, LONG_WINDOW_SECONDS), 'two'),
+      ];
       let failed = 0;
       let passed = 0;
       await Promise.all(
@@ -186,13 +190,13 @@ t.test('an outage: what counted is owed, what did not is not', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
-  await windowWithRoom(864_000_000, 30_000);
+  await insideLongWindow();
   const all = ALGORITHMS.map((algorithm) => [part(failures(10, algorithm), 'one')]);
   for (const parts of all)
     for (const status of [200, 500, 200, 401, 200]) t.ok(await request(limiter, parts, status));
   redis.freeze();
   await until(async () => {
-    await spend(limiter, chargeOf(part(policy('probe', 1e6, 864_000))));
+    await spend(limiter, chargeOf(part(policy('probe', 1e6, LONG_WINDOW_SECONDS))));
     return !limiter.stats().available;
   });
   for (const parts of all) {

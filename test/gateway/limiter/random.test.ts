@@ -16,10 +16,8 @@ import {
   policy,
   spend,
   unprovenCombined,
-  windowWithRoom,
 } from '#test/support/spend.ts';
-
-const DAY_SECONDS = 86_400;
+import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
 /** One caller's requests of one turn. */
 interface Step {
@@ -100,7 +98,7 @@ function told(answer: Answer): unknown {
 }
 
 t.test('random charges, in batches: Redis decides as memory does', async (t) => {
-  await windowWithRoom(DAY_SECONDS * 1000, 60_000);
+  await insideLongWindow();
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const store = await startLimiter(t, redis.url);
@@ -110,7 +108,7 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
       run++;
       const memory = memoryLimiter({ clock: processClock });
       const policies = rows.map(({ limit, shadow, algorithm }, i) =>
-        policy(`p${i}`, limit, DAY_SECONDS, {
+        policy(`p${i}`, limit, LONG_WINDOW_SECONDS, {
           mode: shadow ? 'shadow' : 'enforce',
           algorithm,
         }),

@@ -1,20 +1,13 @@
-/** Connections behind proxies that pass bytes on: whose they are, and what becomes of others. */
-import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import t from 'tap';
 import { readConfig } from '#gateway/config.ts';
 import { Introductions } from '#gateway/proxy-protocol/introductions.ts';
 import { parseTrustedProxies } from '#shared/client-address.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
-import { until, values } from '#test/gateway/proxy/exchange.ts';
-import { createAuthority } from '#test/support/certificates.ts';
+import { values } from '#test/gateway/proxy/exchange.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
-import { freePort } from '#test/support/ports.ts';
 import { sendRaw } from '#test/support/raw.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { run } from '#test/support/tls-client.ts';
-import { startHaproxy } from './haproxy.ts';
+import { until } from '#test/support/until.ts';
 
 const TRUSTING = { GATEWAY_PROXY_PROTOCOL: '1', GATEWAY_TRUSTED_PROXIES: '127.0.0.1' };
 const GET = 'GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
@@ -115,51 +108,6 @@ t.test('a shutdown does not wait for headers', async (t) => {
   await new Promise((resolve) => silent.socket.once('connect', resolve));
   await gateway.close();
   await silent.ended();
-});
-
-t.test('curl and HAProxy, versions 1 and 2, with TLS behind the header', async (t) => {
-  const authority = createAuthority(t);
-  const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
-  const upstream = await startUpstream(t);
-  const plain = await startTestGateway(t, { upstream: upstream.origin, env: TRUSTING });
-  const tls = await startTestGateway(t, {
-    upstream: upstream.origin,
-    env: { ...TRUSTING, GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key },
-  });
-  const folder = temporaryFolder(t);
-  const ports = { one: await freePort(), two: await freePort(), tls: await freePort() };
-  writeFileSync(
-    join(folder, 'haproxy.cfg'),
-    `
-defaults
-  mode tcp
-  timeout connect 5s
-  timeout client 30s
-  timeout server 30s
-listen one
-  bind 127.0.0.1:${ports.one}
-  server gateway 127.0.0.1:${plain.port} send-proxy
-listen two
-  bind 127.0.0.1:${ports.two}
-  server gateway 127.0.0.1:${plain.port} send-proxy-v2 proxy-v2-options unique-id,crc32c
-listen tls
-  bind 127.0.0.1:${ports.tls}
-  server gateway 127.0.0.1:${tls.port} send-proxy-v2 check check-send-proxy check-ssl verify none
-`,
-  );
-  await startHaproxy(t, join(folder, 'haproxy.cfg'), ports.one);
-  const curl = async (...args: string[]): Promise<string[]> => {
-    const { output, code } = await run('curl', ['-sS', '--max-time', '20', ...args]);
-    if (code !== 0) return [output];
-    return values(JSON.parse(output).headers, 'x-forwarded-for');
-  };
-  const source = ['--interface', '127.0.0.77'];
-  t.strictSame(await curl('--haproxy-protocol', `http://127.0.0.1:${plain.port}/a`), ['127.0.0.1']);
-  t.strictSame(await curl(...source, `http://127.0.0.1:${ports.one}/a`), ['127.0.0.77']);
-  t.strictSame(await curl(...source, `http://127.0.0.1:${ports.two}/a`), ['127.0.0.77']);
-  t.strictSame(await curl(...source, '--cacert', authority.ca, `https://127.0.0.1:${ports.tls}/a`), [
-    '127.0.0.77',
-  ]);
 });
 
 t.test('it needs the addresses of proxies', async (t) => {

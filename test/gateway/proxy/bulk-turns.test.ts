@@ -6,8 +6,9 @@ import t from 'tap';
 import { Client } from '#gateway/bounds/clients.ts';
 import { type BulkTransfer, BulkTurns } from '#gateway/proxy/bulk-turns.ts';
 import { startUpstream } from '#test/support/gateway.ts';
+import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
-import { send, until } from './exchange.ts';
+import { send } from './exchange.ts';
 
 const PIECE_BYTES = 65_536;
 const PORTION_BYTES = 262_144;

@@ -77,12 +77,3 @@ export async function startRawUpstream(
 export function values(rawHeaders: readonly string[], name: string): string[] {
   return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name.toLowerCase());
 }
-
-/** Resolves when the condition holds; rejects after the deadline. */
-export async function until(condition: () => boolean, what: string, deadlineMs = 30_000): Promise<void> {
-  const end = performance.now() + deadlineMs;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error(`not in ${deadlineMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

@@ -2,8 +2,9 @@ import t from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { type RawConnection, sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
-import { send, startRawUpstream, until } from './exchange.ts';
+import { send, startRawUpstream } from './exchange.ts';
 
 const head = (path: string, more: string): string => `POST ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n\r\n`;
 
@@ -30,7 +31,7 @@ t.test('hundreds of uploads that do not come leave room for others', async (t) =
     clients.push(sendRaw(port, `${head('/big', 'Content-Length: 100000')}x`));
     clients.push(sendRaw(port, `${head('/small', 'Content-Length: 10')}x`));
   }
-  await until(() => requests >= 128, 'the uploads that have their turn', 20_000);
+  await until(() => requests >= 128, 'the uploads that have their turn');
   t.equal((await send(port, '/ok')).status, 200, 'a request without a body');
   t.equal((await send(port, '/ok', { method: 'POST', body: 'small' })).status, 200, 'one with a small body');
   t.equal(requests, 130, 'bodies that are awaited hold no connection, and the other uploads wait');
@@ -48,7 +49,7 @@ t.test('a small body in pieces arrives whole, whether the store answers before o
   t.teardown(() => redis.close());
   const upstream = await startUpstream(t);
   const policies = policyFile('name: up, route: POST /up, identifier: ip, limit: 100, window: 1h');
-  for (const env of [{}, { GATEWAY_REDIS_URL: redis.url, GATEWAY_STORE_TIMEOUT_MS: '5000' }]) {
+  for (const env of [{}, { GATEWAY_REDIS_URL: redis.url }]) {
     const { port } = await startTestGateway(t, { upstream: upstream.origin, policies, env });
     for (const pause of [0, 1, 5, 50]) {
       if ('GATEWAY_REDIS_URL' in env) await redis.client.call('CLIENT', 'PAUSE', '25', 'ALL');
@@ -76,7 +77,7 @@ t.test('408: a sender that falls silent, or sends a byte now and then', async (t
   const trickle = setInterval(() => silent[3]?.socket.write('x'), 20);
   t.teardown(() => clearInterval(trickle));
   for (const client of silent) {
-    const answer = await client.ended(20_000);
+    const answer = await client.ended();
     t.match(answer, /^HTTP\/1\.1 408 Request Timeout\r\n[\s\S]*"message":"the request body/);
   }
   await until(() => upstream.sockets.every(({ destroyed }) => destroyed), 'the upstream calls are aborted');
@@ -99,6 +100,6 @@ t.test('a slow sender, a slow upstream and a reply that has begun are no silence
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   begun.socket.write('0\r\n\r\n');
-  for (const client of [slow, late, begun]) t.match(await client.until(/done/, 20_000), /200 OK/);
+  for (const client of [slow, late, begun]) t.match(await client.until(/done/), /200 OK/);
   for (const { socket } of [slow, late, begun]) socket.destroy();
 });

@@ -2,11 +2,11 @@
 import t from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
-import { windowWithRoom } from '#test/support/spend.ts';
+import { insideLongWindow } from '#test/support/window.ts';
 
 const POLICIES = policyFile(
-  'name: address, route: GET /a, identifier: ip, limit: 2, window: 1h',
-  'name: key, route: GET /a, identifier: api-key, limit: 2, window: 1h',
+  'name: address, route: GET /a, identifier: ip, limit: 2, window: 366d',
+  'name: key, route: GET /a, identifier: api-key, limit: 2, window: 366d',
 );
 
 async function reply(port: number, head: readonly string[]): Promise<string> {
@@ -38,7 +38,7 @@ const MALFORMED: readonly (readonly [string, readonly string[], RegExp])[] = [
 ];
 
 t.test('400 and a closed connection, and nothing is charged', async (t) => {
-  await windowWithRoom(3_600_000, 60_000);
+  await insideLongWindow();
   const upstream = await startUpstream(t);
   const { gateway, port } = await startTestGateway(t, { upstream: upstream.origin, policies: POLICIES });
   for (const [what, head, reason] of MALFORMED) {

@@ -2,8 +2,9 @@
 import { createServer } from 'node:net';
 import t from 'tap';
 import { freePort } from '#test/support/ports.ts';
+import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
-import { send, until } from './exchange.ts';
+import { send } from './exchange.ts';
 
 t.test('requests that wait for a connection are answered too when none can be opened', async (t) => {
   const { port, bounds, clients } = await startBareServer(t, {

@@ -5,7 +5,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import t from 'tap';
 import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { type RawConnection, sendRaw } from '#test/support/raw.ts';
-import { startRawUpstream, until } from './exchange.ts';
+import { until } from '#test/support/until.ts';
+import { startRawUpstream } from './exchange.ts';
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
 
@@ -62,7 +63,7 @@ async function startEcho(owner: Owner): Promise<Echo> {
 
 /** Resolves once the connection has received this many bytes. */
 async function bytes(connection: RawConnection, count: number): Promise<void> {
-  await until(() => connection.received().length >= count, `${count} bytes`, 10_000);
+  await until(() => connection.received().length >= count, `${count} bytes`);
 }
 
 t.test('101: both ways, with what came along with either head, and with limit headers', async (t) => {

@@ -1,15 +1,15 @@
 /** Which certificate is shown, and what happens when its files change. */
-import { execFileSync } from 'node:child_process';
+import { createPrivateKey } from 'node:crypto';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { readConfig } from '#gateway/config.ts';
 import { expiryWarning } from '#gateway/tls/key-pair.ts';
-import { until } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { secured } from '#test/support/tls-client.ts';
+import { until } from '#test/support/until.ts';
 
 const authority = createAuthority(t);
 const { ca } = authority;
@@ -74,8 +74,13 @@ t.test('what cannot be used is told at start, with a fix', async (t) => {
       return (error as Error).message;
     }
   };
-  const encrypted = join(folder, 'encrypted.key');
-  execFileSync('openssl', ['pkey', '-in', first.key, '-aes256', '-passout', 'pass:x', '-out', encrypted]);
+  const cipher = { cipher: 'aes-256-cbc', passphrase: 'x' } as const;
+  const locked = createPrivateKey(readFileSync(first.key)).export({
+    type: 'pkcs8',
+    format: 'pem',
+    ...cipher,
+  });
+  const encrypted = file('encrypted.key', locked.toString());
   t.match(refusal(first.cert, ''), /GATEWAY_TLS_KEY: it must be set beside GATEWAY_TLS_CERT/);
   t.match(refusal('', first.key), /GATEWAY_TLS_CERT: it must be set beside GATEWAY_TLS_KEY/);
   t.match(refusal('/nowhere.crt', first.key), /\/nowhere\.crt cannot be read \(ENOENT\)/);

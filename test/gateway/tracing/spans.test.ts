@@ -38,7 +38,6 @@ async function start(t: Test, env: Record<string, string> = {}, clock?: () => nu
     env: {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
       OTEL_BSP_SCHEDULE_DELAY: '10',
-      GATEWAY_STORE_TIMEOUT_MS: '5000',
       ...env,
     },
   });

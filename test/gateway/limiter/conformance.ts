@@ -1,0 +1,296 @@
+/** What every store promises: the same list for memory, a Redis, its sentinels and its Cluster. */
+import type { Test } from 'tap';
+import type { Charge } from '#gateway/limiter/charge.ts';
+import type { Limiter } from '#gateway/limiter/limiter.ts';
+import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
+import { startLimiter } from '#test/support/guarded-limiter.ts';
+import {
+  burst,
+  chargeOf,
+  identity,
+  part,
+  partWithLimit,
+  policy,
+  spend,
+  unproven,
+  unprovenCombined,
+} from '#test/support/spend.ts';
+import { inOneWindow, insideLongWindow, LONG_WINDOW_SECONDS, nextWindow } from '#test/support/window.ts';
+
+export function conformance(
+  t: Test,
+  limiterOf: (t: Test) => Promise<Limiter>,
+  algorithm: Algorithm = 'fixed-window',
+): void {
+  const of = (name: string, limit: number, more: Partial<Policy> = {}): Policy =>
+    policy(name, limit, LONG_WINDOW_SECONDS, { algorithm, ...more });
+  let people = 0;
+  /** Nobody whom another algorithm's tests have proven in the same store. */
+  const someone = (): string => `${algorithm.slice(0, 7)}-${++people}`;
+
+  t.test('admits exactly the limit, however many ask at once', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    for (const limit of [1, 5, 100]) {
+      const charge = chargeOf(part(of(`p${limit}`, limit), someone()));
+      t.equal(await burst(limiter, charge, limit * 3), limit, `${limit * 3} asked for ${limit}`);
+      t.equal(await burst(limiter, charge, 3), 0, 'and none after that');
+    }
+  });
+
+  t.test('one request after the other: what was used before is told exactly', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const charge = chargeOf(part(of('p', 3), someone()));
+    for (const [admitted, used] of [
+      [true, 0],
+      [true, 1],
+      [true, 2],
+      [false, 3],
+      [false, 3],
+    ] as const) {
+      const answer = await spend(limiter, charge);
+      if (answer.kind !== 'spent') return t.fail('the store is there');
+      t.equal(answer.admitted, admitted);
+      t.equal((answer.spent.used[0] ?? 0) + answer.position, used);
+    }
+  });
+
+  t.test('all or nothing: a request denied by one policy is charged to none', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const who = someone();
+    const wide = part(of('wide', 100), who);
+    const narrow = part(of('narrow', 5), who);
+    t.equal(await burst(limiter, chargeOf(wide, narrow), 50), 5);
+    t.equal(await burst(limiter, chargeOf(wide), 200), 95, 'the 45 denied ones left no trace');
+  });
+
+  t.test('two charges of the same turn that share a bucket do not overspend it', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const shared = part(of('shared', 10), someone());
+    const one = chargeOf(shared, part(of('a', 100), someone()));
+    const two = chargeOf(shared, part(of('b', 100), someone()));
+    const [a, b] = await Promise.all([burst(limiter, one, 8), burst(limiter, two, 8)]);
+    t.equal(a + b, 10);
+  });
+
+  t.test('identities do not touch each other', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const p = of('p', 2);
+    t.equal(await burst(limiter, chargeOf(part(p, someone())), 5), 2);
+    t.equal(await burst(limiter, chargeOf(part(p, someone())), 5), 2);
+  });
+
+  if (algorithm === 'fixed-window')
+    t.test('a window ends on the clock, and the next one has the whole limit', async (t) => {
+      const limiter = await limiterOf(t);
+      const charge = chargeOf(part(policy('second', 4, 1), someone()));
+      for (const which of ['a window', 'the next one']) {
+        await nextWindow(1000);
+        const { admitted, answer } = await inOneWindow(1000, async () => ({
+          admitted: await burst(limiter, charge, 9),
+          answer: await spend(limiter, charge),
+        }));
+        t.equal(admitted, 4, which);
+        if (answer.kind !== 'spent') return t.fail('the store is there');
+        const resetMs = answer.spent.resetMs[0] ?? 0;
+        t.ok(resetMs > 0 && resetMs <= 1000, `${resetMs} ms are within the window`);
+      }
+    });
+
+  t.test('a limit lowered below what was used denies; raised, it helps at once', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const who = someone();
+    const at = (limit: number): Charge => chargeOf(part(of('p', limit), who));
+    t.equal(await burst(limiter, at(10), 8), 8);
+    t.equal(await burst(limiter, at(5), 3), 0);
+    t.equal(await burst(limiter, at(12), 9), 4, 'the lowered limit did not change the count');
+  });
+
+  t.test('an override is another limit of the same counter, also among those who ask together', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const p = of('p', 10);
+    const who = someone();
+    const usual = chargeOf(part(p, who));
+    const raised = chargeOf(partWithLimit(p, 25, who));
+    const lowered = chargeOf(partWithLimit(p, 4, who));
+    t.equal(await burst(limiter, lowered, 6), 4);
+    t.equal(await burst(limiter, usual, 9), 6);
+    t.equal(await burst(limiter, lowered, 2), 0);
+    const together = await Promise.all([burst(limiter, usual, 5), burst(limiter, raised, 20)]);
+    t.strictSame(together, [0, 15]);
+    const answer = await spend(limiter, raised);
+    if (answer.kind !== 'spent') return t.fail('the store is there');
+    t.equal(answer.admitted, false);
+    t.equal((answer.spent.used[0] ?? 0) + answer.position, 25);
+  });
+
+  t.test('shadow policies count up to their limit and never deny', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const who = someone();
+    const shadow = part(of('shadow', 3, { mode: 'shadow' }), who);
+    const real = part(of('real', 8), who);
+    t.equal(await burst(limiter, chargeOf(shadow, real), 12), 8);
+    const answer = await spend(limiter, chargeOf(shadow));
+    if (answer.kind !== 'spent') return t.fail('the store is there');
+    t.equal(answer.admitted, true);
+    t.strictSame(answer.spent.used, [3]);
+  });
+
+  t.test('credentials that never worked share one limit of their address', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const p = of('keys', 10);
+    const address = someone();
+    const withKey = (key: string) => chargeOf(...unproven(p, key, address));
+
+    const again = someone();
+    t.equal(await burst(limiter, withKey(again), 1), 1, 'on its first use it is a stranger like any other');
+    let admitted = 0;
+    for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
+    t.equal(admitted, 7, 'fresh ones get the limit less what is kept for those with a history');
+    t.equal(await burst(limiter, withKey(again), 5), 0, 'which is closed to one that was used before, too');
+
+    const good = someone();
+    limiter.prove(identity(good));
+    t.ok(limiter.isProven(identity(good)), 'known here at once');
+    t.equal(
+      await burst(limiter, withKey(good), 15),
+      10,
+      'proven, it has its own limit although its address has spent everything',
+    );
+    limiter.withdraw(identity(good));
+    t.notOk(limiter.isProven(identity(good)));
+    const refused = someone();
+    limiter.prove(identity(refused));
+    limiter.withdraw(identity(refused));
+    t.equal(await burst(limiter, withKey(refused), 5), 2, 'refused after it worked, it has what is kept');
+  });
+
+  t.test('credentials that come again without having worked leave room for newcomers', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    for (const [together, passed] of [
+      [1, 12],
+      // The last of the five is new while a fifth more is open.
+      [3, 13],
+    ] as const) {
+      const p = of(`newcomers-${together}`, 20);
+      const address = someone();
+      const withKey = (key: string) => chargeOf(...unproven(p, key, address));
+      const repeated = Array.from({ length: 5 }, someone);
+      let admitted = 0;
+      for (let i = 0; i < 50; i++) admitted += await burst(limiter, withKey(repeated[i % 5] ?? ''), together);
+      t.equal(admitted, passed, `all but two fifths, ${together} at once`);
+      t.equal(
+        await burst(limiter, withKey(someone()), 3),
+        1,
+        'a newcomer is let in, once until it has worked',
+      );
+      for (const key of repeated) t.equal(await burst(limiter, withKey(key), 1), 0);
+      const newcomer = someone();
+      t.equal(await burst(limiter, withKey(newcomer), 1), 1, 'so is the next');
+      limiter.prove(identity(newcomer));
+      t.equal(await burst(limiter, withKey(newcomer), 30), 19, 'once it has worked it has its limit');
+      admitted = 0;
+      for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
+      t.equal(passed + 2 + admitted, 16, 'up to the last fifth');
+    }
+  });
+
+  t.test('a credential that made most of what its address used gets the rest as well', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const address = someone();
+    const withKey = (of: Policy, key: string) => chargeOf(...unproven(of, key, address));
+    const once = of('at-once', 20);
+    t.equal(await burst(limiter, withKey(once, someone()), 1), 1);
+    t.equal(await burst(limiter, withKey(once, someone()), 30), 19, 'at once');
+    const slowly = of('one-by-one', 20);
+    const busy = someone();
+    for (let i = 0; i < 2; i++) await burst(limiter, withKey(slowly, someone()), 2);
+    let admitted = 0;
+    for (let i = 0; i < 30; i++) admitted += await burst(limiter, withKey(slowly, busy), 1);
+    t.equal(admitted, 16, 'one after the other');
+  });
+
+  t.test('one new credential alone gets the whole limit, at once or one after the other', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const p = of('keys', 5);
+    t.equal(await burst(limiter, chargeOf(...unproven(p, someone(), someone())), 9), 5);
+    const [own, ofAddress] = unproven(p, someone(), someone());
+    let admitted = 0;
+    for (let i = 0; i < 9; i++) admitted += await burst(limiter, chargeOf(own, ofAddress), 1);
+    t.equal(admitted, 5);
+  });
+
+  t.test(
+    'of several that make one identity the credential is proven, and each combination counts',
+    async (t) => {
+      await insideLongWindow();
+      const limiter = await limiterOf(t);
+      const p = of('combined', 10);
+      const [address, key] = [someone(), someone()];
+      const withKey = (combined: string) => chargeOf(...unprovenCombined(p, combined, key, address));
+      t.equal(await burst(limiter, withKey(someone()), 1), 1);
+      let admitted = 0;
+      for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
+      t.equal(admitted, 7, 'combinations of a key that never worked share one limit of the address');
+      limiter.prove(identity(key));
+      t.equal(await burst(limiter, withKey(someone()), 15), 10, 'proven, each combination has its own limit');
+      t.equal(await burst(limiter, withKey(someone()), 15), 10);
+    },
+  );
+
+  t.test('a combination may have a limit of its own, of which the same part is kept', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const p = of('combined', 10);
+    const [address, key] = [someone(), someone()];
+    const withKey = (combined: string) => chargeOf(...unprovenCombined(p, combined, key, address, 1, 20));
+    const known = someone();
+    t.equal(await burst(limiter, withKey(known), 1), 1);
+    let admitted = 0;
+    for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
+    t.equal(admitted, 15, 'all but the fifth that is kept');
+    t.equal(await burst(limiter, withKey(known), 9), 0);
+    limiter.prove(identity(key));
+    t.equal(await burst(limiter, withKey(known), 30), 19, 'proven, what it has used counts');
+    t.equal(await burst(limiter, withKey(someone()), 30), 20);
+    t.equal(await burst(limiter, chargeOf(part(p, known)), 5), 0, 'without the override as much is too much');
+  });
+
+  t.test('of two credentials that never worked each burdens the address', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const byKey = of('by-key', 100);
+    const byTenant = of('by-tenant', 5);
+    const address = someone();
+    let admitted = 0;
+    for (let i = 0; i < 12; i++) {
+      const charge = chargeOf(
+        ...unproven(byKey, someone(), address),
+        ...unproven(byTenant, someone(), address),
+      );
+      admitted += await burst(limiter, charge, 1);
+    }
+    t.equal(admitted, 4);
+  });
+}
+
+export function forEachAlgorithm(t: Test, limiterOf: (t: Test) => Promise<Limiter>): void {
+  for (const algorithm of ['fixed-window', 'sliding-window', 'token-bucket', 'concurrency'] as const)
+    t.test(algorithm, async (t) => conformance(t, limiterOf, algorithm));
+}
+
+export const storeAt =
+  (url: string) =>
+  (t: Test): Promise<Limiter> =>
+    startLimiter(t, url);

@@ -1,0 +1,90 @@
+/** The edge table under parallel load: each row admits exactly its limit, and then the gateway answers its own 429. */
+import type { Test } from 'tap';
+import { Agent, request } from 'undici';
+import { EDGE_TABLE, type EdgeRow, examplePath } from './edge-table.ts';
+import type { Owner } from './gateway.ts';
+import { inOneWindow } from './window.ts';
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Record<string, string | string[] | undefined>;
+  readonly body: string;
+}
+
+export type Send = (
+  port: number,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+) => Promise<Reply>;
+
+/** Over connections that are closed with the test. */
+export function sender(owner: Owner): Send {
+  const agent = new Agent({ connections: 16, pipelining: 1 });
+  owner.teardown(() => agent.destroy());
+  return async (port, method, path, headers) => {
+    const reply = await request(`http://127.0.0.1:${port}${path}`, {
+      method,
+      headers,
+      body: method === 'GET' ? null : '{}',
+      dispatcher: agent,
+    });
+    return { status: reply.statusCode, headers: reply.headers, body: await reply.body.text() };
+  };
+}
+
+let caller = 0;
+/** A client nobody has seen: an address of its own (the tests are a trusted proxy) and, where a row counts keys, a key. */
+export function newCaller(row: EdgeRow): Record<string, string> {
+  caller++;
+  const headers = {
+    'x-forwarded-for': `198.51.${caller >> 8}.${caller & 255}`,
+    'content-type': 'application/json',
+  };
+  return row.identifier === 'api-key' ? { ...headers, 'x-api-key': `fbk_caller_${caller}` } : headers;
+}
+
+/** Twice the limit and some more, all at once, spread over the gateways. */
+async function admitsExactly(t: Test, send: Send, row: EdgeRow, ports: readonly number[]): Promise<void> {
+  const method = row.methods.at(-1) ?? 'GET';
+  const path = examplePath(row);
+  const asked = row.limit * 2 + 7;
+  const replies = await inOneWindow(row.windowSeconds * 1000, () => {
+    const headers = newCaller(row);
+    return Promise.all(
+      Array.from({ length: asked }, (_, i) => send(ports[i % ports.length] ?? 0, method, path, headers)),
+    );
+  });
+  const admitted = replies.filter(({ status }) => status === 200);
+  const denied = replies.filter(({ status }) => status === 429);
+  t.equal(admitted.length, row.limit, `${asked} asked, the limit is ${row.limit}`);
+  t.equal(denied.length, asked - row.limit, 'all others got 429');
+  t.equal(
+    new Set(admitted.map(({ headers }) => headers['x-ratelimit-remaining'])).size,
+    row.limit,
+    'each was told another remainder',
+  );
+  for (const { headers, body } of denied) {
+    const retryAfter = Number(headers['retry-after']);
+    if (
+      headers['x-gateway-ratelimited'] === undefined ||
+      !(retryAfter >= 1 && retryAfter <= row.windowSeconds) ||
+      body.includes('too_many_requests') ||
+      typeof JSON.parse(body).message !== 'string'
+    ) {
+      t.fail('a 429 without its marks', { headers, body });
+    }
+  }
+}
+
+/** @param ports of gateways that trust this machine as a proxy: requests are spread over them */
+export function everyRow(t: Test, ports: readonly number[], afterRow = async (): Promise<void> => {}): void {
+  const send = sender(t);
+  t.equal(EDGE_TABLE.length, 17);
+  for (const row of EDGE_TABLE) {
+    t.test(`${row.methods.join()} ${row.path}: exactly ${row.limit}`, async (t) => {
+      await admitsExactly(t, send, row, ports);
+      await afterRow();
+    });
+  }
+}

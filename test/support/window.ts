@@ -1,0 +1,39 @@
+/** Windows of the wall clock that a test does not cross, however slow the machine is. */
+import { setTimeout as delay } from 'node:timers/promises';
+
+const DAYS = 366;
+/** The longest window that a policy may have, as in a policy file and in seconds. It ends about once a year. */
+export const LONG_WINDOW = `${DAYS}d`;
+export const LONG_WINDOW_SECONDS = DAYS * 86_400;
+/** No test takes longer in a window. */
+const ROOM_MS = 30 * 60_000;
+/** The clocks of two processes differ by less. */
+const MARGIN_MS = 20;
+
+/** Lets the end of the long window pass when it is near. */
+export async function insideLongWindow(): Promise<void> {
+  const windowMs = LONG_WINDOW_SECONDS * 1000;
+  const leftMs = windowMs - (Date.now() % windowMs);
+  if (leftMs < ROOM_MS) await delay(leftMs + MARGIN_MS);
+}
+
+/**
+ * For a policy whose window is given. Asks again in the next window when the window has ended while `ask` ran.
+ *
+ * @param ask begins with a client that has used nothing in the present window
+ * @returns what the last run returned, all of it within one window
+ */
+export async function inOneWindow<T>(windowMs: number, ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const begun = Date.now() - MARGIN_MS;
+    const result = await ask();
+    const leftMs = windowMs - (begun % windowMs);
+    if (Date.now() + MARGIN_MS < begun + leftMs) return result;
+    await nextWindow(windowMs);
+  }
+}
+
+/** Waits for the beginning of a window. */
+export async function nextWindow(windowMs: number): Promise<void> {
+  await delay(windowMs - (Date.now() % windowMs) + MARGIN_MS);
+}

@@ -1,0 +1,82 @@
+/** Proves that the abuse bench measures what it says: the attack arrives, and the victim is a client that hears answers. */
+import t from 'tap';
+import { type AbuseResult, runOn } from '../../../bench/abuse/runner.ts';
+import type { AbuseScenario } from '../../../bench/abuse/scenario.ts';
+import { SCENARIOS } from '../../../bench/abuse/scenarios.ts';
+import { FLOODGATE } from '../../../bench/abuse/targets/floodgate.ts';
+import { judge } from '../../../bench/abuse/verdict.ts';
+import { Processes } from '../../../bench/processes.ts';
+
+const SHORT = { undisturbedSeconds: 0.5, attackSeconds: 0.5 };
+
+function scenario(name: string): AbuseScenario {
+  const found = SCENARIOS.find((candidate) => candidate.name === name);
+  if (found === undefined) throw new Error(`there is no scenario ${name}`);
+  return found;
+}
+
+t.test('on the gateway', async (t) => {
+  const processes = new Processes();
+  t.teardown(() => processes.stopAll());
+  const run = (name: string): Promise<AbuseResult> => runOn(FLOODGATE, scenario(name), SHORT, processes);
+
+  await t.test('without an attack the victim gets every answer', async (t) => {
+    const { undisturbed, attacked, controls, attack, rssPeakMb, died } = await run('calm');
+    t.equal(undisturbed.success, 1);
+    t.equal(attacked.success, 1, 'with the same answers in the second phase');
+    t.equal(attacked.sent, 20);
+    t.ok(controls.upstreamP99Ms > 0 && controls.machineP99Ms > 0, 'the machine is measured beside it');
+    t.equal(attack.connected, 0);
+    t.ok(rssPeakMb > 10, 'memory is read');
+    t.equal(died, null);
+  });
+
+  await t.test('churn: connections are made, and their requests reach the upstream', async (t) => {
+    const { attack, admitted, attacked } = await run('churn');
+    t.ok(attack.connected > 0);
+    t.ok((attack.answers['200'] ?? 0) > 0, 'answers come back');
+    t.ok(admitted > 0, 'the upstream saw the attacker');
+    t.equal(attacked.sent, 20, 'the victim went on meanwhile');
+  });
+
+  await t.test('a flood of invented keys is stopped by the limit, and its keys are counted', async (t) => {
+    const result = await run('invented-keys');
+    t.ok((result.attack.answers['429'] ?? 0) > 0, 'most are denied');
+    t.ok((result.attack.answers['401'] ?? 0) > 0, 'the first reach the upstream, which does not know them');
+    t.ok(result.redisKeys !== null && result.redisKeys > 0, 'Redis is looked at');
+    t.ok(judge(scenario('invented-keys'), result).some(({ name }) => name === 'Redis keys'));
+  });
+});
+
+t.test('the verdict', async (t) => {
+  const figures = { sent: 100, success: 1, p50Ms: 1, p99Ms: 8, failures: {} };
+  const result: AbuseResult = {
+    target: 'floodgate',
+    undisturbed: figures,
+    attacked: { ...figures, p99Ms: 16 },
+    controls: { upstreamP99Ms: 2, machineP99Ms: 1 },
+    rssPeakMb: 180,
+    redisKeys: 0,
+    admitted: 100,
+    smuggled: 0,
+    minutes: 1,
+    attack: { connected: 1, failed: 0, requests: 1, socketsPeak: 1, answers: {} },
+    died: null,
+  };
+  const missed = (change: Partial<AbuseResult>, name = 'invented-keys'): string[] =>
+    judge(scenario(name), { ...result, ...change })
+      .filter(({ reached }) => !reached)
+      .map((goal) => goal.name);
+  t.same(missed({}), []);
+  t.same(missed({ attacked: { ...figures, p99Ms: 16.1 } }), ['p99'], 'more than twice the undisturbed one');
+  const quick = { ...figures, p99Ms: 0.5 };
+  t.same(missed({ undisturbed: quick, attacked: { ...quick, p99Ms: 9 } }), [], 'below the floor it is noise');
+  t.same(missed({ attacked: { ...figures, success: 0.99 } }), ['success']);
+  t.same(missed({ attacked: { ...figures, success: 0, p99Ms: Number.NaN } }), ['success', 'p99']);
+  t.same(missed({ rssPeakMb: 181 }), ['RSS']);
+  t.same(missed({ redisKeys: 20_000 }), ['Redis keys']);
+  t.same(missed({ admitted: 101 }), ['admitted'], 'beyond the limit of one minute');
+  t.same(missed({ admitted: 200, minutes: 2 }), [], 'two windows have two limits');
+  t.same(missed({ died: 'it ended with exit code 1' }), ['lives']);
+  t.same(missed({ smuggled: 1 }, 'smuggled-headers'), ['smuggled']);
+});

@@ -1,0 +1,122 @@
+/** A page on another origin, in a real browser: what CORS allows it, and what a 429 of the gateway tells it. */
+import t from 'tap';
+import { surveyBody } from '#test/support/api-app.ts';
+import { startBrowser, startSite } from '#test/support/browser.ts';
+import type { Json } from '#test/support/json.ts';
+import { policiesWithoutEdges } from '#test/support/policies-without-edges.ts';
+import { startStack } from '#test/support/stack.ts';
+
+const stack = await startStack(t, { gatewayEnv: { GATEWAY_POLICIES: policiesWithoutEdges(t) } });
+const { workspaceId } = stack;
+const survey = await stack.manage(
+  'POST',
+  '/api/v1/management/surveys',
+  surveyBody({ workspaceId, type: 'website' }),
+);
+const surveyId = (survey as { id: string }).id;
+
+const site = await startSite(t, '<!doctype html><title>Shop</title>');
+const browser = await startBrowser(t);
+const page = await browser.newPage();
+await page.goto(site);
+
+/** What the page's own script can read of a reply: the browser hides everything that CORS does not allow. */
+interface Seen {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly json: Json;
+}
+
+/** As SDKs call: with a content type and a cache header, which make the browser ask first. Repeated `times`. */
+async function fromPage(method: string, path: string, body?: unknown, times = 1): Promise<readonly Seen[]> {
+  return page.evaluate(
+    async ({ url, method, body, times }) => {
+      const seen: Seen[] = [];
+      for (let i = 0; i < times; i++) {
+        const reply = await fetch(url, {
+          method,
+          headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-cache' },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
+        seen.push({
+          status: reply.status,
+          headers: Object.fromEntries(reply.headers),
+          json: await reply.json(),
+        });
+      }
+      return seen;
+    },
+    { url: `${stack.origin}/api/v1/client/${workspaceId}${path}`, method, body, times },
+  );
+}
+
+async function once(method: string, path: string, body?: unknown): Promise<Seen> {
+  const [seen] = await fromPage(method, path, body);
+  if (seen === undefined) throw new Error('The page saw nothing');
+  return seen;
+}
+
+t.test('another origin: environment, user, display, response, completion', async (t) => {
+  t.not(new URL(site).origin, stack.origin);
+  const environment = await once('GET', '/environment');
+  t.equal(environment.status, 200);
+  t.match(environment.json.data.data.surveys, [{ id: surveyId }]);
+
+  const user = await once('POST', '/user', { userId: 'from a browser', attributes: { plan: 'pro' } });
+  t.match(user, { status: 200, json: { data: { state: { data: { userId: 'from a browser' } } } } });
+
+  const display = await once('POST', '/displays', { surveyId, userId: 'from a browser' });
+  t.equal(display.status, 200);
+  const response = await once('POST', '/responses', {
+    surveyId,
+    displayId: display.json.data.id,
+    userId: 'from a browser',
+    finished: false,
+    data: { q1: 'typed in a' },
+  });
+  t.equal(response.status, 200);
+  const done = await once('PUT', `/responses/${response.json.data.id}`, {
+    finished: true,
+    data: { q1: 'typed in a browser' },
+  });
+  t.match(done, { status: 200, json: { data: { quotaFull: false } } });
+  t.match(await stack.manage('GET', `/api/v1/management/responses/${response.json.data.id}`), {
+    finished: true,
+    data: { q1: 'typed in a browser' },
+    meta: { userAgent: { os: 'Linux', device: 'desktop' } },
+  });
+});
+
+t.test('refusals of the API can be read too', async (t) => {
+  const refused = await once('POST', '/responses', {
+    surveyId: 'cnosuchsurvey000000000000',
+    finished: true,
+    data: {},
+  });
+  t.match(refused, { status: 404, json: { code: 'not_found', details: { resource_type: 'Survey' } } });
+});
+
+t.test('limit headers on a success, and the 429 of the gateway with its body and Retry-After', async (t) => {
+  const all = await fromPage('POST', '/displays', { surveyId }, 101);
+  const [first] = all;
+  t.match(first?.headers, {
+    'x-ratelimit-limit': '100',
+    'x-ratelimit-remaining': /^\d+$/,
+    'x-ratelimit-reset': /^\d+$/,
+    ratelimit: /client-v1-displays/,
+    'ratelimit-policy': /q=100;w=31622400/,
+  });
+  const last = all.at(-1);
+  t.equal(last?.status, 429);
+  t.ok(last?.headers['x-gateway-ratelimited'], 'the page can tell whose refusal it is');
+  t.match(last?.headers['retry-after'], /^\d+$/);
+  t.match(last?.json, { code: 'gateway_rate_limited', message: String, details: {} });
+});
+
+t.test('a request that CORS forbids stays forbidden: the management API is not for pages', async (t) => {
+  const outcome = await page.evaluate(
+    (url) => fetch(url, { headers: { 'x-api-key': 'x' } }).then(String, (error) => error.name),
+    `${stack.origin}/api/v1/management/me`,
+  );
+  t.equal(outcome, 'TypeError', 'the browser does not show the reply');
+});

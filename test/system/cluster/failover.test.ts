@@ -1,0 +1,25 @@
+/** A failover in the middle of a window: what was counted stays counted, before, during and after it. */
+import t from 'tap';
+import { startLimiter } from '#test/support/guarded-limiter.ts';
+import { startWatchedRedis } from '#test/support/redis-sentinel.ts';
+import { burst, chargeOf, part, policy } from '#test/support/spend.ts';
+import { until } from '#test/support/until.ts';
+import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
+
+t.test('the primary is killed: the window admits exactly its limit', async (t) => {
+  await insideLongWindow();
+  const redis = await startWatchedRedis(t);
+  const limiter = await startLimiter(t, redis.url, { budgetMs: 500 });
+  const charge = () => chargeOf(part(policy('p', 200, LONG_WINDOW_SECONDS), 'somebody'));
+  t.equal(await burst(limiter, charge(), 50), 50);
+  // A write that its replica has not got when a primary dies is lost: that is Redis.
+  t.ok(Number(await redis.first.client.wait(1, 10_000)) >= 1);
+  await redis.first.kill();
+  let admitted = 50;
+  for (let i = 0; i < 50; i++) admitted += await burst(limiter, charge(), 1);
+  t.equal(admitted, 100, 'decided alone meanwhile');
+  await redis.untilPrimaryIs(redis.second);
+  await until(() => limiter.stats().available);
+  admitted += await burst(limiter, charge(), 300);
+  t.equal(admitted, 200);
+});

@@ -1,0 +1,235 @@
+/** SIGTERM: the process ends with 0 inside ten seconds, whatever hangs. */
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { sql } from 'kysely';
+import t, { type Test } from 'tap';
+import { stopWithin } from '#api/stop.ts';
+import { isOnPostgres, openTestDatabase, sharedDatabase } from '#test/support/database.ts';
+import { freePort } from '#test/support/ports.ts';
+import { type Started, start } from '#test/support/process.ts';
+import { until } from '#test/support/until.ts';
+
+/** The process gives up what hangs after 8.5 seconds. By itself none of it ends within 30: that is what a database waits. */
+const BOUND_MS = 30_000;
+
+/** Takes connections and never says a word. */
+async function silentServer(t: Test): Promise<{ readonly port: number; connections(): number }> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    // Read what comes, so that it can go on coming.
+    socket.resume();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return { port, connections: () => sockets.length };
+}
+
+interface Running {
+  readonly api: Started;
+  readonly port: number;
+  readonly database: string;
+  call(method: string, path: string, body?: unknown): Promise<Response>;
+}
+
+async function running(t: Test, env: Record<string, string> = {}): Promise<Running> {
+  const port = await freePort();
+  const database = await sharedDatabase(t);
+  const api = start(['api/main.ts'], {
+    API_PORT: String(port),
+    DATABASE_URL: database,
+    BOOTSTRAP_WORKSPACE_ID: 'ws1',
+    BOOTSTRAP_API_KEY: 'fbk_stop',
+    BOOTSTRAP_PASSWORD: 'Password1',
+    SIGNUP_ENABLED: '1',
+    DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
+    ...env,
+  });
+  t.teardown(() => api.stop('SIGKILL'));
+  await api.until(/API ready/);
+  return {
+    api,
+    port,
+    database,
+    call: (method, path, body) =>
+      fetch(`http://127.0.0.1:${port}${path}`, {
+        method,
+        headers: { 'x-api-key': 'fbk_stop' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
+  };
+}
+
+async function stopsInTime(t: Test, { api }: Running): Promise<void> {
+  const began = performance.now();
+  t.equal(await api.stop(), 0);
+  const took = Math.round(performance.now() - began);
+  t.ok(took < BOUND_MS, `${took} ms`);
+}
+
+async function hangReceiver(t: Test, { api, call }: Running): Promise<void> {
+  const receiver = await silentServer(t);
+  const url = `http://127.0.0.1:${receiver.port}/`;
+  await call('POST', '/api/v1/webhooks', { workspaceId: 'ws1', url, triggers: ['responseCreated'] });
+  const survey = await call('POST', '/api/v1/management/surveys', {
+    workspaceId: 'ws1',
+    name: 'Survey',
+    type: 'link',
+    status: 'inProgress',
+    questions: [{ id: 'q1', type: 'openText', headline: 'What?' }],
+  });
+  const { data } = (await survey.json()) as { data: { id: string } };
+  const answer = { surveyId: data.id, finished: true, data: { q1: 'x' } };
+  for (let i = 0; i < 5; i += 1) await call('POST', '/api/v1/client/ws1/responses', answer);
+  await until(() => receiver.connections() > 0, 'the receiver is called', api);
+}
+
+async function hangMails({ api, call }: Running, connections: () => number): Promise<void> {
+  await call('POST', '/api/auth/signup', { name: 'Ada', email: 'ada@example.com', password: 'Password1' });
+  await until(() => connections() > 0, 'the mail server is called', api);
+}
+
+/** A body that never ends, and a reply that nobody reads. */
+async function hangClients(t: Test, { port }: Running): Promise<void> {
+  const slow = connect(port, '127.0.0.1');
+  slow.on('error', () => undefined);
+  t.teardown(() => slow.destroy());
+  slow.write(
+    'POST /api/v1/client/ws1/responses HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 1000\r\n\r\n',
+  );
+  await once(slow, 'data');
+  slow.write('{');
+  const deaf = connect(port, '127.0.0.1');
+  deaf.on('error', () => undefined);
+  t.teardown(() => deaf.destroy());
+  deaf.write('GET /api/docs/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(50));
+  await once(deaf, 'readable');
+}
+
+/** Somebody else writes, and writes, and writes. */
+async function hangDatabase(t: Test, { call, database }: Running): Promise<void> {
+  const db = openTestDatabase(database);
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const held = db.transaction().execute(async (trx) => {
+    if (isOnPostgres) await sql`lock table "actionClasses" in access exclusive mode`.execute(trx);
+    begun.resolve();
+    await gate.promise;
+  });
+  await begun.promise;
+  t.teardown(async () => {
+    gate.resolve();
+    await held;
+    await db.destroy();
+  });
+  const wanted = { workspaceId: 'ws1', name: 'a', type: 'code', key: 'a' };
+  call('POST', '/api/v1/management/action-classes', wanted).catch(() => undefined);
+  // Answered behind it, so the write is under way.
+  await call('GET', '/health');
+}
+
+/** A row whose object the sweep at the next start wants to delete. */
+async function addOrphan(database: string): Promise<void> {
+  const db = openTestDatabase(database);
+  await sql`insert into files ("key", "workspaceId", "access", "size", "createdAt", "storedAt")
+    values ('gone/public/a.png', 'gone', 'public', 1, '2020-01-01T00:00:00.000Z', '2020-01-01T00:00:00.000Z')`.execute(
+    db,
+  );
+  await db.destroy();
+}
+
+const s3 = (port: number) => ({
+  S3_BUCKET_NAME: 'uploads',
+  S3_ENDPOINT_URL: `http://127.0.0.1:${port}`,
+  S3_ACCESS_KEY: 'a',
+  S3_SECRET_KEY: 'b',
+  S3_FORCE_PATH_STYLE: '1',
+});
+
+t.test('a receiver of webhooks', async (t) => {
+  const one = await running(t);
+  await hangReceiver(t, one);
+  await stopsInTime(t, one);
+});
+
+t.test('a mail server', async (t) => {
+  const mails = await silentServer(t);
+  const one = await running(t, { SMTP_URL: `smtp://127.0.0.1:${mails.port}` });
+  await hangMails(one, mails.connections);
+  await stopsInTime(t, one);
+});
+
+t.test('clients that send slowly, and that do not read', async (t) => {
+  const one = await running(t);
+  await hangClients(t, one);
+  await stopsInTime(t, one);
+});
+
+t.test('a database that is busy', async (t) => {
+  const one = await running(t);
+  await hangDatabase(t, one);
+  await stopsInTime(t, one);
+});
+
+t.test('an S3 server', async (t) => {
+  const server = await silentServer(t);
+  const one = await running(t, s3(server.port));
+  await addOrphan(one.database);
+  const before = server.connections();
+  one.call('GET', '/storage/ws1/public/a.png').catch(() => undefined);
+  await until(() => server.connections() > before);
+  await stopsInTime(t, one);
+});
+
+t.test('all of them at once', async (t) => {
+  const [mails, files] = [await silentServer(t), await silentServer(t)];
+  const env = { SMTP_URL: `smtp://127.0.0.1:${mails.port}`, ...s3(files.port) };
+  const first = await running(t, env);
+  await addOrphan(first.database);
+  t.equal(await first.api.stop(), 0);
+  const seen = files.connections();
+  // The sweep at its start hangs from the beginning.
+  const second = await running(t, { ...env, DATABASE_URL: first.database });
+  const one = { ...second, database: first.database };
+  await until(() => files.connections() > seen + 1);
+  await hangMails(one, mails.connections);
+  await hangReceiver(t, one);
+  await hangClients(t, one);
+  await hangDatabase(t, one);
+  await stopsInTime(t, one);
+});
+
+t.test('what hangs is named, what fails holds nobody up, and the order is kept', async (t) => {
+  const order: string[] = [];
+  const failed: string[] = [];
+  const step = (name: string, stop: () => Promise<void> = async () => undefined) => ({
+    name,
+    async stop() {
+      order.push(name);
+      await stop();
+    },
+  });
+  const forever = () => new Promise<void>(() => undefined);
+  const onError = (name: string): void => void failed.push(name);
+  const fails = async () => {
+    throw new Error('no');
+  };
+  const ended = { first: [step('a', fails), step('b')], after: [step('c', fails), step('d')] };
+  t.same(await stopWithin(60_000, ended, onError), []);
+  t.same(
+    [order, failed],
+    [
+      ['a', 'b', 'c', 'd'],
+      ['a', 'c'],
+    ],
+  );
+  const hung = { first: [step('e', forever), step('f')], after: [step('g')] };
+  t.same(await stopWithin(1, hung, onError), ['e', 'g']);
+});

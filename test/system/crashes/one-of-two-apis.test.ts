@@ -1,0 +1,97 @@
+/** kill -9 of one of two API processes in the middle of writes: the other goes on, and nothing acknowledged is lost. */
+import { randomInt } from 'node:crypto';
+import t from 'tap';
+import { toTimestamp } from '#api/timestamps.ts';
+import { creatorAt, startReceiver } from '#test/api/events/support.ts';
+import { startPair } from '#test/support/api-pair.ts';
+import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
+import { until } from '#test/support/until.ts';
+import { openSurvey } from '#test/support/world.ts';
+
+const RESPONSES = 300;
+const SENDERS = 8;
+const KEY = 'fbk_kill';
+
+t.test('the other takes over', async (t) => {
+  const url = await sharedDatabase(t);
+  const { bases, processes } = await startPair(t, url, KEY, {
+    RATE_LIMITING_DISABLED: '1',
+    DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
+  });
+  // One that takes its time has deliveries of the victim under way when it is killed.
+  const receiver = await startReceiver((response) => {
+    setTimeout(() => response.writeHead(204).end(), randomInt(30));
+  });
+  t.teardown(() => receiver.close());
+  const db = openTestDatabase(url);
+  t.teardown(() => db.destroy());
+
+  const create = creatorAt(bases[1], KEY);
+  const surveyId = await create('management/surveys', { workspaceId: 'ws1', ...openSurvey });
+  await create('webhooks', { workspaceId: 'ws1', url: receiver.url, triggers: ['responseCreated'] });
+
+  const acknowledged: string[] = [];
+  let failed = 0;
+  let isKilled = false;
+  const killAt = RESPONSES / 3;
+  const send = async (): Promise<void> => {
+    const base = bases[isKilled ? 1 : randomInt(2)] ?? '';
+    try {
+      const reply = await fetch(`${base}/api/v1/client/ws1/responses`, {
+        method: 'POST',
+        body: JSON.stringify({ surveyId, finished: false, data: { q1: 'Yes' } }),
+      });
+      const { data } = (await reply.json()) as { data: { id: string } };
+      if (reply.status !== 200) throw new Error(`answered ${reply.status}`);
+      acknowledged.push(data.id);
+    } catch (error) {
+      failed += 1;
+      if (base === bases[1]) t.fail(`the other one failed: ${error}`);
+    }
+    if (acknowledged.length >= killAt && !isKilled) {
+      isKilled = true;
+      processes[0]?.child.kill('SIGKILL');
+    }
+  };
+  await Promise.all(
+    Array.from({ length: SENDERS }, async () => {
+      while (acknowledged.length < RESPONSES) await send();
+    }),
+  );
+  await processes[0]?.ended();
+  t.ok(failed <= SENDERS, `${failed} requests were cut: those that were on their way`);
+
+  const stored = await db.selectFrom('responses').select('id').execute();
+  const ids = new Set(stored.map(({ id }) => id));
+  t.strictSame(
+    acknowledged.filter((id) => !ids.has(id)),
+    [],
+    'what was acknowledged is there',
+  );
+
+  // As the victim would have left it in the middle of a job.
+  await db
+    .updateTable('surveys')
+    .set({ closeOn: toTimestamp(Date.now() - 1_000) })
+    .execute();
+  await db
+    .updateTable('scheduledJobs')
+    .set({ lease: 'of the dead', dueAt: toTimestamp(Date.now() + 1_000) })
+    .where('name', '=', 'moveSurveys')
+    .execute();
+  const statusNow = async () => (await db.selectFrom('surveys').select('status').executeTakeFirst())?.status;
+  const [, other] = processes;
+  await until(async () => (await statusNow()) === 'completed', 'the survey is closed', other);
+
+  const delivered = (): Set<string> => new Set(receiver.received.map(({ json }) => json.data.id));
+  await until(() => acknowledged.every((id) => delivered().has(id)), 'every event is delivered', other);
+  const open = async () =>
+    (await db.selectFrom('deliveries').select('id').where('status', '=', 'pending').execute()).length;
+  await until(async () => (await open()) === 0, 'nothing is left to deliver', other);
+  t.ok(delivered().size >= RESPONSES, 'its leases came back');
+
+  t.equal((await fetch(`${bases[1]}/health`)).status, 200);
+  t.equal(await processes[1]?.stop(), 0);
+  const [complaint = ''] = /"level":50.*/.exec(processes[1]?.output() ?? '') ?? [];
+  t.equal(complaint.slice(0, 300), '');
+});

@@ -1,0 +1,120 @@
+/** The process without its store. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { policyFile, startUpstream } from '#test/support/gateway.ts';
+import { environment, eventually, launch } from '#test/support/gateway-process.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { insideLongWindow } from '#test/support/window.ts';
+
+t.test(
+  'Redis stopped while running: requests go on within the budget, and the gateway recovers by itself',
+  async (t) => {
+    const upstream = await startUpstream(t);
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'policies.yaml');
+    writeFileSync(
+      file,
+      policyFile(
+        'name: local, route: GET /local, identifier: ip, limit: 5, window: 366d',
+        'name: deny, route: GET /api/v1/client/x/deny, identifier: ip, limit: 5, window: 366d, onStoreFailure: deny',
+        'name: allow, route: GET /allow, identifier: ip, limit: 5, window: 366d, onStoreFailure: allow',
+      ),
+    );
+    const env = await environment({
+      GATEWAY_UPSTREAM: upstream.origin,
+      GATEWAY_REDIS_URL: redis.url,
+      GATEWAY_POLICIES: file,
+    });
+    await launch(t, env);
+    const get = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${env.GATEWAY_PORT}${path}`);
+    const readiness = async (): Promise<{ store: string }> =>
+      (await (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/readyz`)).json()) as { store: string };
+    await insideLongWindow();
+    t.equal((await get('/local')).status, 200);
+
+    await redis.kill();
+    await eventually(
+      'noticed',
+      () => get('/local').then(readiness),
+      ({ store }) => store === 'unavailable',
+    );
+    const slow: number[] = [];
+    for (let i = 0; i < 20; i++) {
+      const asked = performance.now();
+      t.equal((await get('/allow')).status, 200);
+      slow.push(performance.now() - asked);
+    }
+    t.ok(Math.max(...slow) < STORE_BUDGET_MS, 'nobody waits for a store that is gone', { slow });
+    const denied = await get('/api/v1/client/x/deny');
+    t.equal(denied.status, 503);
+    t.equal(denied.headers.get('retry-after'), '1');
+    t.equal(denied.headers.get('access-control-allow-origin'), '*');
+    t.match(await denied.json(), { code: 'gateway_store_unavailable', message: String, details: {} });
+    const local = [];
+    for (let i = 0; i < 8; i++) local.push((await get('/local')).status);
+    t.ok(local.includes(429), 'the local counters hold the limit', { local });
+    const top = (await (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/api/top`)).json()) as {
+      store: object;
+      policies: readonly { policy: string; degraded: number }[];
+    };
+    t.match(top.store, { available: false, awaySince: /Z$/, processesWithout: 1 });
+    const degraded = new Map(top.policies.map((one) => [one.policy, one.degraded]));
+    t.ok((degraded.get('local') ?? 0) > 0, 'each policy says what it decided without the store');
+    t.equal(degraded.get('allow'), 20);
+    t.equal(degraded.get('deny'), 1);
+
+    await redis.restart();
+    await eventually('recovered', readiness, ({ store }) => store === 'available');
+    t.equal((await get('/api/v1/client/x/deny')).status, 200);
+    t.strictSame(
+      await Promise.all([get('/local'), get('/local')]).then((replies) =>
+        replies.map(({ status }) => status),
+      ),
+      [429, 429],
+      'what was admitted during the outage is charged to the store afterwards',
+    );
+  },
+);
+
+t.test('what is secret stays out of log, metrics and readiness, in an outage too', async (t) => {
+  const redis = await startRedis(['--requirepass', 'store-secret']);
+  t.teardown(() => redis.close());
+  const env = await environment({
+    GATEWAY_REDIS_URL: redis.url.replace('//', '//default:store-secret@'),
+    GATEWAY_IDENTITY_SECRET: 'identity-secret',
+    GATEWAY_ADMIN_TOKEN: 'admin-secret',
+    LOG_LEVEL: 'trace',
+  });
+  const gateway = await launch(t, env);
+  const ask = (path: string): Promise<string> =>
+    fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}${path}`, {
+      headers: { authorization: 'Bearer admin-secret' },
+    }).then((reply) => reply.text());
+  const covered = (): Promise<unknown> =>
+    fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/api/v1/client/x/environment`);
+  await covered();
+  await redis.kill();
+  await eventually(
+    'noticed',
+    () => covered().then(() => ask('/readyz')),
+    (text) => text.includes('unavailable'),
+  );
+  await redis.restart();
+  await eventually(
+    'recovered',
+    () => ask('/readyz'),
+    (text) => text.includes('"available"'),
+  );
+  await covered();
+  const metrics = await ask('/metrics');
+  t.match(metrics, /floodgate_store_failures_total/);
+  t.match(metrics, /^floodgate_store_outages_total [1-9]/m);
+  t.equal(await gateway.stop(), 0);
+  t.match(gateway.output(), /the store is available again/);
+  t.notMatch(gateway.output() + metrics, /-secret/);
+});

@@ -1,0 +1,111 @@
+/** The decision listener of a gateway as a process: workers that share it, reloads, the end. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import t from 'tap';
+import { send } from '#test/gateway/proxy/exchange.ts';
+import { policyFile } from '#test/support/gateway.ts';
+import { environment, eventually, launch } from '#test/support/gateway-process.ts';
+import { freePort } from '#test/support/ports.ts';
+import { start } from '#test/support/process.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { insideLongWindow } from '#test/support/window.ts';
+
+const ROW = 'name: a, route: "* /a", identifier: ip, limit: 40, window: 366d';
+const HEADERS = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/a', 'x-forwarded-for': '192.0.2.1' };
+
+async function askedEnvironment(more: Record<string, string> = {}): Promise<Record<string, string>> {
+  return environment({
+    GATEWAY_UPSTREAM: 'http://127.0.0.1:9',
+    GATEWAY_DECISION_PORT: String(await freePort()),
+    GATEWAY_TRUSTED_PROXIES: 'loopback',
+    ...more,
+  });
+}
+
+t.test('workers share the port, and the limit is exact', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const file = join(temporaryFolder(t), 'policies.yaml');
+  writeFileSync(file, policyFile(ROW));
+  const env = await askedEnvironment({
+    GATEWAY_WORKERS: '2',
+    GATEWAY_REDIS_URL: redis.url,
+    GATEWAY_POLICIES: file,
+  });
+  const gateway = await launch(t, env);
+  t.match(gateway.output(), `decisions on http://127.0.0.1:${env.GATEWAY_DECISION_PORT}`);
+  const port = Number(env.GATEWAY_DECISION_PORT);
+  await insideLongWindow();
+  const statuses = await Promise.all(
+    Array.from({ length: 100 }, async () => (await send(port, '/forward-auth', { headers: HEADERS })).status),
+  );
+  t.equal(statuses.filter((status) => status === 200).length, 40);
+  t.equal(statuses.filter((status) => status === 429).length, 60);
+  await eventually(
+    'the metrics know of all',
+    async () => (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/metrics`)).text(),
+    (text) => /floodgate_requests_total\{outcome="denied"\} 60/.test(text),
+  );
+});
+
+t.test('a port that is taken ends the start with its variable, with workers too', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.teardown(() => taken.close());
+  const address = taken.address();
+  const port = String(typeof address === 'object' ? address?.port : 0);
+  const workers: readonly Record<string, string>[] = [
+    {},
+    { GATEWAY_WORKERS: '2', GATEWAY_REDIS_URL: redis.url },
+  ];
+  for (const more of workers) {
+    const gateway = start(
+      ['gateway/main.ts'],
+      await askedEnvironment({ ...more, GATEWAY_DECISION_PORT: port }),
+    );
+    t.equal(await gateway.ended(), 1);
+    t.match(
+      gateway.output(),
+      `port ${port} is taken; stop the program that has it, or set GATEWAY_DECISION_PORT`,
+    );
+  }
+});
+
+t.test('a file that cannot be decided here is refused: at start, and on a reload', async (t) => {
+  const file = join(temporaryFolder(t), 'policies.yaml');
+  writeFileSync(file, policyFile(ROW, 'name: b, route: "* /b", identifier: ip, concurrency: 2'));
+  const env = await askedEnvironment({ GATEWAY_POLICIES: file });
+  const refused = start(['gateway/main.ts'], env);
+  t.equal(await refused.ended(), 1);
+  t.match(refused.output(), /policies.yaml:8:1: b counts requests in flight.*GATEWAY_DECISION_PORT/);
+
+  writeFileSync(file, policyFile(ROW));
+  const gateway = await launch(t, env);
+  writeFileSync(
+    file,
+    policyFile(ROW.replace('40', '1'), 'name: b, route: "* /b", identifier: ip, concurrency: 2'),
+  );
+  await gateway.until(/the edited policy file is refused/);
+  t.match(gateway.output(), /b counts requests in flight/);
+  const { headers } = await send(Number(env.GATEWAY_DECISION_PORT), '/forward-auth', { headers: HEADERS });
+  t.equal(headers['x-ratelimit-limit'], '40', 'the old one stays');
+});
+
+t.test('SIGTERM: a proxy that keeps its connection open does not keep the gateway', async (t) => {
+  const env = await askedEnvironment({ GATEWAY_DRAIN_TIMEOUT_MS: '600000' });
+  const gateway = await launch(t, env);
+  const fields = Object.entries(HEADERS).map(([name, value]) => `${name}: ${value}\r\n`);
+  const { until, ended } = sendRaw(
+    Number(env.GATEWAY_DECISION_PORT),
+    `GET /forward-auth HTTP/1.1\r\nHost: a\r\n${fields.join('')}\r\n`,
+  );
+  t.match(await until(/\r\n\r\n/), 'Connection: keep-alive');
+  t.equal(await gateway.stop('SIGTERM'), 0);
+  await ended();
+});

@@ -1,0 +1,65 @@
+/** Invented credentials in great number and of great length: they cost neither the process nor the store anything. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { Agent, request } from 'undici';
+import { policyFile, startUpstream } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { start } from '#test/support/process.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { PATIENT_STORE } from '#test/support/store-budget.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { insideLongWindow } from '#test/support/window.ts';
+
+const FLOOD = 4000;
+const KEY_BYTES = 15_000;
+
+t.test('60 MB of invented keys do not fit into the heap, and need not', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  let reached = 0;
+  const upstream = await startUpstream(t, (_req, res) => {
+    reached++;
+    res.writeHead(401).end();
+  });
+  const file = join(temporaryFolder(t), 'policies.yaml');
+  writeFileSync(file, policyFile('name: keys, route: "GET /*", identifier: api-key, limit: 5, window: 366d'));
+  const port = await freePort();
+  const gateway = start(['--max-old-space-size=48', 'gateway/main.ts'], {
+    GATEWAY_HOST: '127.0.0.1',
+    GATEWAY_PORT: String(port),
+    GATEWAY_ADMIN_PORT: '0',
+    GATEWAY_UPSTREAM: upstream.origin,
+    GATEWAY_REDIS_URL: redis.url,
+    ...PATIENT_STORE,
+    GATEWAY_POLICIES: file,
+  });
+  t.teardown(() => gateway.stop());
+  await gateway.until(/Gateway ready/);
+  await insideLongWindow();
+
+  const agent = new Agent({ connections: 16, pipelining: 1 });
+  t.teardown(() => agent.destroy());
+  const filler = 'x'.repeat(KEY_BYTES);
+  const statuses = new Map<number, number>();
+  let next = 0;
+  const client = async (): Promise<void> => {
+    while (next < FLOOD) {
+      const reply = await request(`http://127.0.0.1:${port}/a`, {
+        headers: { 'x-api-key': `${next++}${filler}` },
+        dispatcher: agent,
+      });
+      await reply.body.dump();
+      statuses.set(reply.statusCode, (statuses.get(reply.statusCode) ?? 0) + 1);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, client));
+
+  t.equal(reached, 4, 'the limit less what is kept for those with a history');
+  t.strictSame([...statuses.entries()].sort(), [
+    [401, 4],
+    [429, FLOOD - 4],
+  ]);
+  const keys = (await redis.client.keys('*')).filter((key) => !/{(?:control|decisions)}/.test(key));
+  t.equal(keys.length, 5, 'four credentials and one address: nothing is written for whom the store denies');
+});

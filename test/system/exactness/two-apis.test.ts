@@ -1,0 +1,204 @@
+/**
+ * Two API processes on one database and one folder of files, as behind a load balancer: what one of them makes, the other
+ * honours, and what one of them changes, the other answers within a second.
+ */
+import t from 'tap';
+import { startPair } from '#test/support/api-pair.ts';
+import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
+import { type Http, openHttp } from '#test/support/http-send.ts';
+import { until } from '#test/support/until.ts';
+import { cookiesOf, openSurvey } from '#test/support/world.ts';
+
+const url = await sharedDatabase(t);
+const db = openTestDatabase(url);
+t.teardown(() => db.destroy());
+const key = { 'x-api-key': 'fbk_two' };
+
+/** Started at once, on a database that has seen no first start. */
+async function startBoth(): Promise<readonly [Http, Http]> {
+  const { bases, processes } = await startPair(t, url, key['x-api-key']);
+  const notices = processes.filter((one) => one.output().includes('First start'));
+  t.equal(notices.length, 1, 'the first start is one, and told once');
+  const [one, other] = [openHttp(bases[0]), openHttp(bases[1])];
+  t.teardown(() => Promise.all([one.close(), other.close()]));
+  return [one, other];
+}
+
+const [one, other] = await startBoth();
+const environment = { method: 'GET', url: '/api/v1/client/ws1/environment' };
+
+async function manage(http: Http, method: string, path: string, body?: object) {
+  const reply = await http.send({
+    method,
+    url: `/api/v1/management/${path}`,
+    headers: key,
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (reply.status !== 200) throw new Error(`${method} ${path}: ${reply.status} ${reply.text}`);
+  return JSON.parse(reply.text).data;
+}
+
+/** A form with its CSRF token of one process, sent to the other. */
+async function submit(path: string, fields: Record<string, string>, cookie = '') {
+  const asked = await one.send({ method: 'GET', url: '/api/auth/csrf' });
+  const { csrfToken } = JSON.parse(asked.text);
+  return other.send({
+    method: 'POST',
+    url: path,
+    headers: { cookie: [cookiesOf(asked), cookie].filter((text) => text !== '').join('; ') },
+    body: new URLSearchParams({ csrfToken, json: 'true', ...fields }).toString(),
+  });
+}
+
+async function logIn(password: string): Promise<string> {
+  const reply = await submit('/api/auth/callback/credentials', { email: 'owner@example.com', password });
+  t.notMatch(reply.text, /error=/);
+  return cookiesOf(reply);
+}
+
+async function tokenInMail(kind: string): Promise<string> {
+  const { body } = await db
+    .selectFrom('mailOutbox')
+    .select('body')
+    .where('kind', '=', kind)
+    .orderBy('createdAt', 'desc')
+    .executeTakeFirstOrThrow();
+  return /[?&]token=([\w-]+)/.exec(body)?.[1] ?? '';
+}
+
+t.test('a state that one changes, the other answers within a second', async (t) => {
+  const surveysAt = async (http: Http): Promise<readonly string[]> =>
+    JSON.parse((await http.send(environment)).text).data.surveys.map(({ id }: { id: string }) => id);
+  const action = await manage(one, 'POST', 'action-classes', {
+    workspaceId: 'ws1',
+    name: 'Seen',
+    type: 'code',
+    key: 'seen',
+  });
+  const body = {
+    ...openSurvey,
+    workspaceId: 'ws1',
+    type: 'app',
+    triggers: [{ actionClass: { id: action.id } }],
+  };
+  for (const [writer, reader] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const before = await surveysAt(reader);
+    const { id } = await manage(writer, 'POST', 'surveys', body);
+    t.ok((await surveysAt(writer)).includes(id), 'whoever wrote it answers it at once');
+    await until(async () => (await surveysAt(reader)).includes(id));
+    await manage(writer, 'DELETE', `surveys/${id}`);
+    await until(async () => !(await surveysAt(reader)).includes(id));
+    t.strictSame(await surveysAt(reader), before);
+  }
+});
+
+t.test('the ETag of one is good for the other', async (t) => {
+  for (;;) {
+    const first = await one.send(environment);
+    const second = await other.send(environment);
+    const again = await one.send(environment);
+    // Unless its window ended meanwhile.
+    if (first.headers.etag !== again.headers.etag) continue;
+    t.equal(second.headers.etag, first.headers.etag);
+    t.equal(second.text, first.text);
+    const headers = { 'if-none-match': String(first.headers.etag) };
+    const statuses = [(await other.send({ ...environment, headers })).status];
+    if ((await one.send(environment)).headers.etag !== first.headers.etag) continue;
+    t.strictSame(statuses, [304]);
+    return;
+  }
+});
+
+t.test('sessions and CSRF tokens; signing out at one ends it at the other', async (t) => {
+  const cookie = await logIn('Password1');
+  const headers = { cookie };
+  for (const http of [one, other]) {
+    const session = await http.send({ method: 'GET', url: '/api/auth/session', headers });
+    t.match(JSON.parse(session.text), { user: { email: 'owner@example.com' } });
+  }
+  t.equal((await submit('/api/auth/signout', {}, cookie)).status, 200);
+  t.equal((await one.send({ method: 'GET', url: '/api/auth/session', headers })).text, '{}');
+});
+
+t.test('a grant of one, an upload to the other, read at the first', async (t) => {
+  const granted = await manage(one, 'POST', 'storage', {
+    workspaceId: 'ws1',
+    fileName: 'note.txt',
+    fileType: 'text/plain',
+  });
+  const form = new FormData();
+  for (const [name, value] of Object.entries<string>(granted.presignedFields)) form.set(name, value);
+  form.set('file', new Blob(['hello'], { type: 'text/plain' }), 'note.txt');
+  const encoded = new Response(form);
+  const uploaded = await other.send({
+    method: 'POST',
+    url: new URL(granted.signedUrl).pathname,
+    headers: { 'content-type': encoded.headers.get('content-type') ?? '' },
+    body: Buffer.from(await encoded.arrayBuffer()),
+  });
+  t.equal(uploaded.status, 201, uploaded.text);
+  const read = await one.send({ method: 'GET', url: new URL(granted.fileUrl, 'http://x').pathname });
+  t.equal(read.status, 200);
+  t.equal(read.text, 'hello');
+  const headers = { 'if-none-match': String(read.headers.etag) };
+  const again = await other.send({
+    method: 'GET',
+    url: new URL(granted.fileUrl, 'http://x').pathname,
+    headers,
+  });
+  t.equal(again.status, 304);
+});
+
+t.test('a PIN entered at one opens the survey at the other', async (t) => {
+  const { id } = await manage(one, 'POST', 'surveys', { ...openSurvey, workspaceId: 'ws1', pin: '1234' });
+  const entered = await one.send({
+    method: 'POST',
+    url: `/api/v1/client/ws1/surveys/${id}/pin`,
+    body: '{"pin":"1234"}',
+  });
+  const { pinAuthToken } = JSON.parse(entered.text).data;
+  const reply = await other.send({
+    method: 'POST',
+    url: '/api/v1/client/ws1/responses',
+    body: JSON.stringify({ surveyId: id, finished: false, data: {}, pinAuthToken }),
+  });
+  t.equal(reply.status, 200, reply.text);
+});
+
+t.test('an invite of one is accepted at the other', async (t) => {
+  const headers = { cookie: await logIn('Password1') };
+  const organizations = await one.send({ method: 'GET', url: '/api/v1/organizations', headers });
+  const [{ id }] = JSON.parse(organizations.text).data;
+  const invited = await one.send({
+    method: 'POST',
+    url: `/api/v1/organizations/${id}/invites`,
+    headers,
+    body: '{"email":"new@example.com"}',
+  });
+  const token = new URL(JSON.parse(invited.text).data.link).searchParams.get('token') ?? '';
+  const accepted = await submit('/api/auth/accept-invite', { token, name: 'New', password: 'Password1' });
+  t.equal(accepted.status, 200, accepted.text);
+});
+
+t.test('a password that was forgotten at one is reset at the other', async (t) => {
+  const asked = await one.send({
+    method: 'POST',
+    url: '/api/auth/forgot-password',
+    body: '{"email":"owner@example.com"}',
+  });
+  t.equal(asked.status, 200, asked.text);
+  const reset = await other.send({
+    method: 'POST',
+    url: '/api/auth/reset-password',
+    body: JSON.stringify({ token: await tokenInMail('resetPassword'), password: 'Password2' }),
+  });
+  t.equal(reset.status, 200, reset.text);
+  await logIn('Password2');
+});
+
+t.test('all of this is signed with one secret', async (t) => {
+  t.equal((await db.selectFrom('secrets').select('name').execute()).length, 1);
+});

@@ -1,0 +1,58 @@
+/**
+ * An installation without the tools of developers, as `npm ci --omit=dev` and the image make it: it is complete, it
+ * starts, and on a Node.js that is too old it says so. The Dockerfile is followed step by step in a fresh folder.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { type Built, followDockerfile } from '#test/support/dockerfile.ts';
+import { clone, freePorts, installing, serves } from '#test/support/installation.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+t.test('the steps of the Dockerfile, in a fresh folder', async (t) => {
+  const context = clone(t);
+  const folder = temporaryFolder(t);
+  const env = installing(folder);
+  const built: Built = await followDockerfile(context, folder, env);
+  const { workingFolder } = built;
+  t.notOk(existsSync(join(workingFolder, 'node_modules/tap')), 'no tools of developers');
+  t.notOk(existsSync(join(workingFolder, 'node_modules/node')), 'and no Node of its own');
+  t.notOk(existsSync(join(workingFolder, 'test')));
+  t.strictSame(
+    readdirSync(workingFolder).filter((name) => name.endsWith('.env')),
+    [],
+    'no settings',
+  );
+
+  await t.test('the command of the image serves', async (t) => {
+    const ports = await freePorts();
+    await serves(t, built.command, workingFolder, { ...env, ...built.env, ...ports }, ports);
+  });
+
+  await t.test('so does npm start, on the Node at hand', async (t) => {
+    const ports = await freePorts();
+    await serves(t, ['npm', 'start'], workingFolder, { ...env, ...ports }, ports);
+  });
+
+  await t.test('a Node that is too old is told in one sentence what is missing', async (t) => {
+    const old = join(folder, 'old.cjs');
+    writeFileSync(
+      old,
+      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: process.env.AS } });",
+    );
+    for (const script of ['start', 'start:gateway', 'start:api']) {
+      for (const version of ['20.20.2', '22.23.3', '24.6.0']) {
+        if (script !== 'start' && version !== '20.20.2') continue;
+        const { status, stderr } = spawnSync('npm', ['run', '-s', script], {
+          cwd: workingFolder,
+          encoding: 'utf8',
+          env: { ...env, NODE_OPTIONS: '', AS: version, npm_config_node_options: `--require ${old}` },
+        });
+        t.equal(status, 1, script);
+        t.match(stderr, `Floodgate needs Node.js 24.7 or later, and this is ${version}`);
+        t.notMatch(stderr, /^ {4}at /m, 'no stack');
+      }
+    }
+  });
+});

@@ -1,0 +1,122 @@
+/**
+ * The section on accounts is true: each of its commands is run as it stands there, one after the other, against the
+ * product as it runs, through the gateway, with mails read from a real SMTP server.
+ */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { readPage } from '#test/docs/pages.ts';
+import { projectRoot, start } from '#test/support/process.ts';
+import { inLink, startMailServer } from '#test/support/smtp.ts';
+import { startStack } from '#test/support/stack.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const run = promisify(execFile);
+const { text: page } = readPage('docs/api.md');
+const section = /^## Accounts\n(.*?)^## /ms.exec(page)?.[1] ?? '';
+const [setUp = '', block = ''] = [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, text]) => text);
+const commands = block
+  .replaceAll('\\\n', '')
+  .split('\n')
+  .filter((line) => line.trim() !== '' && !line.startsWith('#'));
+
+interface Step {
+  /** What tells the command from the others. */
+  readonly part: string;
+  readonly reply: unknown;
+  /** The mail that it brings. */
+  readonly mail?: { readonly to: string; readonly subject: string };
+}
+
+t.test('every command, in the order of the page', async (t) => {
+  const mails = await startMailServer();
+  t.teardown(() => mails.close());
+  const { origin } = await startStack(t, {
+    apiEnv: { SIGNUP_ENABLED: '1', SMTP_URL: mails.url, MAIL_FROM: 'Floodgate <feedback@example.com>' },
+  });
+  const folder = temporaryFolder(t);
+  t.match(setUp, 'BASE=http://localhost:8080\n', 'the address of `npm start`');
+  const prepared = setUp.replace('http://localhost:8080', origin);
+  const values = { TOKEN: '', KEY: '', ID: '' };
+  const sh = async (command: string): Promise<unknown> => {
+    const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', `${prepared}\n${command}`], {
+      cwd: folder,
+      env: { PATH: process.env.PATH ?? '', ...values },
+    });
+    return JSON.parse(stdout);
+  };
+
+  const success = { data: { success: String } };
+  const steps: readonly Step[] = [
+    {
+      part: '/api/auth/signup',
+      reply: success,
+      mail: { to: 'ada@example.com', subject: 'Confirm your e-mail address' },
+    },
+    { part: '/api/auth/callback/token', reply: { url: origin } },
+    { part: '/api/auth/callback/credentials', reply: { url: origin } },
+    { part: '/api/auth/session', reply: { user: { email: 'ada@example.com' }, expires: String } },
+    { part: '/api/v1/api-keys -d', reply: { data: { label: 'My key', apiKey: /^fbk_/ } } },
+    { part: '/api/v1/management/me', reply: { workspace: { name: 'My workspace' } } },
+    { part: '/api/v1/api-keys', reply: { data: [{ label: 'My key', lastUsedAt: String }] } },
+    { part: '-X DELETE', reply: { data: { label: 'My key' } } },
+    {
+      part: '/api/v1/profile/email',
+      reply: success,
+      mail: { to: 'new@example.com', subject: 'Confirm your new e-mail address' },
+    },
+    { part: '/api/auth/signout', reply: { url: origin } },
+    {
+      part: '/api/auth/forgot-password',
+      reply: success,
+      mail: { to: 'ada@example.com', subject: 'Choose a new password' },
+    },
+    { part: '/api/auth/reset-password', reply: success },
+  ];
+  t.equal(commands.length, steps.length, 'each command of the page has its step here');
+  let mailCount = 0;
+  for (const [i, { part, reply, mail }] of steps.entries()) {
+    const command = commands[i] ?? '';
+    t.ok(command.includes(part), `${part} in: ${command}`);
+    const answer = await sh(command);
+    t.match(answer, reply, part);
+    t.notMatch(JSON.stringify(answer), /error=/);
+    if (part === '/api/v1/api-keys -d') {
+      const { data } = answer as { data: { apiKey: string; id: string } };
+      values.KEY = data.apiKey;
+      values.ID = data.id;
+    }
+    if (mail !== undefined) {
+      mailCount += 1;
+      const received = await mails.mail(mailCount);
+      t.strictSame(received.to, [mail.to]);
+      t.equal(received.headers.subject, mail.subject);
+      t.match(received.text, `${origin}/`, 'its link leads through the gateway');
+      values.TOKEN = inLink(received, 'token');
+    }
+  }
+
+  // And the commands did what the text around them says.
+  const command = (part: string): string => commands.find((line) => line.includes(part)) ?? part;
+  t.match(await sh(command('/api/v1/management/me')), { code: 'not_authenticated' }, 'the key is revoked');
+  t.match(await sh(command('/api/auth/reset-password')), { code: 'bad_request' }, 'a link serves once');
+  t.match(await sh(command('callback/credentials')), { url: /error=/ }, 'the old password is refused');
+  const newPassword = command('callback/credentials').replace('Password1', 'Password2');
+  t.match(await sh(newPassword), { url: origin }, 'the new one is not');
+});
+
+t.test('without SMTP_URL the command of the page shows the latest mail', async (t) => {
+  const folder = temporaryFolder(t);
+  const api = start([join(projectRoot, 'api/main.ts')], { API_PORT: '0', SIGNUP_ENABLED: '1' }, folder);
+  t.teardown(() => api.stop('SIGKILL'));
+  const [, address] = await api.until(/API ready on (\S+)/);
+  const script = /^npx node -p '(.+)'$/m.exec(page)?.[1] ?? '';
+  for (const name of ['first', 'second']) {
+    const body = JSON.stringify({ name: 'Ada', email: `${name}@example.com`, password: 'Password1' });
+    t.equal((await fetch(`${address}/api/auth/signup`, { method: 'POST', body })).status, 200);
+  }
+  const { stdout } = await run(process.execPath, ['-p', script], { cwd: folder });
+  t.match(stdout, /\/auth\/verify\?token=[\w-]{43}\n/);
+  t.equal(await api.stop(), 0);
+});

@@ -1,0 +1,60 @@
+/** The client of docs/api.md: generated from the description of a running API, checked by the compiler, and run. */
+import { symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { startReceiver } from '#test/api/events/support.ts';
+import { readPage } from '#test/docs/pages.ts';
+import { clientTypes } from '#test/support/openapi-client/generate.ts';
+import { projectRoot, start } from '#test/support/process.ts';
+import { startStack } from '#test/support/stack.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const program = readPage('docs/api.md').blocks.find(({ language }) => language === 'ts')?.text ?? '';
+
+/** As strict as ours, for any program. */
+const compilerOptions = {
+  ...{ target: 'esnext', module: 'nodenext', lib: ['esnext', 'dom'], types: ['node'], noEmit: true },
+  ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
+  ...{ allowImportingTsExtensions: true, verbatimModuleSyntax: true },
+};
+
+/** @returns what the compiler says, beginning with its exit code */
+async function check(folder: string): Promise<string> {
+  const tsc = start([join(projectRoot, 'node_modules/typescript/lib/tsc.js'), '-p', folder]);
+  return `${await tsc.ended()} ${tsc.output()}`.trim();
+}
+
+t.test('generate, check, run', async (t) => {
+  const hook = await startReceiver();
+  t.teardown(() => hook.close());
+  const stack = await startStack(t, { apiEnv: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1' } });
+  const document = await (await fetch(`${stack.origin}/api/docs/openapi.json`)).text();
+  const folder = temporaryFolder(t);
+  symlinkSync(join(projectRoot, 'node_modules'), join(folder, 'node_modules'));
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+  writeFileSync(join(folder, 'floodgate.d.ts'), await clientTypes(document));
+  writeFileSync(join(folder, 'quick-start.ts'), program);
+  t.equal(await check(folder), '0');
+
+  const { apiKey, origin, workspaceId } = stack;
+  const run = start([join(folder, 'quick-start.ts')], {
+    ...{ BASE: origin, KEY: apiKey, WORKSPACE: workspaceId, HOOK: hook.url },
+  });
+  t.equal(await run.ended(), 0, run.output());
+  t.match(JSON.parse(run.output()), {
+    webhookId: String,
+    secret: /^whsec_/,
+    surveyId: String,
+    responseId: String,
+    answer: 'This',
+    missing: 'Survey not found',
+  });
+
+  writeFileSync(join(folder, 'quick-start.ts'), program.replace("name: 'Quick start'", 'name: 1'));
+  t.match(
+    await check(folder),
+    /'number' is not assignable to type 'string'/,
+    'a wrong body does not compile',
+  );
+});

@@ -1,0 +1,49 @@
+/** The README is true: each of its blocks is run as it stands there, and what it shows is what comes. */
+import t from 'tap';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { readPage } from '#test/docs/pages.ts';
+import { comparable, startProduct } from '#test/docs/product.ts';
+import { startShell } from '#test/docs/shell.ts';
+import { startUpstream } from '#test/support/gateway.ts';
+import { policiesWithoutEdges } from '#test/support/policies-without-edges.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const page = readPage('README.md');
+const [install, exceed, reply, compose, own, policies, picture, ...more] = page.blocks;
+
+t.test('its length, and no block that nobody runs', async (t) => {
+  const lines = page.text.split('\n').length - 1;
+  t.ok(lines >= 120 && lines <= 180, `${lines} lines`);
+  t.strictSame(more, []);
+  // Docker is not at hand here: test/compose.test.ts holds the file that these commands read.
+  t.match(compose?.text, /^docker compose up -d\ndocker compose logs api /);
+  t.match(picture, { language: 'mermaid' });
+});
+
+t.test('two commands, and a 429 that looks as shown', async (t) => {
+  // The first command has run already, or this test would not.
+  t.equal(install?.text, 'npm ci\nnpm start\n');
+  const product = await startProduct(t, 'npm start', { GATEWAY_POLICIES: policiesWithoutEdges(t) });
+  const shell = startShell(t, temporaryFolder(t));
+  const output = await shell.run(exceed?.text.replaceAll('http://localhost:8080', product.origin) ?? '');
+  t.strictSame(output.split('\n').slice(0, 6), ['404', '404', '404', '404', '404', '429']);
+  const [head = ''] = output.slice(output.indexOf('HTTP/1.1')).split('\r\n\r\n');
+  const fields = comparable(head);
+  for (const line of comparable(reply?.text ?? '')) t.ok(fields.includes(line), line);
+});
+
+t.test('in front of an application, in one command', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('the application'));
+  t.match(own?.text, 'GATEWAY_UPSTREAM=http://127.0.0.1:3000 ');
+  const command = own?.text.replace('http://127.0.0.1:3000', upstream.origin) ?? '';
+  const product = await startProduct(t, command);
+  t.equal(await (await fetch(product.origin)).text(), 'the application');
+});
+
+t.test('the policy file is complete', async (t) => {
+  const set = loadPolicies(policies?.text ?? '', 'README.md');
+  t.strictSame(
+    set.policies.map(({ name }) => name),
+    ['login', 'api'],
+  );
+});

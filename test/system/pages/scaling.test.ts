@@ -1,0 +1,161 @@
+/** The page on growing can be followed: its commands are run as they stand there, on servers of the test's own. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { parse } from 'yaml';
+import { post } from '#test/api/storage/conformance.ts';
+import { readPage, tableOf } from '#test/docs/pages.ts';
+import { startShell } from '#test/docs/shell.ts';
+import { apiCli, apiCommand } from '#test/support/cli.ts';
+import { createPostgresDatabase } from '#test/support/postgres.ts';
+import { projectRoot, type Started, start } from '#test/support/process.ts';
+import { startS3 } from '#test/support/s3.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const page = readPage('docs/scaling.md');
+const blocks = page.blocks.filter(({ language }) => language === 'sh').map(({ text }) => text);
+const blockWith = (words: string): string => {
+  const found = blocks.filter((text) => text.includes(words));
+  if (found.length !== 1) throw new Error(`${found.length} blocks have "${words}"`);
+  return found[0] ?? '';
+};
+
+const KEY = 'fbk_scaling';
+const WORKSPACE = 'cscaling00000000000000000';
+
+async function emptyDatabase(t: Test): Promise<string> {
+  const { url, drop } = await createPostgresDatabase('empty');
+  t.teardown(drop);
+  return url;
+}
+
+async function startApi(t: Test, env: Record<string, string>): Promise<{ api: Started; origin: string }> {
+  const api = start(['api/main.ts'], {
+    API_PORT: '0',
+    BOOTSTRAP_API_KEY: KEY,
+    BOOTSTRAP_WORKSPACE_ID: WORKSPACE,
+    ...env,
+  });
+  t.teardown(() => api.stop());
+  const [, origin = ''] = await api.until(/API ready on (\S+)/);
+  return { api, origin };
+}
+
+async function upload(origin: string, file: Buffer): Promise<string> {
+  const reply = await fetch(`${origin}/api/v1/management/storage`, {
+    method: 'POST',
+    headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
+    body: JSON.stringify({ workspaceId: WORKSPACE, fileName: 'a logo ü.png', fileType: 'image/png' }),
+  });
+  const { signedUrl, presignedFields, fileUrl } = JSON.parse(await reply.text()).data;
+  const target = new URL(new URL(signedUrl).pathname, origin).href;
+  const stored = await post({ url: target, fields: presignedFields }, file);
+  if (stored.status !== 201) throw new Error(stored.text);
+  return new URL(fileUrl).pathname;
+}
+
+t.test('there, back, backed up and restored, as the page says', async (t) => {
+  const folder = temporaryFolder(t);
+  const [rehearsed, target, restored] = [
+    await emptyDatabase(t),
+    await emptyDatabase(t),
+    await emptyDatabase(t),
+  ];
+  const s3 = await startS3(t);
+  const local = { DATABASE_URL: `file:${folder}/floodgate.sqlite`, STORAGE_PATH: join(folder, 'uploads') };
+  const programs = globSync('/usr/lib/postgresql/*/bin');
+  const shell = startShell(t, projectRoot, {
+    PATH: [join(projectRoot, 'node_modules/.bin'), process.env.PATH, ...programs].join(':'),
+    RESTORED: restored,
+  });
+  const run = (words: string): Promise<string> =>
+    shell.run(blockWith(words).replaceAll(/\.\/data\b/g, folder));
+
+  const { api, origin } = await startApi(t, local);
+  const picture = Buffer.alloc(20_000, 'a picture ');
+  const path = await upload(origin, picture);
+
+  await run('SOURCE=');
+  await shell.run(`TARGET=${rehearsed}`);
+  t.match(await run('--live'), 'Both databases hold the same rows.');
+  await shell.run(`TARGET=${target}`);
+  await t.rejects(run('db -- copy --from $SOURCE'), /is in use by another process/);
+  await api.stop();
+  t.match(await run('db -- copy --from $SOURCE'), 'Both databases hold the same rows.');
+  const files = blockWith('S3_ENDPOINT_URL')
+    .replaceAll(/\.\/data\b/g, folder)
+    .replace('https://s3.example.com', s3.endpoint)
+    .replace('S3_ACCESS_KEY=…', `S3_ACCESS_KEY=${s3.credentials.accessKey}`)
+    .replace('S3_SECRET_KEY=…', `S3_SECRET_KEY=${s3.credentials.secretKey}`);
+  t.match(await shell.run(files), /^copied +1$/m);
+
+  const moved = await startApi(t, {
+    DATABASE_URL: target,
+    S3_BUCKET_NAME: 'uploads',
+    S3_ENDPOINT_URL: s3.endpoint,
+    S3_FORCE_PATH_STYLE: '1',
+    S3_ACCESS_KEY: s3.credentials.accessKey,
+    S3_SECRET_KEY: s3.credentials.secretKey,
+  });
+  const read = await fetch(moved.origin + path);
+  t.ok(Buffer.from(await read.arrayBuffer()).equals(picture), 'under the same address');
+  await moved.api.stop();
+
+  const back = await run('returned.sqlite');
+  t.match(back, 'Both databases hold the same rows.');
+  t.match(back, /^copied +1$/m);
+  const returned = await startApi(t, {
+    DATABASE_URL: `file:${folder}/returned.sqlite`,
+    STORAGE_PATH: join(folder, 'returned'),
+  });
+  t.ok(Buffer.from(await (await fetch(returned.origin + path)).arrayBuffer()).equals(picture));
+  await returned.api.stop();
+
+  await run('db -- backup');
+  rmSync(`${folder}/floodgate.sqlite`);
+  await run('rm -f');
+  const again = await startApi(t, local);
+  t.equal((await fetch(again.origin + path)).status, 200, 'a restored backup');
+  await again.api.stop();
+
+  await run('pg_dump');
+  const compared = await apiCommand(['db', 'verify', '--from', target, '--to', restored]);
+  t.equal(compared.code, 0, compared.stderr);
+  execFileSync('mkdir', ['-p', join(folder, 'restored')]);
+  await run('tar -cf');
+  t.ok(existsSync(join(folder, 'restored/uploads/objects')));
+});
+
+t.test('the table of commands is that of the program', async (t) => {
+  const shown = tableOf(page, 'Command', 'What it does').map(([command = '']) => command.replaceAll('`', ''));
+  const helps = new Map<string, string>();
+  for (const command of shown) {
+    const [group = '', name = '', ...options] = command.split(' ');
+    const help = helps.get(group + name) ?? (await apiCli([group, name, '--help'])).stdout;
+    helps.set(group + name, help);
+    t.match(help, `main.ts ${group} ${name}`);
+    for (const option of options.filter((one) => one.startsWith('--'))) t.match(help, option, command);
+  }
+  t.equal(shown.length, 6);
+});
+
+t.test('services that the Compose commands name are there', async (t) => {
+  // Docker is not at hand here: test/compose.test.ts holds the file that these commands read.
+  const { services, volumes, name } = parse(readFileSync(join(projectRoot, 'docker-compose.yml'), 'utf8'), {
+    merge: true,
+  });
+  const commands = blocks.flatMap((text) => text.replaceAll('\\\n', '').match(/docker compose .*/g) ?? []);
+  t.equal(commands.length, 6);
+  for (const command of commands) {
+    const isScale = command.includes('--profile scale');
+    const named = [...command.matchAll(/(?<= )(gateway|api|proxy|postgres|apis)(?= |$)/g)].map(
+      ([word]) => word,
+    );
+    t.ok(named.length > 0, command);
+    for (const service of named) t.equal(services[service]?.profiles?.[0] === 'scale', isScale, command);
+    const [, volume] = /-v (\S+):/.exec(command) ?? [];
+    if (volume !== undefined) t.ok(volume.replace(`${name}_`, '') in volumes, volume);
+  }
+  for (const variable of ['POSTGRES_PASSWORD', 'S3_SECRET_KEY']) t.ok(blockWith('.env').includes(variable));
+});

@@ -1,0 +1,121 @@
+/** The channel of PostgreSQL: on its server, which TEST_DATABASE=postgres is not needed for. */
+import { sql } from 'kysely';
+import t, { type Test } from 'tap';
+import { openDatabase } from '#api/db/database.ts';
+import { parseDatabaseUrl } from '#api/db/location.ts';
+import { migrate } from '#api/db/migrate.ts';
+import type { PostgresLocation } from '#api/db/postgres-address.ts';
+import { startChannelNews } from '#api/processes/channel-news.ts';
+import type { News } from '#api/processes/news.ts';
+import { listenerTo } from '#test/api/processes/support.ts';
+import { startPostgres } from '#test/support/postgres-process.ts';
+import { until } from '#test/support/until.ts';
+
+const server = await startPostgres();
+t.teardown(() => server.close());
+const location = ((): PostgresLocation => {
+  const found = parseDatabaseUrl(server.url, '/');
+  if (found.kind !== 'postgres') throw new Error('not PostgreSQL');
+  return found;
+})();
+const db = openDatabase(location);
+t.teardown(() => db.destroy());
+await migrate(db);
+
+const opened = ['gap', 'events', 'mails'];
+
+interface Heard {
+  readonly news: News;
+  readonly heard: string[];
+  readonly lines: string[];
+}
+
+async function listen(t: Test, applicationName: string): Promise<Heard> {
+  const heard: string[] = [];
+  const lines: string[] = [];
+  const news = await startChannelNews({
+    location: { ...location, applicationName },
+    listener: listenerTo(heard),
+    log: {
+      info: (_fields, message) => void lines.push(message),
+      warn: (_fields, message) => void lines.push(message),
+    },
+    proofMs: 100,
+  });
+  t.teardown(() => news.close());
+  t.equal(news.isHeard(), true);
+  t.strictSame(heard, opened, 'what was before, nobody knows');
+  heard.length = 0;
+  return { news, heard, lines };
+}
+
+t.test('events of others, and nothing that is none of ours', async (t) => {
+  const one = await listen(t, 'one');
+  const other = await listen(t, 'other');
+  await sql`select pg_notify('floodgate', 'no JSON'), pg_notify('floodgate', '["proof"]')`.execute(db);
+  for (let i = 0; i < 100; i += 1) other.news.tellEvents();
+  await until(() => one.heard.length > 0);
+  one.news.tellEvents();
+  await until(() => other.heard.length > 0);
+  t.strictSame([one.heard, other.heard], [['events'], ['events']], 'told together, and not to oneself');
+});
+
+t.test('mails, when their transaction is committed', async (t) => {
+  const { heard } = await listen(t, 'mails');
+  const now = '2026-01-01T00:00:00.000Z';
+  await db.transaction().execute(async (trx) => {
+    await trx
+      .insertInto('mailOutbox')
+      .values({
+        id: 'm',
+        createdAt: now,
+        kind: 'test',
+        recipient: 'a@example.com',
+        replyTo: null,
+        subject: '',
+        body: '',
+        status: 'pending',
+        attempts: 0,
+        nextAttemptAt: now,
+        settledAt: null,
+        lastError: null,
+      })
+      .execute();
+    await sql`select pg_notify('floodgate', '["state","w","e"]')`.execute(db);
+    await until(() => heard.length > 0);
+    t.strictSame(heard, ['w e']);
+  });
+  await until(() => heard.length > 1);
+  t.strictSame(heard, ['w e', 'mails']);
+});
+
+t.test('a connection that is lost is made again, and then everything is dropped', async (t) => {
+  const { news, heard, lines } = await listen(t, 'lost');
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'lost'`.execute(
+    db,
+  );
+  await until(() => heard.includes('mails'));
+  t.strictSame(heard, opened);
+  t.equal(news.isHeard(), true);
+  t.match(lines, [/not heard of for now/, /heard of again/]);
+});
+
+t.test('a server that is silent is as good as away; a start does not wait for it', async (t) => {
+  const { news, heard, lines } = await listen(t, 'silent');
+  server.freeze();
+  t.teardown(() => server.thaw());
+  await until(() => !news.isHeard());
+  t.match(lines, [/not heard of for now/]);
+  server.thaw();
+  await until(() => news.isHeard());
+  t.strictSame(heard, opened);
+  await news.close();
+  t.equal(news.isHeard(), false);
+
+  await server.kill();
+  const late = await startChannelNews({ location, listener: listenerTo([]), log: { info() {}, warn() {} } });
+  t.teardown(() => late.close());
+  t.equal(late.isHeard(), false);
+  await server.restart();
+  await until(() => late.isHeard());
+});

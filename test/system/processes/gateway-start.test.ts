@@ -1,0 +1,223 @@
+/** How the process starts, how it refuses to, and what it tells. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { policyFile, startUpstream } from '#test/support/gateway.ts';
+import { environment, launch } from '#test/support/gateway-process.ts';
+import { start } from '#test/support/process.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { insideLongWindow } from '#test/support/window.ts';
+
+t.test('what makes a start impossible ends it with exit 1 and one clear sentence', async (t) => {
+  const folder = temporaryFolder(t);
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.teardown(() => taken.close());
+  const address = taken.address();
+  const port = String(typeof address === 'object' ? address?.port : 0);
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  writeFileSync(
+    join(folder, 'bad.yaml'),
+    policyFile('name: a, route: GET /a, identifier: ip, limit: 0, window: 1m'),
+  );
+
+  const cases: readonly (readonly [string, Record<string, string>, RegExp])[] = [
+    ['the public port is taken', { GATEWAY_PORT: port }, new RegExp(`port ${port} is taken; .*GATEWAY_PORT`)],
+    [
+      'the admin port is taken',
+      { GATEWAY_ADMIN_PORT: port },
+      new RegExp(`port ${port} is taken; .*GATEWAY_ADMIN_PORT`),
+    ],
+    [
+      'workers on a taken port',
+      { GATEWAY_PORT: port, GATEWAY_WORKERS: '2', GATEWAY_REDIS_URL: redis.url },
+      new RegExp(`port ${port} is taken`),
+    ],
+    [
+      'an address of another machine',
+      { GATEWAY_HOST: '192.0.2.1' },
+      /does not have the address in GATEWAY_HOST/,
+    ],
+    [
+      'workers without Redis',
+      { GATEWAY_WORKERS: '4' },
+      /GATEWAY_WORKERS: more than one process needs GATEWAY_REDIS_URL/,
+    ],
+    [
+      'no policy file',
+      { GATEWAY_POLICIES: join(folder, 'none.yaml') },
+      /none\.yaml cannot be read \(ENOENT\); set GATEWAY_POLICIES/,
+    ],
+    [
+      'a mistake in it',
+      { GATEWAY_POLICIES: join(folder, 'bad.yaml') },
+      /bad\.yaml:7:\d+: limit is 0; expected: requests per window/,
+    ],
+    [
+      'the admin address is of another machine',
+      { GATEWAY_ADMIN_HOST: '192.0.2.1' },
+      /does not have the address in GATEWAY_ADMIN_HOST/,
+    ],
+    ['an address without its zone', { GATEWAY_HOST: 'fe80::1' }, /does not have the address in GATEWAY_HOST/],
+    [
+      'Redis lacks the database',
+      { GATEWAY_REDIS_URL: `${redis.url}/99` },
+      /GATEWAY_REDIS_URL refuses this gateway: .*DB index/,
+    ],
+    ...(
+      [
+        ['redis://', /GATEWAY_REDIS_URL: it lacks a host/],
+        ['redis:6379', /GATEWAY_REDIS_URL: it must be an address such as/],
+        [`${redis.url}/x`, /GATEWAY_REDIS_URL: .*the number of a database/],
+        [
+          `${redis.url}?autoResendUnfulfilledCommands=1`,
+          /GATEWAY_REDIS_URL: .*options behind \? or # are not read/,
+        ],
+        ['redis+sentinel://127.0.0.1', /GATEWAY_REDIS_URL: .*the name of the service/],
+      ] as const
+    ).map(([url, expected]) => [`as address of Redis ${url}`, { GATEWAY_REDIS_URL: url }, expected] as const),
+    [
+      'a certificate for a store without TLS',
+      { GATEWAY_REDIS_URL: redis.url, GATEWAY_REDIS_CA: join(folder, 'ca.pem') },
+      /GATEWAY_REDIS_CA: it would have no effect/,
+    ],
+    [
+      'a password for sentinels that there are none of',
+      { GATEWAY_REDIS_URL: redis.url, GATEWAY_REDIS_SENTINEL_PASSWORD: 'secret' },
+      /GATEWAY_REDIS_SENTINEL_PASSWORD: it needs a GATEWAY_REDIS_URL that begins with redis\+sentinel/,
+    ],
+    [
+      'a password that is not encoded',
+      { GATEWAY_REDIS_URL: 'redis://:50%off@127.0.0.1:1' },
+      /GATEWAY_REDIS_URL: a % .* must be written as %25$/m,
+    ],
+    [
+      'a password for the upstream',
+      { GATEWAY_UPSTREAM: 'http://:pw@127.0.0.1:3000' },
+      /GATEWAY_UPSTREAM: it must be an origin/,
+    ],
+    [
+      'a token that no header can carry',
+      { GATEWAY_ADMIN_TOKEN: 'Schlüssel' },
+      /GATEWAY_ADMIN_TOKEN: it must consist of ASCII characters/,
+    ],
+    [
+      'several variables are wrong',
+      { GATEWAY_UPSTREAM: 'localhost:3000/x', GATEWAY_WORKERS: 'many', GATEWAY_TRUSTED_PROXIES: 'everybody' },
+      /GATEWAY_WORKERS: "many" is not .*GATEWAY_UPSTREAM: it must be.*GATEWAY_TRUSTED_PROXIES: "everybody" is neither/,
+    ],
+  ];
+  for (const [what, wrong, expected] of cases) {
+    const gateway = start(['gateway/main.ts'], await environment(wrong));
+    t.teardown(() => gateway.stop('SIGKILL'));
+    t.equal(await gateway.ended(), 1, what);
+    t.match(gateway.output(), expected, what);
+    t.equal(gateway.output().match(/cannot start/g)?.length, 1, `${what}: said once`);
+    t.notMatch(gateway.output(), /\n {4}at |autoResend|50%off|:pw@/, `${what}: no stack, no secret`);
+  }
+});
+
+t.test('the admin listener: health, readiness, metrics, and nothing of it on the public port', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.writeHead(418).end());
+  const file = join(temporaryFolder(t), 'policies.yaml');
+  writeFileSync(file, policyFile('name: a, route: POST /a, identifier: ip, limit: 5, window: 366d'));
+  for (const workers of ['1', '2']) {
+    await t.test(`${workers} process(es)`, async (t) => {
+      const redis = await startRedis();
+      t.teardown(() => redis.close());
+      const env = await environment({
+        GATEWAY_UPSTREAM: upstream.origin,
+        GATEWAY_POLICIES: file,
+        GATEWAY_REDIS_URL: redis.url,
+        GATEWAY_WORKERS: workers,
+        GATEWAY_ADMIN_TOKEN: 'secret token',
+      });
+      await launch(t, env);
+      const admin = `http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}`;
+      t.equal((await fetch(`${admin}/healthz`)).status, 200);
+      t.strictSame(await (await fetch(`${admin}/readyz`)).json(), { status: 'ready', store: 'available' });
+      t.equal((await fetch(`${admin}/metrics`)).status, 401, 'metrics ask for the token');
+      t.equal((await fetch(`${admin}/elsewhere`)).status, 404);
+      t.equal(
+        (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/metrics`)).status,
+        418,
+        'the upstream answers there',
+      );
+
+      await insideLongWindow();
+      for (let i = 0; i < 7; i++) {
+        await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/a`, { method: 'POST' });
+      }
+      const headers = { authorization: 'Bearer secret token' };
+      const text = await (await fetch(`${admin}/metrics`, { headers })).text();
+      for (const line of [
+        'floodgate_policy_decisions_total{policy="a",decision="allowed"} 5',
+        'floodgate_policy_decisions_total{policy="a",decision="denied"} 2',
+        'floodgate_requests_total{outcome="denied"} 2',
+        'floodgate_requests_total{outcome="uncovered"} 1',
+        // One of them was answered for /metrics on the public port.
+        'floodgate_decision_duration_seconds_count 8',
+        'floodgate_decision_duration_seconds_bucket{le="+Inf"} 8',
+        'floodgate_upstream_duration_seconds_count 6',
+        ...(workers === '1' ? [] : ['floodgate_workers 2', 'floodgate_worker_restarts_total 0']),
+      ]) {
+        t.match(text, `\n${line}\n`);
+      }
+      t.match(text, /^# TYPE floodgate_store_duration_seconds histogram$/m);
+      t.match(text, /^process_resident_memory_bytes \d+$/m);
+      t.notMatch(text, /127\.0\.0\.1|fbk_/, 'never an identity');
+    });
+  }
+});
+
+t.test('SIGHUP before it is ready does not end the gateway', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const door = createServer({ pauseOnConnect: true });
+  door.listen(0, '127.0.0.1');
+  await once(door, 'listening');
+  t.teardown(() => door.close());
+  const address = door.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  const gateway = start(
+    ['gateway/main.ts'],
+    await environment({ GATEWAY_REDIS_URL: `redis://127.0.0.1:${port}` }),
+  );
+  t.teardown(() => gateway.stop('SIGKILL'));
+  const [near] = await once(door, 'connection');
+  gateway.child.kill('SIGHUP');
+  const far = connect(redis.port, '127.0.0.1');
+  near.pipe(far).pipe(near);
+  near.on('error', () => far.destroy());
+  far.on('error', () => near.destroy());
+  near.resume();
+  await gateway.until(/Gateway ready/);
+  t.equal(await gateway.stop(), 0);
+});
+
+t.test('where the admin listener can be reached from outside without a token, the log warns', async (t) => {
+  const open = await launch(t, await environment({ GATEWAY_ADMIN_HOST: '0.0.0.0' }));
+  await open.until(/set GATEWAY_ADMIN_TOKEN/);
+  const guarded = await launch(
+    t,
+    await environment({ GATEWAY_ADMIN_HOST: '0.0.0.0', GATEWAY_ADMIN_TOKEN: 'token' }),
+  );
+  const inside = await launch(t, await environment({}));
+  for (const quiet of [guarded, inside]) t.notMatch(quiet.output(), /GATEWAY_ADMIN_TOKEN/);
+});
+
+t.test('the line that says ready can be pasted, with an IPv6 address too', async (t) => {
+  const hasIPv6 = Object.values(networkInterfaces())
+    .flat()
+    .some((address) => address?.address === '::1');
+  const [host, shown] = hasIPv6 ? ['::1', '[::1]'] : ['localhost', 'localhost'];
+  const gateway = await launch(t, await environment({ GATEWAY_HOST: host, GATEWAY_PORT: '0' }));
+  const url = / on (http:\S+),/.exec(gateway.output())?.[1] ?? '';
+  t.ok(url.startsWith(`http://${shown}:`), url);
+  t.equal((await fetch(`${url}/x`)).status, 502, 'it answers, and has no upstream');
+});

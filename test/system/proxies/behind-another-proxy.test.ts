@@ -1,0 +1,137 @@
+/** The page for other people's proxies, and the examples beside it: what they tell to run is run, as it stands there. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { parse } from 'yaml';
+import { DECISION_VARIABLES } from '#gateway/decision-listener/settings.ts';
+import { codeIn, readPage, tableOf } from '#test/docs/pages.ts';
+import { startProduct } from '#test/docs/product.ts';
+import { startShell } from '#test/docs/shell.ts';
+import { ASKING_EXAMPLES, askingProxyNames, startAskingProxy } from '#test/support/asking-proxies.ts';
+import { startUpstream } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { projectRoot } from '#test/support/process.ts';
+import { rateLimitClient } from '#test/support/rate-limit-client.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { inOneWindow } from '#test/support/window.ts';
+
+const page = readPage('docs/behind-another-proxy.md');
+const examples = readPage(`${ASKING_EXAMPLES}/README.md`);
+const readExample = (file: string): string => readFileSync(join(projectRoot, ASKING_EXAMPLES, file), 'utf8');
+const blockOf = ({ blocks }: typeof page, words: string): string =>
+  blocks.find(({ text }) => text.includes(words))?.text ?? '';
+
+t.test('the examples: each proxy started by its command, one limit for all of them', async (t) => {
+  const application = await startUpstream(t);
+  const decision = await freePort();
+  const command = blockOf(examples, 'npm run start:gateway').replace('9091', String(decision));
+  await startProduct(t, command);
+  const shell = startShell(t, temporaryFolder(t));
+  const loop = blockOf(examples, 'for i in');
+  const ports: number[] = [];
+  for (const name of askingProxyNames)
+    ports.push((await startAskingProxy(t, name, { decision, application: application.port })).port);
+  const statuses = await inOneWindow(60_000, async () => {
+    const outputs: string[] = [];
+    for (const port of ports) outputs.push(await shell.run(loop.replace(':8000', `:${port}`)));
+    return outputs.flatMap((output) => output.trim().split('\n'));
+  });
+  t.strictSame(statuses, [...Array(5).fill('200'), ...Array(13).fill('429')]);
+});
+
+t.test('the page: its command starts a gateway, its question is answered with yes', async (t) => {
+  const decision = await freePort();
+  const started = await startProduct(
+    t,
+    blockOf(page, 'npm run start:gateway').replace('9091', String(decision)),
+  );
+  t.match(started.output(), `decisions on http://127.0.0.1:${decision}`);
+  const question = `${blockOf(page, 'GET /forward-auth').trim().replaceAll('\n', '\r\n')}\r\nConnection: close\r\n\r\n`;
+  t.match(await sendRaw(decision, question).ended(), /^HTTP\/1\.1 200 /);
+});
+
+t.test('its settings are those of the listener', async (t) => {
+  const named = tableOf(page, 'Variable', 'Meaning').map(([cell = '']) => codeIn(cell));
+  for (const { name } of DECISION_VARIABLES) t.ok(named.includes(name), name);
+});
+
+t.test("Caddy's short form", async (t) => {
+  const application = await startUpstream(t);
+  const decision = await freePort();
+  await startProduct(t, blockOf(examples, 'npm run start:gateway').replace('9091', String(decision)));
+  const short = blockOf(page, 'forward_auth').replace('127.0.0.1:9091', `127.0.0.1:${decision}`);
+  const { port } = await startAskingProxy(t, 'caddy', { decision, application: application.port }, (text) =>
+    text.replace(/reverse_proxy 127.0.0.1:\d+ \{[\s\S]*?\n\t\t\}\n/, short),
+  );
+  const statuses = await inOneWindow(60_000, async () => {
+    const asked: number[] = [];
+    for (let i = 0; i < 6; i++) asked.push((await fetch(`http://127.0.0.1:${port}/api/x`)).status);
+    return asked;
+  });
+  t.strictSame(statuses, [200, 200, 200, 200, 200, 429]);
+});
+
+t.test('Traefik and Envoy, which are not run here: their files say what the page says', async (t) => {
+  const traefik = parse(readExample('traefik-routes.yaml')).http;
+  t.strictSame(traefik.middlewares, parse(blockOf(page, 'forwardAuth:')).http.middlewares);
+  t.strictSame(traefik.routers.application.middlewares, ['floodgate']);
+  t.equal(
+    parse(readExample('traefik.yaml')).providers.file.filename,
+    `${ASKING_EXAMPLES}/traefik-routes.yaml`,
+  );
+
+  const manager = managerOf('envoy.yaml');
+  t.equal(manager.use_remote_address, true);
+  const [filter] = manager.http_filters;
+  t.match(filter.typed_config, {
+    failure_mode_allow: false,
+    status_on_error: { code: 'ServiceUnavailable' },
+    http_service: { path_prefix: '/ext-authz', server_uri: { cluster: 'floodgate' } },
+  });
+  const allowed = filter.typed_config.allowed_headers.patterns.map(({ exact }: { exact: string }) => exact);
+  for (const header of ['x-forwarded-for', 'x-api-key']) t.ok(allowed.includes(header), header);
+});
+
+t.test(
+  "Envoy's rate limit filter: the entries of the page and of the example describe a request",
+  async (t) => {
+    const grpcPort = await freePort();
+    const command = blockOf(examples, 'npm run start:gateway');
+    await startProduct(
+      t,
+      command.replace('GATEWAY_DECISION_PORT=9091', `GATEWAY_DECISION_GRPC_PORT=${grpcPort}`),
+    );
+    const manager = managerOf('envoy-rate-limit.yaml');
+    t.equal(manager.use_remote_address, true);
+    t.match(manager.http_filters[0].typed_config, { failure_mode_deny: true, domain: 'floodgate' });
+    const [{ rate_limits: limits }] = manager.route_config.virtual_hosts[0].routes.map(
+      ({ route }: { route: unknown }) => route,
+    );
+    t.strictSame(limits, parse(blockOf(page, 'rate_limits:')).rate_limits);
+    t.equal(limits.length, 1);
+    const sent: Readonly<Record<string, string>> = { ':method': 'GET', ':path': '/api/a', 'x-api-key': 'k' };
+    const entries = limits[0].actions.flatMap((action: EnvoyAction) =>
+      action.request_headers === undefined
+        ? ['remote_address', '192.0.2.1']
+        : [action.request_headers.descriptor_key, sent[action.request_headers.header_name] ?? ''],
+    );
+    const { ask } = rateLimitClient(t, grpcPort);
+    const codes = await inOneWindow(60_000, async () => {
+      const asked: number[] = [];
+      for (let i = 0; i < 6; i++) asked.push((await ask([entries])).code);
+      return asked;
+    });
+    t.strictSame(codes.at(-1), 2);
+    t.equal(codes[0], 1);
+  },
+);
+
+interface EnvoyAction {
+  readonly request_headers?: { readonly header_name: string; readonly descriptor_key: string };
+}
+
+function managerOf(file: string) {
+  const [listener] = parse(readExample(file)).static_resources.listeners;
+  return listener.filter_chains[0].filters[0].typed_config;
+}

@@ -1,0 +1,197 @@
+/** NGINX, Caddy and HAProxy, for real, with the files of the examples: what their clients see. */
+
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import t, { type Test } from 'tap';
+import { send } from '#test/gateway/proxy/exchange.ts';
+import { type AskingProxyName, askingProxyNames, startAskingProxy } from '#test/support/asking-proxies.ts';
+import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
+import { insideLongWindow } from '#test/support/window.ts';
+
+const WINDOW = 'window: 366d';
+const ROWS = [
+  `name: read, route: "GET /read/*", identifier: ip, limit: 3, ${WINDOW}`,
+  `name: write, route: "POST /write/*", identifier: ip, limit: 2, ${WINDOW}`,
+  `name: client, route: "* /api/v1/client/*", identifier: ip, limit: 1, ${WINDOW}`,
+  `name: keys, route: "* /keys/*", identifier: api-key, limit: 3, ${WINDOW}`,
+  `name: some, route: "* /some/*", identifier: api-key, limit: 10, ${WINDOW}`,
+  `name: many, route: "* /many/*", identifier: ip, limit: 50, ${WINDOW}`,
+];
+
+async function startGateway(t: Test, env: Record<string, string> = {}, extra = '') {
+  const decision = await freePort();
+  const gateway = await startTestGateway(t, {
+    upstream: 'http://127.0.0.1:9',
+    policies: `${policyFile(...ROWS)}\n${extra}`,
+    env: { GATEWAY_DECISION_PORT: String(decision), GATEWAY_TRUSTED_PROXIES: 'loopback', ...env },
+  });
+  return { ...gateway, decision };
+}
+
+for (const name of askingProxyNames) {
+  t.test(name, async (t) => {
+    const application = await startUpstream(t);
+    const { decision } = await startGateway(t);
+    const { port, errors } = await startAskingProxy(t, name, { decision, application: application.port });
+
+    const first = await send(port, '/read/a%20b?c=d', { headers: { 'x-forwarded-for': '203.0.113.9' } });
+    t.equal(first.status, 200, errors());
+    t.match(JSON.parse(first.body.toString()), { method: 'GET', url: '/read/a%20b?c=d' });
+    t.match(first.headers, { 'x-ratelimit-limit': '3', 'x-ratelimit-remaining': '2' });
+    t.match(first.headers, { 'ratelimit-policy': /^"read";q=3;w=\d+$/, ratelimit: /^"read";r=2;t=\d+$/ });
+    await send(port, '/read/a');
+    await send(port, '/read//../read/a', { method: 'HEAD' });
+    const denied = await send(port, '/read/a', { headers: { 'x-forwarded-for': '203.0.113.10' } });
+    t.equal(denied.status, 429, 'whatever a client says of its address');
+    const problem = JSON.parse(denied.body.toString());
+    t.match(problem, { code: 'gateway_rate_limited', message: /policy read allows 3/, details: {} });
+    t.match(denied.headers, {
+      'content-type': 'application/problem+json',
+      'cache-control': 'no-store',
+      'x-gateway-ratelimited': 'true',
+      'x-gateway-decision': problem.decision,
+      'retry-after': /^[1-9]\d*$/,
+      'x-ratelimit-limit': '3',
+      'x-ratelimit-remaining': '0',
+    });
+    t.match(await send(port, '/read/a', { method: 'HEAD' }), { status: 429, body: { length: 0 } });
+
+    const post = { method: 'POST', body: 'x'.repeat(100_000) };
+    const written = await send(port, '/write/a', post);
+    t.equal(JSON.parse(written.body.toString()).body.length, 100_000, 'the body goes to the application');
+    await send(port, '/write/a', post);
+    t.equal((await send(port, '/write/a', post)).status, 429);
+    t.equal((await send(port, '/write/a')).status, 200, 'another method');
+
+    const uncounted = await send(port, '/elsewhere');
+    t.equal(uncounted.status, 200);
+    t.notOk('x-ratelimit-limit' in uncounted.headers);
+
+    await send(port, '/api/v1/client/x');
+    t.match(await send(port, '/api/v1/client/x'), {
+      status: 429,
+      headers: { 'access-control-allow-origin': '*', 'access-control-expose-headers': /retry-after/ },
+    });
+    for (let i = 0; i < 3; i++) await send(port, '/keys/a', { headers: { 'x-api-key': 'k' } });
+    t.equal((await send(port, '/keys/a', { headers: { 'x-api-key': 'k' } })).status, 429, 'by key');
+    const malformed = await send(port, '/read/a%2Fb');
+    t.match(malformed, { status: 400, headers: { 'content-type': 'application/problem+json' } });
+    t.match(JSON.parse(malformed.body.toString()), { message: /encoded slash/ });
+    const forged = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/elsewhere' };
+    t.equal((await send(port, '/read/a', { headers: forged })).status, 429, 'what a client says of its path');
+  });
+
+  t.test(`${name}: the list deny, and no gateway`, async (t) => {
+    const application = await startUpstream(t);
+    const { decision, gateway } = await startGateway(
+      t,
+      {},
+      'deny: [{ address: 127.0.0.1, status: 403, reason: "écrivez-nous" }]',
+    );
+    const { port } = await startAskingProxy(t, name, { decision, application: application.port });
+    const listed = await send(port, '/elsewhere');
+    t.equal(listed.status, 403);
+    t.match(JSON.parse(listed.body.toString()), { code: 'gateway_forbidden', message: /écrivez-nous/ });
+    await gateway.close();
+    const { status } = await send(port, '/elsewhere');
+    t.ok([500, 502, 503].includes(status), `refused, with ${status}`);
+  });
+}
+
+t.test('nginx and haproxy can be told to let requests pass without a gateway', async (t) => {
+  const application = await startUpstream(t);
+  const to = { decision: await freePort(), application: application.port };
+  const open: readonly (readonly [AskingProxyName, string, string])[] = [
+    ['nginx', 'proxy_read_timeout 5s;', 'proxy_read_timeout 5s;\nerror_page 502 504 = @floodgate_away;'],
+    ['haproxy', 'pass_without_floodgate = false', 'pass_without_floodgate = true'],
+  ];
+  for (const [name, closed, opened] of open) {
+    const { port } = await startAskingProxy(t, name, to, (text) => text.replace(closed, opened));
+    t.equal((await send(port, '/elsewhere')).status, 200, name);
+  }
+});
+
+t.test('nginx tells what became of requests: keys that work count on their own', async (t) => {
+  const application = await startUpstream(t, (req, res) => {
+    res.writeHead(String(req.headers['x-api-key']).startsWith('good') ? 200 : 401).end();
+  });
+  const { decision } = await startGateway(t);
+  // Between the two, to see when the gateway has been told.
+  let told = 0;
+  const relay = createServer((req, res) => {
+    const { method, url: path, headers } = req;
+    const call = request({ host: '127.0.0.1', port: decision, method, path, headers }, (reply) => {
+      res.writeHead(reply.statusCode ?? 0, reply.headers);
+      reply.pipe(res).on('finish', () => {
+        if (path === '/replied') told++;
+      });
+    });
+    req.pipe(call);
+  }).listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  t.teardown(() => {
+    relay.closeAllConnections();
+    relay.close();
+  });
+  const to = { decision: (relay.address() as AddressInfo).port, application: application.port };
+  const { port } = await startAskingProxy(t, 'nginx', to);
+  let sent = 0;
+  const statuses = async (key: string, times: number): Promise<number[]> => {
+    const all: number[] = [];
+    for (let i = 0; i < times; i++) {
+      const { status } = await send(port, '/some/a', { headers: { 'x-api-key': key } });
+      all.push(status);
+      // Of a refusal there is nothing to tell.
+      if (status !== 429) sent++;
+      await until(() => told === sent);
+    }
+    return all;
+  };
+  for (let i = 0; i < 2; i++) t.strictSame(await statuses(`good-${i}`, 4), [200, 200, 200, 200], `key ${i}`);
+  const bad = [401, 401, 401, 401, 401, 401, 401, 401, 429];
+  t.strictSame(await statuses('bad', 9), bad, 'the eight left to the address');
+});
+
+t.test('a gateway that does not answer in time is one that is not there', async (t) => {
+  const application = await startUpstream(t);
+  const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  t.teardown(() => {
+    silent.closeAllConnections();
+    silent.close();
+  });
+  const to = { decision: (silent.address() as AddressInfo).port, application: application.port };
+  const short = (text: string): string =>
+    text
+      .replace('proxy_read_timeout 5s', 'proxy_read_timeout 100ms')
+      .replace('timeout = 5000', 'timeout = 100');
+  for (const name of ['nginx', 'haproxy'] as const) {
+    const { port } = await startAskingProxy(t, name, to, short);
+    const { status } = await send(port, '/elsewhere');
+    t.ok(status >= 500, `${name}: ${status}`);
+  }
+});
+
+t.test('exactly the limit, through all of them at once, and over two gateways with one Redis', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const env = { GATEWAY_REDIS_URL: redis.url };
+  const application = await startUpstream(t);
+  const gateways: (TestGateway & { decision: number })[] = [];
+  for (let i = 0; i < 2; i++) gateways.push(await startGateway(t, env));
+  const ports: number[] = [];
+  for (const [i, name] of askingProxyNames.entries()) {
+    const decision = gateways[i % 2]?.decision ?? 0;
+    ports.push((await startAskingProxy(t, name, { decision, application: application.port })).port);
+  }
+  await insideLongWindow();
+  const statuses = await Promise.all(
+    Array.from({ length: 150 }, async (_, i) => (await send(ports[i % ports.length] ?? 0, '/many/a')).status),
+  );
+  t.equal(statuses.filter((status) => status === 200).length, 50);
+  t.equal(statuses.filter((status) => status === 429).length, 100);
+});

@@ -1,0 +1,32 @@
+/** Waits of the tests: without a deadline, but a test that hangs says why. */
+import t from 'tap';
+import { start } from '#test/support/process.ts';
+import { until } from '#test/support/until.ts';
+
+t.test('a wait ends with the process that should bring it about, and shows what that wrote', async (t) => {
+  const program = start(['--eval', 'console.log("last words"); process.exitCode = 3']);
+  await t.rejects(
+    until(() => false, 'the receiver is called', program),
+    /ended before: the receiver is called[\s\S]*last words/,
+  );
+  await t.rejects(program.until(/never written/), /Ended with 3 before [\s\S]*last words/);
+});
+
+t.test('what has happened just before the end has happened', async () => {
+  const program = start(['--eval', '']);
+  await program.ended();
+  await until(() => true, 'it has happened', program);
+});
+
+t.test('a long wait is reported, again and again', async (t) => {
+  const program = start([
+    '--input-type=module-typescript',
+    '--eval',
+    `import { reportWhileWaiting } from '#test/support/until.ts';
+     reportWhileWaiting(() => 'for news; last: none', 1);
+     setInterval(() => {}, 1000);`,
+  ]);
+  t.teardown(() => program.stop('SIGKILL'));
+  await program.until(/^Still waiting after 0\.001 s: for news; last: none$/m);
+  await program.until(/^Still waiting after 0\.004 s: for news; last: none$/m);
+});
