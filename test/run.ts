@@ -7,11 +7,10 @@
  * tap's own runner does the same for a third more of the processors: it puts hooks into each process that read every
  * module twice, to know what a report of coverage would need, and it reads and writes again each line of each file.
  */
-import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { databasesOf, type TestDatabase } from './support/databases-of-files.ts';
-import { failures } from './support/failures.ts';
+import { failures, resultsOf } from './support/failures.ts';
 import { SHARED_SERVER } from './support/postgres.ts';
 import { startPostgres } from './support/postgres-process.ts';
 import { projectRoot } from './support/process.ts';
@@ -65,7 +64,7 @@ const databases = databasesWanted(process.env.TEST_DATABASE ?? (chosen.length > 
 const files = chosen.length > 0 ? chosen : [...new Set([...longest, ...all])];
 /** One server for all files; each makes databases of its own there. */
 const postgres = databases.includes('postgres') ? await startPostgres() : null;
-const out = reporter();
+const out = process.stdout;
 const start = performance.now();
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0 };
 const waiting = databases
@@ -87,7 +86,7 @@ if (isTimed) for (const line of slowest(used)) out.write(`# ${line}\n`);
 if (failed.length > 0) out.write(['# Failed:', ...failed].join('\n# ').concat('\n'));
 const shown = outcomes.filter((name) => name === 'total' || name === 'pass' || sum[name] > 0);
 out.write(`# { ${shown.map((name) => `${name}: ${sum[name]}`).join(', ')} }\n`);
-out.end(`# time=${Math.round(performance.now() - start)}ms\n`);
+out.write(`# time=${Math.round(performance.now() - start)}ms\n`);
 process.exitCode = sum.fail > 0 ? 1 : 0;
 
 function databasesWanted(name: string): readonly TestDatabase[] {
@@ -110,7 +109,7 @@ async function runWaiting(): Promise<void> {
     used.push(...outcome.used);
     failed.push(...failures(outcome.tap));
     out.write(
-      outcome.tap.replaceAll(/^(not ok|ok) \d+/gm, (_, isOk) => {
+      shownOf(outcome.tap).replaceAll(/^(not ok|ok) \d+/gm, (_, isOk) => {
         count += 1;
         return `${isOk} ${count}`;
       }),
@@ -118,8 +117,7 @@ async function runWaiting(): Promise<void> {
   }
 }
 
-/** People read a summary; everything else, such as `.ci/run`, reads TAP. */
-function reporter(): NodeJS.WritableStream {
-  if (!process.stdout.isTTY) return process.stdout;
-  return spawn('tap', ['-'], { stdio: ['pipe', 'inherit', 'inherit'] }).stdin;
+/** On a terminal: a line for each file, and at the end what failed. Everything else, such as `.ci/run`, reads all of TAP. */
+function shownOf(tap: string): string {
+  return process.stdout.isTTY ? resultsOf(tap) : tap;
 }

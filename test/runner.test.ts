@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { failures } from './support/failures.ts';
+import { failures, resultsOf } from './support/failures.ts';
 import { slowest } from './support/processor-times.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 import { type Outcome, type RunOptions, runFiles } from './support/test-process.ts';
@@ -123,6 +123,11 @@ t.test('the end of a log has every failure with its details, and nothing else', 
     'not ok 0 - 2.ts (exit code null, signal SIGKILL)',
   ]);
   t.notMatch(lines.join('\n'), /a good one|1\.ts/);
+});
+
+t.test('a terminal shows one line for each file', async (t) => {
+  const { tap } = await run(t, GOOD, `t.test('bad', async (t) => t.equal(1, 2));`);
+  t.match(resultsOf(tap), /^ok \d+ - \S+0\.ts.*\nnot ok \d+ - \S+1\.ts[^\n]*\n?$/);
 });
 
 t.test('of many failures and long details, the end of a log has the first', async (t) => {
