@@ -1,14 +1,20 @@
 /**
- * Writes what the package has in it: the gateway and what it shares with the API, without types, because Node strips none
- * below node_modules. `npm pack`, here or in the project, runs this.
+ * Writes the files of a package, without types, because Node strips none below node_modules. `npm pack` runs this.
+ *
+ *     node package/build.ts            the gateway and its command, into package/dist
+ *     node package/build.ts library    the files that the library loads, and their types, into package/library/dist
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 
+const LIBRARY = 'gateway/library/index.ts';
+
 const root = join(import.meta.dirname, '..');
-const dist = join(import.meta.dirname, 'dist');
+const isLibrary = process.argv[2] === 'library';
+const home = isLibrary ? join(import.meta.dirname, 'library') : import.meta.dirname;
+const dist = join(home, 'dist');
 
 /** In `from './a.ts'`, `import './a.ts'` and `import('./a.ts')`; ours are quoted so throughout. */
 const SPECIFIER = /(\bfrom |\bimport |\bimport\()'([.#][^']*)\.ts'/g;
@@ -17,6 +23,26 @@ function write(name: string, text: string): void {
   const file = join(dist, name);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
+}
+
+/** @returns the file as JavaScript, with the files that it imports, their paths from the root */
+function compile(name: string): { readonly text: string; readonly imports: readonly string[] } {
+  const text = stripTypeScriptTypes(readFileSync(join(root, name), 'utf8'));
+  return {
+    text: text.replace(SPECIFIER, "$1'$2.js'"),
+    imports: [...text.matchAll(SPECIFIER)].map(([, , path = '']) =>
+      path.startsWith('#') ? `${path.slice(1)}.ts` : `${join(dirname(name), path)}.ts`,
+    ),
+  };
+}
+
+/** Writes the file and all that it imports. */
+function writeReached(name: string, written = new Set<string>()): void {
+  if (written.has(name)) return;
+  written.add(name);
+  const { text, imports } = compile(name);
+  write(name.replace(/\.ts$/, '.js'), text);
+  for (const file of imports) writeReached(file, written);
 }
 
 /** Declarations of the library, and of what it names. */
@@ -29,19 +55,26 @@ function writeTypes(): void {
   }
 }
 
-rmSync(dist, { recursive: true, force: true });
-for (const name of globSync(['gateway/**/*.ts', 'shared/**/*.ts'], { cwd: root })) {
-  const text = stripTypeScriptTypes(readFileSync(join(root, name), 'utf8'));
-  write(name.replace(/\.ts$/, '.js'), text.replace(SPECIFIER, "$1'$2.js'"));
+function writeGateway(): void {
+  const sources = globSync(['gateway/**/*.ts', 'shared/**/*.ts'], {
+    cwd: root,
+    exclude: ['gateway/library/**'],
+  });
+  for (const name of sources) write(name.replace(/\.ts$/, '.js'), compile(name).text);
+  // The page, what the start is in, and what other programs read, as they are.
+  for (const name of globSync('{gateway,shared}/**/*.{cjs,css,html,js,json,mjs,proto,svg}', { cwd: root }))
+    if (basename(name) !== 'tsconfig.json') cpSync(join(root, name), join(dist, name));
+  cpSync(join(root, 'examples'), join(dist, 'examples'), { recursive: true });
 }
-writeTypes();
-// The page, what the start is in, and what other programs read, as they are.
-for (const name of globSync('{gateway,shared}/**/*.{cjs,css,html,js,json,mjs,proto,svg}', { cwd: root }))
-  if (basename(name) !== 'tsconfig.json') cpSync(join(root, name), join(dist, name));
-cpSync(join(root, 'examples'), join(dist, 'examples'), { recursive: true });
-cpSync(join(root, 'LICENSE'), join(import.meta.dirname, 'LICENSE'));
 
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, 'package.json'), 'utf8'));
+rmSync(dist, { recursive: true, force: true });
+if (isLibrary) {
+  writeReached(LIBRARY);
+  writeTypes();
+} else writeGateway();
+cpSync(join(root, 'LICENSE'), join(home, 'LICENSE'));
+
+const { version } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'));
 write(
   'package.json',
   JSON.stringify(

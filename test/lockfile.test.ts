@@ -1,25 +1,51 @@
 /** The lock file installs on every machine, also on one of another platform than the one that wrote it. */
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { projectRoot } from '#test/support/process.ts';
 
 interface Locked {
+  readonly dev?: boolean;
+  /** To a folder of ours. */
+  readonly link?: boolean;
+  /** Of a binary: the systems that it is for. */
+  readonly os?: readonly string[];
   readonly resolved?: string;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-const text = readFileSync(join(projectRoot, 'package-lock.json'), 'utf8');
-const packages: Readonly<Record<string, Locked>> = JSON.parse(text).packages;
+type Packages = Readonly<Record<string, Locked>>;
+
+function packagesOf(file: string): Packages {
+  return JSON.parse(readFileSync(join(projectRoot, file), 'utf8')).packages;
+}
+
+const packages = packagesOf('package-lock.json');
 
 t.test('no address of a registry is written down', async (t) => {
-  for (const [path, { resolved }] of Object.entries(packages)) {
+  for (const file of globSync('{.,test,bench}/**/package-lock.json', {
+    cwd: projectRoot,
+    exclude: isInstalled,
+  })) {
     // A package of our own is resolved to its folder.
-    if (resolved?.includes(':') === true)
-      t.fail(`${path} is resolved to an address; set omit-lockfile-registry-resolved`);
+    for (const [path, { resolved }] of Object.entries(packagesOf(file)))
+      if (resolved?.includes(':') === true)
+        t.fail(`${file}: ${path} is resolved to an address; set omit-lockfile-registry-resolved`);
   }
   t.ok(Object.keys(packages).length > 100);
 });
+
+t.test(
+  'an install stays light: a new dependency that goes beyond these figures needs a reason',
+  async (t) => {
+    const installed = Object.entries(packages).filter(
+      ([path, { os, link }]) => path.includes('node_modules/') && os === undefined && link !== true,
+    );
+    t.ok(installed.length <= 450, `${installed.length} packages`);
+    const production = installed.filter(([, { dev }]) => dev !== true);
+    t.ok(production.length <= 152, `${production.length} packages for production`);
+  },
+);
 
 t.test(
   'binaries of other platforms have their entries: without them `npm ci` refuses to run anywhere',
@@ -37,3 +63,7 @@ t.test(
     t.ok('node_modules/@biomejs/cli-win32-x64' in packages);
   },
 );
+
+function isInstalled(path: string): boolean {
+  return path.includes('node_modules');
+}

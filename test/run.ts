@@ -11,12 +11,11 @@
  * tap's own runner does the same for a third more of the processors: it puts hooks into each process that read every
  * module twice, to know what a report of coverage would need, and it reads and writes again each line of each file.
  */
-import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { databasesOf } from './support/databases-of-files.ts';
-import { failures } from './support/failures.ts';
+import { failures, resultsOf } from './support/failures.ts';
 import { SHARED_SERVER } from './support/postgres.ts';
 import { startPostgres } from './support/postgres-process.ts';
 import { projectRoot } from './support/process.ts';
@@ -67,7 +66,7 @@ if (absent.length > 0 && !isLimited && !canInstall())
   exit(`${told} Install ${absent.join(', ')} and run again, on Debian or Ubuntu: sudo ${command}`);
 const isOver = isLimited ? after(minutes * 60_000) : undefined;
 const stop = isLimited ? after(minutes * 60_000 + GRACE_MS) : undefined;
-const out = reporter();
+const out = process.stdout;
 out.write('TAP version 14\n');
 if (options.system === true) out.write(`# ${told}\n`);
 if (absent.length > 0) out.write(`# Installing: ${command}\n`);
@@ -93,7 +92,7 @@ if (notRun.length > 0) out.write(['# Not run:', ...notRun].join('\n# ').concat('
 if (failed.length > 0) out.write(['# Failed:', ...failed].join('\n# ').concat('\n'));
 const shown = outcomes.filter((name) => name === 'total' || name === 'pass' || sum[name] > 0);
 out.write(`# { ${shown.map((name) => `${name}: ${sum[name]}`).join(', ')} }\n`);
-out.end(`# time=${Math.round(performance.now() - start)}ms\n`);
+out.write(`# time=${Math.round(performance.now() - start)}ms\n`);
 process.exitCode = sum.fail > 0 || count === 0 ? 1 : 0;
 
 function exit(why: string): never {
@@ -160,7 +159,7 @@ async function run(task: Task): Promise<void> {
   used.push(...outcome.used);
   failed.push(...failures(outcome.tap));
   out.write(
-    outcome.tap.replaceAll(/^(not ok|ok) \d+/gm, (_, isOk) => {
+    shownOf(outcome.tap).replaceAll(/^(not ok|ok) \d+/gm, (_, isOk) => {
       count += 1;
       return `${isOk} ${count}`;
     }),
@@ -181,8 +180,7 @@ function labelOf({ database }: Task): string {
   return database === 'postgres' ? ' (PostgreSQL)' : '';
 }
 
-/** People read a summary; everything else, such as `.ci/run`, reads TAP. */
-function reporter(): NodeJS.WritableStream {
-  if (!process.stdout.isTTY) return process.stdout;
-  return spawn('tap', ['-'], { stdio: ['pipe', 'inherit', 'inherit'] }).stdin;
+/** On a terminal: a line for each file, and at the end what failed. Everything else, such as `.ci/run`, reads all of TAP. */
+function shownOf(tap: string): string {
+  return process.stdout.isTTY ? resultsOf(tap) : tap;
 }

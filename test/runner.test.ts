@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { failures } from './support/failures.ts';
+import { failures, resultsOf } from './support/failures.ts';
 import { lives } from './support/gateway-process.ts';
 import { projectRoot } from './support/process.ts';
 import { slowest } from './support/processor-times.ts';
@@ -174,6 +174,11 @@ t.test('the end of a log has every failure with its details, and nothing else', 
     'not ok 0 - 2.ts (exit code null, signal SIGKILL)',
   ]);
   t.notMatch(lines.join('\n'), /a good one|1\.ts/);
+});
+
+t.test('a terminal shows one line for each file', async (t) => {
+  const { tap } = await run(t, GOOD, `t.test('bad', async (t) => t.equal(1, 2));`);
+  t.match(resultsOf(tap), /^ok \d+ - \S+0\.ts.*\nnot ok \d+ - \S+1\.ts[^\n]*\n?$/);
 });
 
 t.test('of many failures and long details, the end of a log has the first', async (t) => {

@@ -3,7 +3,6 @@
  *
  * Whoever takes something gives it back to the same bound, for the same client, exactly once.
  */
-import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { BOUND_NAMES, type BoundName, boundVariable } from './bound-names.ts';
 import type { Client } from './clients.ts';
@@ -74,10 +73,15 @@ export type Bounds = Readonly<Record<BoundName, Bound>>;
 
 const LOG_INTERVAL_MS: Millis = 60_000;
 
+/** Stated here, because programs that use the library have no pino. */
+interface BoundsLog {
+  warn(fields: object, message: string): void;
+}
+
 /** @param log says of each bound at most once a minute that it was reached, and which setting moves it */
 export function createBounds(
   settings: BoundSettings,
-  { clock, log }: { readonly clock: Clock; readonly log: Pick<Logger, 'warn'> },
+  { clock, log }: { readonly clock: Clock; readonly log: BoundsLog },
 ): Bounds {
   const loggedAt = new Map<string, Millis>();
   const onRefused = (bound: Bound, refusal: Refusal): void => {

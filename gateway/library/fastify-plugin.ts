@@ -1,14 +1,27 @@
 /** The gateway inside Fastify. */
-import type { FastifyPluginCallback } from 'fastify';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import fastifyPlugin from 'fastify-plugin';
 import type { InnerGateway } from './inner-gateway.ts';
+
+type OnRequest = (
+  request: { readonly raw: IncomingMessage },
+  reply: { readonly raw: ServerResponse; hijack(): unknown },
+) => Promise<void>;
+
+/** The part of a Fastify application that the plugin uses. Stated here, so that programs without Fastify compile too. */
+interface Application {
+  addHook(name: 'onRequest', hook: OnRequest): unknown;
+  addHook(name: 'onClose', hook: () => Promise<void>): unknown;
+}
+
+export type FastifyPlugin = (app: Application, options: unknown, done: (error?: Error) => void) => void;
 
 /**
  * A plugin that limits every route registered after it, the routes of other plugins included. The gateway is closed with
  * the application.
  */
-export function createFastifyPlugin(gateway: InnerGateway): FastifyPluginCallback {
-  const plugin: FastifyPluginCallback = (app, _options, done) => {
+export function createFastifyPlugin(gateway: InnerGateway): FastifyPlugin {
+  const plugin: FastifyPlugin = (app, _options, done) => {
     app.addHook('onRequest', async (request, reply) => {
       if (!(await gateway.limit(request.raw, reply.raw))) reply.hijack();
     });

@@ -27,7 +27,7 @@ t.test('every file that a command names exists', async (t) => {
     for (const { text, language } of blocks) {
       if (language !== 'sh') continue;
       for (const [, path = ''] of text.matchAll(
-        /\b(?:npx tap|npx node|node|bash|cp) ([\w./-]+\.(?:ts|yaml)|\.ci\/run)/g,
+        /\b(?:npm test --|npx node|node|bash|cp) ([\w./-]+\.(?:ts|yaml)|\.ci\/run)/g,
       )) {
         t.ok(existsSync(join(projectRoot, path)), `${file}: ${path}`);
         count += 1;

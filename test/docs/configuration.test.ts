@@ -20,7 +20,7 @@ function table(variables: readonly Variable[]): string {
 }
 
 t.test('the tables of settings are those of the programs', async (t) => {
-  // `UPDATE=1 npx tap test/docs/configuration.test.ts` writes them.
+  // `UPDATE=1 npx node test/docs/configuration.test.ts` writes them.
   let wanted = page.text;
   for (const [prefix, variables] of [
     ['GATEWAY_', GATEWAY_VARIABLES],
@@ -33,7 +33,7 @@ t.test('the tables of settings are those of the programs', async (t) => {
     wanted = wanted.replace(rows, (_, head: string) => `${head}${table(variables)}\n`);
   }
   if (process.env.UPDATE === '1') writeFileSync(join(projectRoot, page.file), wanted);
-  else t.equal(page.text, wanted, 'run UPDATE=1 npx tap test/docs/configuration.test.ts');
+  else t.equal(page.text, wanted, 'run UPDATE=1 npx node test/docs/configuration.test.ts');
 });
 
 t.test('every variable of ours that a page names exists', async (t) => {

@@ -1,8 +1,8 @@
-/** What the package asks for is what its code imports, in the versions that the project is tested with. */
+/** The two packages ask for what their code imports, in the versions that the project is tested with. */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, readFileSync } from 'node:fs';
-import { builtinModules } from 'node:module';
-import { join } from 'node:path';
+import { isBuiltin, stripTypeScriptTypes } from 'node:module';
+import { dirname, join } from 'node:path';
 import t from 'tap';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -10,9 +10,14 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 type Versions = Readonly<Record<string, string>>;
 interface Manifest {
   readonly version: string;
+  readonly engines: { readonly node: string };
   readonly dependencies: Versions;
   readonly devDependencies: Versions;
   readonly optionalDependencies: Versions;
+}
+interface Locked {
+  readonly engines?: { readonly node?: string };
+  readonly dependencies?: Versions;
 }
 
 function manifest(file: string): Manifest {
@@ -21,22 +26,70 @@ function manifest(file: string): Manifest {
 
 const project = manifest('package.json');
 const published = manifest('package/package.json');
+const library = manifest('package/library/package.json');
+const locked: Readonly<Record<string, Locked>> = JSON.parse(
+  readFileSync(join(projectRoot, 'package-lock.json'), 'utf8'),
+).packages;
+
+/** Of all imports that are left when Node has stripped the types. */
+function importsOf(file: string): readonly string[] {
+  const text = stripTypeScriptTypes(readFileSync(join(projectRoot, file), 'utf8'));
+  return [...text.matchAll(/\b(?:from |import |import\()'([^']*)'/g)].map(([, name = '']) => name);
+}
+
+/** The packages that the files import, without Node's own. */
+function packagesOf(files: Iterable<string>): readonly string[] {
+  const imported = [...files].flatMap(importsOf).filter((name) => /^[^.#]/.test(name) && !isBuiltin(name));
+  return [...new Set(imported.map((name) => name.split('/', name.startsWith('@') ? 2 : 1).join('/')))].sort();
+}
+
+/** The file and all of ours that it imports. */
+function reachedFrom(file: string, reached = new Set<string>()): ReadonlySet<string> {
+  if (reached.has(file)) return reached;
+  reached.add(file);
+  for (const name of importsOf(file)) {
+    if (name.startsWith('#')) reachedFrom(name.slice(1), reached);
+    if (name.startsWith('.')) reachedFrom(join(dirname(file), name), reached);
+  }
+  return reached;
+}
+
+/** Everything that an install of these brings along, by the lock file; names only. */
+function broughtBy(names: readonly string[], brought = new Set<string>()): ReadonlySet<string> {
+  for (const name of names) {
+    if (brought.has(name)) continue;
+    brought.add(name);
+    broughtBy(Object.keys(locked[`node_modules/${name}`]?.dependencies ?? {}), brought);
+  }
+  return brought;
+}
 
 t.test('it needs what the gateway imports, and nothing else', async (t) => {
-  const imported = new Set<string>();
-  for (const file of globSync(['gateway/**/*.ts', 'shared/**/*.ts'], { cwd: projectRoot })) {
-    const text = readFileSync(join(projectRoot, file), 'utf8');
-    for (const [, name = ''] of text.matchAll(/\b(?:from |import |import\()'([^.#'][^']*)'/g))
-      if (!name.startsWith('node:') && !builtinModules.includes(name))
-        imported.add(name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
+  const files = globSync(['gateway/**/*.ts', 'shared/**/*.ts'], {
+    cwd: projectRoot,
+    exclude: ['gateway/library/**'],
+  });
+  t.strictSame(Object.keys(published.dependencies).sort(), packagesOf(files));
+});
+
+t.test('the library needs what its own files import, and stays small', async (t) => {
+  const needed = packagesOf(reachedFrom('gateway/library/index.ts'));
+  t.strictSame(Object.keys(library.dependencies).sort(), needed);
+  const brought = [...broughtBy(needed)];
+  t.ok(brought.length <= 12, brought.join(' '));
+  for (const name of brought) {
+    const engine = locked[`node_modules/${name}`]?.engines?.node ?? '*';
+    t.ok(/^(?:\*|>= ?(?:\d|1\d|20)(?:\.|$))/.test(engine), `${name} runs on Node ${engine}`);
   }
-  t.strictSame(Object.keys(published.dependencies).sort(), [...imported].sort());
+  t.match(library.engines.node, />=20/);
 });
 
 t.test('in the versions of the project', async (t) => {
-  t.equal(published.version, project.version);
-  for (const [name, range] of Object.entries(published.dependencies))
-    t.equal(range, project.dependencies[name], name);
+  for (const { version, dependencies } of [published, library]) {
+    t.equal(version, project.version);
+    for (const [name, range] of Object.entries(dependencies))
+      t.equal(range, project.dependencies[name], name);
+  }
   for (const [name, range] of Object.entries(published.optionalDependencies))
     t.equal(range, project.devDependencies.node, name);
 });
@@ -55,7 +108,6 @@ t.test('npm pack in the project packs the same, and gives the project its own ma
   t.strictSame(packed.dependencies, published.dependencies);
   t.strictSame(packed.files, ['package/dist']);
   t.match(packed.bin.floodgate, /^package\/dist\//);
-  t.match(packed.exports['.'].default, /^\.\/package\/dist\//);
   t.notOk(packed.scripts.prepack, 'it is not built twice');
   run('use');
   t.strictSame(JSON.parse(text()), packed, 'after a run that was cut off');

@@ -1,10 +1,15 @@
-/** What failed in a TAP text, for whoever sees only the end of a long log. */
+/** Short forms of a TAP text, for people. */
 
 const NOT_OK = /^( *)not ok \d+ - /;
 /** Each of a failure. A stack or a difference that is longer is cut. */
 const MOST_LINES = 25;
 /** Of all failures together: after a bad change, the first ones say enough. */
 const MOST_FAILURES = 60;
+
+/** The line of each file, without its subtests. */
+export function resultsOf(tap: string): string {
+  return tap.replaceAll(/^(?!(?:not )?ok ).*(?:\n|$)/gm, '');
+}
 
 /** Each `not ok` line with its details, inner ones before the subtest that they belong to. */
 export function failures(tap: string): string[] {

@@ -1,8 +1,13 @@
 /** The image itself, built and run without a daemon and without a registry of images. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { dockerRuns } from '#test/docs/docker-runs.ts';
+import { readPage } from '#test/docs/pages.ts';
 import { hasBuildah, makeBase, offline, openBuildah } from '#test/support/buildah.ts';
+import { policyFile, startUpstream } from '#test/support/gateway.ts';
 import { clone, freePorts, serves } from '#test/support/installation.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
@@ -47,4 +52,54 @@ t.test('the image, where buildah is installed', async (t) => {
     { PATH: process.env.PATH ?? '', HOME: folder },
     ports,
   );
+
+  await t.test('with the policy file that the README mounts', async (t) => {
+    const run = dockerRuns(readPage('README.md')).find(({ volumes }) => volumes.length > 0);
+    const [[, target = ''] = []] = run?.volumes ?? [];
+    const mounted = temporaryFolder(t);
+    // The user of the container is another one.
+    chmodSync(mounted, 0o755);
+    writeFileSync(
+      join(mounted, 'policies.yaml'),
+      policyFile('name: all, route: GET /*, identifier: ip, limit: 1, window: 1d'),
+    );
+    const upstream = await startUpstream(t);
+    const ports = await freePorts();
+    const variables = {
+      ...Object.fromEntries(run?.variables ?? []),
+      GATEWAY_UPSTREAM: upstream.origin,
+      ...ports,
+    };
+    const gateway = spawn(
+      'buildah',
+      [
+        ...buildah.storage,
+        ...['run', '--isolation', 'chroot', '--volume', `${mounted}:${target}:ro`],
+        ...Object.entries(variables).flatMap(([name, value]) => ['-e', `${name}=${value}`]),
+        ...[container, '--', ...(run?.command ?? [])],
+      ],
+      { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH, HOME: folder } },
+    );
+    const ended = once(gateway, 'close');
+    t.teardown(async () => {
+      if (gateway.exitCode === null && gateway.pid !== undefined) process.kill(-gateway.pid, 'SIGTERM');
+      await ended;
+    });
+    let output = '';
+    const ready = new Promise<void>((resolve) => {
+      for (const stream of [gateway.stdout, gateway.stderr])
+        stream.on('data', (chunk: Buffer) => {
+          output += chunk.toString();
+          if (output.includes('Gateway ready')) resolve();
+        });
+    });
+    await Promise.race([ready, ended]);
+    t.match(output, 'Gateway ready');
+    const ask = async (): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${ports.GATEWAY_PORT}/`, { headers: { accept: 'text/html' } })).status;
+    t.equal(await ask(), 200);
+    t.equal(await ask(), 429, 'the mounted file decides');
+    const health = await fetch(`http://127.0.0.1:${ports.GATEWAY_ADMIN_PORT}/readyz`);
+    t.equal(health.status, 200, 'the admin listener is on loopback');
+  });
 });

@@ -1,9 +1,9 @@
-/** The package as somebody gets it who has Node 20 and nothing else: packed, installed in an empty folder, started. */
+/** The packages as somebody gets them who has Node 20 and nothing else: packed, installed in an empty folder, started. */
 import { execFile } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { startUpstream } from '#test/support/gateway.ts';
 import { eventually, lives } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -22,7 +22,7 @@ const env = { PATH, HOME: process.env.HOME ?? '', npm_config_prefer_offline: 'tr
 const CONSUMER = `
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createFastifyPlugin, createGateway, type Gateway, loadPolicies } from 'floodgate';
+import { createFastifyPlugin, createGateway, type Gateway, loadPolicies } from 'floodgate-limits';
 
 const policies = loadPolicies(\`
 version: 1
@@ -43,32 +43,46 @@ server.listen(0, async () => {
 });
 `;
 
-t.test('packed, installed and started with npx, it limits', async (t) => {
+/** Packs the folder's package. @returns the tarball, and the names in it */
+async function pack(t: Test, name: string): Promise<{ readonly tarball: string; readonly files: string[] }> {
   const folder = temporaryFolder(t);
-  await run('npm', ['pack', './package', '--pack-destination', folder], { cwd: projectRoot, env });
-  const [tarball = ''] = readdirSync(folder);
-  const { stdout: listed } = await run('tar', ['tzf', join(folder, tarball)]);
-  const files = listed.trim().split('\n');
+  await run('npm', ['pack', name, '--pack-destination', folder], { cwd: projectRoot, env });
+  const [file = ''] = readdirSync(folder);
+  const tarball = join(folder, file);
+  const { stdout } = await run('tar', ['tzf', tarball]);
+  const files = stdout.trim().split('\n');
   t.notOk(
     files.some((name) => /\/(api|test|bench)\/|(?<!\.d)\.ts$/.test(name)),
-    'the gateway only, and nothing that Node would have to strip',
+    'nothing else, and nothing that Node would have to strip',
   );
   t.ok(files.includes('package/LICENSE') && files.includes('package/README.md'));
+  return { tarball, files };
+}
 
-  const cwd = join(folder, 'empty');
-  mkdirSync(cwd);
-  const npm = (...args: string[]) => run('npm', args, { cwd, env });
-  await npm('install', '--no-audit', '--no-fund', join(folder, tarball));
-  const { stdout } = await run('npx', ['floodgate', 'init', '--from', 'login'], { cwd, env });
-  t.match(stdout, /policies\.yaml is written/);
-  await run('npx', ['floodgate', 'check'], { cwd, env });
+t.test('the library, installed with the Node.js of the machine, limits', async (t) => {
+  const { tarball, files } = await pack(t, './package/library');
+  t.notOk(files.some((name) => /\/gateway\/(admin|cli|http2|workbench)\//.test(name)));
+  const cwd = temporaryFolder(t);
+  const { stderr } = await run('npm', ['install', '--no-audit', '--no-fund', tarball], { cwd, env });
+  t.notMatch(stderr, /EBADENGINE/);
+  const { packages } = JSON.parse(readFileSync(join(cwd, 'package-lock.json'), 'utf8'));
+  t.ok(Object.keys(packages).length <= 14, Object.keys(packages).join(' '));
 
   writeFileSync(join(cwd, 'app.mts'), CONSUMER);
   const tsc = join(projectRoot, 'node_modules/.bin/tsc');
   const types = ['--typeRoots', join(projectRoot, 'node_modules/@types'), '--types', 'node'];
   await run(tsc, ['--strict', '--module', 'nodenext', '--target', 'esnext', ...types, 'app.mts'], { cwd });
-  const { stdout: said } = await run(process.execPath, ['app.mjs'], { cwd });
-  t.equal(said, '200 429\n', 'as a library, with its types');
+  const { stdout } = await run('node', ['app.mjs'], { cwd, env });
+  t.equal(stdout, '200 429\n');
+});
+
+t.test('packed, installed and started with npx, the gateway limits', async (t) => {
+  const { tarball } = await pack(t, './package');
+  const cwd = temporaryFolder(t);
+  await run('npm', ['install', '--no-audit', '--no-fund', tarball], { cwd, env });
+  const { stdout } = await run('npx', ['floodgate', 'init', '--from', 'login'], { cwd, env });
+  t.match(stdout, /policies\.yaml is written/);
+  await run('npx', ['floodgate', 'check'], { cwd, env });
 
   const upstream = await startUpstream(t);
   const port = await freePort();

@@ -21,10 +21,10 @@ for (const { text, line } of programs) {
       join(cwd, 'policies.yaml'),
       policyFile('name: all, route: GET /*, identifier: ip, limit: 2, window: 1d'),
     );
-    t.match(text, /from 'floodgate'/);
+    t.match(text, /from 'floodgate-limits'/);
     writeFileSync(
       join(cwd, 'app.mjs'),
-      text.replace("'floodgate'", `'${library}'`).replaceAll('3000', String(port)),
+      text.replace("'floodgate-limits'", `'${library}'`).replaceAll('3000', String(port)),
     );
     const app = start([join(cwd, 'app.mjs')], {}, cwd);
     t.teardown(() => app.stop('SIGKILL'));

@@ -9,13 +9,14 @@ import { policiesWithoutEdges } from '#test/support/policies-without-edges.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const page = readPage('README.md');
-const [install, exceed, reply, compose, own, policies, picture, ...more] = page.blocks;
+const [install, docker, exceed, reply, compose, own, policies, picture, ...more] = page.blocks;
 
 t.test('its length, and no block that nobody runs', async (t) => {
   const lines = page.text.split('\n').length - 1;
   t.ok(lines >= 120 && lines <= 180, `${lines} lines`);
   t.strictSame(more, []);
-  // Docker is not at hand here: test/compose.test.ts holds the file that these commands read.
+  // Docker is not at hand here: docker-lines.test.ts and compose.test.ts hold the files that these commands read.
+  t.match(docker?.text, /^docker build -t floodgate \.\ndocker run /);
   t.match(compose?.text, /^docker compose up -d\ndocker compose logs api /);
   t.match(picture, { language: 'mermaid' });
 });
