@@ -13,7 +13,7 @@ import { chargeFor } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
-import { outcomesOf } from '#gateway/limiter/outcome.ts';
+import { type Ending, outcomesOf } from '#gateway/limiter/outcome.ts';
 import { Metrics } from '#gateway/metrics.ts';
 import { entryFor, type ListEntry } from '#gateway/policy/lists.ts';
 import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
@@ -241,11 +241,11 @@ export class Rehearsal {
   /**
    * What the upstream answered tells whether the request's credential works, and whether the request counts.
    *
-   * @param status null: the upstream did not answer
+   * @param ending null: the upstream was not asked
    */
-  answered({ charged, spent }: Pick<WeighedRequest, 'charged' | 'spent'>, status: number | null): void {
-    if (status !== null) this.enforcement.learn(charged, status);
-    if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, status));
+  answered({ charged, spent }: Pick<WeighedRequest, 'charged' | 'spent'>, ending: Ending): void {
+    if (typeof ending === 'number') this.enforcement.learn(charged, ending);
+    if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, ending));
   }
 
   /** It is no longer in flight. */
