@@ -84,6 +84,39 @@ export function presentedCredential(
   return found === null ? NONE : { kind: 'one', value: found, isCookie };
 }
 
+/** So many different values of one identifier are looked at. */
+export const VALUES_MAX = 16;
+
+/**
+ * All different values that a request presents to these sources, at most one more than `VALUES_MAX`.
+ *
+ * @param rawHeaders names and values in turn, as node:http gives them
+ * @param target of the request, with its query
+ */
+export function presentedValues(
+  rawHeaders: readonly string[],
+  sources: readonly CredentialSource[],
+  target: string,
+): ReadonlySet<string> {
+  const values = new Set<string>();
+  const add = (value: PairValue): boolean => {
+    if (typeof value === 'string') values.add(value);
+    return values.size > VALUES_MAX;
+  };
+  const parameters = sources.filter((source) => source.kind === 'query');
+  const query = parameters.length === 0 || !target.includes('?') ? '' : target.slice(target.indexOf('?') + 1);
+  for (const pair of query.split(/[&;]/)) {
+    for (const { parameter } of parameters) if (add(queryValue(`?${pair}`, parameter))) return values;
+  }
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    const fields = isField(name, 'cookie') ? (rawHeaders[i + 1] ?? '').split(';') : [rawHeaders[i + 1]];
+    for (const source of sources)
+      for (const field of fields) if (add(valueIn(source, name, field))) return values;
+  }
+  return values;
+}
+
 /** What two different ones are called where they are refused. */
 export function ambiguityOf(identifier: SimpleIdentifier): string {
   const { name } = identifier;

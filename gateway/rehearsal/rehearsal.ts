@@ -186,11 +186,14 @@ export class Rehearsal {
     if (!head.ok) return malformed(head.reason);
     const match = enforcement.match(method, target);
     if (!match.ok) return malformed(match.reason);
-    const identities = (): Identity[] =>
-      enforcement.identitiesOf({ rawHeaders: headers, socket }, match.target, head);
+    const identities = (): Identity[] => {
+      const presented = enforcement.identitiesOf({ rawHeaders: headers, socket }, match.target, head);
+      return typeof presented === 'string' ? [] : [...presented.certain, ...presented.doubtful];
+    };
     const { path, cover } = match;
-    const source = { rawHeaders: headers, socket, plan };
+    const source = { method, rawHeaders: headers, socket, plan };
     const listed = enforcement.listed(source, match.target, head);
+    if (typeof listed === 'string') return malformed(listed);
     if (listed?.list === 'deny') return listedRequest(path, listed, identities);
     if (listed !== null || cover === null)
       return { kind: 'uncovered', path, cover: null, allowedBy: listed, identities };
