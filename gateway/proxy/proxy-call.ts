@@ -149,6 +149,8 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     const { upstream, owner, added, cors } = this.#options;
     upstream.deadlines.delete(this);
     const head = clientHeaders((controller.rawHeaders ?? []) as Buffer[], added, statusCode, cors);
+    // Also where there is no room for the reply: the application has done its work.
+    owner.onReplyBegun(statusCode);
     if (head.isEventStream) {
       const refusal = this.#held.becomeStream();
       if (refusal !== null) {
@@ -156,7 +158,6 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
         return;
       }
     }
-    owner.onReplyBegun(statusCode);
     if (upstream.draining) head.headers.push('Connection', 'close');
     this.#head = head;
     this.#status = statusCode;

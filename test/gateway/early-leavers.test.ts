@@ -201,6 +201,22 @@ for (const [name, environment] of Object.entries(STORES)) {
   });
 }
 
+t.test('a reply that the gateway has no room for counts as the application answered it', async (t) => {
+  await windowWithRoom(3_600_000, 60_000);
+  const app = await started(t, { GATEWAY_STREAMS: '1', GATEWAY_STREAMS_PER_CLIENT: '1' });
+  const visitors: Visitor[] = [];
+  for (let i = 0; i < CLIENTS; i++) {
+    const visitor = await begin(t, app.port, 'POST /codes HTTP/1.1\nContent-Length: 0');
+    visitors.push(visitor);
+    await until(() => app.arrived.length > i || visitor.reply !== '');
+    app.arrived[i]?.res.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
+    await until(() => visitor.reply !== '');
+  }
+  t.equal(app.arrived.length, LIMIT);
+  const refusals = visitors.filter(({ reply }) => reply.includes('x-gateway-ratelimited: true'));
+  t.equal(refusals.length, CLIENTS - LIMIT, 'the others are refused by the policy');
+});
+
 t.test('an HTTP/2 stream that is reset', async (t) => {
   await windowWithRoom(3_600_000, 60_000);
   const { ca, issue } = createAuthority(t);
