@@ -9,6 +9,7 @@ import {
   ambiguityOf,
   carriersOf,
   isOnlyCredential,
+  type PresentedCredential,
   presentedCredential,
   presentedValues,
   VALUES_MAX,
@@ -81,14 +82,14 @@ export class Identified implements KnownAs {
   /** Values of path parameters that have to be proven: a success does, whatever else the request presents. */
   pathValues: readonly Identity[] = NO_IDENTITIES;
   /** The credential that was found last, as it is presented; null: none was. */
-  presented: PresentedAlone | null = null;
+  presented: PresentedCredential | null = null;
   hasToken = false;
 
   /** The credential that an answer to this request proves; null: none. */
   get provable(): Identity | null {
     const [only, ...others] = this.credentials;
     if (only === undefined || others.length > 0 || this.hasToken) return null;
-    return this.presented !== null && isAlone(this.presented) ? only : null;
+    return this.presented !== null && isOnlyCredential(this.presented) ? only : null;
   }
 
   /** Applications answer some requests without a look at who sends them. */
@@ -96,21 +97,6 @@ export class Identified implements KnownAs {
     this.credentials.length = 0;
     this.pathValues = NO_IDENTITIES;
   }
-}
-
-interface PresentedAlone {
-  readonly rawHeaders: readonly string[];
-  readonly target: string;
-  readonly value: string;
-  readonly isCookie: boolean;
-  readonly carriers: readonly CredentialSource[];
-}
-
-/** Does an answer speak of this credential alone? Also one that the route does not count may be what the application looks at. */
-function isAlone({ rawHeaders, target, value, isCookie, carriers }: PresentedAlone): boolean {
-  return (
-    isOnlyCredential(rawHeaders, value, isCookie) && presentedValues(rawHeaders, carriers, target).size === 1
-  );
 }
 
 const NO_IDENTITIES: readonly Identity[] = [];
