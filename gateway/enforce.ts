@@ -5,6 +5,7 @@ import type { Bans } from './control/bans.ts';
 import type { Violation } from './decision.ts';
 import type { ProbeView } from './doctor/probe.ts';
 import {
+  allIdentitiesOf,
   type ChargedTo,
   Identified,
   identify,
@@ -13,7 +14,7 @@ import {
   type PeerSocket,
   PeerTable,
 } from './identify.ts';
-import { identityHeaders, presentedCredential } from './identity/credential.ts';
+import { carriersOf, identityHeaders, presentedCredential } from './identity/credential.ts';
 import { Digester, type Identity } from './identity/digest.ts';
 import { VerifiedTokens } from './identity/verified-tokens.ts';
 import { chargeFor } from './limiter/charge.ts';
@@ -53,6 +54,7 @@ interface Table {
   /** Where trusted proxies name plans; null: nowhere. */
   readonly planSources: readonly CredentialSource[] | null;
   readonly planNames: ReadonlySet<string> | null;
+  readonly carriers: readonly CredentialSource[];
 }
 
 /** Of a request; node:http's requests are such. */
@@ -63,6 +65,7 @@ export interface HeaderSection {
 }
 
 export interface RequestSource {
+  readonly method?: string | undefined;
   /** Names and values in turn. */
   readonly rawHeaders: readonly string[];
   readonly socket: PeerSocket;
@@ -75,6 +78,15 @@ export interface StandingBan {
   readonly identity: Identity;
   readonly until: Millis;
 }
+
+/** Whom a request may come from. */
+export interface PresentedIdentities {
+  readonly certain: readonly Identity[];
+  /** Of each identifier for which it presents different values: nobody knows which one the application takes. */
+  readonly doubtful: readonly Identity[];
+}
+
+const NOBODY: PresentedIdentities = { certain: [], doubtful: [] };
 
 /** A request, as far as it matters who is charged for it. */
 export interface ChargedRequest extends LimitListener {
@@ -170,13 +182,18 @@ export class Enforcement {
     return charged;
   }
 
-  /** @returns the longest ban of this client, or of a credential that it presents; null where nobody is banned */
-  banOf(source: RequestSource, target: string, head: CheckedHead): StandingBan | null {
+  /**
+   * @returns the longest ban of this client, or of a credential that it presents; null where nobody is banned; why the
+   * request is refused
+   */
+  banOf(source: RequestSource, target: string, head: CheckedHead): StandingBan | null | string {
     const { bans, clock } = this.options;
     if (bans.size === 0) return null;
     const now = clock();
     let longest: StandingBan | null = null;
-    for (const identity of this.identitiesOf(source, target, head)) {
+    const presented = this.identitiesOf(source, target, head);
+    if (typeof presented === 'string') return presented;
+    for (const identity of [...presented.certain, ...presented.doubtful]) {
       const until = bans.endOf(identity.digest, now);
       if (until > (longest?.until ?? 0)) longest = { identity, until };
     }
@@ -186,25 +203,38 @@ export class Enforcement {
   /**
    * What the lists of the policy file say of a request's client.
    *
-   * @returns null: nothing
+   * @returns null: nothing; why the request is refused
    */
-  listed(source: RequestSource, target: string, head: CheckedHead): ListEntry | null {
+  listed(source: RequestSource, target: string, head: CheckedHead): ListEntry | null | string {
     const { lists } = this.#set;
     if (lists === null) return null;
     const { origin } = this.peerOf(source.socket);
-    const digests =
-      lists.digests.size === 0 ? [] : this.identitiesOf(source, target, head).map(({ digest }) => digest);
-    return entryFor(lists, digests, clientBytes(origin.peer, head.forwardedFor, this.options.trust));
+    const presented = lists.digests.size === 0 ? NOBODY : this.identitiesOf(source, target, head);
+    if (typeof presented === 'string') return presented;
+    const [certain, doubtful] = [presented.certain, presented.doubtful].map((some) =>
+      some.map(({ digest }) => digest),
+    );
+    return entryFor(
+      lists,
+      certain ?? [],
+      clientBytes(origin.peer, head.forwardedFor, this.options.trust),
+      doubtful,
+    );
   }
 
-  /** All that a request may be known by: its address, and what it presents to the identifiers of the file. */
+  /**
+   * All that a request may be known by: its address, and what it presents to the identifiers of the file.
+   *
+   * @returns why the request is refused
+   */
   identitiesOf(
     { rawHeaders, socket }: RequestSource,
     target: string,
     { forwardedFor }: CheckedHead,
-  ): Identity[] {
+  ): PresentedIdentities | string {
     const peer = this.peerOf(socket);
-    const identities = [this.peers.address(peer, forwardedFor)];
+    const certain = [this.peers.address(peer, forwardedFor)];
+    const doubtful: Identity[] = [];
     for (const identifier of this.#set.identifiers) {
       const found = identityOf(
         new Identified(),
@@ -215,10 +245,15 @@ export class Enforcement {
         peer,
         this.peers,
       );
-      // Of two different values none counts: where a policy counts them, the request is refused.
-      if (found !== null && typeof found !== 'string') identities.push(found);
+      if (typeof found !== 'string') {
+        if (found !== null) certain.push(found);
+        continue;
+      }
+      const all = allIdentitiesOf(identifier, rawHeaders, target, this.#table);
+      if (typeof all === 'string') return all;
+      doubtful.push(...all);
     }
-    return identities;
+    return { certain, doubtful };
   }
 
   /** @returns why the request is refused */
@@ -272,9 +307,12 @@ export class Enforcement {
   /** What the answer says of the credential that was presented. */
   learn({ identified }: ChargedTo, status: number): void {
     const { limiter } = this.options;
-    const { provable, credentials, pathValues } = identified;
+    const { credentials, pathValues } = identified;
     if (status >= 200 && status < 300) {
-      if (provable !== null && !limiter.isProven(provable)) limiter.prove(provable);
+      // It takes a look at the whole request, so only the first time.
+      const isKnown = credentials.every((credential) => limiter.isProven(credential));
+      const provable = isKnown ? null : identified.provable;
+      if (provable !== null) limiter.prove(provable);
       for (const value of pathValues) if (!limiter.isProven(value)) limiter.prove(value);
     } else if (status === 401) {
       for (const credential of credentials) if (limiter.isProven(credential)) limiter.withdraw(credential);
@@ -331,5 +369,6 @@ function tableOf(set: PolicySet, digester: Digester, wallClock: Clock): Table {
     identityHeaders: identityHeaders(set.identifiers),
     planSources: set.planHeader === null ? null : [{ kind: 'header', header: set.planHeader }],
     planNames: set.planHeader === null ? null : new Set([set.planHeader]),
+    carriers: set.identifiers.flatMap(carriersOf),
   };
 }

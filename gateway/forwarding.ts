@@ -58,6 +58,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly added: readonly string[];
   readonly expectsContinue: boolean;
   readonly upgrade: UpgradeSocket | null;
+  readonly outlivesClient: boolean;
   readonly call: ProxyCall;
   readonly #request: Admitted;
   readonly #enforcement: Enforcement;
@@ -89,6 +90,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     this.added = added;
     this.expectsContinue = options.expectsContinue;
     this.upgrade = options.upgrade;
+    this.outlivesClient = reservation?.isHeld === true;
     this.#request = request;
     this.#enforcement = enforcement;
     this.#refusals = refusals;
@@ -112,16 +114,20 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     this.#reservation?.conclude(status);
   }
 
-  onTunnelClosed(): void {
+  onUpstreamDone(): void {
     this.#reservation?.close();
   }
 
   onFailed(failure: ProxyFailure): void {
+    if (failure.kind === 'broken-body' && this.call.hasReachedUpstream) this.#reservation?.conclude('left');
     this.#reservation?.close();
     this.#refusals.failed(this.#request, failure, this.added);
   }
 
+  /** The reply is out, or the client is gone. */
   close(): void {
+    if (this.call.hasReachedUpstream) this.#reservation?.conclude('left');
+    if (this.outlivesClient && this.call.abandon()) return;
     this.call.close();
     this.#reservation?.close();
   }

@@ -5,7 +5,15 @@
  * have answered to another one, a session's cookie above all.
  */
 import { clientAddress, isTrustedPeer, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
-import { ambiguityOf, isOnlyCredential, presentedCredential } from './identity/credential.ts';
+import {
+  ambiguityOf,
+  carriersOf,
+  isOnlyCredential,
+  type PresentedCredential,
+  presentedCredential,
+  presentedValues,
+  VALUES_MAX,
+} from './identity/credential.ts';
 import type { Digester, Identity } from './identity/digest.ts';
 import { AMBIGUOUS } from './identity/pairs.ts';
 import { pathValue } from './identity/path-value.ts';
@@ -15,6 +23,7 @@ import type { Cover } from './policy/match.ts';
 import type {
   AddressIdentifier,
   CombinedIdentifier,
+  CredentialSource,
   SimpleIdentifier,
   TokenIdentifier,
 } from './policy/policy.ts';
@@ -41,6 +50,8 @@ export interface Peer {
 export interface PeerBasis {
   readonly digester: Digester;
   readonly tokens: VerifiedTokens;
+  /** Where the identifiers of the whole file look for credentials. */
+  readonly carriers: readonly CredentialSource[];
 }
 
 /** What is charged, for whom. */
@@ -70,12 +81,21 @@ export class Identified implements KnownAs {
   readonly credentials: Identity[] = [];
   /** Values of path parameters that have to be proven: a success does, whatever else the request presents. */
   pathValues: readonly Identity[] = NO_IDENTITIES;
-  /** No credential is presented besides those counted. */
-  isAlone = true;
+  /** The credential that was found last, as it is presented; null: none was. */
+  presented: PresentedCredential | null = null;
+  hasToken = false;
 
   /** The credential that an answer to this request proves; null: none. */
   get provable(): Identity | null {
-    return this.isAlone && this.credentials.length === 1 ? (this.credentials[0] ?? null) : null;
+    const [only, ...others] = this.credentials;
+    if (only === undefined || others.length > 0 || this.hasToken) return null;
+    return this.presented !== null && isOnlyCredential(this.presented) ? only : null;
+  }
+
+  /** Applications answer some requests without a look at who sends them. */
+  proveNothing(): void {
+    this.credentials.length = 0;
+    this.pathValues = NO_IDENTITIES;
   }
 }
 
@@ -159,6 +179,7 @@ export class PeerTable {
 
 /** A request, as far as it says who makes it. */
 export interface IdentifiedRequest {
+  readonly method?: string | undefined;
   /** Names and values in turn. */
   readonly rawHeaders: readonly string[];
 }
@@ -170,7 +191,7 @@ export interface IdentifiedRequest {
  */
 export function identify(
   cover: Cover,
-  { rawHeaders }: IdentifiedRequest,
+  { rawHeaders, method }: IdentifiedRequest,
   target: string,
   forwardedFor: string,
   peer: Peer,
@@ -188,6 +209,7 @@ export function identify(
     if (identifier.kind === 'path') addPathValue(found, identity);
     found.identities.push(identity);
   }
+  if (method === 'OPTIONS') found.proveNothing();
   return found;
 }
 
@@ -255,7 +277,7 @@ export function identityOf(
       if (presented.kind === 'none') return null;
       const identity = digester.identify(identifier, presented.value);
       if (!hasDigest(found.credentials, identity)) found.credentials.push(identity);
-      found.isAlone &&= isOnlyCredential(rawHeaders, presented.value, presented.isCookie);
+      found.presented = { ...presented, rawHeaders, target, carriers: peer.table.carriers };
       return identity;
     }
     case 'token':
@@ -263,6 +285,35 @@ export function identityOf(
     default:
       return identifier satisfies never;
   }
+}
+
+/**
+ * Everybody whom a request may be by an identifier for which it presents different values: the application may take any.
+ *
+ * @returns why the request is refused
+ */
+export function allIdentitiesOf(
+  identifier: SimpleIdentifier,
+  rawHeaders: readonly string[],
+  target: string,
+  { digester, tokens }: PeerBasis,
+): Identity[] | string {
+  const identities: Identity[] = [];
+  const sources = identifier.kind === 'token' ? identifier.sources : [null];
+  for (const source of sources) {
+    const carriers = source === null ? carriersOf(identifier) : [source.carrier];
+    const values = presentedValues(rawHeaders, carriers, target);
+    if (values.size > VALUES_MAX)
+      return `the request presents more than ${VALUES_MAX} different values of ${identifier.name}; send one`;
+    for (const value of values) {
+      const identity =
+        identifier.kind === 'token' && source !== null
+          ? tokens.identify(identifier, source, value)
+          : digester.identify(identifier, value);
+      if (identity !== null) identities.push(identity);
+    }
+  }
+  return identities;
 }
 
 /** A token that is not valid is none: whoever made it up is nobody. */
@@ -277,7 +328,7 @@ function tokenIdentity(
     const presented = presentedCredential(rawHeaders, [source.carrier]);
     if (presented.kind === 'ambiguous') return ambiguityOf(identifier);
     if (presented.kind === 'none') continue;
-    found.isAlone = false;
+    found.hasToken = true;
     const claimed = tokens.identify(identifier, source, presented.value);
     if (identity !== null && claimed !== null && claimed.digest !== identity.digest)
       return ambiguityOf(identifier);

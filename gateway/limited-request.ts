@@ -108,11 +108,19 @@ export abstract class LimitedRequest implements ChargedRequest, Refusable {
     this.entry?.matched(match.path, cover);
 
     const ban = enforcement.banOf(req, target, head);
+    if (typeof ban === 'string') {
+      refusals.malformed(this, ban);
+      return;
+    }
     if (ban !== null) {
       refusals.banned(this, ban);
       return;
     }
     const listed = enforcement.listed(req, target, head);
+    if (typeof listed === 'string') {
+      refusals.malformed(this, listed);
+      return;
+    }
     if (listed !== null) {
       metrics.listed[listed.list]++;
       if (listed.list === 'deny') refusals.listed(this, listed);

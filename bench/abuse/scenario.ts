@@ -6,9 +6,10 @@ export const TARGETS: readonly TargetName[] = ['floodgate', 'nginx', 'haproxy'];
 
 /**
  * The policy file of Floodgate: `raised` has every limit so high that no window stops the attack or the victim,
- * `shipped` is the project's own, `hourly` the project's own with windows of an hour.
+ * `shipped` is the project's own, `hourly` the project's own with windows of an hour; `leavers` is `raised`, and has
+ * limits by outcome and in flight for slow answers.
  */
-export type Limits = 'raised' | 'shipped' | 'hourly';
+export type Limits = 'raised' | 'shipped' | 'hourly' | 'leavers';
 
 /**
  * What happens to Floodgate's Redis during the attack: stopped and continued, killed and started again, its replies

@@ -14,8 +14,10 @@ interface PolicyFile {
     name: string;
     route: string;
     identifier: string;
-    limit: number;
-    window: string;
+    limit?: number;
+    window?: string;
+    count?: string;
+    concurrency?: number;
     overrides?: unknown;
   }[];
   tests?: unknown;

@@ -1,5 +1,6 @@
 /** `explain` with what the running gateway has counted; nothing is charged. */
-import type { Ban, Control } from '#gateway/control/control.ts';
+import type { Ban } from '#gateway/control/bans.ts';
+import type { Control } from '#gateway/control/control.ts';
 import { isClientRoute } from '#gateway/header-names.ts';
 import type { Part } from '#gateway/limiter/charge.ts';
 import { NOTHING, untilWindowEnd } from '#gateway/limiter/level.ts';

@@ -1,5 +1,6 @@
 /** What the store holds of one identity. */
-import type { Ban, Control } from '#gateway/control/control.ts';
+import type { Ban } from '#gateway/control/bans.ts';
+import type { Control } from '#gateway/control/control.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { levelOf, NOTHING } from '#gateway/limiter/level.ts';
 import { countersOf } from '#gateway/policy/counter.ts';

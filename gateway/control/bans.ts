@@ -9,41 +9,53 @@ export const BANS_MAX = 10_000;
 export const BAN_DAYS_MAX = 30;
 export const BAN_MS_MAX: Millis = BAN_DAYS_MAX * 86_400_000;
 
+export interface Ban {
+  /** Milliseconds since the epoch. */
+  readonly endsAt: Millis;
+  /** As the operator gave it; '' when none was given. */
+  readonly reason: string;
+}
+
 export class Bans {
-  /** When each ends, on the clock of this process. */
-  #endsAt = new Map<string, Millis>();
+  /** By digest; they end on the clock of this process. */
+  #bans = new Map<string, Ban>();
 
   get size(): number {
-    return this.#endsAt.size;
+    return this.#bans.size;
   }
 
   /** @returns when the ban of this digest ends; 0 where there is none */
   endOf(digest: string, now: Millis): Millis {
-    const endsAt = this.#endsAt.get(digest) ?? 0;
-    if (endsAt > now) return endsAt;
-    if (endsAt > 0) this.#endsAt.delete(digest);
-    return 0;
+    return this.of(digest, now)?.endsAt ?? 0;
   }
 
-  set(digest: string, endsAt: Millis): void {
-    this.#endsAt.set(digest, endsAt);
+  of(digest: string, now: Millis): Ban | null {
+    const ban = this.#bans.get(digest);
+    if (ban === undefined) return null;
+    if (ban.endsAt > now) return ban;
+    this.#bans.delete(digest);
+    return null;
+  }
+
+  set(digest: string, ban: Ban): void {
+    this.#bans.set(digest, ban);
   }
 
   delete(digest: string): boolean {
-    return this.#endsAt.delete(digest);
+    return this.#bans.delete(digest);
   }
 
-  /** Of each digest. */
-  get endsAt(): ReadonlyMap<string, Millis> {
-    return this.#endsAt;
+  /** By digest. */
+  get all(): ReadonlyMap<string, Ban> {
+    return this.#bans;
   }
 
   /** Takes what is known of all of them. */
-  replace(endsAt: Map<string, Millis>): void {
-    this.#endsAt = endsAt;
+  replace(bans: Map<string, Ban>): void {
+    this.#bans = bans;
   }
 
   dropEnded(now: Millis): void {
-    for (const [digest, endsAt] of this.#endsAt) if (endsAt <= now) this.#endsAt.delete(digest);
+    for (const [digest, { endsAt }] of this.#bans) if (endsAt <= now) this.#bans.delete(digest);
   }
 }

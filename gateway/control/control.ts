@@ -7,16 +7,9 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { Held } from '#gateway/limiter/level.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
-import { BANS_MAX } from './bans.ts';
+import { BANS_MAX, type Ban } from './bans.ts';
 import { SHADOWS_MAX } from './shadows.ts';
 import type { StoreReport } from './store-report.ts';
-
-export interface Ban {
-  /** Milliseconds since the epoch. */
-  readonly endsAt: Millis;
-  /** As the operator gave it; '' when none was given. */
-  readonly reason: string;
-}
 
 /** What is known of one identity at one moment. */
 export interface Look {

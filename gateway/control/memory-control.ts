@@ -4,8 +4,8 @@ import { Part } from '#gateway/limiter/charge.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { BANS_MAX, type Bans } from './bans.ts';
-import { type Ban, type Control, type Look, TooManyBansError, TooManyShadowsError } from './control.ts';
+import { BANS_MAX, type Ban, type Bans } from './bans.ts';
+import { type Control, type Look, TooManyBansError, TooManyShadowsError } from './control.ts';
 import { SHADOWS_MAX, type Shadows } from './shadows.ts';
 
 export interface MemoryControlOptions {
@@ -18,8 +18,6 @@ export interface MemoryControlOptions {
 
 export class MemoryControl implements Control {
   readonly #options: MemoryControlOptions;
-  /** By digest. */
-  readonly #reasons = new Map<string, string>();
 
   constructor(options: MemoryControlOptions) {
     this.#options = options;
@@ -51,27 +49,21 @@ export class MemoryControl implements Control {
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {
     const { bans } = this.#options;
     const now = this.#now;
-    // A ban that is asked about after its end goes, its reason stays: both are counted.
-    if (this.#reasons.size >= BANS_MAX) {
-      bans.dropEnded(now);
-      for (const known of this.#reasons.keys()) if (bans.endOf(known, now) === 0) this.#reasons.delete(known);
-    }
+    if (bans.size >= BANS_MAX) bans.dropEnded(now);
     if (bans.size >= BANS_MAX && bans.endOf(digest, now) === 0) throw new TooManyBansError();
-    bans.set(digest, now + forMs);
-    this.#reasons.set(digest, reason);
-    return { endsAt: now + forMs, reason };
+    const ban = { endsAt: now + forMs, reason };
+    bans.set(digest, ban);
+    return ban;
   }
 
   async unban(identity: Identity): Promise<boolean> {
     const was = await this.banOf(identity);
     this.#options.bans.delete(identity.digest);
-    this.#reasons.delete(identity.digest);
     return was !== null;
   }
 
   async banOf({ digest }: Identity): Promise<Ban | null> {
-    const endsAt = this.#options.bans.endOf(digest, this.#now);
-    return endsAt === 0 ? null : { endsAt, reason: this.#reasons.get(digest) ?? '' };
+    return this.#options.bans.of(digest, this.#now);
   }
 
   async shadow(bucket: string, forMs: Millis): Promise<Millis> {
@@ -92,11 +84,6 @@ export class MemoryControl implements Control {
 
   async storeReport(): Promise<null> {
     return null;
-  }
-
-  /** How many reasons are kept. */
-  get reasons(): number {
-    return this.#reasons.size;
   }
 
   close(): void {

@@ -1,7 +1,8 @@
 /**
  * Brings each process what operators changed: twice a second it asks the store for a version, and for bans, policies in
  * shadow and cleared counters where that is a new one. While the store is away, what is known holds; to a store that has
- * lost it, whole or in a failover, it is told, so that operators find it there, and can end it.
+ * lost it, whole or in a failover, it is told, so that operators find it there, and can end it. What a store has that
+ * lost everything, and what is known here, are both kept.
  */
 import { identityOf } from '#gateway/identity/digest.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -10,7 +11,17 @@ import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { Bans } from './bans.ts';
-import { BANS_KEY, NEWS, RESETS_KEY, RESETS_MS, RESTORE, SHADOWS_KEY, VERSION_KEY } from './scripts.ts';
+import {
+  BANS_KEY,
+  INCARNATION_KEY,
+  NEWS,
+  REASONS_KEY,
+  RESETS_KEY,
+  RESETS_MS,
+  RESTORE,
+  SHADOWS_KEY,
+  VERSION_KEY,
+} from './scripts.ts';
 import type { Shadows } from './shadows.ts';
 
 const ASK_EVERY_MS: Millis = 500;
@@ -39,6 +50,8 @@ export function newsFrom(
 export class News {
   readonly #options: NewsOptions;
   #version = '0';
+  /** Of the store that has this version; '': nothing is known yet. */
+  #incarnation = '';
   #heardAt: Millis;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -66,38 +79,55 @@ export class News {
     const { connection, bans, shadows, clock, known } = this.#options;
     bans.dropEnded(clock());
     if (!connection.ready) return;
-    const keys = [VERSION_KEY, BANS_KEY, RESETS_KEY, SHADOWS_KEY];
-    const reply = await within(ANSWER_MS, connection.run(NEWS, keys, [this.#version])).catch(() => null);
+    const keys = [VERSION_KEY, BANS_KEY, RESETS_KEY, SHADOWS_KEY, REASONS_KEY, INCARNATION_KEY];
+    const args = [this.#version, this.#incarnation];
+    const reply = await within(ANSWER_MS, connection.run(NEWS, keys, args)).catch(() => null);
     if (!Array.isArray(reply)) return;
-    const [version, now, banned, cleared, isCut, inShadow]: unknown[] = reply;
+    const [version, incarnation, now, banned, cleared, isCut, inShadow, reasons]: unknown[] = reply;
     const awayMs = clock() - this.#heardAt;
     this.#heardAt = clock();
-    if (typeof version !== 'string' || version === this.#version) return;
-    if (Number(version) < Number(this.#version)) {
-      await this.#restore();
+    if (typeof version !== 'string' || typeof incarnation !== 'string') return;
+    const isOther = this.#incarnation !== '' && incarnation !== this.#incarnation;
+    if (isOther || Number(version) < Number(this.#version)) {
+      const restored = await this.#restore();
+      if (restored === null || restored === this.#incarnation) return;
+      // What it has besides comes with the next look.
+      this.#incarnation = restored;
+      this.#version = '0';
+      await this.#ask();
       return;
     }
-    if (version === '') return;
+    if (version === '' || now === undefined) return;
     this.#version = version;
+    this.#incarnation = incarnation;
     const aheadMs = Number(now) - this.#heardAt;
-    bans.replace(endsByName(banned, aheadMs));
+    const why = textsByName(reasons);
+    bans.replace(
+      new Map(
+        [...endsByName(banned, aheadMs)].map(([digest, endsAt]) => [
+          digest,
+          { endsAt, reason: why.get(digest) ?? '' },
+        ]),
+      ),
+    );
     shadows.replace(endsByName(inShadow, aheadMs));
     if (isCut === 1 || awayMs > RESETS_MS / 2) known.forgetCounters();
     else if (Array.isArray(cleared))
       for (const digest of cleared) known.forget(identityOf(String(digest)), this.#options.counters());
   }
 
-  /** Never rejects: the next look finds the store as it is. */
-  async #restore(): Promise<void> {
+  /** @returns the store's incarnation from then on; null: it did not answer, and the next look finds it as it is */
+  async #restore(): Promise<string | null> {
     const { connection, bans, shadows, clock } = this.#options;
     const now = clock();
-    const left = ([name, endsAt]: [string, Millis]): string[] =>
-      endsAt > now ? [name, String(Math.ceil(endsAt - now))] : [];
-    const banned = [...bans.endsAt].flatMap(left);
-    const inShadow = [...shadows.endsAt].flatMap(left);
-    const keys = [VERSION_KEY, BANS_KEY, SHADOWS_KEY];
-    const args = [this.#version, String(banned.length / 2), ...banned, ...inShadow];
-    await within(ANSWER_MS, connection.run(RESTORE, keys, args)).catch(() => undefined);
+    const left = (name: string, endsAt: Millis, ...more: string[]): string[] =>
+      endsAt > now ? [name, String(Math.ceil(endsAt - now)), ...more] : [];
+    const banned = [...bans.all].flatMap(([digest, { endsAt, reason }]) => left(digest, endsAt, reason));
+    const inShadow = [...shadows.endsAt].flatMap(([bucket, endsAt]) => left(bucket, endsAt));
+    const keys = [VERSION_KEY, BANS_KEY, SHADOWS_KEY, REASONS_KEY, INCARNATION_KEY];
+    const args = [this.#version, this.#incarnation, String(banned.length / 3), ...banned, ...inShadow];
+    const reply = await within(ANSWER_MS, connection.run(RESTORE, keys, args)).catch(() => null);
+    return typeof reply === 'string' ? reply : null;
   }
 }
 
@@ -107,4 +137,12 @@ export function endsByName(reply: unknown, aheadMs: Millis = 0): Map<string, Mil
   if (!Array.isArray(reply)) return endsAt;
   for (let i = 0; i < reply.length; i += 2) endsAt.set(String(reply[i]), Number(reply[i + 1]) - aheadMs);
   return endsAt;
+}
+
+/** @param reply names and texts in turn */
+function textsByName(reply: unknown): Map<string, string> {
+  const texts = new Map<string, string>();
+  if (!Array.isArray(reply)) return texts;
+  for (let i = 0; i < reply.length; i += 2) texts.set(String(reply[i]), String(reply[i + 1]));
+  return texts;
 }

@@ -13,8 +13,8 @@ import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts'
 import { openStore } from '#gateway/store/open.ts';
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
+import type { Ban } from './bans.ts';
 import {
-  type Ban,
   type Control,
   ControlUnavailableError,
   type Look,
@@ -27,6 +27,7 @@ import {
   BAN_OF,
   BANS_KEY,
   CLEAR,
+  INCARNATION_KEY,
   LOOK,
   NOTE_RESET,
   REASONS_KEY,
@@ -103,20 +104,20 @@ export class StoreControl implements Control {
     for (let at = 0; at < keys.length; at += KEYS_PER_SCRIPT_MAX)
       await this.#run(CLEAR, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), []);
     // After the counters are gone: who forgets them earlier would learn the old ones again.
-    await this.#run(NOTE_RESET, [VERSION_KEY, RESETS_KEY], [identity.digest]);
+    await this.#run(NOTE_RESET, [VERSION_KEY, RESETS_KEY, INCARNATION_KEY], [identity.digest]);
     return held.filter(({ a, b }) => a + b > 0).length;
   }
 
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {
-    const endsAt = Number(
-      await this.#run(BAN, [VERSION_KEY, BANS_KEY, REASONS_KEY], [digest, String(forMs), reason]),
-    );
+    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, INCARNATION_KEY];
+    const endsAt = Number(await this.#run(BAN, keys, [digest, String(forMs), reason]));
     if (endsAt === 0) throw new TooManyBansError();
     return { endsAt, reason };
   }
 
   async unban({ digest }: Identity): Promise<boolean> {
-    return (await this.#run(UNBAN, [VERSION_KEY, BANS_KEY, REASONS_KEY], [digest])) === 1;
+    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, INCARNATION_KEY];
+    return (await this.#run(UNBAN, keys, [digest])) === 1;
   }
 
   async banOf({ digest }: Identity): Promise<Ban | null> {
@@ -126,13 +127,14 @@ export class StoreControl implements Control {
   }
 
   async shadow(bucket: string, forMs: Millis): Promise<Millis> {
-    const endsAt = Number(await this.#run(SHADOW, [VERSION_KEY, SHADOWS_KEY], [bucket, String(forMs)]));
+    const keys = [VERSION_KEY, SHADOWS_KEY, INCARNATION_KEY];
+    const endsAt = Number(await this.#run(SHADOW, keys, [bucket, String(forMs)]));
     if (endsAt === 0) throw new TooManyShadowsError();
     return endsAt;
   }
 
   async unshadow(bucket: string): Promise<boolean> {
-    return (await this.#run(UNSHADOW, [VERSION_KEY, SHADOWS_KEY], [bucket])) === 1;
+    return (await this.#run(UNSHADOW, [VERSION_KEY, SHADOWS_KEY, INCARNATION_KEY], [bucket])) === 1;
   }
 
   async shadows(): Promise<ReadonlyMap<string, Millis>> {

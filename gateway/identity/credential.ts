@@ -84,6 +84,39 @@ export function presentedCredential(
   return found === null ? NONE : { kind: 'one', value: found, isCookie };
 }
 
+/** So many different values of one identifier are looked at. */
+export const VALUES_MAX = 16;
+
+/**
+ * All different values that a request presents to these sources, at most one more than `VALUES_MAX`.
+ *
+ * @param rawHeaders names and values in turn, as node:http gives them
+ * @param target of the request, with its query
+ */
+export function presentedValues(
+  rawHeaders: readonly string[],
+  sources: readonly CredentialSource[],
+  target: string,
+): ReadonlySet<string> {
+  const values = new Set<string>();
+  const add = (value: PairValue): boolean => {
+    if (typeof value === 'string') values.add(value);
+    return values.size > VALUES_MAX;
+  };
+  const parameters = sources.filter((source) => source.kind === 'query');
+  const query = parameters.length === 0 || !target.includes('?') ? '' : target.slice(target.indexOf('?') + 1);
+  for (const pair of query.split(/[&;]/)) {
+    for (const { parameter } of parameters) if (add(queryValue(`?${pair}`, parameter))) return values;
+  }
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    const fields = isField(name, 'cookie') ? (rawHeaders[i + 1] ?? '').split(';') : [rawHeaders[i + 1]];
+    for (const source of sources)
+      for (const field of fields) if (add(valueIn(source, name, field))) return values;
+  }
+  return values;
+}
+
 /** What two different ones are called where they are refused. */
 export function ambiguityOf(identifier: SimpleIdentifier): string {
   const { name } = identifier;
@@ -124,23 +157,31 @@ function bearer(prefix: string, name: string, value: string | undefined): string
   return token?.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase() ? token : null;
 }
 
+/** A credential, and the request that presents it. */
+export interface PresentedCredential {
+  /** Names and values in turn, as node:http gives them. */
+  readonly rawHeaders: readonly string[];
+  /** With the query. */
+  readonly target: string;
+  readonly value: string;
+  /** It came in a cookie. */
+  readonly isCookie: boolean;
+  /** Where the identifiers of the whole file look for credentials. */
+  readonly carriers: readonly CredentialSource[];
+}
+
 /**
- * Does an answer to this request speak of this credential alone? Not beside a cookie, which may be a session, and not
- * beside an Authorization field with something else in it. One that is a cookie itself has others beside it in every
- * browser.
- *
- * @param rawHeaders names and values in turn, as node:http gives them
+ * Does an answer to this request speak of this credential alone? Not beside a cookie, which may be a session, not beside
+ * an Authorization field with something else in it, and not beside another value that any identifier of the file reads.
+ * A credential that is a cookie itself has others beside it in every browser.
  */
-export function isOnlyCredential(
-  rawHeaders: readonly string[],
-  credential: string,
-  isCookie = false,
-): boolean {
+export function isOnlyCredential(presented: PresentedCredential): boolean {
+  const { rawHeaders, target, value, isCookie, carriers } = presented;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     if (isField(name, 'cookie') && !isCookie) return false;
     if (!isField(name, 'authorization')) continue;
-    if (bearer('', name, rawHeaders[i + 1]) !== credential) return false;
+    if (bearer('', name, rawHeaders[i + 1]) !== value) return false;
   }
-  return true;
+  return presentedValues(rawHeaders, carriers, target).size === 1;
 }

@@ -123,8 +123,9 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
   const news = newsFrom(guarded, { clock, bans, shadows, counters });
   await news?.start();
 
+  const requestParts = { enforcement, refusals, leftMsMax: config.upstreamTimeoutMs };
   const limit = (req: IncomingMessage, res: ServerResponse): Promise<boolean> =>
-    new Promise((resolve) => new InnerRequest(req, res, { enforcement, refusals }, resolve).run());
+    new Promise((resolve) => new InnerRequest(req, res, requestParts, resolve).run());
   return {
     limit,
     middleware: (req, res, next) => {

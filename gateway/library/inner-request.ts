@@ -8,6 +8,12 @@ import type { Reservation } from '#gateway/limiter/outcome.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, recordOf, sendOwn } from '#gateway/reply/own-reply.ts';
+import type { Millis } from '#shared/clock.ts';
+
+export interface InnerParts extends LimitedParts {
+  /** For so long the application may work for a client that has left, and keep its place in flight. */
+  readonly leftMsMax: Millis;
+}
 
 export class InnerRequest extends LimitedRequest {
   readonly req: Sent;
@@ -17,7 +23,7 @@ export class InnerRequest extends LimitedRequest {
   readonly closes = false;
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
-  readonly #parts: LimitedParts;
+  readonly #parts: InnerParts;
   /** null: told. */
   #tell: ((isAdmitted: boolean) => void) | null;
 
@@ -25,7 +31,7 @@ export class InnerRequest extends LimitedRequest {
   constructor(
     req: IncomingMessage,
     res: ServerResponse,
-    parts: LimitedParts,
+    parts: InnerParts,
     tell: (isAdmitted: boolean) => void,
   ) {
     super(parts);
@@ -63,10 +69,7 @@ export class InnerRequest extends LimitedRequest {
       res.appendHeader(EXPOSE_HEADER, EXPOSED_LIMITS);
     // Application and policies see the same path. Where a router has taken its part of it away, that is too late.
     if (this.target !== '' && this.#req.url === this.req.url) this.#req.url = this.#canonicalUrl();
-    res.once('close', () => {
-      if (res.headersSent) this.#learn(res.statusCode, reservation);
-      reservation?.close();
-    });
+    res.once('close', () => this.#onReplyClosed(reservation));
     this.#told(true);
   }
 
@@ -95,9 +98,18 @@ export class InnerRequest extends LimitedRequest {
     return `${canonical}/${this.target.slice(canonical.length)}`;
   }
 
-  #learn(status: number, reservation: Reservation | null): void {
-    if (this.charged !== null) this.#parts.enforcement.learn(this.charged, status);
-    reservation?.conclude(status);
+  /** The reply is out, or its client is gone. */
+  #onReplyClosed(reservation: Reservation | null): void {
+    const res = this.#res;
+    if (res.headersSent) {
+      if (this.charged !== null) this.#parts.enforcement.learn(this.charged, res.statusCode);
+      reservation?.conclude(res.statusCode);
+      reservation?.close();
+      return;
+    }
+    reservation?.conclude('left');
+    // The application does not stop working because its client has gone.
+    if (reservation?.isHeld === true) whenEnded(res, this.#parts.leftMsMax, () => reservation.close());
   }
 
   /** Before it was decided: then it passes to nobody, and what it was charged is given back where that counts. */
@@ -111,6 +123,20 @@ export class InnerRequest extends LimitedRequest {
     this.#tell = null;
     tell?.(isAdmitted);
   }
+}
+
+/**
+ * Calls back when the application ends a response whose connection is closed, or after a time. Node tells nobody of such
+ * an end, so `end` itself is replaced.
+ */
+function whenEnded(res: ServerResponse, msMax: Millis, then: () => void): void {
+  const { end } = res;
+  const timer = setTimeout(then, msMax).unref();
+  res.end = (...args: unknown[]) => {
+    clearTimeout(timer);
+    then();
+    return Reflect.apply(end, res, args);
+  };
 }
 
 /** What the client sent, as HTTP/1.1 would have it. */

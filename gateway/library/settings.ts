@@ -8,7 +8,7 @@ export interface LibraryLog {
 }
 
 export interface LibrarySettings {
-  readonly config: Pick<GatewayConfig, 'bounds' | 'storeTimeoutMs' | 'trust'>;
+  readonly config: Pick<GatewayConfig, 'bounds' | 'storeTimeoutMs' | 'trust' | 'upstreamTimeoutMs'>;
   readonly secrets: Pick<GatewaySecrets, 'store' | 'identitySecret'>;
 }
 
@@ -21,6 +21,7 @@ const READ = [
   'GATEWAY_IDENTITY_SECRET',
   'GATEWAY_TRUSTED_PROXIES',
   'GATEWAY_STORE_TIMEOUT_MS',
+  'GATEWAY_UPSTREAM_TIMEOUT_MS',
 ] as const;
 
 /**

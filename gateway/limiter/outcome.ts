@@ -1,22 +1,28 @@
 /**
  * Policies that count failures, or successes, only. A request is charged when it is admitted, as nobody knows yet what
  * will come of it, and what does not count is given back when its reply begins: so never more than the limit of those
- * that count pass, however many are on their way at once.
+ * that count pass, however many are on their way at once. A client that does not wait for the reply has it counted as
+ * a failure and as a success. Otherwise leaving early would make every request free.
  */
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Answer } from './check.ts';
 import type { GivenBack } from './general-check.ts';
 import type { Limiter, Outcome, Spent } from './limiter.ts';
 
-/** @param status of the upstream's reply; null: there was none */
-function counts({ count }: Policy, status: number | null): boolean {
+/**
+ * How an admitted request ended: the status of the upstream's reply; `left`, the client left a request that had reached
+ * the upstream; null, it never reached the upstream, or the gateway answered in place of the upstream.
+ */
+export type Ending = number | 'left' | null;
+
+function counts({ count }: Policy, ending: Ending): boolean {
   switch (count) {
     case 'request':
       return true;
     case 'failure':
-      return status !== null && status >= 400;
+      return ending === 'left' || (ending !== null && ending >= 400);
     case 'success':
-      return status !== null && status < 400;
+      return ending === 'left' || (ending !== null && ending < 400);
     default:
       return count satisfies never;
   }
@@ -26,13 +32,8 @@ function counts({ count }: Policy, status: number | null): boolean {
  * Of the parts whose policies do not count every request.
  *
  * @param position of the request among those who asked together
- * @param status of the upstream's reply; null: there was none
  */
-export function outcomesOf(
-  { parts, levels, chargedAt }: Spent,
-  position: number,
-  status: number | null,
-): Outcome[] {
+export function outcomesOf({ parts, levels, chargedAt }: Spent, position: number, ending: Ending): Outcome[] {
   const outcomes: Outcome[] = [];
   for (const [i, part] of parts.entries()) {
     const { policy, cost } = part;
@@ -40,7 +41,7 @@ export function outcomesOf(
     if (policy.count === 'request' || level === null) continue;
     // A shadow policy counts up to its limit.
     if (level.used + (position + 1) * cost > level.capacity) continue;
-    outcomes.push({ part, chargedAt: chargedAt?.[i] ?? 0, counts: counts(policy, status) });
+    outcomes.push({ part, chargedAt: chargedAt?.[i] ?? 0, counts: counts(policy, ending) });
   }
   return outcomes;
 }
@@ -78,12 +79,16 @@ export class Reservation {
     this.#position = position;
   }
 
-  /** @param status of the upstream's reply; null: there was none */
-  conclude(status: number | null): void {
+  /** It has a place in flight. */
+  get isHeld(): boolean {
+    return this.#held !== null;
+  }
+
+  conclude(ending: Ending): void {
     const spent = this.#spent;
     if (spent === null) return;
     this.#spent = null;
-    this.#limiter.conclude(outcomesOf(spent, this.#position, status), spent.shares !== null);
+    this.#limiter.conclude(outcomesOf(spent, this.#position, ending), spent.shares !== null);
   }
 
   /** The request is over, in whatever way. */

@@ -26,14 +26,20 @@ export interface Lists {
 /**
  * The entry that holds for a client: a digest before a network, the longest prefix, and of two digests the denied one.
  *
- * @param digests all that the client may be known by
+ * @param digests all that the client is known by
  * @param address bytes of its address; null: it cannot be read
+ * @param doubtful what it may be known by as well: enough to deny, not to allow
  */
 export function entryFor(
   lists: Lists,
   digests: readonly string[],
   address: readonly number[] | null,
+  doubtful: readonly string[] = [],
 ): ListEntry | null {
+  for (const digest of doubtful) {
+    const entry = lists.digests.get(digest);
+    if (entry?.list === 'deny') return entry;
+  }
   let found: ListEntry | null = null;
   for (const digest of digests) {
     const entry = lists.digests.get(digest);

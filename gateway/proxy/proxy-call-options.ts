@@ -18,8 +18,8 @@ export type ProxyFailure =
 export interface ProxyCallOwner {
   /** The upstream's reply has begun. */
   onReplyBegun(status: number): void;
-  /** After a reply of 101: both sides of what the request became are closed. */
-  onTunnelClosed(): void;
+  /** The upstream is done with what outlived the call: a tunnel, or a request whose client has left. */
+  onUpstreamDone(): void;
   /** Nothing has been written of a reply, and nothing will be. The call is closed. */
   onFailed(failure: ProxyFailure): void;
 }
@@ -44,4 +44,6 @@ export interface ProxyCallOptions {
   readonly expectsContinue: boolean;
   /** Set when the client wants to switch protocols. */
   readonly upgrade: UpgradeSocket | null;
+  /** When the client leaves, the upstream may go on until it has answered. */
+  readonly outlivesClient: boolean;
 }

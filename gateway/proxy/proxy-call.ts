@@ -16,7 +16,7 @@ import { Holdings } from './holdings.ts';
 import { discardBody } from './lingering-close.ts';
 import type { ProxyCallOptions, ProxyFailure } from './proxy-call-options.ts';
 import { ReplyFlow } from './reply-flow.ts';
-import { AWAITED_BYTES_MAX, whenArrived } from './request-body.ts';
+import { AWAITED_BYTES_MAX, type BodyOwner, whenArrived } from './request-body.ts';
 import { type ClientHeaders, clientHeaders } from './response-headers.ts';
 import { joinSockets } from './upgrade.ts';
 import { isStaleConnection, isTimeout } from './upstream.ts';
@@ -40,12 +40,16 @@ type State =
   /** The whole reply is there; nothing has been written. */
   | 'whole'
   | 'streaming'
+  /** The client is gone, and the upstream has not answered yet. */
+  | 'abandoned'
   /** Nothing more will be written. */
   | 'closed';
 
-export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, DeadlineEntry {
+export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, DeadlineEntry, BodyOwner {
   readonly client: Client;
   retryable = false;
+  /** The upstream may have read some of the request. */
+  hasReachedUpstream = false;
   deadlineAt: Millis = 0;
   earlier: DeadlineEntry | null = null;
   later: DeadlineEntry | null = null;
@@ -71,7 +75,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   }
 
   get isClosed(): boolean {
-    return this.#state === 'closed';
+    return this.#state === 'closed' || this.#state === 'abandoned';
   }
 
   /** The client has been told to send the body that it held back. */
@@ -110,9 +114,13 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   onConnection(connection: UpstreamConnection): void {
     this.#held.connection = connection;
     if (this.#options.expectsContinue) this.#options.res.writeContinue();
-    const request = upstreamRequest(this.#options);
+    const request = upstreamRequest(this.#options, this);
     this.#request = request;
     connection.dispatch(request, this);
+  }
+
+  onBodySent(): void {
+    this.hasReachedUpstream = true;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -120,8 +128,9 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     if (this.#state === 'closed') throw ABORTED;
     this.#controller = controller;
     const body = this.#request?.body ?? null;
+    if (body === null || Buffer.isBuffer(body)) this.hasReachedUpstream = true;
     // An upload's time begins when it is over, by undici's headersTimeout.
-    if (body !== null && !Buffer.isBuffer(body)) this.#options.upstream.deadlines.delete(this);
+    else this.#options.upstream.deadlines.delete(this);
   }
 
   onResponseStart(
@@ -132,9 +141,16 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   ): void {
     // Interim replies (103 Early Hints) end here.
     if (statusCode < 200) return;
+    if (this.#state === 'abandoned') {
+      // Nobody reads the reply, and it may have no end.
+      this.close();
+      return;
+    }
     const { upstream, owner, added, cors } = this.#options;
     upstream.deadlines.delete(this);
     const head = clientHeaders((controller.rawHeaders ?? []) as Buffer[], added, statusCode, cors);
+    // Also where there is no room for the reply: the application has done its work.
+    owner.onReplyBegun(statusCode);
     if (head.isEventStream) {
       const refusal = this.#held.becomeStream();
       if (refusal !== null) {
@@ -142,7 +158,6 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
         return;
       }
     }
-    owner.onReplyBegun(statusCode);
     if (upstream.draining) head.headers.push('Connection', 'close');
     this.#head = head;
     this.#status = statusCode;
@@ -201,7 +216,8 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     }
     this.#leaveUpstream();
     if (this.#state === 'closed') return;
-    if (this.#state === 'streaming') this.#cut();
+    if (this.#state === 'abandoned') this.close();
+    else if (this.#state === 'streaming') this.#cut();
     else if (req.errored !== null) this.#fail({ kind: 'broken-body' });
     else if (isTimeout(error)) this.#failInTime();
     else {
@@ -211,6 +227,10 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   }
 
   onDeadline(): void {
+    if (this.#state === 'abandoned') {
+      this.close();
+      return;
+    }
     const pool = this.#held.pool;
     const refusal = pool?.inUse.refusalFor(this.client) ?? null;
     const isWaiting = this.#held.connection === null && pool !== null;
@@ -301,11 +321,12 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     const { req, res, owner, upgrade, added, upstream } = this.#options;
     this.#held.connection?.handOver();
     this.#leaveUpstream();
-    if (this.#state === 'closed' || upgrade === null) {
+    if (this.isClosed || upgrade === null) {
       // Not asked for: nothing is upgraded behind the client's back.
       socket.destroy();
-      if (this.#state !== 'closed')
+      if (!this.isClosed)
         this.#fail({ kind: 'unavailable', reason: 'the upstream switched protocols unasked' });
+      this.close();
       return;
     }
     const giveBack = this.#held.handOverUpgrade();
@@ -314,18 +335,34 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     res.detachSocket(req.socket);
     joinSockets(upgrade, socket, controller, added, upstream.bulk, this.client, () => {
       giveBack();
-      owner.onTunnelClosed();
+      owner.onUpstreamDone();
     });
+  }
+
+  /**
+   * The client is gone. The upstream keeps its connection until it answers, closes, or its time is over: many applications
+   * go on working for a client that has left. Of the reply nothing is read but the head.
+   *
+   * @returns false: the upstream has nothing to answer, or has begun to; close the call
+   */
+  abandon(): boolean {
+    if (this.#state !== 'waiting' || this.#controller === null || !this.hasReachedUpstream)
+      return this.#state === 'abandoned';
+    this.#state = 'abandoned';
+    if (this.deadlineAt === 0) this.#options.upstream.deadlines.add(this);
+    return true;
   }
 
   /** Nothing more is written, and everything is given back: at once, or for the connection when undici has let go of it. */
   close(): void {
     if (this.#state === 'closed') return;
+    const wasAbandoned = this.#state === 'abandoned';
     this.#state = 'closed';
     this.#options.upstream.deadlines.delete(this);
     this.#flow?.end();
     if (this.#held.connection !== null) this.#controller?.abort(ABORTED);
     this.#held.close(this);
+    if (wasAbandoned) this.#options.owner.onUpstreamDone();
   }
 
   /** undici has let go of the connection. */

@@ -19,21 +19,39 @@ export function whenArrived(req: IncomingMessage, then: () => void): void {
   req.on('readable', look);
 }
 
-/** A body that is streamed while it comes in, in portions. Its connection is left alone when nobody reads on. */
+export interface BodyOwner {
+  /** Some of the body, or its end, is about to be sent, and the head of the request with it. */
+  onBodySent(): void;
+}
+
+/**
+ * A body that is streamed while it comes in, in portions. Its connection is left alone when nobody reads on.
+ *
+ * @param outlivesClient a body that breaks off does not end: undici would close the upstream's connection
+ */
 export async function* inTurns(
   req: IncomingMessage,
   turns: BulkTurns,
   client: Client,
+  outlivesClient: boolean,
+  owner: BodyOwner,
 ): AsyncGenerator<Buffer> {
   let goOn = (): void => undefined;
   const transfer: BulkTransfer = { client, onTurn: () => goOn() };
-  for await (const chunk of req.iterator({ destroyOnReturn: false })) {
-    const { length } = chunk as Buffer;
-    if (!turns.pass(transfer, length)) {
-      await new Promise<void>((resolve) => {
-        goOn = resolve;
-      });
+  try {
+    for await (const chunk of req.iterator({ destroyOnReturn: false })) {
+      const { length } = chunk as Buffer;
+      if (!turns.pass(transfer, length)) {
+        await new Promise<void>((resolve) => {
+          goOn = resolve;
+        });
+      }
+      owner.onBodySent();
+      yield chunk as Buffer;
     }
-    yield chunk as Buffer;
+    owner.onBodySent();
+  } catch (error) {
+    if (!outlivesClient) throw error;
+    await new Promise<never>(() => undefined);
   }
 }

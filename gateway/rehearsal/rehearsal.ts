@@ -13,7 +13,7 @@ import { chargeFor } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
-import { outcomesOf } from '#gateway/limiter/outcome.ts';
+import { type Ending, outcomesOf } from '#gateway/limiter/outcome.ts';
 import { Metrics } from '#gateway/metrics.ts';
 import { entryFor, type ListEntry } from '#gateway/policy/lists.ts';
 import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
@@ -186,11 +186,14 @@ export class Rehearsal {
     if (!head.ok) return malformed(head.reason);
     const match = enforcement.match(method, target);
     if (!match.ok) return malformed(match.reason);
-    const identities = (): Identity[] =>
-      enforcement.identitiesOf({ rawHeaders: headers, socket }, match.target, head);
+    const identities = (): Identity[] => {
+      const presented = enforcement.identitiesOf({ rawHeaders: headers, socket }, match.target, head);
+      return typeof presented === 'string' ? [] : [...presented.certain, ...presented.doubtful];
+    };
     const { path, cover } = match;
-    const source = { rawHeaders: headers, socket, plan };
+    const source = { method, rawHeaders: headers, socket, plan };
     const listed = enforcement.listed(source, match.target, head);
+    if (typeof listed === 'string') return malformed(listed);
     if (listed?.list === 'deny') return listedRequest(path, listed, identities);
     if (listed !== null || cover === null)
       return { kind: 'uncovered', path, cover: null, allowedBy: listed, identities };
@@ -241,11 +244,11 @@ export class Rehearsal {
   /**
    * What the upstream answered tells whether the request's credential works, and whether the request counts.
    *
-   * @param status null: the upstream did not answer
+   * @param ending null: the upstream was not asked
    */
-  answered({ charged, spent }: Pick<WeighedRequest, 'charged' | 'spent'>, status: number | null): void {
-    if (status !== null) this.enforcement.learn(charged, status);
-    if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, status));
+  answered({ charged, spent }: Pick<WeighedRequest, 'charged' | 'spent'>, ending: Ending): void {
+    if (typeof ending === 'number') this.enforcement.learn(charged, ending);
+    if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, ending));
   }
 
   /** It is no longer in flight. */

@@ -107,7 +107,8 @@ export class Judge {
   answered({ weighed }: Judged, { status, digests, durationMs }: LoggedRequest): void {
     if (weighed.kind !== 'decided') return;
     const wasDenied = digests?.decision === 'deny';
-    this.#rehearsal.answered(weighed, status > 0 && !wasDenied ? status : null);
+    const hasLeft = status === 0 || status === CLIENT_LEFT;
+    this.#rehearsal.answered(weighed, wasDenied ? null : hasLeft ? 'left' : status);
     if (weighed.spent.leases === null) return;
     // How long it would have taken, had it not been denied, nobody knows.
     const isKnown = durationMs !== null && !wasDenied;
@@ -177,6 +178,8 @@ export class Judge {
   }
 }
 
+/** As NGINX and Traefik write it. */
+const CLIENT_LEFT = 499;
 const MALFORMED: Judged = {
   weighed: { kind: 'malformed', status: 400, reason: 'as logged' },
   unknown: NO_POLICIES,

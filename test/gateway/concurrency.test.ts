@@ -114,12 +114,6 @@ for (const [name, environment] of Object.entries(STORES)) {
       t.match(free.headers.get('ratelimit-policy'), /^"all";q=100000;w=3600, "slow";q=3;qu=/);
     });
 
-    t.test('the client leaves before the reply', async (t) => {
-      for (const socket of await fill(t, gateway)) socket.destroy();
-      await until(() => isFree(gateway));
-      open.splice(0);
-    });
-
     t.test('the client leaves in the middle of the reply; until then its place is taken', async (t) => {
       const sockets = await fill(t, gateway);
       for (const { res } of open.splice(0)) res.write('the beginning');

@@ -1,12 +1,14 @@
 /** Bounds and ends of what operators do by hand. */
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { BANS_MAX, Bans } from '#gateway/control/bans.ts';
 import { Limited } from '#gateway/control/limited.ts';
 import { MemoryControl } from '#gateway/control/memory-control.ts';
+import { News } from '#gateway/control/news.ts';
 import { SHADOWS_MAX, Shadows } from '#gateway/control/shadows.ts';
 import { StoreControl } from '#gateway/control/store-control.ts';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import { openStore } from '#gateway/store/open.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
@@ -35,7 +37,7 @@ t.test('in memory: a ban ends, and their number is bounded', async (t) => {
     now += 1;
     await control.banOf(identity(i));
   }
-  t.ok(control.reasons <= BANS_MAX, 'and leave nothing behind');
+  t.ok(bans.size <= BANS_MAX, 'and leave nothing behind');
 });
 
 t.test('in the store: all keys expire, and the number of bans is bounded', async (t) => {
@@ -46,7 +48,7 @@ t.test('in the store: all keys expire, and the number of bans is bounded', async
   await control.ban(identity(1), 60_000, 'why');
   await control.reset(identity(1), []);
   const keys = await redis.client.keys('*');
-  t.equal(keys.length, 4);
+  t.equal(keys.length, 5);
   for (const key of keys) {
     t.match(key, /^fg:\{control\}:/);
     t.ok((await redis.client.pttl(key)) > 0, `${key} expires`);
@@ -116,4 +118,72 @@ t.test('in the store: a shadow ends by itself, and their number is bounded', asy
   await until(async () => (await control.shadows()).size === SHADOWS_MAX - 1);
   await control.shadow('one more', 1000);
   t.equal(await redis.client.pttl('fg:{control}:shadows').then((ms) => ms > 0 && ms < 62_000), true);
+});
+
+/** What one gateway knows. It asks the store when it is told to. */
+async function startReplica(t: Test, url: string) {
+  const bans = new Bans();
+  const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const connection = openStore(accessTo(url), { silenceMs: 1000, onChange: () => undefined });
+  await connection.connect();
+  t.teardown(() => connection.close());
+  t.teardown(() => shadows.close());
+  const news = new News({ connection, clock: Date.now, known, bans, shadows, counters: () => [] });
+  news.stop();
+  const bannedOnes = (): number[] =>
+    [1, 2, 3].filter((one) => bans.endOf(identity(one).digest, Date.now()) > 0);
+  return { ask: () => news.start(), bannedOnes, shadows: () => [...shadows.endsAt.keys()].sort() };
+}
+
+t.test('a store that has lost everything and has news again', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const control = new StoreControl(accessTo(redis.url), 'salt');
+  t.teardown(() => control.close());
+  const [one, two, late] = [
+    await startReplica(t, redis.url),
+    await startReplica(t, redis.url),
+    await startReplica(t, redis.url),
+  ];
+  const askBoth = async (): Promise<void> => {
+    // The first one has to hear what the second one put back.
+    for (const replica of [one, two, one]) await replica.ask();
+  };
+  await control.ban(identity(1), 60_000, 'the first');
+  await control.shadow('a', 60_000);
+  await askBoth();
+  t.strictSame([one.bannedOnes(), one.shadows()], [[1], ['a']]);
+
+  await redis.client.flushall();
+  await control.ban(identity(2), 60_000, 'the second');
+  await control.shadow('b', 60_000);
+  await askBoth();
+  await late.ask();
+  for (const replica of [one, two, late])
+    t.strictSame(
+      [replica.bannedOnes(), replica.shadows()],
+      [
+        [1, 2],
+        ['a', 'b'],
+      ],
+    );
+  t.match(await control.banOf(identity(1)), { reason: 'the first' });
+  t.match(await control.banOf(identity(2)), { reason: 'the second' });
+
+  await control.unban(identity(1));
+  await control.unshadow('a');
+  await askBoth();
+  for (const replica of [one, two]) t.strictSame([replica.bannedOnes(), replica.shadows()], [[2], ['b']]);
+
+  await redis.client.flushall();
+  await control.ban(identity(3), 60_000, 'the third');
+  await askBoth();
+  for (const replica of [one, two]) t.strictSame(replica.bannedOnes(), [2, 3]);
+
+  await redis.client.flushall();
+  await askBoth();
+  t.match(await control.banOf(identity(3)), { reason: 'the third' }, 'the reasons are there again, too');
+  for (const name of ['incarnation', 'ban-reasons'])
+    t.ok((await redis.client.pttl(`fg:{control}:${name}`)) > 0, `${name} expires`);
 });

@@ -1,11 +1,8 @@
 /** Counting failures or successes on the wire: whatever becomes of a request, what does not count is given back, once. */
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { until } from '#test/support/until.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
 const POLICIES = policyFile(
@@ -14,24 +11,16 @@ const POLICIES = policyFile(
   'name: all, route: "* /*", identifier: ip, limit: 100000, window: 366d',
 );
 
-/** Answers with the status that the header `x-status` names; without one, never. */
-async function started(
-  t: Test,
-  env: Record<string, string>,
-  upstream?: string,
-): Promise<{ origin: string; port: number; waiting: () => number }> {
-  let waiting = 0;
+/** Answers with the status that the header `x-status` names. */
+async function started(t: Test, env: Record<string, string>, upstream?: string): Promise<{ origin: string }> {
   const application = await startUpstream(t, (req, res) => {
-    const status = Number(req.headers['x-status'] ?? 0);
-    if (status > 0) res.writeHead(status).end();
-    else waiting++;
+    res.writeHead(Number(req.headers['x-status'])).end();
   });
-  const gateway = await startTestGateway(t, {
+  return startTestGateway(t, {
     upstream: upstream ?? application.origin,
     policies: POLICIES,
     env,
   });
-  return { ...gateway, waiting: () => waiting };
 }
 
 async function ask(origin: string, path: string, status: number): Promise<[number, string | null]> {
@@ -73,24 +62,6 @@ for (const [name, environment] of Object.entries(STORES)) {
       const codes = await Promise.all(Array.from({ length: 40 }, () => ask(origin, '/codes', 200)));
       t.equal(codes.filter(([status]) => status === 200).length, 5);
     });
-  });
-
-  t.test(`${name}: who leaves before the reply`, async (t) => {
-    await insideLongWindow();
-    const { origin, port, waiting } = await started(t, await environment(t));
-    const sockets = await Promise.all(
-      Array.from({ length: 5 }, async () => {
-        const socket = connect(port, '127.0.0.1');
-        await once(socket, 'connect');
-        socket.write('POST /login HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n');
-        return socket;
-      }),
-    );
-    await until(() => waiting() === 5);
-    t.strictSame(await ask(origin, '/login', 200), [-1, '0'], 'those on their way take up the limit');
-    for (const socket of sockets) socket.destroy();
-    await until(async () => (await ask(origin, '/login', 200))[1] === '4');
-    t.pass('all five are given back');
   });
 
   t.test(`${name}: an application that is not there`, async (t) => {

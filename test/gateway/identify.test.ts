@@ -47,6 +47,75 @@ t.test('a credential beside another one is not proven by the answer', async (t) 
   }
 });
 
+t.test('a key beside one that its route does not count is not proven by the answer', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t, ({ headers, url }, res) => {
+    const isReal =
+      headers['x-token'] === 'real' || headers.cookie === 'other=1; sid=real' || url?.endsWith('real');
+    res.writeHead(isReal ? 200 : 401).end();
+  });
+  const policies = `version: 1
+identifiers:
+  key: { source: [{ header: x-api-key }, { cookie: key }] }
+  token: { source: [{ header: x-token }, { query: token }] }
+  session: { source: [{ cookie: sid }] }
+policies:
+  - { name: keys, route: "GET /*", identifier: key, limit: 10, window: 366d }
+  - { name: tokens, route: "GET /elsewhere", identifier: token, limit: 10, window: 366d }
+`;
+  const beside: readonly [string, Record<string, string>][] = [
+    ['/a', { 'x-token': 'real' }],
+    ['/a?token=real', {}],
+    ['/a', { cookie: 'other=1; sid=real' }],
+  ];
+  for (const [path, headers] of beside) {
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, policies });
+    let reached = 0;
+    for (let i = 0; i < 36; i++) {
+      const key = `invented-${i % 12}`;
+      const sent =
+        headers.cookie === undefined ? { 'x-api-key': key } : { cookie: `${headers.cookie}; key=${key}` };
+      const reply = await send(port, path, { headers: { ...headers, ...sent } });
+      if (reply.headers['x-gateway-ratelimited'] === undefined) reached++;
+    }
+    t.ok(reached <= 10, `${reached} beside ${path} ${JSON.stringify(headers)}`);
+  }
+});
+
+t.test('an answer to OPTIONS proves nothing, and withdraws nothing', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t, ({ method, headers }, res) => {
+    const isValid = String(headers['x-api-key']).startsWith('valid');
+    if (method === 'OPTIONS') res.writeHead(isValid ? 401 : 200).end();
+    else res.writeHead(isValid ? 200 : 403).end();
+  });
+  const policies = `version: 1
+identifiers:
+  key: { source: [{ header: x-api-key }] }
+  id: { source: [{ path: id }] }
+policies:
+  - { name: keys, route: "* /keys", identifier: key, limit: 10, window: 366d }
+  - { name: ids, route: "* /ids/{id}", identifier: id, limit: 10, window: 366d }
+`;
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies });
+  const ask = async (method: string, path: string, key: string): Promise<boolean> => {
+    const { headers } = await send(port, path, { method, headers: { 'x-api-key': key } });
+    return headers['x-gateway-ratelimited'] === undefined;
+  };
+  t.ok(await ask('GET', '/keys', 'valid-1'));
+  for (const place of ['/keys', '/ids']) {
+    let reached = 0;
+    for (let i = 0; i < 20; i++) {
+      const path = place === '/ids' ? `/ids/invented-${i}` : place;
+      for (const method of ['OPTIONS', ...Array<string>(9).fill('POST')])
+        if (await ask(method, path, `invented-${i}`)) reached++;
+    }
+    t.ok(reached <= 10, `${reached} at ${place}`);
+  }
+  t.ok(await ask('OPTIONS', '/keys', 'valid-1'));
+  t.ok(await ask('GET', '/keys', 'valid-1'), 'a 401 to OPTIONS takes no proof away');
+});
+
 t.test('the same key as header and as bearer token is one credential, and is proven', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);

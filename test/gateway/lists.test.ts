@@ -1,6 +1,6 @@
 /** The lists allow and deny on a running gateway: whom they name, and what those get. */
 import t from 'tap';
-import { Digester } from '#gateway/identity/digest.ts';
+import { Digester, identityOf } from '#gateway/identity/digest.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { runTests } from '#gateway/rehearsal/policy-tests.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
@@ -63,8 +63,13 @@ t.test('whom they name, and what those get', async (t) => {
   t.strictSame(await statuses(1, '2001:db8:bad:1::7'), [429]);
   t.strictSame(
     await statuses(1, '192.0.2.10', '/a', { authorization: 'Bearer fbk_1', 'x-api-key': 'stolen' }),
-    [200],
-    'two keys: none of them counts',
+    [429],
+    'a second key does not hide the denied one',
+  );
+  t.strictSame(
+    await statuses(2, '192.0.2.12', '/a', { authorization: 'Bearer fbk_1', 'x-api-key': 'friend' }),
+    [200, 429],
+    'of two keys none is allowed: the application may take the other one',
   );
   t.strictSame(await statuses(1, '192.0.2.11', '/other', { 'x-api-key': 'stolen' }), [429], 'on every route');
 
@@ -87,8 +92,50 @@ t.test('whom they name, and what those get', async (t) => {
   const listed = gateway.samples().filter(({ name }) => name === 'floodgate_listed_total');
   t.match(listed, [
     { labels: { list: 'allow' }, value: 10 },
-    { labels: { list: 'deny' }, value: 6 },
+    { labels: { list: 'deny' }, value: 7 },
   ]);
+});
+
+t.test('a second value beside a banned or denied one', async (t) => {
+  const upstream = await startUpstream(t);
+  const of = (name: string, value: string): string =>
+    digester.identify({ name, kind: 'credential', sources: [] }, value).digest;
+  const policies = `version: 1
+identifiers:
+  key: { source: [{ header: x-api-key }, { bearer: fbk_ }] }
+  token: { source: [{ query: token }] }
+  session: { source: [{ cookie: sid }] }
+deny: [${['key', 'token', 'session'].map((name) => `{ digest: ${of(name, 'denied')} }`).join(', ')}]
+policies: []
+`;
+  const { port, gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies,
+    env: { GATEWAY_IDENTITY_SECRET: SALT },
+  });
+  for (const name of ['key', 'token', 'session'])
+    await gateway.control.ban(identityOf(of(name, 'banned')), 60_000, '');
+  for (const value of ['denied', 'banned']) {
+    const requests: readonly [string, Record<string, string | string[]>][] = [
+      ['/a', { 'x-api-key': [value, 'other'] }],
+      ['/a', { 'x-api-key': ['other', value] }],
+      ['/a', { 'x-api-key': value, authorization: 'Bearer fbk_x' }],
+      [`/a?token=other&token=${value}`, {}],
+      [`/a?token=${value};token=other`, {}],
+      ['/a', { cookie: `sid=other; sid=${value}` }],
+      ['/a', { cookie: [`sid=${value}`, 'sid=other'] }],
+    ];
+    for (const [path, headers] of requests) {
+      const { status } = await send(port, path, { headers });
+      t.equal(status, 429, `${path} ${JSON.stringify(headers)}`);
+    }
+  }
+  t.equal((await send(port, '/a', { headers: { 'x-api-key': ['one', 'two'] } })).status, 200);
+  const many = (count: number): string => Array.from({ length: count }, (_, i) => `token=${i}`).join('&');
+  t.equal((await send(port, `/a?${many(16)}`)).status, 200);
+  const tooMany = await send(port, `/a?${many(17)}`);
+  t.equal(tooMany.status, 400);
+  t.match(tooMany.body.toString(), 'the request presents more than 16 different values of token; send one');
 });
 
 t.test('tests of the file know them', async (t) => {

@@ -11,6 +11,13 @@ function churn(
   attacker.pace(perSecond, () => attacker.connect(begin, options));
 }
 
+function leave(attacker: Attacker, request: string): void {
+  churn(attacker, 50, (connection) => {
+    attacker.request(connection, request);
+    setTimeout(() => connection.socket.destroy(), 60);
+  });
+}
+
 const GARBAGE = [
   // A TLS hello, the preface of HTTP/2, a proxy's wish, a line without an end, framing that says two things.
   Buffer.from('160301020001000001fc0303', 'hex'),
@@ -65,6 +72,23 @@ export const CONNECTIONS: readonly AbuseScenario[] = [
         setImmediate(() => connection.socket.resetAndDestroy());
       });
     },
+  },
+  {
+    name: 'leavers-counted',
+    title: '50 requests a second that count when they succeed, left after 60 ms',
+    limits: 'leavers',
+    targets: ['floodgate'],
+    admittedPerMinuteMax: 100,
+    attack: (attacker) => leave(attacker, head('GET', '/bench/slow?ms=1000')),
+  },
+  {
+    name: 'leavers-in-flight',
+    title: '50 requests a second, three in flight, 10 s each, left after 60 ms',
+    limits: 'leavers',
+    targets: ['floodgate'],
+    // Six times three, and those of the minute before.
+    admittedPerMinuteMax: 21,
+    attack: (attacker) => leave(attacker, head('POST', '/bench/slow?ms=10000', ['Content-Length: 0'])),
   },
   {
     name: 'aborts',

@@ -8,12 +8,25 @@ import { ATTACKER_ADDRESS } from '../addresses.ts';
 import type { Limits } from '../scenario.ts';
 import type { AbuseTarget } from './target.ts';
 
+const LEAVERS = [
+  {
+    name: 'successes',
+    route: 'GET /bench/slow',
+    identifier: 'ip',
+    limit: 100,
+    window: '1m',
+    count: 'success',
+  },
+  { name: 'in-flight', route: 'POST /bench/slow', identifier: 'ip', concurrency: 3 },
+];
+
 function policies(limits: Limits): string {
   return policiesOf(ROOT, (file) => {
     for (const policy of file.policies) {
-      if (limits === 'raised') policy.limit = HIGH_LIMIT;
+      if (limits === 'raised' || limits === 'leavers') policy.limit = HIGH_LIMIT;
       if (limits === 'hourly') policy.window = '1h';
     }
+    if (limits === 'leavers') file.policies.push(...LEAVERS);
   });
 }
 

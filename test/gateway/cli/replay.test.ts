@@ -81,6 +81,20 @@ t.test("NGINX: addresses are judged, keys are not, on the log's clock", async (t
   t.match(all, { allowed: 5, denied: 0, shadowDenied: 0, identities: 2 });
 });
 
+t.test('a client that left counts as a failure and as a success', async (t) => {
+  const cwd = temporaryFolder(t);
+  const lines = Array.from({ length: 5 }, (_, i) => nginx(10 + i, '192.0.2.1', 'POST /login', 499));
+  writeFileSync(join(cwd, 'access.log'), `${lines.join('\n')}\n`);
+  for (const count of ['failure', 'success']) {
+    const row = `{ name: all, route: "* /*", identifier: ip, limit: 2, window: 1m, count: ${count} }`;
+    writeFileSync(
+      join(cwd, 'policies.yaml'),
+      `version: 1\nidentifiers: { ip: { source: client-address } }\npolicies: [${row}]\n`,
+    );
+    t.match(await replay(cwd, 'access.log'), { code: 0, allowed: 2, denied: 3 }, count);
+  }
+});
+
 t.test('a shadow policy says what it would deny', async (t) => {
   const cwd = folderOf(t);
   const lines = Array.from({ length: 5 }, (_, i) => nginx(i, '2001:db8::7', `GET /pages/${i}`));

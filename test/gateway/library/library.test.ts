@@ -1,5 +1,5 @@
 /** What the library promises beyond its decisions: one store for all, another table while running, an end. */
-import { createServer, request } from 'node:http';
+import { createServer, request, type ServerResponse } from 'node:http';
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
@@ -161,25 +161,67 @@ t.test('the application hears of the canonical path, and only of what is admitte
   t.strictSame(heard, ['/b/c/?q=%2e', '/A', '*']);
 });
 
-t.test('a client that leaves gives back what it held in flight', async (t) => {
-  const policies = policyFile('name: slow, route: GET /*, identifier: ip, concurrency: 1');
-  const gateway = await open({ policies });
-  t.teardown(() => gateway.close());
-  let arrived = 0;
-  const server = createServer(async (req, res) => {
-    if (!(await gateway.limit(req, res))) return;
-    arrived++;
-    if (req.url === '/quick') res.end();
-  });
-  const port = await listen(t, server);
-  const hanging = request({ port, host: '127.0.0.1', path: '/hangs' });
-  hanging.on('error', () => undefined);
-  hanging.end();
-  await until(() => arrived === 1, 'it is in flight');
-  t.equal((await fetch(`http://127.0.0.1:${port}/quick`)).status, 429);
-  hanging.destroy();
-  const ask = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/quick`)).status;
-  await until(async () => (await ask()) === 200, 'the place is free again');
+/** Clients come one after the other and leave when their request has reached the application. @returns how many did */
+async function comeAndLeave(port: number, path: string, arrived: ServerResponse[]): Promise<number> {
+  const before = arrived.length;
+  for (let i = 0; i < 5; i++) {
+    const had = arrived.length;
+    let status = 0;
+    const leaving = request({ port, host: '127.0.0.1', path, agent: false });
+    leaving
+      .on('error', () => undefined)
+      .on('response', (reply) => {
+        status = reply.statusCode ?? 0;
+        reply.resume();
+      });
+    leaving.end();
+    await until(() => arrived.length > had || status === 429, 'it has arrived, or is refused');
+    leaving.destroy();
+    if (arrived.length > had) await until(() => arrived.at(-1)?.closed === true, 'its client is gone');
+  }
+  return arrived.length - before;
+}
+
+t.test(
+  'a client that leaves holds its place until the application ends the reply, or for a time',
+  async (t) => {
+    const policies = policyFile('name: slow, route: GET /*, identifier: ip, concurrency: 2');
+    for (const timeoutMs of ['600000', '1000']) {
+      const gateway = await open({ policies, env: { GATEWAY_UPSTREAM_TIMEOUT_MS: timeoutMs } });
+      t.teardown(() => gateway.close());
+      const arrived: ServerResponse[] = [];
+      const server = createServer(async (req, res) => {
+        if (!(await gateway.limit(req, res))) return;
+        if (req.url === '/quick') res.end();
+        else arrived.push(res);
+      });
+      const port = await listen(t, server);
+      const quick = async (): Promise<boolean> =>
+        (await fetch(`http://127.0.0.1:${port}/quick`)).headers.get('ratelimit')?.includes('r=1') === true;
+      if (timeoutMs === '600000') {
+        t.equal(await comeAndLeave(port, '/hangs', arrived), 2);
+        for (const res of arrived) res.end('nobody reads this');
+      } else await comeAndLeave(port, '/hangs', arrived);
+      let isFree = false;
+      while (!isFree) isFree = await quick();
+      t.pass(`free again: ${timeoutMs}`);
+    }
+  },
+);
+
+t.test('a client that leaves has its request counted', async (t) => {
+  for (const count of ['failure', 'success']) {
+    const policies = policyFile(
+      `name: some, route: GET /*, identifier: ip, limit: 2, window: 1d, count: ${count}`,
+    );
+    const gateway = await open({ policies });
+    t.teardown(() => gateway.close());
+    const arrived: ServerResponse[] = [];
+    const server = createServer(async (req, res) => {
+      if (await gateway.limit(req, res)) arrived.push(res);
+    });
+    t.equal(await comeAndLeave(await listen(t, server), '/hangs', arrived), 2, count);
+  }
 });
 
 t.test('mistakes are told as the gateway tells them', async (t) => {
