@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import Fastify, { type FastifyInstance, type onRequestHookHandler } from 'fastify';
 import { type AdminApiOptions, addAdminApi } from './admin/api.ts';
-import { isBearer } from './admin/guard.ts';
+import { addHostCheck, isBearer } from './admin/guard.ts';
 import { pageRoutes } from './admin/page-routes.ts';
 import { validatorCompiler } from './admin/validator.ts';
 import { CONTENT_TYPE, exposition, type Family } from './exposition.ts';
@@ -40,7 +40,8 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   app.addHook('onRequest', async ({ raw, routeOptions }) => {
     if (routeOptions.config.upload === undefined) cutSlowBody(raw);
   });
-  app.get('/healthz', async () => ({ status: 'ok' }));
+  if (options.token === null) addHostCheck(app);
+  app.get('/healthz', { config: { saysNothing: true } }, async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {
     if (!options.ready()) return reply.code(503).send({ status: 'not ready' });
     // Without its store the gateway still decides, by each policy's onStoreFailure: it stays in rotation and says so.

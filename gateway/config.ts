@@ -129,7 +129,7 @@ export const GATEWAY_VARIABLES = [
     meaning:
       '1 lets an old and a new gateway listen side by side, for a restart without a refused connection; with `net.ipv4.tcp_migrate_req=1` in the kernel none is reset either',
   },
-  { name: 'GATEWAY_STORE_TIMEOUT_MS', default: '50', meaning: 'time budget of one check of the store' },
+  { name: 'GATEWAY_STORE_TIMEOUT_MS', default: '50', meaning: 'smallest time budget of a store check' },
   { name: 'GATEWAY_UPSTREAM_TIMEOUT_MS', default: '30000', meaning: "until the upstream's reply begins" },
   { name: 'GATEWAY_DRAIN_TIMEOUT_MS', default: '25000', meaning: 'for requests in flight after SIGTERM' },
   { name: 'GATEWAY_CONNECTIONS', default: '8192', meaning: 'open client connections' },

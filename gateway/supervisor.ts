@@ -49,8 +49,8 @@ export interface SupervisorOptions {
 
 /** How often a worker says unasked what it has counted: what is lost when it dies. */
 export const STATE_INTERVAL_MS: Millis = 1000;
-/** For a worker to be ready; then it hangs and is killed. */
-const START_TIMEOUT_MS: Millis = 30_000;
+/** For a worker to be ready; then it hangs and is killed. The first start on a slow machine may take minutes. */
+const START_TIMEOUT_MS: Millis = 300_000;
 /** For a worker to end after its requests have; then it hangs and is killed. */
 const END_TIMEOUT_MS: Millis = 5000;
 const ANSWER_TIMEOUT_MS: Millis = 2000;

@@ -33,9 +33,11 @@ export interface WorkerPoolOptions<Message> {
   readonly onEnded: (worker: ChildProcess) => void;
 }
 
-/** A worker ended before it was ready; it has said why on stderr itself. */
+/** A worker ended before it was ready. Why is on stderr: it has said so itself, or the log does. */
 export class WorkerStartError extends Error {}
 
+/** How often the log says that a worker is not ready yet. */
+const STILL_STARTING_MS: Millis = 30_000;
 /** So many in a row is a crash loop, and worth a word of its own. */
 const CRASH_LOOP_ENDS = 3;
 
@@ -107,30 +109,53 @@ export class WorkerPool<Message> {
     });
     this.#children.add(worker);
     return new Promise<void>((resolve, reject) => {
-      const hangs =
-        startTimeoutMs === null ? undefined : setTimeout(() => worker.kill('SIGKILL'), startTimeoutMs);
+      const starting = startTimeoutMs === null ? undefined : this.#watchStart(worker, startTimeoutMs);
       worker.on('error', (error) => {
         if (worker.pid !== undefined) {
           log.warn({ reason: error.message }, 'a worker cannot be reached');
           return;
         }
-        clearTimeout(hangs);
+        clearInterval(starting);
         this.#children.delete(worker);
         reject(error);
       });
       worker.once('exit', (code, signal) => {
-        clearTimeout(hangs);
+        clearInterval(starting);
         this.#children.delete(worker);
         if (this.#ready.delete(worker)) this.#onEnded(worker, pacing, { code, signal });
-        else reject(new WorkerStartError('a worker could not start'));
+        else {
+          if (signal !== null && !this.#stopping) {
+            log.error({ pid: worker.pid, signal }, 'a worker was ended by a signal before it was ready');
+          }
+          reject(new WorkerStartError('a worker could not start'));
+        }
       });
       worker.on('message', (message: Message) => {
         if (!onMessage(worker, message)) return;
-        clearTimeout(hangs);
+        clearInterval(starting);
         this.#ready.add(worker);
         resolve();
       });
     });
+  }
+
+  /** Time passes in ticks: that of a machine that stands still does not count. */
+  #watchStart(worker: ChildProcess, startTimeoutMs: Millis): NodeJS.Timeout {
+    const { log } = this.#options;
+    const { pid } = worker;
+    const tickMs = Math.min(STILL_STARTING_MS, startTimeoutMs);
+    let waitedMs = 0;
+    const timer = setInterval(() => {
+      waitedMs += tickMs;
+      if (waitedMs < startTimeoutMs) {
+        log.warn({ pid }, `a worker is not ready after ${waitedMs / 1000} s; it is still waited for`);
+        return;
+      }
+      clearInterval(timer);
+      log.error({ pid }, `a worker was not ready after ${waitedMs / 1000} s and was killed`);
+      worker.kill('SIGKILL');
+    }, tickMs);
+    return timer;
   }
 
   #onEnded(worker: ChildProcess, pacing: RestartPacing, how: Ending): void {

@@ -15,6 +15,9 @@ export const LOOPBACK = /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/;
 /** As the Host field: with a port, and IPv6 in brackets. */
 const LOCAL_HOST_FIELD = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})(?::\d{1,5})?$/i;
 
+/** An address, or a name without a dot, such as a service's: nobody outside can make one lead here. */
+const UNFORGED_HOST_FIELD = /^(?:\[[0-9a-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3}|[a-z0-9_-]+)(?::\d{1,5})?$/i;
+
 /** Forms of web pages can send neither. */
 const JSON_TYPE = 'application/json';
 export const BYTES_TYPE = 'application/octet-stream';
@@ -29,6 +32,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who calls need not prove it. */
     isOpen?: boolean;
+    /** Its reply is the same for everybody: it is not asked by which name it was called. */
+    saysNothing?: boolean;
     /** Its body: bytes, read as they come. */
     upload?: { readonly description: string };
   }
@@ -39,6 +44,21 @@ export function guard(scope: FastifyInstance, options: GuardOptions, sessions: S
   // By default text would be taken as well, and a form can send that.
   scope.removeContentTypeParser('text/plain');
   scope.addHook('onRequest', async (request, reply) => refuse(request, reply, options, sessions));
+}
+
+/**
+ * Where no token is asked for: refuses who names this listener by a name that may have been made to lead here (DNS
+ * rebinding). Browsers always send a Host field; probes of HTTP/1.0 may send none.
+ */
+export function addHostCheck(app: FastifyInstance): void {
+  app.addHook('onRequest', async ({ headers, routeOptions }, reply) => {
+    if (headers.host === undefined || UNFORGED_HOST_FIELD.test(headers.host)) return;
+    if (routeOptions.config.saysNothing === true) return;
+    return reply.code(403).send({
+      message:
+        'without GATEWAY_ADMIN_TOKEN the admin listener answers to addresses and to names without a dot only, such as localhost; use one of them, or set the token',
+    });
+  });
 }
 
 export function isBearer(authorization: string | undefined, token: string): boolean {

@@ -1,7 +1,10 @@
 /** All that this process admitted while counting alone, of every kind of counter, and how the store gets to hear of it. */
+
+import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Part } from './charge.ts';
-import type { Answer } from './check.ts';
+import type { Answer, PendingCheck } from './check.ts';
+import type { GivenBack } from './general-check.ts';
 import { Owed } from './owed.ts';
 import { OwedLevels } from './owed-levels.ts';
 import { KEYS_PER_SCRIPT_MAX, type RedisStore } from './redis.ts';
@@ -32,22 +35,41 @@ export class Debts {
 
   /** Of a request that is known to count by now. @param chargedAt on the store's clock, so much ahead of ours */
   addCounted(part: Part, chargedAt: Millis, storeAheadMs: Millis): void {
-    const { algorithm, windowMs } = part.policy;
-    if (algorithm !== 'fixed-window') this.#levels.add(part, part.cost, chargedAt);
-    else this.#windows.add(part, (Math.floor(chargedAt / windowMs) + 1) * windowMs - storeAheadMs, part.cost);
+    if (part.policy.algorithm !== 'fixed-window') this.#levels.add(part, part.cost, chargedAt);
+    else this.#windows.add(part, windowEnd(part, chargedAt, storeAheadMs), part.cost);
   }
 
-  /** What was decided alone is in the store already, as far as it was admitted there. */
-  paid(answers: readonly Answer[]): void {
-    for (const { spent, now } of answers) {
+  /**
+   * What was decided alone is in the store already, as far as it was admitted there.
+   *
+   * @param letThrough how many of those who asked were admitted alone
+   * @returns what the store has charged beyond that
+   */
+  paid(
+    answers: readonly Answer[],
+    letThrough: (check: PendingCheck) => number,
+    storeAheadMs: Millis,
+  ): GivenBack[] {
+    const beyond: GivenBack[] = [];
+    for (const { check, spent, now } of answers) {
       for (const [i, part] of spent.parts.entries()) {
-        if ((spent.used[i] ?? -1) < 0 || part.policy.count !== 'request') continue;
-        if (part.policy.algorithm === 'concurrency') continue;
-        const units = spent.admitted * part.cost;
-        if (part.policy.algorithm === 'fixed-window') this.#windows.paid(part, units);
-        else this.#levels.paid(part, units, now);
+        const { policy, cost, capacity } = part;
+        const used = spent.used[i] ?? -1;
+        if (used < 0 || policy.count !== 'request' || policy.algorithm === 'concurrency') continue;
+        // A shadow policy counts up to its limit.
+        const times = Math.max(0, Math.min(spent.admitted, Math.floor((capacity - used) / cost)));
+        const units = isCountedAlone(policy)
+          ? this.#paid(part, times * cost, now, storeAheadMs)
+          : Math.max(0, times - letThrough(check)) * cost;
+        if (units > 0) beyond.push({ part, units, chargedAt: spent.chargedAt?.[i] ?? now });
       }
     }
+    return beyond;
+  }
+
+  #paid(part: Part, units: number, now: Millis, storeAheadMs: Millis): number {
+    if (part.policy.algorithm !== 'fixed-window') return this.#levels.paid(part, units, now);
+    return this.#windows.paid(part, windowEnd(part, now, storeAheadMs), units);
   }
 
   /**
@@ -56,12 +78,7 @@ export class Debts {
    * @param now on this process's clock; `storeNow` on the store's
    * @throws when the store does not take them
    */
-  async settle(
-    store: RedisStore,
-    budgetMs: Millis,
-    now: () => Millis,
-    storeNow: () => Millis,
-  ): Promise<void> {
+  async settle(store: RedisStore, now: () => Millis, storeNow: () => Millis): Promise<void> {
     if (this.#settling) return;
     this.#settling = true;
     try {
@@ -69,8 +86,8 @@ export class Debts {
         const windows = this.#windows.take(KEYS_PER_SCRIPT_MAX, now());
         const levels = this.#levels.take(KEYS_PER_SCRIPT_MAX, storeNow());
         try {
-          if (windows.length > 0) await store.settle(windows, budgetMs);
-          if (levels.length > 0) await store.settleLevels(levels, budgetMs);
+          if (windows.length > 0) await store.settle(windows);
+          if (levels.length > 0) await store.settleLevels(levels);
         } catch (error) {
           this.#windows.putBack(windows);
           this.#levels.putBack(levels);
@@ -81,4 +98,14 @@ export class Debts {
       this.#settling = false;
     }
   }
+}
+
+/** Whether a process counts for this policy while its store is away. */
+export function isCountedAlone({ mode, onStoreFailure }: Policy): boolean {
+  return mode === 'enforce' && onStoreFailure === 'local';
+}
+
+/** On this process's clock. @param moment on the store's */
+function windowEnd({ policy: { windowMs } }: Part, moment: Millis, storeAheadMs: Millis): Millis {
+  return (Math.floor(moment / windowMs) + 1) * windowMs - storeAheadMs;
 }

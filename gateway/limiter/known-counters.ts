@@ -8,6 +8,7 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Charge, Part } from './charge.ts';
 import { CounterTable } from './counter-table.ts';
+import type { GivenBack } from './general-check.ts';
 import { KnownLevels } from './known-levels.ts';
 import { HeldLeases } from './leases.ts';
 import { type Held, levelOf } from './level.ts';
@@ -77,6 +78,16 @@ export class KnownCounters {
       place = this.#counters.insert(a ^ e, b ^ f, c, d);
     } else if (this.#counters.until(place) > now && this.#counters.count(place) > used) return;
     this.#counters.set(place, used, endsAt, Math.ceil(slackMs));
+  }
+
+  /** What was charged to nobody is given back to the store. @param storeNow on the store's clock, as `chargedAt` */
+  giveBack({ part, units, chargedAt }: GivenBack, now: Millis, storeNow: Millis): void {
+    const place = this.#find(part);
+    if (place >= 0 && this.#counters.until(place) > now) {
+      const count = Math.max(0, this.#counters.count(place) - units);
+      this.#counters.set(place, count, this.#counters.until(place), this.#counters.slack(place));
+    }
+    if (!part.counter.isPlain) this.levels.giveBack(part, units, chargedAt, storeNow, part.limit);
   }
 
   /** The exhausted parts of a charge; null when there is none, or only one of which the store has to be asked. */

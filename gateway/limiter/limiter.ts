@@ -65,7 +65,7 @@ export interface LimitListener {
 export interface Limiter {
   /** The parts of a charge that this process knows to be exhausted; null when the charge has to be decided. */
   knownExhausted(charge: Charge): readonly Exhausted[] | null;
-  /** Answers the listener exactly once, now or later, within the time budget. Never throws. */
+  /** Answers the listener exactly once, now or later, while the store may be slow. Never throws. */
   spend(charge: Charge, listener: LimitListener): void;
   /** What came of an admitted request, told once for each. @param isLocal it was decided without the store */
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void;

@@ -3,9 +3,13 @@
  *
  * A check that fails is decided at once by each policy's `onStoreFailure`: `deny` refuses with 503, `allow` does not
  * count, `local` counts in this process, from what it last knew of a counter and against its share of the limit: the
- * shares of the replicas last heard of add up to it. After repeated failures, or one lost connection, the circuit opens:
- * requests no longer wait for the store at all, while a heartbeat asks whether it takes writes again. When it does, what
- * was admitted meanwhile is charged to it first; then the circuit closes. Nothing has to be restarted.
+ * shares of the replicas last heard of add up to it. After repeated errors, one lost connection, or when the store does
+ * not answer for too long (patience.ts), the circuit opens: requests no longer wait for the store at all, while a
+ * heartbeat asks whether it takes writes again. When it does, what was admitted meanwhile is charged to it first; then the
+ * circuit closes. Nothing has to be restarted.
+ *
+ * A check that was given up has probably been made all the same. Its late answer says what it charged: that is taken off
+ * what is owed, and what the store admitted beyond what was admitted here is given back.
  *
  * A heartbeat goes on while the circuit is closed, so an idle gateway knows as well. Beginning and end of an outage are
  * each logged once, with the cause.
@@ -18,7 +22,7 @@ import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { Charge } from './charge.ts';
 import type { Answer, PendingCheck } from './check.ts';
-import { Debts } from './debts.ts';
+import { Debts, isCountedAlone } from './debts.ts';
 import { HeardReplicas } from './heard-replicas.ts';
 import { KnownCounters } from './known-counters.ts';
 import {
@@ -43,10 +47,8 @@ const PROBE_MS_MAX: Millis = 5000;
 /** An outage that begins so soon after the last one is the store's flapping. */
 const FLAPPING_MS: Millis = 10_000;
 const HEARTBEAT_MS: Millis = 1000;
-/** Or the budget of a check, where that is longer: a store that may be slow is not away. */
-const HEARTBEAT_TIMEOUT_MS: Millis = 1000;
-/** How long a start waits for the store before it goes on without it. */
-const START_MS: Millis = 2000;
+/** How long a start waits for a store that neither answers nor refuses before it goes on without it. */
+const START_MS: Millis = 5000;
 /** After an outage other replicas need so long to charge what they admitted, too. */
 const SETTLE_MS: Millis = 2 * PROBE_MS;
 /** 40 bytes each. */
@@ -73,6 +75,8 @@ export class GuardedLimiter implements Limiter {
     'read-only': 0,
     error: 0,
   };
+  /** Of checks that were given up and may still be answered: how many of those who asked were admitted here. */
+  readonly #letThrough = new WeakMap<PendingCheck, number>();
   #failuresInRow = 0;
   #closed = false;
   #degraded = 0;
@@ -124,7 +128,7 @@ export class GuardedLimiter implements Limiter {
   async start(): Promise<string> {
     try {
       await within(START_MS, this.#store.connect());
-      this.#salt = await this.#heartbeat(HEARTBEAT_TIMEOUT_MS);
+      this.#salt = await this.#heartbeat();
       this.#schedule(HEARTBEAT_MS);
     } catch (error) {
       const { message } = error as Error;
@@ -212,13 +216,7 @@ export class GuardedLimiter implements Limiter {
   /** One heartbeat; what it says of the store moves the circuit. */
   async #look(): Promise<void> {
     try {
-      this.#adopt(
-        await this.#heartbeat(
-          this.#openSince === null
-            ? Math.max(HEARTBEAT_TIMEOUT_MS, this.#options.budgetMs)
-            : this.#options.budgetMs,
-        ),
-      );
+      this.#adopt(await this.#heartbeat());
       if (this.#openSince !== null) await this.#recover();
       else this.#leases.renewDue();
       this.#schedule(HEARTBEAT_MS);
@@ -235,8 +233,8 @@ export class GuardedLimiter implements Limiter {
   }
 
   /** @returns the salt that the replicas share */
-  async #heartbeat(budgetMs: Millis): Promise<string> {
-    const heartbeat = await this.#store.heartbeat(this.#salt, budgetMs);
+  async #heartbeat(): Promise<string> {
+    const heartbeat = await this.#store.heartbeat(this.#salt);
     if (this.#replicas.hear(heartbeat)) this.#known.forgetCounters();
     return heartbeat.salt;
   }
@@ -250,15 +248,32 @@ export class GuardedLimiter implements Limiter {
   #onFailure(checks: readonly PendingCheck[], failure: StoreFailure, cause: Error): void {
     for (const { listeners } of checks) this.#failures[failure] += listeners.length;
     this.#failuresInRow++;
-    if (failure === 'disconnected' || this.#failuresInRow >= FAILURES_TO_OPEN) this.#open(failure, cause);
-    for (const { charge, listeners } of checks) {
-      for (const listener of listeners) this.#decideAlone(charge, listener);
+    const isLost = failure === 'disconnected' || failure === 'timeout';
+    if (isLost || this.#failuresInRow >= FAILURES_TO_OPEN) this.#open(failure, cause);
+    for (const check of checks) {
+      let letThrough = 0;
+      for (const listener of check.listeners) {
+        this.#decideAlone(check.charge, {
+          onSpent(spent, position) {
+            letThrough += spent.admitted;
+            listener.onSpent(spent, position);
+          },
+          onStoreUnavailable: () => listener.onStoreUnavailable(),
+        });
+      }
+      this.#letThrough.set(check, letThrough);
     }
   }
 
   #onLateAnswers(answers: readonly Answer[]): void {
-    this.#debts.paid(answers);
+    const letThrough = (check: PendingCheck): number => this.#letThrough.get(check) ?? 0;
+    const beyond = this.#debts.paid(answers, letThrough, this.#replicas.storeAheadMs);
     for (const { spent } of answers) this.#leases.endAll(spent);
+    const now = this.#options.clock();
+    for (const given of beyond) {
+      this.#known.giveBack(given, now, this.#storeNow);
+      this.#store.giveBack(given);
+    }
     // What does not count at once is owed when it is known to count.
     for (const given of uncounted(answers)) this.#store.giveBack(given);
     this.#settleIfClosed();
@@ -279,12 +294,12 @@ export class GuardedLimiter implements Limiter {
         listener.onStoreUnavailable();
         return;
       }
-      isLocalOnly &&= policy.mode === 'enforce' && policy.onStoreFailure === 'local';
+      isLocalOnly &&= isCountedAlone(policy);
     }
     const local = isLocalOnly
       ? charge
       : new Charge(
-          charge.parts.filter(({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'local'),
+          charge.parts.filter(({ policy }) => isCountedAlone(policy)),
           charge.isPlain,
         );
     this.#fallback.spend(local, listener);
@@ -304,6 +319,7 @@ export class GuardedLimiter implements Limiter {
       'the store is unavailable; each policy decides by its onStoreFailure until it is back',
     );
     this.#schedule(this.#probeMs);
+    if (failure === 'timeout') this.#store.giveUp();
   }
 
   /** @throws when the store fails again before all is charged to it */
@@ -335,7 +351,6 @@ export class GuardedLimiter implements Limiter {
 
   /** Charges to the store what was admitted without it. @throws when the store does not take it */
   #settle(): Promise<void> {
-    const { clock, budgetMs } = this.#options;
-    return this.#debts.settle(this.#store, budgetMs, clock, () => this.#storeNow);
+    return this.#debts.settle(this.#store, this.#options.clock, () => this.#storeNow);
   }
 }

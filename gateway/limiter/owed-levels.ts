@@ -31,13 +31,19 @@ export class OwedLevels {
     this.#put(part, window, unitsOf(part, units));
   }
 
-  /** The store has charged so many units after all, at a moment of its clock: its answer was late. */
-  paid(part: Part, units: number, now: Millis): void {
+  /**
+   * The store has charged so many units after all, at a moment of its clock: its answer was late.
+   *
+   * @returns how many of them nobody owed
+   */
+  paid(part: Part, units: number, now: Millis): number {
     const id = idOf(part, windowOf(part, now));
     const entry = this.#entries.get(id);
-    if (entry === undefined || units <= 0) return;
+    if (entry === undefined) return units;
+    const left = unitsOf(part, units) - entry.units;
     entry.units -= unitsOf(part, units);
     if (entry.units <= 0) this.#entries.delete(id);
+    return Math.max(0, left) / unitsOf(part, 1);
   }
 
   /**

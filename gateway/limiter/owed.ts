@@ -35,8 +35,7 @@ export class Owed {
   add(part: Part, windowEndsAt: Millis, units: number): void {
     const { key, policy } = part;
     const entry = this.#entries.get(key);
-    // Windows are computed from two clocks: a millisecond apart is the same one.
-    if (entry !== undefined && Math.abs(entry.windowEndsAt - windowEndsAt) < policy.windowMs / 2) {
+    if (entry !== undefined && isSameWindow(entry, windowEndsAt)) {
       entry.times += units;
       return;
     }
@@ -47,14 +46,14 @@ export class Owed {
     this.#entries.set(key, { policy, windowEndsAt, times: units });
   }
 
-  /** The store has charged so many of them after all: its answer was late. */
-  paid(part: Part, times: number): void {
-    if (this.#entries.size === 0 || times <= 0) return;
-    const { key } = part;
+  /** The store has charged so many units after all: its answer was late. @returns how many of them nobody owed */
+  paid({ key }: Part, windowEndsAt: Millis, units: number): number {
     const entry = this.#entries.get(key);
-    if (entry === undefined) return;
-    entry.times -= times;
+    if (entry === undefined || !isSameWindow(entry, windowEndsAt)) return units;
+    const left = units - entry.times;
+    entry.times -= units;
     if (entry.times <= 0) this.#entries.delete(key);
+    return Math.max(0, left);
   }
 
   /** Takes out up to so many whose windows still run; those that have ended are dropped. */
@@ -76,4 +75,9 @@ export class Owed {
       else if (this.#entries.size < ENTRIES_MAX) this.#entries.set(key, { policy, windowEndsAt, times });
     }
   }
+}
+
+/** Windows are computed from two clocks: a millisecond apart is the same one. */
+function isSameWindow({ policy, windowEndsAt }: Entry, otherEndsAt: Millis): boolean {
+  return Math.abs(windowEndsAt - otherEndsAt) < policy.windowMs / 2;
 }

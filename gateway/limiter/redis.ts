@@ -2,10 +2,10 @@
  * The shared store: Redis or Valkey, of the gateway's own.
  *
  * All charges of one turn of the event loop go out as one script, so under load Redis sees one command for many
- * requests while every decision stays exact. There is no offline queue and nothing is sent twice: what is not answered
- * within the budget is reported as failed, and `outage.ts` decides what then happens to the request. From a reply that
- * comes later only what it charged is learned. In a Cluster one script goes out for each slot, and a charge whose keys
- * lie in several is decided in steps (steps.ts).
+ * requests while every decision stays exact. There is no offline queue and nothing is sent twice: when the store does
+ * not answer for too long (patience.ts), all checks that wait are reported as failed, and `outage.ts` decides what then
+ * happens to the requests. From a reply that comes later only what it charged is learned. In a Cluster one script goes
+ * out for each slot, and a charge whose keys lie in several is decided in steps (steps.ts).
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
@@ -23,6 +23,7 @@ import {
   scriptCall,
   UnreadableReplyError,
 } from './check.ts';
+import { graceMs, waitMsMax } from './check-budget.ts';
 import { type CheckKind, GENERAL, PLAIN } from './check-kinds.ts';
 import { type GivenBack, generalCall, giveBackCall, type LevelDebt } from './general-check.ts';
 import { GIVE_BACK_GENERAL, SPEND_GENERAL } from './general-script.ts';
@@ -31,6 +32,7 @@ import { learn } from './learn.ts';
 import { leasesOf } from './leases.ts';
 import type { LimitListener, Spent } from './limiter.ts';
 import type { Debt } from './owed.ts';
+import { Patience } from './patience.ts';
 import { Proofs } from './proofs.ts';
 import { HEARTBEAT, type Heartbeat, LEAVE, REPLICAS_KEY, SALT_KEY } from './replicas.ts';
 import { SPEND } from './spend-script.ts';
@@ -41,7 +43,7 @@ export type StoreFailure = 'timeout' | FaultKind;
 export interface RedisStoreOptions {
   readonly clock: Clock;
   readonly known: KnownCounters;
-  /** How long a check may take, and not a millisecond longer. */
+  /** The smallest time budget of a check; it grows while the store is slow. */
   readonly budgetMs: Millis;
   /** Name of this process among the replicas. */
   readonly replica: string;
@@ -62,6 +64,7 @@ const SILENCE_MS_MAX: Millis = 2000;
 export class RedisStore {
   readonly #options: RedisStoreOptions;
   readonly #connection: StoreConnection;
+  readonly #patience: Patience;
   readonly #proofs: Proofs;
   #pending = new Map<string, PendingCheck>();
   #given: GivenBack[] = [];
@@ -71,8 +74,10 @@ export class RedisStore {
 
   constructor(access: StoreAccess, options: RedisStoreOptions) {
     this.#options = options;
+    this.#patience = new Patience(options.clock, options.budgetMs);
     this.#connection = openStore(access, {
-      silenceMs: Math.max(SILENCE_MS_MAX, 2 * options.budgetMs),
+      // An answer that comes after the store was given up still says what it charged.
+      silenceMs: Math.max(SILENCE_MS_MAX, 2 * waitMsMax(options.budgetMs)),
       onChange: (ready) => {
         if (!ready && !this.#isClosing) options.onDisconnected(this.#connection.whyDown());
       },
@@ -119,15 +124,20 @@ export class RedisStore {
     if (pending.size === 1) setImmediate(() => this.#flush());
   }
 
+  /** The store is lost: nobody waits for its answers any more. */
+  giveUp(): void {
+    this.#patience.giveUp();
+  }
+
   /**
-   * Charges what was admitted without the store, and takes it out of `debts`.
+   * Charges what was admitted without the store, and takes it out of `debts`. There is no time budget: what is charged
+   * late would otherwise be charged again.
    *
-   * @throws what keeps the store from answering in time; what remains is not known to be charged
+   * @throws what keeps the store from answering; what remains is not known to be charged
    */
-  settle(debts: Debt[], budgetMs: Millis): Promise<void> {
+  settle(debts: Debt[]): Promise<void> {
     return this.#settle(
       debts,
-      budgetMs,
       ({ key }) => key,
       SPEND,
       (same) => scriptCall([], same),
@@ -135,10 +145,9 @@ export class RedisStore {
   }
 
   /** The same for counters that are no fixed windows. */
-  settleLevels(debts: LevelDebt[], budgetMs: Millis): Promise<void> {
+  settleLevels(debts: LevelDebt[]): Promise<void> {
     return this.#settle(
       debts,
-      budgetMs,
       ({ part }) => part.key,
       SPEND_GENERAL,
       (same) => generalCall([], same),
@@ -147,7 +156,6 @@ export class RedisStore {
 
   async #settle<D>(
     debts: D[],
-    budgetMs: Millis,
     keyOf: (debt: D) => string,
     script: StoreScript,
     callOf: (debts: readonly D[]) => ScriptCall,
@@ -158,7 +166,7 @@ export class RedisStore {
       [...slots.values()].map(async (same) => {
         const { keys, args } = callOf(same);
         try {
-          await within(budgetMs, this.#connection.run(script, keys, args));
+          await this.#connection.run(script, keys, args);
         } catch (error) {
           failure ??= error;
           debts.push(...same);
@@ -199,11 +207,11 @@ export class RedisStore {
    * @param salt kept there when none is kept yet; '' when the salt is configured and none of the store's business
    * @throws what keeps the store from answering, or from answering in time
    */
-  async heartbeat(salt: string, budgetMs: Millis): Promise<Heartbeat> {
-    const { clock, replica } = this.#options;
+  async heartbeat(salt: string): Promise<Heartbeat> {
+    const { clock, replica, budgetMs } = this.#options;
     const askedAt = clock();
     const reply = await within(
-      budgetMs,
+      graceMs(budgetMs),
       this.#connection.run(HEARTBEAT, [REPLICAS_KEY, SALT_KEY], [replica, salt]),
     );
     const [replicas, rank, shared, now]: unknown[] = Array.isArray(reply) ? reply : [];
@@ -299,26 +307,18 @@ export class RedisStore {
     checks: readonly PendingCheck[],
     decide: (isLate: () => boolean) => Promise<readonly Answer[]>,
   ): void {
-    const { clock, known, budgetMs, onFailure, onSuccess, onLateAnswers } = this.#options;
+    const { clock, known, onFailure, onSuccess, onLateAnswers } = this.#options;
     const askedAt = clock();
     let isLate = false;
-    let giveUp: NodeJS.Immediate | undefined;
-    const timer = setTimeout(() => {
-      // After a stall of our own loop the answer may lie in the socket already: look there before giving up.
-      giveUp = setImmediate(() => {
-        isLate = true;
-        this.#late++;
-        onFailure(checks, 'timeout', new Error(`no answer within ${budgetMs} ms`));
-      });
-    }, budgetMs);
-    const settled = (): void => {
-      clearTimeout(timer);
-      clearImmediate(giveUp);
-      if (isLate) this.#late--;
-    };
+    const wait = this.#patience.begin(() => {
+      isLate = true;
+      this.#late++;
+      onFailure(checks, 'timeout', new Error(`no answer within ${this.#patience.waitMs} ms`));
+    });
     decide(() => isLate).then(
       (answers) => {
-        settled();
+        this.#patience.answered(wait);
+        if (isLate) this.#late--;
         learn(known, answers, askedAt, clock());
         if (isLate) onLateAnswers(answers);
         else {
@@ -330,7 +330,8 @@ export class RedisStore {
         }
       },
       (error: Error | StoreFault) => {
-        settled();
+        this.#patience.failed(wait);
+        if (isLate) this.#late--;
         if (isLate) onLateAnswers([]);
         else onFailure(checks, 'kind' in error ? error.kind : 'error', error);
       },

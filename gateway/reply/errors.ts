@@ -55,5 +55,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
 /** @param extra further members of the problem */
 export function problemBody(code: ErrorCode, message: string, extra: object = {}): string {
   const { status, title, type } = ERRORS[code];
-  return JSON.stringify({ type, title, status, detail: message, code, message, details: {}, ...extra });
+  const body = JSON.stringify({ type, title, status, detail: message, code, message, details: {}, ...extra });
+  // JSON text may contain DEL. A header field, which may carry the body, must not.
+  return body.replaceAll('\x7f', '\\u007f');
 }

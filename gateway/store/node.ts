@@ -6,7 +6,7 @@
  * grows to a second. The library's own Cluster and Sentinel clients are not used: they send a call again when its
  * connection broke, queue calls while a node connects, and leave promises behind that nobody handles.
  */
-import { createConnection } from 'node:net';
+import { createConnection, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Redis } from 'ioredis';
 import type { Millis } from '#shared/clock.ts';
@@ -36,6 +36,8 @@ interface Waiter {
 
 const CLOSED = /EPIPE|ECONNRESET|closed/;
 const RECONNECT_MS_MAX: Millis = 1000;
+/** In which the time of a silent connection passes. */
+const SILENT_TICKS_MAX = 4;
 /** For what is still in flight when we leave a server. */
 const DISCONNECT_TIMEOUT_MS: Millis = 200;
 
@@ -55,6 +57,8 @@ export class RedisNode {
   #databaseRefused: Error | null = null;
   /** Scripts that this connection has sent. */
   readonly #sent = new Set<StoreScript>();
+  /** Calls that have not been answered. */
+  #asked = 0;
   #waiters: Waiter[] = [];
   #reconnectTimer: NodeJS.Timeout | undefined;
 
@@ -69,7 +73,6 @@ export class RedisNode {
       connectionName: 'floodgate',
       disableClientInfo: true,
       ...FAIL_FAST,
-      socketTimeout: options.silenceMs,
       enableReadyCheck: false,
       // We look for ourselves what a server is, and leave it when that changes.
       reconnectOnError: null,
@@ -115,10 +118,14 @@ export class RedisNode {
       this.#sent.add(script);
       return this.#eval(script, keys, args);
     }
-    return this.#redis.evalsha(script.sha1, keys.length, ...keys, ...args).catch((error: Error) => {
-      if (!error.message.startsWith('NOSCRIPT') || !this.#ready) throw this.#fault(error);
-      return this.#eval(script, keys, args);
-    });
+    this.#asked++;
+    return this.#redis
+      .evalsha(script.sha1, keys.length, ...keys, ...args)
+      .then(this.#onAnswer, (error: Error) => {
+        this.#asked--;
+        if (!error.message.startsWith('NOSCRIPT') || !this.#ready) throw this.#fault(error);
+        return this.#eval(script, keys, args);
+      });
   }
 
   /** Asks a node for keys that are on their way to it. */
@@ -132,9 +139,8 @@ export class RedisNode {
   /** @throws StoreFault */
   ask(command: string, ...args: readonly string[]): Promise<unknown> {
     if (!this.#ready) return Promise.reject(this.whyDown());
-    return this.#redis.call(command, ...args).catch((error: Error) => {
-      throw this.#fault(error);
-    });
+    this.#asked++;
+    return this.#redis.call(command, ...args).then(this.#onAnswer, this.#onError);
   }
 
   /** Leaves this server and looks for it again. */
@@ -153,10 +159,19 @@ export class RedisNode {
   }
 
   #eval(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    return this.#redis.eval(script.lua, keys.length, ...keys, ...args).catch((error: Error) => {
-      throw this.#fault(error);
-    });
+    this.#asked++;
+    return this.#redis.eval(script.lua, keys.length, ...keys, ...args).then(this.#onAnswer, this.#onError);
   }
+
+  readonly #onAnswer = (reply: unknown): unknown => {
+    this.#asked--;
+    return reply;
+  };
+
+  readonly #onError = (error: Error): never => {
+    this.#asked--;
+    throw this.#fault(error);
+  };
 
   #fault(error: Error): StoreFault {
     // After a failover the old primary is a replica: look for the new one.
@@ -245,7 +260,8 @@ export class RedisNode {
       this.#where = endpointName(endpoint);
       return endpoint;
     };
-    const { tls } = this.#options;
+    const { tls, silenceMs } = this.#options;
+    const isAsked = (): boolean => this.#asked > 0 || !this.#ready;
     return class extends AbstractConnector {
       constructor(_options: unknown) {
         super(DISCONNECT_TIMEOUT_MS);
@@ -263,10 +279,28 @@ export class RedisNode {
         this.stream.once('error', (error: Error) => {
           this.firstError = error;
         });
+        endWhenSilent(this.stream, silenceMs, isAsked);
         return this.stream;
       }
     };
   }
+}
+
+/**
+ * Ends a connection on which something is asked and nothing comes. The library's own timer fires after a stall of this
+ * process before the answer in the socket is read. Here time passes in ticks, and one that comes late counts as one.
+ */
+function endWhenSilent(stream: Socket, silenceMs: Millis, isAsked: () => boolean): void {
+  let read = 0;
+  let silentTicks = 0;
+  const timer = setInterval(() => {
+    if (stream.bytesRead !== read || !isAsked()) silentTicks = 0;
+    else if (++silentTicks > SILENT_TICKS_MAX)
+      stream.destroy(new Error(`Socket timeout: no answer within ${silenceMs} ms`));
+    read = stream.bytesRead;
+  }, silenceMs / SILENT_TICKS_MAX);
+  timer.unref();
+  stream.once('close', () => clearInterval(timer));
 }
 
 function reasonIn(error: Error): string {

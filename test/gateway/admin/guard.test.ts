@@ -94,6 +94,42 @@ t.test('with a token everybody is asked for it', async (t) => {
   t.equal((await fetch(`${gateway}/api/top`)).status, 200, 'the public port forwards it as any other path');
 });
 
+/** With any Host field, or none. */
+function statusOf(url: string, headers: Record<string, string>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const call = request(url, { headers, setHost: false }, (res) => {
+      res.resume();
+      res.on('end', () => resolve(res.statusCode ?? 0));
+    });
+    call.on('error', reject);
+    call.end();
+  });
+}
+
+t.test('a name that somebody made to lead here reads nothing', async (t) => {
+  const paths = ['/metrics', '/', '/page/main.js', '/readyz', '/nowhere'];
+  const foreign = ['evil.example', 'evil.example:9090', '127.0.0.1.evil.example', 'localhost.evil.example'];
+  const own = ['127.0.0.1:9090', '10.1.2.3', '[::1]:9090', '[2001:db8::1]', 'localhost', 'gateway:9090'];
+  await t.test('without a token', async (t) => {
+    const { admin } = await startOperator(t);
+    for (const path of paths) {
+      for (const host of foreign) t.equal(await statusOf(admin + path, { host }), 403, `${path} ${host}`);
+      for (const host of own) t.not(await statusOf(admin + path, { host }), 403, `${path} ${host}`);
+    }
+    t.equal(await statusOf(`${admin}/healthz`, { host: 'evil.example' }), 200, 'it says nothing');
+  });
+  await t.test(
+    'with a token any name may be used: it is asked for, or there is nothing to read',
+    async (t) => {
+      const { admin } = await startOperator(t, { GATEWAY_ADMIN_TOKEN: 'secret' });
+      const host = 'gateway.example:9090';
+      t.equal(await statusOf(`${admin}/metrics`, { host }), 401);
+      t.equal(await statusOf(`${admin}/metrics`, { host, authorization: 'Bearer secret' }), 200);
+      for (const path of ['/', '/readyz']) t.equal(await statusOf(admin + path, { host }), 200, path);
+    },
+  );
+});
+
 t.test('elsewhere than on loopback it is closed without a token', async (t) => {
   const { admin } = await startOperator(t, { GATEWAY_ADMIN_HOST: '0.0.0.0' });
   const reply = await post(`${admin}/api/inspect`, JSON.stringify({ subject: '192.0.2.7' }));

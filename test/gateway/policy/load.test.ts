@@ -225,6 +225,12 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'list-network': [
     ['5:5', '"example.com" is neither an address nor a network; write an address or a network such as'],
   ],
+  'list-reason': [
+    [
+      '5:34',
+      'reason is "gone\u007f"; expected: what the client is told: one line of at most 200 characters, without control characters',
+    ],
+  ],
   'list-status': [['5:34', 'status is 404; expected: 429 (the default) or 403']],
   'list-status-of-allowed': [['5:26', 'unknown key status; known here: address, digest']],
   'list-twice': [['7:5', '10.0.0.0/8 stands twice in allow and deny; keep one of them']],

@@ -1,3 +1,4 @@
+import { validateHeaderValue } from 'node:http';
 import t from 'tap';
 import { ERRORS, type ErrorCode } from '#gateway/reply/errors.ts';
 import { ownReply, rawReply } from '#gateway/reply/own-reply.ts';
@@ -34,4 +35,13 @@ t.test('as raw text: one head, the exact length, the extra headers', async (t) =
 t.test('further members join the problem', async (t) => {
   const { body } = ownReply('gateway_rate_limited', 'm', { extra: { 'violated-policies': ['a'] } });
   t.match(JSON.parse(body), { status: 429, 'violated-policies': ['a'] });
+});
+
+t.test('a body may stand in a header field, whatever its message contains', async (t) => {
+  for (let unit = 0; unit <= 0xff; unit++) {
+    const message = `a${String.fromCharCode(unit)}b`;
+    const { body, bodyBytes } = ownReply('gateway_denied', message);
+    t.doesNotThrow(() => validateHeaderValue('x-gateway-body', bodyBytes), `U+00${unit.toString(16)}`);
+    t.equal(JSON.parse(body).message, message);
+  }
 });

@@ -1,0 +1,100 @@
+/**
+ * How long checks wait for the store before it is lost: their time budget, and a grace beyond it. Whoever decides alone
+ * beside a store that is merely slow admits too much or too little, so the grace is longer than the stalls of a busy
+ * machine.
+ *
+ * Only time in which this process ran is counted. It passes in ticks, and a tick that comes late counts as one: after a
+ * stall of this process the answer may be in the socket, and after one of the whole machine the store has not run either.
+ */
+import type { Clock, Millis } from '#shared/clock.ts';
+import { CheckBudget, graceMs } from './check-budget.ts';
+
+const TICK_MS_MAX: Millis = 10;
+
+/** A check that waits. */
+export interface Wait {
+  /** In time that this process ran. */
+  readonly askedAt: Millis;
+  readonly onLost: () => void;
+}
+
+export class Patience {
+  readonly #clock: Clock;
+  readonly #budget: CheckBudget;
+  readonly #graceMs: Millis;
+  readonly #tickMs: Millis;
+  /** In the order in which they began. */
+  readonly #waits = new Set<Wait>();
+  #ranMs: Millis = 0;
+  #tickedAt: Millis = 0;
+  #isTicking = false;
+
+  /** @param budgetMs the smallest budget */
+  constructor(clock: Clock, budgetMs: Millis) {
+    this.#clock = clock;
+    this.#budget = new CheckBudget(clock, budgetMs);
+    this.#graceMs = graceMs(budgetMs);
+    this.#tickMs = Math.min(TICK_MS_MAX, budgetMs);
+  }
+
+  /** For how long a check waits now. */
+  get waitMs(): Millis {
+    return this.#budget.budgetMs + this.#graceMs;
+  }
+
+  /** @param onLost called at most once, and not after `answered` or `failed` */
+  begin(onLost: () => void): Wait {
+    if (!this.#isTicking) {
+      this.#tickedAt = this.#clock();
+      this.#arm();
+    }
+    const wait = { askedAt: this.#now, onLost };
+    this.#waits.add(wait);
+    return wait;
+  }
+
+  /** The store has answered, perhaps only after it was given up. */
+  answered(wait: Wait): void {
+    this.#budget.note(this.#waits.delete(wait) ? this.#now - wait.askedAt : Number.POSITIVE_INFINITY);
+  }
+
+  failed(wait: Wait): void {
+    this.#waits.delete(wait);
+  }
+
+  /** The store is lost for all who wait. */
+  giveUp(): void {
+    const waits = [...this.#waits];
+    this.#waits.clear();
+    for (const { onLost } of waits) onLost();
+  }
+
+  get #now(): Millis {
+    return this.#ranMs + this.#sinceTickMs;
+  }
+
+  /** Anything longer than two ticks is a stall of this process. */
+  get #sinceTickMs(): Millis {
+    const sinceMs = this.#clock() - this.#tickedAt;
+    return sinceMs >= 0 && sinceMs <= 2 * this.#tickMs ? sinceMs : this.#tickMs;
+  }
+
+  #arm(): void {
+    this.#isTicking = true;
+    setTimeout(() => this.#tick(), this.#tickMs);
+  }
+
+  #tick(): void {
+    this.#ranMs += this.#sinceTickMs;
+    this.#tickedAt = this.#clock();
+    this.#isTicking = false;
+    const [first] = this.#waits;
+    if (first === undefined) return;
+    this.#arm();
+    if (this.#ranMs - first.askedAt < this.waitMs) return;
+    // Timers come before what the socket holds: let that be read first.
+    setImmediate(() => {
+      if (this.#waits.has(first)) this.giveUp();
+    });
+  }
+}

@@ -1,0 +1,70 @@
+/** The time budget of a check follows what the store has needed in the last minute. */
+import t from 'tap';
+import { CheckBudget, waitMsMax } from '#gateway/limiter/check-budget.ts';
+
+const SETTING_MS = 50;
+
+t.test('four times the 99th percentile, in steps of the setting, from one to five of them', async (t) => {
+  const cases = [
+    ['nothing is known', [], 50],
+    ['a thousand fast ones', [[1000, 2]], 50],
+    [
+      'one in a hundred is slow',
+      [
+        [99, 2],
+        [1, 300],
+      ],
+      50,
+    ],
+    [
+      'two in a hundred are slow',
+      [
+        [98, 2],
+        [2, 300],
+      ],
+      250,
+    ],
+    [
+      'few answers, one of them slow',
+      [
+        [9, 2],
+        [1, 30],
+      ],
+      150,
+    ],
+    ['all take 40 ms', [[500, 40]], 200],
+    ['just within a step', [[500, 12.5]], 50],
+    ['just beyond it', [[500, 13]], 100],
+    [
+      'given up and answered all the same',
+      [
+        [9, 2],
+        [1, Number.POSITIVE_INFINITY],
+      ],
+      250,
+    ],
+  ] as const;
+  for (const [what, answers, budgetMs] of cases) {
+    const budget = new CheckBudget(() => 0, SETTING_MS);
+    for (const [count, tookMs] of answers) for (let i = 0; i < count; i++) budget.note(tookMs);
+    t.equal(budget.budgetMs, budgetMs, what);
+  }
+});
+
+t.test('what was slow more than a minute ago is forgotten', async (t) => {
+  let now = 1_000_000;
+  const budget = new CheckBudget(() => now, SETTING_MS);
+  budget.note(300);
+  t.equal(budget.budgetMs, 250);
+  now += 30_000;
+  t.equal(budget.budgetMs, 250, 'half a minute later');
+  now += 30_000;
+  t.equal(budget.budgetMs, 50);
+  budget.note(300);
+  now += 3_600_000;
+  t.equal(budget.budgetMs, 50, 'idle for an hour');
+});
+
+t.test('the longest wait for a store that is lost', async (t) => {
+  t.equal(waitMsMax(SETTING_MS), 750);
+});

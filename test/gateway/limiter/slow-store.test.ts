@@ -1,0 +1,202 @@
+/** A store that is alive and slow makes replies slow, not wrong: every window admits exactly its limit. */
+import { setImmediate as turn } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
+import { type RedisServer, startRedis } from '#test/support/redis.ts';
+import { startCluster } from '#test/support/redis-cluster.ts';
+import { startWatchedRedis } from '#test/support/redis-sentinel.ts';
+import { everyHundredth, seededRandom, startSlowProxy } from '#test/support/slow-proxy.ts';
+import { burst, chargeOf, part, policy, spend, windowWithRoom } from '#test/support/spend.ts';
+import { until } from '#test/support/until.ts';
+
+const MONTH_SECONDS = 30 * 86_400;
+const LIMIT = 100;
+/** As GATEWAY_STORE_TIMEOUT_MS has it by default. */
+const BUDGET_MS = 50;
+
+const long = (name: string, limit: number) => policy(name, limit, MONTH_SECONDS);
+
+/** Each in its own process clock and connection, once every one of them has heard of the others. */
+async function gateways(t: Test, url: string, count: number): Promise<readonly GuardedLimiter[]> {
+  const all: GuardedLimiter[] = [];
+  for (let i = 0; i < count; i++) all.push(await startLimiter(t, url, { budgetMs: BUDGET_MS }));
+  await until(() => all.every((one) => one.stats().replicas === count));
+  return all;
+}
+
+/** More requests than the limit, a few at a time from every gateway. @returns how many were admitted */
+async function fill(all: readonly GuardedLimiter[], who: string): Promise<number> {
+  // Where the circuit is open all is decided at once: the store must get its turn as well.
+  await turn();
+  const charge = chargeOf(part(long('p', LIMIT), who));
+  const each = Math.ceil((1.5 * LIMIT) / all.length / 5);
+  let admitted = 0;
+  await Promise.all(
+    all.map(async (limiter) => {
+      for (let i = 0; i < each; i++) {
+        const passed = await burst(limiter, charge, 5);
+        admitted += passed;
+      }
+    }),
+  );
+  return admitted;
+}
+
+function isExact(t: Test, all: readonly GuardedLimiter[], admitted: readonly number[]): void {
+  const wrong = admitted.filter((count) => count !== LIMIT);
+  t.strictSame(wrong, [], `${admitted.length} windows admit exactly their limit`);
+  for (const one of all) t.match(one.stats(), { outages: 0, degraded: 0 }, 'a late answer is waited for');
+}
+
+/** What the store has counted. */
+async function counted(redis: Pick<RedisServer, 'client'>, key: string): Promise<number> {
+  return Number((await redis.client.get(key)) ?? 0) % 2 ** 32;
+}
+
+for (const count of [2, 4]) {
+  t.test(`every hundredth answer comes 30 to 300 ms late, ${count} gateways`, async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const proxy = await startSlowProxy(t, redis.port, everyHundredth(seededRandom(count)));
+    await windowWithRoom(MONTH_SECONDS * 1000, 600_000);
+    const all = await gateways(t, `redis://127.0.0.1:${proxy.port}`, count);
+    const admitted: number[] = [];
+    for (let window = 0; proxy.delayed < 12 && window < 200; window++)
+      admitted.push(await fill(all, `window-${window}`));
+    isExact(t, all, admitted);
+  });
+}
+
+/** Lets a store stand still for 50 to 300 ms now and then until `work` is done. */
+async function withStalls(
+  servers: readonly Pick<RedisServer, 'freeze' | 'thaw'>[],
+  random: () => number,
+  work: (stalls: () => number) => Promise<void>,
+): Promise<void> {
+  let isOver = false;
+  let stalls = 0;
+  const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+  const stalling = (async () => {
+    while (!isOver) {
+      const server = servers[Math.floor(random() * servers.length)];
+      server?.freeze();
+      await wait(50 + random() * 250);
+      server?.thaw();
+      stalls++;
+      await wait(20 + random() * 30);
+    }
+  })();
+  try {
+    await work(() => stalls);
+  } finally {
+    isOver = true;
+    await stalling;
+  }
+}
+
+t.test('a node of a Cluster stands still for up to 300 ms now and then', async (t) => {
+  const cluster = await startCluster(t);
+  await windowWithRoom(MONTH_SECONDS * 1000, 600_000);
+  const all = await gateways(t, cluster.url, 2);
+  const admitted: number[] = [];
+  await withStalls(cluster.nodes, seededRandom(3), async (stalls) => {
+    for (let window = 0; stalls() < 15 && window < 2000; window++)
+      admitted.push(await fill(all, `window-${window}`));
+  });
+  isExact(t, all, admitted);
+});
+
+t.test('a primary that sentinels watch stands still for up to 300 ms now and then', async (t) => {
+  const redis = await startWatchedRedis(t);
+  await windowWithRoom(MONTH_SECONDS * 1000, 600_000);
+  const all = await gateways(t, redis.url, 2);
+  const admitted: number[] = [];
+  await withStalls([redis.first], seededRandom(4), async (stalls) => {
+    for (let window = 0; stalls() < 15 && window < 2000; window++)
+      admitted.push(await fill(all, `window-${window}`));
+  });
+  isExact(t, all, admitted);
+});
+
+t.test('an answer that comes after the store was given up is neither lost nor charged twice', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  await windowWithRoom(MONTH_SECONDS * 1000, 600_000);
+  const [one, other] = await gateways(t, redis.url, 2);
+  if (one === undefined || other === undefined) throw new Error('there are two');
+  const shared = part(long('p', LIMIT), 'late');
+  const small = part(long('small', 4), 'late');
+  t.equal(await burst(one, chargeOf(small), 1), 1);
+  redis.freeze();
+  t.teardown(() => redis.thaw());
+  const asked = Promise.all([burst(one, chargeOf(shared), 60), burst(one, chargeOf(small), 1)]);
+  t.strictSame(await asked, [LIMIT / 2, 1], 'decided alone, by the share of two');
+  redis.thaw();
+  await until(() => one.stats().available && other.stats().available);
+  await until(async () => (await counted(redis, shared.key)) === LIMIT / 2);
+  t.equal(await counted(redis, small.key), 2);
+  t.equal((await burst(other, chargeOf(shared), 20)) + (await burst(one, chargeOf(shared), 60)), LIMIT / 2);
+});
+
+t.test('a policy that denies without its store: a late answer gives back what it charged', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  await windowWithRoom(MONTH_SECONDS * 1000, 600_000);
+  const limiter = await startLimiter(t, redis.url, { budgetMs: BUDGET_MS });
+  const strict = part(policy('strict', 10, MONTH_SECONDS, { onStoreFailure: 'deny' }), 'late');
+  const free = part(policy('free', 10, MONTH_SECONDS, { onStoreFailure: 'allow' }), 'late');
+  redis.freeze();
+  t.teardown(() => redis.thaw());
+  const asked = [spend(limiter, chargeOf(strict)), spend(limiter, chargeOf(free))];
+  t.match(await Promise.all(asked), [{ kind: 'unavailable' }, { admitted: true }]);
+  redis.thaw();
+  await until(() => limiter.stats().available);
+  await until(async () => (await counted(redis, strict.key)) === 0);
+  t.equal(await counted(redis, free.key), 1, 'it was let through');
+  t.equal(await burst(limiter, chargeOf(strict), 12), 10);
+});
+
+t.test('debts whose charge is confirmed late are charged once', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  await windowWithRoom(MONTH_SECONDS * 1000, 600_000);
+  // The answers of scripts that charge are texts; a heartbeat's is a list.
+  const proxy = await startSlowProxy(t, redis.port, (piece) => (piece[0] === 0x24 ? 6 * BUDGET_MS : 0));
+  const limiter = await startLimiter(t, `redis://127.0.0.1:${proxy.port}`, { budgetMs: BUDGET_MS });
+  const owed = part(long('p', 10), 'debtor');
+  redis.freeze();
+  t.teardown(() => redis.thaw());
+  await until(async () => {
+    await spend(limiter, chargeOf(part(long('probe', 1e6))));
+    return !limiter.stats().available;
+  });
+  t.equal(await burst(limiter, chargeOf(owed), 4), 4);
+  redis.thaw();
+  await until(() => limiter.stats().available);
+  t.equal(await counted(redis, owed.key), 4);
+});
+
+t.test('a stall of this process is not taken for the store’s', async (t) => {
+  const stall = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await startLimiter(t, redis.url, { budgetMs: BUDGET_MS, clock: processClock });
+  const charge = chargeOf(part(long('p', LIMIT), 'stalled'));
+  t.equal(await burst(limiter, charge, 1), 1);
+  await t.test('longer than a connection may be silent, its answer in the socket', async (t) => {
+    const asked = spend(limiter, charge);
+    setImmediate(() => stall(4000));
+    t.match(await asked, { admitted: true, spent: { shares: null } });
+  });
+  await t.test('while the store stands still as well', async (t) => {
+    redis.freeze();
+    const asked = spend(limiter, charge);
+    setImmediate(() => {
+      stall(1500);
+      redis.thaw();
+    });
+    t.match(await asked, { admitted: true, spent: { shares: null } });
+  });
+  t.match(limiter.stats(), { outages: 0, failures: { timeout: 0, disconnected: 0 } });
+});

@@ -1,0 +1,53 @@
+/** Workers that do not get ready: programs of one line in place of the real ones. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { WorkerPool } from '#shared/worker-pool.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const STAY = 'setInterval(() => {}, 1000);';
+
+function poolOf(
+  t: Test,
+  program: string,
+  startTimeoutMs: number,
+): { pool: WorkerPool<string>; log: string[] } {
+  const main = join(temporaryFolder(t), 'worker.cjs');
+  writeFileSync(main, program);
+  const log: string[] = [];
+  const tell = (fields: object, message: string) => void log.push(`${message} ${JSON.stringify(fields)}`);
+  const pool = new WorkerPool<string>({
+    main,
+    args: [],
+    execArgv: [],
+    env: () => process.env,
+    workers: 1,
+    clock: () => performance.now(),
+    startTimeoutMs,
+    endTimeoutMs: 0,
+    log: { warn: tell, error: tell },
+    onMessage: (_worker, message) => message === 'ready',
+    onEnded: () => undefined,
+  });
+  t.teardown(() => pool.close());
+  return { pool, log };
+}
+
+t.test('a worker that is not ready in time is killed, and the log says so', async (t) => {
+  const { pool, log } = poolOf(t, STAY, 300);
+  await t.rejects(pool.start(), /could not start/);
+  t.match(log, [/not ready after 0\.3 s and was killed.*"pid":\d+/, /ended by a signal.*SIGKILL/]);
+});
+
+t.test('a worker that is slow to start is waited for', async (t) => {
+  const { pool, log } = poolOf(t, `setTimeout(() => process.send('ready'), 500); ${STAY}`, 300_000);
+  await pool.start();
+  t.equal(pool.ready.size, 1);
+  t.strictSame(log, []);
+});
+
+t.test('a worker that a signal ends before it is ready cannot say why: the log does', async (t) => {
+  const { pool, log } = poolOf(t, `process.kill(process.pid, 'SIGKILL'); ${STAY}`, 300_000);
+  await t.rejects(pool.start(), /could not start/);
+  t.match(log, [/ended by a signal before it was ready.*SIGKILL/]);
+});
