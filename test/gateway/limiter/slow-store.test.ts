@@ -7,15 +7,15 @@ import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
 import { startWatchedRedis } from '#test/support/redis-sentinel.ts';
 import { everyHundredth, seededRandom, startSlowProxy } from '#test/support/slow-proxy.ts';
-import { burst, chargeOf, part, policy, spend, windowWithRoom } from '#test/support/spend.ts';
+import { burst, chargeOf, part, policy, spend } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
+import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
-const MONTH_SECONDS = 30 * 86_400;
 const LIMIT = 100;
 /** As GATEWAY_STORE_TIMEOUT_MS has it by default. */
 const BUDGET_MS = 50;
 
-const long = (name: string, limit: number) => policy(name, limit, MONTH_SECONDS);
+const long = (name: string, limit: number) => policy(name, limit, LONG_WINDOW_SECONDS);
 
 /** Each in its own process clock and connection, once every one of them has heard of the others. */
 async function gateways(t: Test, url: string, count: number): Promise<readonly GuardedLimiter[]> {
@@ -59,7 +59,7 @@ for (const count of [2, 4]) {
     const redis = await startRedis();
     t.teardown(() => redis.close());
     const proxy = await startSlowProxy(t, redis.port, everyHundredth(seededRandom(count)));
-    await windowWithRoom(MONTH_SECONDS * 1000, 600_000);
+    await insideLongWindow();
     const all = await gateways(t, `redis://127.0.0.1:${proxy.port}`, count);
     const admitted: number[] = [];
     for (let window = 0; proxy.delayed < 12 && window < 200; window++)
@@ -97,7 +97,7 @@ async function withStalls(
 
 t.test('a node of a Cluster stands still for up to 300 ms now and then', async (t) => {
   const cluster = await startCluster(t);
-  await windowWithRoom(MONTH_SECONDS * 1000, 600_000);
+  await insideLongWindow();
   const all = await gateways(t, cluster.url, 2);
   const admitted: number[] = [];
   await withStalls(cluster.nodes, seededRandom(3), async (stalls) => {
@@ -109,7 +109,7 @@ t.test('a node of a Cluster stands still for up to 300 ms now and then', async (
 
 t.test('a primary that sentinels watch stands still for up to 300 ms now and then', async (t) => {
   const redis = await startWatchedRedis(t);
-  await windowWithRoom(MONTH_SECONDS * 1000, 600_000);
+  await insideLongWindow();
   const all = await gateways(t, redis.url, 2);
   const admitted: number[] = [];
   await withStalls([redis.first], seededRandom(4), async (stalls) => {
@@ -122,7 +122,7 @@ t.test('a primary that sentinels watch stands still for up to 300 ms now and the
 t.test('an answer that comes after the store was given up is neither lost nor charged twice', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  await windowWithRoom(MONTH_SECONDS * 1000, 600_000);
+  await insideLongWindow();
   const [one, other] = await gateways(t, redis.url, 2);
   if (one === undefined || other === undefined) throw new Error('there are two');
   const shared = part(long('p', LIMIT), 'late');
@@ -142,10 +142,10 @@ t.test('an answer that comes after the store was given up is neither lost nor ch
 t.test('a policy that denies without its store: a late answer gives back what it charged', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  await windowWithRoom(MONTH_SECONDS * 1000, 600_000);
+  await insideLongWindow();
   const limiter = await startLimiter(t, redis.url, { budgetMs: BUDGET_MS });
-  const strict = part(policy('strict', 10, MONTH_SECONDS, { onStoreFailure: 'deny' }), 'late');
-  const free = part(policy('free', 10, MONTH_SECONDS, { onStoreFailure: 'allow' }), 'late');
+  const strict = part(policy('strict', 10, LONG_WINDOW_SECONDS, { onStoreFailure: 'deny' }), 'late');
+  const free = part(policy('free', 10, LONG_WINDOW_SECONDS, { onStoreFailure: 'allow' }), 'late');
   redis.freeze();
   t.teardown(() => redis.thaw());
   const asked = [spend(limiter, chargeOf(strict)), spend(limiter, chargeOf(free))];
@@ -160,7 +160,7 @@ t.test('a policy that denies without its store: a late answer gives back what it
 t.test('debts whose charge is confirmed late are charged once', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  await windowWithRoom(MONTH_SECONDS * 1000, 600_000);
+  await insideLongWindow();
   // The answers of scripts that charge are texts; a heartbeat's is a list.
   const proxy = await startSlowProxy(t, redis.port, (piece) => (piece[0] === 0x24 ? 6 * BUDGET_MS : 0));
   const limiter = await startLimiter(t, `redis://127.0.0.1:${proxy.port}`, { budgetMs: BUDGET_MS });
