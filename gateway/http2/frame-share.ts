@@ -24,7 +24,7 @@ export interface FramedConnection {
 export interface FrameCount {
   /** A request began. */
   requested(): void;
-  /** So many bytes were of a body. */
+  /** So many bytes of a body came in one frame. */
   received(bytes: number): void;
   /** The connection is closed. */
   end(): void;
@@ -38,6 +38,8 @@ const BURST_BYTES = 2 * 1024 * 1024;
 const REQUEST_BYTES = 32_768;
 /** What a connection begins with. */
 const OPENING_BYTES = 1024;
+/** A frame of a body costs as much as others of this size, however little is in it. */
+const BODY_FRAME_BYTES_MIN = 64;
 const PENALTY_MS: Millis = 1000;
 const NO_COUNT: FrameCount = { requested: () => undefined, received: () => undefined, end: () => undefined };
 
@@ -80,7 +82,7 @@ export class FrameShare {
         counted.explained += REQUEST_BYTES;
       },
       received: (bytes) => {
-        counted.explained += bytes;
+        counted.explained += bytes - Math.max(0, BODY_FRAME_BYTES_MIN - bytes);
       },
       end: () => {
         // Who closes before it is looked at is charged all the same.

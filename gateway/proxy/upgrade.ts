@@ -9,6 +9,7 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
 import { type ClientConnection, ClientResponse } from './client-connection.ts';
 import { writeLast } from './free-buffer.ts';
+import type { IncomingRequest } from './incoming-request.ts';
 import { lingeringClose } from './lingering-close.ts';
 import { clientHeaders } from './response-headers.ts';
 
@@ -39,7 +40,7 @@ export interface UpgradeSocket {
 }
 
 /** A response for a socket that node:http has handed over with its 'upgrade' event, and no longer listens to. */
-export function responseFor(req: IncomingMessage, socket: Duplex): ClientResponse {
+export function responseFor(req: IncomingRequest, socket: Duplex): ClientResponse {
   const res = new ClientResponse(req);
   res.shouldKeepAlive = false;
   res.assignSocket(req.socket);
