@@ -62,12 +62,17 @@ export const UPLOADS: readonly AbuseScenario[] = [
   },
   {
     name: 'one-byte-chunks',
-    title: 'chunked bodies in chunks of 1 byte, 40,000 a second',
+    title: 'chunked bodies in chunks of 1 byte, as fast as they are read',
     attack(attacker) {
-      const chunks = '1\r\nx\r\n'.repeat(40);
+      const chunks = '1\r\nx\r\n'.repeat(10_000);
       attacker.hold(20, (connection) => {
+        const { socket } = connection;
         attacker.request(connection, head('POST', UPLOAD, ['Transfer-Encoding: chunked']));
-        attacker.drip(connection, 20, () => connection.socket.write(chunks));
+        const fill = (): void => {
+          while (socket.writable && socket.write(chunks));
+        };
+        socket.on('drain', fill);
+        fill();
       });
     },
   },
