@@ -85,8 +85,7 @@ export class Entrance {
     // The proxy's until it says whose it is.
     const refusal = connections.take(null);
     if (refusal !== null) {
-      connections.refused(refusal);
-      socket.destroy();
+      this.#refuseUnread(socket, introductions, refusal);
       return;
     }
     let isHeld = true;
@@ -101,6 +100,20 @@ export class Entrance {
       if (address !== null) enforcement.peers.introduce(socket, address);
       this.#admit(socket);
     });
+  }
+
+  /** Refuses a connection before the header that says whose it is. */
+  #refuseUnread(socket: Socket, introductions: Introductions, refusal: Refusal): void {
+    const { connections, handshakes } = this.#options;
+    const refuse = (): void => this.#refuse(socket, connections, refusal, null, handshakes);
+    if (handshakes === null || this.#refused.size >= TOLD_MAX) {
+      refuse();
+      return;
+    }
+    // The handshake comes behind the header.
+    this.#refused.add(socket);
+    socket.once('close', () => this.#refused.delete(socket));
+    introductions.begin(socket, refuse);
   }
 
   #admit(socket: Socket): void {

@@ -233,7 +233,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     const refusal = pool?.inUse.refusalFor(this.client) ?? null;
     const isWaiting = this.#held.connection === null && pool !== null;
     // Whoever waited for its own client's requests, or for uploads, did not wait for the upstream.
-    if (isWaiting && refusal !== null && (refusal === 'client' || pool === this.#options.upstream.uploads)) {
+    if (isWaiting && refusal !== null && (refusal !== 'total' || pool === this.#options.upstream.uploads)) {
       pool.inUse.refused(refusal);
       this.#fail({ kind: 'bound', bound: pool.inUse.name, refusal });
     } else this.#failInTime();
