@@ -146,7 +146,7 @@ export class PublicServer {
     this.#http.on('checkExpectation', (req, res) => this.#handle(req, res, PLAIN));
     this.#http.on('upgrade', (req, socket, head) => {
       const upgrade = { protocol: req.headers.upgrade ?? 'websocket', socket, head };
-      this.#handle(req, responseFor(req, socket), { expectsContinue: false, upgrade });
+      this.#handle(req, this.#responseFor(req, socket, head), { expectsContinue: false, upgrade });
     });
     this.#http.on('connect', (_req, socket) => {
       socket.on('error', () => socket.destroy());
@@ -155,6 +155,18 @@ export class PublicServer {
     this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) =>
       this.#onClientError(error, socket),
     );
+  }
+
+  #responseFor(req: IncomingRequest, socket: Duplex, head: Buffer): ClientResponse {
+    return responseFor(req, socket, head, () => {
+      if (this.#options.upstream.draining) {
+        lingeringClose(socket);
+        return;
+      }
+      this.#http.emit('connection', socket);
+      // To notice a client that leaves, the socket was read without a flow.
+      socket.resume();
+    });
   }
 
   #open(connection: ClientConnection): void {
