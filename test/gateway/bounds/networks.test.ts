@@ -108,9 +108,13 @@ t.test('503: the same over TLS', async (t) => {
   const handshakes = new Handshakes(readKeyPair(authority.issue('server', 'IP:127.0.0.1')), {
     protocols: ['http/1.1'],
   });
-  const { port } = await start(t, { handshakes, bounds: { connections: { total: 1, perClient: 1 } } });
+  const { port, bounds } = await start(t, {
+    handshakes,
+    bounds: { connections: { total: 1, perClient: 1 } },
+  });
   const holding = sendRaw(port, from('192.0.2.1'));
   t.teardown(() => holding.socket.destroy());
+  await until(() => bounds.connections.held === 1, 'it has the only place');
   const raw = sendRaw(port, from('192.0.2.2'));
   raw.socket.removeAllListeners('data');
   const socket = await secured(port, authority.ca, { socket: raw.socket });
