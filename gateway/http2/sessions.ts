@@ -179,6 +179,7 @@ export class Http2Sessions {
       isReplied = true;
       refuseBody(stream);
       client.destroy();
+      count.cutBody();
       return false;
     };
     call.on('continue', () => {
