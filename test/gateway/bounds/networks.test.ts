@@ -6,11 +6,11 @@ import { Handshakes } from '#gateway/tls/handshakes.ts';
 import { readKeyPair } from '#gateway/tls/key-pair.ts';
 import { parseTrustedProxies } from '#shared/client-address.ts';
 import { type BareServer, type BareServerOptions, startBareServer } from '#test/gateway/proxy/bare-server.ts';
-import { until } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { type Owner, startUpstream } from '#test/support/gateway.ts';
 import { type RawConnection, sendRaw } from '#test/support/raw.ts';
 import { secured } from '#test/support/tls-client.ts';
+import { until } from '#test/support/until.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const from = (address: string): string =>

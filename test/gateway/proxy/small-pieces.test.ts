@@ -5,8 +5,9 @@ import { startTestAdmin } from '#test/support/admin.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
-import { startRawUpstream, until } from './exchange.ts';
+import { startRawUpstream } from './exchange.ts';
 
 const MANY = 60_000;
 /** The shortest body that is judged, and the average that it needs. */
