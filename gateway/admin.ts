@@ -6,6 +6,8 @@ import { addHostCheck, isBearer } from './admin/guard.ts';
 import { pageRoutes } from './admin/page-routes.ts';
 import { validatorCompiler } from './admin/validator.ts';
 import { CONTENT_TYPE, exposition, type Family } from './exposition.ts';
+import { IncomingRequest, type PieceListener } from './proxy/incoming-request.ts';
+import { lingeringClose, stopParsing } from './proxy/lingering-close.ts';
 
 export interface AdminOptions {
   readonly ready: () => boolean;
@@ -30,7 +32,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
     forceCloseConnections: true,
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: UPLOAD_MS_MAX,
-    http: { headersTimeout: BODY_MS_MAX },
+    http: { headersTimeout: BODY_MS_MAX, IncomingMessage: IncomingRequest },
     schemaController: {
       compilersFactory: { buildValidator: unused, buildSerializer: () => () => JSON.stringify },
     },
@@ -38,6 +40,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   app.server.maxConnections = CONNECTIONS_MAX;
   app.setValidatorCompiler(validatorCompiler);
   app.addHook('onRequest', async ({ raw, routeOptions }) => {
+    if (raw instanceof IncomingRequest) raw.listener = CUT_SMALL_PIECES;
     if (routeOptions.config.upload === undefined) cutSlowBody(raw);
   });
   if (options.token === null) addHostCheck(app);
@@ -60,6 +63,14 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   );
   return app;
 }
+
+const CUT_SMALL_PIECES: PieceListener = {
+  clock: () => 0,
+  onSmallPieces({ socket }) {
+    stopParsing(socket);
+    lingeringClose(socket, TOO_SLOW);
+  },
+};
 
 /** Node knows one bound for all requests of a server. */
 function cutSlowBody(request: IncomingMessage): void {

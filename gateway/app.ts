@@ -189,7 +189,14 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     : null;
   const introductions = config.proxyProtocol ? new Introductions(config.trust) : null;
   const tracing = await openTracing(parts);
-  const serverParts = { enforcement, upstream, clients: new Clients(), decisions, accessLog, clock };
+  const serverParts = {
+    enforcement,
+    upstream,
+    clients: new Clients(config.networkPrefix),
+    decisions,
+    accessLog,
+    clock,
+  };
   const server = new PublicServer({
     ...serverParts,
     tracing,

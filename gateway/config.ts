@@ -56,6 +56,8 @@ export interface GatewayConfig extends EntranceSettings {
   /** null: no request is traced. */
   readonly tracing: TracingSettings | null;
   readonly bounds: BoundSettings;
+  /** How many bits of an IPv6 address make a network, whose clients have a share together. */
+  readonly networkPrefix: number;
   readonly upstreamKeepAliveMs: Millis;
   readonly streamAfterMs: Millis;
   readonly unreadTimeoutMs: Millis;
@@ -161,6 +163,12 @@ export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_UNREAD_REPLIES', default: '256', meaning: 'replies whose client reads nothing' },
   { name: 'GATEWAY_UNREAD_REPLIES_PER_CLIENT', default: '64', meaning: 'of one client address' },
   {
+    name: 'GATEWAY_IPV6_NETWORK_PREFIX',
+    default: '48',
+    meaning:
+      'all clients of an IPv6 network of this prefix together hold a quarter of each of these at most; `64`: there is no such share',
+  },
+  {
     name: 'GATEWAY_UPSTREAM_KEEPALIVE_MS',
     default: '4000',
     meaning: 'idle upstream connections are kept so long, unless the upstream names another time',
@@ -262,6 +270,7 @@ export function readConfig(
         pipelined: limitsOf('pipelined'),
         unread_replies: limitsOf('unread_replies'),
       },
+      networkPrefix: read.integer('GATEWAY_IPV6_NETWORK_PREFIX', 16, 64),
       upstreamKeepAliveMs: read.integer('GATEWAY_UPSTREAM_KEEPALIVE_MS', 1, 600_000),
       streamAfterMs: read.integer('GATEWAY_STREAM_AFTER_MS', 1000, 3_600_000),
       unreadTimeoutMs: read.integer('GATEWAY_UNREAD_TIMEOUT_MS', 1000, 3_600_000),

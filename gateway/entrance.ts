@@ -5,6 +5,7 @@ import { clientAddress } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Bound, Refusal } from './bounds/bounds.ts';
 import type { Client, Clients } from './bounds/clients.ts';
+import type { Penalties } from './bounds/penalties.ts';
 import { boundRefusal } from './decisions/beside-refusals.ts';
 import type { Decisions, RefusedRequest } from './decisions/decisions.ts';
 import type { Enforcement } from './enforce.ts';
@@ -26,12 +27,16 @@ export interface EntranceOptions {
   readonly decisions: Decisions;
   readonly connections: Bound;
   readonly pipelining: Pipelining;
+  /** Of clients that send bodies in too small pieces. */
+  readonly penalties: Penalties;
   /** null: connections are those of their peers. */
   readonly introductions: Introductions | null;
   /** null: connections are not encrypted. */
   readonly handshakes: Handshakes | null;
   /** null: HTTP/2 is not offered. It needs connections that are encrypted. */
   readonly frames: FrameShare | null;
+  /** The body of a stream of HTTP/2 came in too small pieces. */
+  readonly onSmallPieces: () => void;
   /** Requests may come on it. Told when it closes by its socket. */
   readonly onOpen: (connection: ClientConnection) => void;
 }
@@ -60,7 +65,11 @@ export class Entrance {
     this.#sessions =
       frames === null
         ? null
-        : new Http2Sessions(frames, (socket, origin) => this.#admitStream(socket, origin));
+        : new Http2Sessions({
+            frames,
+            onStream: (socket, origin) => this.#admitStream(socket, origin),
+            onSmallPieces: options.onSmallPieces,
+          });
   }
 
   accept(socket: Socket): void {
@@ -76,8 +85,7 @@ export class Entrance {
     // The proxy's until it says whose it is.
     const refusal = connections.take(null);
     if (refusal !== null) {
-      connections.refused(refusal);
-      socket.destroy();
+      this.#refuseUnread(socket, introductions, refusal);
       return;
     }
     let isHeld = true;
@@ -92,6 +100,20 @@ export class Entrance {
       if (address !== null) enforcement.peers.introduce(socket, address);
       this.#admit(socket);
     });
+  }
+
+  /** Refuses a connection before the header that says whose it is. */
+  #refuseUnread(socket: Socket, introductions: Introductions, refusal: Refusal): void {
+    const { connections, handshakes } = this.#options;
+    const refuse = (): void => this.#refuse(socket, connections, refusal, null, handshakes);
+    if (handshakes === null || this.#refused.size >= TOLD_MAX) {
+      refuse();
+      return;
+    }
+    // The handshake comes behind the header.
+    this.#refused.add(socket);
+    socket.once('close', () => this.#refused.delete(socket));
+    introductions.begin(socket, refuse);
   }
 
   #admit(socket: Socket): void {
@@ -145,12 +167,12 @@ export class Entrance {
    * @returns whose it is; null: nobody's in particular; undefined: it has been refused
    */
   #count(socket: Socket, origin: RequestOrigin, handshakes: Handshakes | null): Client | null | undefined {
-    const { enforcement, clients, connections, pipelining, frames } = this.#options;
+    const { enforcement, clients, connections, pipelining, penalties, frames } = this.#options;
     // A trusted proxy's connections carry everybody's requests, so no share of one client holds for them.
     const client = origin.trusted
       ? null
       : clients.enter(clientAddress(origin.peer, '', enforcement.options.trust));
-    if (client !== null && frames?.isPenalized(client.address)) {
+    if (client !== null && (frames?.isPenalized(client.address) === true || penalties.has(client))) {
       clients.leave(client);
       socket.destroy();
       return undefined;

@@ -3,12 +3,13 @@
  * the credential that was presented, and whether the request counts. What the request holds in flight is held until it is
  * over.
  */
-import type { IncomingMessage } from 'node:http';
+
 import type { Millis } from '#shared/clock.ts';
 import type { Client, Clients } from './bounds/clients.ts';
 import type { Enforcement } from './enforce.ts';
 import type { Reservation } from './limiter/outcome.ts';
 import type { ClientConnection, ClientResponse } from './proxy/client-connection.ts';
+import type { IncomingRequest } from './proxy/incoming-request.ts';
 import { ProxyCall } from './proxy/proxy-call.ts';
 import type { ProxyCallOptions, ProxyCallOwner, ProxyFailure } from './proxy/proxy-call-options.ts';
 import type { CheckedHead } from './proxy/request-head.ts';
@@ -33,7 +34,7 @@ export interface RequestOptions {
 
 /** A request that has been admitted. */
 export interface Admitted extends Refusable {
-  readonly req: IncomingMessage;
+  readonly req: IncomingRequest;
   readonly res: ClientResponse;
   readonly connection: ClientConnection;
   /** Canonical path and query. */
@@ -46,7 +47,7 @@ export interface Admitted extends Refusable {
 /** It is what its call is given as well: one object less for each request. */
 export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly owner: ProxyCallOwner = this;
-  readonly req: IncomingMessage;
+  readonly req: IncomingRequest;
   readonly res: ClientResponse;
   readonly upstream: Upstream;
   readonly clients: Clients;

@@ -27,6 +27,12 @@ export function partSamples(
     ...boundSamples(upstream.bounds),
     counter(CUT, CUT_HELP, sumOf(servers, 'unreadCut'), { reason: 'unread reply' }),
     counter(CUT, CUT_HELP, sumOf(servers, 'silentCut'), { reason: 'slow body' }),
+    counter(
+      CUT,
+      CUT_HELP,
+      servers.reduce((sum, { smallPieces }) => sum + smallPieces.cut, 0),
+      { reason: 'small pieces' },
+    ),
     gauge('floodgate_upstream_waiting', 'Requests that wait for an upstream connection.', waiting),
     counter(failed, 'Requests that the upstream did not answer.', unavailable, { kind: 'unavailable' }),
     counter(failed, 'Requests that the upstream did not answer.', timeouts, { kind: 'timeout' }),

@@ -2,7 +2,7 @@
  * The life of a request to the public listener: match -> identify -> spend -> decide -> tell (limited-request.ts), and
  * forward (forwarding.ts). The decision comes before the body is read, so a denied request costs the upstream nothing.
  */
-import type { IncomingMessage } from 'node:http';
+
 import type { Millis } from '#shared/clock.ts';
 import type { AccessEntry } from './access-log/access-entry.ts';
 import type { Client } from './bounds/clients.ts';
@@ -17,12 +17,13 @@ import {
   type ClientResponse,
   type Exchange,
 } from './proxy/client-connection.ts';
+import type { IncomingRequest } from './proxy/incoming-request.ts';
 import type { CheckedHead } from './proxy/request-head.ts';
 import { type OwnReply, sendOwn } from './reply/own-reply.ts';
 import type { RequestTrace } from './tracing/tracing.ts';
 
 export class GatewayRequest extends LimitedRequest implements Exchange, Admitted {
-  readonly req: IncomingMessage;
+  readonly req: IncomingRequest;
   readonly res: ClientResponse;
   readonly connection: ClientConnection;
   readonly options: RequestOptions;
@@ -34,7 +35,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
 
   constructor(
     connection: ClientConnection,
-    req: IncomingMessage,
+    req: IncomingRequest,
     res: ClientResponse,
     parts: ForwardingParts,
     options: RequestOptions,

@@ -1,5 +1,5 @@
 /** The public listener: raw node:http in front of the requests, and the way it goes down without cutting anybody. */
-import type { IncomingMessage, Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -15,8 +15,10 @@ import { Listener, type ListenOptions } from './listener.ts';
 import { createServer } from './node-http.ts';
 import { type ClientConnection, ClientResponse } from './proxy/client-connection.ts';
 import { ConnectionWatch } from './proxy/connection-watch.ts';
+import { IncomingRequest } from './proxy/incoming-request.ts';
 import { discardBody, lingeringClose } from './proxy/lingering-close.ts';
 import { Pipelining } from './proxy/pipelining.ts';
+import { SMALL_PIECES, SmallPieces } from './proxy/small-pieces.ts';
 import { mayUpgrade, responseFor } from './proxy/upgrade.ts';
 import type { Upstream } from './proxy/upstream.ts';
 import type { Introductions } from './proxy-protocol/introductions.ts';
@@ -70,7 +72,7 @@ export interface DecisionServer {
   readonly headerBytesMax: number;
   begin(
     connection: ClientConnection,
-    req: IncomingMessage,
+    req: IncomingRequest,
     res: ClientResponse,
     parts: ForwardingParts,
     entry: AccessEntry | null,
@@ -81,12 +83,13 @@ export class PublicServer {
   readonly watch: ConnectionWatch;
   /** Accepts, and can stop accepting without closing what is idle; node:http's own server cannot. */
   readonly #listener: Listener;
-  readonly #http: Server<typeof IncomingMessage, typeof ClientResponse>;
+  readonly #http: Server<typeof IncomingRequest, typeof ClientResponse>;
   readonly #options: PublicServerOptions;
   readonly #parts: ForwardingParts;
   readonly #connections = new Map<Socket, ClientConnection>();
   readonly #entrance: Entrance;
   readonly #pipelining: Pipelining;
+  readonly smallPieces: SmallPieces;
 
   constructor(options: PublicServerOptions) {
     const { enforcement, upstream, clients, decisionServer } = options;
@@ -97,6 +100,13 @@ export class PublicServer {
       clients: options.clients,
       connections: this.#connections,
       penaltyMs: options.penaltyMs,
+    });
+    this.smallPieces = new SmallPieces({
+      clients: options.clients,
+      connections: this.#connections,
+      clock: options.clock,
+      penaltyMs: options.penaltyMs,
+      refuse: (socket) => this.#refuse(socket, SMALL_PIECES),
     });
     this.watch = new ConnectionWatch({
       connections: this.#connections,
@@ -110,10 +120,13 @@ export class PublicServer {
       ...options,
       connections: options.upstream.bounds.connections,
       pipelining: this.#pipelining,
+      penalties: this.smallPieces.penalties,
+      onSmallPieces: () => void this.smallPieces.cut++,
       onOpen: (connection) => this.#open(connection),
     });
     this.#listener = new Listener((socket) => this.#entrance.accept(socket), KEEP_ALIVE_MS);
     this.#http = createServer({
+      IncomingMessage: IncomingRequest,
       ServerResponse: ClientResponse,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
@@ -133,7 +146,7 @@ export class PublicServer {
     this.#http.on('checkExpectation', (req, res) => this.#handle(req, res, PLAIN));
     this.#http.on('upgrade', (req, socket, head) => {
       const upgrade = { protocol: req.headers.upgrade ?? 'websocket', socket, head };
-      this.#handle(req, responseFor(req, socket), { expectsContinue: false, upgrade });
+      this.#handle(req, this.#responseFor(req, socket, head), { expectsContinue: false, upgrade });
     });
     this.#http.on('connect', (_req, socket) => {
       socket.on('error', () => socket.destroy());
@@ -142,6 +155,18 @@ export class PublicServer {
     this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) =>
       this.#onClientError(error, socket),
     );
+  }
+
+  #responseFor(req: IncomingRequest, socket: Duplex, head: Buffer): ClientResponse {
+    return responseFor(req, socket, head, () => {
+      if (this.#options.upstream.draining) {
+        lingeringClose(socket);
+        return;
+      }
+      this.#http.emit('connection', socket);
+      // To notice a client that leaves, the socket was read without a flow.
+      socket.resume();
+    });
   }
 
   #open(connection: ClientConnection): void {
@@ -155,11 +180,12 @@ export class PublicServer {
     this.#http.emit('connection', socket);
   }
 
-  #handle(req: IncomingMessage, res: ClientResponse, options: RequestOptions): void {
+  #handle(req: IncomingRequest, res: ClientResponse, options: RequestOptions): void {
     const { decisionServer } = this.#options;
     const connection = this.#connections.get(req.socket);
     // What was parsed together with the request for which the connection was cut comes all the same.
     if (connection === undefined || req.socket.destroyed) return;
+    req.listener = this.smallPieces;
     // node:http gives a response its socket when it is its turn to be written.
     if (res.socket === null) {
       this.#holdBack(connection, res, () => this.#handle(req, res, options));
@@ -182,7 +208,7 @@ export class PublicServer {
     else decisionServer.begin(connection, req, res, this.#parts, entry);
   }
 
-  #entryFor(req: IncomingMessage, res: ClientResponse, begun: RequestTrace | null): AccessEntry | null {
+  #entryFor(req: IncomingRequest, res: ClientResponse, begun: RequestTrace | null): AccessEntry | null {
     const { accessLog, clock, enforcement } = this.#options;
     const log = accessLog?.takes() === true ? accessLog : null;
     const trace = begun?.isRecorded === true ? begun : null;
@@ -312,7 +338,7 @@ const TOO_MANY_FIELDS = ownReply(
 );
 
 /** The answer to what the parser lets pass and we do not; null for the usual request. */
-function replyToUnusual({ method, httpVersion, rawHeaders }: IncomingMessage): OwnReply | null {
+function replyToUnusual({ method, httpVersion, rawHeaders }: IncomingRequest): OwnReply | null {
   if (rawHeaders.length > 2 * HEADER_FIELDS_MAX) return TOO_MANY_FIELDS;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return BAD_VERSION;
   return method === 'TRACE' ? METHOD_NOT_ALLOWED : null;

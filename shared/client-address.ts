@@ -180,6 +180,18 @@ function isTrusted(address: Address, cidrs: readonly Cidr[]): boolean {
   return cidrs.some(([network, bits]) => network.kind() === address.kind() && address.match([network, bits]));
 }
 
+/**
+ * The wider network of a client.
+ *
+ * @param client as `clientAddress` gives it
+ * @returns null for what is no IPv6 network
+ */
+export function networkOf(client: string, ipv6Prefix: number): string | null {
+  const [address = ''] = client.split('/');
+  const parsed = readAddress(address);
+  return parsed === null || parsed.kind() === 'ipv4' ? null : counted(parsed, ipv6Prefix);
+}
+
 /** Not part of reading: a 6to4 address is written by its owner, and must never pass for a trusted IPv4 proxy. */
 function counted(address: Address, ipv6Prefix: number): string {
   if (address.kind() === 'ipv4') return address.toString();

@@ -1,5 +1,6 @@
 /** One polite request: sent, answered in time and correctly, or not. */
 import { type Agent, type ClientRequest, request } from 'node:http';
+import { request as requestTls } from 'node:https';
 import { VICTIM_HEADER } from './upstream-paths.ts';
 
 /** Without an answer after this time a request counts as failed. */
@@ -19,6 +20,7 @@ export interface From {
   readonly address: string;
   readonly key: string;
   readonly port: number;
+  readonly isTls: boolean;
   /** null: a connection of its own. */
   readonly agent: Agent | null;
 }
@@ -40,7 +42,8 @@ export function ask(from: From, step: Step, repeated = false): Promise<Outcome> 
       clearTimeout(timer);
       resolve({ failure, repeated, latencyMs: performance.now() - sentMs });
     };
-    const req = request({
+    const req = (from.isTls ? requestTls : request)({
+      rejectUnauthorized: false,
       port: from.port,
       host: '127.0.0.1',
       localAddress: from.address,

@@ -85,10 +85,11 @@ export async function runOn(
     const redisPort = store?.port ?? 0;
     const server = await target.start({ processes, scenario, port, upstreamPort, redisPort });
     stops.push(() => server.stop(target.stopSignal));
-    await warmUp(port);
+    const isTls = scenario.isTls === true;
+    await warmUp(port, isTls);
 
     const kind = scenario.victim ?? 'stranger';
-    const victim = victimOf(kind, 'fbk_valid_victim');
+    const victim = { ...victimOf(kind, 'fbk_valid_victim'), isTls };
     const before: Victim = kind === 'newcomer' ? { ...victim, address: VICTIM_ADDRESS } : victim;
     const after: Victim = kind === 'newcomer' ? { ...victim, key: 'fbk_valid_newcomer' } : victim;
     const [alone] = await Promise.all([

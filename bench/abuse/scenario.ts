@@ -33,6 +33,8 @@ export interface AbuseScenario {
   /** The attacker's address is a trusted proxy: its X-Forwarded-For is believed. */
   readonly trustsAttacker?: boolean;
   readonly store?: StoreTrouble;
+  /** Over TLS, the victim as well; the attacker may ask for HTTP/2. Floodgate only. */
+  readonly isTls?: boolean;
   /** Default: all. */
   readonly targets?: readonly TargetName[];
   /** Redis keys are compared with what was admitted. */

@@ -3,6 +3,7 @@
  * and now and then a new one. An answer counts when it has status 200 and is about what was asked.
  */
 import { Agent } from 'node:http';
+import { Agent as TlsAgent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ATTACKER_ADDRESS, VICTIM_ADDRESS } from './addresses.ts';
 import { ask, type Step } from './ask.ts';
@@ -39,6 +40,7 @@ const UPLOAD: Step = { method: 'POST', path: '/api/v2/client/bench/responses', b
 export interface Victim {
   readonly address: string;
   readonly key: string;
+  readonly isTls?: boolean;
   readonly perSecond: number;
   readonly steps: readonly Step[];
   /** One in so many is an upload of 64 KB; 0: none. */
@@ -64,7 +66,8 @@ export function victimOf(kind: VictimKind, key: string): Victim {
 }
 
 export async function visit(victim: Victim, port: number, seconds: number): Promise<VictimResult> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  const isTls = victim.isTls === true;
+  const agent = new (isTls ? TlsAgent : Agent)({ keepAlive: true, maxSockets: 64 });
   const result = {
     sent: 0,
     succeeded: 0,
@@ -82,7 +85,7 @@ export async function visit(victim: Victim, port: number, seconds: number): Prom
     const step = stepOf(victim, i);
     const isNew = i % NEW_CONNECTION_EVERY === 0;
     result.sent++;
-    const from = { address: victim.address, key: victim.key, port, agent: isNew ? null : agent };
+    const from = { address: victim.address, key: victim.key, port, isTls, agent: isNew ? null : agent };
     const one = ask(from, step)
       .then(({ failure, repeated, latencyMs }) => {
         if (repeated) result.repeated++;

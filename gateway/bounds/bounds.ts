@@ -1,11 +1,12 @@
 /**
- * What clients may hold at once: of each thing a total, and a share for one client address. Per process.
+ * What clients may hold at once: of each thing a total, a share for one client address, and one for the many clients of an
+ * IPv6 network. Per process.
  *
  * Whoever takes something gives it back to the same bound, for the same client, exactly once.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 import { BOUND_NAMES, type BoundName, boundVariable } from './bound-names.ts';
-import type { Client } from './clients.ts';
+import type { Client, Network } from './clients.ts';
 
 export interface BoundLimits {
   readonly total: number;
@@ -14,16 +15,20 @@ export interface BoundLimits {
 
 export type BoundSettings = Readonly<Record<BoundName, BoundLimits>>;
 
-/** `client`: its share is used up; `total`: all are taken. */
-export type Refusal = 'client' | 'total';
+/** `client`, `network`: its share is used up; `total`: all are taken. */
+export type Refusal = 'client' | 'network' | 'total';
+
+/** Of the total, what one network may hold; one client's share where that is more. */
+const NETWORK_PART = 1 / 4;
 
 export class Bound implements BoundLimits {
   readonly name: BoundName;
   readonly total: number;
   readonly perClient: number;
+  readonly perNetwork: number;
   held = 0;
   /** How often a client was refused more. */
-  readonly refusals: Record<Refusal, number> = { client: 0, total: 0 };
+  readonly refusals: Record<Refusal, number> = { client: 0, network: 0, total: 0 };
   readonly #index: number;
   readonly #onRefused: (bound: Bound, refusal: Refusal) => void;
 
@@ -31,17 +36,25 @@ export class Bound implements BoundLimits {
     this.name = name;
     this.total = limits.total;
     this.perClient = Math.min(limits.perClient, limits.total);
+    this.perNetwork = Math.max(this.perClient, Math.floor(limits.total * NETWORK_PART));
     this.#index = BOUND_NAMES.indexOf(name);
     this.#onRefused = onRefused;
   }
 
-  heldBy(client: Client): number {
-    return client.held[this.#index] ?? 0;
+  heldBy(holder: Client | Network): number {
+    return holder.held[this.#index] ?? 0;
+  }
+
+  /** What its shares leave for this client. */
+  roomFor(client: Client): number {
+    const own = this.perClient - this.heldBy(client);
+    return client.network === null ? own : Math.min(own, this.perNetwork - this.heldBy(client.network));
   }
 
   /** Why nothing can be taken now; null when something can. */
   refusalFor(client: Client | null): Refusal | null {
     if (client !== null && this.heldBy(client) >= this.perClient) return 'client';
+    if (client?.network != null && this.heldBy(client.network) >= this.perNetwork) return 'network';
     return this.held >= this.total ? 'total' : null;
   }
 
@@ -53,13 +66,33 @@ export class Bound implements BoundLimits {
     const refusal = this.refusalFor(client);
     if (refusal !== null) return refusal;
     this.held++;
-    if (client !== null) client.held[this.#index] = this.heldBy(client) + 1;
+    this.#count(client, 1);
     return null;
   }
 
   give(client: Client | null, times = 1): void {
     this.held -= times;
-    if (client !== null) client.held[this.#index] = this.heldBy(client) - times;
+    this.#count(client, -times);
+  }
+
+  #count(client: Client | null, times: number): void {
+    if (client === null) return;
+    client.held[this.#index] = this.heldBy(client) + times;
+    const { network } = client;
+    if (network !== null) network.held[this.#index] = this.heldBy(network) + times;
+  }
+
+  limitOf(refusal: Refusal): number {
+    switch (refusal) {
+      case 'client':
+        return this.perClient;
+      case 'network':
+        return this.perNetwork;
+      case 'total':
+        return this.total;
+      default:
+        return refusal satisfies never;
+    }
   }
 
   /** A client went without, or lost something for want of room. */
@@ -70,6 +103,14 @@ export class Bound implements BoundLimits {
 }
 
 export type Bounds = Readonly<Record<BoundName, Bound>>;
+
+const REACHED: Readonly<Record<Refusal, string>> = {
+  client:
+    'a client address has reached its share and is refused more; where it is a proxy of yours, name it in GATEWAY_TRUSTED_PROXIES',
+  network:
+    'the clients of an IPv6 network have reached a quarter of what all may hold, and are refused more; GATEWAY_IPV6_NETWORK_PREFIX says how large such a network is',
+  total: 'a bound for all clients is reached; what is more is refused',
+};
 
 const LOG_INTERVAL_MS: Millis = 60_000;
 
@@ -91,17 +132,13 @@ export function createBounds(
     loggedAt.set(key, now);
     const variable = boundVariable(bound.name);
     log.warn(
-      refusal === 'client'
-        ? {
-            bound: bound.name,
-            limit: bound.perClient,
-            refusals: bound.refusals.client,
-            setting: `${variable}_PER_CLIENT`,
-          }
-        : { bound: bound.name, limit: bound.total, refusals: bound.refusals.total, setting: variable },
-      refusal === 'client'
-        ? 'a client address has reached its share and is refused more; where it is a proxy of yours, name it in GATEWAY_TRUSTED_PROXIES'
-        : 'a bound for all clients is reached; what is more is refused',
+      {
+        bound: bound.name,
+        limit: bound.limitOf(refusal),
+        refusals: bound.refusals[refusal],
+        setting: refusal === 'client' ? `${variable}_PER_CLIENT` : variable,
+      },
+      REACHED[refusal],
     );
   };
   const bound = (name: BoundName): Bound => new Bound(name, settings[name], onRefused);

@@ -2,7 +2,7 @@
  * A request about which another proxy asks, and which it forwards itself: the same as one of our own up to the decision,
  * and then a reply that says yes, with the limit headers, or what the client is to be told.
  */
-import type { IncomingMessage } from 'node:http';
+
 import type { AccessEntry } from '#gateway/access-log/access-entry.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Violation } from '#gateway/decision.ts';
@@ -14,6 +14,7 @@ import {
   type ClientResponse,
   type Exchange,
 } from '#gateway/proxy/client-connection.ts';
+import type { IncomingRequest } from '#gateway/proxy/incoming-request.ts';
 import { discardBody } from '#gateway/proxy/lingering-close.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
@@ -35,7 +36,7 @@ export const UNTRUSTED =
   'the address that asks is not in GATEWAY_TRUSTED_PROXIES; add it, or ask from one that is';
 
 export class CheckedRequest extends LimitedRequest implements Exchange {
-  readonly req: IncomingMessage;
+  readonly req: IncomingRequest;
   readonly connection: ClientConnection;
   readonly entry: AccessEntry | null;
   readonly isUploading = false;
@@ -47,7 +48,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
 
   constructor(
     connection: ClientConnection,
-    req: IncomingMessage,
+    req: IncomingRequest,
     res: ClientResponse,
     parts: CheckedParts,
     options: CheckedOptions,

@@ -30,13 +30,13 @@ export function boundRefusal(
   counter: Counter,
   identity: Identity,
 ): Refusal {
-  const isShare = refusal === 'client' && client !== null;
+  const holder = refusal === 'client' ? client : refusal === 'network' ? (client?.network ?? null) : null;
   return {
     ...BESIDE,
     ...by(counter, identity),
     decision: 'busy',
-    limit: isShare ? bound.perClient : bound.total,
-    used: isShare ? bound.heldBy(client) : bound.held,
+    limit: holder === null ? bound.total : bound.limitOf(refusal),
+    used: holder === null ? bound.held : bound.heldBy(holder),
     resetMs: TRY_AGAIN_MS,
   };
 }

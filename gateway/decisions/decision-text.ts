@@ -59,13 +59,22 @@ function decidedBy({ decidedBy, fromMemory }: DecisionRecord): string {
 
 function busyReason(record: DecisionRecord): string {
   const { limit, used } = record;
-  const whose = isShare(record) ? 'one client address' : 'all clients together';
+  const whose = isShare(record)
+    ? 'one client address'
+    : isNetwork(record)
+      ? 'the clients of one IPv6 network'
+      : 'all clients together';
   return `A bound of the gateway was reached: ${whose} may hold ${limit} (${boundOf(record)}), and ${used} were held.`;
 }
 
 /** Of a bound of the gateway: it is one client's part. */
 function isShare({ identifier }: DecisionRecord): boolean {
   return identifier === 'client address';
+}
+
+/** Of a bound of the gateway: it is the part of one IPv6 network. */
+function isNetwork({ identifier }: DecisionRecord): boolean {
+  return identifier === 'IPv6 network';
 }
 
 function boundOf({ policy }: DecisionRecord): BoundName | null {
@@ -79,6 +88,8 @@ function adviceOf(record: DecisionRecord): string {
   if (decision === 'busy') {
     const bound = boundOf(record);
     const variable = bound === null ? 'the setting of this bound' : boundVariable(bound);
+    if (isNetwork(record))
+      return `A network has a quarter of ${variable}; GATEWAY_IPV6_NETWORK_PREFIX says how large a network is.`;
     return isShare(record)
       ? `To let one address hold more, raise ${variable}_PER_CLIENT; where the address is a proxy of yours, name it in GATEWAY_TRUSTED_PROXIES.`
       : `To let more be held at once, raise ${variable}.`;

@@ -24,8 +24,10 @@ export interface FramedConnection {
 export interface FrameCount {
   /** A request began. */
   requested(): void;
-  /** So many bytes were of a body. */
+  /** So many bytes of a body came in one frame. */
   received(bytes: number): void;
+  /** A body was cut because of its small pieces; what follows it on the way is still to be handled. */
+  cutBody(): void;
   /** The connection is closed. */
   end(): void;
 }
@@ -38,8 +40,17 @@ const BURST_BYTES = 2 * 1024 * 1024;
 const REQUEST_BYTES = 32_768;
 /** What a connection begins with. */
 const OPENING_BYTES = 1024;
+/** A frame of a body costs as much as others of this size, however little is in it. */
+const BODY_FRAME_BYTES_MIN = 64;
+/** A body that is cut costs as much as so many bytes of other frames: the rest of a window of the smallest frames. */
+const CUT_BODY_BYTES = 524_288;
 const PENALTY_MS: Millis = 1000;
-const NO_COUNT: FrameCount = { requested: () => undefined, received: () => undefined, end: () => undefined };
+const NO_COUNT: FrameCount = {
+  requested: () => undefined,
+  received: () => undefined,
+  cutBody: () => undefined,
+  end: () => undefined,
+};
 
 interface Counted {
   readonly client: string;
@@ -80,7 +91,13 @@ export class FrameShare {
         counted.explained += REQUEST_BYTES;
       },
       received: (bytes) => {
-        counted.explained += bytes;
+        counted.explained += bytes - Math.max(0, BODY_FRAME_BYTES_MIN - bytes);
+      },
+      cutBody: () => {
+        const excess = (this.#excess.get(client) ?? 0) + CUT_BODY_BYTES;
+        this.#excess.set(client, excess);
+        // Others of this client may come in the same turn of the event loop, before the next look.
+        if (excess > BURST_BYTES) this.#cut(client);
       },
       end: () => {
         // Who closes before it is looked at is charged all the same.

@@ -14,15 +14,19 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Client } from '#gateway/bounds/clients.ts';
 import { request } from '#gateway/node-http.ts';
+import { PieceCount } from '#gateway/proxy/piece-count.ts';
 import type { RequestOrigin } from '#gateway/proxy/request-headers.ts';
+import { SMALL_PIECES } from '#gateway/proxy/small-pieces.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
 import { replyHead, requestHead } from './as-http1.ts';
 import type { FrameCount, FrameShare } from './frame-share.ts';
+import { passBody } from './request-body.ts';
 import { connectedEnds } from './stream-socket.ts';
 
-const { NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR } = constants;
+const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR } =
+  constants;
 
 /** As the other listener keeps a connection on which nothing happens. */
 const IDLE_MS: Millis = 65_000;
@@ -65,6 +69,14 @@ const CHECK_MS: Millis = 1000;
 /** So many of them has the last that was written, then the connection is cut. */
 const LINGER_CHECKS = 5;
 
+export interface Http2Options {
+  readonly frames: FrameShare;
+  /** Is given the end on which a request in HTTP/1.1 comes. */
+  readonly onStream: (socket: Socket, origin: RequestOrigin) => void;
+  /** The body of a stream came in too small pieces. */
+  readonly onSmallPieces: () => void;
+}
+
 interface Open {
   readonly socket: TLSSocket;
   /** Looks since its session ended. */
@@ -74,14 +86,10 @@ interface Open {
 export class Http2Sessions {
   readonly #sessions = new Map<ServerHttp2Session, Open>();
   #timer: NodeJS.Timeout | undefined;
-  readonly #onStream: (socket: Socket, origin: RequestOrigin) => void;
+  readonly #options: Http2Options;
 
-  readonly #frames: FrameShare;
-
-  /** @param onStream is given the end on which a request in HTTP/1.1 comes */
-  constructor(frames: FrameShare, onStream: (socket: Socket, origin: RequestOrigin) => void) {
-    this.#frames = frames;
-    this.#onStream = onStream;
+  constructor(options: Http2Options) {
+    this.#options = options;
   }
 
   /** @param socket secured, with `h2` agreed on */
@@ -91,7 +99,7 @@ export class Http2Sessions {
     const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
     this.#sessions.set(session, { socket, checks: 0 });
     this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
-    const count = this.#frames.begin(client?.address ?? null, {
+    const count = this.#options.frames.begin(client?.address ?? null, {
       read: () => socket.bytesRead,
       cut: () => socket.destroy(),
     });
@@ -162,6 +170,18 @@ export class Http2Sessions {
       client.destroy();
     });
     let isReplied = false;
+    const pieces = new PieceCount(0);
+    const takes = (bytes: number): boolean => {
+      if (pieces.isCut) return false;
+      count.received(bytes);
+      if (pieces.add(bytes)) return true;
+      this.#options.onSmallPieces();
+      isReplied = true;
+      refuseBody(stream);
+      client.destroy();
+      count.cutBody();
+      return false;
+    };
     call.on('continue', () => {
       if (mayRespond(stream)) stream.additionalHeaders({ ':status': 100 });
     });
@@ -177,9 +197,8 @@ export class Http2Sessions {
       // Cut before an answer: the client may try again.
       stream.close(stream.headersSent ? NGHTTP2_INTERNAL_ERROR : NGHTTP2_REFUSED_STREAM);
     });
-    this.#onStream(server, origin);
-    stream.on('data', (chunk: Buffer) => count.received(chunk.length));
-    stream.pipe(call);
+    this.#options.onStream(server, origin);
+    passBody(stream, call, takes);
   }
 }
 
@@ -203,6 +222,14 @@ function passReply(reply: IncomingMessage, stream: ServerHttp2Stream, isHead: bo
   stream.respond(replyHead(statusCode, rawHeaders), { endStream: isBodiless });
   if (isBodiless) reply.resume();
   else reply.pipe(stream);
+}
+
+/** Answers a body that comes in too small pieces, unless a reply has begun. */
+function refuseBody(stream: ServerHttp2Stream): void {
+  if (mayRespond(stream)) {
+    answer(stream, SMALL_PIECES);
+    stream.close(NGHTTP2_NO_ERROR);
+  } else if (!stream.writableEnded) stream.close(NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 /** What is refused before it can become a request of HTTP/1.1, or after it was one. */

@@ -42,6 +42,11 @@ export function besidePolicies(name: string, line: number, more: Partial<Policy>
 /** An operator has banned the client. */
 export const BAN = besidePolicies('operator ban', 0);
 
+const WHO: Readonly<Record<Refusal, string>> = {
+  client: 'client address',
+  network: 'IPv6 network',
+  total: 'all clients',
+};
 const bounds = new Map<string, Counter>();
 
 /** One for each bound and for whom it is, as decisions are told apart by it. */
@@ -50,7 +55,7 @@ export function boundCounter(bound: BoundName, refusal: Refusal): Counter {
   const key = `${name} ${refusal}`;
   let counter = bounds.get(key);
   if (counter === undefined) {
-    const who = refusal === 'client' ? 'client address' : 'all clients';
+    const who = WHO[refusal];
     counter = besidePolicies(name, 0, {
       algorithm: 'concurrency',
       identifier: { name: who, kind: 'address', ipv6Prefix: 128 },

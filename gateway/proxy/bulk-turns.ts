@@ -15,6 +15,8 @@ export interface BulkTransfer {
 
 /** About half a millisecond's work of reading and writing. */
 const BYTES_PER_TURN = 262_144;
+/** A piece costs this much, however small it is: to hand it on takes a microsecond. */
+const PIECE_BYTES = 512;
 /** As many as are expected to use that up: what is read at once is mostly 64 KiB. */
 const TRANSFERS_PER_TURN = 4;
 /** After so much there are that many buffers to collect, less what was freed and what is still on its way. */
@@ -34,9 +36,12 @@ export class BulkTurns {
     this.#collect = collect;
   }
 
-  /** @returns false: the portion is used up, and `onTurn` will say when to go on */
-  pass(transfer: BulkTransfer, bytes: number): boolean {
-    this.#left -= bytes;
+  /**
+   * @param pieces in how many the bytes have come
+   * @returns false: the portion is used up, and `onTurn` will say when to go on
+   */
+  pass(transfer: BulkTransfer, bytes: number, pieces = 1): boolean {
+    this.#left -= Math.max(bytes, pieces * PIECE_BYTES);
     this.#garbageBytes += bytes;
     this.#arm();
     if (this.#left > 0) return true;

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Client } from '#gateway/bounds/clients.ts';
 import * as http from '#gateway/node-http.ts';
 import type { Millis } from '#shared/clock.ts';
+import type { IncomingRequest } from './incoming-request.ts';
 import type { RequestOrigin } from './request-headers.ts';
 
 /** What the access log says of a reply that does not pass through its response. */
@@ -28,7 +29,7 @@ export interface Exchange {
 }
 
 /** A response that knows its exchange, so that one shared listener serves all instead of a closure per request. */
-export class ClientResponse<R extends IncomingMessage = IncomingMessage> extends http.ServerResponse<R> {
+export class ClientResponse<R extends IncomingMessage = IncomingRequest> extends http.ServerResponse<R> {
   exchange: Exchange | null = null;
   /** Its line in the access log; null: it gets none. */
   entry: LoggedReply | null = null;

@@ -41,6 +41,13 @@ export function discardBody(req: IncomingMessage): void {
   });
 }
 
+/** Takes the connection from node:http's parser: what still comes on it costs no more than reading. */
+export function stopParsing(socket: Duplex): void {
+  socket.removeAllListeners('data');
+  // With a reader of our own, node:http no longer reads from the handle behind the stream's back.
+  socket.on('data', () => undefined);
+}
+
 /** Ends our side, reads on until the peer has ended its own, and cuts a peer that does not. */
 export function lingeringClose(socket: Duplex, lastWords?: string): void {
   if (socket.destroyed) return;

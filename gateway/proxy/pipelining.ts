@@ -7,10 +7,9 @@
 import type { Socket } from 'node:net';
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
+import { Penalties } from '#gateway/bounds/penalties.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { ClientConnection } from './client-connection.ts';
-
-const PENALTY_MS: Millis = 1000;
 
 export interface PipeliningOptions {
   readonly bound: Bound;
@@ -23,16 +22,17 @@ export class Pipelining {
   readonly bound: Bound;
   readonly #options: PipeliningOptions;
   /** Who went beyond its share within the last second. */
-  readonly #penalized = new Set<Client>();
+  readonly #penalties: Penalties;
 
   constructor(options: PipeliningOptions) {
     this.bound = options.bound;
     this.#options = options;
+    this.#penalties = new Penalties(options.clients, options.penaltyMs);
   }
 
   /** @returns why no new connection of this client is accepted at the moment; null: it is */
   refusalFor(client: Client | null): Refusal | null {
-    return client !== null && this.#penalized.has(client) ? 'client' : null;
+    return this.#penalties.has(client) ? 'client' : null;
   }
 
   /** One more has to wait. @returns false: the connection has been cut instead */
@@ -59,18 +59,11 @@ export class Pipelining {
   }
 
   #cut(connection: ClientConnection, refusal: Refusal): void {
-    const { clients, connections, penaltyMs = PENALTY_MS } = this.#options;
     const { client } = connection;
     connection.socket.destroy();
-    if (client === null || refusal !== 'client' || this.#penalized.has(client)) return;
-    const penalized = clients.hold(client);
-    this.#penalized.add(penalized);
-    setTimeout(() => {
-      this.#penalized.delete(penalized);
-      clients.leave(penalized);
-    }, penaltyMs).unref();
+    if (client === null || refusal !== 'client' || !this.#penalties.add(client)) return;
     // Those that were accepted in this very turn have not been read yet.
-    for (const { socket, client: owner } of connections.values())
+    for (const { socket, client: owner } of this.#options.connections.values())
       if (owner === client && socket.bytesRead === 0) socket.destroy();
   }
 }

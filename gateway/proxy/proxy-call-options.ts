@@ -1,9 +1,10 @@
 /** What a proxy call is given, and what it tells. */
-import type { IncomingMessage } from 'node:http';
+
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import type { ClientResponse } from './client-connection.ts';
+import type { IncomingRequest } from './incoming-request.ts';
 import type { CheckedHead } from './request-head.ts';
 import type { UpgradeSocket } from './upgrade.ts';
 import type { Upstream } from './upstream.ts';
@@ -26,7 +27,7 @@ export interface ProxyCallOwner {
 
 export interface ProxyCallOptions {
   readonly owner: ProxyCallOwner;
-  readonly req: IncomingMessage;
+  readonly req: IncomingRequest;
   readonly res: ClientResponse;
   readonly upstream: Upstream;
   readonly clients: Clients;

@@ -19,7 +19,7 @@ import { ReplyFlow } from './reply-flow.ts';
 import { AWAITED_BYTES_MAX, type BodyOwner, whenArrived } from './request-body.ts';
 import { type ClientHeaders, clientHeaders } from './response-headers.ts';
 import { joinSockets } from './upgrade.ts';
-import { isStaleConnection, isTimeout } from './upstream.ts';
+import { isStaleConnection, isTimeout, isTooLargeHead, REPLY_HEAD_BYTES_MAX } from './upstream.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 import { upstreamRequest } from './upstream-request.ts';
@@ -149,6 +149,10 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     const { upstream, owner, added, cors } = this.#options;
     upstream.deadlines.delete(this);
     const head = clientHeaders((controller.rawHeaders ?? []) as Buffer[], added, statusCode, cors);
+    if (head.isCoded) {
+      this.#failUnavailable("the upstream's reply has a transfer coding that was not asked for");
+      return;
+    }
     // Also where there is no room for the reply: the application has done its work.
     owner.onReplyBegun(statusCode);
     if (head.isEventStream) {
@@ -203,12 +207,19 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    const { req, upstream } = this.#options;
+    const { req } = this.#options;
     const request = this.#request;
     // Not even begun: no connection could be opened. undici is in the middle of failing this one's requests, and stops
     // the process when another one is added to them.
     if (this.#controller === null && error !== ABORTED) this.#held.connection?.renew();
-    if (this.#state === 'waiting' && this.retryable && isStaleConnection(error) && request !== null) {
+    const isKept = this.#held.connection?.isFresh === false;
+    if (
+      isKept &&
+      this.#state === 'waiting' &&
+      this.retryable &&
+      isStaleConnection(error) &&
+      request !== null
+    ) {
       this.retryable = false;
       this.#controller = null;
       this.#held.connection?.dispatch(request, this);
@@ -220,10 +231,17 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     else if (this.#state === 'streaming') this.#cut();
     else if (req.errored !== null) this.#fail({ kind: 'broken-body' });
     else if (isTimeout(error)) this.#failInTime();
-    else {
-      upstream.unavailable++;
-      this.#fail({ kind: 'unavailable', reason: 'the upstream cannot be reached or broke off its reply' });
-    }
+    else
+      this.#failUnavailable(
+        isTooLargeHead(error)
+          ? `the header section of the upstream's reply is larger than ${REPLY_HEAD_BYTES_MAX / 1024} KiB`
+          : 'the upstream cannot be reached or broke off its reply',
+      );
+  }
+
+  #failUnavailable(reason: string): void {
+    this.#options.upstream.unavailable++;
+    this.#fail({ kind: 'unavailable', reason });
   }
 
   onDeadline(): void {
@@ -235,7 +253,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     const refusal = pool?.inUse.refusalFor(this.client) ?? null;
     const isWaiting = this.#held.connection === null && pool !== null;
     // Whoever waited for its own client's requests, or for uploads, did not wait for the upstream.
-    if (isWaiting && refusal !== null && (refusal === 'client' || pool === this.#options.upstream.uploads)) {
+    if (isWaiting && refusal !== null && (refusal !== 'total' || pool === this.#options.upstream.uploads)) {
       pool.inUse.refused(refusal);
       this.#fail({ kind: 'bound', bound: pool.inUse.name, refusal });
     } else this.#failInTime();

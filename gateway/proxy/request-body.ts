@@ -3,8 +3,10 @@
  * intent or not, would hold one for as long as it likes. So a small body is awaited before one is taken.
  */
 import type { IncomingMessage } from 'node:http';
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
+import type { IncomingRequest } from './incoming-request.ts';
 
 /** Bodies up to this size are awaited: well below what node:http holds for a reader that has not come yet. */
 export const AWAITED_BYTES_MAX = 16_384;
@@ -19,6 +21,10 @@ export function whenArrived(req: IncomingMessage, then: () => void): void {
   req.on('readable', look);
 }
 
+/** Less than this waits for the end of the turn, and goes on together with what comes until then. */
+export const JOINED_BYTES_MAX = 16_384;
+const READABLE_EVENTS = ['readable', 'end', 'error', 'close'] as const;
+
 export interface BodyOwner {
   /** Some of the body, or its end, is about to be sent, and the head of the request with it. */
   onBodySent(): void;
@@ -30,7 +36,7 @@ export interface BodyOwner {
  * @param outlivesClient a body that breaks off does not end: undici would close the upstream's connection
  */
 export async function* inTurns(
-  req: IncomingMessage,
+  req: IncomingRequest,
   turns: BulkTurns,
   client: Client,
   outlivesClient: boolean,
@@ -38,20 +44,65 @@ export async function* inTurns(
 ): AsyncGenerator<Buffer> {
   let goOn = (): void => undefined;
   const transfer: BulkTransfer = { client, onTurn: () => goOn() };
+  let piecesPassed = 0;
   try {
-    for await (const chunk of req.iterator({ destroyOnReturn: false })) {
-      const { length } = chunk as Buffer;
-      if (!turns.pass(transfer, length)) {
+    for await (const part of joined(req)) {
+      const pieces = req.pieces?.pieces ?? 0;
+      const isPassed = turns.pass(transfer, part.length, pieces - piecesPassed);
+      piecesPassed = pieces;
+      if (!isPassed) {
         await new Promise<void>((resolve) => {
           goOn = resolve;
         });
       }
       owner.onBodySent();
-      yield chunk as Buffer;
+      yield part;
     }
     owner.onBodySent();
   } catch (error) {
     if (!outlivesClient) throw error;
     await new Promise<never>(() => undefined);
+  }
+}
+
+/** What is there: small pieces in one part, a large one behind them as it came. */
+function readParts(req: IncomingRequest): Buffer[] {
+  const small: Buffer[] = [];
+  let bytes = 0;
+  let large: Buffer | null = null;
+  while (large === null && bytes < JOINED_BYTES_MAX) {
+    const piece = req.read() as Buffer | null;
+    if (piece === null) break;
+    if (piece.length >= JOINED_BYTES_MAX) large = piece;
+    else {
+      small.push(piece);
+      bytes += piece.length;
+    }
+  }
+  const [first, ...others] = small;
+  const parts = first === undefined ? [] : [others.length === 0 ? first : Buffer.concat(small, bytes)];
+  return large === null ? parts : [...parts, large];
+}
+
+/** What comes, small pieces in one part. @throws when the body breaks off */
+async function* joined(req: IncomingRequest): AsyncGenerator<Buffer> {
+  let wake = (): void => undefined;
+  const onEvent = (): void => wake();
+  for (const event of READABLE_EVENTS) req.on(event, onEvent);
+  try {
+    for (;;) {
+      const { readableLength } = req;
+      if (readableLength > 0 && readableLength < JOINED_BYTES_MAX && !req.complete) await endOfTurn();
+      const parts = readParts(req);
+      if (parts.length > 0) yield* parts;
+      else if (req.readableEnded) return;
+      else if (req.destroyed) throw req.errored ?? new Error('the request body broke off');
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+    }
+  } finally {
+    for (const event of READABLE_EVENTS) req.off(event, onEvent);
   }
 }

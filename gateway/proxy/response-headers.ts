@@ -17,6 +17,8 @@ export interface ClientHeaders {
   readonly hasDate: boolean;
   /** Events are sent for as long as the client listens (text/event-stream). */
   readonly isEventStream: boolean;
+  /** The body is coded for this hop (Transfer-Encoding: gzip, chunked), and the client could not know. */
+  readonly isCoded: boolean;
 }
 
 const SPECIAL = new NameSet([
@@ -48,6 +50,7 @@ export function clientHeaders(
   let hasContentLength = false;
   let hasDate = false;
   let isEventStream = false;
+  let isCoded = false;
   let isAllExposed = false;
   let dropped: ReadonlySet<string> | null = null;
   for (let i = 0; i < raw.length; i += 2) {
@@ -61,7 +64,10 @@ export function clientHeaders(
       else if (special === 'date') hasDate = true;
       else if (special === 'content-type') isEventStream = EVENT_STREAM.test(value);
       else if (special === 'access-control-expose-headers') isAllExposed ||= exposesAll(value);
-      else if (special === 'connection') {
+      else if (special === 'transfer-encoding') {
+        isCoded ||= value.trim().toLowerCase() !== 'chunked';
+        continue;
+      } else if (special === 'connection') {
         dropped = nominated(value, dropped);
         continue;
       } else if (!LIMITS.has(special) || added.length > 0) continue;
@@ -75,5 +81,5 @@ export function clientHeaders(
   for (const item of added) headers.push(item);
   // A second field beside the application's: recipients join them (RFC 9110 5.2).
   if (onClientRoute && added.length > 0 && !isAllExposed) headers.push(EXPOSE_HEADER, EXPOSED_LIMITS);
-  return { headers, hasContentLength, hasDate, isEventStream };
+  return { headers, hasContentLength, hasDate, isEventStream, isCoded };
 }

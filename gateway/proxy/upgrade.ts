@@ -9,6 +9,7 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
 import { type ClientConnection, ClientResponse } from './client-connection.ts';
 import { writeLast } from './free-buffer.ts';
+import type { IncomingRequest } from './incoming-request.ts';
 import { lingeringClose } from './lingering-close.ts';
 import { clientHeaders } from './response-headers.ts';
 
@@ -38,10 +39,22 @@ export interface UpgradeSocket {
   readonly head: Buffer;
 }
 
-/** A response for a socket that node:http has handed over with its 'upgrade' event, and no longer listens to. */
-export function responseFor(req: IncomingMessage, socket: Duplex): ClientResponse {
+const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
+
+/**
+ * A response for a socket that node:http has handed over with its 'upgrade' event, and no longer listens to.
+ *
+ * @param head what the client has sent behind its request; when the upgrade is not taken, it is the next one
+ * @param goOn called behind a reply that leaves the connection open, with `head` put back
+ */
+export function responseFor(
+  req: IncomingRequest,
+  socket: Duplex,
+  head: Buffer,
+  goOn: () => void,
+): ClientResponse {
   const res = new ClientResponse(req);
-  res.shouldKeepAlive = false;
+  res.shouldKeepAlive = head.length > 0 && !CLOSE.test(req.headers.connection ?? '');
   res.assignSocket(req.socket);
   // 'close' follows, and aborts the upstream call.
   socket.on('error', () => socket.destroy());
@@ -53,7 +66,10 @@ export function responseFor(req: IncomingMessage, socket: Duplex): ClientRespons
     res.detachSocket(req.socket);
     stopWatching(socket);
     socket.off('drain', passDrain);
-    lingeringClose(socket);
+    if (res.shouldKeepAlive && !socket.destroyed) {
+      socket.unshift(head);
+      goOn();
+    } else lingeringClose(socket);
     // As node:http does for responses of its own: the exchange gives back what it holds.
     res.emit('close');
   });

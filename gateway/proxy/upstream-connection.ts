@@ -13,6 +13,7 @@ export class UpstreamConnection {
   readonly #onClose: () => void;
   #client: Client;
   #socket: UpstreamSocket | null = null;
+  #isFresh = false;
 
   constructor(open: OpenClient, onClose: () => void) {
     this.#open = open;
@@ -20,9 +21,15 @@ export class UpstreamConnection {
     this.#client = this.#openClient();
   }
 
+  /** The last request had a socket opened for it, or would have had one. */
+  get isFresh(): boolean {
+    return this.#isFresh;
+  }
+
   /** Errors, undici's objections to the request included, come to the handler. */
   dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#socket?.expectReply();
+    this.#isFresh = false;
     this.#client.dispatch(request, handler);
   }
 
@@ -47,6 +54,7 @@ export class UpstreamConnection {
     return this.#open((connect) => (target, callback) => {
       connect(target, (...result: Parameters<buildConnector.Callback>) => {
         const [, socket] = result;
+        this.#isFresh = true;
         this.#socket = socket instanceof UpstreamSocket ? socket : null;
         callback(...result);
       });

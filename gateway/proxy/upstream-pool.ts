@@ -55,7 +55,7 @@ export class UpstreamPool {
     if (this.#waiting === 0 || inUse.held < inUse.total) return 0;
     let count = 0;
     for (const [client, calls] of this.#queues) {
-      count += Math.min(calls.size, inUse.perClient - inUse.heldBy(client));
+      count += Math.min(calls.size, Math.max(0, inUse.roomFor(client)));
     }
     return count;
   }

@@ -52,6 +52,7 @@ const BODY_TIMEOUT_MS: Millis = 300_000;
 const KEEP_ALIVE_MS_MAX: Millis = 600_000;
 /** So much sooner than announced an idle connection is closed: the announcement counts from the upstream's last byte. */
 const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
+export const REPLY_HEAD_BYTES_MAX = 16_384;
 
 export class Upstream {
   readonly options: UpstreamOptions;
@@ -131,6 +132,7 @@ function clientOpener(
     return new Client(options.origin, {
       pipelining: 1,
       allowH2: false,
+      maxHeaderSize: REPLY_HEAD_BYTES_MAX,
       connect: (target, callback) => {
         // An address is no server name (RFC 6066 3).
         const { servername: _, ...address } = target;
@@ -149,6 +151,10 @@ function clientOpener(
 export function isStaleConnection(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
+}
+
+export function isTooLargeHead(error: Error): boolean {
+  return error instanceof errors.HeadersOverflowError;
 }
 
 export function isTimeout(error: Error): boolean {

@@ -42,7 +42,7 @@ export function failureReply(failure: ProxyFailure, options: FailureOptions): Ow
   }
 }
 
-/** 429 when the client's own share is used up, 503 when nobody gets more. */
+/** 429 when the client's own share is used up, or its network's, 503 when nobody gets more. */
 export function boundReply(bound: BoundName, refusal: Refusal, options: FailureOptions): OwnReply {
   const { decision } = options;
   const more = {
@@ -50,10 +50,10 @@ export function boundReply(bound: BoundName, refusal: Refusal, options: FailureO
     headers: [...RETRY_AFTER, ...options.headers, ...(decision === null ? [] : [DECISION_HEADER, decision])],
     extra: { details: { bound, scope: refusal }, ...(decision === null ? {} : { decision }) },
   };
-  return refusal === 'client'
+  return refusal !== 'total'
     ? ownReply(
         'gateway_client_busy',
-        `this client has too many ${HELD[bound]}; try again when some have ended`,
+        `this ${refusal} has too many ${HELD[bound]}; try again when some have ended`,
         more,
       )
     : ownReply('gateway_overloaded', `there are too many ${HELD[bound]}; try again later`, more);

@@ -73,6 +73,7 @@ export function sendOwn(
   bodyBytes = reply.bodyBytes,
 ): void {
   if (res.headersSent || res.destroyed) return;
+  if (reply.close) res.shouldKeepAlive = false;
   res.writeHead(ERRORS[reply.code].status, headers);
   if (reply.close && !req.complete) {
     // After end() node:http would close the connection at once; while a body is on its way that makes a reset.

@@ -12,9 +12,9 @@ export interface RawConnection {
   ended(): Promise<string>;
 }
 
-/** Connects and sends `text` (latin1). */
-export function sendRaw(port: number, text: string): RawConnection {
-  const socket = connect({ port, host: '127.0.0.1' });
+/** Connects and sends `text` (latin1). @param localAddress the client's, on loopback */
+export function sendRaw(port: number, text: string, localAddress = '127.0.0.1'): RawConnection {
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
   let data = '';
   let closed = false;
   const listeners = new Set<() => void>();

@@ -73,6 +73,18 @@ export const HOARDING: readonly AbuseScenario[] = [
     attack: (attacker) => holdRequests(attacker, 500, head('GET', '/bench/slow?ms=10000')),
   },
   {
+    name: 'ipv6-network',
+    title: '500 clients of one IPv6 /48 with a request each that the upstream takes 10 s for',
+    trustsAttacker: true,
+    attack(attacker) {
+      let client = 0;
+      attacker.hold(500, (connection) => {
+        const from = `X-Forwarded-For: 2001:db8:0:${(client++ & 0xffff).toString(16)}::1`;
+        attacker.request(connection, head('GET', '/bench/slow?ms=10000', [from]));
+      });
+    },
+  },
+  {
     name: 'idle-connections',
     title: '600 connections that say nothing',
     attack: (attacker) => attacker.hold(600, () => undefined),

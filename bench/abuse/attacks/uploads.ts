@@ -1,9 +1,13 @@
 /** Bodies: sent slowly, in crumbs, left behind, or announced and never sent. */
+import { connect } from 'node:tls';
+import { beginFramed } from '#test/support/http2-frames.ts';
 import type { AbuseScenario } from '../scenario.ts';
 import { type Attacker, head } from './attacker.ts';
 
 const FILE_BYTES = 20_000_000;
 const PIECE = Buffer.alloc(65_536, 'x');
+/** As many bytes as fit into the window of a stream. */
+const FRAMES = 65_000;
 const UPLOAD = '/api/v1/client/bench/responses';
 
 /** Sends on until it is answered, then leaves without a word: what `curl -H Expect: --data-binary @20MB` does. */
@@ -62,13 +66,42 @@ export const UPLOADS: readonly AbuseScenario[] = [
   },
   {
     name: 'one-byte-chunks',
-    title: 'chunked bodies in chunks of 1 byte, 40,000 a second',
+    title: 'chunked bodies in chunks of 1 byte, as fast as they are read',
     attack(attacker) {
-      const chunks = '1\r\nx\r\n'.repeat(40);
+      const chunks = '1\r\nx\r\n'.repeat(10_000);
       attacker.hold(20, (connection) => {
+        const { socket } = connection;
         attacker.request(connection, head('POST', UPLOAD, ['Transfer-Encoding: chunked']));
-        attacker.drip(connection, 20, () => connection.socket.write(chunks));
+        const fill = (): void => {
+          while (socket.writable && socket.write(chunks));
+        };
+        socket.on('drain', fill);
+        fill();
       });
+    },
+  },
+  {
+    name: 'one-byte-frames',
+    title: 'bodies over HTTP/2 in frames of 1 byte, as fast as they are read',
+    isTls: true,
+    targets: ['floodgate'],
+    attack(attacker) {
+      attacker.hold(
+        20,
+        ({ socket: below }) => {
+          const socket = connect({ socket: below, ALPNProtocols: ['h2'], rejectUnauthorized: false }, () => {
+            attacker.counts.requests++;
+            const request = beginFramed(socket, UPLOAD);
+            request.send(FRAMES, 1);
+            request.status.then((status) => {
+              attacker.counts.answers[status] = (attacker.counts.answers[status] ?? 0) + 1;
+              below.destroy();
+            });
+          });
+          socket.on('error', () => below.destroy());
+        },
+        { reads: false },
+      );
     },
   },
   {

@@ -1,6 +1,7 @@
 /** Our gateway with its default bounds. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createAuthority } from '#test/support/certificates.ts';
 import { HIGH_LIMIT } from '../../scenarios.ts';
 import { launchGateway, policiesOf } from '../../targets/gateway.ts';
 import { missing, ROOT } from '../../tools.ts';
@@ -30,6 +31,12 @@ function policies(limits: Limits): string {
   });
 }
 
+function tlsSettings(): Record<string, string> {
+  const owner = { teardown: (clean: () => unknown) => process.once('exit', clean) };
+  const { cert, key } = createAuthority(owner).issue('server', 'IP:127.0.0.1');
+  return { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key, GATEWAY_HTTP2: '1' };
+}
+
 export const FLOODGATE: AbuseTarget = {
   name: 'floodgate',
   label: 'Floodgate',
@@ -41,7 +48,10 @@ export const FLOODGATE: AbuseTarget = {
     writeFileSync(file, policies(scenario.limits ?? 'raised'));
     return launchGateway(processes, {
       ...{ root: ROOT, port, upstreamPort, redisPort, policies: file, workers: 1 },
-      env: scenario.trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {},
+      env: {
+        ...(scenario.trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {}),
+        ...(scenario.isTls === true ? tlsSettings() : {}),
+      },
     });
   },
 };

@@ -33,6 +33,7 @@ export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds
   readonly trustedProxies?: string;
   readonly checkMs?: number;
   readonly penaltyMs?: number;
+  readonly networkPrefix?: number;
   readonly handshakes?: Handshakes;
   readonly frames?: FrameShare;
   readonly introductions?: Introductions;
@@ -44,6 +45,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     trustedProxies = 'none',
     checkMs,
     penaltyMs,
+    networkPrefix = 48,
     handshakes = null,
     frames = null,
     introductions = null,
@@ -79,7 +81,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     headerFilter: new HeaderFilter(),
     onUntrustedChain: () => undefined,
   });
-  const clients = new Clients();
+  const clients = new Clients(networkPrefix);
   const decisions = new Decisions({
     store: new MemoryDecisions(Date.now),
     isStoreUsed: () => false,

@@ -12,6 +12,7 @@ import { send } from './exchange.ts';
 
 const PIECE_BYTES = 65_536;
 const PORTION_BYTES = 262_144;
+const PIECE_PRICE_BYTES = 512;
 
 interface Recorded extends BulkTransfer {
   readonly name: string;
@@ -54,6 +55,18 @@ t.test('what fits into a portion passes; the rest waits for a later turn', async
   await nextTurn();
   t.equal(order[0], 'b');
   t.notOk(order.includes('a'), 'which was never told to wait');
+  turns.leave(b);
+});
+
+t.test('each piece has a price, however small it is', async (t) => {
+  const { turns, add } = start();
+  const [a, b] = [add('a', new Client('192.0.2.1')), add('b', new Client('192.0.2.2'))];
+  const passed = Array.from({ length: PORTION_BYTES / PIECE_PRICE_BYTES - 1 }, () => turns.pass(a, 1));
+  t.ok(passed.every(Boolean));
+  t.notOk(turns.pass(a, 1));
+  await nextTurn();
+  t.notOk(turns.pass(b, 1000, 1000), 'also of pieces that are passed on together');
+  turns.leave(a);
   turns.leave(b);
 });
 

@@ -26,21 +26,18 @@ t.test('requests that wait for a connection are answered too when none can be op
   await until(() => clients.size === 0, 'nobody is remembered');
 });
 
-t.test(
-  'an upstream that resets connections while they are opened gets a GET twice, then it is 502',
-  async (t) => {
-    let connections = 0;
-    const server = createServer((socket) => {
-      connections++;
-      socket.on('error', () => socket.destroy());
-      socket.once('data', () => socket.resetAndDestroy());
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    t.teardown(() => new Promise((resolve) => server.close(resolve)));
-    const address = server.address();
-    const upstreamPort = typeof address === 'object' && address !== null ? address.port : 0;
-    const { port } = await startBareServer(t, { origin: `https://127.0.0.1:${upstreamPort}` });
-    t.equal((await send(port, '/')).status, 502);
-    t.equal(connections, 2);
-  },
-);
+t.test('502: an upstream that resets connections while they are opened gets a GET once', async (t) => {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections++;
+    socket.on('error', () => socket.destroy());
+    socket.once('data', () => socket.resetAndDestroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => new Promise((resolve) => server.close(resolve)));
+  const address = server.address();
+  const upstreamPort = typeof address === 'object' && address !== null ? address.port : 0;
+  const { port } = await startBareServer(t, { origin: `https://127.0.0.1:${upstreamPort}` });
+  t.equal((await send(port, '/')).status, 502);
+  t.equal(connections, 1);
+});

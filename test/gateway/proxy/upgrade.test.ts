@@ -214,3 +214,36 @@ t.test(
     client.socket.destroy();
   },
 );
+
+const SECOND = 'GET /second HTTP/1.1\r\nHost: app.test\r\n\r\n';
+
+t.test('a request behind an upgrade that is not taken is answered in its turn', async (t) => {
+  const upstream = await startUpstream(t);
+  upstream.server.on('upgrade', (_req, socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
+  });
+  const policies = policyFile('name: ws, route: GET /limited, identifier: ip, limit: 1, window: 1d');
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies });
+  const client = sendRaw(port, handshake() + SECOND);
+  await client.until(/403 Forbidden[\s\S]*no[\s\S]*"url":"\/second"/);
+  client.socket.write(handshake());
+  t.match(
+    await client.ended(),
+    /\/second[\s\S]*403 Forbidden[\s\S]*no$/,
+    'another upgrade on the same connection',
+  );
+  await sendRaw(port, handshake('/limited')).ended();
+  const denied = sendRaw(port, handshake('/limited') + SECOND);
+  await denied.until(/429 Too Many Requests[\s\S]*"url":"\/second"/);
+  denied.socket.destroy();
+});
+
+t.test('behind a reply that closes the connection nothing is answered', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  for (const text of [handshake('/%252e'), handshake('/ws', 'Connection: close\r\n')]) {
+    const answer = await sendRaw(port, text + SECOND).ended();
+    t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1);
+  }
+});
