@@ -20,12 +20,14 @@ import { acceptForms } from './form.ts';
 import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
 import { refuseWhileClosed } from './signup.ts';
 import {
+  type Choice,
   deleteTokens,
   findToken,
   findTokenToUse,
   findUserToChange,
   insertToken,
   insertUser,
+  type User,
   updateUser,
 } from './store.ts';
 
@@ -41,7 +43,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
   app,
   { context },
 ) => {
-  const { db, clock, random, passwords, config } = context;
+  const { db, clock, random, passwords, config, mailer } = context;
   acceptForms(app);
   answerForms(app, context);
 
@@ -86,11 +88,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       if (email === undefined && token === undefined) throw invalidFields({ email: 'Required' });
       const address = email === undefined ? null : emailIn(email);
       await db.transaction().execute(async (trx) => {
-        const user =
-          address === null
-            ? (await findTokenToUse(trx, 'verifyEmail', token ?? '', clock()))?.user
-            : await findUserToChange(trx, address);
-        if (user && user.emailVerified === null) await sendVerification(trx, user.id, user.email);
+        const link = address === null ? await findTokenToUse(trx, 'verifyEmail', token ?? '', clock()) : null;
+        const user = address === null ? link?.user : await findUserToChange(trx, address);
+        const choice = link?.choice ?? (user ? choiceOf(user) : null);
+        if (user && user.emailVerified === null) await sendVerification(trx, user, choice);
       });
       return success('If this address waits for its confirmation, a mail is on its way');
     },
@@ -149,40 +150,47 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
   );
 
   /**
-   * An account that nobody has verified yet is taken over by whoever signs up next, and earlier links end: its first
-   * password may be a stranger's, who waits for the owner of the address to confirm it.
+   * Any number of people may sign up with an address that nobody has verified yet. Each gets a link of their own, which
+   * carries their name and password: a stranger's password must not be confirmed by the owner's click.
    *
    * @returns the id of a new account; null: there was one
    */
   async function signUp(
     trx: Kysely<Database>,
-    account: { readonly name: string; readonly email: string; readonly passwordHash: string },
+    account: Choice & { readonly email: string },
   ): Promise<string | null> {
     const now = toTimestamp(clock());
     const { email } = account;
     const known = await findUserToChange(trx, email);
     if (known === null) {
       const id = await insertUser(trx, account, now, random);
-      await sendVerification(trx, id, email);
+      await sendVerification(trx, { id, email }, account);
       return id;
     }
     if (known.emailVerified === null) {
-      // Who signs up with a stranger's address over and over must not take the links from the mails that arrived.
-      if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return null;
-      await updateUser(trx, known.id, { name: account.name, passwordHash: account.passwordHash }, now);
-      await deleteTokens(trx, known.id, ['verifyEmail', 'resetPassword']);
-      await sendVerification(trx, known.id, email);
+      await sendVerification(trx, known, account);
     } else {
       await mailAccount(context, trx, accountExistsMail(config.publicUrl, email));
     }
     return null;
   }
 
-  async function sendVerification(trx: Kysely<Database>, userId: string, email: string): Promise<void> {
-    const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email }, clock(), random);
-    await mailAccount(context, trx, verificationMail(config.publicUrl, email, token));
+  async function sendVerification(
+    trx: Kysely<Database>,
+    { id: userId, email }: Pick<User, 'id' | 'email'>,
+    choice: Choice | null,
+  ): Promise<void> {
+    // Links that nobody gets would only fill the table.
+    if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return;
+    const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email, choice }, clock(), random);
+    await mailer.accept(trx, verificationMail(config.publicUrl, email, token));
   }
 };
+
+/** The name and password of the first sign-up, or of a reset since then. */
+function choiceOf({ name, passwordHash }: User): Choice | null {
+  return passwordHash === null ? null : { name, passwordHash };
+}
 
 function emailIn(text: string): string {
   const email = normalizeEmail(text);

@@ -84,7 +84,7 @@ export async function account(place: Place): Promise<{ readonly email: string; r
   const token = await mailedToken(place, email, 'verifyEmail');
   const { world } = place;
   const loggedIn = await world.options.send(
-    await form(world, '/api/auth/callback/token', { token, json: 'true' }),
+    await form(world, '/api/auth/callback/token', { token, password, json: 'true' }),
   );
   return { email, loggedIn };
 }
@@ -148,7 +148,7 @@ export const successes: Readonly<Record<string, Successes>> = {
 
   async 'POST /api/auth/callback/token'(place) {
     const token = await mailedToken(place, await signUp(place), 'verifyEmail');
-    const all = [{ token, json: 'true' }, { token }, { token: 'x', json: 'true' }];
+    const all = [{ token, password, json: 'true' }, { token }, { token: 'x', json: 'true' }];
     return Promise.all(all.map((fields) => form(place.world, place.request.url, fields)));
   },
 
