@@ -2,7 +2,9 @@
  * Accounts: sign up, forget and reset a password, ask again for the verification mail. Nobody needs credentials to come
  * here, so no answer says whether an address has an account. Limited by address.
  */
+import { finished } from 'node:stream/promises';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply } from 'fastify';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
@@ -43,7 +45,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
   app,
   { context },
 ) => {
-  const { db, clock, random, passwords, config, mailer } = context;
+  const { db, clock, random, passwords, config, mailer, background } = context;
   acceptForms(app);
   answerForms(app, context);
 
@@ -83,11 +85,11 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       },
       config: { limit: 'auth.verifyEmail', refuses },
     },
-    async (request) => {
+    async (request, reply) => {
       const { email, token } = request.body;
       if (email === undefined && token === undefined) throw invalidFields({ email: 'Required' });
       const address = email === undefined ? null : emailIn(email);
-      await db.transaction().execute(async (trx) => {
+      behind(reply, async (trx) => {
         const link = address === null ? await findTokenToUse(trx, 'verifyEmail', token ?? '', clock()) : null;
         const user = address === null ? link?.user : await findUserToChange(trx, address);
         const choice = link?.choice ?? (user ? choiceOf(user) : null);
@@ -103,9 +105,9 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       schema: { body: Type.Object({ email: Text }), response: done },
       config: { limit: 'auth.forgotPassword', refuses },
     },
-    async (request) => {
+    async (request, reply) => {
       const address = emailIn(request.body.email);
-      await db.transaction().execute(async (trx) => {
+      behind(reply, async (trx) => {
         const user = await findUserToChange(trx, address);
         if (user === null || user.passwordHash === null || user.isActive !== 1) return;
         const { id: userId, email } = user;
@@ -148,6 +150,11 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       return success('The password is changed, and everybody is logged out; log in with the new one');
     },
   );
+
+  /** Does the work once the reply is sent: looking up an address takes longer when there is an account to write to. */
+  function behind(reply: FastifyReply, work: (trx: Kysely<Database>) => Promise<void>): void {
+    background.add(() => db.transaction().execute(work), finished(reply.raw));
+  }
 
   /**
    * Any number of people may sign up with an address that nobody has verified yet. Each gets a link of their own, which
