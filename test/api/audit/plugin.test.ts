@@ -211,7 +211,7 @@ t.test('the life of an account', async (t) => {
   const again = openBrowser(api);
   await again.logIn(me.email, 'Password2');
   await again.call('PUT', '/api/v1/profile/email', { email: 'new@example.com', password: 'Password2' });
-  await api.client('GET', `/verify-email-change?token=${await tokenOf('changeEmail')}`);
+  await api.client('POST', '/verify-email-change', { token: await tokenOf('changeEmail') });
   t.same(await actionsOf(), ['authenticationSucceeded', 'updated', 'updated']);
 });
 

@@ -96,6 +96,19 @@ async function resetToken(place: Place): Promise<string> {
   return mailedToken(place, email, 'resetPassword');
 }
 
+/** Of somebody who asked for another address. */
+async function changeToken(place: Place): Promise<string> {
+  const { loggedIn } = await account(place);
+  const email = `${place.world.unique()}@example.com`;
+  await place.world.options.send({
+    method: 'PUT',
+    url: '/api/v1/profile/email',
+    headers: { cookie: cookiesOf(loggedIn) },
+    body: JSON.stringify({ email, password }),
+  });
+  return mailedToken(place, email, 'changeEmail');
+}
+
 export const successes: Readonly<Record<string, Successes>> = {
   'GET /api/v1/client/{workspaceId}/environment': environment,
   'GET /api/v2/client/{workspaceId}/environment': environment,
@@ -206,19 +219,10 @@ export const successes: Readonly<Record<string, Successes>> = {
   },
 
   async 'GET /verify-email-change'(place) {
-    const { loggedIn } = await account(place);
-    const email = `${place.world.unique()}@example.com`;
-    await place.world.options.send({
-      method: 'PUT',
-      url: '/api/v1/profile/email',
-      headers: { cookie: cookiesOf(loggedIn) },
-      body: JSON.stringify({ email, password }),
-    });
-    return [
-      {
-        ...place.request,
-        url: `/verify-email-change?token=${await mailedToken(place, email, 'changeEmail')}`,
-      },
-    ];
+    return [{ ...place.request, url: `/verify-email-change?token=${await changeToken(place)}` }];
+  },
+  async 'POST /verify-email-change'(place) {
+    const body = JSON.stringify({ token: await changeToken(place) });
+    return [{ ...place.request, body }];
   },
 };
