@@ -2,6 +2,7 @@
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';
+import { addPerson } from '#test/support/people.ts';
 
 const api = await startApi();
 t.teardown(() => api.close());
@@ -250,3 +251,18 @@ t.test('200: action classes and attribute keys, in pages', async (t) => {
   } while (cursor !== '');
   t.strictSame(paged, all);
 });
+
+t.test(
+  'the creator is named when they belong to the organization of the survey, and nobody else is',
+  async (t) => {
+    const member = await addPerson(api, 'Member', 'member');
+    const foreign = await addPerson(api, 'Foreign', null);
+    const creators: unknown[] = [];
+    for (const { id } of [member, foreign]) {
+      api.advance(1000);
+      await addSurvey(api, { name: `By ${id}`, createdBy: id });
+      creators.push((await api.manage('GET', `${list}&limit=1`)).json.data[0].creator);
+    }
+    t.strictSame(creators, [{ name: 'Member' }, null]);
+  },
+);
