@@ -138,6 +138,10 @@ t.test('400: problem+json that names each parameter', async (t) => {
     instance: '/api/v3/surveys',
     invalid_params: [{ name: 'offset', reason: 'is not a field of this request', code: 'unsupported_field' }],
   });
+  for (const query of ['cursor=x', 'filter[type][in]=website']) {
+    const reply = await api.manage('GET', `${list}&${query}`);
+    t.equal(reply.json.detail, 'Invalid query parameters', query);
+  }
   const missing = await api.manage('GET', '/api/v3/surveys');
   t.match(missing.json.invalid_params, [{ name: 'workspaceId', reason: 'Required' }]);
   t.equal((await api.manage('GET', '/api/v3/surveys/NO')).json.detail, 'Invalid route parameters');
