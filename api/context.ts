@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely';
 import type { AuditLog } from '#api/audit/audit.ts';
 import type { Passwords } from '#api/auth/password.ts';
 import type { Signer } from '#api/auth/signer.ts';
+import type { Background } from '#api/background.ts';
 import type { Config } from '#api/config.ts';
 import type { DatabaseHealth } from '#api/db/health.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -48,6 +49,8 @@ export interface Context {
   readonly targets: Targets;
   /** Hands messages to receivers of webhooks. */
   readonly sender: Sender;
+  /** Work that must not delay an answer, because its time would tell something. */
+  readonly background: Background;
   /** To be notified after a commit that wrote events or made a delivery due, see events/outbox.ts. */
   readonly outbox: Signal;
 }

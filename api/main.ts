@@ -17,6 +17,7 @@ import { buildApp } from './app.ts';
 import { createAuditLog } from './audit/audit.ts';
 import { createPasswords } from './auth/password.ts';
 import { createSigner, loadSigningSecret } from './auth/signer.ts';
+import { createBackground } from './background.ts';
 import { bootstrap, firstStartNotice, hasOrganization } from './bootstrap.ts';
 import { type Config, readConfig, type Secrets } from './config.ts';
 import type { Context } from './context.ts';
@@ -161,6 +162,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     targets,
     sender: createSender(targets),
     recaptcha: createRecaptcha(secrets.recaptcha),
+    background: createBackground(log),
     outbox: {
       notify() {
         outbox.notify();
@@ -201,6 +203,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
       { name: 'jobs', stop: jobs.stop },
     ],
     after: [
+      { name: 'work behind answers', stop: context.background.idle },
       { name: 'storage', stop: storage.close },
       { name: 'sender', stop: context.sender.close },
       { name: 'report', stop: report.stop },

@@ -9,13 +9,23 @@ export function toTimestamp(time: Millis): string {
 const EARLIEST = Date.UTC(1, 0);
 const LATEST = Date.UTC(10_000, 0) - 1;
 
+const DATE = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+
 /**
- * Reads what a client may send: any ISO date text, and nothing looser.
+ * Reads what a client may send: any ISO date text, and nothing looser. A time without a zone is in UTC.
  *
  * @returns the same point in our own form; null when it is not a date
  */
 export function readTimestamp(text: string): string | null {
-  if (!/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/.test(text)) return null;
-  const time = Date.parse(text);
+  const [, day, clockTime, zone] = DATE.exec(text) ?? [];
+  if (day === undefined || !isDay(day)) return null;
+  // Date.parse would take the zone of this process.
+  const time = Date.parse(clockTime !== undefined && zone === undefined ? `${text}Z` : text);
   return time >= EARLIEST && time <= LATEST ? toTimestamp(time) : null;
+}
+
+/** @param text `YYYY-MM-DD`; the days 29 to 31 are not in every month, but Date would move them into the next one */
+export function isDay(text: string): boolean {
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.getUTCDate() === Number(text.slice(-2));
 }

@@ -78,6 +78,12 @@ export interface AccountTokenTable {
   email: string;
   createdAt: Timestamp;
   expiresAt: Timestamp;
+  /** The name that the account gets when the address is verified; null: it keeps its own. */
+  name: string | null;
+  /** Likewise the password, for which the link's page asks; null: the link alone verifies. */
+  passwordHash: string | null;
+  /** How many passwords were tried with the link. */
+  passwordAttempts: number;
 }
 
 export interface MailOutboxTable {

@@ -82,6 +82,7 @@ const summaries: Readonly<Record<string, string>> = {
   'GET /auth/verify': 'The page that a verification mail links to',
   'GET /auth/forgot-password/reset': 'The page that a password mail links to',
   'GET /verify-email-change': 'The page that a mail about a new address links to',
+  'POST /verify-email-change': 'Change the e-mail address with the token of a mail',
   'PUT /profile/email': 'Ask for another e-mail address',
 };
 

@@ -25,6 +25,9 @@ declare module 'fastify' {
   }
 }
 
+/** What a handler refuses of these came with the query: they have no body. */
+const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE']);
+
 const CLIENT_LEFT = 'the client left before its body was complete';
 
 export type ErrorHandler = (cause: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
@@ -50,7 +53,7 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
       malformedJsonMessage: request.routeOptions.config?.malformedJsonMessage,
       invalidBodyMessage: request.routeOptions.config?.invalidBodyMessage,
       showsParserText: rules.isCrossOrigin,
-      part: partOf(cause),
+      part: partOf(cause) ?? (bodiless.has(request.method) ? 'querystring' : undefined),
     });
     const allowed = error.details.allowed_methods;
     if (Array.isArray(allowed)) reply.header('allow', allowed.join(', '));

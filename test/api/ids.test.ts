@@ -69,6 +69,11 @@ const dates: readonly (readonly [string, string | null])[] = [
   ['2026-01-02', '2026-01-02T00:00:00.000Z'],
   ['2026-13-02', null],
   ['2026-02-30T99:00', null],
+  ['2026-02-30', null],
+  ['2026-02-29', null],
+  ['2028-02-29', '2028-02-29T00:00:00.000Z'],
+  ['2026-04-31T12:00:00Z', null],
+  ['2026-01-31T23:30:00-02:00', '2026-02-01T01:30:00.000Z'],
   ['tomorrow', null],
   ['1', null],
   ['Fri, 02 Jan 2026 03:04:05 GMT', null],
@@ -79,3 +84,15 @@ for (const [text, expected] of dates) {
     t.equal(readTimestamp(text), expected);
   });
 }
+
+t.test('a time without a zone is in UTC, wherever the process runs', async (t) => {
+  const { TZ } = process.env;
+  t.teardown(() => {
+    if (TZ === undefined) delete process.env.TZ;
+    else process.env.TZ = TZ;
+  });
+  process.env.TZ = 'America/New_York';
+  t.not(new Date(2026, 0, 2).getTimezoneOffset(), 0, 'the zone has taken effect');
+  t.equal(readTimestamp('2026-01-02T03:04:05'), '2026-01-02T03:04:05.000Z');
+  t.equal(readTimestamp('2026-01-02T03:04'), '2026-01-02T03:04:00.000Z');
+});

@@ -38,6 +38,24 @@ t.test('routes', async (t) => {
   }
 });
 
+t.test(
+  'the routes of the original that are said to be missing answer 404, and no others are said to be',
+  async (t) => {
+    const api = await startApi();
+    t.teardown(api.close);
+    const page = readPage('api/compatibility/README.md');
+    t.notMatch(page.text, 'not built yet');
+    const rows = page.text.split('\n').filter((line) => /^\| v[23][^|]*\| there \| 404 \|/.test(line));
+    t.equal(rows.length, 2);
+    const routes = rows.flatMap((row) => [...row.matchAll(/`([A-Z]+) (\/api\/[^`]+)`/g)]);
+    t.ok(routes.length > 5);
+    for (const [, method = '', path = ''] of routes) {
+      const reply = await api.manage(method as 'GET', path.replaceAll(/\{[^}]*\}/g, 'x'), {});
+      t.equal(reply.status, 404, `${method} ${path}`);
+    }
+  },
+);
+
 /** The rows of all tables of routes of a page. */
 function allTables(page: ReturnType<typeof readPage>, head: string): readonly (readonly string[])[] {
   const parts = page.text.split(/^(?=\| Method \|)/m).slice(1);

@@ -8,6 +8,7 @@ import { hashApiKey } from '#api/auth/api-key.ts';
 import { createPasswords, deriveArgon2id } from '#api/auth/password.ts';
 import type { Permission } from '#api/auth/principal.ts';
 import { createSigner } from '#api/auth/signer.ts';
+import { createBackground } from '#api/background.ts';
 import { bootstrap } from '#api/bootstrap.ts';
 import { readConfig } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
@@ -163,6 +164,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     targets,
     sender: createSender(targets),
     recaptcha: createRecaptcha(secrets.recaptcha),
+    background: createBackground(log),
     outbox: createSignal(),
   };
   const context: Context = { ...standard, ...options.parts?.(standard) };
@@ -177,6 +179,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
 
   const call = async (options: InjectOptions): Promise<Reply> => {
     const response = await app.inject(options);
+    await context.background.idle();
     refuseProblems();
     return {
       status: response.statusCode,
@@ -248,6 +251,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
     },
     async close() {
       await app.close();
+      await context.background.idle();
       await context.sender.close();
       await context.mailer.close();
       await counters.close();

@@ -12,6 +12,7 @@ import { changeTriggers, processes } from './020-processes.ts';
 import { digests } from './021-digests.ts';
 import { countdowns } from './022-countdowns.ts';
 import { keysForAllWorkspaces } from './023-keys-for-all-workspaces.ts';
+import { signUps } from './024-sign-ups.ts';
 
 export interface Migration {
   readonly name: string;
@@ -35,4 +36,5 @@ export const migrations: readonly Migration[] = [
   { name: '021-digests', statements: [], only: digests },
   { name: '022-countdowns', statements: countdowns },
   { name: '023-keys-for-all-workspaces', statements: keysForAllWorkspaces },
+  { name: '024-sign-ups', statements: signUps },
 ];

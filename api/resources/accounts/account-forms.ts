@@ -32,7 +32,7 @@ export interface AccountForm {
 }
 
 const email: Field = { name: 'email', label: 'E-mail', type: 'email', autocomplete: 'email' };
-const newPassword: Field = {
+export const newPassword: Field = {
   name: 'password',
   label: 'Password',
   type: 'password',

@@ -14,7 +14,7 @@ export interface EndedAccounts {
   readonly organizations: number;
 }
 
-/** @param before accounts whose last sign-up is older end */
+/** @param before accounts end that were last changed before it: at sign-up, or when a password was reset */
 export async function endUnverifiedAccounts(
   db: Kysely<Database>,
   { before, now }: { readonly before: Timestamp; readonly now: Timestamp },

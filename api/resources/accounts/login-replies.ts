@@ -12,6 +12,16 @@ export const sessionReplies = {
   302: redirectTo('a page, without `json: true`'),
 };
 
+/** A page where it was sent from one, so that the same link can be tried again. */
+export const verificationReplies = {
+  ...sessionReplies,
+  401: {
+    ...Url,
+    description:
+      'With `json: true`: refused; the address says why. The link may need `password`, the one of the sign-up, or `newPassword`.',
+  },
+};
+
 export const loginReplies = {
   ...sessionReplies,
   401: { ...Url, description: 'With `json: true`: refused; the address says why.' },

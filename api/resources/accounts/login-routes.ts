@@ -13,11 +13,13 @@ import { redirectTo } from '#api/http/media.ts';
 import { MapOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { noteAccountEvent } from './account-event.ts';
+import { fieldErrors } from './account-forms.ts';
 import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
-import { loginReplies, sessionReplies } from './login-replies.ts';
+import { loginReplies, sessionReplies, verificationReplies } from './login-replies.ts';
 import { isFormOurs } from './protection.ts';
 import { findUser, isAsProven, noteLogin, type User } from './store.ts';
+import { choiceFields, isRetryable, sendVerifyPage } from './verify-page.ts';
 
 const Text = Type.String();
 const csrf = { schema: { response: { 200: Type.Object({ csrfToken: Text }) } } };
@@ -39,7 +41,14 @@ const toPage = { schema: { response: { 302: redirectTo('a page') } } };
 /** The gateway limits logins. */
 const login = {
   schema: { response: loginReplies },
-  config: { refuses: ['bad_request', 'too_many_requests'], reads: formFields('email', 'password', 'token') },
+  config: { refuses: ['bad_request', 'too_many_requests'], reads: formFields('email', 'password') },
+} as const;
+const verification = {
+  schema: { response: verificationReplies },
+  config: {
+    refuses: ['bad_request', 'too_many_requests'],
+    reads: formFields('token', 'password', 'newPassword', 'name'),
+  },
 } as const;
 const signOut = {
   schema: { response: sessionReplies },
@@ -62,8 +71,14 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
   // Somebody who sends the login form gets a page, whatever happens: with too many at once, say.
   app.setErrorHandler((cause, request, reply) => {
     const error = asApiError(cause);
-    if (!prefersHtml(request) || wantsJson(request.body) || error.code === 'internal_server_error')
-      throw cause;
+    if (error.code === 'invalid_fields' && isFromPage(request)) {
+      return sendVerifyPage(context, request, reply, request.body, {
+        status: 400,
+        problem: 'Please check what is marked below.',
+        errors: fieldErrors({ fields: choiceFields }, error),
+      });
+    }
+    if (!isFromPage(request) || error.code === 'internal_server_error') throw cause;
     return redirect(request, reply, `${publicUrl}/auth/login?error=${encodeURIComponent(error.message)}`);
   });
 
@@ -116,9 +131,14 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     return answer(request, reply, 'credentials', result, email);
   });
 
-  app.post('/api/auth/callback/token', login, async (request, reply) => {
+  app.post('/api/auth/callback/token', verification, async (request, reply) => {
     if (!isFormOurs(request, signer)) return askForForm(request, reply);
-    const result = await redeemVerification(context, fieldOf(request.body, 'token'));
+    const result = await redeemVerification(context, {
+      token: fieldOf(request.body, 'token'),
+      password: fieldOf(request.body, 'password'),
+      newPassword: fieldOf(request.body, 'newPassword'),
+      name: fieldOf(request.body, 'name'),
+    });
     return answer(request, reply, 'token', result, null);
   });
 
@@ -156,6 +176,9 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
         const changes = { provider, pending: 'email_verification' };
         await noteAccountEvent(context, request, { action: 'passwordVerified', userId, changes });
       }
+      if (isFromPage(request) && isRetryable(text)) {
+        return sendVerifyPage(context, request, reply, request.body, { status: 401, problem: text });
+      }
       // Clients tell this case by the address, not by the status.
       if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
       return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
@@ -187,6 +210,11 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
   }
 };
 
+/** Browsers send forms, and say that they read HTML. */
+function isFromPage(request: FastifyRequest): boolean {
+  return prefersHtml(request) && !wantsJson(request.body);
+}
+
 /** `{url}` for programs, a redirect for pages. */
 function go(request: FastifyRequest, reply: FastifyReply, url: string) {
   return wantsJson(request.body) ? { url } : redirect(request, reply, url);
@@ -197,9 +225,8 @@ function redirect(request: FastifyRequest, reply: FastifyReply, url: string) {
   const { pathname, search, hash } = new URL(url);
   // Two slashes at the beginning would name another host.
   const path = pathname.replace(/^\/+/, '/');
-  const isPage = prefersHtml(request) && !wantsJson(request.body);
   return reply
     .code(302)
-    .header('location', isPage ? `${path}${search}${hash}` : url)
+    .header('location', isFromPage(request) ? `${path}${search}${hash}` : url)
     .send();
 }

@@ -3,22 +3,34 @@
  * a password get the same answer for the same work, one argon2id each.
  */
 import type { FailureReason } from '#api/audit/audit.ts';
-import { isTooLong, normalizeEmail } from '#api/auth/password.ts';
+import { isTooLong, normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import type { Context } from '#api/context.ts';
+import { invalidFields } from '#api/errors.ts';
 import { ensureOrganization } from '#api/resources/organizations/create.ts';
+import { plainName } from '#api/resources/organizations/name.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { findTokenToUse, findUserByEmail, type User, updateUser } from './store.ts';
+import {
+  type AccountLink,
+  type Choice,
+  deleteOtherTokens,
+  findToken,
+  findTokenToUse,
+  findUserByEmail,
+  takePasswordAttempt,
+  type User,
+  updateUser,
+} from './store.ts';
 
-export type LoginResult =
-  | { readonly kind: 'admitted'; readonly user: User }
-  | {
-      readonly kind: 'refused';
-      /** For the caller. */
-      readonly text: string;
-      /** For the audit log; null: not a failed authentication. */
-      readonly reason: FailureReason | null;
-      readonly userId: string | null;
-    };
+export interface Refusal {
+  readonly kind: 'refused';
+  /** For the caller. */
+  readonly text: string;
+  /** For the audit log; null: not a failed authentication. */
+  readonly reason: FailureReason | null;
+  readonly userId: string | null;
+}
+
+export type LoginResult = { readonly kind: 'admitted'; readonly user: User } | Refusal;
 
 export const texts = {
   invalid: 'Invalid credentials',
@@ -26,6 +38,11 @@ export const texts = {
   unverified: 'Email Verification is Pending',
   invalidToken: 'Either a user does not match the provided token or the token is invalid',
   alreadyVerified: 'Email already verified',
+  passwordNeeded:
+    'This link needs a password: send that of the sign-up as "password", or choose another one as "newPassword"',
+  wrongPassword:
+    'This is not the password of the sign-up: send that as "password", or choose another one as "newPassword"',
+  tooManyPasswords: 'Too many wrong passwords for this link: choose another one as "newPassword"',
 } as const;
 
 /** @param email and password as they were typed; '' when missing */
@@ -51,26 +68,87 @@ export async function checkPassword(
   return { kind: 'admitted', user };
 }
 
-/** The link of a verification mail: it verifies the address, and logs in that one time. */
+/** A link of a verification mail, and what came with it; '' stands for what is missing. */
+export interface Verification {
+  readonly token: string;
+  /** The password of the sign-up that the link belongs to. */
+  readonly password: string;
+  /** A password in place of that one. The link proves the mailbox, so nothing else is asked. */
+  readonly newPassword: string;
+  /** A name that comes with the new password. */
+  readonly name: string;
+}
+
+/**
+ * Verifies the address that the link was sent to, and logs in that one time. The account gets the name and the password of
+ * the link's own sign-up; every other link of the account ends.
+ *
+ * @throws ApiError invalid_fields for a new password or a name that nobody may have
+ */
 export async function redeemVerification(
-  { db, clock, random, config }: Pick<Context, 'db' | 'clock' | 'random' | 'config'>,
-  token: string,
+  context: Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'passwords'>,
+  verification: Verification,
 ): Promise<LoginResult> {
+  const { db, clock, random, config } = context;
+  const { token } = verification;
   if (token === '') return refused(texts.invalidToken, 'token_not_provided', null);
+  const link = await findToken(db, 'verifyEmail', token, clock());
+  const refusal = refusalOf(link);
+  if (refusal !== null) return refusal;
+  const choice = link === null ? null : await choiceFor(context, link, verification);
+  if (choice?.kind === 'refused') return choice;
+
   return db.transaction().execute(async (trx) => {
+    // Again: another link of the account may have served meanwhile.
     const found = await findTokenToUse(trx, 'verifyEmail', token, clock());
-    if (found === null) return refused(texts.invalidToken, 'invalid_token', null);
-    const { user } = found;
-    if (user.isActive !== 1) return refused(texts.inactive, 'account_inactive', user.id);
-    // The link stays until it ends, so that a second click is answered by what is the case.
-    if (user.emailVerified !== null) return refused(texts.alreadyVerified, 'email_already_verified', user.id);
+    const refusal = refusalOf(found);
+    if (refusal !== null || found === null) return refusal ?? invalidToken();
     const now = toTimestamp(clock());
-    await updateUser(trx, user.id, { emailVerified: now }, now);
+    const change = { ...choice?.account, emailVerified: now };
+    const user = { ...found.user, ...change };
+    await updateUser(trx, user.id, change, now);
+    await deleteOtherTokens(trx, user.id, token);
     await ensureOrganization(trx, user, { now, random, isSignupEnabled: config.isSignupEnabled });
     return { kind: 'admitted', user };
   });
 }
 
-function refused(text: string, reason: FailureReason | null, userId: string | null): LoginResult {
+/** null: the link serves. */
+function refusalOf(link: AccountLink | null): Refusal | null {
+  if (link === null) return invalidToken();
+  const { id, isActive, emailVerified } = link.user;
+  if (isActive !== 1) return refused(texts.inactive, 'account_inactive', id);
+  // The link stays until it ends, so that a second click is answered by what is the case.
+  return emailVerified === null ? null : refused(texts.alreadyVerified, 'email_already_verified', id);
+}
+
+/** The name and password that the account gets; null: it keeps its own. */
+async function choiceFor(
+  { db, passwords }: Pick<Context, 'db' | 'passwords'>,
+  { user, choice }: AccountLink,
+  { token, password, newPassword, name }: Verification,
+): Promise<Refusal | { readonly kind: 'chosen'; readonly account: Choice } | null> {
+  if (newPassword !== '') {
+    const problem = passwordProblem(newPassword);
+    if (problem !== null) throw invalidFields({ newPassword: problem });
+    const chosenName = name === '' ? (choice?.name ?? user.name) : plainName(name);
+    const account = { name: chosenName, passwordHash: await passwords.hash(newPassword) };
+    return { kind: 'chosen', account };
+  }
+  if (choice === null) return null;
+  if (password === '') return refused(texts.passwordNeeded, 'no_credentials_provided', user.id);
+  if (isTooLong(password)) return refused(texts.wrongPassword, 'password_too_long', user.id);
+  if (!(await takePasswordAttempt(db, token))) {
+    return refused(texts.tooManyPasswords, 'invalid_password', user.id);
+  }
+  if (await passwords.verify(password, choice.passwordHash)) return { kind: 'chosen', account: choice };
+  return refused(texts.wrongPassword, 'invalid_password', user.id);
+}
+
+function invalidToken(): Refusal {
+  return refused(texts.invalidToken, 'invalid_token', null);
+}
+
+function refused(text: string, reason: FailureReason | null, userId: string | null): Refusal {
   return { kind: 'refused', text, reason, userId };
 }

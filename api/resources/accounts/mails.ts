@@ -12,9 +12,8 @@ const PER_ADDRESS_MAX = 5;
 const PER: Millis = 60 * 60 * 1000;
 
 /**
- * May this address get another mail of this kind? Ask before a link is made or an older one ends: without the mail, its
- * owner would be left with links that do not serve. Call it inside the transaction that accepts the mail: from here on
- * nobody else counts.
+ * May this address get another mail of this kind? Ask before a link is made. Call it inside the transaction that accepts
+ * the mail: from here on nobody else counts.
  */
 export async function mayMail(
   { clock }: Pick<Context, 'clock'>,
@@ -49,6 +48,7 @@ export function verificationMail(publicUrl: string, to: string, token: string): 
     body: lines(
       'Welcome. Open this link within a day to confirm your address and log in:',
       `${publicUrl}/auth/verify?token=${token}`,
+      'The page asks for the password of the sign-up. If you did not choose it, or do not know it, choose another one there.',
       'If you did not sign up, ignore this mail: nothing happens without the link.',
     ),
   };

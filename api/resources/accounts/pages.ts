@@ -6,23 +6,20 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Context } from '#api/context.ts';
 import { htmlPage } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
-import { form, hidden, links, notice } from '#api/http/page-form.ts';
+import { links, notice } from '#api/http/page-form.ts';
 import { accountForms, sendForm, signUpForm } from './account-forms.ts';
 import { fieldOf } from './form.ts';
-import { ACCOUNT_PATH } from './login-page.ts';
-import { protect } from './protection.ts';
 import { refuseWhileClosed } from './signup.ts';
+import { sendVerifyPage } from './verify-page.ts';
 
 export { escapeHtml, sendPage } from '#api/http/page.ts';
 
 const page = { schema: { response: { 200: htmlPage('A page.') } } };
-const TOKEN_LENGTH_MAX = 500;
 
 export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
   app,
   { context },
 ) => {
-  const { publicUrl } = context.config;
   const { basePath } = app;
 
   for (const shown of accountForms) {
@@ -44,21 +41,8 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
     ]),
   );
 
-  // A button, because programs that merely look at links must not open them.
   app.get('/auth/verify', page, async (request, reply) =>
-    sendPage(reply, 200, 'Confirm your e-mail address', [
-      '<p>One step more: this confirms that the address is yours, and logs you in.</p>',
-      form(
-        `${basePath}/api/auth/callback/token`,
-        [
-          protect(context, request, reply),
-          hidden('callbackUrl', `${publicUrl}${ACCOUNT_PATH}`),
-          hidden('token', fieldOf(request.query, 'token').slice(0, TOKEN_LENGTH_MAX)),
-        ],
-        'Confirm and log in',
-      ),
-      links([[`${basePath}/auth/verification-requested`, 'Ask for another mail']]),
-    ]),
+    sendVerifyPage(context, request, reply, request.query),
   );
 };
 

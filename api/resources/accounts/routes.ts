@@ -2,7 +2,9 @@
  * Accounts: sign up, forget and reset a password, ask again for the verification mail. Nobody needs credentials to come
  * here, so no answer says whether an address has an account. Limited by address.
  */
+import { finished } from 'node:stream/promises';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply } from 'fastify';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
@@ -20,12 +22,14 @@ import { acceptForms } from './form.ts';
 import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
 import { refuseWhileClosed } from './signup.ts';
 import {
+  type Choice,
   deleteTokens,
   findToken,
   findTokenToUse,
   findUserToChange,
   insertToken,
   insertUser,
+  type User,
   updateUser,
 } from './store.ts';
 
@@ -41,7 +45,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
   app,
   { context },
 ) => {
-  const { db, clock, random, passwords, config } = context;
+  const { db, clock, random, passwords, config, mailer, background } = context;
   acceptForms(app);
   answerForms(app, context);
 
@@ -81,16 +85,15 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       },
       config: { limit: 'auth.verifyEmail', refuses },
     },
-    async (request) => {
+    async (request, reply) => {
       const { email, token } = request.body;
       if (email === undefined && token === undefined) throw invalidFields({ email: 'Required' });
       const address = email === undefined ? null : emailIn(email);
-      await db.transaction().execute(async (trx) => {
-        const user =
-          address === null
-            ? (await findTokenToUse(trx, 'verifyEmail', token ?? '', clock()))?.user
-            : await findUserToChange(trx, address);
-        if (user && user.emailVerified === null) await sendVerification(trx, user.id, user.email);
+      behind(reply, async (trx) => {
+        const link = address === null ? await findTokenToUse(trx, 'verifyEmail', token ?? '', clock()) : null;
+        const user = address === null ? link?.user : await findUserToChange(trx, address);
+        const choice = link?.choice ?? (user ? choiceOf(user) : null);
+        if (user && user.emailVerified === null) await sendVerification(trx, user, choice);
       });
       return success('If this address waits for its confirmation, a mail is on its way');
     },
@@ -102,9 +105,9 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       schema: { body: Type.Object({ email: Text }), response: done },
       config: { limit: 'auth.forgotPassword', refuses },
     },
-    async (request) => {
+    async (request, reply) => {
       const address = emailIn(request.body.email);
-      await db.transaction().execute(async (trx) => {
+      behind(reply, async (trx) => {
         const user = await findUserToChange(trx, address);
         if (user === null || user.passwordHash === null || user.isActive !== 1) return;
         const { id: userId, email } = user;
@@ -148,41 +151,53 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     },
   );
 
+  /** Does the work once the reply is sent: looking up an address takes longer when there is an account to write to. */
+  function behind(reply: FastifyReply, work: (trx: Kysely<Database>) => Promise<void>): void {
+    background.add(() => db.transaction().execute(work), finished(reply.raw));
+  }
+
   /**
-   * An account that nobody has verified yet is taken over by whoever signs up next, and earlier links end: its first
-   * password may be a stranger's, who waits for the owner of the address to confirm it.
+   * Any number of people may sign up with an address that nobody has verified yet. Each gets a link of their own, which
+   * carries their name and password: a stranger's password must not be confirmed by the owner's click.
    *
    * @returns the id of a new account; null: there was one
    */
   async function signUp(
     trx: Kysely<Database>,
-    account: { readonly name: string; readonly email: string; readonly passwordHash: string },
+    account: Choice & { readonly email: string },
   ): Promise<string | null> {
     const now = toTimestamp(clock());
     const { email } = account;
     const known = await findUserToChange(trx, email);
     if (known === null) {
       const id = await insertUser(trx, account, now, random);
-      await sendVerification(trx, id, email);
+      await sendVerification(trx, { id, email }, account);
       return id;
     }
     if (known.emailVerified === null) {
-      // Who signs up with a stranger's address over and over must not take the links from the mails that arrived.
-      if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return null;
-      await updateUser(trx, known.id, { name: account.name, passwordHash: account.passwordHash }, now);
-      await deleteTokens(trx, known.id, ['verifyEmail', 'resetPassword']);
-      await sendVerification(trx, known.id, email);
+      await sendVerification(trx, known, account);
     } else {
       await mailAccount(context, trx, accountExistsMail(config.publicUrl, email));
     }
     return null;
   }
 
-  async function sendVerification(trx: Kysely<Database>, userId: string, email: string): Promise<void> {
-    const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email }, clock(), random);
-    await mailAccount(context, trx, verificationMail(config.publicUrl, email, token));
+  async function sendVerification(
+    trx: Kysely<Database>,
+    { id: userId, email }: Pick<User, 'id' | 'email'>,
+    choice: Choice | null,
+  ): Promise<void> {
+    // Links that nobody gets would only fill the table.
+    if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return;
+    const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email, choice }, clock(), random);
+    await mailer.accept(trx, verificationMail(config.publicUrl, email, token));
   }
 };
+
+/** The name and password of the first sign-up, or of a reset since then. */
+function choiceOf({ name, passwordHash }: User): Choice | null {
+  return passwordHash === null ? null : { name, passwordHash };
+}
 
 function emailIn(text: string): string {
   const email = normalizeEmail(text);

@@ -10,6 +10,21 @@ import type { Millis } from '#shared/clock.ts';
 export type User = Selectable<UserTable>;
 export type Purpose = AccountTokenTable['purpose'];
 
+/** The name and password that somebody chose at sign-up. */
+export interface Choice {
+  readonly name: string;
+  readonly passwordHash: string;
+}
+
+/** A link that was mailed. */
+export interface AccountLink {
+  readonly user: User;
+  /** Where it was sent. */
+  readonly email: string;
+  /** Takes effect when the link verifies the address; null: the link carries no password. */
+  readonly choice: Choice | null;
+}
+
 const HOUR: Millis = 60 * 60 * 1000;
 
 /** How long a link serves. */
@@ -20,6 +35,8 @@ const lifetimes: Readonly<Record<Purpose, Millis>> = {
 };
 
 const TOKEN_LENGTH_MAX = 128;
+/** Passwords that may be tried with one link. Each try costs an argon2id. */
+const PASSWORD_ATTEMPTS_MAX = 5;
 
 /** @param email as `normalizeEmail` returns it */
 export async function findUserByEmail(db: Kysely<Database>, email: string): Promise<User | null> {
@@ -79,11 +96,17 @@ export async function noteLogin(db: Kysely<Database>, id: string, now: Timestamp
 /** Makes a link's token, and sweeps out those that ended. @param email where the link is sent */
 export async function insertToken(
   db: Kysely<Database>,
-  token: { readonly userId: string; readonly purpose: Purpose; readonly email: string },
+  token: {
+    readonly userId: string;
+    readonly purpose: Purpose;
+    readonly email: string;
+    readonly choice?: Choice | null;
+  },
   now: Millis,
   random: Random,
 ): Promise<string> {
   const text = newToken(random);
+  const { userId, purpose, email, choice } = token;
   const ended = db
     .selectFrom('accountTokens')
     .select('hashedToken')
@@ -92,35 +115,45 @@ export async function insertToken(
   await db
     .insertInto('accountTokens')
     .values({
-      ...token,
+      userId,
+      purpose,
+      email,
       hashedToken: hashToken(text),
       createdAt: toTimestamp(now),
-      expiresAt: toTimestamp(now + lifetimes[token.purpose]),
+      expiresAt: toTimestamp(now + lifetimes[purpose]),
+      name: choice?.name ?? null,
+      passwordHash: choice?.passwordHash ?? null,
+      passwordAttempts: 0,
     })
     .execute();
   return text;
 }
 
-/** Whose link this is, and where it was sent; null when it has ended, has served, or never was. */
+/** @returns null when the link has ended, has served, or never was */
 export async function findToken(
   db: Kysely<Database>,
   purpose: Purpose,
   token: string,
   now: Millis,
-): Promise<{ readonly user: User; readonly email: string } | null> {
+): Promise<AccountLink | null> {
   if (token.length > TOKEN_LENGTH_MAX) return null;
   const row = await db
     .selectFrom('accountTokens')
     .innerJoin('users', 'users.id', 'accountTokens.userId')
     .selectAll('users')
-    .select('accountTokens.email as tokenEmail')
+    .select([
+      'accountTokens.email as tokenEmail',
+      'accountTokens.name as chosenName',
+      'accountTokens.passwordHash as chosenHash',
+    ])
     .where('accountTokens.hashedToken', '=', hashToken(token))
     .where('accountTokens.purpose', '=', purpose)
     .where('accountTokens.expiresAt', '>', toTimestamp(now))
     .executeTakeFirst();
   if (row === undefined) return null;
-  const { tokenEmail, ...user } = row;
-  return { user, email: tokenEmail };
+  const { tokenEmail, chosenName, chosenHash, ...user } = row;
+  const choice = chosenHash === null ? null : { name: chosenName ?? user.name, passwordHash: chosenHash };
+  return { user, email: tokenEmail, choice };
 }
 
 /** Likewise, inside the transaction that uses the link: of two who open it at once, the second sees what the first did. */
@@ -129,7 +162,7 @@ export async function findTokenToUse(
   purpose: Purpose,
   token: string,
   now: Millis,
-): Promise<{ readonly user: User; readonly email: string } | null> {
+): Promise<AccountLink | null> {
   const found = await findToken(trx, purpose, token, now);
   if (found === null) return null;
   await lockRow(trx, 'users', found.user.id);
@@ -155,6 +188,26 @@ export async function isAsProven(
   await lockRow(trx, 'users', id);
   const now = await findUser(trx, id);
   return now?.isActive === 1 && now.email === email && now.passwordHash === passwordHash;
+}
+
+/** Counts a password that is about to be tried with a link. @returns false when there were too many already */
+export async function takePasswordAttempt(db: Kysely<Database>, token: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('accountTokens')
+    .set(({ eb }) => ({ passwordAttempts: eb('passwordAttempts', '+', 1) }))
+    .where('hashedToken', '=', hashToken(token))
+    .where('passwordAttempts', '<', PASSWORD_ATTEMPTS_MAX)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Ends every link of the user but this one, which stays so that a second click learns that it has served. */
+export async function deleteOtherTokens(db: Kysely<Database>, userId: string, token: string): Promise<void> {
+  await db
+    .deleteFrom('accountTokens')
+    .where('userId', '=', userId)
+    .where('hashedToken', '!=', hashToken(token))
+    .execute();
 }
 
 /** The user's links of these purposes serve no longer. */

@@ -1,22 +1,29 @@
-/** The page that the link in a mail about a new address leads to: opening it changes the address of the account. */
+/**
+ * The page that the link in a mail about a new address leads to. It has a button that changes the address of the account:
+ * programs that look at links in mails must not open them.
+ */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
 import { endSessionsOf } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { htmlPage } from '#api/http/media.ts';
-import { sendPage } from '#api/http/page.ts';
-import { links } from '#api/http/page-form.ts';
+import { escapeHtml, sendPage } from '#api/http/page.ts';
+import { form, hidden, links } from '#api/http/page-form.ts';
 import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
-import { fieldOf } from '#api/resources/accounts/form.ts';
+import { acceptForms, fieldOf } from '#api/resources/accounts/form.ts';
 import { emailChangedMail, mailAccount } from '#api/resources/accounts/mails.ts';
-import { deleteTokens, findTokenToUse, updateUser } from '#api/resources/accounts/store.ts';
+import { deleteTokens, findToken, findTokenToUse, updateUser } from '#api/resources/accounts/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 
-const schema = {
-  response: {
-    200: htmlPage('A page: the address is changed.'),
-    400: htmlPage('A page: the link has ended, or was used.'),
-  },
+const PATH = '/verify-email-change';
+const ended = htmlPage('A page: the link has ended, or was used.');
+const Form = Type.Object({ token: Type.String() });
+const page = { schema: { response: { 200: htmlPage('A page with a button.'), 400: ended } } };
+const change = {
+  schema: { response: { 200: htmlPage('A page: the address is changed.'), 400: ended } },
+  config: { reads: { 'application/x-www-form-urlencoded': Form, 'application/json': Form } },
 };
 
 export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -24,24 +31,36 @@ export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Con
   { context },
 ) => {
   const { db, clock } = context;
+  acceptForms(app);
 
-  // Without HEAD: programs that merely look at links must not open them.
-  app.get('/verify-email-change', { exposeHeadRoute: false, schema }, async (request, reply) => {
-    const userId = await changeEmail(fieldOf(request.query, 'token'));
-    if (userId !== null) {
-      const changes = { fields: ['email'], by: 'link' };
-      await noteAccountEvent(context, request, { action: 'updated', userId, changes });
-    }
-    return userId !== null
-      ? sendPage(reply, 200, 'Your e-mail address is changed', [
-          '<p>You were logged out everywhere.</p>',
-          links([[`${app.basePath}/auth/login`, 'Log in with the new address']]),
-        ])
-      : sendPage(reply, 400, 'This link does not serve', [
-          '<p>It has ended or was used, or the address is taken.</p>',
-          links([[`${app.basePath}/account`, 'Your account']]),
-        ]);
+  app.get(PATH, page, async (request, reply) => {
+    const token = fieldOf(request.query, 'token');
+    const found = await findToken(db, 'changeEmail', token, clock());
+    if (found === null) return sendEnded(reply);
+    return sendPage(reply, 200, 'Change your e-mail address', [
+      `<p>One step more: this makes ${escapeHtml(found.email)} the address of your account. You are then logged out everywhere.</p>`,
+      form(`${app.basePath}${PATH}`, [hidden('token', token)], 'Change the address'),
+    ]);
   });
+
+  // No CSRF token: the form has no power but that of the link's token, and nobody need be logged in.
+  app.post(PATH, change, async (request, reply) => {
+    const userId = await changeEmail(fieldOf(request.body, 'token'));
+    if (userId === null) return sendEnded(reply);
+    const changes = { fields: ['email'], by: 'link' };
+    await noteAccountEvent(context, request, { action: 'updated', userId, changes });
+    return sendPage(reply, 200, 'Your e-mail address is changed', [
+      '<p>You were logged out everywhere.</p>',
+      links([[`${app.basePath}/auth/login`, 'Log in with the new address']]),
+    ]);
+  });
+
+  function sendEnded(reply: FastifyReply): FastifyReply {
+    return sendPage(reply, 400, 'This link does not serve', [
+      '<p>It has ended or was used, or the address is taken.</p>',
+      links([[`${app.basePath}/account`, 'Your account']]),
+    ]);
+  }
 
   /** @returns whose it is; null when the link has ended, or the address was taken meanwhile */
   async function changeEmail(token: string): Promise<string | null> {

@@ -1,6 +1,6 @@
 /**
- * The e-mail address of one's own account. Asking needs a session and the password; the change happens when the link that
- * went to the new address is opened (pages.ts), which needs neither.
+ * The e-mail address of one's own account. Asking needs a session and the password; the change happens on the page of
+ * the link that went to the new address (pages.ts), which needs neither.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';

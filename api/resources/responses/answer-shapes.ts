@@ -17,6 +17,7 @@ const OTHER = 'other';
 const RECALL = '#recall:';
 
 const UNKNOWN_CHOICE = 'Give the label of a choice of this question';
+const REPEATED_CHOICE = 'Give every choice once';
 
 /** @returns null when it is one */
 export function shapeProblem(element: Element, answer: Answer): string | null {
@@ -101,8 +102,27 @@ interface Choice {
 }
 
 function choiceProblem(choices: readonly Choice[], given: readonly string[]): string | null {
-  if (choices.some(({ id }) => id === OTHER)) return null;
-  return areLabels(choices, filledIn(given)) ? null : UNKNOWN_CHOICE;
+  const filled = filledIn(given);
+  const names = namesIn(filled);
+  const labels = labelsAmong(choices, names);
+  const hasOther = choices.some(({ id }) => id === OTHER);
+  if (!hasOther && labels !== null && labels.size < names.size) return UNKNOWN_CHOICE;
+  // A text of one's own may be the label of another choice.
+  const own = hasOther ? 1 : 0;
+  const isOnce = !hasRepeats(filled, (name) => (labels?.get(name) ?? 1 - own) + own);
+  return isOnce ? null : REPEATED_CHOICE;
+}
+
+/** @param timesMax how often a name may be given */
+function hasRepeats(given: readonly string[], timesMax: (name: string) => number): boolean {
+  const counts = new Map<string, number>();
+  for (const text of given) {
+    const name = text.trim();
+    const count = (counts.get(name) ?? 0) + 1;
+    counts.set(name, count);
+    if (count > timesMax(name)) return true;
+  }
+  return false;
 }
 
 function namesIn(given: readonly string[]): ReadonlySet<string> {
@@ -138,15 +158,8 @@ function rankingProblem(choices: readonly Choice[], given: readonly string[] | n
   const labels = labelsAmong(choices, names);
   const ids = new Set(choices.map(({ id }) => id));
   const isOpen = labels === null || ids.has(OTHER);
-  const counts = new Map<string, number>();
-  for (const text of filled) {
-    const name = text.trim();
-    if (!isOpen && !labels.has(name) && !ids.has(name)) return UNKNOWN_CHOICE;
-    const count = (counts.get(name) ?? 0) + 1;
-    counts.set(name, count);
-    if (count > (labels?.get(name) ?? 1)) return 'Give every choice once';
-  }
-  return null;
+  if (!isOpen && [...names].some((name) => !labels.has(name) && !ids.has(name))) return UNKNOWN_CHOICE;
+  return hasRepeats(filled, (name) => labels?.get(name) ?? 1) ? REPEATED_CHOICE : null;
 }
 
 function pictureProblem(
@@ -157,7 +170,8 @@ function pictureProblem(
   const ids = new Set(choices.map(({ id }) => id));
   const filled = filledIn(given);
   if (!filled.every((id) => ids.has(id))) return 'Give the id of a choice of this question';
-  return filled.length > 1 && !allowMulti ? 'Give one choice' : null;
+  if (filled.length > 1 && !allowMulti) return 'Give one choice';
+  return hasRepeats(filled, () => 1) ? REPEATED_CHOICE : null;
 }
 
 function matrixProblem(

@@ -63,7 +63,7 @@ export function isSatisfied(element: Element, answer: Answer | undefined): boole
     case 'cal':
       return hasItem(answer, (text) => text === 'booked');
     case 'fileUpload':
-      return hasItem(answer, (text) => text !== '' && text !== SKIPPED);
+      return hasItem(answer, (text) => !isBlankText(text) && text !== SKIPPED);
     case 'address': {
       const { addressLine1, addressLine2, city, state, zip, country } = element;
       return areFilledIn(
@@ -95,7 +95,7 @@ function areFilledIn<Name extends string>(
   if (!Array.isArray(answer)) return true;
   return order.every((name, i) => {
     const { show, required } = parts[name];
-    return !show || !required || (answer[i] ?? '') !== '';
+    return !show || !required || !isBlankText(answer[i] ?? '');
   });
 }
 
@@ -105,7 +105,11 @@ function hasItem(answer: Answer, isGood: (text: string) => boolean): boolean {
 }
 
 export function isBlank(answer: Answer): boolean {
-  if (typeof answer === 'string') return answer === '';
-  if (Array.isArray(answer)) return answer.every((item) => item === '');
-  return typeof answer === 'object' && Object.values(answer).every((item) => item === '');
+  if (typeof answer === 'string') return isBlankText(answer);
+  if (Array.isArray(answer)) return answer.every(isBlankText);
+  return typeof answer === 'object' && Object.values(answer).every(isBlankText);
+}
+
+function isBlankText(text: string): boolean {
+  return text.trim() === '';
 }

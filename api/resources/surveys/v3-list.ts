@@ -66,6 +66,7 @@ export async function listSurveyItems(
   const counts = await countResponses(db, ids);
   const names = await namesOf(
     db,
+    filter.workspaceId,
     rows.flatMap(({ createdBy }) => createdBy ?? []),
   );
   return {
@@ -136,11 +137,20 @@ async function countResponses(db: Kysely<Database>, surveyIds: readonly string[]
   return counts;
 }
 
+/** Of members of the workspace's organization only: a survey may be created with any user id as `createdBy`. */
 async function namesOf(
   db: Kysely<Database>,
+  workspaceId: string,
   userIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   if (userIds.length === 0) return new Map();
-  const rows = await db.selectFrom('users').select(['id', 'name']).where('id', 'in', userIds).execute();
+  const rows = await db
+    .selectFrom('workspaces')
+    .innerJoin('memberships', 'memberships.organizationId', 'workspaces.organizationId')
+    .innerJoin('users', 'users.id', 'memberships.userId')
+    .select(['users.id', 'users.name'])
+    .where('workspaces.id', '=', workspaceId)
+    .where('users.id', 'in', userIds)
+    .execute();
   return new Map(rows.map(({ id, name }) => [id, name]));
 }

@@ -7,7 +7,7 @@ import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { FieldError, invalidFields, UNSUPPORTED_FIELD } from '#api/errors.ts';
+import { FieldError, invalidFields, routeNotFound, UNSUPPORTED_FIELD } from '#api/errors.ts';
 import { paramsOf } from '#api/http/envelopes.ts';
 import { validatorCompiler } from '#api/http/validation.ts';
 import { outOfReach, writableWorkspace } from '#api/resources/workspaces/v3-access.ts';
@@ -135,6 +135,13 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
         return { data: { id, status: survey.content.status, archivedAt: survey.archivedAt } };
       },
     );
+  }
+
+  // The original has these. Without a word they would be taken for ids of surveys and answer 405.
+  for (const missing of ['generate', 'templates']) {
+    app.all(`${url}/${missing}`, { schema: { hide: true } }, async () => {
+      throw routeNotFound();
+    });
   }
 
   app.post(

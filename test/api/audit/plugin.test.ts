@@ -196,7 +196,8 @@ t.test('the life of an account', async (t) => {
   t.same(await actionsOf(), ['created']);
   await openBrowser(api).logIn(me.email, me.password);
   t.same(await actionsOf(), ['passwordVerified'], 'the address is not verified');
-  await openBrowser(api).form('/api/auth/callback/token', { token: await tokenOf('verifyEmail') });
+  const verification = { token: await tokenOf('verifyEmail'), password: me.password };
+  await openBrowser(api).form('/api/auth/callback/token', verification);
   t.same((await actionsOf()).sort(), ['authenticationSucceeded', 'emailVerified']);
   const browser = openBrowser(api);
   await browser.logIn(me.email, me.password);
@@ -210,7 +211,7 @@ t.test('the life of an account', async (t) => {
   const again = openBrowser(api);
   await again.logIn(me.email, 'Password2');
   await again.call('PUT', '/api/v1/profile/email', { email: 'new@example.com', password: 'Password2' });
-  await api.client('GET', `/verify-email-change?token=${await tokenOf('changeEmail')}`);
+  await api.client('POST', '/verify-email-change', { token: await tokenOf('changeEmail') });
   t.same(await actionsOf(), ['authenticationSucceeded', 'updated', 'updated']);
 });
 

@@ -84,7 +84,7 @@ export async function account(place: Place): Promise<{ readonly email: string; r
   const token = await mailedToken(place, email, 'verifyEmail');
   const { world } = place;
   const loggedIn = await world.options.send(
-    await form(world, '/api/auth/callback/token', { token, json: 'true' }),
+    await form(world, '/api/auth/callback/token', { token, password, json: 'true' }),
   );
   return { email, loggedIn };
 }
@@ -94,6 +94,19 @@ async function resetToken(place: Place): Promise<string> {
   const { email } = await account(place);
   await place.api.client('POST', '/api/auth/forgot-password', { email });
   return mailedToken(place, email, 'resetPassword');
+}
+
+/** Of somebody who asked for another address. */
+async function changeToken(place: Place): Promise<string> {
+  const { loggedIn } = await account(place);
+  const email = `${place.world.unique()}@example.com`;
+  await place.world.options.send({
+    method: 'PUT',
+    url: '/api/v1/profile/email',
+    headers: { cookie: cookiesOf(loggedIn) },
+    body: JSON.stringify({ email, password }),
+  });
+  return mailedToken(place, email, 'changeEmail');
 }
 
 export const successes: Readonly<Record<string, Successes>> = {
@@ -148,7 +161,7 @@ export const successes: Readonly<Record<string, Successes>> = {
 
   async 'POST /api/auth/callback/token'(place) {
     const token = await mailedToken(place, await signUp(place), 'verifyEmail');
-    const all = [{ token, json: 'true' }, { token }, { token: 'x', json: 'true' }];
+    const all = [{ token, password, json: 'true' }, { token }, { token: 'x', json: 'true' }];
     return Promise.all(all.map((fields) => form(place.world, place.request.url, fields)));
   },
 
@@ -206,19 +219,10 @@ export const successes: Readonly<Record<string, Successes>> = {
   },
 
   async 'GET /verify-email-change'(place) {
-    const { loggedIn } = await account(place);
-    const email = `${place.world.unique()}@example.com`;
-    await place.world.options.send({
-      method: 'PUT',
-      url: '/api/v1/profile/email',
-      headers: { cookie: cookiesOf(loggedIn) },
-      body: JSON.stringify({ email, password }),
-    });
-    return [
-      {
-        ...place.request,
-        url: `/verify-email-change?token=${await mailedToken(place, email, 'changeEmail')}`,
-      },
-    ];
+    return [{ ...place.request, url: `/verify-email-change?token=${await changeToken(place)}` }];
+  },
+  async 'POST /verify-email-change'(place) {
+    const body = JSON.stringify({ token: await changeToken(place) });
+    return [{ ...place.request, body }];
   },
 };

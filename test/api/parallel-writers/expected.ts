@@ -92,7 +92,7 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/auth/callback/token',
     'POST /api/auth/reset-password',
     'POST /api/auth/accept-invite',
-    'GET /verify-email-change',
+    'POST /verify-email-change',
   ],
   gone: [
     ...surveys.map((url) => `DELETE ${url}/{surveyId}`),
@@ -134,8 +134,8 @@ export const expected: ReadonlyMap<string, Expected> = new Map(
   Object.entries(listed).flatMap(([kind, names]) => names.map((name) => [name, kind as Expected] as const)),
 );
 
-/** Reads that write: they make the contact that they are asked about, or open a link. */
-const writingReads = /\/identify\/|\/app\/people\/|^\/verify-email-change$/;
+/** Reads that write: they make the contact that they are asked about. */
+const writingReads = /\/identify\/|\/app\/people\//;
 
 export function isWrite({ method, path }: Operation): boolean {
   return method !== 'GET' || writingReads.test(path);

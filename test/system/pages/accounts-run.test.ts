@@ -17,7 +17,7 @@ csrf() { curl -s -b $JAR -c $JAR $BASE/api/auth/csrf | sed 's/.*"csrfToken":"\\(
 `;
 const commands = {
   signup: `curl -s $BASE/api/auth/signup -d '{"name":"Ada","email":"ada@example.com","password":"Password1"}'`,
-  verify: `curl -s -b $JAR -c $JAR $BASE/api/auth/callback/token -d json=true -d "csrfToken=$(csrf)" -d "token=$TOKEN"`,
+  verify: `curl -s -b $JAR -c $JAR $BASE/api/auth/callback/token -d json=true -d "csrfToken=$(csrf)" -d "token=$TOKEN" -d password=Password1`,
   login: `curl -s -b $JAR -c $JAR $BASE/api/auth/callback/credentials -d json=true -d "csrfToken=$(csrf)" --data-urlencode email=ada@example.com --data-urlencode password=Password1`,
   session: `curl -s -b $JAR $BASE/api/auth/session`,
   createKey: `curl -s -b $JAR $BASE/api/v1/api-keys -d '{"label":"My key"}'`,

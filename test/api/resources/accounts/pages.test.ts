@@ -54,7 +54,9 @@ t.test('sign up, confirm, account, log out, log in: each page leads to the next'
 
   const confirm = await open(browser, linkIn(await lastMail(api)));
   t.match(confirm.text, 'Confirm and log in');
-  const confirmed = await submit(browser, confirm, '/api/auth/callback/token', {});
+  const confirmed = await submit(browser, confirm, '/api/auth/callback/token', {
+    password: 'Password1',
+  });
   t.equal(confirmed.status, 302);
   t.equal(confirmed.headers.location, '/account', 'on the host that the page came from');
   const account = await open(browser, '/account');
@@ -73,6 +75,36 @@ t.test('sign up, confirm, account, log out, log in: each page leads to the next'
   t.equal(back.headers.location, '/account');
   t.equal((await open(browser, '/auth/login')).headers.location, '/account', 'nobody logs in twice');
 });
+
+t.test(
+  'confirm: a wrong password, then a mistake in a new one, then in; the link survives both',
+  async (t) => {
+    const api = await begin(t);
+    const account = { name: 'Stranger', email: 'zoe@example.com', password: 'Strangers1' };
+    await api.client('POST', '/api/auth/signup', account);
+    const browser = openBrowser(api);
+    const confirm = await open(browser, linkIn(await lastMail(api)));
+    t.match(confirm.text, 'You did not choose a password, or do not know it?');
+    const action = '/api/auth/callback/token';
+    const wrong = await submit(browser, confirm, action, { password: 'Password1' });
+    t.equal(wrong.status, 401);
+    t.match(wrong.headers['content-security-policy'], "default-src 'none'");
+    t.match(wrong.text, /role="alert">This is not the password of the sign-up/);
+    t.match(wrong.text, /id="password"[^>]* aria-invalid="true"/);
+    const weak = await submit(browser, wrong, action, { name: 'Zoë', newPassword: 'weak' });
+    t.equal(weak.status, 400);
+    t.match(weak.text, /id="newPassword-error">A password has 8 to 128 characters/);
+    t.match(weak.text, /id="name"[^>]* value="Zoë"/);
+    const chosen = await submit(browser, weak, action, { name: 'Zoë', newPassword: 'Password1' });
+    t.equal(chosen.status, 302);
+    t.equal(chosen.headers.location, '/account');
+    const { text } = await open(browser, '/account');
+    t.match(text, 'Zoë');
+    t.notMatch(text, 'Stranger');
+    const again = await submit(browser, weak, action, { password: 'Strangers1' });
+    t.equal(again.headers.location, '/api/auth/error?error=Email%20already%20verified');
+  },
+);
 
 t.test('a form with mistakes comes back with what was typed, and each mistake at its field', async (t) => {
   const browser = openBrowser(await begin(t));

@@ -20,7 +20,7 @@ async function verify(api: TestApi): Promise<string> {
     .orderBy('createdAt', 'desc')
     .executeTakeFirstOrThrow();
   const token = /token=([\w-]+)/.exec(body)?.[1] ?? '';
-  return (await openBrowser(api).form('/api/auth/callback/token', { token })).json.url;
+  return (await openBrowser(api).form('/api/auth/callback/token', { token, password: me.password })).json.url;
 }
 
 t.test('403: closed by default; the answer says who can invite', async (t) => {

@@ -14,29 +14,44 @@ const linkOf = async (api: TestApi): Promise<string> => {
     .executeTakeFirstOrThrow();
   return /\/verify-email-change\?token=[\w-]+/.exec(body)?.[0] ?? '';
 };
+/** What the form of the page sends. */
+const tokenIn = (link: string): string => link.slice(link.indexOf('token='));
 
-t.test('200: the address changes when the link is opened, once, and everybody is logged out', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
-  const browser = await logInOwner(api);
-  t.equal((await browser.call('PUT', url, wish)).status, 200);
-  t.equal((await browser.call('GET', '/api/v1/me')).json.email, 'owner@example.com', 'not yet');
-  const link = await linkOf(api);
-  t.equal((await api.client('HEAD', link)).status, 405, 'looking at a link does not open it');
-  const opened = await api.client('GET', link);
-  t.equal(opened.status, 200);
-  t.match(opened.headers['content-type'], 'text/html');
-  t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
-  t.match((await openBrowser(api).logIn('owner@example.com', 'Password1')).json.url, /error=/);
-  t.notMatch((await openBrowser(api).logIn('new@example.com', 'Password1')).json.url, /error=/);
-  t.equal((await api.client('GET', link)).status, 400, 'once');
-  const told = await api.context.db
-    .selectFrom('mailOutbox')
-    .select('recipient')
-    .where('kind', '=', 'emailChanged')
-    .execute();
-  t.strictSame(told, [{ recipient: 'owner@example.com' }], 'the old address is told');
-});
+t.test(
+  '200: the address changes when the button of the link’s page is pressed, once, and everybody is logged out',
+  async (t) => {
+    const api = await startApi();
+    t.teardown(() => api.close());
+    const browser = await logInOwner(api);
+    t.equal((await browser.call('PUT', url, wish)).status, 200);
+    t.equal((await browser.call('GET', '/api/v1/me')).json.email, 'owner@example.com', 'not yet');
+    const link = await linkOf(api);
+    const page = await api.client('GET', link);
+    t.equal(page.status, 200);
+    t.match(page.headers['content-type'], 'text/html');
+    t.match(page.text, 'new@example.com');
+    t.match(page.text, '<form method="post" action="/verify-email-change">');
+    t.equal(
+      (await browser.call('GET', '/api/v1/me')).json.email,
+      'owner@example.com',
+      'mail scanners open links',
+    );
+    const opened = await api.client('POST', '/verify-email-change', tokenIn(link));
+    t.equal(opened.status, 200);
+    t.match(opened.headers['content-type'], 'text/html');
+    t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
+    t.match((await openBrowser(api).logIn('owner@example.com', 'Password1')).json.url, /error=/);
+    t.notMatch((await openBrowser(api).logIn('new@example.com', 'Password1')).json.url, /error=/);
+    t.equal((await api.client('POST', '/verify-email-change', tokenIn(link))).status, 400, 'once');
+    t.equal((await api.client('GET', link)).status, 400);
+    const told = await api.context.db
+      .selectFrom('mailOutbox')
+      .select('recipient')
+      .where('kind', '=', 'emailChanged')
+      .execute();
+    t.strictSame(told, [{ recipient: 'owner@example.com' }], 'the old address is told');
+  },
+);
 
 t.test('400: wrong password, the same address, no address; 401: a key', async (t) => {
   const api = await startApi();
@@ -70,8 +85,9 @@ t.test(
     t.equal(taken.text, free.text);
     t.equal(await linkOf(api), link, 'no other link');
     await api.client('POST', '/api/auth/signup', { name: 'X', email: wish.email, password: 'Password1' });
-    t.equal((await api.client('GET', link)).status, 400);
+    t.equal((await api.client('POST', '/verify-email-change', tokenIn(link))).status, 400);
     t.equal((await browser.call('GET', '/api/v1/me')).status, 200, 'nothing happened');
     t.equal((await api.client('GET', '/verify-email-change')).status, 400);
+    t.equal((await api.client('POST', '/verify-email-change')).status, 400);
   },
 );

@@ -78,13 +78,17 @@ const cases: readonly {
     name: 'several choices',
     question: { type: 'multipleChoiceMulti', choices },
     good: [['Apple', 'Birne'], [], ['Apple', ''], 'Pear'],
-    bad: [['Apple', 'Plum'], 'Plum', { a: 'Apple' }],
+    bad: [['Apple', 'Plum'], 'Plum', { a: 'Apple' }, ['Apple', 'Apple', 'Apple'], ['Birne', 'Birne ']],
   },
   {
     name: 'several choices and another text',
     question: { type: 'multipleChoiceMulti', choices: withOther },
-    good: [['Apple', 'Plum']],
-    bad: [{ a: 'b' }],
+    // Somebody may type the label of another choice.
+    good: [
+      ['Apple', 'Plum'],
+      ['Apple', 'Apple'],
+    ],
+    bad: [{ a: 'b' }, ['Plum', 'Plum'], ['Apple', 'Apple', 'Apple']],
   },
   {
     name: 'choices whose labels repeat an earlier answer',
@@ -122,7 +126,10 @@ const cases: readonly {
     name: 'pictures',
     question: { type: 'pictureSelection', choices: images, allowMulti: true },
     good: [['a', 'b']],
-    bad: [['a', 'Apple']],
+    bad: [
+      ['a', 'Apple'],
+      ['a', 'a'],
+    ],
   },
   {
     name: 'date',
@@ -239,6 +246,23 @@ const twoQuestions = [
   { id: 'q1', type: 'openText', headline: 'Q', required: true },
   { id: 'q2', type: 'openText', headline: 'Q', required: true },
 ];
+
+t.test('blanks are no answer to a required question, whatever its kind', async (t) => {
+  const required = [
+    [{ type: 'openText' }, ' \t\n\u00a0'],
+    [{ type: 'multipleChoiceSingle', choices: withOther }, '  '],
+    [{ type: 'multipleChoiceMulti', choices: withOther }, [' ', '']],
+    [{ type: 'address', ...address, city: { show: true, required: true } }, ['1 Street', '', ' ']],
+  ] as const;
+  for (const [question, answer] of required) {
+    const survey = await addSurvey(api, {
+      questions: [{ id: 'q', headline: 'Q', required: true, ...question }],
+    });
+    const reply = await api.client('POST', v1, { surveyId: survey.id, finished: true, data: { q: answer } });
+    t.equal(reply.status, 400, question.type);
+    t.strictSame(reply.json.details, { 'response.data.q': 'This question needs an answer' });
+  }
+});
 
 t.test('required answers: not while it goes on, all of them when it is finished', async (t) => {
   const survey = await addSurvey(api, { questions: twoQuestions });

@@ -2,6 +2,7 @@
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';
+import { addPerson } from '#test/support/people.ts';
 
 const api = await startApi();
 t.teardown(() => api.close());
@@ -137,6 +138,10 @@ t.test('400: problem+json that names each parameter', async (t) => {
     instance: '/api/v3/surveys',
     invalid_params: [{ name: 'offset', reason: 'is not a field of this request', code: 'unsupported_field' }],
   });
+  for (const query of ['cursor=x', 'filter[type][in]=website']) {
+    const reply = await api.manage('GET', `${list}&${query}`);
+    t.equal(reply.json.detail, 'Invalid query parameters', query);
+  }
   const missing = await api.manage('GET', '/api/v3/surveys');
   t.match(missing.json.invalid_params, [{ name: 'workspaceId', reason: 'Required' }]);
   t.equal((await api.manage('GET', '/api/v3/surveys/NO')).json.detail, 'Invalid route parameters');
@@ -250,3 +255,18 @@ t.test('200: action classes and attribute keys, in pages', async (t) => {
   } while (cursor !== '');
   t.strictSame(paged, all);
 });
+
+t.test(
+  'the creator is named when they belong to the organization of the survey, and nobody else is',
+  async (t) => {
+    const member = await addPerson(api, 'Member', 'member');
+    const foreign = await addPerson(api, 'Foreign', null);
+    const creators: unknown[] = [];
+    for (const { id } of [member, foreign]) {
+      api.advance(1000);
+      await addSurvey(api, { name: `By ${id}`, createdBy: id });
+      creators.push((await api.manage('GET', `${list}&limit=1`)).json.data[0].creator);
+    }
+    t.strictSame(creators, [{ name: 'Member' }, null]);
+  },
+);

@@ -1,0 +1,84 @@
+/**
+ * The page that a verification mail links to. It has a button, because programs that merely look at links must not open
+ * them, and two ways: the password of the sign-up, or a new one for somebody who did not choose that.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '#api/context.ts';
+import { escapeHtml, sendPage } from '#api/http/page.ts';
+import { alert, type Field, field, form, hidden, links } from '#api/http/page-form.ts';
+import { newPassword } from './account-forms.ts';
+import { fieldOf } from './form.ts';
+import { texts } from './login.ts';
+import { ACCOUNT_PATH } from './login-page.ts';
+import { protect } from './protection.ts';
+
+const TOKEN_LENGTH_MAX = 500;
+const NAME_LENGTH_MAX = 250;
+
+export const choiceFields: readonly Field[] = [
+  { name: 'name', label: 'Name', type: 'text', autocomplete: 'name' },
+  { ...newPassword, name: 'newPassword', label: 'New password' },
+];
+
+/** Refusals after which the same link may still serve, as sentences for people. */
+const problems: ReadonlyMap<string, string> = new Map([
+  [texts.passwordNeeded, 'Enter the password of the sign-up, or choose another one below.'],
+  [texts.wrongPassword, 'This is not the password of the sign-up. Try again, or choose another one below.'],
+  [texts.tooManyPasswords, 'There were too many wrong passwords. Choose another one below.'],
+]);
+
+export function isRetryable(text: string): boolean {
+  return problems.has(text);
+}
+
+interface Shown {
+  readonly status: number;
+  /** A refusal, or another sentence. */
+  readonly problem: string;
+  /** By the names of the fields of a new password. */
+  readonly errors: Readonly<Record<string, string>>;
+}
+
+/** @param given the query of the address, or the form that was sent */
+export function sendVerifyPage(
+  context: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  given: unknown,
+  { status = 200, problem = '', errors = {} }: Partial<Shown> = {},
+): FastifyReply {
+  const { basePath } = reply.server;
+  const action = `${basePath}/api/auth/callback/token`;
+  const carried = [
+    protect(context, request, reply),
+    hidden('callbackUrl', `${context.config.publicUrl}${ACCOUNT_PATH}`),
+    hidden('token', fieldOf(given, 'token').slice(0, TOKEN_LENGTH_MAX)),
+  ];
+  const password: Field = {
+    name: 'password',
+    label: 'Password',
+    type: 'password',
+    autocomplete: 'current-password',
+    error: problem === texts.wrongPassword ? 'Is this the password of the sign-up?' : undefined,
+  };
+  const name = fieldOf(given, 'name').slice(0, NAME_LENGTH_MAX);
+  return sendPage(reply, status, 'Confirm your e-mail address', [
+    ...(problem === '' ? [] : [alert(escapeHtml(problems.get(problem) ?? problem))]),
+    '<p>One step more: give the password that you chose when you signed up. This confirms that the address is yours, and logs you in.</p>',
+    form(action, [...carried, field(password)], 'Confirm and log in'),
+    '<h2>You did not choose a password, or do not know it?</h2>',
+    '<p>Choose one. It takes the place of every password that was given with this address at sign-up.</p>',
+    form(
+      action,
+      [
+        ...carried,
+        ...choiceFields.map((one) =>
+          field({ ...one, value: one.name === 'name' ? name : undefined, error: errors[one.name] }),
+        ),
+      ],
+      'Choose this password and log in',
+      'plain',
+    ),
+    links([[`${basePath}/auth/verification-requested`, 'Ask for another mail']]),
+  ]);
+}

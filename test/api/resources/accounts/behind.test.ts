@@ -1,0 +1,69 @@
+/**
+ * Forgotten passwords and verification mails: the answer comes before anything is looked up, so its time says nothing about
+ * accounts. The test holds the work back and looks at what the database was asked until then.
+ */
+import type { KyselyPlugin } from 'kysely';
+import t, { type Test } from 'tap';
+import { startApi, type TestApi } from '#test/support/api-app.ts';
+
+const me = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
+
+/** An API that notes what its routes ask of the database. */
+async function begin(t: Test, env: Record<string, string> = {}) {
+  const queries: string[] = [];
+  const noting: KyselyPlugin = {
+    transformQuery({ node }) {
+      queries.push(node.kind);
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  };
+  const api = await startApi({ env, parts: ({ db }) => ({ db: db.withPlugin(noting) }) });
+  t.teardown(() => api.close());
+  return { api, queries };
+}
+
+const mailsTo = async (api: TestApi, kind: string): Promise<readonly string[]> => {
+  const rows = await api.context.db
+    .selectFrom('mailOutbox')
+    .select('recipient')
+    .where('kind', '=', kind)
+    .execute();
+  return rows.map(({ recipient }) => recipient);
+};
+
+const cases = [
+  { path: 'forgot-password', kind: 'resetPassword', known: 'owner@example.com' },
+  { path: 'resend-verification', kind: 'verifyEmail', known: me.email },
+] as const;
+for (const { path, kind, known } of cases) {
+  t.test(`${path}: the same work before the answer, whoever is asked about`, async (t) => {
+    const { api, queries } = await begin(t);
+    await api.client('POST', '/api/auth/signup', me);
+    const before = await mailsTo(api, kind);
+    const held = Promise.withResolvers<void>();
+    const first = new Promise<void>((resolve) => {
+      api.context.background.add(async () => {
+        resolve();
+        await held.promise;
+      });
+    });
+    await first;
+    const answers = [];
+    for (const email of [known, 'nobody@example.com']) {
+      queries.length = 0;
+      const { statusCode, body } = await api.app.inject({
+        method: 'POST',
+        url: `/api/auth/${path}`,
+        payload: JSON.stringify({ email }),
+      });
+      answers.push({ statusCode, body, queries: [...queries] });
+    }
+    t.equal(answers[0]?.statusCode, 200);
+    t.strictSame(answers[0], answers[1]);
+    t.strictSame(await mailsTo(api, kind), before, 'nothing has been done so far');
+    held.resolve();
+    await api.context.background.idle();
+    t.strictSame(await mailsTo(api, kind), [...before, known]);
+  });
+}
