@@ -31,7 +31,6 @@ export function collectMethods(
         const missing = METHODS.filter(
           (method) => !methods.has(method) && !(hasPreflight && method === 'OPTIONS'),
         );
-        if (missing.length === 0) continue;
         const allowed = [...methods, ...(hasPreflight ? ['OPTIONS'] : [])];
         app.route({
           method: missing,

@@ -139,8 +139,13 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
 
   // The original has these. Without a word they would be taken for ids of surveys and answer 405.
   for (const missing of ['generate', 'templates']) {
-    app.all(`${url}/${missing}`, { schema: { hide: true } }, async () => {
-      throw routeNotFound();
+    app.route({
+      method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+      url: `${url}/${missing}`,
+      schema: { hide: true },
+      async handler() {
+        throw routeNotFound();
+      },
     });
   }
 
