@@ -38,42 +38,43 @@ import {
 
 /** Every variable the API reads, in the order in which the README shows them. */
 export const variables = [
-  { name: 'API_PORT', default: '3000', meaning: 'TCP port of the API, 0 for any free one' },
-  { name: 'API_HOST', default: '127.0.0.1', meaning: 'address the API listens on' },
+  { name: 'API_PORT', default: '3000', meaning: 'TCP port of the API, 0 for any free port' },
+  { name: 'API_HOST', default: '127.0.0.1', meaning: 'address that the API listens on' },
   ...workerVariables,
   {
     name: 'API_TRUSTED_PROXIES',
     default: 'loopback',
     meaning:
-      'proxies whose X-Forwarded-For is believed: CIDRs separated by commas, `loopback`, or a hop count',
+      'proxies whose X-Forwarded-For is believed: CIDRs separated by commas, `loopback`, or a number of hops',
   },
   {
     name: 'DATABASE_URL',
     default: 'file:./data/floodgate.sqlite',
     meaning:
-      'SQLite file, `file::memory:` for a database that ends with the process, or a PostgreSQL server, `postgres://user:password@host:5432/database?sslmode=verify-full`',
+      'a SQLite file, `file::memory:` for a database that ends with the process, or a PostgreSQL server such as `postgres://user:password@host:5432/database?sslmode=verify-full`',
   },
   {
     name: 'DATABASE_SYNCHRONOUS',
     default: 'full',
     meaning:
-      '`full`: what was acknowledged survives a power failure; `normal`: it survives the end of the process only, and writes do not wait for the disk',
+      '`full`: acknowledged data survives a power failure; `normal`: it survives the end of the process only, and writes do not wait for the disk',
   },
   {
     name: 'DATABASE_PASSWORD',
     default: '',
-    meaning: 'password of the user in `DATABASE_URL`, where that has none; it may hold any character',
+    meaning:
+      'password of the user in `DATABASE_URL`, if the address has none; no character has to be encoded',
   },
   {
     name: 'DATABASE_POOL_SIZE',
     default: '10',
-    meaning: 'connections to PostgreSQL at most, 1 to 500, of each process',
+    meaning: 'most connections of each process to PostgreSQL, 1 to 500',
   },
   {
     name: 'DATABASE_STATEMENT_TIMEOUT_MS',
     default: '30000',
     meaning:
-      'milliseconds that PostgreSQL may take for one statement, 100 to 600000; then the request gets 503',
+      'milliseconds that PostgreSQL may take for one statement, 100 to 600000; after that the request gets 503',
   },
   {
     name: 'DATABASE_WAIT_SECONDS',
@@ -83,44 +84,44 @@ export const variables = [
   {
     name: 'REDIS_URL',
     default: '',
-    meaning: "store of the application's own limits (redis:// or rediss://); unset means in-process memory",
+    meaning:
+      "store of the application's own limits (redis:// or rediss://); unset: counters are in the memory of the process",
   },
   {
     name: 'RATE_LIMITING_DISABLED',
     default: '0',
-    meaning: "1 disables the application's own limits; those of the gateway stay",
+    meaning: "1 disables the application's own limits; the limits of the gateway stay",
   },
   {
     name: 'AUDIT_LOG_ENABLED',
     default: '0',
     meaning:
-      '1 records logins, changes of accounts and everything that keys and people write in the table `auditEvents`, without passwords, tokens or e-mail addresses',
+      '1 records logins, account changes, and all writes of keys and users in the table `auditEvents`, without passwords, tokens or e-mail addresses',
   },
   {
     name: 'AUDIT_RETENTION_DAYS',
     default: '90',
-    meaning: 'days until an entry of `auditEvents` is deleted, up to 36500; 0 keeps them',
+    meaning: 'days after which an entry of `auditEvents` is deleted, up to 36500; 0: never',
   },
   {
     name: 'UNVERIFIED_ACCOUNT_DAYS',
     default: '30',
-    meaning: 'days until an account that was never verified nor used is deleted, up to 36500; 0 keeps them',
+    meaning: 'days after which an account that was never verified or used is deleted, up to 36500; 0: never',
   },
   {
     name: 'SIGNUP_ENABLED',
     default: '0',
-    meaning:
-      '1 lets anybody sign up and gives them an organization of their own; 0 admits only people who are invited',
+    meaning: '1 lets anybody sign up and gives each of them a new organization; 0 admits invited people only',
   },
   {
     name: 'SESSION_MAX_AGE',
     default: '86400',
-    meaning: 'seconds until a login ends, 60 to 31536000',
+    meaning: 'seconds after which a login ends, 60 to 31536000',
   },
   {
     name: 'SMTP_URL',
     default: '',
-    meaning: 'server for mails (smtp:// or smtps://); unset: mails stay in the table `mailOutbox`',
+    meaning: 'mail server (smtp:// or smtps://); unset: mails stay in the table `mailOutbox`',
   },
   {
     name: 'MAIL_FROM',
@@ -130,48 +131,48 @@ export const variables = [
   {
     name: 'PUBLIC_URL',
     default: 'http://localhost:8080',
-    meaning: 'where clients reach the service; absolute addresses in replies start with it',
+    meaning: 'address at which clients reach the service; absolute addresses in replies start with it',
   },
   {
     name: 'SURVEY_URL',
     default: '',
     meaning:
-      'where people answer link surveys: an address with `{surveyId}` in it, such as `https://surveys.example.com/{surveyId}`; unset: no links are mailed',
+      'address at which people answer link surveys, with `{surveyId}` in it, such as `https://surveys.example.com/{surveyId}`; unset: no links are mailed',
   },
   {
     name: 'SDK_PATH',
     default: '',
     meaning:
-      'folder with SDK scripts, such as `formbricks.umd.cjs`, which are served at `/js/`; read once, at start',
+      'folder of SDK scripts, such as `formbricks.umd.cjs`, which are served at `/js/`; read once, at start',
   },
   {
     name: 'WEBHOOK_ALLOWED_TARGETS',
     default: '',
     meaning:
-      "what webhooks of the operator's organization, that of the first start, may reach inside: host names, addresses and CIDRs, separated by commas; the public internet needs no entry",
+      "internal targets that webhooks of the operator's organization (the first one) may reach: host names, addresses and CIDRs, separated by commas; the public internet needs no entry",
   },
   {
     name: 'WEBHOOK_ATTEMPTS',
     default: '8',
     meaning:
-      'attempts at a delivery until it is parked, 1 to 20; the pauses between them are 5 s, 10 s and so on, doubling up to an hour',
+      'delivery attempts before a delivery is parked, 1 to 20; the pauses between them are 5 s, 10 s and so on, doubling up to an hour',
   },
   {
     name: 'DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS',
     default: '0',
     meaning:
-      "1 lets webhooks of the operator's organization reach every address, also private ones; for tests against a local receiver",
+      "1 lets webhooks of the operator's organization reach every address, also private ones; for tests with a local receiver",
   },
   ...storageVariables,
   ...quotaVariables,
   ...recaptchaVariables,
-  { name: 'BOOTSTRAP_WORKSPACE_ID', default: '', meaning: 'id of the first workspace; made up when unset' },
-  { name: 'BOOTSTRAP_API_KEY', default: '', meaning: 'first API key; made up and printed once when unset' },
+  { name: 'BOOTSTRAP_WORKSPACE_ID', default: '', meaning: 'id of the first workspace; unset: generated' },
+  { name: 'BOOTSTRAP_API_KEY', default: '', meaning: 'first API key; unset: generated, and printed once' },
   { name: 'BOOTSTRAP_EMAIL', default: 'owner@example.com', meaning: 'e-mail address of the first user' },
   {
     name: 'BOOTSTRAP_PASSWORD',
     default: '',
-    meaning: 'password of the first user; made up and printed once when unset',
+    meaning: 'password of the first user; unset: generated, and printed once',
   },
   {
     name: 'LOG_LEVEL',

@@ -12,9 +12,9 @@ export const recaptchaVariables = [
   {
     name: 'RECAPTCHA_SITE_KEY',
     default: '',
-    meaning: 'key pair of reCAPTCHA v3, for surveys that ask for it; both unset: no response is held to it',
+    meaning: 'site key of reCAPTCHA v3, for surveys that require it; both keys unset: no response is checked',
   },
-  { name: 'RECAPTCHA_SECRET_KEY', default: '', meaning: "the pair's other half" },
+  { name: 'RECAPTCHA_SECRET_KEY', default: '', meaning: 'secret key of reCAPTCHA v3' },
 ] as const;
 
 type Name = (typeof recaptchaVariables)[number]['name'];

@@ -82,120 +82,169 @@ export interface GatewaySecrets {
 
 /** The README's table is held to this one by a test. */
 export const GATEWAY_VARIABLES = [
-  { name: 'GATEWAY_PORT', default: '8080', meaning: 'public listener' },
-  { name: 'GATEWAY_HOST', default: '0.0.0.0', meaning: 'its address' },
+  { name: 'GATEWAY_PORT', default: '8080', meaning: 'TCP port of the public listener' },
+  { name: 'GATEWAY_HOST', default: '0.0.0.0', meaning: 'address of the public listener' },
   ...ENTRANCE_VARIABLES,
   {
     name: 'GATEWAY_ADMIN_PORT',
     default: '9090',
-    meaning: '`/healthz`, `/readyz`, `/metrics`, the admin API and the page',
+    meaning: 'TCP port of the admin listener: `/healthz`, `/readyz`, `/metrics`, the admin API and the page',
   },
-  { name: 'GATEWAY_ADMIN_HOST', default: '127.0.0.1', meaning: 'its address' },
+  { name: 'GATEWAY_ADMIN_HOST', default: '127.0.0.1', meaning: 'address of the admin listener' },
   {
     name: 'GATEWAY_ADMIN_TOKEN',
     default: '',
-    meaning: 'what all of it but `/healthz` and `/readyz` asks for',
+    meaning:
+      'Bearer token that the admin listener requires for everything but `/healthz` and `/readyz`; unset: no token, and the admin API works on loopback only',
   },
   ...DECISION_VARIABLES,
-  { name: 'GATEWAY_UPSTREAM', default: 'http://127.0.0.1:3000', meaning: 'where to forward' },
-  { name: 'GATEWAY_REDIS_URL', default: '', meaning: "the gateway's own store; unset: in-process memory" },
+  {
+    name: 'GATEWAY_UPSTREAM',
+    default: 'http://127.0.0.1:3000',
+    meaning: 'address of the application that the gateway forwards to',
+  },
+  {
+    name: 'GATEWAY_REDIS_URL',
+    default: '',
+    meaning: 'address of Redis, the store of the counters; unset: counters are in the memory of the process',
+  },
   {
     name: 'GATEWAY_REDIS_SENTINEL_PASSWORD',
     default: '',
-    meaning: 'password of the sentinels; that of the servers is in the address',
+    meaning: 'password of the sentinels; the password of the servers is part of the address',
   },
-  { name: 'GATEWAY_REDIS_CA', default: '', meaning: 'PEM file of the authorities that vouch for the store' },
-  { name: 'GATEWAY_REDIS_CERT', default: '', meaning: 'PEM file of the certificate to show to the store' },
+  {
+    name: 'GATEWAY_REDIS_CA',
+    default: '',
+    meaning: 'PEM file of the certificate authorities that signed the certificate of Redis',
+  },
+  { name: 'GATEWAY_REDIS_CERT', default: '', meaning: 'PEM file of the client certificate for Redis' },
   { name: 'GATEWAY_REDIS_KEY', default: '', meaning: 'PEM file of its private key' },
-  { name: 'GATEWAY_POLICIES', default: 'policies.yaml', meaning: 'the policy file' },
-  { name: 'GATEWAY_TRUSTED_PROXIES', default: 'none', meaning: 'CIDRs, or a hop count' },
+  { name: 'GATEWAY_POLICIES', default: 'policies.yaml', meaning: 'path of the policy file' },
+  {
+    name: 'GATEWAY_TRUSTED_PROXIES',
+    default: 'none',
+    meaning:
+      'proxies whose `X-Forwarded-For` is believed: networks as CIDRs separated by commas, `loopback`, a number of hops, or `none`',
+  },
   {
     name: 'GATEWAY_PASS_HEADERS',
     default: '',
     meaning:
-      'request headers that go on although they stop here by default, such as `X-HTTP-Method-Override, x_request_id`',
+      'request headers that the gateway forwards although it removes them by default, such as `X-HTTP-Method-Override, x_request_id`',
   },
   {
     name: 'GATEWAY_IDENTITY_SECRET',
     default: '',
-    meaning: 'salt of the identity digests; unset: made, kept in the store',
+    meaning: 'secret salt of the digests of addresses and keys; unset: generated, and stored in Redis',
   },
   {
     name: 'GATEWAY_WORKERS',
     default: '1',
-    meaning: 'processes sharing the public port, or `auto` for one per core; more than one need Redis',
+    meaning:
+      'number of processes that share the public port, or `auto` for one for each core; more than one need Redis',
   },
   {
     name: 'GATEWAY_REUSE_PORT',
     default: '0',
     meaning:
-      '1 lets an old and a new gateway listen side by side, for a restart without a refused connection; with `net.ipv4.tcp_migrate_req=1` in the kernel none is reset either',
+      '1 lets an old and a new gateway listen on the same port, so that a restart refuses no connection; with `net.ipv4.tcp_migrate_req=1` in the kernel none is reset either',
   },
-  { name: 'GATEWAY_STORE_TIMEOUT_MS', default: '50', meaning: 'smallest time budget of a store check' },
-  { name: 'GATEWAY_UPSTREAM_TIMEOUT_MS', default: '30000', meaning: "until the upstream's reply begins" },
-  { name: 'GATEWAY_DRAIN_TIMEOUT_MS', default: '25000', meaning: 'for requests in flight after SIGTERM' },
-  { name: 'GATEWAY_CONNECTIONS', default: '8192', meaning: 'open client connections' },
-  { name: 'GATEWAY_CONNECTIONS_PER_CLIENT', default: '512', meaning: 'of one client address' },
+  {
+    name: 'GATEWAY_STORE_TIMEOUT_MS',
+    default: '50',
+    meaning:
+      'smallest time budget for a check of Redis, in milliseconds; a check that is late by ten times this value is an outage',
+  },
+  {
+    name: 'GATEWAY_UPSTREAM_TIMEOUT_MS',
+    default: '30000',
+    meaning: 'milliseconds until the reply of the application must begin',
+  },
+  {
+    name: 'GATEWAY_DRAIN_TIMEOUT_MS',
+    default: '25000',
+    meaning: 'milliseconds that requests in flight may take after SIGTERM',
+  },
+  { name: 'GATEWAY_CONNECTIONS', default: '8192', meaning: 'most open client connections' },
+  { name: 'GATEWAY_CONNECTIONS_PER_CLIENT', default: '512', meaning: 'the same for one client address' },
   {
     name: 'GATEWAY_UPSTREAM_CONNECTIONS',
     default: '256',
-    meaning: 'requests in progress at the upstream; more wait',
+    meaning: 'most requests in progress at the application; further ones wait',
   },
-  { name: 'GATEWAY_UPSTREAM_CONNECTIONS_PER_CLIENT', default: '64', meaning: 'of one client address' },
-  { name: 'GATEWAY_WAITING', default: '4096', meaning: 'requests that wait for an upstream connection' },
-  { name: 'GATEWAY_WAITING_PER_CLIENT', default: '256', meaning: 'of one client address' },
+  {
+    name: 'GATEWAY_UPSTREAM_CONNECTIONS_PER_CLIENT',
+    default: '64',
+    meaning: 'the same for one client address',
+  },
+  {
+    name: 'GATEWAY_WAITING',
+    default: '4096',
+    meaning: 'most requests that wait for a connection to the application',
+  },
+  { name: 'GATEWAY_WAITING_PER_CLIENT', default: '256', meaning: 'the same for one client address' },
   {
     name: 'GATEWAY_UPLOADS',
     default: '128',
-    meaning: 'bodies above 16 KiB on their way to the upstream; more wait',
+    meaning: 'most request bodies over 16 KiB that are being forwarded; further ones wait',
   },
-  { name: 'GATEWAY_UPLOADS_PER_CLIENT', default: '32', meaning: 'of one client address' },
-  { name: 'GATEWAY_STREAMS', default: '1024', meaning: 'event streams and long replies' },
-  { name: 'GATEWAY_STREAMS_PER_CLIENT', default: '64', meaning: 'of one client address' },
-  { name: 'GATEWAY_UPGRADES', default: '1024', meaning: 'WebSockets' },
-  { name: 'GATEWAY_UPGRADES_PER_CLIENT', default: '64', meaning: 'of one client address' },
+  { name: 'GATEWAY_UPLOADS_PER_CLIENT', default: '32', meaning: 'the same for one client address' },
+  { name: 'GATEWAY_STREAMS', default: '1024', meaning: 'most event streams and long replies' },
+  { name: 'GATEWAY_STREAMS_PER_CLIENT', default: '64', meaning: 'the same for one client address' },
+  { name: 'GATEWAY_UPGRADES', default: '1024', meaning: 'most WebSockets' },
+  { name: 'GATEWAY_UPGRADES_PER_CLIENT', default: '64', meaning: 'the same for one client address' },
   {
     name: 'GATEWAY_PIPELINED',
     default: '4096',
-    meaning: 'requests that wait on their own connection for the reply before theirs',
+    meaning: 'most pipelined requests that wait for the reply before theirs',
   },
-  { name: 'GATEWAY_PIPELINED_PER_CLIENT', default: '2048', meaning: 'of one client address' },
-  { name: 'GATEWAY_UNREAD_REPLIES', default: '256', meaning: 'replies whose client reads nothing' },
-  { name: 'GATEWAY_UNREAD_REPLIES_PER_CLIENT', default: '64', meaning: 'of one client address' },
+  { name: 'GATEWAY_PIPELINED_PER_CLIENT', default: '2048', meaning: 'the same for one client address' },
+  { name: 'GATEWAY_UNREAD_REPLIES', default: '256', meaning: 'most replies whose client reads nothing' },
+  { name: 'GATEWAY_UNREAD_REPLIES_PER_CLIENT', default: '64', meaning: 'the same for one client address' },
   {
     name: 'GATEWAY_IPV6_NETWORK_PREFIX',
     default: '48',
     meaning:
-      'all clients of an IPv6 network of this prefix together hold a quarter of each of these at most; `64`: there is no such share',
+      'prefix length of an IPv6 network whose clients together can hold at most a quarter of each of the totals above; `64`: networks have no such limit',
   },
   {
     name: 'GATEWAY_UPSTREAM_KEEPALIVE_MS',
     default: '4000',
-    meaning: 'idle upstream connections are kept so long, unless the upstream names another time',
+    meaning:
+      'milliseconds that a connection to the application may be idle, unless the application names another time',
   },
   {
     name: 'GATEWAY_STREAM_AFTER_MS',
     default: '5000',
-    meaning: 'a reply that takes longer counts as a stream',
+    meaning: 'milliseconds after which a reply counts as a stream',
   },
   {
     name: 'GATEWAY_UNREAD_TIMEOUT_MS',
     default: '60000',
-    meaning: 'a client that reads nothing of its reply for so long is cut',
+    meaning: 'milliseconds after which a client that reads nothing of its reply is disconnected',
   },
   {
     name: 'GATEWAY_REPLY_BUFFER_BYTES',
     default: '65536',
-    meaning: 'of a reply that its client does not take, so much is read ahead',
+    meaning: 'bytes of a reply that the gateway reads ahead for a slow client',
   },
   {
     name: 'GATEWAY_ACCESS_LOG',
     default: 'off',
-    meaning: 'one JSON line for each request: `off`, a file, or `-` for standard output',
+    meaning: 'where to write one JSON line for each request: a file, `-` for standard output, or `off`',
   },
-  { name: 'GATEWAY_ACCESS_LOG_SAMPLE', default: '1', meaning: 'the share of requests in it, from 0 to 1' },
+  {
+    name: 'GATEWAY_ACCESS_LOG_SAMPLE',
+    default: '1',
+    meaning: 'share of the requests that are logged, from 0 to 1',
+  },
   ...TRACING_VARIABLES,
-  { name: 'LOG_LEVEL', default: 'info', meaning: 'trace, debug, info, warn, error or fatal' },
+  {
+    name: 'LOG_LEVEL',
+    default: 'info',
+    meaning: 'lowest level that is logged: trace, debug, info, warn, error or fatal',
+  },
 ] as const satisfies readonly Variable[];
 
 type VariableName = (typeof GATEWAY_VARIABLES)[number]['name'];

@@ -18,20 +18,22 @@ export const ENTRANCE_VARIABLES = [
   {
     name: 'GATEWAY_TLS_CERT',
     default: '',
-    meaning: 'PEM file of its certificate, the chain behind it: the public listener then speaks HTTPS only',
+    meaning:
+      'PEM file of the certificate, followed by its chain; the public listener then accepts HTTPS only',
   },
-  { name: 'GATEWAY_TLS_KEY', default: '', meaning: 'PEM file of the private key, without a passphrase' },
+  { name: 'GATEWAY_TLS_KEY', default: '', meaning: 'PEM file of its private key, without a passphrase' },
   {
     name: 'GATEWAY_TLS_HANDSHAKES_PER_CLIENT',
     default: '50',
-    meaning: 'TLS handshakes that one client address may begin in a second, after four times as many at once',
+    meaning:
+      'TLS handshakes that one client address may begin each second, and four times as many at once after a pause',
   },
-  { name: 'GATEWAY_HTTP2', default: '0', meaning: '1 offers HTTP/2 beside HTTP/1.1; it needs TLS' },
+  { name: 'GATEWAY_HTTP2', default: '0', meaning: '1 offers HTTP/2 in addition to HTTP/1.1; needs TLS' },
   {
     name: 'GATEWAY_PROXY_PROTOCOL',
     default: '0',
     meaning:
-      '1: every connection comes from a proxy in `GATEWAY_TRUSTED_PROXIES` and begins with a header of the PROXY protocol, version 1 or 2',
+      '1: every connection must come from a proxy in `GATEWAY_TRUSTED_PROXIES` and begin with a header of the PROXY protocol, version 1 or 2',
   },
 ] as const satisfies readonly Variable[];
 

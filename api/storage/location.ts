@@ -10,24 +10,25 @@ export const storageVariables = [
   {
     name: 'S3_BUCKET_NAME',
     default: '',
-    meaning: 'bucket of uploaded files; unset: the folder above',
+    meaning: 'bucket of uploaded files; unset: files are in the folder above',
   },
   {
     name: 'S3_ENDPOINT_URL',
     default: '',
-    meaning: 'address of the S3 server, which browsers must reach too; unset: AWS',
+    meaning: 'address of the S3 server, which browsers must be able to reach too; unset: AWS',
   },
   { name: 'S3_REGION', default: 'us-east-1', meaning: 'region of the bucket' },
   {
     name: 'S3_ACCESS_KEY',
     default: '',
-    meaning: 'key pair for the bucket; both unset: what the AWS SDK finds, such as the role of the machine',
+    meaning:
+      'key id for the bucket; both keys unset: credentials that the AWS SDK finds, such as the role of the machine',
   },
-  { name: 'S3_SECRET_KEY', default: '', meaning: "the pair's other half" },
+  { name: 'S3_SECRET_KEY', default: '', meaning: 'secret key for the bucket' },
   {
     name: 'S3_FORCE_PATH_STYLE',
     default: '0',
-    meaning: '1: the bucket stands in the path, as most servers other than AWS want it',
+    meaning: '1 puts the name of the bucket into the path, which most servers other than AWS need',
   },
 ] as const;
 

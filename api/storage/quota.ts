@@ -10,12 +10,13 @@ export const quotaVariables = [
   {
     name: 'STORAGE_WORKSPACE_MIB',
     default: '10240',
-    meaning: 'what the uploaded files of one workspace may add up to, in MiB, up to 999999999; 0: no bound',
+    meaning:
+      'most MiB that the uploaded files of one workspace may have together, up to 999999999; 0: no limit',
   },
   {
     name: 'STORAGE_TOTAL_MIB',
     default: '102400',
-    meaning: 'what all uploaded files may add up to, likewise',
+    meaning: 'most MiB that all uploaded files may have together, up to 999999999; 0: no limit',
   },
 ] as const;
 

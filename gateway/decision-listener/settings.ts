@@ -17,23 +17,23 @@ export const DECISION_VARIABLES = [
     name: 'GATEWAY_DECISION_PORT',
     default: 'off',
     meaning:
-      'listener for proxies that ask about each request and forward it themselves, see [Behind another proxy](behind-another-proxy.md): a port, or `off`',
+      'TCP port for proxies that ask the gateway about each request and forward it themselves, see [Behind another proxy](behind-another-proxy.md); or `off`',
   },
   {
     name: 'GATEWAY_DECISION_GRPC_PORT',
     default: 'off',
-    meaning: "the same for Envoy's rate limit filter, over gRPC",
+    meaning: 'TCP port for the rate limit filter of Envoy, over gRPC; or `off`',
   },
   {
     name: 'GATEWAY_DECISION_HOST',
     default: '127.0.0.1',
-    meaning: 'their address; one that clients cannot reach',
+    meaning: 'address of both decision ports; clients must not be able to reach it',
   },
   {
     name: 'GATEWAY_DECISION_CREDENTIALS',
     default: 'unproven',
     meaning:
-      '`unproven`: a key counts against its address as well, because its reply is not seen here; `proven`: whoever asks has checked it',
+      '`unproven`: an API key is also charged to its client address, because the gateway does not see whether the application accepts the key; `proven`: the proxy has checked the key',
   },
 ] as const satisfies readonly Variable[];
 
