@@ -183,7 +183,7 @@ export class GuardedLimiter implements Limiter {
   }
 
   withdraw(credential: Identity): void {
-    this.#known.withdraw(credential, this.#options.clock());
+    this.#known.withdraw(credential);
     this.#store.withdraw(credential);
   }
 

@@ -154,8 +154,8 @@ t.test(
       part(policy('s', 1, LONG_WINDOW_SECONDS, { mode: 'shadow', onStoreFailure: 'deny' })),
     );
     t.equal(await burst(limiter, shadow, 4), 4, 'a shadow policy does not deny here either');
-    const stranger = chargeOf(...unproven(policy('k', 4, LONG_WINDOW_SECONDS), 'key', 'address'));
-    t.equal(await burst(limiter, stranger, 9), 4, 'credentials that never worked are held as well');
+    const unknown = chargeOf(...unproven(policy('k', 4, LONG_WINDOW_SECONDS), 'key', 'address'));
+    t.equal(await burst(limiter, unknown, 9), 4, 'credentials that never worked are held as well');
     t.equal(limiter.stats().available, false);
 
     await redis.restart();
