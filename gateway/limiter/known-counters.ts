@@ -27,6 +27,8 @@ export interface KnownCountersOptions {
 const UNPROVEN_MS: Millis = 10_000;
 /** A table of their own: a flood of invented credentials must not push out what is known of counters. */
 const UNPROVEN_MAX = 16_384;
+/** As much as a record holds. */
+const SLACK_MS_MAX: Millis = 2 ** 32 - 1;
 
 export class KnownCounters {
   readonly #counters: CounterTable;
@@ -120,10 +122,20 @@ export class KnownCounters {
     return place >= 0 && this.#credentials.until(place) > now;
   }
 
-  /** @param until when this process asks again */
-  prove({ words }: Identity, until: Millis): void {
+  /** This process saw it work lately. */
+  isProofFresh(credential: Identity, now: Millis): boolean {
+    const place = this.#credentials.find(...credential.words);
+    return place >= 0 && this.#credentials.until(place) - this.#credentials.slack(place) > now;
+  }
+
+  /**
+   * @param until when this process asks again
+   * @param freshUntil when the next success is reported; unset: at once
+   */
+  prove({ words }: Identity, until: Millis, freshUntil = 0): void {
     const place = this.#credentials.find(...words);
-    this.#credentials.set(place < 0 ? this.#credentials.insert(...words) : place, 1, until, 0);
+    const slackMs = Math.ceil(Math.min(until - freshUntil, SLACK_MS_MAX));
+    this.#credentials.set(place < 0 ? this.#credentials.insert(...words) : place, 1, until, slackMs);
     this.#unproven.delete(...words);
   }
 

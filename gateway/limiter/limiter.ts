@@ -71,6 +71,8 @@ export interface Limiter {
   release(spent: Spent, position: number): void;
   /** Is it known here that this credential has worked lately? If not, it is charged to its address as well. */
   isProven(credential: Identity): boolean;
+  /** This process saw it work within the last hour, so another success need not be reported. */
+  isProofFresh(credential: Identity): boolean;
   /** Remembers, for all replicas, that this credential has worked. */
   prove(credential: Identity): void;
   /** The credential was refused: it is proven no more. */
@@ -80,7 +82,7 @@ export interface Limiter {
 
 /** How long a credential counts as proven after it last worked. */
 export const PROVEN_MS: Millis = 30 * 86_400_000;
-/** How long this process believes in a proof before it asks the store again. */
+/** How long this process believes in a proof before it asks the store again, and before it reports the next success. */
 export const PROVEN_LOCALLY_MS: Millis = 3_600_000;
 
 /**

@@ -15,6 +15,7 @@ import {
   type Limiter,
   type LimitListener,
   type Outcome,
+  PROVEN_LOCALLY_MS,
   PROVEN_MS,
   type Spent,
 } from './limiter.ts';
@@ -92,8 +93,13 @@ export class MemoryLimiter implements Limiter {
     return this.#options.known.isProven(credential, this.#options.clock());
   }
 
+  isProofFresh(credential: Identity): boolean {
+    return this.#options.known.isProofFresh(credential, this.#options.clock());
+  }
+
   prove(credential: Identity): void {
-    this.#options.known.prove(credential, this.#options.clock() + PROVEN_MS);
+    const now = this.#options.clock();
+    this.#options.known.prove(credential, now + PROVEN_MS, now + PROVEN_LOCALLY_MS);
   }
 
   withdraw(credential: Identity): void {

@@ -177,8 +177,13 @@ export class GuardedLimiter implements Limiter {
     return this.#known.isProven(credential, this.#options.clock());
   }
 
+  isProofFresh(credential: Identity): boolean {
+    return this.#known.isProofFresh(credential, this.#options.clock());
+  }
+
   prove(credential: Identity): void {
-    this.#known.prove(credential, this.#options.clock() + PROVEN_LOCALLY_MS);
+    const until = this.#options.clock() + PROVEN_LOCALLY_MS;
+    this.#known.prove(credential, until, until);
     this.#store.prove(credential);
   }
 

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { testClock } from '#test/support/clock.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
@@ -143,6 +144,30 @@ t.test('a 401 withdraws the proof', async (t) => {
   const statuses: number[] = [];
   for (const key of keys) statuses.push(await ask(key));
   t.ok(statuses.includes(429), 'from then on their address pays for them');
+});
+
+t.test('a key in use stays proven, one that rests for 30 days does not', async (t) => {
+  const isValid = (key: unknown): boolean => String(key).startsWith('valid');
+  const upstream = await startUpstream(t, ({ headers }, res) => {
+    res.writeHead(isValid(headers['x-api-key']) ? 200 : 401).end();
+  });
+  const clock = testClock(Date.UTC(2026, 0, 1));
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: policyFile('name: keys, route: "GET /*", identifier: api-key, limit: 10, window: 1m'),
+    clock: clock.now,
+  });
+  const ask = async (key: string) => (await send(port, '/a', { headers: { 'x-api-key': key } })).status;
+  const days = 86_400_000;
+  for (const key of ['valid-busy', 'valid-resting']) t.equal(await ask(key), 200);
+  clock.advance(20 * days);
+  t.equal(await ask('valid-busy'), 200);
+  clock.advance(20 * days);
+  for (let i = 0; i < 12; i++) await ask(`invented-${i}`);
+  t.equal(await ask('valid-busy'), 200, 'it worked 20 days ago');
+  t.equal(await ask('valid-resting'), 429, 'it worked 40 days ago');
+  clock.advance(60_000);
+  t.equal(await ask('valid-resting'), 200, 'the next window has room');
 });
 
 const TABLE = `version: 1

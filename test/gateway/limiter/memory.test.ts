@@ -75,3 +75,16 @@ t.test('a proof lasts 30 days, and a 401 ends it', async (t) => {
   await floodAddress();
   t.equal(await burst(limiter, charge, 1), 0, 'refused, it waits like any other');
 });
+
+t.test('a key in use stays proven: a success is due to be reported again after an hour', async (t) => {
+  const clock = testClock();
+  const limiter = memoryLimiter({ clock: clock.now });
+  const good = identity('good');
+  t.notOk(limiter.isProofFresh(good));
+  limiter.prove(good);
+  clock.advance(3_599_999);
+  t.ok(limiter.isProofFresh(good));
+  clock.advance(1);
+  t.notOk(limiter.isProofFresh(good));
+  t.ok(limiter.isProven(good), 'it is proven all the same');
+});
