@@ -31,6 +31,7 @@ import {
   type LimitListener,
   type Outcome,
   PROVEN_LOCALLY_MS,
+  PROVEN_MS,
   type Spent,
   shareOf,
 } from './limiter.ts';
@@ -174,7 +175,10 @@ export class GuardedLimiter implements Limiter {
   }
 
   isProven(credential: Identity): boolean {
-    return this.#known.isProven(credential, this.#options.clock());
+    const now = this.#options.clock();
+    // While the store cannot be asked, what is known here holds.
+    const since = this.#openSince === null ? now : now - (PROVEN_MS - PROVEN_LOCALLY_MS);
+    return this.#known.isProven(credential, since);
   }
 
   isProofFresh(credential: Identity): boolean {
