@@ -3,7 +3,7 @@
  * none; nobody sees in between. Each of a list of charges is decided in order against what those before it left.
  *
  * KEYS  what other counting has to be added first; then, charge by charge, each part's counter, with the credential's
- *       proof marker before it where the part is about a credential that is not known to have worked
+ *       proof marker before it where the part is about a credential that may be unproven
  * ARGV  one JSON text: [policies, charges, owed, leases]. Policies: algorithm (1 fixed window, 2 sliding window, 3 token
  *       bucket, 4 concurrency), limit, capacity (negative in shadow), window in ms. Charges: how many ask, how many parts,
  *       and of each part its policy, counted from 1 (negative: the part is about the credential of the part before it),

@@ -17,7 +17,7 @@ import type { Exhausted } from './limiter.ts';
 export interface KnownCountersOptions {
   /** Counters that are remembered, a power of two; 40 bytes each. */
   readonly countersMax: number;
-  /** Credentials known to have worked, a power of two; 40 bytes each. */
+  /** Credentials known to be proven, a power of two; 40 bytes each. */
   readonly credentialsMax: number;
   /** Name of this process among the replicas, where there are others. */
   readonly replica?: string;

@@ -1,4 +1,4 @@
-/** What an answer of the store teaches this process: what is exhausted, what counters hold, which credentials have worked. */
+/** What an answer of the store teaches this process: what is exhausted, what counters hold, which credentials are proven. */
 import type { Millis } from '#shared/clock.ts';
 import type { Answer } from './check.ts';
 import { isForeseeable, type KnownCounters } from './known-counters.ts';

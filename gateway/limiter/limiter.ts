@@ -69,7 +69,7 @@ export interface Limiter {
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void;
   /** An admitted request is no longer in flight: what it held is free. Told once for each. @param position among those who asked together */
   release(spent: Spent, position: number): void;
-  /** Is it known here that this credential has worked lately? If not, it is charged to its address as well. */
+  /** Does this process know it to be proven? If not, the store is asked, and an unproven one is charged to its address too. */
   isProven(credential: Identity): boolean;
   /** This process saw it work within the last hour, so another success need not be reported. */
   isProofFresh(credential: Identity): boolean;

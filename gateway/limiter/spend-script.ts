@@ -2,18 +2,19 @@
  * The one script. It decides a list of charges in one atomic step, each in order against what those before it left.
  *
  * KEYS  what other counting has to be added first; then, charge by charge, each part's: its counter, and of a credential
- *       that is not known to have worked also its proof marker and its address's counter for such ones
+ *       that may be unproven also its proof marker and its address's counter for unproven ones
  * ARGV  one JSON text: [[limit, window in ms, ...], [...], [...]]. First the policies, a limit negative in shadow; then
- *       charge by charge how many ask, how many parts (negative: a credential among them is not known to have worked),
+ *       charge by charge how many ask, how many parts (negative: a credential among them may be unproven),
  *       and the policy of each, counted from 1 (negative: the very part); then what has to be added: policy and how many
- * reply one JSON array of numbers: now in ms; then part by part what was used before, and of a credential that was not
- *       known to have worked also what its address had used before (-1: it has worked, so nothing is charged there);
+ * reply one JSON array of numbers: now in ms; then part by part what was used before, and of a credential that may be
+ *       unproven also what its address had used before (-1: it is proven, so nothing is charged there);
  *       then, for each charge of which not all are admitted, its place from 0 and how many are
  *
  * The script looks at an address's budget for unproven credentials first, and writes nothing for a request that it
  * denies. All else is counted first and what was not admitted is taken back: nobody sees in between, and the usual charge
- * costs one command. Numbers travel as one text because Redis pays for each argument and each element of a reply, and parses JSON
- * in C. A number that becomes text, in the reply or as a command's argument, passes through printf: so few of them do.
+ * costs one command. Numbers travel as one text because Redis pays for each argument and each element of a reply, and
+ * parses JSON in C. A number that becomes text, in the reply or as a command's argument, passes through printf: so few
+ * of them do.
  *
  * A counter's value is the number of its window (modulo 2^20) times 2^32 plus the count, so a value of an earlier
  * window is recognised as such whatever Redis thinks of the key's expiry at that very millisecond. The expiry only

@@ -157,7 +157,7 @@ function reasonToCount(
   const more = `${overridden}${only}${mode === 'shadow' ? '; shadow: it never denies' : ''}`;
   return unproven === null || usedUnproven < 0
     ? `route matches, ${who}${takes}${more}`
-    : `route matches, ${who}${takes}; not known to work yet, so its address is counted too (${usedUnproven} of ${unproven.capacity} used)${more}`;
+    : `route matches, ${who}${takes}; unproven, so its address is counted too (${usedUnproven} of ${unproven.capacity} used)${more}`;
 }
 
 function reasonNotToCount({ identifier, rollout }: Policy): string {
@@ -200,7 +200,7 @@ function partOf(policy: Policy, decided: DecidedRequest | null, forUnproven: boo
   return decided?.spent.parts.find(({ counter }) => counts(counter)) ?? null;
 }
 
-/** -1 where it is not charged: the credential is known to work. */
+/** -1 where it is not charged: the credential is proven. */
 function usedBy({ spent }: DecidedRequest, part: Part): number {
   return spent.used[spent.parts.indexOf(part)] ?? -1;
 }
