@@ -1,7 +1,7 @@
 /** Limits spent -> Decision. Pure: no clock, no store, no HTTP. */
 
 import type { Part } from '#gateway/limiter/charge.ts';
-import { type Level, usedAfter } from '#gateway/limiter/level.ts';
+import type { Level } from '#gateway/limiter/level.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
@@ -73,7 +73,7 @@ export function decide(spent: Spent, position: number): Decision {
 }
 
 /** Of those who were not admitted. */
-function violationsOf({ parts, used, closed, resetMs, shares, admitted }: Spent): readonly Violation[] {
+function violationsOf({ parts, used, resetMs, shares, admitted }: Spent): readonly Violation[] {
   const violations: Violation[] = [];
   for (let i = 0; i < parts.length; i++) {
     const part = parts[i];
@@ -81,9 +81,7 @@ function violationsOf({ parts, used, closed, resetMs, shares, admitted }: Spent)
     if (part === undefined || before < 0 || part.policy.mode === 'shadow') continue;
     const { policy } = part;
     const limit = shares?.[i] ?? part.limit;
-    const isClosed = closed?.[i] === true;
-    if (!isClosed && limit - before > admitted) continue;
-    const charged = isClosed ? Math.max(limit, before + admitted) : before + admitted;
+    if (limit - before > admitted) continue;
     addVerdict(violations, {
       policy,
       quota: part.limit,
@@ -91,7 +89,7 @@ function violationsOf({ parts, used, closed, resetMs, shares, admitted }: Spent)
       remaining: 0,
       resetMs: resetMs[i] ?? 0,
       part,
-      used: charged,
+      used: before + admitted,
       limit,
       canNeverPass: false,
     });
@@ -115,7 +113,7 @@ function decideByLevels(
     if (level == null) continue;
     const { policy, cost, capacity: quota, limit: perWindow } = part;
     const charged = before * cost;
-    const used = usedAfter(level, charged);
+    const used = level.used + charged;
     const left = level.capacity - used - cost;
     if (policy.mode === 'shadow') {
       if (left < 0) shadowDenials.push(policy);
@@ -144,36 +142,8 @@ function decideByLevels(
       addVerdict(violated, violation, longestFirst);
     }
   }
-  if (position >= admitted) {
-    violated.sort(longestFirst);
-    const [first, ...others] = violated;
-    if (first === undefined) return { kind: 'deny', violated };
-    const resetMs = allOpenMs(parts, levels, before, first.resetMs);
-    return {
-      kind: 'deny',
-      violated: resetMs === first.resetMs ? violated : [{ ...first, resetMs }, ...others],
-    };
-  }
+  if (position >= admitted) return { kind: 'deny', violated: violated.sort(longestFirst) };
   return { kind: 'allow', verdicts: verdicts.sort(inFlightLast), shadowDenials };
-}
-
-/** From when on all have room: what is open to a credential for its own use may be closed by the time another one opens. */
-function allOpenMs(
-  parts: readonly Part[],
-  levels: readonly (Level | null)[],
-  times: number,
-  fromMs: Millis,
-): Millis {
-  let openMs = fromMs;
-  for (let before = -1; before < openMs; ) {
-    before = openMs;
-    for (const [i, { policy, cost }] of parts.entries()) {
-      if (policy.mode === 'shadow') continue;
-      const retryMs = levels[i]?.retryMs(times * cost, cost, openMs) ?? 0;
-      if (retryMs !== Number.POSITIVE_INFINITY) openMs = Math.max(openMs, retryMs);
-    }
-  }
-  return openMs;
 }
 
 /** One verdict per policy: of a credential's bucket and its address's for unproven ones, the tighter speaks. */

@@ -309,11 +309,11 @@ export class Enforcement {
     const { limiter } = this.options;
     const { credentials, pathValues } = identified;
     if (status >= 200 && status < 300) {
-      // It takes a look at the whole request, so only the first time.
-      const isKnown = credentials.every((credential) => limiter.isProven(credential));
+      // It takes a look at the whole request, so only once an hour for each credential.
+      const isKnown = credentials.every((credential) => limiter.isProofFresh(credential));
       const provable = isKnown ? null : identified.provable;
       if (provable !== null) limiter.prove(provable);
-      for (const value of pathValues) if (!limiter.isProven(value)) limiter.prove(value);
+      for (const value of pathValues) if (!limiter.isProofFresh(value)) limiter.prove(value);
     } else if (status === 401) {
       for (const credential of credentials) if (limiter.isProven(credential)) limiter.withdraw(credential);
     }

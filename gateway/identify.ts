@@ -101,7 +101,7 @@ export class Identified implements KnownAs {
 
 const NO_IDENTITIES: readonly Identity[] = [];
 
-/** Who answers for credentials that have not worked yet where no policy of the request counts addresses itself. */
+/** Who answers for unproven credentials where no policy of the request counts addresses itself. */
 const ANY_ADDRESS: AddressIdentifier = {
   name: 'address',
   kind: 'address',

@@ -7,7 +7,6 @@ import { peakRssBytesOf } from '../proc.ts';
 import type { Processes } from '../processes.ts';
 import { quantile } from '../statistics.ts';
 import { BENCH, NODE } from '../tools.ts';
-import { VICTIM_ADDRESS } from './addresses.ts';
 import { ANSWER_MS_MAX } from './ask.ts';
 import type { AttackCounts } from './attacks/attacker.ts';
 import { type ControlFigures, visitControls } from './controls.ts';
@@ -15,7 +14,7 @@ import type { AbuseScenario } from './scenario.ts';
 import { type AbuseStore, startStore } from './store.ts';
 import type { AbuseTarget } from './targets/target.ts';
 import { STATS_PATH, type UpstreamStats } from './upstream-paths.ts';
-import { type Victim, type VictimResult, victimOf, visit } from './victim.ts';
+import { type VictimResult, victimOf, visit } from './victim.ts';
 import { warmUp } from './warm-up.ts';
 
 const SAMPLE_MS = 250;
@@ -90,10 +89,8 @@ export async function runOn(
 
     const kind = scenario.victim ?? 'stranger';
     const victim = { ...victimOf(kind, 'fbk_valid_victim'), isTls };
-    const before: Victim = kind === 'newcomer' ? { ...victim, address: VICTIM_ADDRESS } : victim;
-    const after: Victim = kind === 'newcomer' ? { ...victim, key: 'fbk_valid_newcomer' } : victim;
     const [alone] = await Promise.all([
-      visit(before, port, durations.undisturbedSeconds),
+      visit(victim, port, durations.undisturbedSeconds),
       visitControls(controlPorts, durations.undisturbedSeconds),
     ]);
     const undisturbed = figuresOf(alone);
@@ -112,7 +109,7 @@ export async function runOn(
     stops.push(() => attacker.stop('SIGKILL'));
     await sleep(HEAD_START_MS);
     const [visited, controls] = await Promise.all([
-      visit(after, port, durations.attackSeconds),
+      visit(victim, port, durations.attackSeconds),
       visitControls(controlPorts, durations.attackSeconds),
       store?.trouble(),
     ]);

@@ -19,9 +19,9 @@ export type StoreTrouble = 'frozen' | 'restarted' | 'garbled' | 'small';
 
 /**
  * Who is disturbed: a stranger at another address; a neighbour behind the attacker's address whose key has worked
- * before; a newcomer behind that address whose valid key was never seen; or, without a key, a visitor at that address.
+ * before; or, without a key, a visitor at that address.
  */
-export type VictimKind = 'stranger' | 'neighbour' | 'newcomer' | 'visitor';
+export type VictimKind = 'stranger' | 'neighbour' | 'visitor';
 
 export interface AbuseScenario {
   readonly name: string;

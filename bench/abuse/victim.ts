@@ -56,7 +56,6 @@ export function victimOf(kind: VictimKind, key: string): Victim {
       return { address: VICTIM_ADDRESS, key, perSecond: 40, steps, uploadEvery: 40 };
     }
     case 'neighbour':
-    case 'newcomer':
       return { ...near, steps: KEYED };
     case 'visitor':
       return { ...near, steps: KEYLESS };

@@ -54,7 +54,7 @@ export const decisionSchema = shape('Decision', {
   endsAt: { ...time, description: 'When there is room again' },
   identity: digest,
   identifier: text,
-  isUnproven: { ...flag, description: 'Counted by address, for credentials that have never worked' },
+  isUnproven: { ...flag, description: 'Counted by address, for unproven credentials' },
   addressFrom: text,
   decidedBy: { enum: ['store', 'local'] },
   fromMemory: flag,

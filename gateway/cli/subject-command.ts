@@ -121,7 +121,7 @@ function printInspected({ identity, buckets, ban }: Inspected, terminal: Termina
       used,
       limit,
       resetAt,
-      unproven ? 'on keys not known to work' : '',
+      unproven ? 'on unproven keys' : '',
     ]),
   );
 }

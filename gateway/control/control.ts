@@ -17,7 +17,7 @@ export interface Look {
   readonly now: Millis;
   /** Per counter. */
   readonly held: readonly Held[];
-  /** Until when the credential counts as proven; may be past. null: it has not worked lately, or is an address. */
+  /** Until when the credential counts as proven; may be past. null: it is unproven, or an address. */
   readonly provenUntil: Millis | null;
 }
 

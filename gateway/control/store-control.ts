@@ -4,7 +4,6 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import { Part, proofKey } from '#gateway/limiter/charge.ts';
 import { ALGORITHMS } from '#gateway/limiter/general-check.ts';
 import type { Held } from '#gateway/limiter/level.ts';
-import { HISTORY_MS, PROVEN_MS } from '#gateway/limiter/limiter.ts';
 import { KEYS_PER_SCRIPT_MAX } from '#gateway/limiter/redis.ts';
 import { SALT_KEY } from '#gateway/limiter/replicas.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
@@ -94,8 +93,7 @@ export class StoreControl implements Control {
       ttlMs = ttl ?? -2;
       for (let i = 0; i < numbers.length; i += 2) held.push({ a: numbers[i] ?? 0, b: numbers[i + 1] ?? 0 });
     }
-    // The marker lives on as history after the time for which it counts as proof.
-    return { now, held, provenUntil: ttlMs < 0 ? null : now + ttlMs - (HISTORY_MS - PROVEN_MS) };
+    return { now, held, provenUntil: ttlMs < 0 ? null : now + ttlMs };
   }
 
   async reset(identity: Identity, counters: readonly Counter[]): Promise<number> {

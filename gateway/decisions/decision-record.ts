@@ -40,7 +40,7 @@ export interface DecisionRecord {
   readonly identity: string;
   /** Name of the identifier in the policy file. */
   readonly identifier: string;
-  /** The counter is that of an address for credentials that have never worked. */
+  /** The counter is that of an address for unproven credentials. */
   readonly isUnproven: boolean;
   readonly addressFrom: string;
   readonly decidedBy: 'store' | 'local';

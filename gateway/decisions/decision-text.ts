@@ -45,8 +45,8 @@ function reasonOf(record: DecisionRecord): string[] {
   const counted = `policy ${policy} allows ${limit} ${span}, and ${used ?? limit} ${were}${takes}`;
   if (isUnproven) {
     return [
-      `For keys that have never worked, ${counted} by the client's address.`,
-      'A key counts as working once the application has answered it with a 2xx.',
+      `For unproven keys, ${counted} by the client's address.`,
+      'A key is proven when the application has answered it with a 2xx within the last 30 days.',
     ];
   }
   return [`The limit was reached: ${counted}.`];

@@ -33,9 +33,9 @@ export interface Forecast {
 }
 
 export interface CounterForecast {
-  /** The first policy of the bucket; null: the markers of credentials that have worked, for a month. */
+  /** The first policy of the bucket; null: the markers of proven credentials, for 30 days. */
   readonly policy: string | null;
-  /** It counts what addresses spend on credentials that have not worked yet. */
+  /** It counts what addresses spend on unproven credentials. */
   readonly unproven: boolean;
   readonly keys: number;
   readonly bytes: number;

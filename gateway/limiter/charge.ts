@@ -2,7 +2,7 @@
  * What one request has to be charged to, all or nothing: a list of parts, each a policy's counter for one identity. A
  * charge lives as long as its request; what is known of its counters is in the limiter.
  *
- * A credential that has not worked yet is charged to its client's address as well, in a counter of the same policy with
+ * An unproven credential is charged to its client's address as well, in a counter of the same policy with
  * the same limit, so that an address spends at most one limit on invented credentials (docs/policies.md).
  */
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -100,7 +100,7 @@ const ONE = (): number => 1;
  *
  * @param cover the policies that match
  * @param identified whom the request is counted for
- * @param address the client's address, which answers for credentials that have not worked yet
+ * @param address the client's address, which answers for unproven credentials
  * @param isProven has this credential worked lately?
  * @param facts what overrides are looked up by; null where no policy of the cover has any
  * @param unitsOf what the request costs one who may use so much at once; 1 where the cover is plain
@@ -126,7 +126,7 @@ export function chargeFor(
     const units = unitsOf(counted, capacityFor(policy, limit));
     const part = new Part(counter, identity, null, units, proof, limit);
     parts.push(part);
-    // Whom the operator names is known to work.
+    // Whom the operator names counts as proven.
     if (unproven === null || isProven(proof) || policy.overrides?.digests.has(identity.digest)) continue;
     const who = address();
     const whole = limitFor(policy, who.digest, facts);

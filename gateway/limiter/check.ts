@@ -6,7 +6,6 @@ import { type Charge, proofKey } from './charge.ts';
 import { type Held, untilWindowEnd } from './level.ts';
 import type { LimitListener, Spent } from './limiter.ts';
 import type { Debt } from './owed.ts';
-import { reservedOf } from './unproven-budget.ts';
 
 /** A charge, and all who wait for it. */
 export interface PendingCheck {
@@ -47,7 +46,7 @@ class PolicyNumbers {
   readonly #numbers = new Map<Policy, number>();
   /** Of those whose limit an override changes. */
   readonly #overridden = new Map<string, number>();
-  /** Limit, negative in shadow; what of it is reserved; window. */
+  /** Limit, negative in shadow; window. */
   readonly rows: number[] = [];
 
   of(policy: Policy, limit = policy.limit): number {
@@ -71,7 +70,7 @@ class PolicyNumbers {
 
   #add({ mode, windowMs }: Policy, limit: number): number {
     const number = this.#numbers.size + this.#overridden.size + 1;
-    this.rows.push(mode === 'shadow' ? -limit : limit, reservedOf(limit), windowMs);
+    this.rows.push(mode === 'shadow' ? -limit : limit, windowMs);
     return number;
   }
 }
@@ -165,21 +164,15 @@ export function readReply(
     const used: number[] = [];
     const resetMs: Millis[] = [];
     const charged: number[] = [];
-    let closed: boolean[] | null = null;
     const proven: (boolean | null)[] = [];
-    for (const [i, part] of parts.entries()) {
-      const said = numbers.next();
-      const before = said < -1 ? -2 - said : said;
-      if (said < -1) {
-        closed ??= parts.map(() => false);
-        closed[i] = true;
-      }
+    for (const part of parts) {
+      const before = numbers.next();
       const { limit } = part;
       const { windowMs } = part.policy;
       used.push(before);
       charged.push(before < 0 ? -1 : Math.max(before, Math.min(before + admitted, limit)));
       resetMs.push(untilWindowEnd(now, windowMs));
-      proven.push(part.credential === null ? null : said === -1);
+      proven.push(part.credential === null ? null : before === -1);
     }
     answers.push({
       check,
@@ -187,7 +180,6 @@ export function readReply(
         parts,
         admitted,
         used,
-        closed,
         resetMs,
         shares: null,
         levels: null,

@@ -3,8 +3,7 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type Part, proofKey } from './charge.ts';
 import { type Answer, type PendingCheck, ReplyNumbers, type ScriptCall } from './check.ts';
-import { type Held, type Level, levelOf, UnprovenLevel } from './level.ts';
-import { reservedOf } from './unproven-budget.ts';
+import { type Held, type Level, levelOf } from './level.ts';
 
 /** As scripts know them. */
 export const ALGORITHMS: Readonly<Record<Policy['algorithm'], number>> = {
@@ -14,7 +13,6 @@ export const ALGORITHMS: Readonly<Record<Policy['algorithm'], number>> = {
   concurrency: 4,
 };
 const SKIPPED = 1;
-const UNPROVEN = 2;
 
 /** What has to be added to a counter that is no fixed window. */
 export interface LevelDebt {
@@ -40,7 +38,7 @@ class PolicyRows {
 
   of({ policy: { algorithm, mode, windowMs }, limit, capacity }: Part): number {
     const most = mode === 'shadow' ? -capacity : capacity;
-    const row = [ALGORITHMS[algorithm], limit, most, reservedOf(capacity), windowMs];
+    const row = [ALGORITHMS[algorithm], limit, most, windowMs];
     const key = row.join();
     const known = this.#numbers.get(key);
     if (known !== undefined) return known;
@@ -51,12 +49,7 @@ class PolicyRows {
   }
 }
 
-/** @param owns of a step, part by part: what its credential has used of its own counter, -1 where nothing is closed */
-export function generalCall(
-  checks: readonly PendingCheck[],
-  debts: readonly LevelDebt[] = [],
-  owns: readonly number[] | null = null,
-): ScriptCall {
+export function generalCall(checks: readonly PendingCheck[], debts: readonly LevelDebt[] = []): ScriptCall {
   const policies = new PolicyRows();
   const keys: string[] = [];
   const charges: number[] = [];
@@ -76,9 +69,7 @@ export function generalCall(
     }
   }
   const asked: unknown[] = [policies.rows, charges, owed];
-  if (owns !== null || checks.some(({ leases }) => leases !== null))
-    asked.push(checks.map(({ leases }) => leases ?? ''));
-  if (owns !== null) asked.push(owns);
+  if (checks.some(({ leases }) => leases !== null)) asked.push(checks.map(({ leases }) => leases ?? ''));
   return { keys, args: [JSON.stringify(asked)] };
 }
 
@@ -99,13 +90,11 @@ export function readGeneralReply(
     const held: Held[] = [];
     const proven: (boolean | null)[] = [];
     for (const part of parts) {
-      const met = numbers.next();
+      const isSkipped = numbers.next() === SKIPPED;
       const holds = { a: numbers.next(), b: numbers.next() };
       held.push(holds);
-      // Of the credential that the part is about.
-      const own = levels.at(-1) ?? null;
-      levels.push(metLevel(met, levelOf(part.policy, holds, now, part.capacity, part.limit), own));
-      proven.push(part.credential === null ? null : met === SKIPPED);
+      levels.push(isSkipped ? null : levelOf(part.policy, holds, now, part.capacity, part.limit));
+      proven.push(part.credential === null ? null : isSkipped);
     }
     const used = levels.map((level) => level?.used ?? -1);
     return {
@@ -114,7 +103,6 @@ export function readGeneralReply(
         parts,
         admitted,
         used,
-        closed: null,
         resetMs: [],
         shares: null,
         levels,
@@ -128,11 +116,6 @@ export function readGeneralReply(
     };
   });
   return { now, answers };
-}
-
-function metLevel(met: number, level: Level, own: Level | null): Level | null {
-  if (met === SKIPPED) return null;
-  return met === UNPROVEN && own !== null ? new UnprovenLevel(level, own) : level;
 }
 
 /** KEYS and ARGV of the script that gives back. All have one slot. */

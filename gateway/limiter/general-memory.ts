@@ -4,7 +4,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import type { Charge, Part } from './charge.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { memberOf } from './leases.ts';
-import { type Level, levelOf, UnprovenLevel, usedAfter } from './level.ts';
+import { type Level, levelOf } from './level.ts';
 import type { LimitListener, Outcome } from './limiter.ts';
 
 export interface GeneralMemoryOptions {
@@ -30,7 +30,7 @@ export class GeneralMemory {
     const levels = parts.map((part) => this.#levelOf(part, storeNow));
     const admitted = parts.every(({ policy, cost }, i) => {
       const level = levels[i] ?? null;
-      return level === null || policy.mode === 'shadow' || usedAfter(level, 0) + cost <= level.capacity;
+      return level === null || policy.mode === 'shadow' || level.used + cost <= level.capacity;
     });
     if (admitted) {
       for (const [i, part] of parts.entries()) {
@@ -45,7 +45,6 @@ export class GeneralMemory {
         parts,
         admitted: admitted ? 1 : 0,
         used,
-        closed: null,
         resetMs: [],
         shares: this.#options.share === undefined ? null : [],
         levels,
@@ -72,10 +71,7 @@ export class GeneralMemory {
       part.counter.isPlain || policy.algorithm === 'concurrency'
         ? known.held(part, now)
         : known.levels.held(part, storeNow, refill);
-    const level = levelOf(policy, held, storeNow, share?.(part) ?? part.capacity, refill);
-    if (credential === null || policy.mode === 'shadow' || known.hasWorked(credential.proof, now))
-      return level;
-    return new UnprovenLevel(level, this.#levelOf(credential, storeNow) ?? level);
+    return levelOf(policy, held, storeNow, share?.(part) ?? part.capacity, refill);
   }
 
   #charge(part: Part, storeNow: Millis, leases: string | null): void {

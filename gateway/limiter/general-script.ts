@@ -3,26 +3,21 @@
  * none; nobody sees in between. Each of a list of charges is decided in order against what those before it left.
  *
  * KEYS  what other counting has to be added first; then, charge by charge, each part's counter, with the credential's
- *       proof marker before it where the part is about a credential that is not known to have worked
- * ARGV  one JSON text: [policies, charges, owed, leases, owns]. Policies: algorithm (1 fixed window, 2 sliding window, 3
- *       token bucket, 4 concurrency), limit, capacity (negative in shadow), what of it is reserved, window in ms. Charges:
- *       how many ask, how many parts, and of each part its policy, counted from 1 (negative: the part is about the
- *       credential of the part before it), and its cost. Owed: policy, units, and of a sliding window its number. Leases,
- *       where there are any: charge by charge what they are called. Owns, of a step only (steps.ts): part by part what
- *       its credential has used of its own counter, -1 where nothing is closed
- * reply one JSON array of numbers: now in ms; then, charge by charge, how many are admitted, and of each part how it was
- *       met (0: as it is, 1: skipped, as the credential has worked, 2: by one without a history, see unproven-budget.ts)
- *       and what it held before: two numbers, see level.ts
+ *       proof marker before it where the part is about a credential that may be unproven
+ * ARGV  one JSON text: [policies, charges, owed, leases]. Policies: algorithm (1 fixed window, 2 sliding window, 3 token
+ *       bucket, 4 concurrency), limit, capacity (negative in shadow), window in ms. Charges: how many ask, how many parts,
+ *       and of each part its policy, counted from 1 (negative: the part is about the credential of the part before it),
+ *       and its cost. Owed: policy, units, and of a sliding window its number. Leases, where there are any: charge by
+ *       charge what they are called
+ * reply one JSON array of numbers: now in ms; then, charge by charge, how many are admitted, and of each part 1 if it was
+ *       skipped because the credential is proven, else 0, and what it held before: two numbers, see level.ts
  *
  * A fixed window's value is the one of spend-script.ts, because plain charges count in it as well. A sliding window's is
  * its number and two counts, a token bucket's its moment and its backlog; of requests in flight it is a sorted set of leases
- * by their ends. What cannot be read is empty. Asked for by
- * nobody, a charge is only looked at.
+ * by their ends. What cannot be read is empty.
  */
 import { storeScript } from '#gateway/store/connection.ts';
 import { TAKE_LEASE_LUA } from './lease-scripts.ts';
-import { HISTORY_MS, PROVEN_MS } from './limiter.ts';
-import { TIMES_FOR_LUA } from './unproven-budget.ts';
 
 /** What both scripts begin with: how counters are read and written. */
 export const COUNTERS_LUA = `
@@ -82,7 +77,7 @@ read[4] = function(key)
 end
 `;
 
-export const SPEND_GENERAL = storeScript(`${COUNTERS_LUA}${TAKE_LEASE_LUA}${TIMES_FOR_LUA}
+export const SPEND_GENERAL = storeScript(`${COUNTERS_LUA}${TAKE_LEASE_LUA}
 local function usedOf(algorithm, window, a, b)
   if algorithm == 1 or algorithm == 4 then return a end
   if algorithm == 2 then return a + ceil(b * (window - now % window) / window) end
@@ -90,12 +85,12 @@ local function usedOf(algorithm, window, a, b)
 end
 
 local ask = cjson.decode(ARGV[1])
-local policies, charges, owed, leases, owns = ask[1], ask[2], ask[3], ask[4], ask[5]
+local policies, charges, owed, leases = ask[1], ask[2], ask[3], ask[4]
 local key, place = 1, 0
 
 for i = 1, #owed, 3 do
-  local row = owed[i] * 5 - 4
-  local algorithm, limit, window = policies[row], policies[row + 1], policies[row + 4]
+  local row = owed[i] * 4 - 3
+  local algorithm, limit, window = policies[row], policies[row + 1], policies[row + 3]
   local a, b = read[algorithm](KEYS[key], window, limit)
   local behind = algorithm == 2 and floor(now / window) - owed[i + 2] or 0
   if behind <= 0 then a = a + owed[i + 1] elseif behind == 1 then b = b + owed[i + 1] end
@@ -107,40 +102,31 @@ local reply, said, at = { string.format('%.0f', now) }, 1, 1
 while charges[at] do
   local admitted, parts = charges[at], charges[at + 1]
   at, place = at + 2, place + 1
-  local met, first, keys, a, b, room, usedBefore = {}, at, {}, {}, {}, {}, 0
+  local skipped, first, keys, a, b, room = {}, at, {}, {}, {}, {}
   for part = 1, parts do
     local policy, cost = charges[at], charges[at + 1]
     at = at + 2
-    local isAbout, ttl = policy < 0, nil
-    if isAbout then
-      ttl = call('PTTL', KEYS[key])
+    skipped[part] = 0
+    if policy < 0 then
+      if call('PTTL', KEYS[key]) >= 0 then skipped[part] = 1 end
       key = key + 1
     end
-    local row = math.abs(policy) * 5 - 4
-    local algorithm, limit, window = policies[row], policies[row + 1], policies[row + 4]
-    local capacity, reserved = policies[row + 2], policies[row + 3]
-    keys[part], met[part], a[part], b[part] = KEYS[key], 0, 0, 0
+    local row = math.abs(policy) * 4 - 3
+    local algorithm, limit, capacity, window = unpack(policies, row, row + 3)
+    keys[part], a[part], b[part] = KEYS[key], 0, 0
     key = key + 1
-    if isAbout and ttl > ${HISTORY_MS - PROVEN_MS} then met[part] = 1 else
+    if skipped[part] == 0 then
       a[part], b[part] = read[algorithm](keys[part], window, limit)
-      local used = usedOf(algorithm, window, a[part], b[part])
-      room[part] = math.abs(capacity) - used
-      if capacity > 0 then
-        local times, own = floor(room[part] / cost), nil
-        if isAbout and ttl < 0 then met[part], own = 2, usedBefore
-        elseif owns and owns[part] >= 0 then own = owns[part] end
-        if own then times = timesFor(own, used, capacity, reserved, cost) end
-        admitted = max(0, min(admitted, times))
-      end
-      usedBefore = used
+      room[part] = math.abs(capacity) - usedOf(algorithm, window, a[part], b[part])
+      if capacity > 0 then admitted = max(0, min(admitted, floor(room[part] / cost))) end
     end
   end
   if admitted > 0 then
     for part = 1, parts do
       local policy, cost = charges[first + part * 2 - 2], charges[first + part * 2 - 1]
-      local row = math.abs(policy) * 5 - 4
-      local algorithm, limit, window = policies[row], policies[row + 1], policies[row + 4]
-      local times = met[part] == 1 and 0 or min(admitted, floor(room[part] / cost))
+      local row = math.abs(policy) * 4 - 3
+      local algorithm, limit, window = policies[row], policies[row + 1], policies[row + 3]
+      local times = skipped[part] == 1 and 0 or min(admitted, floor(room[part] / cost))
       if algorithm == 4 and times > 0 then
         call('ZREMRANGEBYSCORE', keys[part], '-inf', string.format('%.0f', now))
         for position = 0, times - 1 do takeLease(keys[part], leases[place] .. '.' .. position) end
@@ -154,7 +140,7 @@ while charges[at] do
   said = said + 1
   reply[said] = admitted
   for part = 1, parts do
-    reply[said + 1] = met[part]
+    reply[said + 1] = skipped[part]
     reply[said + 2], reply[said + 3] = string.format('%.0f', a[part]), string.format('%.0f', b[part])
     said = said + 3
   end

@@ -1,44 +1,13 @@
 /** Steps of charges that are not plain. */
-import { storeScript } from '#gateway/store/connection.ts';
-import type { Millis } from '#shared/clock.ts';
-import { Charge, type Part, proofKey } from './charge.ts';
+import { Charge } from './charge.ts';
 import { type PendingCheck, UnreadableReplyError } from './check.ts';
 import { type GivenBack, generalCall, giveBackCall, readGeneralReply } from './general-check.ts';
 import { GIVE_BACK_GENERAL, SPEND_GENERAL } from './general-script.ts';
 import { LEASES_PER_SCRIPT_MAX, leaseCall, RELEASE } from './lease-scripts.ts';
 import { type Lease, memberOf } from './leases.ts';
-import { type Level, UnprovenLevel } from './level.ts';
 import type { StepDialect } from './steps.ts';
 
-/** KEYS a proof marker. */
-const PROOF_TTL = storeScript(`return redis.call('PTTL', KEYS[1])`);
-
 export const GENERAL_STEPS: StepDialect = {
-  async look(store, credentials) {
-    const markers = new Map<string, Millis>();
-    const used = new Map<string, number>();
-    const levels = new Map<string, Level>();
-    const lookAt = async (counters: readonly Part[]): Promise<void> => {
-      // Asked for by nobody, counters are only looked at.
-      const asked = [{ charge: new Charge(counters, false), listeners: [], leases: null }];
-      const { keys, args } = generalCall(asked);
-      const [answer] = readGeneralReply(await store.run(SPEND_GENERAL, keys, args), asked).answers;
-      for (const [i, { key }] of counters.entries()) {
-        const level = answer?.spent.levels?.[i] ?? null;
-        if (level === null) continue;
-        levels.set(key, level);
-        used.set(key, level.used);
-      }
-    };
-    const proofs = new Set(credentials.map(({ proof }) => proofKey(proof)));
-    const slots = Map.groupBy(credentials, ({ key }) => store.slotOf(key));
-    await Promise.all([
-      ...[...proofs].map(async (key) => markers.set(key, Number(await store.run(PROOF_TTL, [key], [])))),
-      ...[...slots.values()].map(lookAt),
-    ]);
-    return { markers, used, levels };
-  },
-
   async ask(store, step, { listeners, leases }) {
     const asked: PendingCheck[] = [
       {
@@ -50,23 +19,18 @@ export const GENERAL_STEPS: StepDialect = {
         leases,
       },
     ];
-    const { keys, args } = generalCall(
-      asked,
-      [],
-      step.map(({ ownUsed }) => ownUsed ?? -1),
-    );
+    const { keys, args } = generalCall(asked);
     const reply = readGeneralReply(await store.run(SPEND_GENERAL, keys, args), asked);
     const [answer] = reply.answers;
     if (answer === undefined) throw new UnreadableReplyError('the store sent a reply of another length');
     const { admitted, levels } = answer.spent;
-    const met = step.map(({ own }, i) => {
+    const met = step.map((_, i) => {
       const level = levels?.[i] ?? null;
       if (level === null) throw new UnreadableReplyError('the store skipped a part that it has to charge');
       return {
         used: level.used,
-        isClosed: false,
         capacity: level.capacity,
-        level: own === null ? level : new UnprovenLevel(level, own),
+        level,
         held: answer.held?.[i] ?? null,
       };
     });

@@ -11,28 +11,29 @@ import { CounterTable } from './counter-table.ts';
 import type { GivenBack } from './general-check.ts';
 import { KnownLevels } from './known-levels.ts';
 import { HeldLeases } from './leases.ts';
-import { type Held, levelOf } from './level.ts';
-import { type Exhausted, HISTORY_MS } from './limiter.ts';
-import { closedTo } from './unproven-budget.ts';
+import type { Held } from './level.ts';
+import type { Exhausted } from './limiter.ts';
 
 export interface KnownCountersOptions {
   /** Counters that are remembered, a power of two; 40 bytes each. */
   readonly countersMax: number;
-  /** Credentials known to have worked, a power of two; 40 bytes each. */
+  /** Credentials known to be proven, a power of two; 40 bytes each. */
   readonly credentialsMax: number;
   /** Name of this process among the replicas, where there are others. */
   readonly replica?: string;
 }
 
-/** For so long the store is not asked again about a credential that it did not know. */
-const STRANGER_MS: Millis = 10_000;
-/** A table of their own, two records each: a flood of invented credentials must not push out what is known of counters. */
-const STRANGERS_MAX = 32_768;
+/** For so long the store is not asked again about a credential of which it had no proof. */
+const UNPROVEN_MS: Millis = 10_000;
+/** A table of their own: a flood of invented credentials must not push out what is known of counters. */
+const UNPROVEN_MAX = 16_384;
+/** As much as a record holds. */
+const SLACK_MS_MAX: Millis = 2 ** 32 - 1;
 
 export class KnownCounters {
   readonly #counters: CounterTable;
   readonly #credentials: CounterTable;
-  readonly #strangers = new CounterTable(STRANGERS_MAX);
+  readonly #unproven = new CounterTable(UNPROVEN_MAX);
   /** Of counters that are not plain. */
   readonly levels: KnownLevels;
   /** Of requests in flight. */
@@ -46,7 +47,7 @@ export class KnownCounters {
   }
 
   get size(): number {
-    return this.#counters.size + this.#credentials.size + this.#strangers.size;
+    return this.#counters.size + this.#credentials.size + this.#unproven.size;
   }
 
   /** @returns what was used in the window that contains `now`, as far as known: at least that much */
@@ -103,7 +104,9 @@ export class KnownCounters {
       if (!isForeseeable(part)) continue;
       if (endsAt <= now) continue;
       const used = this.#counters.count(place);
-      if (used + part.cost <= this.#limitOf(part, used, now)) continue;
+      if (used + part.cost <= part.capacity) continue;
+      // Another replica may know that this credential is proven: only the store can say.
+      if (part.credential !== null && !this.#isUnproven(part.credential.proof, now)) continue;
       exhausted ??= [];
       exhausted.push({
         part,
@@ -114,42 +117,26 @@ export class KnownCounters {
     return exhausted;
   }
 
-  /** Beyond which a part denies, as far as this process may say so without the store. */
-  #limitOf({ capacity, credential, cost }: Part, used: number, now: Millis): number {
-    if (credential === null) return capacity;
-    // Another replica may know that this credential is proven: only the store can say.
-    if (!this.#isStranger(credential.proof, now)) return Number.POSITIVE_INFINITY;
-    if (this.hasWorked(credential.proof, now)) return capacity;
-    const own = this.#usedOf(credential, now);
-    // What it made of its address's use only the store can say.
-    if (own > 0 && !this.#isClosed(credential, now)) return capacity;
-    const closed = closedTo(own, used, capacity);
-    // Of what is not closed the last unit is enough, whatever the request costs.
-    return closed === 0 ? capacity : capacity - closed + cost - 1;
-  }
-
   isProven(credential: Identity, now: Millis): boolean {
     const place = this.#credentials.find(...credential.words);
     return place >= 0 && this.#credentials.until(place) > now;
   }
 
-  /** Whatever its algorithm. */
-  #usedOf(part: Part, now: Millis): number {
-    if (part.counter.isPlain) return this.used(part, now);
-    return levelOf(part.policy, this.held(part, now), Math.floor(now), part.capacity, part.limit).used;
-  }
-
-  /** Within the time for which that is remembered. */
-  hasWorked(credential: Identity, now: Millis): boolean {
+  /** This process saw it work lately. */
+  isProofFresh(credential: Identity, now: Millis): boolean {
     const place = this.#credentials.find(...credential.words);
-    return place >= 0 && this.#credentials.until(place) + HISTORY_MS > now;
+    return place >= 0 && this.#credentials.until(place) - this.#credentials.slack(place) > now;
   }
 
-  /** @param until when this process asks again */
-  prove({ words }: Identity, until: Millis): void {
+  /**
+   * @param until when this process asks again
+   * @param freshUntil when the next success is reported; unset: at once
+   */
+  prove({ words }: Identity, until: Millis, freshUntil = 0): void {
     const place = this.#credentials.find(...words);
-    this.#credentials.set(place < 0 ? this.#credentials.insert(...words) : place, 1, until, 0);
-    this.#strangers.delete(...words);
+    const slackMs = Math.ceil(Math.min(until - freshUntil, SLACK_MS_MAX));
+    this.#credentials.set(place < 0 ? this.#credentials.insert(...words) : place, 1, until, slackMs);
+    this.#unproven.delete(...words);
   }
 
   /** @returns until when it counts as proven, which may be past; null where nothing is known */
@@ -158,24 +145,14 @@ export class KnownCounters {
     return place < 0 ? null : this.#credentials.until(place);
   }
 
-  /** It keeps its history. */
-  withdraw({ words }: Identity, now: Millis): void {
-    const place = this.#credentials.find(...words);
-    if (place >= 0 && this.#credentials.until(place) > now) this.#credentials.set(place, 1, now, 0);
+  withdraw({ words }: Identity): void {
+    this.#credentials.delete(...words);
   }
 
-  /** The store did not know this credential. */
-  noteStranger({ words }: Identity, now: Millis): void {
-    const place = this.#strangers.find(...words);
-    this.#strangers.set(place < 0 ? this.#strangers.insert(...words) : place, 1, now + STRANGER_MS, 0);
-  }
-
-  /** The store said that what is left of its address's budget is closed to it. @param until when that is so, at the least */
-  noteClosed({ identity: { words }, counter }: Part, until: Millis): void {
-    const [a, b, c, d] = words;
-    const [e, f] = counter.words;
-    const place = this.#strangers.find(a ^ e, b ^ f, c, d);
-    this.#strangers.set(place < 0 ? this.#strangers.insert(a ^ e, b ^ f, c, d) : place, 1, until, 0);
+  /** The store had no proof of this credential. */
+  noteUnproven({ words }: Identity, now: Millis): void {
+    const place = this.#unproven.find(...words);
+    this.#unproven.set(place < 0 ? this.#unproven.insert(...words) : place, 1, now + UNPROVEN_MS, 0);
   }
 
   /** An operator has cleared these counters. */
@@ -188,19 +165,12 @@ export class KnownCounters {
   /** After a jump of the clock nothing that is known of counters has its right time any more. */
   forgetCounters(): void {
     this.#counters.clear();
-    this.#strangers.clear();
+    this.#unproven.clear();
   }
 
-  #isClosed({ identity: { words }, counter }: Part, now: Millis): boolean {
-    const [a, b, c, d] = words;
-    const [e, f] = counter.words;
-    const place = this.#strangers.find(a ^ e, b ^ f, c, d);
-    return place >= 0 && this.#strangers.until(place) > now;
-  }
-
-  #isStranger({ words }: Identity, now: Millis): boolean {
-    const place = this.#strangers.find(...words);
-    return place >= 0 && this.#strangers.until(place) > now;
+  #isUnproven({ words }: Identity, now: Millis): boolean {
+    const place = this.#unproven.find(...words);
+    return place >= 0 && this.#unproven.until(place) > now;
   }
 
   #find({ identity, counter }: Part): number {

@@ -1,8 +1,7 @@
-/** What an answer of the store teaches this process: what is exhausted, what counters hold, which credentials have worked. */
+/** What an answer of the store teaches this process: what is exhausted, what counters hold, which credentials are proven. */
 import type { Millis } from '#shared/clock.ts';
 import type { Answer } from './check.ts';
 import { isForeseeable, type KnownCounters } from './known-counters.ts';
-import { UnprovenLevel } from './level.ts';
 import { PROVEN_LOCALLY_MS } from './limiter.ts';
 
 /**
@@ -28,8 +27,7 @@ export function learn(known: KnownCounters, answers: readonly Answer[], askedAt:
       const endsAt = askedAt + (resetMs[i] ?? 0) - 1;
       known.note(part, used, endsAt, now - askedAt + 1, now);
       if (part.credential === null || spent.admitted > 0) continue;
-      known.noteStranger(part.credential.proof, now);
-      if (spent.closed?.[i] === true) known.noteClosed(part.credential, endsAt);
+      known.noteUnproven(part.credential.proof, now);
     }
   }
 }
@@ -44,15 +42,12 @@ function learnLevels(known: KnownCounters, answer: Answer, askedAt: Millis, now:
     const level = levels?.[i] ?? null;
     const holds = held?.[i] ?? null;
     if (level === null || holds === null) continue;
-    if (credential !== null && admitted === 0) known.noteStranger(credential.proof, now);
-    const isClosed = admitted === 0 && level instanceof UnprovenLevel && level.isClosedAfter(0);
+    if (credential !== null && admitted === 0) known.noteUnproven(credential.proof, now);
     // Of what is in flight elsewhere nothing follows a moment later.
     if (policy.algorithm === 'concurrency') continue;
     const charged = Math.max(0, Math.min(admitted, Math.floor((capacity - level.used) / cost))) * cost;
     if (part.counter.isPlain) {
-      const endsAt = askedAt + level.resetMs(0) - 1;
-      known.note(part, level.used + charged, endsAt, now - askedAt + 1, now);
-      if (isClosed && credential !== null) known.noteClosed(credential, endsAt);
+      known.note(part, level.used + charged, askedAt + level.resetMs(0) - 1, now - askedAt + 1, now);
       continue;
     }
     const units = policy.algorithm === 'token-bucket' ? charged * policy.windowMs : charged;
@@ -64,9 +59,6 @@ function learnLevels(known: KnownCounters, answer: Answer, askedAt: Millis, now:
     const retryMs = level.retryMs(charged, cost);
     if (retryMs <= 0 || retryMs === Number.POSITIVE_INFINITY) continue;
     // Until then so much is used, and whoever needs more than the rest is denied.
-    const used = level instanceof UnprovenLevel ? level.atLeastUsed(charged, cost) : capacity - (cost - 1);
-    const endsAt = askedAt + retryMs - 1;
-    known.note(part, used, endsAt, now - askedAt + 1, now);
-    if (isClosed && credential !== null) known.noteClosed(credential, endsAt);
+    known.note(part, capacity - (cost - 1), askedAt + retryMs - 1, now - askedAt + 1, now);
   }
 }

@@ -23,8 +23,6 @@ export interface Spent {
   readonly admitted: number;
   /** Per part: what was charged before the first of those who asked; -1: skipped, as the credential is proven. */
   readonly used: readonly number[];
-  /** Per part: those who were not admitted found what is left closed (unproven-budget.ts); null: none did, or levels tell. */
-  readonly closed: readonly boolean[] | null;
   /** Per part: until its window ends, on the store's clock; empty where there are levels. */
   readonly resetMs: readonly Millis[];
   /** Per part: what applies instead of the policies' limits, this process's share; null while the store decides. */
@@ -71,20 +69,20 @@ export interface Limiter {
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void;
   /** An admitted request is no longer in flight: what it held is free. Told once for each. @param position among those who asked together */
   release(spent: Spent, position: number): void;
-  /** Is it known here that this credential has worked lately? If not, it is charged to its address as well. */
+  /** Does this process know it to be proven? If not, the store is asked, and an unproven one is charged to its address too. */
   isProven(credential: Identity): boolean;
+  /** This process saw it work within the last hour, so another success need not be reported. */
+  isProofFresh(credential: Identity): boolean;
   /** Remembers, for all replicas, that this credential has worked. */
   prove(credential: Identity): void;
-  /** The credential was refused: it counts as proven no more, and keeps its history. */
+  /** The credential was refused: it is proven no more. */
   withdraw(credential: Identity): void;
   close(): Promise<void>;
 }
 
 /** How long a credential counts as proven after it last worked. */
-export const PROVEN_MS: Millis = 86_400_000;
-/** How long it is known to have a history: it may then spend what an address keeps for such credentials. */
-export const HISTORY_MS: Millis = 30 * 86_400_000;
-/** How long this process believes in a proof before it asks the store again. */
+export const PROVEN_MS: Millis = 30 * 86_400_000;
+/** How long this process believes in a proof before it asks the store again, and before it reports the next success. */
 export const PROVEN_LOCALLY_MS: Millis = 3_600_000;
 
 /**

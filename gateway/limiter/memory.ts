@@ -15,10 +15,10 @@ import {
   type Limiter,
   type LimitListener,
   type Outcome,
+  PROVEN_LOCALLY_MS,
   PROVEN_MS,
   type Spent,
 } from './limiter.ts';
-import { closedTo } from './unproven-budget.ts';
 
 export interface MemoryLimiterOptions {
   readonly clock: Clock;
@@ -58,24 +58,16 @@ export class MemoryLimiter implements Limiter {
     const { clock, known, share } = this.#options;
     const now = clock();
     const used: number[] = [];
-    let closed: boolean[] | null = null;
     const resetMs: Millis[] = [];
     const shares: number[] | null = share === undefined ? null : [];
     let admitted = 1;
-    for (const [i, part] of parts.entries()) {
+    for (const part of parts) {
       const { policy, credential } = part;
       const limit = share === undefined ? part.limit : share(part);
       let count = -1;
       if (credential === null || !known.isProven(credential.proof, now)) {
         count = known.used(part, now);
-        const isClosed = credential !== null && this.#isClosed(credential, count, limit, now);
-        if (policy.mode === 'enforce' && (count >= limit || isClosed)) {
-          admitted = 0;
-          if (isClosed) {
-            closed ??= parts.map(() => false);
-            closed[i] = true;
-          }
-        }
+        if (policy.mode === 'enforce' && count >= limit) admitted = 0;
       }
       used.push(count);
       resetMs.push(this.#windowEnd(policy, now) - now);
@@ -83,7 +75,7 @@ export class MemoryLimiter implements Limiter {
     }
     if (admitted === 1) this.#charge(parts, used, shares, now);
     listener.onSpent(
-      { parts, admitted, used, closed, resetMs, shares, levels: null, chargedAt: null, leases: null },
+      { parts, admitted, used, resetMs, shares, levels: null, chargedAt: null, leases: null },
       0,
     );
   }
@@ -101,24 +93,21 @@ export class MemoryLimiter implements Limiter {
     return this.#options.known.isProven(credential, this.#options.clock());
   }
 
+  isProofFresh(credential: Identity): boolean {
+    return this.#options.known.isProofFresh(credential, this.#options.clock());
+  }
+
   prove(credential: Identity): void {
-    this.#options.known.prove(credential, this.#options.clock() + PROVEN_MS);
+    const now = this.#options.clock();
+    this.#options.known.prove(credential, now + PROVEN_MS, now + PROVEN_LOCALLY_MS);
   }
 
   withdraw(credential: Identity): void {
-    this.#options.known.withdraw(credential, this.#options.clock());
+    this.#options.known.withdraw(credential);
   }
 
   async close(): Promise<void> {
     // Nothing is open.
-  }
-
-  /** Is what is left of its address's budget closed to this credential? */
-  #isClosed(credential: Part, count: number, limit: number, now: Millis): boolean {
-    const { known } = this.#options;
-    if (known.hasWorked(credential.proof, now)) return false;
-    const closed = closedTo(known.used(credential, now), count, limit);
-    return closed > 0 && count >= limit - closed;
   }
 
   #charge(

@@ -31,6 +31,7 @@ import {
   type LimitListener,
   type Outcome,
   PROVEN_LOCALLY_MS,
+  PROVEN_MS,
   type Spent,
   shareOf,
 } from './limiter.ts';
@@ -174,16 +175,24 @@ export class GuardedLimiter implements Limiter {
   }
 
   isProven(credential: Identity): boolean {
-    return this.#known.isProven(credential, this.#options.clock());
+    const now = this.#options.clock();
+    // While the store cannot be asked, what is known here holds.
+    const since = this.#openSince === null ? now : now - (PROVEN_MS - PROVEN_LOCALLY_MS);
+    return this.#known.isProven(credential, since);
+  }
+
+  isProofFresh(credential: Identity): boolean {
+    return this.#known.isProofFresh(credential, this.#options.clock());
   }
 
   prove(credential: Identity): void {
-    this.#known.prove(credential, this.#options.clock() + PROVEN_LOCALLY_MS);
+    const until = this.#options.clock() + PROVEN_LOCALLY_MS;
+    this.#known.prove(credential, until, until);
     this.#store.prove(credential);
   }
 
   withdraw(credential: Identity): void {
-    this.#known.withdraw(credential, this.#options.clock());
+    this.#known.withdraw(credential);
     this.#store.withdraw(credential);
   }
 

@@ -1,23 +1,20 @@
 /**
- * Which credentials have worked, as told to the store: nobody waits for it, and forgotten by the store, a credential
+ * Reports to the store which credentials have worked. Nobody waits for it: a credential that the store has forgotten
  * merely has to prove itself once more. Those that proved themselves in one turn of the event loop go out as one script:
  * where most clients are new, one script each cost as much again as to ask for their counters.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
 import { proofKey } from './charge.ts';
-import { HISTORY_MS, PROVEN_MS } from './limiter.ts';
+import { PROVEN_MS } from './limiter.ts';
 
 /** KEYS proof markers; ARGV for how many milliseconds they hold. */
 const PROVE = storeScript(`
 for i = 1, #KEYS do redis.call('SET', KEYS[i], '1', 'PX', ARGV[1]) end
 return #KEYS
 `);
-/** KEYS a proof marker, which goes on to say that its credential has a history. */
-const WITHDRAW = storeScript(`
-if redis.call('PTTL', KEYS[1]) <= ${HISTORY_MS - PROVEN_MS} then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ${HISTORY_MS - PROVEN_MS})
-`);
+/** KEYS a proof marker. */
+const WITHDRAW = storeScript(`return redis.call('DEL', KEYS[1])`);
 
 /** Redis runs one script at a time. */
 const KEYS_PER_SCRIPT_MAX = 200;
@@ -38,7 +35,7 @@ export class Proofs {
 
   withdraw(credential: Identity): void {
     const key = proofKey(credential);
-    if (this.#pending.has(key)) this.flush();
+    this.#pending.delete(key);
     if (this.#connection.ready) this.#connection.run(WITHDRAW, [key], []).catch(ignored);
   }
 
@@ -50,7 +47,7 @@ export class Proofs {
     for (const keys of slots.values()) {
       for (let at = 0; at < keys.length && this.#connection.ready; at += KEYS_PER_SCRIPT_MAX)
         this.#connection
-          .run(PROVE, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), [String(HISTORY_MS)])
+          .run(PROVE, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), [String(PROVEN_MS)])
           .catch(ignored);
     }
   }

@@ -2,49 +2,42 @@
  * The one script. It decides a list of charges in one atomic step, each in order against what those before it left.
  *
  * KEYS  what other counting has to be added first; then, charge by charge, each part's: its counter, and of a credential
- *       that is not known to have worked also its proof marker and its address's counter for such ones
- * ARGV  one JSON text: [[limit, what of it is reserved, window in ms, ...], [...], [...]]. First the policies, a limit
- *       negative in shadow; then charge by charge how many ask, how many parts (negative: a credential among them is not
- *       known to have worked), and the policy of each, counted from 1 (negative: the very part); then what has to be
- *       added: policy and how many. Of a step (steps.ts) one more list: part by part what its credential has used of its
- *       own counter, -1 where nothing is closed
- * reply one JSON array of numbers: now in ms; then part by part what was used before, and of a credential that was not
- *       known to have worked also what its address had used before (-1: it has worked, so nothing is charged there; -2
- *       minus that: to those who are not admitted what is left is closed, see unproven-budget.ts); then, for each
- *       charge of which not all are admitted, its place from 0 and how many are
+ *       that may be unproven also its proof marker and its address's counter for unproven ones
+ * ARGV  one JSON text: [[limit, window in ms, ...], [...], [...]]. First the policies, a limit negative in shadow; then
+ *       charge by charge how many ask, how many parts (negative: a credential among them may be unproven),
+ *       and the policy of each, counted from 1 (negative: the very part); then what has to be added: policy and how many
+ * reply one JSON array of numbers: now in ms; then part by part what was used before, and of a credential that may be
+ *       unproven also what its address had used before (-1: it is proven, so nothing is charged there);
+ *       then, for each charge of which not all are admitted, its place from 0 and how many are
  *
- * An address's budget for unproven credentials is looked at first, and nothing is written for whom it denies. All else
- * is counted first and what was not admitted is taken back: nobody sees in between, and the usual charge costs one
- * command. Numbers travel as one text because Redis pays for each argument and each element of a reply, and parses JSON
- * in C. A number that becomes text, in the reply or as a command's argument, passes through printf: so few of them do.
+ * The script looks at an address's budget for unproven credentials first, and writes nothing for a request that it
+ * denies. All else is counted first and what was not admitted is taken back: nobody sees in between, and the usual charge
+ * costs one command. Numbers travel as one text because Redis pays for each argument and each element of a reply, and
+ * parses JSON in C. A number that becomes text, in the reply or as a command's argument, passes through printf: so few
+ * of them do.
  *
  * A counter's value is the number of its window (modulo 2^20) times 2^32 plus the count, so a value of an earlier
  * window is recognised as such whatever Redis thinks of the key's expiry at that very millisecond. The expiry only
  * collects garbage, and a second late: from Redis 7.2 on, expiry goes by the moment at which the script began, so at the
  * end of a window that TIME ends a counter could otherwise be gone before it.
  *
- * A proof marker lives for as long as a credential has a history; while it still has to live for more than that less the
- * time for which it counts as proven, it is proven.
+ * A credential is proven as long as its proof marker exists.
  */
 import { storeScript } from '#gateway/store/connection.ts';
-import { HISTORY_MS, PROVEN_MS } from './limiter.ts';
-import { TIMES_FOR_LUA } from './unproven-budget.ts';
 
 export const SPEND = storeScript(`
 local call, pcall = redis.call, redis.pcall
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ask = cjson.decode(ARGV[1])
-local policies, charges, owed, owns = ask[1], ask[2], ask[3], ask[4]
-local limits, reserved, windows, bases, shadow = {}, {}, {}, {}, {}
-for policy = 1, #policies / 3 do
-  local limit, window = policies[policy * 3 - 2], policies[policy * 3]
+local policies, charges, owed = ask[1], ask[2], ask[3]
+local limits, windows, bases, shadow = {}, {}, {}, {}
+for policy = 1, #policies / 2 do
+  local limit, window = policies[policy * 2 - 1], policies[policy * 2]
   limits[policy], windows[policy], shadow[policy] = math.abs(limit), window, limit < 0
-  reserved[policy] = policies[policy * 3 - 1]
   bases[policy] = (math.floor(now / window) % 1048576) * 4294967296
 end
 
-${TIMES_FOR_LUA}
 local function count(key, policy, asking)
   local base, value = bases[policy], nil
   if asking == 1 then value = pcall('INCR', key) else value = pcall('INCRBY', key, asking) end
@@ -84,7 +77,6 @@ local function spend(asking, parts)
     local policy = charges[at + part]
     local used = count(KEYS[key + part - 1], policy, asking)
     local room = limits[policy] - used
-    if owns and owns[part] >= 0 then room = timesFor(owns[part], used, limits[policy], reserved[policy], 1) end
     if asking > room then
       exceeded = true
       if not shadow[policy] then admitted = math.max(0, math.min(admitted, room)) end
@@ -102,24 +94,15 @@ end
 
 local function spendUnproven(asking, parts)
   local admitted = asking
-  local keys, policyOf, address, open, used = {}, {}, {}, {}, {}
+  local keys, policyOf, address, used = {}, {}, {}, {}
   for part = 1, parts do
     local policy = charges[at + part]
     keys[part], policyOf[part] = key, math.abs(policy)
     if policy > 0 then key = key + 1 else
       policy = -policy
-      local ttl = call('PTTL', KEYS[key + 1])
-      if ttl <= ${HISTORY_MS - PROVEN_MS} then
-        local before = look(KEYS[key + 2], policy)
-        local room = limits[policy] - before
-        address[part] = before
-        if not shadow[policy] then
-          if ttl < 0 and room > 0 and room - asking < 2 * reserved[policy] then
-            local times = timesFor(look(KEYS[key], policy), before, limits[policy], reserved[policy], 1)
-            if times < math.min(room, asking) then room, open[part] = times, times end
-          end
-          admitted = math.max(0, math.min(admitted, room))
-        end
+      if call('PTTL', KEYS[key + 1]) < 0 then
+        address[part] = look(KEYS[key + 2], policy)
+        if not shadow[policy] then admitted = math.max(0, math.min(admitted, limits[policy] - address[part])) end
       end
       key = key + 3
     end
@@ -146,7 +129,6 @@ local function spendUnproven(asking, parts)
     if charges[at + part] < 0 then
       said = said + 1
       reply[said] = address[part] or -1
-      if open[part] == admitted then reply[said] = -2 - address[part] end
     end
   end
   return admitted

@@ -1,24 +1,28 @@
 /**
  * In a Cluster: a charge whose keys lie in several slots, which no one script can decide.
  *
- * It is decided slot by slot. What denies most often is charged first: an address's counters for credentials that have
- * not worked yet, after a look at whether they have. Each step asks for no more than the one before admitted, and the
- * first that admits nothing is the last. Then what was charged beyond what is admitted in the end is given back.
+ * It is decided slot by slot. What denies most often is charged first: an address's counters for unproven credentials,
+ * after a look at whether they are proven. Each step asks for no more than the one before admitted, and the first that
+ * admits nothing is the last. Then what was charged beyond what is admitted in the end is given back.
  *
  * So no window ever admits more than its limit. In between, others see counters that are fuller than they will stay:
  * a request may be denied for one that is itself denied a moment later.
  */
-import type { StoreConnection } from '#gateway/store/connection.ts';
+import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type Charge, Part, proofKey } from './charge.ts';
-import type { Answer, PendingCheck } from './check.ts';
+import { type Answer, type PendingCheck, UnreadableReplyError } from './check.ts';
 import type { Held, Level } from './level.ts';
-import { HISTORY_MS, PROVEN_MS } from './limiter.ts';
+
+/** KEYS proof markers. Replies for each whether it exists. */
+const PROVEN = storeScript(`
+local reply = {}
+for i = 1, #KEYS do reply[i] = redis.call('PTTL', KEYS[i]) >= 0 and 1 or 0 end
+return reply
+`);
 
 /** How charges of one kind are asked for. */
 export interface StepDialect {
-  /** @param credentials the own counters of those that are not known here to have worked */
-  look(store: StoreConnection, credentials: readonly Part[]): Promise<Known>;
   /** Charges as many of those who ask as there is room for to parts of one slot. */
   ask(
     store: StoreConnection,
@@ -31,24 +35,10 @@ export interface StepDialect {
   timesOf(parts: readonly Part[], now: Millis): readonly Millis[];
 }
 
-/** What the store says of credentials that are not known to have worked, by key. */
-export interface Known {
-  /** For how long each proof marker has to live still; negative: there is none. */
-  readonly markers: ReadonlyMap<string, Millis>;
-  /** What was used of credentials' own counters. */
-  readonly used: ReadonlyMap<string, number>;
-  /** The same, of charges that are not plain. */
-  readonly levels: ReadonlyMap<string, Level>;
-}
-
 /** A part as a step charges it. */
 export interface StepPart {
   readonly at: number;
   readonly part: Part;
-  /** Of one about a credential without a history what was used of that one's own counter; null in all other parts. */
-  readonly ownUsed: number | null;
-  /** The same, of charges that are not plain. */
-  readonly own: Level | null;
 }
 
 export interface StepReply {
@@ -63,8 +53,6 @@ export interface StepReply {
 export interface Met {
   /** What was used. */
   readonly used: number;
-  /** What is left is closed to whoever asks; false where the level tells. */
-  readonly isClosed: boolean;
   readonly capacity: number;
   /** Of charges that are not plain. */
   readonly level: Level | null;
@@ -118,9 +106,11 @@ export async function decideInSteps(
   let now: Millis = 0;
   let proven: readonly (boolean | null)[];
   try {
-    const known = await knownOf(store, dialect, parts);
-    proven = parts.map(({ credential }) => (credential === null ? null : isProven(known, credential)));
-    for (const [slot, step] of stepsOf(parts, known, store)) {
+    const markers = await provenOf(store, parts);
+    proven = parts.map(({ credential }) =>
+      credential === null ? null : markers.has(proofKey(credential.proof)),
+    );
+    for (const [slot, step] of stepsOf(parts, proven, store)) {
       if (isGivenUp()) throw new Error('given up');
       const reply = await dialect.ask(store, step, {
         listeners: check.listeners.slice(0, admitted),
@@ -150,7 +140,6 @@ export async function decideInSteps(
       parts,
       admitted,
       used: byPart.map((one) => one?.used ?? -1),
-      closed: levels === null ? byPart.map((one) => one?.isClosed ?? false) : null,
       resetMs: dialect.timesOf(parts, now),
       shares: null,
       levels,
@@ -171,40 +160,35 @@ function timesCharged({ cost }: Part, { used, capacity }: Met, admitted: number)
   return Math.max(0, Math.min(admitted, Math.floor((capacity - used) / cost)));
 }
 
-/** Looks at the credentials that are not known to have worked. */
-function knownOf(store: StoreConnection, dialect: StepDialect, parts: readonly Part[]): Promise<Known> {
-  return dialect.look(
-    store,
-    parts.flatMap(({ credential }) => credential ?? []),
+/** @returns the proof markers that exist, of the credentials that are not known here to be proven */
+async function provenOf(store: StoreConnection, parts: readonly Part[]): Promise<ReadonlySet<string>> {
+  const markers = new Set(
+    parts.flatMap(({ credential }) => (credential === null ? [] : proofKey(credential.proof))),
   );
-}
-
-function isProven({ markers }: Known, credential: Part): boolean {
-  return (markers.get(proofKey(credential.proof)) ?? -1) > HISTORY_MS - PROVEN_MS;
+  const proven = new Set<string>();
+  const slots = Map.groupBy(markers, (key) => store.slotOf(key));
+  await Promise.all(
+    [...slots.values()].map(async (keys) => {
+      const reply = await store.run(PROVEN, keys, []);
+      if (!Array.isArray(reply) || reply.length !== keys.length)
+        throw new UnreadableReplyError('the store sent a reply that cannot be read');
+      for (const [i, key] of keys.entries()) if (Number(reply[i]) === 1) proven.add(key);
+    }),
+  );
+  return proven;
 }
 
 /** The parts by slot, those about unproven credentials first. A proven credential is not charged to its address. */
 function stepsOf(
   parts: readonly Part[],
-  known: Known,
+  proven: readonly (boolean | null)[],
   store: StoreConnection,
 ): ReadonlyMap<number, readonly StepPart[]> {
   const ordered: StepPart[] = [];
-  for (const [at, part] of parts.entries()) {
-    const { credential } = part;
-    if (credential === null) continue;
-    if (isProven(known, credential)) continue;
-    const hasWorked = (known.markers.get(proofKey(credential.proof)) ?? -1) >= 0;
-    const { counter, identity, cost, limit } = part;
-    ordered.push({
-      at,
-      part: new Part(counter, identity, null, cost, identity, limit),
-      ownUsed: hasWorked ? null : (known.used.get(credential.key) ?? 0),
-      own: hasWorked ? null : (known.levels.get(credential.key) ?? null),
-    });
-  }
-  for (const [at, part] of parts.entries())
-    if (part.credential === null) ordered.push({ at, part, ownUsed: null, own: null });
+  for (const [at, { counter, identity, cost, limit }] of parts.entries())
+    if (proven[at] === false)
+      ordered.push({ at, part: new Part(counter, identity, null, cost, identity, limit) });
+  for (const [at, part] of parts.entries()) if (part.credential === null) ordered.push({ at, part });
   const steps = new Map<number, StepPart[]>();
   for (const step of ordered) {
     const slot = store.slotOf(step.part.key) ?? 0;

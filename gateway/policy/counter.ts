@@ -11,7 +11,7 @@ const SUFFIXES: Readonly<Record<Algorithm, string>> = {
 /** A policy's counter, whoever is counted; made once for each policy of a file. */
 export class Counter {
   readonly policy: Policy;
-  /** It counts what an address spends on credentials that have not worked yet. */
+  /** It counts what an address spends on unproven credentials. */
   readonly forUnproven: boolean;
   /** What follows the digest in the store's key. The window is in it: with another one a policy counts afresh. */
   readonly keySuffix: string;

@@ -29,7 +29,7 @@ export interface Cover {
 
 export interface CoverCounter {
   readonly counter: Counter;
-  /** Counts what an address spends on credentials that have not worked yet; null where nothing has to be proven. */
+  /** Counts what an address spends on unproven credentials; null where nothing has to be proven. */
   readonly unproven: Counter | null;
   /** Which of `Cover.identifiers` is counted. */
   readonly identifierAt: number;

@@ -1,7 +1,6 @@
 /** One request, explained: every policy of the file, whether it applies, why not, and what its counter says. */
 
 import type { Part } from '#gateway/limiter/charge.ts';
-import { usedAfter } from '#gateway/limiter/level.ts';
 import { allowanceOf } from '#gateway/policy/allowance.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import { exclusionOf, mismatchOf } from '#gateway/policy/mismatch.ts';
@@ -128,12 +127,11 @@ function explainPolicy(
   const unproven = partOf(policy, decided, true);
   const used = usedBy(decided, part);
   const usedUnproven = unproven === null ? -1 : usedBy(decided, unproven);
-  const isClosed = unproven !== null && isClosedTo(decided, unproven);
   return {
     ...base,
     limit: part.capacity,
     matched: true,
-    reason: reasonToCount(policy, part, unproven, usedUnproven, isClosed),
+    reason: reasonToCount(policy, part, unproven, usedUnproven),
     identity: part.identity.digest,
     used,
     cost: part.cost,
@@ -141,7 +139,7 @@ function explainPolicy(
       0,
       unproven === null || usedUnproven < 0
         ? part.capacity - used
-        : Math.min(part.capacity - used, isClosed ? 0 : unproven.capacity - usedUnproven),
+        : Math.min(part.capacity - used, unproven.capacity - usedUnproven),
     ),
   };
 }
@@ -151,7 +149,6 @@ function reasonToCount(
   { cost, limit }: Part,
   unproven: Part | null,
   usedUnproven: number,
-  isClosed: boolean,
 ): string {
   const who = whoIsCounted(identifier);
   const takes = cost === 1 ? '' : `, it takes ${cost}`;
@@ -160,7 +157,7 @@ function reasonToCount(
   const more = `${overridden}${only}${mode === 'shadow' ? '; shadow: it never denies' : ''}`;
   return unproven === null || usedUnproven < 0
     ? `route matches, ${who}${takes}${more}`
-    : `route matches, ${who}${takes}; not known to work yet, so its address is counted too (${usedUnproven} of ${unproven.capacity} used${isClosed ? ', the rest is kept for others' : ''})${more}`;
+    : `route matches, ${who}${takes}; unproven, so its address is counted too (${usedUnproven} of ${unproven.capacity} used)${more}`;
 }
 
 function reasonNotToCount({ identifier, rollout }: Policy): string {
@@ -203,14 +200,7 @@ function partOf(policy: Policy, decided: DecidedRequest | null, forUnproven: boo
   return decided?.spent.parts.find(({ counter }) => counts(counter)) ?? null;
 }
 
-/** Is what is left of its address's budget closed to the request's credential? */
-function isClosedTo({ spent: { parts, closed, levels } }: DecidedRequest, unproven: Part): boolean {
-  const at = parts.indexOf(unproven);
-  const level = levels?.[at] ?? null;
-  return closed?.[at] === true || (level !== null && usedAfter(level, 0) > level.used);
-}
-
-/** -1 where it is not charged: the credential is known to work. */
+/** -1 where it is not charged: the credential is proven. */
 function usedBy({ spent }: DecidedRequest, part: Part): number {
   return spent.used[spent.parts.indexOf(part)] ?? -1;
 }

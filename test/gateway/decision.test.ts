@@ -12,7 +12,6 @@ function spent(admitted: number, told: readonly Told[], shares: readonly number[
     parts: told.map(([of]) => part(of)),
     admitted,
     used: told.map(([, used]) => used),
-    closed: null,
     resetMs: told.map(([, , resetMs]) => resetMs),
     shares,
     levels: null,

@@ -107,18 +107,6 @@ export const IDENTITIES: readonly AbuseScenario[] = [
     attack: (attacker) => floodWithKeys(attacker),
   },
   {
-    name: 'nat-newcomer',
-    title: 'five invented keys behind the address of a newcomer with a valid key',
-    limits: 'shipped',
-    victim: 'newcomer',
-    targets: FLOODGATE,
-    attack(attacker) {
-      const keys = Array.from({ length: 5 }, key);
-      let i = 0;
-      attacker.flood(500, 5, () => head('GET', SURVEYS, [keys[i++ % keys.length] ?? '']));
-    },
-  },
-  {
     name: 'ipv6-spread',
     title: `another /64 in every X-Forwarded-For of a trusted proxy, ${RATE} a second`,
     limits: 'shipped',

@@ -84,12 +84,7 @@ function bucketRow({ policy, used, limit, resetAt, unproven }) {
   return el(
     'tr',
     {},
-    el(
-      'th',
-      { scope: 'row' },
-      policy,
-      unproven ? el('div', { class: 'soft' }, 'on keys not known to work') : null,
-    ),
+    el('th', { scope: 'row' }, policy, unproven ? el('div', { class: 'soft' }, 'on unproven keys') : null),
     el('td', { class: used >= limit ? 'bad' : '' }, count(used)),
     el('td', {}, count(limit)),
     el('td', {}, timeOf(resetAt)),

@@ -72,7 +72,7 @@ function print(found: Forecast, terminal: Terminal): void {
   terminal.table(
     ['in Redis', 'keys', 'memory'],
     counters.map(({ policy, unproven, keys, bytes }) => [
-      policy === null ? 'keys that have worked' : unproven ? `${policy}, for keys not known to work` : policy,
+      policy === null ? 'proven keys' : unproven ? `${policy}, for unproven keys` : policy,
       keys,
       megabytes(bytes),
     ]),

@@ -3,7 +3,6 @@
  * one by one, and a model that remembers every request. They must never differ.
  */
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import t from 'tap';
 import { type Decision, decide } from '#gateway/decision.ts';
@@ -89,14 +88,12 @@ class Model {
   readonly #charged = new Map<string, Charged[]>();
 
   wouldAdmit(parts: readonly Part[], now: number): boolean {
-    return parts.every(
-      (part, i) => part.policy.mode === 'shadow' || this.#room(part, parts[i - 1], now) >= BigInt(part.cost),
-    );
+    return parts.every((part) => part.policy.mode === 'shadow' || this.#room(part, now) >= BigInt(part.cost));
   }
 
   spend(parts: readonly Part[], now: number): boolean {
     if (!this.wouldAdmit(parts, now)) return false;
-    const rooms = parts.map((part, i) => this.#room(part, parts[i - 1], now));
+    const rooms = parts.map((part) => this.#room(part, now));
     for (const [i, part] of parts.entries()) {
       if ((rooms[i] ?? 0n) < BigInt(part.cost)) continue;
       const list = this.#charged.get(part.key) ?? [];
@@ -106,25 +103,8 @@ class Model {
     return true;
   }
 
-  /** One of its credentials has not worked, was used all the same, and its address was used for others, too. */
-  isRepeated(parts: readonly Part[]): boolean {
-    return parts.some(({ key, credential }) => {
-      const own = credential === null ? undefined : this.#charged.get(credential.key);
-      if (own === undefined) return false;
-      const ofAddress = this.#charged.get(key) ?? [];
-      return own.length !== ofAddress.length || own.some((one, i) => !isDeepStrictEqual(one, ofAddress[i]));
-    });
-  }
-
-  #room(part: Part, before: Part | undefined, now: number): bigint {
-    const { policy, credential, capacity } = part;
-    const used = this.#used(part, now);
-    const room = BigInt(capacity) - used;
-    if (credential === null || policy.mode === 'shadow' || before === undefined) return room;
-    const fifth = capacity === 1 ? 0 : Math.ceil(capacity / 5);
-    const own = this.#used(credential, now);
-    if (own === 0n) return room <= BigInt(fifth) ? 0n : room;
-    return own * 2n <= used && room <= BigInt(Math.min(2 * fifth, capacity - 1)) ? 0n : room;
+  #room(part: Part, now: number): bigint {
+    return BigInt(part.capacity) - this.#used(part, now);
   }
 
   #used({ policy, key, limit }: Part, now: number): bigint {
@@ -284,8 +264,6 @@ t.test(
                 const retryMs = Math.max(...decision.violated.map(({ resetMs }) => resetMs));
                 if (decision.violated.some(({ canNeverPass }) => canNeverPass)) continue;
                 ok(model.wouldAdmit(charge.parts, now + retryMs), 'waiting works');
-                // Who came before with a credential that never worked may be let in sooner, or not: nobody can tell.
-                if (model.isRepeated(charge.parts)) continue;
                 exact++;
                 ok(!model.wouldAdmit(charge.parts, now + retryMs - 1), 'and no less does');
               }

@@ -30,8 +30,8 @@ t.test('nothing is written for whom an address has no budget left', async (t) =>
   let admitted = 0;
   for (let i = 0; i < 1000; i++)
     admitted += await burst(limiter, chargeOf(...unproven(p, `key-${i}`, 'address')), 1);
-  t.equal(admitted, 4);
-  t.equal(known.size, 5, 'four keys and one address');
+  t.equal(admitted, 5);
+  t.equal(known.size, 6, 'five keys and one address');
 });
 
 t.test('window edges on a clock with fractions: never a window of two lengths, never none', async (t) => {
@@ -47,28 +47,44 @@ t.test('window edges on a clock with fractions: never a window of two lengths, n
   t.equal(await burst(limiter, charge, 3), 2, 'the next window');
 });
 
-t.test('a proof lasts a day, a history a month', async (t) => {
+t.test('a proof lasts 30 days, and a 401 ends it', async (t) => {
   const clock = testClock();
   const limiter = memoryLimiter({ clock: clock.now });
   const p = policy('keys', 5, 60);
   const good = identity('good');
-  let strangers = 0;
+  let invented = 0;
   const floodAddress = async (): Promise<void> => {
     for (let i = 0; i < 9; i++)
-      await burst(limiter, chargeOf(...unproven(p, `stranger-${++strangers}`, 'office')), 1);
+      await burst(limiter, chargeOf(...unproven(p, `invented-${++invented}`, 'office')), 1);
   };
-  limiter.prove(good);
-  clock.advance(86_399_999);
-  t.ok(limiter.isProven(good));
-  clock.advance(1);
-  t.notOk(limiter.isProven(good), 'a day later');
-  await floodAddress();
   const charge = chargeOf(...unproven(p, 'good', 'office'));
-  t.equal(await burst(limiter, charge, 3), 1, 'it has what the office keeps for those with a history');
-  clock.advance(29 * 86_400_000);
+  limiter.prove(good);
+  clock.advance(30 * 86_400_000 - 1);
+  t.ok(limiter.isProven(good));
   await floodAddress();
-  t.equal(await burst(limiter, charge, 1), 1, 'still known');
-  clock.advance(2 * 86_400_000);
+  t.equal(await burst(limiter, charge, 9), 5, 'it has nothing to do with the address');
+  clock.advance(1);
+  t.notOk(limiter.isProven(good), '30 days later');
   await floodAddress();
-  t.equal(await burst(limiter, charge, 1), 0, 'a month later it is a stranger again');
+  t.equal(await burst(limiter, charge, 1), 0, 'it waits like any other');
+  limiter.prove(good);
+  clock.advance(60_000);
+  t.ok(limiter.isProven(good));
+  limiter.withdraw(good);
+  t.notOk(limiter.isProven(good));
+  await floodAddress();
+  t.equal(await burst(limiter, charge, 1), 0, 'refused, it waits like any other');
+});
+
+t.test('a key in use stays proven: a success is due to be reported again after an hour', async (t) => {
+  const clock = testClock();
+  const limiter = memoryLimiter({ clock: clock.now });
+  const good = identity('good');
+  t.notOk(limiter.isProofFresh(good));
+  limiter.prove(good);
+  clock.advance(3_599_999);
+  t.ok(limiter.isProofFresh(good));
+  clock.advance(1);
+  t.notOk(limiter.isProofFresh(good));
+  t.ok(limiter.isProven(good), 'it is proven all the same');
 });

@@ -7,9 +7,10 @@ import type { Charge } from '#gateway/limiter/charge.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { GuardedLimiterOptions } from '#gateway/limiter/outage-options.ts';
 import type { OnStoreFailure } from '#gateway/policy/policy.ts';
+import { testClock } from '#test/support/clock.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { burst, chargeOf, part, policy, spend, unproven } from '#test/support/spend.ts';
+import { burst, chargeOf, identity, part, policy, spend, unproven } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
@@ -154,8 +155,8 @@ t.test(
       part(policy('s', 1, LONG_WINDOW_SECONDS, { mode: 'shadow', onStoreFailure: 'deny' })),
     );
     t.equal(await burst(limiter, shadow, 4), 4, 'a shadow policy does not deny here either');
-    const stranger = chargeOf(...unproven(policy('k', 4, LONG_WINDOW_SECONDS), 'key', 'address'));
-    t.equal(await burst(limiter, stranger, 9), 4, 'credentials that never worked are held as well');
+    const unknown = chargeOf(...unproven(policy('k', 4, LONG_WINDOW_SECONDS), 'key', 'address'));
+    t.equal(await burst(limiter, unknown, 9), 4, 'credentials that never worked are held as well');
     t.equal(limiter.stats().available, false);
 
     await redis.restart();
@@ -225,6 +226,24 @@ t.test('the local share is the limit divided by the replicas last heard of', asy
   });
   await insideLongWindow();
   t.equal(await burst(limiter, fresh(100, 'local'), 60), 25);
+});
+
+t.test('while the store is away, a key that is known to be proven stays so', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const clock = testClock(Date.now());
+  const { limiter } = await guarded(t, redis.url, { clock: clock.now });
+  limiter.prove(identity('good'));
+  limiter.prove(identity('refused'));
+  clock.advance(7_200_000);
+  t.notOk(limiter.isProven(identity('good')), 'the store is asked again');
+  await redis.kill();
+  await until(() => !limiter.stats().available);
+  t.ok(limiter.isProven(identity('good')), 'nobody can be asked');
+  limiter.withdraw(identity('refused'));
+  t.notOk(limiter.isProven(identity('refused')));
+  clock.advance(30 * 86_400_000);
+  t.notOk(limiter.isProven(identity('good')), 'not for more than 30 days');
 });
 
 t.test('replicas agree on one salt, and a closed replica is forgotten', async (t) => {

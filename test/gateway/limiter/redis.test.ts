@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type Charge, proofKey } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import { HISTORY_MS, PROVEN_MS } from '#gateway/limiter/limiter.ts';
+import { PROVEN_LOCALLY_MS, PROVEN_MS } from '#gateway/limiter/limiter.ts';
 import { RedisStore } from '#gateway/limiter/redis.ts';
+import { testClock } from '#test/support/clock.ts';
+import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { burst, chargeOf, identity, part, policy, unproven } from '#test/support/spend.ts';
@@ -215,15 +217,56 @@ t.test('proofs of one turn go out together, before one of them is withdrawn', as
   const [first, ...others] = keys;
   if (first === undefined) throw new Error('there are keys');
   store.withdraw(first);
-  await until(async () => (await redis.client.ttl(proofKey(first))) === (HISTORY_MS - PROVEN_MS) / 1000);
-  t.equal(await redis.client.exists(...others.map(proofKey)), others.length);
-  t.equal(await redis.client.ttl(proofKey(keys[1] ?? first)), HISTORY_MS / 1000);
+  await until(async () => (await redis.client.exists(...others.map(proofKey))) === others.length);
+  t.equal(await redis.client.exists(proofKey(first)), 0);
+  t.equal(await redis.client.ttl(proofKey(keys[1] ?? first)), PROVEN_MS / 1000);
   t.equal((await scripts()) - before, 3, 'two for 300 keys, and the one that withdraws');
 
   store.prove(first);
   await store.close();
   t.equal(await redis.client.exists(proofKey(first)), 1, 'what is pending at the end is sent');
 });
+
+t.test('a proof lasts 30 days after the last success, whichever process saw it', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const clock = testClock(Date.now());
+  const store = await startLimiter(t, redis.url, { clock: clock.now });
+  const p = policy('renewed', 5, LONG_WINDOW_SECONDS);
+  const key = identity('renewed');
+  const marker = proofKey(key);
+  store.prove(key);
+  t.ok(store.isProofFresh(key));
+  await until(async () => (await redis.client.ttl(marker)) > 0);
+  clock.advance(PROVEN_LOCALLY_MS);
+  t.notOk(store.isProven(key), 'an hour later the store is asked again');
+  await redis.client.pexpire(marker, PROVEN_MS / 2);
+  await insideLongWindow();
+  const [own, ofAddress] = unproven(p, 'renewed', 'office');
+  t.equal(await burst(store, chargeOf(own, ofAddress), 1), 1);
+  t.ok(store.isProven(key), 'it is still proven');
+  t.notOk(store.isProofFresh(key), 'but the next success has to be reported');
+  store.prove(key);
+  await until(async () => (await redis.client.pttl(marker)) > PROVEN_MS / 2, 'it lasts 30 days again');
+  t.equal(await redis.client.exists(ofAddress.key), 0, 'its address was charged nothing');
+});
+
+t.test(
+  'markers of an earlier version: one that still lasts is a proof, until a 401 removes it',
+  async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const store = await connected(t, redis.url);
+    // It kept the marker of a credential that was refused for 29 more days.
+    const refused = identity('refused');
+    await redis.client.set(proofKey(refused), '1', 'PX', PROVEN_MS - 86_400_000);
+    await insideLongWindow();
+    const charge = chargeOf(...unproven(policy('old', 5, LONG_WINDOW_SECONDS), 'refused', 'office'));
+    t.equal(await burst(store, charge, 9), 5);
+    store.withdraw(refused);
+    await until(async () => (await redis.client.exists(proofKey(refused))) === 0);
+  },
+);
 
 t.test('an ACL user with the permissions that docs/operating.md names', async (t) => {
   const [, permissions = ''] =
@@ -243,8 +286,6 @@ t.test('an ACL user with the permissions that docs/operating.md names', async (t
   store.prove(own.identity);
   await until(async () => (await redis.client.exists(proofKey(own.identity))) === 1);
   store.withdraw(own.identity);
-  await until(
-    async () => (await redis.client.ttl(proofKey(own.identity))) === (HISTORY_MS - PROVEN_MS) / 1000,
-  );
+  await until(async () => (await redis.client.exists(proofKey(own.identity))) === 0);
   t.strictSame((await redis.client.call('ACL', 'LOG')) as unknown[], [], 'nothing was refused');
 });

@@ -5,7 +5,7 @@ import { explain } from '#gateway/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/rehearsal/rehearsal.ts';
 import { testClock } from '#test/support/clock.ts';
 
-t.test('what is left of its address, closed to a key that never worked', async (t) => {
+t.test('a key that never worked waits while its address has spent its limit on others', async (t) => {
   for (const algorithm of ['fixed-window', 'sliding-window']) {
     const set = loadPolicies(
       `version: 1
@@ -27,14 +27,13 @@ policies: [{ name: keys, route: GET /items, identifier: key, limit: 5, window: 1
       rawHeaders: ['x-api-key', key],
       socket: { remoteAddress: '192.0.2.1' },
     });
-    for (const key of ['one', 'two', 'three', 'four']) t.equal(rehearsal.ask(withKey(key)).kind, 'allow');
-    const explained = await explain(set, rehearsal, withKey('five'), async () => undefined);
+    for (const key of ['one', 'two', 'three', 'four', 'five'])
+      t.equal(rehearsal.ask(withKey(key)).kind, 'allow');
+    const explained = await explain(set, rehearsal, withKey('six'), async () => undefined);
     t.match(explained, {
       decision: 'deny',
       status: 429,
-      policies: [
-        { used: 0, remaining: 0, reason: /counted too \(4 of 5 used, the rest is kept for others\)/ },
-      ],
+      policies: [{ used: 0, remaining: 0, reason: /counted too \(5 of 5 used\)/ }],
     });
   }
 });
