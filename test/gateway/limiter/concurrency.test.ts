@@ -261,6 +261,23 @@ t.test('an answer that comes too late takes nothing', async (t) => {
   t.equal(await usedOf(limiter, one.policy), 0);
 });
 
+t.test(
+  'a store that stands still until its connection breaks, and then does what it was asked',
+  async (t) => {
+    const redis = await started(t);
+    const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
+    const one = part(inFlight('unanswered', 3), 'one');
+    redis.freeze();
+    t.teardown(() => redis.thaw());
+    const answer = await spend(limiter, chargeOf(one));
+    if (answer.kind === 'spent') limiter.release(answer.spent, answer.position);
+    await until(() => !limiter.connection.ready);
+    redis.thaw();
+    await until(() => limiter.stats().available);
+    t.equal(await burst(limiter, chargeOf(one), 4), 3);
+  },
+);
+
 t.test('credentials that never worked share one limit of their address', async (t) => {
   const redis = await started(t);
   const limiter = await startLimiter(t, redis.url);
