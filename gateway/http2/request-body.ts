@@ -39,5 +39,7 @@ export function passBody(
   });
   call.on('drain', () => stream.resume());
   // Nobody takes any more of it.
-  call.once('close', () => stream.pause());
+  call.once('close', () => {
+    if (!stream.closed) stream.pause();
+  });
 }

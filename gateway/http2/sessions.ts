@@ -165,6 +165,11 @@ export class Http2Sessions {
       answer(stream, MALFORMED);
       return;
     }
+    // node:http2 keeps a stream, and its connection with it, as long as some of its body has not been read.
+    stream.once('aborted', () => {
+      call.destroy();
+      stream.resume();
+    });
     stream.once('close', () => {
       call.destroy();
       client.destroy();
@@ -217,7 +222,9 @@ function passReply(reply: IncomingMessage, stream: ServerHttp2Stream, isHead: bo
   reply.on('error', () => stream.close(NGHTTP2_INTERNAL_ERROR));
   // The answer is whole; of a body that is still coming nothing more is wanted (RFC 9113 8.1).
   stream.once('finish', () => {
-    if (!stream.readableEnded) stream.close(NGHTTP2_NO_ERROR);
+    if (stream.readableEnded) return;
+    stream.close(NGHTTP2_NO_ERROR);
+    stream.resume();
   });
   stream.respond(replyHead(statusCode, rawHeaders), { endStream: isBodiless });
   if (isBodiless) reply.resume();

@@ -90,6 +90,8 @@ function isParameterNamed(text: string, begin: number, equals: number, name: str
         at += 2;
       }
     } else if (code === PLUS) code = SPACE;
+    // PHP takes it off, and does not read `_` for it.
+    if (code === SPACE && matched === 0) continue;
     // Where the name ends for PHP.
     if (code === 0) break;
     if (matched < name.length && lowerCase(phpName(code)) === lowerCase(phpName(name.charCodeAt(matched))))

@@ -104,6 +104,7 @@ export class GuardedLimiter implements Limiter {
         this.#failuresInRow = 0;
       },
       onLateAnswers: (answers) => this.#onLateAnswers(answers),
+      onUnanswered: (checks) => this.#leases.endUnanswered(checks),
       onDisconnected: (cause) => this.#open('disconnected', cause),
     });
     this.#leases = new StoredLeases(this.#store.connection, this.#known.leases, options.clock);

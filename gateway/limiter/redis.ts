@@ -52,6 +52,8 @@ export interface RedisStoreOptions {
   readonly onSuccess: () => void;
   /** Checks that were reported as failed have been made after all. */
   readonly onLateAnswers: (answers: readonly Answer[]) => void;
+  /** Their connection broke before the answer: nobody knows whether they were made. */
+  readonly onUnanswered: (checks: readonly PendingCheck[]) => void;
   /** The connection is lost, also when nothing was being asked. */
   readonly onDisconnected: (cause: Error) => void;
 }
@@ -332,6 +334,7 @@ export class RedisStore {
       (error: Error | StoreFault) => {
         this.#patience.failed(wait);
         if (isLate) this.#late--;
+        if ('kind' in error && error.kind === 'disconnected') this.#options.onUnanswered(checks);
         if (isLate) onLateAnswers([]);
         else onFailure(checks, 'kind' in error ? error.kind : 'error', error);
       },

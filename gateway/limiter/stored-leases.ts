@@ -5,8 +5,9 @@
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
+import type { PendingCheck } from './check.ts';
 import { LEASES_PER_SCRIPT_MAX, leaseCall, RELEASE, RENEW } from './lease-scripts.ts';
-import { type HeldLeases, type Lease, leasesOf, RENEWED_AFTER_MS } from './leases.ts';
+import { type HeldLeases, type Lease, leasesOf, memberOf, RENEWED_AFTER_MS } from './leases.ts';
 import type { Spent } from './limiter.ts';
 
 /** Given back and not told yet; some hundred bytes each. */
@@ -37,6 +38,16 @@ export class StoredLeases {
   /** The answer came too late: nobody holds what was taken. */
   endAll(spent: Spent): void {
     for (let position = 0; position < spent.admitted; position++) this.end(spent, position);
+  }
+
+  /** Nobody knows whether anything was taken, and nobody holds it. */
+  endUnanswered(checks: readonly PendingCheck[]): void {
+    for (const { charge, listeners, leases } of checks) {
+      if (leases === null) continue;
+      for (const { key, policy } of charge.parts)
+        if (policy.algorithm === 'concurrency')
+          for (let i = 0; i < listeners.length; i++) this.#release({ key, member: memberOf(leases, i) });
+    }
   }
 
   /** Those of one turn of the event loop go out together. While the store is away so many wait for it. */

@@ -4,11 +4,14 @@ import type { TLSSocket } from 'node:tls';
 const HEADERS = 1;
 const RST_STREAM = 3;
 const SETTINGS = 4;
+const GOAWAY = 7;
+const WINDOW_UPDATE = 8;
 const DATA = 0;
 const END_STREAM = 1;
 const END_HEADERS = 4;
 const FRAME_HEAD_BYTES = 9;
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
+const INITIAL_WINDOW_SIZE = 4;
 /** Stream of the first request of a client. */
 const STREAM = 1;
 /** The first byte of a header section whose status HPACK knows (RFC 7541 A); others follow as text. */
@@ -22,6 +25,12 @@ function frame(type: number, flags: number, stream: number, payload: Buffer | st
   head.writeUInt8(flags, 4);
   head.writeUInt32BE(stream, 5);
   return Buffer.concat([head, bytes]);
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
 }
 
 /** Fields as HPACK's literals without indexing, whose names and values are shorter than 127 bytes (RFC 7541 6.2.2). */
@@ -43,20 +52,29 @@ export interface FramedRequest {
   send(frames: number, size: number): void;
   /** Ends the body. */
   end(): void;
+  /** Says that no other request will come. Resolves when the server has said the same. */
+  leave(): Promise<void>;
+  /** Takes so many more bytes of the reply. */
+  take(bytes: number): void;
   /** Resolves with the status once the stream has ended, whichever side ended it; 0 without a reply. */
   readonly status: Promise<number>;
 }
 
-/** Begins a POST on a connection that has agreed on `h2`. */
-export function beginFramed(socket: TLSSocket, path: string): FramedRequest {
+/**
+ * Begins a POST on a connection that has agreed on `h2`.
+ *
+ * @param window so many bytes of the reply are taken at first
+ */
+export function beginFramed(socket: TLSSocket, path: string, window = 65_535): FramedRequest {
   const fields = { ':method': 'POST', ':scheme': 'https', ':path': path, ':authority': 'a' };
   socket.write(
     Buffer.concat([
       Buffer.from(PREFACE),
-      frame(SETTINGS, 0, 0),
+      frame(SETTINGS, 0, 0, Buffer.concat([Buffer.from([0, INITIAL_WINDOW_SIZE]), uint32(window)])),
       frame(HEADERS, END_HEADERS, STREAM, headerBlock(fields)),
     ]),
   );
+  const { promise: left, resolve: onLeft } = Promise.withResolvers<void>();
   const status = new Promise<number>((resolve) => {
     let bytes: Buffer = Buffer.alloc(0);
     let seen = 0;
@@ -70,6 +88,7 @@ export function beginFramed(socket: TLSSocket, path: string): FramedRequest {
         const [type, flags, stream] = [bytes.readUInt8(3), bytes.readUInt8(4), bytes.readUInt32BE(5)];
         const payload = bytes.subarray(FRAME_HEAD_BYTES, end);
         bytes = bytes.subarray(end);
+        if (type === GOAWAY) onLeft();
         if (stream !== STREAM) continue;
         if (type === HEADERS) seen = statusOf(payload);
         const isEnd = (type === DATA || type === HEADERS) && (flags & END_STREAM) !== 0;
@@ -82,6 +101,13 @@ export function beginFramed(socket: TLSSocket, path: string): FramedRequest {
       socket.write(Buffer.concat(Array(frames).fill(frame(DATA, 0, STREAM, Buffer.alloc(size, 'x')))));
     },
     end: () => void socket.write(frame(DATA, END_STREAM, STREAM)),
+    leave() {
+      socket.write(frame(GOAWAY, 0, 0, Buffer.alloc(8)));
+      return left;
+    },
+    take(bytes) {
+      socket.write(frame(WINDOW_UPDATE, 0, STREAM, uint32(bytes)));
+    },
     status,
   };
 }

@@ -43,6 +43,7 @@ t.test('20,000 clients: memory and commands within a fifth', async (t) => {
     onFailure: unexpected,
     onSuccess: () => {},
     onLateAnswers: unexpected,
+    onUnanswered: unexpected,
     onDisconnected: () => {},
   });
   t.teardown(() => store.close());

@@ -109,6 +109,12 @@ t.test('a query parameter whose name PHP or ASP.NET reads as the counted one', a
   }
 });
 
+t.test('spaces before a name that begins with _', async (t) => {
+  for (const target of ['/a?%20_key=1', '/a?+_key=1', '/a?+%20_key=1', '/a?.key=1', '/a?%5Bkey=1'])
+    t.equal(queryValue(target, '_key'), '1', target);
+  t.equal(queryValue('/a?%20key=1', '_key'), null, 'they stand for nothing');
+});
+
 t.test('ten thousand pairs are one pass', async (t) => {
   const pairs = Array.from({ length: 10_000 }, (_, i) => `a${i}`);
   for (const tail of ['', '=']) {

@@ -47,12 +47,6 @@ async function admitted(limiter: Parameters<typeof spend>[0], ...of: readonly Pa
   return answer;
 }
 
-async function usedOf(limiter: Parameters<typeof spend>[0], of: Parameters<typeof part>[0]): Promise<number> {
-  const answer = await spend(limiter, chargeOf(part({ ...of, limit: 1, capacity: 1, mode: 'shadow' })));
-  if (answer.kind !== 'spent') throw new Error('the store is there');
-  return answer.spent.used[0] ?? -1;
-}
-
 type Event =
   | { readonly kind: 'ask'; readonly policies: readonly number[]; readonly times: number }
   | { readonly kind: 'end'; readonly which: number };
@@ -258,8 +252,25 @@ t.test('an answer that comes too late takes nothing', async (t) => {
   redis.thaw();
   await until(() => limiter.stats().available);
   await until(async () => (await redis.client.exists(one.key)) === 0);
-  t.equal(await usedOf(limiter, one.policy), 0);
+  t.equal(await burst(limiter, chargeOf(one), 4), 3);
 });
+
+t.test(
+  'a store that stands still until its connection breaks, and then does what it was asked',
+  async (t) => {
+    const redis = await started(t);
+    const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
+    const one = part(inFlight('unanswered', 3), 'one');
+    redis.freeze();
+    t.teardown(() => redis.thaw());
+    const answer = await spend(limiter, chargeOf(one));
+    if (answer.kind === 'spent') limiter.release(answer.spent, answer.position);
+    await until(() => !limiter.connection.ready);
+    redis.thaw();
+    await until(() => limiter.stats().available);
+    t.equal(await burst(limiter, chargeOf(one), 4), 3);
+  },
+);
 
 t.test('credentials that never worked share one limit of their address', async (t) => {
   const redis = await started(t);

@@ -32,6 +32,7 @@ async function connected(t: Test, url: string): Promise<RedisStore> {
     },
     onSuccess: () => {},
     onLateAnswers: () => t.fail('no answer is late'),
+    onUnanswered: () => {},
     onDisconnected: () => {},
   });
   t.teardown(() => limiter.close());

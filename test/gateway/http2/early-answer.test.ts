@@ -1,0 +1,44 @@
+/** A reply over HTTP/2 that comes before the body: nothing that is left of the body keeps the connection. */
+import { setImmediate as turn } from 'node:timers/promises';
+import t from 'tap';
+import { createAuthority } from '#test/support/certificates.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { beginFramed } from '#test/support/http2-frames.ts';
+import { secured } from '#test/support/tls-client.ts';
+import { until } from '#test/support/until.ts';
+
+const REPLY = 'enough';
+const FRAMES = 600;
+const FRAME_BYTES = 100;
+
+const authority = createAuthority(t);
+const files = authority.issue('server', 'IP:127.0.0.1');
+const env = { GATEWAY_TLS_CERT: files.cert, GATEWAY_TLS_KEY: files.key, GATEWAY_HTTP2: '1' };
+
+t.test('a body that goes on behind the reply, and a client that leaves', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => void res.end(REPLY));
+  const { gateway, port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: policyFile(),
+    env,
+  });
+  const connections = (): unknown =>
+    gateway.samples().find(({ name, labels }) => name === 'floodgate_held' && labels?.bound === 'connections')
+      ?.value;
+  const socket = await secured(port, authority.ca, { ALPNProtocols: ['h2'] });
+  t.teardown(() => socket.destroy());
+  const request = beginFramed(socket, '/early', 0);
+  request.send(1, FRAME_BYTES);
+  // The stream counts as a connection until its reply is there.
+  await until(() => connections() === 2);
+  await until(() => connections() === 1);
+  for (let i = 0; i < FRAMES; i++) {
+    request.send(1, FRAME_BYTES);
+    await turn();
+  }
+  request.take(REPLY.length);
+  t.equal(await request.status, 200);
+  await request.leave();
+  socket.end();
+  await until(() => connections() === 0);
+});
