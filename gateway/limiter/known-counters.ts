@@ -32,7 +32,7 @@ const STRANGERS_MAX = 32_768;
 export class KnownCounters {
   readonly #counters: CounterTable;
   readonly #credentials: CounterTable;
-  readonly #strangers = new CounterTable(STRANGERS_MAX);
+  readonly #strangers: CounterTable;
   /** Of counters that are not plain. */
   readonly levels: KnownLevels;
   /** Of requests in flight. */
@@ -43,6 +43,7 @@ export class KnownCounters {
     this.levels = new KnownLevels(this.#counters);
     this.leases = new HeldLeases(options.replica);
     this.#credentials = new CounterTable(options.credentialsMax);
+    this.#strangers = new CounterTable(Math.min(STRANGERS_MAX, options.countersMax));
   }
 
   get size(): number {

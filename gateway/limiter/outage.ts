@@ -91,9 +91,14 @@ export class GuardedLimiter implements Limiter {
   constructor(options: GuardedLimiterOptions) {
     this.#options = options;
     this.#salt = options.salt;
-    const { replica } = options;
-    this.#known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX, replica });
+    const { replica, rememberedMax, openStore } = options;
+    this.#known = new KnownCounters({
+      countersMax: rememberedMax ?? COUNTERS_MAX,
+      credentialsMax: rememberedMax ?? CREDENTIALS_MAX,
+      replica,
+    });
     this.#store = new RedisStore(options.store, {
+      openStore,
       clock: options.clock,
       known: this.#known,
       budgetMs: options.budgetMs,
