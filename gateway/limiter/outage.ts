@@ -332,10 +332,14 @@ export class GuardedLimiter implements Limiter {
     await this.#settle();
     if (this.#replicas.count > 1) {
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-      await this.#settle();
     }
     this.#leases.flush();
-    await this.#leases.renew(this.#options.clock());
+    const startedAt = this.#options.clock();
+    // Until the circuit closes requests are decided alone, so there may be more to tell after each answer.
+    do {
+      await this.#settle();
+      await this.#leases.renew(startedAt);
+    } while (!this.#debts.isEmpty);
     if (this.#openSince === null || this.#closed) return;
     const { clock, log } = this.#options;
     const now = clock();

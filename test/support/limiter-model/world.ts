@@ -28,6 +28,8 @@ export interface Bounds {
   readonly storeEmptied: number;
   readonly gatewaysKilled: number;
   readonly windowChanges: number;
+  /** Requests that end, where places in flight are counted. */
+  readonly finishes: number;
 }
 
 export interface Setting {
@@ -88,6 +90,7 @@ export class World {
     for (const { limiter } of this.#gateways)
       if (limiter.stats().replicas !== this.#setting.gateways)
         throw new Error('each has heard of the others');
+    for (const gateway of this.#gateways) gateway.history = '';
   }
 
   async #startGateway(i: number): Promise<void> {
@@ -126,7 +129,7 @@ export class World {
       const isOpen = !limiter.stats().available;
       if (waiting > 0 ? left.silences > 0 : isOpen && connection.ready && connection.pending === 0)
         events.push(`time ${i}`);
-      if (held.length > 0) events.push(`finish ${i}`);
+      if (held.length > 0 && left.finishes > 0) events.push(`finish ${i}`);
       if (connection.ready && left.connectionsLost > 0) events.push(`cut ${i}`);
       if (left.gatewaysKilled > 0) events.push(`kill ${i}`);
       isCut ||= !connection.ready;
@@ -158,6 +161,7 @@ export class World {
         await this.#passTime(i);
         break;
       case 'finish':
+        this.#left.finishes--;
         await this.#finish(i);
         break;
       case 'cut':
@@ -196,7 +200,7 @@ export class World {
     const emptied = bounds.storeEmptied - this.#left.storeEmptied;
     const shares = Array.from({ length: gateways }, (_, i) => shareOf(this.#part.policy, i, gateways));
     const most = (1 + emptied) * limit + (this.#hadOutage ? limit - Math.min(...shares) : 0);
-    const admitted = this.#ledger.usedAt(this.#time.now);
+    const { admitted } = this;
     if (admitted > most) return `${admitted} are admitted, at most ${most} may be`;
     if (emptied > 0 || !this.#isQuiet) return null;
     // While the store is away a token bucket drains there and here (docs/policies.md, the bound).
@@ -204,12 +208,18 @@ export class World {
     if (isExactAfter && this.#store.used < admitted)
       return `${admitted} are admitted, the store counts ${this.#store.used}`;
     if (this.#hadLoss) return null;
-    if (this.#setting.algorithm === 'fixed-window' || !this.#hadOutage) {
-      if (this.#store.used > admitted)
-        return `${admitted} are admitted, the store counts ${this.#store.used}`;
-    }
+    // What is charged after an outage counts in the window in which it arrives.
+    const isSameWindow = this.#left.windowChanges === bounds.windowChanges;
+    const isExact = this.#setting.algorithm === 'fixed-window' && isSameWindow;
+    if ((isExact || !this.#hadOutage) && this.#store.used > admitted)
+      return `${admitted} are admitted, the store counts ${this.#store.used}`;
     if (!this.#hadOutage) return this.#ledger.wrongDenial();
     return null;
+  }
+
+  /** What all admitted requests use of the bucket now. */
+  get admitted(): number {
+    return this.#ledger.usedAt(this.#time.now);
   }
 
   /** Equal for states from which the same can follow. */
