@@ -3,7 +3,7 @@
  * `GuardedLimiter` and the real memory store. Only timers and the network between them are the checker's.
  */
 import type { Charge, Part } from '#gateway/limiter/charge.ts';
-import { type Spent, shareOf } from '#gateway/limiter/limiter.ts';
+import type { Spent } from '#gateway/limiter/limiter.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { HEARTBEAT } from '#gateway/limiter/replicas.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
@@ -198,8 +198,7 @@ export class World {
   violation(): string | null {
     const { gateways, limit, bounds } = this.#setting;
     const emptied = bounds.storeEmptied - this.#left.storeEmptied;
-    const shares = Array.from({ length: gateways }, (_, i) => shareOf(this.#part.policy, i, gateways));
-    const most = (1 + emptied) * limit + (this.#hadOutage ? limit - Math.min(...shares) : 0);
+    const most = (1 + emptied) * limit + (this.#hadOutage ? limit - Math.floor(limit / gateways) : 0);
     const { admitted } = this;
     if (admitted > most) return `${admitted} are admitted, at most ${most} may be`;
     if (emptied > 0 || !this.#isQuiet) return null;

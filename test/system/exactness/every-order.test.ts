@@ -14,6 +14,7 @@ await checkAll(t, [
   { gateways: 2, limit: 2, bounds: { ...NOTHING, requests: 3, storeLost: 1, gatewaysKilled: 1 } },
   { gateways: 2, limit: 2, bounds: { ...NOTHING, requests: 3, storeLost: 1, windowChanges: 1 } },
   { gateways: 2, limit: 2, bounds: { ...NOTHING, requests: 3, connectionsLost: 1, lateReplies: 1 } },
+  { gateways: 2, limit: 2, bounds: { ...NOTHING, requests: 2, storeLost: 1, connectionsLost: 1 } },
   { gateways: 2, limit: 2, bounds: { ...NOTHING, requests: 3, storeLost: 1, storeEmptied: 1 } },
   { gateways: 2, limit: 3, bounds: { ...NOTHING, requests: 3, silences: 2, lateReplies: 1 } },
   { gateways: 3, limit: 2, bounds: { ...NOTHING, requests: 2, storeLost: 1 } },
