@@ -78,7 +78,7 @@ export class GeneralMemory {
     const { clock, known, storeAheadMs, onAdmitted, onCharged } = this.#options;
     const { policy, cost } = part;
     if (leases !== null && policy.algorithm === 'concurrency') {
-      known.leases.take({ key: part.key, member: memberOf(leases, 0) }, clock());
+      known.leases.take({ key: part.key, member: memberOf(leases, 0) }, Number.NEGATIVE_INFINITY);
     } else if (part.counter.isPlain) {
       const now = clock();
       const endsAt = (Math.floor(storeNow / policy.windowMs) + 1) * policy.windowMs - (storeAheadMs?.() ?? 0);

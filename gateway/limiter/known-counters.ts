@@ -33,7 +33,7 @@ const SLACK_MS_MAX: Millis = 2 ** 32 - 1;
 export class KnownCounters {
   readonly #counters: CounterTable;
   readonly #credentials: CounterTable;
-  readonly #unproven = new CounterTable(UNPROVEN_MAX);
+  readonly #unproven: CounterTable;
   /** Of counters that are not plain. */
   readonly levels: KnownLevels;
   /** Of requests in flight. */
@@ -44,6 +44,7 @@ export class KnownCounters {
     this.levels = new KnownLevels(this.#counters);
     this.leases = new HeldLeases(options.replica);
     this.#credentials = new CounterTable(options.credentialsMax);
+    this.#unproven = new CounterTable(Math.min(UNPROVEN_MAX, options.countersMax));
   }
 
   get size(): number {

@@ -25,7 +25,7 @@ export interface Lease {
 }
 
 interface HeldLease extends Lease {
-  /** When the store was last told, on this process's clock. */
+  /** When the store was last told, on this process's clock; -Infinity: never. */
   readonly toldAt: Millis;
 }
 
@@ -50,7 +50,6 @@ export function* leasesOf({ parts, levels, leases }: Spent, position: number): I
 export class HeldLeases {
   readonly #name: string;
   #named = 0;
-  /** Those that the store was told of longest ago come first. */
   readonly #held = new Map<string, HeldLease>();
   readonly #counts = new Map<string, number>();
 
@@ -73,10 +72,11 @@ export class HeldLeases {
     return this.#counts.get(key) ?? 0;
   }
 
-  take({ key, member }: Lease, now: Millis): void {
+  /** @param toldAt When the store was told; -Infinity if this process admitted the request alone. */
+  take({ key, member }: Lease, toldAt: Millis): void {
     const id = idOf(key, member);
     if (!this.#held.has(id)) this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
-    this.#held.set(id, { key, member, toldAt: now });
+    this.#held.set(id, { key, member, toldAt });
   }
 
   give({ key, member }: Lease): void {
@@ -90,8 +90,8 @@ export class HeldLeases {
   toldBefore(moment: Millis, max: number): Lease[] {
     const due: Lease[] = [];
     for (const lease of this.#held.values()) {
-      if (lease.toldAt >= moment || due.length >= max) break;
-      due.push(lease);
+      if (due.length >= max) break;
+      if (lease.toldAt < moment) due.push(lease);
     }
     return due;
   }

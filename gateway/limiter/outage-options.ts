@@ -1,5 +1,6 @@
 /** What the guarded limiter is given, and what it tells of itself. */
 import type { StoreAccess } from '#gateway/store/access.ts';
+import type { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { StoreFailure } from './redis.ts';
 
@@ -10,6 +11,10 @@ export interface OutageLog {
 
 export interface GuardedLimiterOptions {
   readonly store: StoreAccess;
+  /** Opens the connection to the store. Default: by the kind of its address. */
+  readonly openStore?: typeof openStore;
+  /** Maximum number of counters, and of credentials, to remember; a power of two. Default: 262,144 and 65,536. */
+  readonly rememberedMax?: number;
   readonly clock: Clock;
   readonly log: OutageLog;
   readonly budgetMs: Millis;

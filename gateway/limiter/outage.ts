@@ -92,9 +92,14 @@ export class GuardedLimiter implements Limiter {
   constructor(options: GuardedLimiterOptions) {
     this.#options = options;
     this.#salt = options.salt;
-    const { replica } = options;
-    this.#known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX, replica });
+    const { replica, rememberedMax, openStore } = options;
+    this.#known = new KnownCounters({
+      countersMax: rememberedMax ?? COUNTERS_MAX,
+      credentialsMax: rememberedMax ?? CREDENTIALS_MAX,
+      replica,
+    });
     this.#store = new RedisStore(options.store, {
+      openStore,
       clock: options.clock,
       known: this.#known,
       budgetMs: options.budgetMs,
@@ -337,10 +342,14 @@ export class GuardedLimiter implements Limiter {
     await this.#settle();
     if (this.#replicas.count > 1) {
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-      await this.#settle();
     }
     this.#leases.flush();
-    await this.#leases.renew(this.#options.clock());
+    const startedAt = this.#options.clock();
+    // Until the circuit closes requests are decided alone, so there may be more to tell after each answer.
+    do {
+      await this.#settle();
+      await this.#leases.renew(startedAt);
+    } while (!this.#debts.isEmpty);
     if (this.#openSince === null || this.#closed) return;
     const { clock, log } = this.#options;
     const now = clock();

@@ -41,6 +41,7 @@ import { decideInSteps, isOneSlot, type StepDialect } from './steps.ts';
 export type StoreFailure = 'timeout' | FaultKind;
 
 export interface RedisStoreOptions {
+  readonly openStore?: typeof openStore | undefined;
   readonly clock: Clock;
   readonly known: KnownCounters;
   /** The smallest time budget of a check; it grows while the store is slow. */
@@ -77,7 +78,7 @@ export class RedisStore {
   constructor(access: StoreAccess, options: RedisStoreOptions) {
     this.#options = options;
     this.#patience = new Patience(options.clock, options.budgetMs);
-    this.#connection = openStore(access, {
+    this.#connection = (options.openStore ?? openStore)(access, {
       // An answer that comes after the store was given up still says what it charged.
       silenceMs: Math.max(SILENCE_MS_MAX, 2 * waitMsMax(options.budgetMs)),
       onChange: (ready) => {

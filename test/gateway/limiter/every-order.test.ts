@@ -1,0 +1,51 @@
+/** Every order of requests, replies and faults, within small bounds: no window admits more than docs/policies.md says. */
+import t from 'tap';
+import { checkAll, NOTHING } from '#test/support/limiter-model/check-all.ts';
+import { replay } from '#test/support/limiter-model/search.ts';
+
+t.setTimeout(0);
+
+const two = { gateways: 2, limit: 2 };
+
+t.test('counterexamples that the search has found', async (t) => {
+  await t.test('a place that is taken while the leases are renewed is told to the store', async (t) => {
+    const bounds = { ...NOTHING, requests: 2, storeLost: 1, finishes: 1 };
+    const world = await replay({ ...two, algorithm: 'concurrency', bounds }, [
+      ...['request 0', 'lose', 'back', 'time 0', 'time 0'],
+      ...['finish 0', 'request 0', 'answer 0', 'answer 0', 'time 1', 'time 1'],
+    ]);
+    t.equal(world.violation(), null);
+    await world.happen('answer 0');
+    t.equal(world.violation(), null, 'the second renewal');
+  });
+});
+
+t.test('the bound of docs/policies.md is tight', async (t) => {
+  for (const [gateways, limit, most] of [
+    [2, 2, 3],
+    [3, 3, 5],
+    [2, 3, 5],
+  ] as const) {
+    // The gateway with the smallest share spends the limit, and the others do not hear of it.
+    const spender = gateways - 1;
+    const bounds = { ...NOTHING, requests: 2 * limit, storeLost: 1 };
+    const events = Array.from({ length: limit }, () => [`request ${spender}`, `answer ${spender}`]).flat();
+    events.push('lose');
+    for (let other = 0; other < spender; other++) events.push(`request ${other}`, `request ${other}`);
+    const world = await replay({ gateways, limit, algorithm: 'fixed-window', bounds }, events);
+    t.equal(world.admitted, most, `${gateways} gateways, limit ${limit}`);
+    t.equal(world.violation(), null);
+  }
+});
+
+await checkAll(t, [
+  { ...two, bounds: { ...NOTHING, requests: 4, windowChanges: 1, finishes: 1 } },
+  { ...two, bounds: { ...NOTHING, requests: 3, storeLost: 1 } },
+  { ...two, bounds: { ...NOTHING, requests: 2, storeLost: 1, finishes: 1, windowChanges: 1 } },
+  { ...two, bounds: { ...NOTHING, requests: 3, silences: 1, lateReplies: 1 } },
+  { ...two, bounds: { ...NOTHING, requests: 2, connectionsLost: 1, lateReplies: 1 } },
+  { ...two, bounds: { ...NOTHING, requests: 4, storeEmptied: 1 } },
+  { ...two, bounds: { ...NOTHING, requests: 4, gatewaysKilled: 1 } },
+  { gateways: 2, limit: 3, bounds: { ...NOTHING, requests: 5 } },
+  { gateways: 3, limit: 3, bounds: { ...NOTHING, requests: 4 } },
+]);

@@ -1,0 +1,56 @@
+/** Checks each setting with every algorithm, and prints what was covered. */
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import type { Test } from 'tap';
+import type { Searched } from './search-thread.ts';
+import type { Bounds, Setting } from './world.ts';
+
+export const NOTHING: Bounds = {
+  requests: 0,
+  lateReplies: 0,
+  silences: 0,
+  storeLost: 0,
+  connectionsLost: 0,
+  storeEmptied: 0,
+  gatewaysKilled: 0,
+  windowChanges: 0,
+  finishes: 0,
+};
+
+const ALGORITHMS = ['fixed-window', 'sliding-window', 'token-bucket', 'concurrency'] as const;
+
+export function checkAll(t: Test, settings: readonly Omit<Setting, 'algorithm'>[]): Promise<unknown> {
+  const all = ALGORITHMS.flatMap((algorithm) =>
+    settings.map(({ bounds, ...setting }): Setting => {
+      const without = algorithm === 'concurrency' ? { windowChanges: 0 } : { finishes: 0 };
+      return { ...setting, algorithm, bounds: { ...bounds, ...without } };
+    }),
+  );
+  return t.test('every order of what can happen', async (t) => {
+    let searched = 0;
+    let states = 0;
+    let transitions = 0;
+    const cpu = process.cpuUsage();
+    // tap watches every promise of its thread, which makes the search three times as slow there.
+    const thread = new Worker(new URL('./search-thread.ts', import.meta.url), { workerData: all });
+    thread.on('message', ({ setting, found }: Searched) => {
+      searched++;
+      states += found.states;
+      transitions += found.transitions;
+      const { algorithm, gateways, limit, bounds } = setting;
+      const happens = Object.entries(bounds).flatMap(([what, times]) =>
+        times > 0 ? [`${what} ${times}`] : [],
+      );
+      const what = `${algorithm}, ${gateways} gateways, limit ${limit}, ${happens.join(', ')}`;
+      t.strictSame(
+        found.counterexample,
+        null,
+        `${what}: ${found.states} states, up to ${found.depth} events deep`,
+      );
+    });
+    await once(thread, 'exit');
+    t.equal(searched, all.length, 'all settings were searched');
+    const { user, system } = process.cpuUsage(cpu);
+    t.comment(`${states} states, ${transitions} transitions, ${((user + system) / 1e6).toFixed(1)} s of CPU`);
+  });
+}

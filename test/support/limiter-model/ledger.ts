@@ -1,0 +1,78 @@
+/** What was admitted and denied, worked out without the limiter's code. */
+import type { Algorithm } from '#gateway/policy/policy.ts';
+import type { Millis } from '#shared/clock.ts';
+
+interface Admission {
+  readonly id: number;
+  readonly at: Millis;
+}
+
+export class Ledger {
+  readonly #algorithm: Algorithm;
+  readonly #limit: number;
+  readonly #windowMs: Millis;
+  #admitted: Admission[] = [];
+  readonly #denied: Millis[] = [];
+
+  constructor(algorithm: Algorithm, limit: number, windowMs: Millis) {
+    this.#algorithm = algorithm;
+    this.#limit = limit;
+    this.#windowMs = windowMs;
+  }
+
+  admit(id: number, at: Millis): void {
+    this.#admitted.push({ id, at });
+    this.#admitted.sort((one, other) => one.at - other.at);
+  }
+
+  deny(at: Millis): void {
+    this.#denied.push(at);
+  }
+
+  /** A request is no longer in flight. */
+  finish(id: number): void {
+    if (this.#algorithm === 'concurrency') this.#admitted = this.#admitted.filter((one) => one.id !== id);
+  }
+
+  /** What all admitted requests together use of the bucket, as docs/policies.md defines each algorithm. */
+  usedAt(now: Millis): number {
+    const times = this.#admitted.map(({ at }) => at).filter((at) => at <= now);
+    const window = Math.floor(now / this.#windowMs);
+    const countIn = (number: number): number =>
+      times.filter((at) => Math.floor(at / this.#windowMs) === number).length;
+    switch (this.#algorithm) {
+      case 'concurrency':
+        return times.length;
+      case 'fixed-window':
+        return countIn(window);
+      case 'sliding-window': {
+        const left = this.#windowMs - (now % this.#windowMs);
+        return countIn(window) + Math.ceil((countIn(window - 1) * left) / this.#windowMs);
+      }
+      case 'token-bucket': {
+        let backlog = 0;
+        let last = 0;
+        for (const at of times) {
+          backlog = Math.max(0, backlog - (at - last) * this.#limit) + this.#windowMs;
+          last = at;
+        }
+        return Math.ceil(Math.max(0, backlog - (now - last) * this.#limit) / this.#windowMs);
+      }
+    }
+  }
+
+  /** A request was denied while there was room for it; null: none was. */
+  wrongDenial(): string | null {
+    // A place may be free before the store hears of it.
+    if (this.#algorithm === 'concurrency') return null;
+    for (const at of this.#denied)
+      if (this.usedAt(at) < this.#limit)
+        return `a request is denied while ${this.usedAt(at)} of ${this.#limit} are used`;
+    return null;
+  }
+
+  contents(now: Millis): string {
+    const window = (at: Millis): number => Math.floor(at / this.#windowMs);
+    return `${this.#admitted.map(({ at }) => window(at))} ${this.usedAt(now)} ${this.#denied.map(window)}`;
+  }
+}

@@ -1,0 +1,60 @@
+/** Breadth-first search over all states of a world. Limiters cannot be copied, so each state is reached by its own replay. */
+import { type Setting, World } from './world.ts';
+
+interface Found {
+  readonly before: Found | null;
+  readonly event: string;
+  readonly enabled: readonly string[];
+}
+
+export interface Search {
+  readonly states: number;
+  readonly transitions: number;
+  /** Events of the longest shortest way to a state. */
+  readonly depth: number;
+  /** The shortest way to a wrong state, and what is wrong there. */
+  readonly counterexample: { readonly events: readonly string[]; readonly violation: string } | null;
+}
+
+export async function replay(setting: Setting, events: readonly string[]): Promise<World> {
+  const world = new World(setting);
+  await world.start();
+  for (const event of events) await world.happen(event);
+  return world;
+}
+
+export async function search(setting: Setting): Promise<Search> {
+  const first = await replay(setting, []);
+  const seen = new Set([first.digest()]);
+  let level: Found[] = [{ before: null, event: '', enabled: first.enabled() }];
+  let transitions = 0;
+  let depth = 0;
+  for (;;) {
+    const next: Found[] = [];
+    for (const state of level) {
+      const way = wayTo(state);
+      for (const event of state.enabled) {
+        const world = await replay(setting, [...way, event]);
+        transitions++;
+        const violation = world.violation();
+        if (violation !== null) {
+          const counterexample = { events: [...way, event], violation };
+          return { states: seen.size, transitions, depth: depth + 1, counterexample };
+        }
+        const digest = world.digest();
+        if (seen.has(digest)) continue;
+        seen.add(digest);
+        next.push({ before: state, event, enabled: world.enabled() });
+      }
+    }
+    if (next.length === 0) return { states: seen.size, transitions, depth, counterexample: null };
+    level = next;
+    depth++;
+  }
+}
+
+function wayTo(state: Found): string[] {
+  const events: string[] = [];
+  for (let at = state; at.before !== null; at = at.before) events.push(at.event);
+  return events.reverse();
+}

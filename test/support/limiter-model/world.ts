@@ -1,0 +1,359 @@
+/**
+ * Some gateways' limiters, one store, one bucket, and everything that can happen next. All decisions are made by the real
+ * `GuardedLimiter` and the real memory store. Only timers and the network between them are the checker's.
+ */
+import type { Charge, Part } from '#gateway/limiter/charge.ts';
+import type { Spent } from '#gateway/limiter/limiter.ts';
+import { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import { HEARTBEAT } from '#gateway/limiter/replicas.ts';
+import type { Algorithm } from '#gateway/policy/policy.ts';
+import { chargeOf, part, policy } from '#test/support/spend.ts';
+import { accessTo } from '#test/support/store.ts';
+import { Ledger } from './ledger.ts';
+import { ModelConnection } from './model-connection.ts';
+import { ModelStore } from './model-store.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+/** How often each thing may happen in one history. */
+export interface Bounds {
+  readonly requests: number;
+  /** Replies that stay on their way. */
+  readonly lateReplies: number;
+  /** Waits that end because a gateway gives the store up. */
+  readonly silences: number;
+  /** All connections break. */
+  readonly storeLost: number;
+  /** The connection of one gateway breaks. */
+  readonly connectionsLost: number;
+  readonly storeEmptied: number;
+  readonly gatewaysKilled: number;
+  readonly windowChanges: number;
+  /** Requests that end, where places in flight are counted. */
+  readonly finishes: number;
+}
+
+export interface Setting {
+  readonly algorithm: Algorithm;
+  readonly gateways: number;
+  readonly limit: number;
+  readonly bounds: Bounds;
+}
+
+interface Gateway {
+  readonly limiter: GuardedLimiter;
+  readonly connection: ModelConnection;
+  /** Requests in flight that hold a place. */
+  readonly held: { readonly spent: Spent; readonly position: number; readonly id: number }[];
+  isAlive: boolean;
+  /** Requests without a decision. */
+  waiting: number;
+  /** What has happened to it since it last had nothing on its way and its circuit was closed. */
+  history: string;
+}
+
+const WINDOW_SECONDS = 10;
+const WINDOW_MS = WINDOW_SECONDS * 1000;
+const START = 170_000_000 * WINDOW_MS + 5000;
+
+export class World {
+  readonly #setting: Setting;
+  readonly #time = new VirtualTime(START);
+  readonly #charge: Charge;
+  readonly #part: Part;
+  readonly #store: ModelStore;
+  readonly #gateways: Gateway[] = [];
+  readonly #left: Record<keyof Bounds, number>;
+  readonly #ledger: Ledger;
+  #requests = 0;
+  #hadOutage = false;
+  /** A reply was lost, or a gateway with what it had to tell. */
+  #hadLoss = false;
+
+  constructor(setting: Setting) {
+    this.#setting = setting;
+    this.#left = { ...setting.bounds };
+    const { algorithm, limit } = setting;
+    const windowless = algorithm === 'concurrency' ? { windowMs: 0, windowSeconds: 0 } : {};
+    this.#part = part(policy('p', limit, WINDOW_SECONDS, { algorithm, ...windowless }));
+    this.#charge = chargeOf(this.#part);
+    this.#store = new ModelStore(this.#time.clock, this.#charge);
+    this.#ledger = new Ledger(algorithm, limit, WINDOW_MS);
+  }
+
+  /** Starts all gateways; each has heard of the others. */
+  async start(): Promise<void> {
+    for (let i = 0; i < this.#setting.gateways; i++) await this.#startGateway(i);
+    for (const i of this.#gateways.keys()) {
+      while (this.#at(i).connection.pending === 0) await this.#time.fireNext(i);
+      await this.#answer(i);
+    }
+    for (const { limiter } of this.#gateways)
+      if (limiter.stats().replicas !== this.#setting.gateways)
+        throw new Error('each has heard of the others');
+    for (const gateway of this.#gateways) gateway.history = '';
+  }
+
+  async #startGateway(i: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<ModelConnection>();
+    const limiter = new GuardedLimiter({
+      store: accessTo('redis://model'),
+      openStore: (_access, options) => {
+        const connection = new ModelConnection(this.#store, this.#time.clock, options);
+        resolve(connection);
+        return connection;
+      },
+      rememberedMax: 8,
+      clock: this.#time.clock,
+      log: { warn() {}, info() {} },
+      budgetMs: 1,
+      replica: String(i),
+      salt: 'salt',
+      onSalt() {},
+    });
+    const connection = await promise;
+    this.#gateways.push({ limiter, connection, held: [], isAlive: true, waiting: 0, history: '' });
+    await this.#time.run(i, () => void limiter.start());
+    await this.#answer(i);
+  }
+
+  /** Everything that can happen next. */
+  enabled(): string[] {
+    const events: string[] = [];
+    const left = this.#left;
+    let isCut = false;
+    for (const [i, { limiter, connection, held, isAlive, waiting }] of this.#gateways.entries()) {
+      if (!isAlive) continue;
+      if (left.requests > 0) events.push(`request ${i}`);
+      if (connection.pending > 0) events.push(`answer ${i}`);
+      if (connection.unexecuted > 0 && left.lateReplies > 0) events.push(`late ${i}`);
+      const isOpen = !limiter.stats().available;
+      if (waiting > 0 ? left.silences > 0 : isOpen && connection.ready && connection.pending === 0)
+        events.push(`time ${i}`);
+      if (held.length > 0 && left.finishes > 0) events.push(`finish ${i}`);
+      if (connection.ready && left.connectionsLost > 0) events.push(`cut ${i}`);
+      if (left.gatewaysKilled > 0) events.push(`kill ${i}`);
+      isCut ||= !connection.ready;
+    }
+    if (isCut) events.push('back');
+    else if (left.storeLost > 0) events.push('lose');
+    if (left.storeEmptied > 0) events.push('empty');
+    if (left.windowChanges > 0) events.push('window');
+    return events;
+  }
+
+  async happen(event: string): Promise<void> {
+    const [kind, index] = event.split(' ');
+    const i = Number(index ?? -1);
+    switch (kind) {
+      case 'request':
+        this.#left.requests--;
+        await this.#request(i);
+        break;
+      case 'answer':
+        await this.#answer(i);
+        break;
+      case 'late':
+        this.#left.lateReplies--;
+        this.#at(i).connection.execute();
+        break;
+      case 'time':
+        if (this.#at(i).waiting > 0) this.#left.silences--;
+        await this.#passTime(i);
+        break;
+      case 'finish':
+        this.#left.finishes--;
+        await this.#finish(i);
+        break;
+      case 'cut':
+        this.#left.connectionsLost--;
+        await this.#cut(i);
+        break;
+      case 'lose':
+        this.#left.storeLost--;
+        for (const [each, { isAlive }] of this.#gateways.entries()) if (isAlive) await this.#cut(each);
+        break;
+      case 'back':
+        for (const [each, { isAlive, connection }] of this.#gateways.entries())
+          if (isAlive && !connection.ready) await this.#happenTo(each, 'back', () => connection.open());
+        break;
+      case 'empty':
+        this.#left.storeEmptied--;
+        this.#store.empty();
+        break;
+      case 'kill':
+        this.#left.gatewaysKilled--;
+        this.#kill(i);
+        break;
+      case 'window':
+        this.#left.windowChanges--;
+        this.#time.now = (Math.floor(this.#time.now / WINDOW_MS) + 1.5) * WINDOW_MS;
+        break;
+      default:
+        throw new Error(`nothing is called ${event}`);
+    }
+    for (const gateway of this.#gateways) this.#look(gateway);
+  }
+
+  /** Says what is wrong with this state; null: nothing. */
+  violation(): string | null {
+    const { gateways, limit, bounds } = this.#setting;
+    const emptied = bounds.storeEmptied - this.#left.storeEmptied;
+    const most = (1 + emptied) * limit + (this.#hadOutage ? limit - Math.floor(limit / gateways) : 0);
+    const { admitted } = this;
+    if (admitted > most) return `${admitted} are admitted, at most ${most} may be`;
+    if (emptied > 0 || !this.#isQuiet) return null;
+    // While the store is away a token bucket drains there and here (docs/policies.md, the bound).
+    const isExactAfter = this.#setting.algorithm !== 'token-bucket' || !this.#hadOutage;
+    if (isExactAfter && this.#store.used < admitted)
+      return `${admitted} are admitted, the store counts ${this.#store.used}`;
+    if (this.#hadLoss) return null;
+    // What is charged after an outage counts in the window in which it arrives.
+    const isSameWindow = this.#left.windowChanges === bounds.windowChanges;
+    const isExact = this.#setting.algorithm === 'fixed-window' && isSameWindow;
+    if ((isExact || !this.#hadOutage) && this.#store.used > admitted)
+      return `${admitted} are admitted, the store counts ${this.#store.used}`;
+    if (!this.#hadOutage) return this.#ledger.wrongDenial();
+    return null;
+  }
+
+  /** What all admitted requests use of the bucket now. */
+  get admitted(): number {
+    return this.#ledger.usedAt(this.#time.now);
+  }
+
+  /** Equal for states from which the same can follow. */
+  digest(): string {
+    const now = this.#time.now;
+    const gateways = this.#gateways.map(({ limiter, connection, held, isAlive, waiting, history }) => {
+      if (!isAlive) return 'dead';
+      const { available, replicas } = limiter.stats();
+      const known = limiter.known.held(this.#part, now);
+      const isExhausted = limiter.knownExhausted(this.#charge) !== null;
+      const knows = [
+        Math.ceil(known.a / (this.#setting.algorithm === 'token-bucket' ? WINDOW_MS : 1)),
+        known.b,
+      ];
+      return [
+        available,
+        replicas,
+        connection.ready,
+        knows,
+        isExhausted,
+        waiting,
+        held.length,
+        history,
+        connection.contents,
+      ];
+    });
+    return JSON.stringify([
+      Math.floor(now / WINDOW_MS),
+      Object.values(this.#left),
+      this.#hadOutage,
+      this.#hadLoss,
+      this.#store.contents,
+      this.#ledger.contents(now),
+      gateways,
+    ]);
+  }
+
+  get #isQuiet(): boolean {
+    return this.#gateways.every(
+      ({ limiter, connection, isAlive }) =>
+        isAlive && connection.ready && connection.pending === 0 && limiter.stats().available,
+    );
+  }
+
+  #at(i: number): Gateway {
+    const gateway = this.#gateways[i];
+    if (gateway === undefined) throw new Error(`there is no gateway ${i}`);
+    return gateway;
+  }
+
+  async #happenTo(i: number, what: string, work: () => void): Promise<void> {
+    this.#at(i).history += `${what};`;
+    await this.#time.run(i, work);
+  }
+
+  #look(gateway: Gateway): void {
+    const { limiter, connection, isAlive, waiting } = gateway;
+    if (limiter.stats().outages > 0) this.#hadOutage = true;
+    if (!isAlive || !limiter.stats().available || !connection.ready) return;
+    if (waiting === 0 && connection.pending === 0) gateway.history = '';
+  }
+
+  #request(i: number): Promise<void> {
+    const gateway = this.#at(i);
+    const { limiter, connection, held } = gateway;
+    return this.#happenTo(i, 'request', () => {
+      if (limiter.knownExhausted(this.#charge) !== null) {
+        this.#ledger.deny(this.#time.now);
+        return;
+      }
+      gateway.waiting++;
+      limiter.spend(this.#charge, {
+        onSpent: (spent, position) => {
+          gateway.waiting--;
+          const at = spent.shares === null ? connection.decidedAt : this.#time.now;
+          if (position >= spent.admitted) {
+            this.#ledger.deny(at);
+            return;
+          }
+          const id = this.#requests++;
+          this.#ledger.admit(id, at);
+          if (spent.leases !== null) held.push({ spent, position, id });
+        },
+        onStoreUnavailable: () => {
+          throw new Error('the policy counts alone');
+        },
+      });
+    });
+  }
+
+  async #answer(i: number): Promise<void> {
+    const { connection } = this.#at(i);
+    if (connection.unexecuted === connection.pending) connection.execute();
+    const heard = connection.contents;
+    await this.#happenTo(i, `heard ${heard}`, () => connection.hear());
+  }
+
+  /** Lets time pass for one gateway, until something comes of it. The timers of the others are late. */
+  async #passTime(i: number): Promise<void> {
+    const gateway = this.#at(i);
+    const { limiter, connection } = gateway;
+    gateway.history += 'time;';
+    const { sent } = connection;
+    const { waiting } = gateway;
+    const { available } = limiter.stats();
+    while (
+      connection.sent === sent &&
+      gateway.waiting === waiting &&
+      limiter.stats().available === available &&
+      (await this.#time.fireNext(i))
+    );
+    // Nothing depends on the order of heartbeats, but on what the gateway does after one.
+    if (connection.pending === 1 && connection.oldest === HEARTBEAT) await this.#answer(i);
+  }
+
+  async #finish(i: number): Promise<void> {
+    const { limiter, held } = this.#at(i);
+    const first = held.shift();
+    if (first === undefined) return;
+    this.#ledger.finish(first.id);
+    await this.#happenTo(i, 'finish', () => limiter.release(first.spent, first.position));
+  }
+
+  async #cut(i: number): Promise<void> {
+    const { connection } = this.#at(i);
+    if (connection.pending > connection.unexecuted) this.#hadLoss = true;
+    this.#hadOutage = true;
+    await this.#happenTo(i, 'cut', () => connection.close());
+  }
+
+  #kill(i: number): void {
+    const gateway = this.#at(i);
+    this.#hadLoss = true;
+    gateway.isAlive = false;
+    for (const { id } of gateway.held) this.#ledger.finish(id);
+    this.#time.stop(i);
+  }
+}
