@@ -25,7 +25,7 @@ declare module 'fastify' {
   }
 }
 
-/** What a handler refuses of these came with the query: they have no body. */
+/** These methods have no body, so whatever a handler refuses came with the query. */
 const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE']);
 
 const CLIENT_LEFT = 'the client left before its body was complete';

@@ -21,7 +21,7 @@ export interface InspectedBucket {
   /** The first policy of the bucket. */
   readonly policy: string;
   readonly bucket: string;
-  /** What an address spent on unproven credentials. */
+  /** Requests that an address made with unproven credentials. */
   readonly unproven: boolean;
   readonly used: number;
   readonly limit: number;

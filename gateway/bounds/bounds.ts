@@ -1,6 +1,6 @@
 /**
- * What clients may hold at once: of each thing a total, a share for one client address, and one for the many clients of an
- * IPv6 network. Per process.
+ * Bounds on what clients hold at once. Each bound has a total, a share for one client address, and a share for all clients
+ * of one IPv6 network. Each process counts for itself.
  *
  * Whoever takes something gives it back to the same bound, for the same client, exactly once.
  */
@@ -18,7 +18,7 @@ export type BoundSettings = Readonly<Record<BoundName, BoundLimits>>;
 /** `client`, `network`: its share is used up; `total`: all are taken. */
 export type Refusal = 'client' | 'network' | 'total';
 
-/** Of the total, what one network may hold; one client's share where that is more. */
+/** The share of one IPv6 network: a quarter of the total, or one client's share if that is more. */
 const NETWORK_PART = 1 / 4;
 
 export class Bound implements BoundLimits {
@@ -45,7 +45,7 @@ export class Bound implements BoundLimits {
     return holder.held[this.#index] ?? 0;
   }
 
-  /** What its shares leave for this client. */
+  /** How much this client may still take. */
   roomFor(client: Client): number {
     const own = this.perClient - this.heldBy(client);
     return client.network === null ? own : Math.min(own, this.perNetwork - this.heldBy(client.network));

@@ -11,7 +11,7 @@ class Holder {
   readonly address: string;
   /** How many of each thing, in the order of BOUND_NAMES. */
   readonly held: number[] = BOUND_NAMES.map(() => 0);
-  /** What keeps this entry. */
+  /** References to this entry; it is removed when there are none. */
   users = 0;
 
   constructor(address: string) {

@@ -1,6 +1,6 @@
 /**
- * What somebody chose who signed up waits beside the link that they were mailed, so that no other sign-up changes it. Links
- * of earlier versions have none of it.
+ * The name and password of a sign-up are stored with the link that it mailed, so no other sign-up changes them. Links of
+ * earlier versions have neither.
  */
 export const signUps: readonly string[] = [
   `alter table "accountTokens" add column "name" text`,

@@ -9,7 +9,7 @@ import { labelIn, reachFrom, type WantedReach } from './create.ts';
 import { managed, managedNow } from './managed.ts';
 import { type ApiKey, deleteApiKey, findApiKey, updateApiKey } from './store.ts';
 
-/** What is unset stays. A reach replaces all that the key had. */
+/** Unset members stay as they are. Either member of `WantedReach` replaces all permissions of the key. */
 export interface ApiKeyChange extends WantedReach {
   readonly label?: string;
   readonly organizationAccess?: ApiKey['organizationAccess'];

@@ -33,7 +33,7 @@ const NewApiKey = Type.Object({
   workspacePermissions,
   organizationAccess,
 });
-/** What is unset stays. `allWorkspaces` or `workspacePermissions` replaces all that the key had. */
+/** Unset members stay as they are. `allWorkspaces` or `workspacePermissions` replaces all permissions of the key. */
 const ApiKeyChange = Type.Object({
   label: Type.Optional(label),
   allWorkspaces,

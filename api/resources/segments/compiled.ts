@@ -11,7 +11,7 @@ export interface KeptSegments extends Kept, CompiledSegments {}
 
 export type SegmentCache = WorkspaceCache<KeptSegments>;
 
-/** Of filters as they are stored. As conditions they take several times that. */
+/** The filters in the cache, by their size in the database. Compiled they take several times that. */
 const BYTES_MAX = 8_388_608;
 
 export function createSegmentCache(states: StateCache): SegmentCache {

@@ -137,7 +137,7 @@ async function countResponses(db: Kysely<Database>, surveyIds: readonly string[]
   return counts;
 }
 
-/** Of members of the workspace's organization only: a survey may be created with any user id as `createdBy`. */
+/** Finds only members of the workspace's organization, because a survey may be created with any user id as `createdBy`. */
 async function namesOf(
   db: Kysely<Database>,
   workspaceId: string,

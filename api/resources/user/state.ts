@@ -1,6 +1,6 @@
 /**
- * What an SDK knows about its user: which surveys may be shown, and which were seen and answered. Two
- * queries, however much there is, and the segments of the workspace from memory.
+ * The state of a user for SDKs: which surveys may be shown, and which were seen and answered. It takes two queries,
+ * however much there is; the segments of the workspace come from memory.
  */
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
