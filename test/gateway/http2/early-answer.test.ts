@@ -1,4 +1,5 @@
 /** A reply over HTTP/2 that comes before the body: nothing that is left of the body keeps the connection. */
+import type { ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { createAuthority } from '#test/support/certificates.ts';
@@ -16,7 +17,8 @@ const files = authority.issue('server', 'IP:127.0.0.1');
 const env = { GATEWAY_TLS_CERT: files.cert, GATEWAY_TLS_KEY: files.key, GATEWAY_HTTP2: '1' };
 
 t.test('a body that goes on behind the reply, and a client that leaves', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => void res.end(REPLY));
+  const asked: ServerResponse[] = [];
+  const upstream = await startUpstream(t, (_req, res) => void asked.push(res));
   const { gateway, port } = await startTestGateway(t, {
     upstream: upstream.origin,
     policies: policyFile(),
@@ -29,8 +31,9 @@ t.test('a body that goes on behind the reply, and a client that leaves', async (
   t.teardown(() => socket.destroy());
   const request = beginFramed(socket, '/early', 0);
   request.send(1, FRAME_BYTES);
-  // The stream counts as a connection until its reply is there.
-  await until(() => connections() === 2);
+  await until(() => asked.length === 1);
+  t.equal(connections(), 2, 'the stream counts as a connection until its reply is there');
+  asked[0]?.end(REPLY);
   await until(() => connections() === 1);
   for (let i = 0; i < FRAMES; i++) {
     request.send(1, FRAME_BYTES);
