@@ -135,17 +135,23 @@ export class ClusterConnection implements StoreConnection {
   async #askForTable(): Promise<void> {
     const ready = [...this.#members.values()].filter(({ node }) => node.ready);
     const first = this.#turn++;
+    let best: readonly SlotRange[] = [];
     for (let i = 0; i < ready.length; i++) {
       const { node, endpoint } = ready[(first + i) % ready.length] as Member;
       try {
         const ranges = slotRanges(await within(REFRESH_MS_MAX, node.ask('CLUSTER', 'SLOTS')), endpoint.host);
         if (this.#closed) return;
-        if (ranges.length > 0) return this.#adopt(ranges);
-        this.#tableFault = faultOf(new Error('CLUSTERDOWN no slots are assigned'), endpointName(endpoint));
+        const slots = slotCount(ranges);
+        if (slots === SLOTS) return this.#adopt(ranges);
+        // A node that has just been started again may not know yet what the others serve.
+        if (slots > slotCount(best)) best = ranges;
+        if (slots === 0)
+          this.#tableFault = faultOf(new Error('CLUSTERDOWN no slots are assigned'), endpointName(endpoint));
       } catch (error) {
         this.#tableFault = faultOf(error, endpointName(endpoint));
       }
     }
+    if (best.length > 0 && !this.#closed) this.#adopt(best);
   }
 
   #adopt(ranges: readonly SlotRange[]): void {
@@ -199,4 +205,8 @@ export class ClusterConnection implements StoreConnection {
     this.#ready = ready;
     this.#options.onChange(ready);
   }
+}
+
+function slotCount(ranges: readonly SlotRange[]): number {
+  return ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0);
 }
