@@ -79,10 +79,10 @@ export interface StandingBan {
   readonly until: Millis;
 }
 
-/** Whom a request may come from. */
+/** The identities that a request presents. */
 export interface PresentedIdentities {
   readonly certain: readonly Identity[];
-  /** Of each identifier for which it presents different values: nobody knows which one the application takes. */
+  /** All values of identifiers that have several: nobody knows which one the application takes. */
   readonly doubtful: readonly Identity[];
 }
 

@@ -27,7 +27,7 @@ export interface EntranceOptions {
   readonly decisions: Decisions;
   readonly connections: Bound;
   readonly pipelining: Pipelining;
-  /** Of clients that send bodies in too small pieces. */
+  /** Penalties for clients that send bodies in too small pieces. */
   readonly penalties: Penalties;
   /** null: connections are those of their peers. */
   readonly introductions: Introductions | null;

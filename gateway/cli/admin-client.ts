@@ -77,7 +77,7 @@ export async function askAdmin(
   throw new CommandError(messageIn(text) ?? `${gateway} answered ${response.status}`, exitCode);
 }
 
-/** Of `AbortSignal.timeout`. */
+/** Tells whether `AbortSignal.timeout` raised the error. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === 'TimeoutError';
 }

@@ -50,7 +50,7 @@ export function newsFrom(
 export class News {
   readonly #options: NewsOptions;
   #version = '0';
-  /** Of the store that has this version; '': nothing is known yet. */
+  /** The incarnation of the store that has this version; '' while nothing is known yet. */
   #incarnation = '';
   #heardAt: Millis;
   #timer: NodeJS.Timeout | undefined;
@@ -91,7 +91,7 @@ export class News {
     if (isOther || Number(version) < Number(this.#version)) {
       const restored = await this.#restore();
       if (restored === null || restored === this.#incarnation) return;
-      // What it has besides comes with the next look.
+      // The next look reads whatever else the store has.
       this.#incarnation = restored;
       this.#version = '0';
       await this.#ask();

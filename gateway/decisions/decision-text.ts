@@ -72,7 +72,7 @@ function isShare({ identifier }: DecisionRecord): boolean {
   return identifier === 'client address';
 }
 
-/** Of a bound of the gateway: it is the part of one IPv6 network. */
+/** Tells whether the share of an IPv6 network, not of one client, was used up. */
 function isNetwork({ identifier }: DecisionRecord): boolean {
   return identifier === 'IPv6 network';
 }

@@ -53,7 +53,7 @@ export interface Unsupported extends Source {
 export interface PlanHeader {
   /** Lower-case. */
   readonly header: string;
-  /** Who writes it. */
+  /** Says which program sets the header. */
   readonly note: string;
 }
 

@@ -15,7 +15,7 @@ import {
 import { exactPattern, prefixPattern } from './path-pattern.ts';
 import type { Tree } from './tree.ts';
 
-/** What the descriptors from the outermost to this one say. */
+/** The conditions of all descriptors from the outermost to this one. */
 interface Described {
   readonly what: readonly string[];
   readonly who: readonly Who[];

@@ -126,7 +126,7 @@ export function chargeFor(
     const units = unitsOf(counted, capacityFor(policy, limit));
     const part = new Part(counter, identity, null, units, proof, limit);
     parts.push(part);
-    // Whom the operator names counts as proven.
+    // An identity that the operator names counts as proven.
     if (unproven === null || isProven(proof) || policy.overrides?.digests.has(identity.digest)) continue;
     const who = address();
     const whole = limitFor(policy, who.digest, facts);

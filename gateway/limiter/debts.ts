@@ -40,7 +40,7 @@ export class Debts {
   }
 
   /**
-   * What was decided alone is in the store already, as far as it was admitted there.
+   * Settles requests that were decided alone and that the store, as it now turns out, has counted as well.
    *
    * @param letThrough how many of those who asked were admitted alone
    * @returns what the store has charged beyond that
