@@ -2,44 +2,44 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { AccessLog } from './access-log/access-log.ts';
+import { onceAMinute } from '#shared/once-a-minute.ts';
 import { createBounds } from './bounds/bounds.ts';
 import { Clients } from './bounds/clients.ts';
-import { youngCollector } from './collect-young.ts';
 import type { GatewayConfig, GatewaySecrets } from './config.ts';
-import { Bans } from './control/bans.ts';
-import type { Control } from './control/control.ts';
-import type { LimitedIdentity } from './control/limited.ts';
-import { MemoryControl } from './control/memory-control.ts';
-import { newsFrom } from './control/news.ts';
-import { Shadows } from './control/shadows.ts';
 import type { DecisionListeners, openDecisionListeners } from './decision-listener/listeners.ts';
 import type { DecisionSettings } from './decision-listener/settings.ts';
-import type { DecisionRecord, DecisionStore } from './decisions/decision-record.ts';
-import { Decisions } from './decisions/decisions.ts';
-import { MemoryDecisions } from './decisions/memory-decisions.ts';
-import { Enforcement } from './enforce.ts';
-import { FrameShare } from './http2/frame-share.ts';
+import { HeaderFilter } from './http/header-filter.ts';
 import { KnownCounters } from './limiter/known-counters.ts';
 import type { Limiter } from './limiter/limiter.ts';
 import { MemoryLimiter } from './limiter/memory.ts';
 import type { GuardedLimiter } from './limiter/outage.ts';
-import { Metrics, type Sample } from './metrics.ts';
-import { onceAMinute } from './once-a-minute.ts';
-import { partSamples } from './part-samples.ts';
+import { FrameShare } from './listen/http2/frame-share.ts';
+import { Introductions } from './listen/proxy-protocol/introductions.ts';
+import { PublicServer } from './listen/server.ts';
+import type { Certificate } from './listen/tls/certificate.ts';
+import { AccessLog } from './observe/access-log/access-log.ts';
+import { Metrics, type Sample } from './observe/metrics/metrics.ts';
+import { partSamples } from './observe/part-samples.ts';
+import { processSamples } from './observe/process-samples.ts';
+import type { Tracing } from './observe/tracing/tracing.ts';
+import { Bans } from './operate/control/bans.ts';
+import type { Control } from './operate/control/control.ts';
+import type { LimitedIdentity } from './operate/control/limited.ts';
+import { MemoryControl } from './operate/control/memory-control.ts';
+import { newsFrom } from './operate/control/news.ts';
+import { Shadows } from './operate/control/shadows.ts';
+import type { DecisionRecord, DecisionStore } from './operate/decisions/decision-record.ts';
+import { Decisions } from './operate/decisions/decisions.ts';
+import { MemoryDecisions } from './operate/decisions/memory-decisions.ts';
 import { countersOf } from './policy/counter.ts';
 import type { PolicySet } from './policy/policy.ts';
 import { shadowed } from './policy/shadowed.ts';
-import { processSamples } from './process-samples.ts';
-import { HeaderFilter } from './proxy/header-filter.ts';
+import { FileWatch, loadWatched } from './policy/watched-file.ts';
+import { youngCollector } from './process/collect-young.ts';
 import { Upstream } from './proxy/upstream.ts';
-import { Introductions } from './proxy-protocol/introductions.ts';
-import { loadTestedPolicies } from './rehearsal/policy-tests.ts';
-import { PublicServer } from './server.ts';
+import { Enforcement } from './request/enforce.ts';
 import type { StoreAccess } from './store/access.ts';
-import type { Certificate } from './tls/certificate.ts';
-import type { Tracing } from './tracing/tracing.ts';
-import { FileWatch, loadWatched } from './watched-file.ts';
+import { loadTestedPolicies } from './workbench/rehearsal/policy-tests.ts';
 
 export interface GatewayParts {
   readonly config: GatewayConfig;
@@ -118,7 +118,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     );
   } else {
     const { GuardedLimiter } = await import('./limiter/outage.ts');
-    const { StoreControl } = await import('./control/store-control.ts');
+    const { StoreControl } = await import('./operate/control/store-control.ts');
     guarded = new GuardedLimiter({
       store: secrets.store,
       clock,
@@ -300,7 +300,7 @@ export async function policyLoader(settings: DecisionSettings | null): Promise<t
 
 async function openDecisionStore(store: StoreAccess | null, wallClock: Clock): Promise<DecisionStore> {
   if (store === null) return new MemoryDecisions(wallClock);
-  const { RedisDecisions } = await import('./decisions/redis-decisions.ts');
+  const { RedisDecisions } = await import('./operate/decisions/redis-decisions.ts');
   return new RedisDecisions(store);
 }
 
@@ -317,7 +317,7 @@ async function openListeners(
 async function openCertificate(parts: GatewayParts): Promise<Certificate | null> {
   const { config, secrets, clock, wallClock, log } = parts;
   if (config.tls === null || secrets.keyPair === null) return null;
-  const { Certificate } = await import('./tls/certificate.ts');
+  const { Certificate } = await import('./listen/tls/certificate.ts');
   return new Certificate({
     files: config.tls,
     pair: secrets.keyPair,
@@ -331,7 +331,7 @@ async function openCertificate(parts: GatewayParts): Promise<Certificate | null>
 
 async function openTracing({ config, secrets, clock, replica, log }: GatewayParts): Promise<Tracing | null> {
   if (config.tracing === null || secrets.tracing === null) return null;
-  const { OpenTelemetry } = await import('./tracing/open-telemetry.ts');
+  const { OpenTelemetry } = await import('./observe/tracing/open-telemetry.ts');
   return new OpenTelemetry({
     settings: config.tracing,
     secrets: secrets.tracing,

@@ -10,7 +10,6 @@ import {
   type SettingsReader,
   type Variable,
 } from '#shared/configuration.ts';
-import type { AccessLogSettings } from './access-log/access-log.ts';
 import { type BoundName, boundVariable } from './bounds/bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds/bounds.ts';
 import {
@@ -18,18 +17,23 @@ import {
   type DecisionSettings,
   readDecisionSettings,
 } from './decision-listener/settings.ts';
-import { ENTRANCE_VARIABLES, type EntranceSettings, readEntranceSettings } from './entrance-settings.ts';
-import { parsePassedHeaders } from './proxy/header-filter.ts';
-import type { StoreAccess } from './store/access.ts';
-import { parseStoreAddress } from './store/address.ts';
-import { readStoreTls } from './store/tls.ts';
-import type { KeyPair } from './tls/key-pair.ts';
+import { parsePassedHeaders } from './http/header-filter.ts';
+import {
+  ENTRANCE_VARIABLES,
+  type EntranceSettings,
+  readEntranceSettings,
+} from './listen/entrance-settings.ts';
+import type { KeyPair } from './listen/tls/key-pair.ts';
+import type { AccessLogSettings } from './observe/access-log/access-log.ts';
 import {
   readTracing,
   TRACING_VARIABLES,
   type TracingSecrets,
   type TracingSettings,
-} from './tracing/settings.ts';
+} from './observe/tracing/settings.ts';
+import type { StoreAccess } from './store/access.ts';
+import { parseStoreAddress } from './store/address.ts';
+import { readStoreTls } from './store/tls.ts';
 
 export interface GatewayConfig extends EntranceSettings {
   readonly host: string;

@@ -7,22 +7,27 @@ import type { FastifyListenOptions } from 'fastify';
 import type { Logger } from 'pino';
 import { ConfigError } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
+import { VERSION } from '#shared/version.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
-import { LOOPBACK } from './admin/guard.ts';
-import type { ProcessReport } from './admin/top.ts';
 import { type Gateway, policyLoader, startGateway } from './app.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
-import type { Control } from './control/control.ts';
-import type { DecisionRecord } from './decisions/decision-record.ts';
-import { openFilesMax } from './doctor/open-files.ts';
-import { type Family, families } from './exposition.ts';
-import { ListenError } from './listen-error.ts';
+import { ListenError } from './listen/listen-error.ts';
+import { type Family, families } from './observe/metrics/exposition.ts';
+import { LOOPBACK } from './operate/admin/guard.ts';
+import type { ProcessReport } from './operate/admin/top.ts';
+import type { Control } from './operate/control/control.ts';
+import type { DecisionRecord } from './operate/decisions/decision-record.ts';
+import { openFilesMax } from './operate/doctor/open-files.ts';
 import type { PolicySet } from './policy/policy.ts';
 import { PolicyFileError } from './policy/problems.ts';
+import { FileWatch, loadWatched } from './policy/watched-file.ts';
+import {
+  STATE_INTERVAL_MS,
+  Supervisor,
+  type WorkerMessage,
+  type WorkerQuestion,
+} from './process/supervisor.ts';
 import { StoreRefusedError } from './store/fault.ts';
-import { STATE_INTERVAL_MS, Supervisor, type WorkerMessage, type WorkerQuestion } from './supervisor.ts';
-import { VERSION } from './version.ts';
-import { FileWatch, loadWatched } from './watched-file.ts';
 
 /** Monotonic, and aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */
 const clock = (): number => performance.timeOrigin + performance.now();
@@ -177,8 +182,8 @@ async function startWorkers(
     throw error;
   });
   watch.start();
-  const { StoreControl } = await import('./control/store-control.ts');
-  const { RedisDecisions } = await import('./decisions/redis-decisions.ts');
+  const { StoreControl } = await import('./operate/control/store-control.ts');
+  const { RedisDecisions } = await import('./operate/decisions/redis-decisions.ts');
   const control = new StoreControl(store, identitySecret);
   const decisions = new RedisDecisions(store);
   return {
@@ -255,7 +260,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   const running = single ? await startSingle(config, secrets, log) : await startWorkers(config, secrets, log);
   const stopping = new AbortController();
   // Not for workers: they have no admin listener.
-  const { buildAdmin } = await import('./admin.ts');
+  const { buildAdmin } = await import('./operate/admin/admin.ts');
   const admin = buildAdmin({
     ready: () => running.ready(),
     storeAvailable: () => running.storeAvailable(),

@@ -11,7 +11,7 @@ import { testQueue } from './support/test-queue.ts';
 const light = [
   'test/api/ids.test.ts',
   'test/api/nul.test.ts',
-  'test/gateway/identify.test.ts',
+  'test/gateway/request/identify.test.ts',
   'test/api/config.test.ts',
 ];
 const starting = 'test/api/first-start.test.ts';
@@ -43,7 +43,7 @@ t.test('what differs between the databases is tested on both', async (t) => {
     [long, ['sqlite', 'postgres']],
     ['test/api/parallel-writers/limits.test.ts', ['sqlite', 'postgres']],
     ['test/system/crashes/one-of-two-apis.test.ts', ['sqlite', 'postgres']],
-    ['test/gateway/identify.test.ts', ['sqlite']],
+    ['test/gateway/request/identify.test.ts', ['sqlite']],
     ['test/api/config.test.ts', ['sqlite']],
     ['test/api/resources/tags/v3-routes.test.ts', ['sqlite']],
     ['test/api/db/busy.test.ts', ['sqlite']],

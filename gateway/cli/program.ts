@@ -1,10 +1,15 @@
 /** All commands under one name. */
 import yargs, { type Argv } from 'yargs';
+import {
+  type AddCommand,
+  type CommandContext,
+  type GlobalOptions,
+  STANDARD_INPUT,
+} from '#gateway/cli/command/command.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
-import { VERSION } from '#gateway/version.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { ConfigError } from '#shared/configuration.ts';
-import { type AddCommand, type CommandContext, type GlobalOptions, STANDARD_INPUT } from './command.ts';
+import { VERSION } from '#shared/version.ts';
 import { COMMANDS, OTHER_NAMES } from './commands/all.ts';
 
 const DIGEST = /^-[\w-]{21}$/;

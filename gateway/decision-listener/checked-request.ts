@@ -3,23 +3,23 @@
  * and then a reply that says yes, with the limit headers, or what the client is to be told.
  */
 
-import type { AccessEntry } from '#gateway/access-log/access-entry.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
-import type { Violation } from '#gateway/decision.ts';
-import { DECISION_HEADER } from '#gateway/header-names.ts';
-import { type LimitedParts, LimitedRequest } from '#gateway/limited-request.ts';
 import {
   assignExchange,
   type ClientConnection,
   type ClientResponse,
   type Exchange,
-} from '#gateway/proxy/client-connection.ts';
-import type { IncomingRequest } from '#gateway/proxy/incoming-request.ts';
-import { discardBody } from '#gateway/proxy/lingering-close.ts';
+} from '#gateway/http/client-connection.ts';
+import { DECISION_HEADER } from '#gateway/http/header-names.ts';
+import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
+import { discardBody } from '#gateway/http/lingering-close.ts';
+import type { Violation } from '#gateway/limiter/decision.ts';
+import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
+import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
 import { type Dialect, methodProblem, questionOf } from './question.ts';
 
 export interface CheckedParts extends LimitedParts {

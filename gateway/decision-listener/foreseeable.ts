@@ -2,7 +2,7 @@
 import type { ReadBeside } from '#gateway/policy/beside.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { PolicyFileError, type Problem } from '#gateway/policy/problems.ts';
-import { loadTestedPolicies } from '#gateway/rehearsal/policy-tests.ts';
+import { loadTestedPolicies } from '#gateway/workbench/rehearsal/policy-tests.ts';
 
 const FIX = 'remove it, or keep it for a gateway through which the requests pass';
 

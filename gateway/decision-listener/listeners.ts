@@ -1,12 +1,12 @@
 /** The listeners that other proxies ask: over HTTP, and over gRPC. */
 import type { Logger } from 'pino';
-import { LOOPBACK } from '#gateway/admin/guard.ts';
-import { ListenError } from '#gateway/listen-error.ts';
-import { onceAMinute } from '#gateway/once-a-minute.ts';
-import { Refusals } from '#gateway/refusals.ts';
-import { type DecisionServer, PublicServer, type PublicServerOptions } from '#gateway/server.ts';
+import { ListenError } from '#gateway/listen/listen-error.ts';
+import { type DecisionServer, PublicServer, type PublicServerOptions } from '#gateway/listen/server.ts';
+import { LOOPBACK } from '#gateway/operate/admin/guard.ts';
+import { Refusals } from '#gateway/request/refusals.ts';
 import { assertFree } from '#shared/assert-free.ts';
 import type { Millis } from '#shared/clock.ts';
+import { onceAMinute } from '#shared/once-a-minute.ts';
 import { type CheckedOptions, CheckedRequest } from './checked-request.ts';
 import type { DecisionSettings } from './settings.ts';
 

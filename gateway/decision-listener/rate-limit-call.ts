@@ -1,11 +1,17 @@
 /** A request about which Envoy's rate limit filter asks over gRPC: decided as one of our own, told in its terms. */
-import type { AccessEntry } from '#gateway/access-log/access-entry.ts';
-import type { Violation } from '#gateway/decision.ts';
-import { DECISION_HEADER } from '#gateway/header-names.ts';
-import { type LimitedParts, LimitedRequest, type Sent, type Source } from '#gateway/limited-request.ts';
+
+import { DECISION_HEADER } from '#gateway/http/header-names.ts';
+import type { Violation } from '#gateway/limiter/decision.ts';
+import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply } from '#gateway/reply/own-reply.ts';
+import {
+  type LimitedParts,
+  LimitedRequest,
+  type Sent,
+  type Source,
+} from '#gateway/request/limited-request.ts';
 
 export interface RateLimitResponse {
   readonly overallCode: 'OK' | 'OVER_LIMIT';

@@ -10,12 +10,16 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import { AccessEntry, type LoggedRequest, type LoggedResponse } from '#gateway/access-log/access-entry.ts';
-import type { AccessLog } from '#gateway/access-log/access-log.ts';
-import { originOf } from '#gateway/identify.ts';
-import type { LimitedParts, Sent } from '#gateway/limited-request.ts';
-import { Listener, type ListenOptions } from '#gateway/listener.ts';
+import { Listener, type ListenOptions } from '#gateway/listen/listener.ts';
+import {
+  AccessEntry,
+  type LoggedRequest,
+  type LoggedResponse,
+} from '#gateway/observe/access-log/access-entry.ts';
+import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
+import { originOf } from '#gateway/request/identify.ts';
+import type { LimitedParts, Sent } from '#gateway/request/limited-request.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type CheckedOptions, UNTRUSTED } from './checked-request.ts';
 import { describedBy, type RateLimitRequest } from './descriptor.ts';

@@ -1,13 +1,18 @@
 /** A request inside the application that answers it: decided as in the gateway, and then left to the application. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Violation } from '#gateway/decision.ts';
-import { DECISION_HEADER, EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll } from '#gateway/header-names.ts';
-import { originOf } from '#gateway/identify.ts';
-import { type LimitedParts, LimitedRequest, type Sent, type Source } from '#gateway/limited-request.ts';
+import { DECISION_HEADER, EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll } from '#gateway/http/header-names.ts';
+import type { Violation } from '#gateway/limiter/decision.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, recordOf, sendOwn } from '#gateway/reply/own-reply.ts';
+import { originOf } from '#gateway/request/identify.ts';
+import {
+  type LimitedParts,
+  LimitedRequest,
+  type Sent,
+  type Source,
+} from '#gateway/request/limited-request.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export interface InnerParts extends LimitedParts {

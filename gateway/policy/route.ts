@@ -6,7 +6,7 @@
  * `DELETE /a/{name*}` the rest, slashes included, at least one segment
  * `OPTIONS *`        every path
  */
-import { METHODS } from '#gateway/node-http.ts';
+import { METHODS } from '#gateway/http/node-http.ts';
 import { Mistake } from './problems.ts';
 import { canonicalTarget, caseless, meaningOf } from './target.ts';
 

@@ -1,6 +1,7 @@
 /** What a policy file may say and hardly means: rows that can never deny, names that nobody uses. Pure. */
+
+import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { carriersOf } from '#gateway/identity/credential.ts';
-import { HeaderFilter } from '#gateway/proxy/header-filter.ts';
 import { type Identifier, type Policy, type PolicySet, partsOf } from './policy.ts';
 import { inOrder, type Path, type Problem, type Report } from './problems.ts';
 import { coveredBy, type Route } from './route.ts';

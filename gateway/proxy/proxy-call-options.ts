@@ -3,9 +3,9 @@
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
-import type { ClientResponse } from './client-connection.ts';
-import type { IncomingRequest } from './incoming-request.ts';
-import type { CheckedHead } from './request-head.ts';
+import type { ClientResponse } from '#gateway/http/client-connection.ts';
+import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
+import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { UpgradeSocket } from './upgrade.ts';
 import type { Upstream } from './upstream.ts';
 

@@ -9,11 +9,11 @@
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Client } from '#gateway/bounds/clients.ts';
+import { watchDrain } from '#gateway/http/client-connection.ts';
+import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Millis } from '#shared/clock.ts';
-import { watchDrain } from './client-connection.ts';
 import type { DeadlineEntry } from './deadlines.ts';
 import { Holdings } from './holdings.ts';
-import { discardBody } from './lingering-close.ts';
 import type { ProxyCallOptions, ProxyFailure } from './proxy-call-options.ts';
 import { ReplyFlow } from './reply-flow.ts';
 import { AWAITED_BYTES_MAX, type BodyOwner, whenArrived } from './request-body.ts';

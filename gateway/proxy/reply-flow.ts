@@ -1,8 +1,8 @@
 /** The body of a reply on its way: no faster than the client reads, and than others are served beside it. */
 import type { Dispatcher } from 'undici';
 import type { Client } from '#gateway/bounds/clients.ts';
+import type { ClientResponse } from '#gateway/http/client-connection.ts';
 import type { BulkTransfer } from './bulk-turns.ts';
-import type { ClientResponse } from './client-connection.ts';
 import { writeLast } from './free-buffer.ts';
 import type { Upstream } from './upstream.ts';
 

@@ -5,8 +5,8 @@
 import type { IncomingMessage } from 'node:http';
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import type { Client } from '#gateway/bounds/clients.ts';
+import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
-import type { IncomingRequest } from './incoming-request.ts';
 
 /** Bodies up to this size are awaited: well below what node:http holds for a reader that has not come yet. */
 export const AWAITED_BYTES_MAX = 16_384;

@@ -6,9 +6,9 @@ import {
   exposesAll,
   LIMIT_HEADERS,
   RATELIMITED_HEADER,
-} from '#gateway/header-names.ts';
-import { dropNominated, HOP_BY_HOP, nominated } from './hop-by-hop.ts';
-import { NameSet } from './name-set.ts';
+} from '#gateway/http/header-names.ts';
+import { dropNominated, HOP_BY_HOP, nominated } from '#gateway/http/hop-by-hop.ts';
+import { NameSet } from '#gateway/http/name-set.ts';
 
 export interface ClientHeaders {
   /** Names and values in turn. */

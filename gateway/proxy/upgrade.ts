@@ -6,11 +6,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Client } from '#gateway/bounds/clients.ts';
+import { type ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
+import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
+import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
-import { type ClientConnection, ClientResponse } from './client-connection.ts';
 import { writeLast } from './free-buffer.ts';
-import type { IncomingRequest } from './incoming-request.ts';
-import { lingeringClose } from './lingering-close.ts';
 import { clientHeaders } from './response-headers.ts';
 
 /**

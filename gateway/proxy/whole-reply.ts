@@ -1,7 +1,7 @@
 /** A reply that is there as a whole before anything of it was written: the usual API reply, in one write. */
 import type { IncomingMessage } from 'node:http';
-import type { ClientResponse } from './client-connection.ts';
-import { discardBody } from './lingering-close.ts';
+import type { ClientResponse } from '#gateway/http/client-connection.ts';
+import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { ClientHeaders } from './response-headers.ts';
 
 /** Up to this size head and body go out as one string; beyond it copying costs more than a second write. */

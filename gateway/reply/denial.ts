@@ -4,13 +4,13 @@
  * wake-ups, and a flood costs about a third less.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { retryAfterSeconds, type Violation } from '#gateway/decision.ts';
-import { DECISION_ID_LENGTH } from '#gateway/decisions/decision-ids.ts';
-import { DECISION_HEADER, RATELIMITED_HEADER } from '#gateway/header-names.ts';
+import { DECISION_HEADER, RATELIMITED_HEADER } from '#gateway/http/header-names.ts';
+import { retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
 import { allowanceOf, unitOf } from '#gateway/policy/allowance.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Millis, Seconds } from '#shared/clock.ts';
+import { DECISION_ID_LENGTH } from './decision-ids.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
 

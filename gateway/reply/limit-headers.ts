@@ -1,5 +1,5 @@
 /** Decision -> header values. Pure. Flat arrays of names and values in turn, as node:http writes them. */
-import type { Verdict } from '#gateway/decision.ts';
+import type { Verdict } from '#gateway/limiter/decision.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Seconds } from '#shared/clock.ts';
 

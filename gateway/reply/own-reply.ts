@@ -1,7 +1,7 @@
 /** Replies that the gateway writes itself. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { CORS_HEADERS } from '#gateway/header-names.ts';
-import { discardBody, lingeringClose } from '#gateway/proxy/lingering-close.ts';
+import { CORS_HEADERS } from '#gateway/http/header-names.ts';
+import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { ERRORS, type ErrorCode, problemBody } from './errors.ts';
 
 export interface OwnReply {

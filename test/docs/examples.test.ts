@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
-import { runTests } from '#gateway/rehearsal/policy-tests.ts';
+import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { floodgateCommand } from '#test/support/cli.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';

@@ -1,13 +1,13 @@
 /** Bounds and ends of what operators do by hand. */
 import t, { type Test } from 'tap';
-import { BANS_MAX, Bans } from '#gateway/control/bans.ts';
-import { Limited } from '#gateway/control/limited.ts';
-import { MemoryControl } from '#gateway/control/memory-control.ts';
-import { News } from '#gateway/control/news.ts';
-import { SHADOWS_MAX, Shadows } from '#gateway/control/shadows.ts';
-import { StoreControl } from '#gateway/control/store-control.ts';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import { BANS_MAX, Bans } from '#gateway/operate/control/bans.ts';
+import { Limited } from '#gateway/operate/control/limited.ts';
+import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
+import { News } from '#gateway/operate/control/news.ts';
+import { SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
+import { StoreControl } from '#gateway/operate/control/store-control.ts';
 import { openStore } from '#gateway/store/open.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { accessTo } from '#test/support/store.ts';

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { Digester, identityOf } from '#gateway/identity/digest.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
-import { runTests } from '#gateway/rehearsal/policy-tests.ts';
+import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { send } from './proxy/exchange.ts';
 

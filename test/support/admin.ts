@@ -2,15 +2,15 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { type Logger, pino } from 'pino';
-import type { ReplayBounds } from '#gateway/admin/replay-routes.ts';
-import { buildAdmin } from '#gateway/admin.ts';
 import { readPolicyFile } from '#gateway/config.ts';
-import { openFilesMax } from '#gateway/doctor/open-files.ts';
-import type { DoctorSources } from '#gateway/doctor/report.ts';
-import { families } from '#gateway/exposition.ts';
-import { VERSION } from '#gateway/version.ts';
+import { families } from '#gateway/observe/metrics/exposition.ts';
+import { buildAdmin } from '#gateway/operate/admin/admin.ts';
+import type { ReplayBounds } from '#gateway/operate/admin/replay-routes.ts';
+import { openFilesMax } from '#gateway/operate/doctor/open-files.ts';
+import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
+import { VERSION } from '#shared/version.ts';
 import type { Owner, TestGateway } from './gateway.ts';
 
 export interface TestAdminOptions {

@@ -1,5 +1,5 @@
 /** Each command by its name, in the order of the help text. Only what was asked for is loaded. */
-import type { AddCommand } from '../command.ts';
+import type { AddCommand } from '#gateway/cli/command/command.ts';
 
 export const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   start: async () => (await import('./start.ts')).addStart,

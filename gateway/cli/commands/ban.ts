@@ -1,8 +1,9 @@
 /** `ban`: refuses all requests of one client for a while. */
-import type { Inspected } from '#gateway/admin/inspect.ts';
-import { BAN_DAYS_MAX } from '#gateway/control/bans.ts';
-import { forOption, readFor } from '../duration.ts';
-import { subjectCommand } from '../subject-command.ts';
+
+import { forOption, readFor } from '#gateway/cli/command/duration.ts';
+import { subjectCommand } from '#gateway/cli/command/subject-command.ts';
+import type { Inspected } from '#gateway/operate/admin/inspect.ts';
+import { BAN_DAYS_MAX } from '#gateway/operate/control/bans.ts';
 
 export const addBan = subjectCommand<Inspected>({
   name: 'ban',

@@ -1,12 +1,13 @@
 /** `check [FILE]`: is this policy file right? */
+
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { PolicyFileError, sentenceOf } from '#gateway/policy/problems.ts';
 import { warningsOf } from '#gateway/policy/warnings.ts';
 import { placesIn } from '#gateway/policy/yaml-text.ts';
-import { runTests } from '#gateway/rehearsal/policy-tests.ts';
+import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import type { AddCommand, CommandContext } from '../command.ts';
-import { readPolicyText } from '../policy-text.ts';
 
 export const addCheck: AddCommand = (program, context) =>
   program.command(

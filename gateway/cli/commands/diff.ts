@@ -1,9 +1,10 @@
 /** `diff OLD NEW`: what changes, and for whom? */
+
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
 import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import type { AddCommand, CommandContext } from '../command.ts';
-import { readPolicyText } from '../policy-text.ts';
 
 export const addDiff: AddCommand = (program, context) =>
   program.command(

@@ -1,12 +1,13 @@
 /** `doctor`: is the set-up of a running gateway right? */
-import { bad, type Finding, reportFindings } from '#gateway/doctor/findings.ts';
-import type { GatewayReport } from '#gateway/doctor/report.ts';
-import { VERSION } from '#gateway/version.ts';
+
+import { ADMIN_OPTIONS, type AdminAccess, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { publicOrigin, tlsFinding } from '#gateway/cli/command/public-address.ts';
+import { bad, type Finding, reportFindings } from '#gateway/operate/doctor/findings.ts';
+import type { GatewayReport } from '#gateway/operate/doctor/report.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import { ADMIN_OPTIONS, type AdminAccess, askAdmin } from '../admin-client.ts';
-import type { AddCommand, CommandContext } from '../command.ts';
-import { probeSpellings, probeTrust } from '../doctor-probes.ts';
-import { publicOrigin, tlsFinding } from '../public-address.ts';
+import { VERSION } from '#shared/version.ts';
+import { probeSpellings, probeTrust } from './doctor-probes.ts';
 
 interface DoctorArguments {
   readonly public: string | undefined;

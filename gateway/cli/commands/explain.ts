@@ -1,14 +1,15 @@
 /** `explain 'METHOD PATH'`: what would the gateway do with this request, and why? */
+
+import { ADMIN_OPTIONS, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
+import { readRequest } from '#gateway/cli/command/request-options.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
-import { type Explanation, explain } from '#gateway/rehearsal/explain.ts';
-import { Rehearsal, type RehearsedRequest } from '#gateway/rehearsal/rehearsal.ts';
+import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
+import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { Clock } from '#shared/clock.ts';
-import { ADMIN_OPTIONS, askAdmin } from '../admin-client.ts';
-import type { AddCommand, CommandContext } from '../command.ts';
-import { readPolicyText } from '../policy-text.ts';
-import { readRequest } from '../request-options.ts';
 
 /** One request is asked. */
 const TABLE_SIZE = 1024;

@@ -1,10 +1,11 @@
 /** `forecast`: what will so many clients cost? */
-import { type Forecast, forecast } from '#gateway/forecast/forecast.ts';
+
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
+import { type Forecast, forecast } from '#gateway/workbench/forecast/forecast.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
-import type { AddCommand, CommandContext } from '../command.ts';
-import { readPolicyText } from '../policy-text.ts';
 
 interface ForecastArguments {
   readonly identities: number;

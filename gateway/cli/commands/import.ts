@@ -1,10 +1,10 @@
 /** `import FILE`: another product's limits as a policy file. */
 import { readFileSync } from 'node:fs';
 import { text as textOf } from 'node:stream/consumers';
-import { importText, PRODUCTS } from '#gateway/import/import.ts';
-import { ImportError, type Product } from '#gateway/import/imported.ts';
+import { type AddCommand, type CommandContext, STANDARD_INPUT } from '#gateway/cli/command/command.ts';
+import { importText, PRODUCTS } from '#gateway/workbench/import/import.ts';
+import { ImportError, type Product } from '#gateway/workbench/import/imported.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import { type AddCommand, type CommandContext, STANDARD_INPUT } from '../command.ts';
 
 interface ImportOptions {
   readonly file: string;

@@ -1,7 +1,7 @@
 /** A policy file to begin with. */
 import { readFileSync, writeFileSync } from 'node:fs';
+import type { AddCommand } from '#gateway/cli/command/command.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
-import type { AddCommand } from '../command.ts';
 
 const EXAMPLES = ['json-api', 'login', 'plans', 'formbricks'] as const;
 

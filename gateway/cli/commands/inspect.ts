@@ -1,6 +1,7 @@
 /** `inspect`: What has this client used, and is it banned? */
-import type { Inspected } from '#gateway/admin/inspect.ts';
-import { subjectCommand } from '../subject-command.ts';
+
+import { subjectCommand } from '#gateway/cli/command/subject-command.ts';
+import type { Inspected } from '#gateway/operate/admin/inspect.ts';
 
 export const addInspect = subjectCommand<Inspected>({
   name: 'inspect',

@@ -1,14 +1,14 @@
 /** `prove`: does a running gateway admit exactly what its policies say? */
 import { createInterface } from 'node:readline/promises';
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
+import { isAdminListener, publicOrigin } from '#gateway/cli/command/public-address.ts';
+import { readHeaders } from '#gateway/cli/command/request-options.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { type Policy, type PolicySet, partsOf } from '#gateway/policy/policy.ts';
-import { type SampleRequest, sampleRequest } from '#gateway/rehearsal/sample-request.ts';
+import { type Proof, prove, REQUESTS_PER_SECOND } from '#gateway/workbench/prove/prove-policy.ts';
+import { type SampleRequest, sampleRequest } from '#gateway/workbench/rehearsal/sample-request.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import type { AddCommand, CommandContext } from '../command.ts';
-import { readPolicyText } from '../policy-text.ts';
-import { type Proof, prove, REQUESTS_PER_SECOND } from '../prove-policy.ts';
-import { isAdminListener, publicOrigin } from '../public-address.ts';
-import { readHeaders } from '../request-options.ts';
 
 const SAFE = ['HEAD', 'GET'] as const;
 const ALL = [...SAFE, 'POST', 'PUT', 'PATCH', 'DELETE'] as const;

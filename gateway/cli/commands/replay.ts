@@ -1,14 +1,14 @@
 /** `replay LOG…`: what would this policy file have done with yesterday's requests? */
 import { writeFileSync } from 'node:fs';
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '#gateway/cli/command/log-options.ts';
+import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
-import { Replay, type ReplayResult } from '#gateway/replay/replay.ts';
-import { reportPage } from '#gateway/replay/report/page.ts';
-import type { PolicyResult } from '#gateway/replay/tally.ts';
+import { Replay, type ReplayResult } from '#gateway/workbench/replay/replay.ts';
+import { reportPage } from '#gateway/workbench/replay/report/page.ts';
+import type { PolicyResult } from '#gateway/workbench/replay/tally.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
-import type { AddCommand, CommandContext } from '../command.ts';
-import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '../log-options.ts';
-import { readPolicyText } from '../policy-text.ts';
 
 interface ReplayOptions extends LogOptions {
   readonly file: string;

@@ -1,6 +1,7 @@
 /** `reset`: Lets a client begin afresh: clears its counters in all policies */
-import type { Inspected } from '#gateway/admin/inspect.ts';
-import { subjectCommand } from '../subject-command.ts';
+
+import { subjectCommand } from '#gateway/cli/command/subject-command.ts';
+import type { Inspected } from '#gateway/operate/admin/inspect.ts';
 
 export const addReset = subjectCommand<Inspected & { readonly cleared: number }>({
   name: 'reset',

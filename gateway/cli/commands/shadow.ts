@@ -1,7 +1,8 @@
 /** `shadow`: a policy counts and reports, and denies nothing, for a while. */
-import { SHADOW_DAYS_MAX } from '#gateway/control/shadows.ts';
-import { forOption, readFor } from '../duration.ts';
-import { policyCommand } from '../policy-command.ts';
+
+import { forOption, readFor } from '#gateway/cli/command/duration.ts';
+import { policyCommand } from '#gateway/cli/command/policy-command.ts';
+import { SHADOW_DAYS_MAX } from '#gateway/operate/control/shadows.ts';
 
 export const addShadow = policyCommand({
   name: 'shadow',

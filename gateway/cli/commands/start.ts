@@ -1,7 +1,7 @@
 /** The gateway itself: the way to start it where there is no checkout and no image. */
 import { existsSync } from 'node:fs';
+import type { AddCommand } from '#gateway/cli/command/command.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
-import type { AddCommand } from '../command.ts';
 
 export const addStart: AddCommand = (program, context) =>
   program.command(

@@ -1,10 +1,11 @@
 /** `suggest LOG…`: what limits would fit the traffic of these logs? */
-import { policyText } from '#gateway/suggest/policy-text.ts';
-import { Suggest, type Suggestions } from '#gateway/suggest/suggest.ts';
+
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '#gateway/cli/command/log-options.ts';
+import { policyText } from '#gateway/workbench/suggest/policy-text.ts';
+import { Suggest, type Suggestions } from '#gateway/workbench/suggest/suggest.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
-import type { AddCommand, CommandContext } from '../command.ts';
-import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '../log-options.ts';
 
 interface SuggestOptions extends LogOptions {
   readonly window: string;

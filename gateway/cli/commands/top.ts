@@ -1,10 +1,11 @@
 /** `top`: what the gateway does at this moment. */
-import type { TopSnapshot } from '#gateway/admin/top.ts';
+
+import { ADMIN_OPTIONS, type AdminAccess, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { Screen } from '#gateway/cli/command/screen.ts';
+import type { TopSnapshot } from '#gateway/operate/admin/top.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
-import { ADMIN_OPTIONS, type AdminAccess, askAdmin } from '../admin-client.ts';
-import type { AddCommand, CommandContext } from '../command.ts';
-import { Screen } from '../screen.ts';
 
 const EVERY_MS = 1000;
 

@@ -1,7 +1,8 @@
 /** `unban`: Lets a banned client in again */
-import type { Inspected } from '#gateway/admin/inspect.ts';
+
+import { subjectCommand } from '#gateway/cli/command/subject-command.ts';
+import type { Inspected } from '#gateway/operate/admin/inspect.ts';
 import { EXIT } from '#shared/cli/exit.ts';
-import { subjectCommand } from '../subject-command.ts';
 
 export const addUnban = subjectCommand<Inspected & { readonly changed: boolean }>({
   name: 'unban',

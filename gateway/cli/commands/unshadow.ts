@@ -1,6 +1,7 @@
 /** `unshadow`: a policy denies again, before its shadow ends by itself. */
+
+import { policyCommand } from '#gateway/cli/command/policy-command.ts';
 import { EXIT } from '#shared/cli/exit.ts';
-import { policyCommand } from '../policy-command.ts';
 
 export const addUnshadow = policyCommand({
   name: 'unshadow',

@@ -1,10 +1,11 @@
 /** `why ID`: why was this request refused? */
-import { isDecisionId } from '#gateway/decisions/decision-ids.ts';
-import type { DecisionRecord } from '#gateway/decisions/decision-record.ts';
-import { textOf } from '#gateway/decisions/decision-text.ts';
+
+import { ADMIN_OPTIONS, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
+import { textOf } from '#gateway/operate/decisions/decision-text.ts';
+import { isDecisionId } from '#gateway/reply/decision-ids.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import { ADMIN_OPTIONS, askAdmin } from '../admin-client.ts';
-import type { AddCommand, CommandContext } from '../command.ts';
 
 const FACT_WIDTH = 'Room from: '.length;
 

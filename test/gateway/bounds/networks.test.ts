@@ -1,9 +1,9 @@
 /** Many clients of one IPv6 network: together they hold no more than a quarter of each total. */
 import t from 'tap';
 import { readConfig } from '#gateway/config.ts';
-import { Introductions } from '#gateway/proxy-protocol/introductions.ts';
-import { Handshakes } from '#gateway/tls/handshakes.ts';
-import { readKeyPair } from '#gateway/tls/key-pair.ts';
+import { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
+import { Handshakes } from '#gateway/listen/tls/handshakes.ts';
+import { readKeyPair } from '#gateway/listen/tls/key-pair.ts';
 import { parseTrustedProxies } from '#shared/client-address.ts';
 import { type BareServer, type BareServerOptions, startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { createAuthority } from '#test/support/certificates.ts';

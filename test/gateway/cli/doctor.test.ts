@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { Finding } from '#gateway/doctor/findings.ts';
+import type { Finding } from '#gateway/operate/doctor/findings.ts';
 import { startTestAdmin, type TestAdminOptions } from '#test/support/admin.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { floodgate, floodgateCommand } from '#test/support/cli.ts';

@@ -5,9 +5,9 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { type Decision, decide } from '#gateway/decision.ts';
 import type { Charge, Part } from '#gateway/limiter/charge.ts';
 import type { Answer, PendingCheck } from '#gateway/limiter/check.ts';
+import { type Decision, decide } from '#gateway/limiter/decision.ts';
 import { generalCall, readGeneralReply } from '#gateway/limiter/general-check.ts';
 import { SPEND_GENERAL } from '#gateway/limiter/general-script.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';

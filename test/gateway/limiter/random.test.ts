@@ -2,8 +2,8 @@
 import { deepEqual, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { decide } from '#gateway/decision.ts';
 import type { Charge } from '#gateway/limiter/charge.ts';
+import { decide } from '#gateway/limiter/decision.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';

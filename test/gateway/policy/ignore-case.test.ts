@@ -1,16 +1,16 @@
 /** A policy file for an application that ignores case in paths, such as one on Express or ASP.NET. */
 import t from 'tap';
-import { spellingsOf } from '#gateway/doctor/spellings.ts';
 import { AMBIGUOUS } from '#gateway/identity/pairs.ts';
 import { pathValue } from '#gateway/identity/path-value.ts';
+import { spellingsOf } from '#gateway/operate/doctor/spellings.ts';
 import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { warningsOf } from '#gateway/policy/warnings.ts';
 import { placesIn } from '#gateway/policy/yaml-text.ts';
-import { explain } from '#gateway/rehearsal/explain.ts';
-import { Rehearsal, type RehearsedRequest } from '#gateway/rehearsal/rehearsal.ts';
+import { explain } from '#gateway/workbench/rehearsal/explain.ts';
+import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 
 function textOf(ignoreCase: string, routes: readonly string[], exclude: readonly string[] = []): string {
   const rows = routes.map((route, i) => {

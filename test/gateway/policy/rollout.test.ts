@@ -4,7 +4,7 @@ import t from 'tap';
 import { type DigestWords, identityOf } from '#gateway/identity/digest.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { isRolledOut, rolloutOf } from '#gateway/policy/rollout.ts';
-import { runTests } from '#gateway/rehearsal/policy-tests.ts';
+import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 
 const CLIENTS: readonly DigestWords[] = Array.from(
   { length: 20_000 },

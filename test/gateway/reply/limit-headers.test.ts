@@ -1,5 +1,10 @@
 import t from 'tap';
-import { CORS_HEADERS, isClientRoute, LIMIT_HEADERS, RATELIMITED_HEADER } from '#gateway/header-names.ts';
+import {
+  CORS_HEADERS,
+  isClientRoute,
+  LIMIT_HEADERS,
+  RATELIMITED_HEADER,
+} from '#gateway/http/header-names.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { policy } from '#test/support/spend.ts';
 

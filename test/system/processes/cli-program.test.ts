@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
-import { askAdmin } from '#gateway/cli/admin-client.ts';
+import { askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { floodgate, floodgateCommand } from '#test/support/cli.ts';
 import { projectRoot } from '#test/support/process.ts';
 

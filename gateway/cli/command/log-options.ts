@@ -1,0 +1,111 @@
+/** Access logs as the command line names them. */
+
+import { FORMATS, type FormatName } from '#gateway/workbench/replay/formats/logged-request.ts';
+import { UnknownFormatError } from '#gateway/workbench/replay/log-file.ts';
+import { LOGS_MAX, LogFiles } from '#gateway/workbench/replay/log-files.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
+import { Progress } from '#shared/cli/progress.ts';
+import type { Terminal } from '#shared/cli/terminal.ts';
+import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
+import { STANDARD_INPUT } from './command.ts';
+
+/** Options of every command that reads access logs. */
+export const LOG_OPTIONS = {
+  format: {
+    choices: FORMATS,
+    describe: 'Format of the logs; told from their first lines unless given',
+  },
+  'trusted-proxies': {
+    type: 'string',
+    default: 'none',
+    describe: 'As GATEWAY_TRUSTED_PROXIES: whose X-Forwarded-For counts, where the log has it',
+  },
+  header: {
+    alias: 'H',
+    type: 'string',
+    array: true,
+    nargs: 1,
+    default: [],
+    describe: "'NAME=FIELD': the field of an Envoy log that has this header field",
+  },
+} as const;
+
+export interface LogOptions {
+  readonly logs: readonly string[];
+  readonly format: FormatName | undefined;
+  readonly trustedProxies: string;
+  readonly header: readonly string[];
+}
+
+export interface OpenedLogs {
+  readonly logs: LogFiles;
+  readonly trust: ProxyTrust;
+  readonly progress: Progress;
+}
+
+/** @throws CommandError exit 2 that says how to write an option, exit 3 for a file that is not there */
+export function openLogs(options: LogOptions, terminal: Terminal, now: () => number): OpenedLogs {
+  const { logs: files, format, trustedProxies, header } = options;
+  if (files.length > LOGS_MAX)
+    throw new CommandError(
+      `${files.length} logs are more than ${LOGS_MAX}; join some of them, such as: cat a.log b.log | floodgate replay -`,
+      EXIT.usage,
+    );
+  if (files.filter((name) => name === STANDARD_INPUT).length > 1)
+    throw new CommandError('standard input (-) can be read once only', EXIT.usage);
+  const trust = readTrust(trustedProxies);
+  const headers = new Map(header.map(readField));
+  const progress = new Progress(terminal, now);
+  try {
+    const logs = new LogFiles({
+      files: files.map((name) => ({ name, input: name === STANDARD_INPUT ? process.stdin : name })),
+      format: format ?? null,
+      headers,
+      onProgress: (read, total) => progress.at(read, total),
+    });
+    return { logs, trust, progress };
+  } catch (error) {
+    throw readable(error);
+  }
+}
+
+/** Runs what reads the logs; an error of theirs becomes a sentence. */
+export async function readingLogs<T>(progress: Progress, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw readable(error);
+  } finally {
+    progress.end();
+  }
+}
+
+function readable(error: unknown): unknown {
+  if (error instanceof UnknownFormatError)
+    return new CommandError(
+      `${error.message}; name its format with --format ${FORMATS.join('|')}`,
+      EXIT.usage,
+    );
+  const { code, path, syscall } = error as NodeJS.ErrnoException;
+  if (typeof code !== 'string' || typeof syscall !== 'string') return error;
+  const what = code === 'EISDIR' ? 'is a folder; name the logs in it' : `cannot be read (${code})`;
+  return new CommandError(`${path ?? 'the log'} ${what}`, EXIT.unreachable);
+}
+
+function readTrust(text: string): ProxyTrust {
+  try {
+    return parseTrustedProxies(text);
+  } catch (error) {
+    throw new CommandError(`--trusted-proxies: ${(error as Error).message}`, EXIT.usage);
+  }
+}
+
+function readField(text: string): [header: string, field: string] {
+  const [, header, field] = /^([A-Za-z0-9!#$%&'*+.^_`|~-]+)=(\S+)$/.exec(text) ?? [];
+  if (header === undefined || field === undefined)
+    throw new CommandError(
+      `--header "${text}" is not NAME=FIELD; write it such as --header x-api-key=api_key`,
+      EXIT.usage,
+    );
+  return [header.toLowerCase(), field];
+}

@@ -1,0 +1,101 @@
+/** What doctor learns by requests of its own through the public address. */
+
+import { type AdminAccess, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import { ask, type PublicReply } from '#gateway/cli/command/public-address.ts';
+import { PROBE_HEADER } from '#gateway/http/header-names.ts';
+import { bad, type Finding, good, trustFinding } from '#gateway/operate/doctor/findings.ts';
+import type { Spelling } from '#gateway/operate/doctor/spellings.ts';
+import type { Seen } from '#gateway/request/probe.ts';
+
+/** Of the block for measurements (RFC 2544): nobody's address. */
+const CLAIMED_ADDRESS = '198.18.27.53';
+const NOWHERE = '/floodgate-doctor-looks-for-nothing';
+
+/** How the gateway sees requests that come through this address. */
+export async function probeTrust(origin: URL, admin: AdminAccess): Promise<Finding[]> {
+  const { token } = (await askAdmin(admin, 'POST', '/api/doctor/probe', {})) as { token: string };
+  const { identity: claimed } = (await askAdmin(admin, 'POST', '/api/inspect', {
+    subject: CLAIMED_ADDRESS,
+    kind: 'address',
+  })) as { identity: string };
+  let plain: PublicReply;
+  let claiming: PublicReply;
+  try {
+    plain = await ask(origin, '/', { [PROBE_HEADER]: token });
+    claiming = await ask(origin, '/', { [PROBE_HEADER]: token, 'x-forwarded-for': CLAIMED_ADDRESS });
+  } catch (error) {
+    return [
+      bad(
+        'public-address',
+        `${origin.origin} cannot be reached from here: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`,
+        'start what listens there, open the port, or give the address that clients use with --public',
+      ),
+    ];
+  }
+  const [seenPlain, seenClaiming] = [seenIn(plain), seenIn(claiming)];
+  if (seenPlain === null || seenClaiming === null) {
+    return [
+      bad(
+        'public-address',
+        `${origin.origin} does not lead to this gateway: somebody else answered ${plain.status}`,
+        'let the proxy in front forward to the gateway (GATEWAY_PORT) with all header fields, and --public name that proxy',
+      ),
+    ];
+  }
+  return [
+    good('public-address', `${origin.origin} leads to this gateway`),
+    trustFinding({ plain: seenPlain, claiming: seenClaiming, claimed }),
+  ];
+}
+
+function seenIn({ status, body }: PublicReply): Seen | null {
+  if (status !== 200) return null;
+  try {
+    const seen = JSON.parse(body) as Partial<Seen> | null;
+    return typeof seen?.identity === 'string' && typeof seen.addressFrom === 'string' ? (seen as Seen) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Does the application take paths for the same that policies tell apart? */
+export async function probeSpellings(origin: URL, spellings: readonly Spelling[]): Promise<Finding[]> {
+  let replies: readonly (readonly [Spelling, PublicReply, PublicReply])[];
+  let nothing: PublicReply;
+  try {
+    nothing = await ask(origin, NOWHERE);
+    replies = await Promise.all(
+      spellings.map(async (one) => [one, await ask(origin, one.path), await ask(origin, one.other)] as const),
+    );
+  } catch {
+    // Told already: it cannot be reached, or the application does not answer.
+    return [];
+  }
+  const answered = replies.filter(([, as, other]) => !isOwn(as) && !isOwn(other));
+  const found = answered.filter(([, as, other]) => isSame(as, other, nothing)).map(([one]) => one);
+  const tried = answered.length;
+  if (tried === 0) return [];
+  const [first, ...others] = found;
+  if (first === undefined)
+    return [
+      good('path-spelling', `the application tells upper and lower case of paths apart (${tried} tried)`),
+    ];
+  const more = others.length === 0 ? '' : `, and ${others.length} more such paths`;
+  return [
+    bad(
+      'path-spelling',
+      `the application answers ${first.other} as ${first.path}, and policy ${first.policy} counts only the latter${more}`,
+      'write ignoreCase: true into the policy file, or let the application tell the cases of paths apart',
+    ),
+  ];
+}
+
+/** Denied, or the application does not answer. */
+function isOwn({ status, headers }: PublicReply): boolean {
+  return status === 429 || status >= 502 || headers['x-gateway-ratelimited'] !== undefined;
+}
+
+function isSame(a: PublicReply, b: PublicReply, nothing: PublicReply): boolean {
+  if (a.status !== b.status) return false;
+  return a.status !== nothing.status || (a.body === b.body && a.body !== nothing.body);
+}

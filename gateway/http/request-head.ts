@@ -1,0 +1,142 @@
+/**
+ * The check of a request's header section, before anything is charged for it: what is malformed costs nobody anything.
+ * What has to be known later is read in the same pass.
+ */
+import { PROBE_HEADER } from './header-names.ts';
+import { nominated } from './hop-by-hop.ts';
+import { NameSet } from './name-set.ts';
+
+export type RequestHead = CheckedHead | { readonly ok: false; readonly reason: string };
+
+export interface CheckedHead {
+  readonly ok: true;
+  /** undefined: HTTP/1.0 without one. */
+  readonly host: string | undefined;
+  readonly hasBody: boolean;
+  /** The body's length as announced; null when chunked or absent. */
+  readonly contentLength: number | null;
+  /** All values of X-Forwarded-For, joined in their order; '' when there is none. */
+  readonly forwardedFor: string;
+  /** The last value of each, from whomever. */
+  readonly forwardedProto: string | undefined;
+  readonly forwardedHost: string | undefined;
+  /** Lower-case names that Connection makes hop-by-hop; null when there are none. */
+  readonly nominated: ReadonlySet<string> | null;
+  /** What "floodgate doctor" sends to learn how a request of its own is seen; null when there is none. */
+  readonly probe: string | null;
+}
+
+/** Of a request that has not been checked yet. */
+export const EMPTY_HEAD: CheckedHead = {
+  ok: true,
+  host: undefined,
+  hasBody: false,
+  contentLength: null,
+  forwardedFor: '',
+  forwardedProto: undefined,
+  forwardedHost: undefined,
+  nominated: null,
+  probe: null,
+};
+
+const LOOKED_AT = new NameSet([
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-forwarded-host',
+  PROBE_HEADER,
+]);
+/** uri-host [ ":" port ] (RFC 9110 7.2), loosely: nothing that could end the authority of an address built from it. */
+const HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]*$/;
+/** What proxies write there: one value, or one for each of them. */
+const FORWARDED_HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\] ]*$/;
+const FORWARDED_PROTO = /^(?:https?|wss?)(?:[ \t]*,[ \t]*(?:https?|wss?))*$/i;
+
+/**
+ * @param rawHeaders names and values in turn, as node:http gives them
+ * @param httpVersion of the request, as node:http gives it
+ * @param trusted the peer is a proxy whose X-Forwarded-* go on to the upstream
+ * @param identityHeaders lower-case names of the headers in which clients present credentials
+ */
+export function checkRequestHead(
+  rawHeaders: readonly string[],
+  httpVersion: string,
+  trusted: boolean,
+  identityHeaders: ReadonlySet<string>,
+): RequestHead {
+  let host: string | undefined;
+  let contentLength: number | null = null;
+  let chunked = false;
+  let forwardedFor = '';
+  let forwardedProto: string | undefined;
+  let forwardedHost: string | undefined;
+  let dropped: ReadonlySet<string> | null = null;
+  let probe: string | null = null;
+
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = LOOKED_AT.find(rawHeaders[i] ?? '');
+    if (name === null) continue;
+    const value = rawHeaders[i + 1] ?? '';
+    switch (name) {
+      case 'host':
+        if (host !== undefined) return bad('the request has more than one Host header');
+        if (!HOST.test(value)) return bad('the Host header is not a host name');
+        host = value;
+        break;
+      case 'content-length':
+        contentLength = Number(value);
+        if (!Number.isSafeInteger(contentLength)) return bad('the Content-Length is not a length');
+        break;
+      case 'transfer-encoding':
+        if (chunked || value.trim().toLowerCase() !== 'chunked') {
+          return bad('the only transfer coding understood here is chunked');
+        }
+        chunked = true;
+        break;
+      case 'connection':
+        dropped = nominated(value, dropped);
+        break;
+      case 'x-forwarded-for':
+        forwardedFor += forwardedFor === '' ? value : `, ${value}`;
+        break;
+      case 'x-forwarded-proto':
+        if (trusted && !FORWARDED_PROTO.test(value))
+          return bad('X-Forwarded-Proto is neither http nor https');
+        forwardedProto = value;
+        break;
+      case 'x-forwarded-host':
+        if (trusted && !FORWARDED_HOST.test(value)) return bad('X-Forwarded-Host is not a host name');
+        forwardedHost = value;
+        break;
+      case PROBE_HEADER:
+        probe = value;
+        break;
+    }
+  }
+  if (host === undefined && httpVersion !== '1.0') return bad('the request has no Host header');
+  if (chunked && contentLength !== null) {
+    return bad('the request has both Content-Length and Transfer-Encoding');
+  }
+  // It would be counted here and then not be forwarded.
+  if (dropped !== null && !dropped.isDisjointFrom(identityHeaders)) {
+    return bad('the Connection header names a header that carries a credential');
+  }
+  return {
+    ok: true,
+    host,
+    hasBody: chunked || (contentLength !== null && contentLength > 0),
+    contentLength,
+    forwardedFor,
+    forwardedProto,
+    forwardedHost,
+    nominated: dropped,
+    probe,
+  };
+}
+
+function bad(reason: string): RequestHead {
+  return { ok: false, reason };
+}

@@ -1,0 +1,190 @@
+/**
+ * Looks at all connections once a second, so that no request needs a timer of its own: at bodies that come too slowly,
+ * and at replies that are not read.
+ */
+import type { Socket } from 'node:net';
+import type { Client, Clients } from '#gateway/bounds/clients.ts';
+import type { ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
+import type { Upstream } from '#gateway/proxy/upstream.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+
+export const CHECK_MS: Millis = 1000;
+/** Without progress worth the name for so long, a body is silent. */
+const SILENCE_CHECKS = 30;
+/** In that time, about 500 bytes a second: the slowest of mobile networks is faster. */
+const SILENCE_BYTES = 16_384;
+/** While others wait for room to send theirs, an upload is measured over this time, and has to be this fast. */
+const PRESSED_CHECKS = 5;
+const PRESSED_BYTES_PER_CHECK = 20_480;
+
+interface SlowBody {
+  response: ClientResponse;
+  /** Since the last progress. */
+  bytesRead: number;
+  checks: number;
+  /** Over the last PRESSED_CHECKS. */
+  pressedBytesRead: number;
+  pressedChecks: number;
+}
+
+interface UnreadReply {
+  /** Bytes that have left for the kernel. */
+  bytesSent: number;
+  since: Millis;
+  /** Charged with an unread reply; null while it is none yet. */
+  client: Client | null;
+}
+
+export interface ConnectionWatchOptions {
+  readonly connections: ReadonlyMap<Socket, ClientConnection>;
+  readonly clients: Clients;
+  readonly upstream: Upstream;
+  readonly clock: Clock;
+  /** Ends a connection whose body does not come. */
+  readonly refuseSilent: (connection: ClientConnection) => void;
+  readonly checkMs?: Millis | undefined;
+}
+
+export class ConnectionWatch {
+  readonly #options: ConnectionWatchOptions;
+  readonly #timer: NodeJS.Timeout;
+  readonly #checkMs: Millis;
+  readonly #bodies = new Map<ClientConnection, SlowBody>();
+  readonly #unread = new Map<ClientConnection, UnreadReply>();
+  /** Connections cut because they did not read, and because they did not send. */
+  unreadCut = 0;
+  silentCut = 0;
+
+  constructor(options: ConnectionWatchOptions) {
+    this.#options = options;
+    this.#checkMs = options.checkMs ?? CHECK_MS;
+    this.#timer = setInterval(() => this.#check(), this.#checkMs);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** The connection is closed. */
+  forget(connection: ClientConnection): void {
+    this.#bodies.delete(connection);
+    this.#noLongerUnread(connection);
+  }
+
+  #check(): void {
+    let slowest: { connection: ClientConnection; bytes: number } | null = null;
+    for (const connection of this.#options.connections.values()) {
+      const response = connection.pending;
+      if (response === null) {
+        this.forget(connection);
+        continue;
+      }
+      const bytes = this.#checkBody(connection, response);
+      if (bytes !== null && (slowest === null || bytes < slowest.bytes)) slowest = { connection, bytes };
+      this.#checkReply(connection, response);
+    }
+    if (slowest === null || this.#options.upstream.uploads.pressure === 0) return;
+    this.#options.upstream.bounds.uploads.refused('total');
+    this.#cutSilent(slowest.connection);
+  }
+
+  /** @returns for an upload that is slow: its bytes over the last PRESSED_CHECKS; else null */
+  #checkBody(connection: ClientConnection, response: ClientResponse): number | null {
+    const { req } = response;
+    // Once a reply has begun the two may well take turns; its own silence is the upstream's matter. And a body of which
+    // as much as we hold is there: it is we who do not read.
+    const isAwaited =
+      !response.headersSent && !req.complete && req.readableLength < req.readableHighWaterMark;
+    if (!isAwaited) {
+      this.#bodies.delete(connection);
+      return null;
+    }
+    const { bytesRead } = connection.socket;
+    const body = this.#bodies.get(connection);
+    if (body === undefined || body.response !== response) {
+      this.#bodies.set(connection, {
+        response,
+        bytesRead,
+        checks: 0,
+        pressedBytesRead: bytesRead,
+        pressedChecks: 0,
+      });
+      return null;
+    }
+    if (bytesRead - body.bytesRead >= SILENCE_BYTES) {
+      body.bytesRead = bytesRead;
+      body.checks = 0;
+    } else if (++body.checks >= SILENCE_CHECKS) {
+      this.#cutSilent(connection);
+      return null;
+    }
+    if (++body.pressedChecks < PRESSED_CHECKS) return null;
+    const bytes = bytesRead - body.pressedBytesRead;
+    const isSlow =
+      response.exchange?.isUploading === true && bytes < body.pressedChecks * PRESSED_BYTES_PER_CHECK;
+    body.pressedChecks--;
+    body.pressedBytesRead += bytes / PRESSED_CHECKS;
+    return isSlow ? bytes : null;
+  }
+
+  #cutSilent(connection: ClientConnection): void {
+    this.silentCut++;
+    this.#bodies.delete(connection);
+    this.#options.refuseSilent(connection);
+  }
+
+  #checkReply(connection: ClientConnection, response: ClientResponse): void {
+    const { clock } = this.#options;
+    const { socket } = connection;
+    const isWaiting = response.headersSent && (socket.writableLength > 0 || response.writableLength > 0);
+    const bytesSent = socket.bytesWritten - socket.writableLength;
+    let unread = this.#unread.get(connection);
+    if (!isWaiting || (unread !== undefined && unread.bytesSent !== bytesSent)) {
+      this.#noLongerUnread(connection);
+      unread = undefined;
+    }
+    if (isWaiting && unread === undefined) {
+      unread = { bytesSent, since: clock(), client: null };
+      this.#unread.set(connection, unread);
+    }
+    const unreadMs = unread === undefined ? 0 : clock() - unread.since;
+    if (unread !== undefined && !this.#mayStayUnread(connection, response, unread, unreadMs)) {
+      this.unreadCut++;
+      socket.destroy();
+      return;
+    }
+    if (response.headersSent) response.exchange?.onTick(unreadMs);
+  }
+
+  #mayStayUnread(
+    connection: ClientConnection,
+    response: ClientResponse,
+    unread: UnreadReply,
+    unreadMs: Millis,
+  ): boolean {
+    const { upstream, clients } = this.#options;
+    if (unreadMs >= upstream.options.unreadTimeoutMs) return false;
+    // A reader that is only a moment behind holds nothing worth counting.
+    if (unread.client !== null || unreadMs < this.#checkMs) return true;
+    const known = response.exchange?.client ?? connection.client;
+    if (known === null) return true;
+    const client = clients.hold(known);
+    const refusal = upstream.bounds.unread_replies.take(client);
+    if (refusal !== null) {
+      clients.leave(client);
+      upstream.bounds.unread_replies.refused(refusal);
+      return false;
+    }
+    unread.client = client;
+    return true;
+  }
+
+  #noLongerUnread(connection: ClientConnection): void {
+    const client = this.#unread.get(connection)?.client ?? null;
+    this.#unread.delete(connection);
+    if (client === null) return;
+    this.#options.upstream.bounds.unread_replies.give(client);
+    this.#options.clients.leave(client);
+  }
+}

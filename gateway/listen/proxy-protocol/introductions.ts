@@ -1,0 +1,74 @@
+/** Connections that a trusted proxy has to introduce before anything else is read of them. */
+import type { Socket } from 'node:net';
+import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
+import { counter, type Sample } from '#gateway/observe/metrics/metrics.ts';
+import { isTrustedPeer, type ProxyTrust } from '#shared/client-address.ts';
+import type { Millis } from '#shared/clock.ts';
+import { readProxyHeader } from './header.ts';
+
+/** For the whole header: proxies send it with their first packet. */
+export const HEADER_MS: Millis = 5000;
+
+export type IntroductionFailure = 'untrusted' | 'malformed' | 'timeout';
+
+export class Introductions {
+  readonly #trust: ProxyTrust;
+  readonly #timeoutMs: Millis;
+  readonly #pending = new Set<Socket>();
+  readonly failures: Record<IntroductionFailure, number> = { untrusted: 0, malformed: 0, timeout: 0 };
+
+  constructor(trust: ProxyTrust, timeoutMs: Millis = HEADER_MS) {
+    this.#trust = trust;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** May this peer introduce anybody? Who may not is closed by the caller. */
+  accepts(socket: Socket): boolean {
+    if (isTrustedPeer(socket.remoteAddress, this.#trust)) return true;
+    this.failures.untrusted++;
+    return false;
+  }
+
+  /**
+   * Without a header in time the socket is closed, and `onIntroduced` never called.
+   *
+   * @param onIntroduced with the client's address; null: the peer speaks for itself
+   */
+  begin(socket: Socket, onIntroduced: (address: string | null) => void): void {
+    let address: string | null = null;
+    this.#pending.add(socket);
+    socket.on('error', () => socket.destroy());
+    const look = (bytes: Buffer): number | 'more' | 'bad' => {
+      const header = readProxyHeader(bytes);
+      if (header.kind !== 'header') return header.kind;
+      address = header.address;
+      return header.bytes;
+    };
+    readFirstBytes(socket, this.#timeoutMs, look, (found) => {
+      this.#pending.delete(socket);
+      if (found === 'good') {
+        onIntroduced(address);
+        return;
+      }
+      if (found === 'late') this.failures.timeout++;
+      else if (found === 'bad') this.failures.malformed++;
+      socket.destroy();
+    });
+  }
+
+  /** Cuts connections that nobody has introduced yet. */
+  cut(): void {
+    for (const socket of this.#pending) socket.destroy();
+  }
+
+  samples(): Sample[] {
+    return (Object.keys(this.failures) as IntroductionFailure[]).map((reason) =>
+      counter(
+        'floodgate_proxy_headers_refused_total',
+        'Connections without a PROXY header that can be believed.',
+        this.failures[reason],
+        { reason },
+      ),
+    );
+  }
+}

@@ -1,0 +1,279 @@
+/**
+ * What becomes one line of the access log, and the spans of a request that is traced. Filled while the request goes on,
+ * written once, when it is over.
+ */
+
+import type { Identity } from '#gateway/identity/digest.ts';
+import type { Spent } from '#gateway/limiter/limiter.ts';
+import type { RequestTrace, StoreWait } from '#gateway/observe/tracing/tracing.ts';
+import type { Cover } from '#gateway/policy/match.ts';
+import { PLAN } from '#gateway/policy/overrides.ts';
+import type { ChargedTo } from '#gateway/request/identify.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { AccessLog } from './access-log.ts';
+import type { LogLine } from './line-text.ts';
+
+export type LoggedDecision = 'allow' | 'deny' | 'banned' | 'uncovered' | 'malformed' | 'unavailable';
+
+/** Of a request, what is told; node:http's are such. */
+export interface LoggedRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: {
+    readonly 'content-length'?: string | undefined;
+    readonly 'transfer-encoding'?: string | undefined;
+  };
+  readonly socket: LoggedSocket;
+}
+
+interface LoggedSocket {
+  readonly bytesWritten: number;
+  readonly bytesRead: number;
+  readonly destroyed: boolean;
+  once(event: 'close', listener: () => void): unknown;
+  off(event: 'close', listener: () => void): unknown;
+}
+
+/** And of its reply. */
+export interface LoggedResponse {
+  readonly headersSent: boolean;
+  readonly statusCode: number;
+  readonly writableFinished: boolean;
+  once(event: 'close' | 'finish', listener: () => void): unknown;
+}
+
+/** Longer paths are cut. */
+const PATH_MAX = 1000;
+
+export class AccessEntry {
+  decision: LoggedDecision = 'uncovered';
+  /** Of a refusal. */
+  id: string | null = null;
+  /** The denying policy, or the tightest one. */
+  policy: string | null = null;
+  upstreamMs: Millis | null = null;
+  storeMs: Millis | null = null;
+  /** When the application's reply began. */
+  repliedAt: Millis | null = null;
+  /** Of a reply that is not written by its response: a switch of protocols, and what is said on the bare socket. */
+  status: number | null = null;
+
+  readonly #log: AccessLog | null;
+  readonly #trace: RequestTrace | null;
+  readonly #clock: Clock;
+  readonly #req: LoggedRequest;
+  readonly #res: LoggedResponse;
+  readonly #socket: LoggedSocket;
+  readonly #begunAt: Millis;
+  readonly #written: number;
+  readonly #read: number;
+  readonly #time: Millis;
+  #path: string;
+  #cover: Cover | null = null;
+  #charged: ChargedTo | null = null;
+  #address: Identity | null = null;
+  #spent: Spent | null = null;
+  #askedAt: Millis | null = null;
+  #answeredAt: Millis | null = null;
+  #isOver = false;
+
+  /**
+   * @param log null: the request gets no line
+   * @param trace null: it is not recorded
+   */
+  constructor(
+    log: AccessLog | null,
+    req: LoggedRequest,
+    res: LoggedResponse,
+    clock: Clock,
+    wallClock: Clock,
+    trace: RequestTrace | null = null,
+  ) {
+    this.#log = log;
+    this.#trace = trace;
+    this.#req = req;
+    this.#res = res;
+    this.#clock = clock;
+    this.#socket = req.socket;
+    this.#begunAt = clock();
+    this.#time = wallClock();
+    this.#written = this.#socket.bytesWritten;
+    this.#read = this.#socket.bytesRead;
+    // Until it is known to be canonical.
+    this.#path = pathOf(req.url ?? '');
+    const end = (): void => this.end();
+    res.once('close', end);
+    res.once('finish', end);
+    this.#socket.once('close', end);
+    this.#forget = () => this.#socket.off('close', end);
+  }
+
+  readonly #forget: () => void;
+
+  matched(path: string, cover: Cover | null): void {
+    this.#path = path;
+    this.#cover = cover;
+  }
+
+  /** @param address the client's */
+  charged(charged: ChargedTo | null, address: Identity): void {
+    this.#charged = charged;
+    this.#address = address;
+  }
+
+  /** The store was asked, unless the answer is there already. */
+  asked(at: Millis): void {
+    if (this.#answeredAt === null) this.#askedAt = at;
+  }
+
+  /** @param spent null: refused, because the store is away */
+  spent(spent: Spent | null): void {
+    this.#spent = spent;
+    this.#answeredAt = this.#clock();
+  }
+
+  /** It turns out to be no request of a client's: no line. */
+  withdraw(): void {
+    this.#isOver = true;
+    this.#forget();
+  }
+
+  /** Once; what comes later of it is not told. */
+  end(): void {
+    if (this.#isOver || (this.status === 101 && !this.#socket.destroyed)) return;
+    this.#isOver = true;
+    this.#forget();
+    const { headersSent, statusCode, writableFinished } = this.#res;
+    const status = this.status ?? (headersSent ? statusCode : null);
+    const isCut = this.status === null && !writableFinished;
+    if (this.#log !== null) this.#writeLine(this.#log, status, isCut);
+    if (this.#trace !== null) this.#endTrace(this.#trace, status, isCut);
+  }
+
+  #writeLine(log: AccessLog, status: number | null, cut: boolean): void {
+    log.write({
+      time: new Date(this.#time).toISOString(),
+      method: this.#req.method ?? null,
+      path: this.#path.slice(0, PATH_MAX),
+      status,
+      decision: this.decision,
+      id: this.id,
+      policies: this.#cover?.policies.map(({ name }) => name) ?? [],
+      policy: this.policy,
+      identities: this.#identities(),
+      address: this.#address?.digest ?? null,
+      unproven: this.#unproven(),
+      proves: this.#proves(status),
+      plan: this.#plan(),
+      requestBytes: this.#requestBytes(),
+      bytes: this.#socket.bytesWritten - this.#written,
+      upstreamMs: rounded(this.upstreamMs),
+      storeMs: rounded(this.storeMs),
+      durationMs: rounded(this.#clock() - this.#begunAt),
+      cut,
+      trace: this.#trace?.traceId ?? null,
+    });
+  }
+
+  #endTrace(trace: RequestTrace, status: number | null, isCut: boolean): void {
+    const policies = this.#cover?.policies ?? [];
+    const { route } = policies.find(({ name }) => name === this.policy) ?? policies[0] ?? {};
+    trace.end({
+      method: this.#req.method ?? '',
+      path: this.#path,
+      scheme: 'encrypted' in this.#socket ? 'https' : 'http',
+      route: route === undefined ? null : route.text.slice(route.text.indexOf(' ') + 1),
+      status,
+      decision: this.decision,
+      decisionId: this.id,
+      policy: this.policy,
+      policies: policies.map(({ name }) => name),
+      store: this.#storeWait(),
+      repliedAt: this.repliedAt,
+      endedAt: this.#clock(),
+      isCut,
+    });
+  }
+
+  #storeWait(): StoreWait | null {
+    const askedAt = this.#askedAt;
+    const answeredAt = this.#answeredAt;
+    if (askedAt === null || answeredAt === null) return null;
+    return { askedAt, answeredAt, hasFailed: this.#spent?.shares !== null };
+  }
+
+  #identities(): Record<string, string> {
+    const identities: Record<string, string> = {};
+    for (const [i, { name }] of (this.#cover?.identifiers ?? []).entries()) {
+      const digest = this.#charged?.identified.identities[i]?.digest;
+      if (digest !== undefined) identities[name] = digest;
+    }
+    return identities;
+  }
+
+  /** Identifiers whose credential had to be charged to the address as well. */
+  #unproven(): string[] {
+    const names: string[] = [];
+    for (const [i, { policy, credential }] of (this.#charged?.charge.parts ?? []).entries()) {
+      // The store may know of a proof that this process does not.
+      if (credential === null || (this.#spent?.used[i] ?? 0) < 0) continue;
+      const { name } = policy.identifier;
+      if (!names.includes(name)) names.push(name);
+    }
+    return names;
+  }
+
+  /** As far as an override may name it. */
+  #plan(): string | null {
+    const plan = this.#charged?.plan ?? null;
+    return plan !== null && PLAN.test(plan) ? plan : null;
+  }
+
+  #proves(status: number | null): boolean {
+    const isAnswer = this.upstreamMs !== null && status !== null && status >= 200 && status < 300;
+    return isAnswer && (this.#charged?.identified.provable ?? null) !== null;
+  }
+
+  /** As announced; of a chunked body what was read meanwhile. */
+  #requestBytes(): number {
+    const { headers } = this.#req;
+    const announced = headers['content-length'];
+    if (announced !== undefined) return Number(announced) || 0;
+    return headers['transfer-encoding'] === undefined ? 0 : this.#socket.bytesRead - this.#read;
+  }
+}
+
+/** What could not be read as a request: nothing is known but the answer. */
+export function unreadableLine(status: number, time: Millis): LogLine {
+  return {
+    time: new Date(time).toISOString(),
+    method: null,
+    path: null,
+    status,
+    decision: 'malformed',
+    id: null,
+    policies: [],
+    policy: null,
+    identities: {},
+    address: null,
+    unproven: [],
+    proves: false,
+    plan: null,
+    requestBytes: 0,
+    bytes: 0,
+    upstreamMs: null,
+    storeMs: null,
+    durationMs: 0,
+    cut: false,
+    trace: null,
+  };
+}
+
+function pathOf(url: string): string {
+  const queryAt = url.indexOf('?');
+  return queryAt < 0 ? url : url.slice(0, queryAt);
+}
+
+function rounded(ms: Millis | null): Millis | null {
+  return ms === null ? null : Math.round(ms * 10) / 10;
+}

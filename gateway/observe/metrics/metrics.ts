@@ -1,0 +1,205 @@
+/**
+ * What the gateway did, as plain numbers: the data plane only increments, exposition.ts writes them out. Policies are
+ * labels; identities never are.
+ */
+
+import { Limited } from '#gateway/operate/control/limited.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import { DURATION_BOUNDS_SECONDS, Histogram } from './histogram.ts';
+
+export type Outcome =
+  /** Nothing covers the request. */
+  | 'uncovered'
+  | 'allowed'
+  | 'denied'
+  /** Refused because the store is away and a policy says deny. */
+  | 'unavailable'
+  | 'malformed'
+  /** Refused because an operator has banned the client. */
+  | 'banned';
+
+export interface Sample {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+  /** What a histogram's samples are called behind its name. */
+  readonly suffix?: '_bucket' | '_sum' | '_count';
+  /** What becomes of those of several processes; unset: their sum. */
+  readonly aggregator?: 'min';
+}
+
+interface PolicyCounts {
+  allowed: number;
+  denied: number;
+  shadowDenied: number;
+}
+
+const DEGRADED_HELP = 'Decisions by policy that were made without the store, whatever they were.';
+
+export class Metrics {
+  readonly #outcomes: Record<Outcome, number> = {
+    uncovered: 0,
+    allowed: 0,
+    denied: 0,
+    unavailable: 0,
+    malformed: 0,
+    banned: 0,
+  };
+  /** By name, so that counts survive a reload; bounded by what policy files ever named. */
+  readonly #policies = new Map<string, PolicyCounts>();
+  /** By name, the same way. */
+  readonly #degraded = new Map<string, number>();
+  /** Of the denied ones: without asking the store, because this process knew the bucket to be exhausted. */
+  deniedFromMemory = 0;
+  readonly limited = new Limited();
+  /** Requests of clients on the lists of the policy file. */
+  readonly listed = { allow: 0, deny: 0 };
+  untrustedChains = 0;
+  reloads = 0;
+  reloadFailures = 0;
+  /** From a request's arrival until it is decided. */
+  readonly decisionTime = new Histogram();
+  /** Of it, the wait for the store. */
+  readonly storeTime = new Histogram();
+  /** From the decision, the wait for a connection included, until the upstream's reply begins. */
+  readonly upstreamTime = new Histogram();
+
+  count(outcome: Outcome): void {
+    this.#outcomes[outcome]++;
+  }
+
+  allowed(policy: Policy): void {
+    this.#of(policy).allowed++;
+  }
+
+  denied(policy: Policy): void {
+    this.#of(policy).denied++;
+  }
+
+  shadowDenied(policy: Policy): void {
+    this.#of(policy).shadowDenied++;
+  }
+
+  degraded(policy: Policy): void {
+    // Of what passes uncounted this may be all there is.
+    this.#of(policy);
+    this.#degraded.set(policy.name, (this.#degraded.get(policy.name) ?? 0) + 1);
+  }
+
+  samples(): Sample[] {
+    const samples: Sample[] = Object.entries(this.#outcomes).map(([outcome, value]) => ({
+      name: 'floodgate_requests_total',
+      help: 'Requests by what the gateway did with them.',
+      type: 'counter',
+      labels: { outcome },
+      value,
+    }));
+    for (const [policy, counts] of this.#policies) {
+      for (const [decision, value] of Object.entries(counts)) {
+        samples.push({
+          name: 'floodgate_policy_decisions_total',
+          help: 'Decisions by policy; shadow_denied would have been denied.',
+          type: 'counter',
+          labels: { policy, decision: decision === 'shadowDenied' ? 'shadow_denied' : decision },
+          value,
+        });
+      }
+    }
+    for (const policy of this.#policies.keys()) {
+      const value = this.#degraded.get(policy) ?? 0;
+      samples.push(counter('floodgate_policy_degraded_total', DEGRADED_HELP, value, { policy }));
+    }
+    samples.push(
+      ...histogram(
+        'floodgate_decision_duration_seconds',
+        "What the gateway adds before it forwards or answers: from a request's arrival to its decision.",
+        this.decisionTime,
+      ),
+      ...histogram('floodgate_store_duration_seconds', 'Of it, the wait for the store.', this.storeTime),
+      ...histogram(
+        'floodgate_upstream_duration_seconds',
+        "From the decision to the beginning of the upstream's reply.",
+        this.upstreamTime,
+      ),
+      counter(
+        'floodgate_denied_from_memory_total',
+        'Requests denied without asking the store: this process knew the bucket to be exhausted.',
+        this.deniedFromMemory,
+      ),
+      ...Object.entries(this.listed).map(([list, value]) =>
+        counter('floodgate_listed_total', 'Requests of clients on the lists of the policy file.', value, {
+          list,
+        }),
+      ),
+      counter(
+        'floodgate_untrusted_chains_total',
+        'Requests whose X-Forwarded-For chain could not be read.',
+        this.untrustedChains,
+      ),
+      counter('floodgate_policy_reloads_total', 'Policy files taken into use after start.', this.reloads),
+      counter(
+        'floodgate_policy_reload_failures_total',
+        'Policy files refused; the old table stayed.',
+        this.reloadFailures,
+      ),
+    );
+    return samples;
+  }
+
+  #of(policy: Policy): PolicyCounts {
+    let counts = this.#policies.get(policy.name);
+    if (counts === undefined) {
+      counts = { allowed: 0, denied: 0, shadowDenied: 0 };
+      this.#policies.set(policy.name, counts);
+    }
+    return counts;
+  }
+}
+
+export function counter(
+  name: string,
+  help: string,
+  value: number,
+  labels: Record<string, string> = {},
+): Sample {
+  return { name, help, type: 'counter', labels, value };
+}
+
+export function gauge(
+  name: string,
+  help: string,
+  value: number,
+  labels: Record<string, string> = {},
+): Sample {
+  return { name, help, type: 'gauge', labels, value };
+}
+
+/** The cumulated buckets, the sum and the count of a histogram, in seconds. */
+export function histogram(name: string, help: string, { counts, sumMs }: Histogram): Sample[] {
+  const sample = (
+    suffix: NonNullable<Sample['suffix']>,
+    value: number,
+    labels: Record<string, string> = {},
+  ): Sample => ({
+    name,
+    help,
+    type: 'histogram',
+    labels,
+    value,
+    suffix,
+  });
+  let count = 0;
+  const buckets = DURATION_BOUNDS_SECONDS.map((le, i) => {
+    count += counts[i] ?? 0;
+    return sample('_bucket', count, { le: String(le) });
+  });
+  count += counts[counts.length - 1] ?? 0;
+  return [
+    ...buckets,
+    sample('_bucket', count, { le: '+Inf' }),
+    sample('_sum', sumMs / 1000),
+    sample('_count', count),
+  ];
+}

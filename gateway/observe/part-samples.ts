@@ -1,0 +1,64 @@
+/** What the parts of a gateway tell of themselves, beside the decisions: bounds, connections, the upstream, the store. */
+
+import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
+import type { PublicServer } from '#gateway/listen/server.ts';
+import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
+import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
+import type { Decisions } from '#gateway/operate/decisions/decisions.ts';
+import type { Upstream } from '#gateway/proxy/upstream.ts';
+import { boundSamples } from './bound-samples.ts';
+
+function sumOf(servers: readonly PublicServer[], cut: 'unreadCut' | 'silentCut'): number {
+  return servers.reduce((sum, { watch }) => sum + watch[cut], 0);
+}
+
+const CUT = 'floodgate_connections_cut_total';
+const CUT_HELP = 'Client connections that were cut.';
+
+export function partSamples(
+  servers: readonly PublicServer[],
+  upstream: Upstream,
+  guarded: GuardedLimiter | null,
+  decisions: Decisions,
+  accessLog: AccessLog | null,
+): Sample[] {
+  const { waiting, unavailable, timeouts } = upstream.stats();
+  const failed = 'floodgate_upstream_failures_total';
+  const samples = [
+    ...boundSamples(upstream.bounds),
+    counter(CUT, CUT_HELP, sumOf(servers, 'unreadCut'), { reason: 'unread reply' }),
+    counter(CUT, CUT_HELP, sumOf(servers, 'silentCut'), { reason: 'slow body' }),
+    counter(
+      CUT,
+      CUT_HELP,
+      servers.reduce((sum, { smallPieces }) => sum + smallPieces.cut, 0),
+      { reason: 'small pieces' },
+    ),
+    gauge('floodgate_upstream_waiting', 'Requests that wait for an upstream connection.', waiting),
+    counter(failed, 'Requests that the upstream did not answer.', unavailable, { kind: 'unavailable' }),
+    counter(failed, 'Requests that the upstream did not answer.', timeouts, { kind: 'timeout' }),
+    counter(
+      'floodgate_decisions_unrecorded_total',
+      'Refusals of which nothing is kept, because there were too many.',
+      decisions.unrecorded,
+    ),
+    counter(
+      'floodgate_access_log_lost_total',
+      'Lines of the access log that could not be taken.',
+      accessLog?.lost ?? 0,
+    ),
+  ];
+  if (guarded === null) return samples;
+  const store = guarded.stats();
+  samples.push(
+    gauge('floodgate_store_unavailable', 'Processes that decide without the store.', store.available ? 0 : 1),
+    counter('floodgate_store_outages_total', 'How often a process stopped asking the store.', store.outages),
+    counter('floodgate_store_degraded_total', 'Requests decided without the store.', store.degraded),
+  );
+  for (const [kind, value] of Object.entries(store.failures)) {
+    samples.push(
+      counter('floodgate_store_failures_total', 'Checks that the store did not answer.', value, { kind }),
+    );
+  }
+  return samples;
+}

@@ -1,0 +1,12 @@
+/** What each process costs, under the names that Prometheus' own client libraries use. */
+import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
+
+export function processSamples(): Sample[] {
+  const { user, system } = process.cpuUsage();
+  const { rss, heapUsed } = process.memoryUsage();
+  return [
+    counter('process_cpu_seconds_total', 'CPU time of all processes.', (user + system) / 1e6),
+    gauge('process_resident_memory_bytes', 'Resident memory of all processes.', rss),
+    gauge('nodejs_heap_size_used_bytes', 'Memory in use by objects.', heapUsed),
+  ];
+}

@@ -1,0 +1,97 @@
+/** The admin listener: apart from the public port, so that nobody outside reaches it by a path. */
+import type { IncomingMessage } from 'node:http';
+import Fastify, { type FastifyInstance, type onRequestHookHandler } from 'fastify';
+import { IncomingRequest, type PieceListener } from '#gateway/http/incoming-request.ts';
+import { lingeringClose, stopParsing } from '#gateway/http/lingering-close.ts';
+import { CONTENT_TYPE, exposition, type Family } from '#gateway/observe/metrics/exposition.ts';
+import { type AdminApiOptions, addAdminApi } from './api.ts';
+import { addHostCheck, isBearer } from './guard.ts';
+import { pageRoutes } from './page-routes.ts';
+import { validatorCompiler } from './validator.ts';
+
+export interface AdminOptions {
+  readonly ready: () => boolean;
+  readonly storeAvailable: () => Promise<boolean>;
+  /** Of each process. */
+  readonly families: () => Promise<readonly (readonly Family[])[]>;
+  /** Asked for by all but /healthz and /readyz; null: nobody is asked. */
+  readonly token: string | null;
+  readonly api: AdminApiOptions;
+}
+
+const BODY_BYTES_MAX = 65_536;
+const CONNECTIONS_MAX = 256;
+const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
+/** Of a request with its body. */
+const BODY_MS_MAX = 10_000;
+/** Of one with an upload, which bounds itself a little before. */
+const UPLOAD_MS_MAX = 130_000;
+
+export function buildAdmin(options: AdminOptions): FastifyInstance {
+  const app = Fastify({
+    forceCloseConnections: true,
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: UPLOAD_MS_MAX,
+    http: { headersTimeout: BODY_MS_MAX, IncomingMessage: IncomingRequest },
+    schemaController: {
+      compilersFactory: { buildValidator: unused, buildSerializer: () => () => JSON.stringify },
+    },
+  });
+  app.server.maxConnections = CONNECTIONS_MAX;
+  app.setValidatorCompiler(validatorCompiler);
+  app.addHook('onRequest', async ({ raw, routeOptions }) => {
+    if (raw instanceof IncomingRequest) raw.listener = CUT_SMALL_PIECES;
+    if (routeOptions.config.upload === undefined) cutSlowBody(raw);
+  });
+  if (options.token === null) addHostCheck(app);
+  app.get('/healthz', { config: { saysNothing: true } }, async () => ({ status: 'ok' }));
+  app.get('/readyz', async (_request, reply) => {
+    if (!options.ready()) return reply.code(503).send({ status: 'not ready' });
+    // Without its store the gateway still decides, by each policy's onStoreFailure: it stays in rotation and says so.
+    return { status: 'ready', store: (await options.storeAvailable()) ? 'available' : 'unavailable' };
+  });
+  const onRequest = askForToken(options.token);
+  app.get('/metrics', { onRequest }, async (_request, reply) => {
+    return reply.type(CONTENT_TYPE).send(await exposition(await options.families()));
+  });
+  addAdminApi(app, options.api);
+  app.register(pageRoutes);
+  app.setNotFoundHandler(async (_request, reply) =>
+    reply
+      .code(404)
+      .send({ message: 'the admin listener has a page at /, and /healthz, /readyz, /metrics and /api/' }),
+  );
+  return app;
+}
+
+const CUT_SMALL_PIECES: PieceListener = {
+  clock: () => 0,
+  onSmallPieces({ socket }) {
+    stopParsing(socket);
+    lingeringClose(socket, TOO_SLOW);
+  },
+};
+
+/** Node knows one bound for all requests of a server. */
+function cutSlowBody(request: IncomingMessage): void {
+  if (request.complete) return;
+  const timer = setTimeout(() => {
+    if (!request.complete) request.socket.end(TOO_SLOW, () => request.socket.destroy());
+  }, BODY_MS_MAX).unref();
+  request.once('close', () => clearTimeout(timer));
+}
+
+/** In place of Ajv, which Fastify would load: 10 MB in each process, for schemas that `validatorCompiler` reads. */
+function unused(): never {
+  throw new Error('the admin listener has a validator of its own');
+}
+
+function askForToken(token: string | null): onRequestHookHandler {
+  return async (request, reply) => {
+    if (token === null || isBearer(request.headers.authorization, token)) return;
+    await reply
+      .code(401)
+      .header('www-authenticate', 'Bearer')
+      .send({ message: 'send GATEWAY_ADMIN_TOKEN as Bearer token' });
+  };
+}

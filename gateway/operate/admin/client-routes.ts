@@ -1,0 +1,97 @@
+/** One client: what is known of it, and what an operator does to it. Every change is logged. */
+import type { FastifyInstance } from 'fastify';
+import type { XStatic } from 'typebox/schema';
+import type { Identity } from '#gateway/identity/digest.ts';
+import { BAN_MS_MAX } from '#gateway/operate/control/bans.ts';
+import type { Control } from '#gateway/operate/control/control.ts';
+import { countersOf } from '#gateway/policy/counter.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { Audit } from './audit.ts';
+import { inspect } from './inspect.ts';
+import { changedSchema, inspectedSchema, messageSchema, resetSchema } from './reply-schemas.ts';
+import { identityFor, type Subject, subjectProperties, subjectSchema } from './subject.ts';
+
+export interface ClientRoutesOptions {
+  readonly policies: () => PolicySet;
+  readonly control: Control;
+  readonly audit: Audit;
+}
+
+const REASON_LENGTH_MAX = 200;
+
+const banSchema = {
+  type: 'object',
+  properties: {
+    ...subjectProperties,
+    seconds: { type: 'integer', minimum: 1, maximum: BAN_MS_MAX / 1000 },
+    reason: { type: 'string', maxLength: REASON_LENGTH_MAX },
+  },
+  required: ['subject', 'seconds'],
+  additionalProperties: false,
+} as const;
+
+/** For the admin API's scope, which asks who calls. */
+export async function clientRoutes(
+  app: FastifyInstance,
+  { policies, control, audit }: ClientRoutesOptions,
+): Promise<void> {
+  const identify = async (subject: Subject): Promise<Identity> =>
+    identityFor(subject, policies(), await control.salt());
+  const schemaOf = (summary: string, reply: object, more: object = {}) => ({
+    summary,
+    body: subjectSchema,
+    response: { 200: reply, 503: messageSchema },
+    ...more,
+  });
+
+  app.post<{ Body: Subject }>(
+    '/inspect',
+    { schema: schemaOf('What is known of one client?', inspectedSchema) },
+    async ({ body }) => inspect(await identify(body), policies(), control),
+  );
+
+  app.post<{ Body: Subject }>(
+    '/reset',
+    { schema: schemaOf('Clear the counters of one client', resetSchema) },
+    async (request) => {
+      const identity = await identify(request.body);
+      const cleared = await control.reset(
+        identity,
+        // What is in flight stays in flight.
+        countersOf(policies()).filter(({ policy }) => policy.algorithm !== 'concurrency'),
+      );
+      audit(request, 'reset', { identity: identity.digest, cleared });
+      return { ...(await inspect(identity, policies(), control)), cleared };
+    },
+  );
+
+  app.post<{ Body: XStatic<typeof banSchema> }>(
+    '/ban',
+    {
+      schema: {
+        summary: 'Refuse all requests of one client for a while',
+        body: banSchema,
+        response: { 200: changedSchema, 409: messageSchema, 503: messageSchema },
+      },
+    },
+    async (request) => {
+      const { seconds, reason = '', ...subject } = request.body;
+      const identity = await identify(subject);
+      const { endsAt } = await control.ban(identity, seconds * 1000, reason);
+      const until = new Date(Math.round(endsAt)).toISOString();
+      audit(request, 'ban', { identity: identity.digest, seconds, until, reason });
+      return { ...(await inspect(identity, policies(), control)), changed: true };
+    },
+  );
+
+  app.post<{ Body: Subject }>(
+    '/unban',
+    { schema: schemaOf('Let a banned client in again', changedSchema) },
+    async (request) => {
+      const identity = await identify(request.body);
+      const changed = await control.unban(identity);
+      audit(request, 'unban', { identity: identity.digest, changed });
+      return { ...(await inspect(identity, policies(), control)), changed };
+    },
+  );
+}

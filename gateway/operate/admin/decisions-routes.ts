@@ -1,0 +1,152 @@
+/** What stood behind refusals: one by its id, the newest ones, and those that a search finds. */
+import type { FastifyInstance } from 'fastify';
+import type { XStatic } from 'typebox/schema';
+import { DECISIONS_MAX, type DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
+import { isDecisionId } from '#gateway/reply/decision-ids.ts';
+import { BadRequestError, NotFoundError, TooBusyError } from './errors.ts';
+import { decisionSchema, decisionsSchema, explainedDecisionSchema, messageSchema } from './reply-schemas.ts';
+
+export interface DecisionsRoutesOptions {
+  /** @throws when the store cannot be asked */
+  readonly findDecision: (id: string) => Promise<DecisionRecord | null>;
+  /** The newest first, see DecisionStore. @throws when the store cannot be asked */
+  readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
+}
+
+/** In one reply. */
+export const PAGE_MAX = 100;
+/** Read at once. A search reads all that are kept, which is some megabytes. */
+const BATCH = 500;
+const SEARCHES_MAX = 2;
+
+const NOT_KEPT = `is not kept: the newest ${DECISIONS_MAX} decisions of the last 24 hours are, and of a flood only a sample. Metrics and the access log tell of all.`;
+
+const searchSchema = {
+  type: 'object',
+  properties: {
+    text: {
+      type: 'string',
+      maxLength: 200,
+      description: 'Stands in the id, the method and path, the policy, the digest or the kind of decision',
+    },
+    policy: { type: 'string', maxLength: 1000, description: 'Its whole name' },
+    identity: { type: 'string', maxLength: 22, description: 'The whole digest' },
+    before: { type: 'string', maxLength: 20, description: 'Id of the last one of the page before' },
+  },
+  additionalProperties: false,
+} as const;
+
+type Search = XStatic<typeof searchSchema>;
+
+const idSchema = {
+  type: 'object',
+  properties: { id: { type: 'string', description: 'x-gateway-decision of the refused reply' } },
+  required: ['id'],
+} as const;
+
+/** The store cannot say. */
+class DecisionsUnavailableError extends Error {
+  readonly statusCode = 503;
+}
+
+/** For the admin API's scope, which asks who calls. */
+export async function decisionsRoutes(
+  app: FastifyInstance,
+  { findDecision, listDecisions }: DecisionsRoutesOptions,
+): Promise<void> {
+  let searches = 0;
+  const find = async (id: string): Promise<DecisionRecord> => {
+    if (!isDecisionId(id)) {
+      throw new BadRequestError(
+        'this is no decision id; take the value of x-gateway-decision from the refused reply',
+      );
+    }
+    const record = await findDecision(id).catch(unavailable);
+    if (record === null) throw new NotFoundError(`decision ${id} ${NOT_KEPT}`);
+    return record;
+  };
+  const errors = { 400: messageSchema, 404: messageSchema, 503: messageSchema };
+
+  app.get<{ Params: { id: string } }>(
+    '/decisions/:id',
+    {
+      schema: {
+        summary: 'What stood behind a refusal?',
+        params: idSchema,
+        response: { 200: decisionSchema, ...errors },
+      },
+    },
+    async ({ params }) => find(params.id),
+  );
+
+  app.get<{ Params: { id: string } }>(
+    '/decisions/:id/explanation',
+    {
+      schema: {
+        summary: 'The same in words',
+        params: idSchema,
+        response: { 200: explainedDecisionSchema, ...errors },
+      },
+    },
+    async ({ params }) => {
+      const decision = await find(params.id);
+      // Words are asked for by people: rarely.
+      const { textOf } = await import('#gateway/operate/decisions/decision-text.ts');
+      return { decision, ...textOf(decision) };
+    },
+  );
+
+  app.get<{ Querystring: Search }>(
+    '/decisions',
+    {
+      schema: {
+        summary: 'Refusals that are kept, the newest first',
+        querystring: searchSchema,
+        response: { 200: decisionsSchema, 400: messageSchema, 503: messageSchema },
+      },
+    },
+    async ({ query }) => {
+      if (searches >= SEARCHES_MAX) throw new TooBusyError('other searches are under way; try again');
+      searches++;
+      try {
+        return await search(query, listDecisions);
+      } catch (error) {
+        return unavailable(error as Error);
+      } finally {
+        searches--;
+      }
+    },
+  );
+}
+
+function unavailable(error: Error): never {
+  throw new DecisionsUnavailableError(`decisions cannot be read: ${error.message}`, { cause: error });
+}
+
+async function search(
+  query: Search,
+  list: DecisionsRoutesOptions['listDecisions'],
+): Promise<{ decisions: readonly DecisionRecord[]; next: string | null }> {
+  const { text = '', policy = '', identity = '' } = query;
+  const words = text.trim().toLowerCase();
+  const isAll = words === '' && policy === '' && identity === '';
+  const found: DecisionRecord[] = [];
+  let before = query.before || null;
+  for (let read = 0; read < DECISIONS_MAX; read += BATCH) {
+    const batch = await list(before, isAll ? PAGE_MAX : BATCH);
+    for (const record of batch) {
+      before = record.id;
+      if (policy !== '' && !record.violated.includes(policy) && record.policy !== policy) continue;
+      if (identity !== '' && record.identity !== identity) continue;
+      if (words !== '' && !textIn(record).includes(words)) continue;
+      found.push(record);
+      if (found.length >= PAGE_MAX) return { decisions: found, next: before };
+    }
+    if (batch.length < BATCH) break;
+  }
+  return { decisions: found, next: null };
+}
+
+function textIn({ id, decision, method, path, violated, policy, identity }: DecisionRecord): string {
+  return `${id} ${decision} ${method} ${path} ${policy} ${violated.join(' ')} ${identity}`.toLowerCase();
+}

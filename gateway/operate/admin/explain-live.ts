@@ -1,0 +1,105 @@
+/** `explain` with what the running gateway has counted; nothing is charged. */
+
+import { isClientRoute } from '#gateway/http/header-names.ts';
+import type { Part } from '#gateway/limiter/charge.ts';
+import { NOTHING, untilWindowEnd } from '#gateway/limiter/level.ts';
+import type { Ban } from '#gateway/operate/control/bans.ts';
+import type { Control } from '#gateway/operate/control/control.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import { bannedReply } from '#gateway/reply/denial.ts';
+import { headersOf, recordOf } from '#gateway/reply/own-reply.ts';
+import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
+import {
+  type ReadRequest,
+  Rehearsal,
+  type RehearsedRequest,
+} from '#gateway/workbench/rehearsal/rehearsal.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+
+export interface LiveExplainOptions {
+  readonly set: PolicySet;
+  readonly trust: ProxyTrust;
+  readonly control: Control;
+  readonly clock: Clock;
+}
+
+/** One request is asked. */
+const TABLE_SIZE = 1024;
+
+export async function explainLive(
+  request: RehearsedRequest,
+  { set, trust, control, clock }: LiveExplainOptions,
+): Promise<Explanation> {
+  let now = clock();
+  let ban: Ban | null = null;
+  const rehearsal = new Rehearsal(set, {
+    clock: () => now,
+    trust,
+    salt: await control.salt(),
+    countersMax: TABLE_SIZE,
+    credentialsMax: TABLE_SIZE,
+  });
+  const explanation = await explain(set, rehearsal, request, async () => {
+    const read = rehearsal.read(request);
+    if (read.kind === 'malformed') return;
+    ban = await longestBan(read, control);
+    if (read.kind === 'covered') now = await seed(rehearsal, read.charged.charge.parts, control);
+  });
+  return ban === null ? explanation : bannedExplanation(explanation, ban, now);
+}
+
+/** @returns the clock that the counters go by */
+async function seed(rehearsal: Rehearsal, parts: readonly Part[], control: Control): Promise<Millis> {
+  let now: Millis = 0;
+  const byIdentity = Map.groupBy(parts, ({ identity }) => identity.digest);
+  for (const same of byIdentity.values()) {
+    const identity = same[0]?.identity;
+    if (identity === undefined) continue;
+    const look = await control.look(
+      identity,
+      same.map(({ counter }) => counter),
+      same.map(({ limit }) => limit),
+    );
+    now = look.now;
+    if (look.provenUntil !== null) rehearsal.known.prove(identity, look.provenUntil);
+    for (const { proof } of same) {
+      if (proof.digest === identity.digest) continue;
+      const { provenUntil } = await control.look(proof, []);
+      if (provenUntil !== null) rehearsal.known.prove(proof, provenUntil);
+    }
+    for (const [i, part] of same.entries()) {
+      const held = look.held[i] ?? NOTHING;
+      if (part.policy.algorithm === 'concurrency')
+        for (let k = 0; k < held.a; k++) rehearsal.known.leases.take({ key: part.key, member: `${k}` }, now);
+      else if (!part.counter.isPlain) rehearsal.known.levels.note(part, held, now);
+      else if (held.a > 0)
+        rehearsal.known.note(part, held.a, now + untilWindowEnd(now, part.policy.windowMs), 0, now);
+    }
+  }
+  return now;
+}
+
+async function longestBan(
+  read: Exclude<ReadRequest, { kind: 'malformed' }>,
+  control: Control,
+): Promise<Ban | null> {
+  let longest: Ban | null = null;
+  for (const identity of read.identities()) {
+    const ban = await control.banOf(identity);
+    if (ban !== null && ban.endsAt > (longest?.endsAt ?? 0)) longest = ban;
+  }
+  return longest;
+}
+
+function bannedExplanation(explanation: Explanation, { endsAt, reason }: Ban, now: Millis): Explanation {
+  const reply = bannedReply(endsAt - now, null, { cors: isClientRoute(explanation.path), close: false });
+  const why = reason === '' ? '' : `: ${reason}`;
+  return {
+    ...explanation,
+    decision: 'deny',
+    status: 429,
+    headers: recordOf(headersOf(reply)),
+    reason: `the client is banned until ${new Date(Math.round(endsAt)).toISOString()}${why}`,
+  };
+}

@@ -1,0 +1,57 @@
+/** What the store holds of one identity. */
+
+import type { Identity } from '#gateway/identity/digest.ts';
+import { levelOf, NOTHING } from '#gateway/limiter/level.ts';
+import type { Ban } from '#gateway/operate/control/bans.ts';
+import type { Control } from '#gateway/operate/control/control.ts';
+import { countersOf } from '#gateway/policy/counter.ts';
+import { capacityFor } from '#gateway/policy/overrides.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+
+export interface Inspected {
+  /** Digest. */
+  readonly identity: string;
+  /** Those that hold something. */
+  readonly buckets: readonly InspectedBucket[];
+  readonly banned: boolean;
+  /** null: not banned. */
+  readonly ban: { readonly until: string; readonly reason: string } | null;
+}
+
+export interface InspectedBucket {
+  /** The first policy of the bucket. */
+  readonly policy: string;
+  readonly bucket: string;
+  /** Requests that an address made with unproven credentials. */
+  readonly unproven: boolean;
+  readonly used: number;
+  readonly limit: number;
+  /** When all of it is back, if nothing more is sent; ISO 8601, UTC. */
+  readonly resetAt: string;
+}
+
+export async function inspect(identity: Identity, set: PolicySet, control: Control): Promise<Inspected> {
+  const counters = countersOf(set);
+  // Which plan or address it comes with is a request's business.
+  const limits = counters.map(({ policy }) => policy.overrides?.digests.get(identity.digest) ?? policy.limit);
+  const { now, held } = await control.look(identity, counters, limits);
+  const ban = await control.banOf(identity);
+  const buckets = counters.flatMap(({ policy, forUnproven }, i) => {
+    const perWindow = limits[i] ?? policy.limit;
+    const limit = capacityFor(policy, perWindow);
+    const level = levelOf(policy, held[i] ?? NOTHING, now, limit, perWindow);
+    if (level.used === 0) return [];
+    const { name, bucket } = policy;
+    const resetAt = isoOf(now + level.resetMs(0));
+    return [{ policy: name, bucket, unproven: forUnproven, used: level.used, limit, resetAt }];
+  });
+  return { identity: identity.digest, buckets, banned: ban !== null, ban: toldOf(ban) };
+}
+
+function toldOf(ban: Ban | null): Inspected['ban'] {
+  return ban === null ? null : { until: isoOf(ban.endsAt), reason: ban.reason };
+}
+
+function isoOf(time: number): string {
+  return new Date(Math.round(time)).toISOString();
+}

@@ -1,0 +1,172 @@
+/**
+ * What happens at the moment, once a second, to everybody who looks: one look at the counters and one text for all of
+ * them. Nothing runs while nobody looks. Who does not read is cut, so nothing piles up.
+ */
+import type { ServerResponse } from 'node:http';
+import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
+import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { Growth, TrafficHistory } from './history.ts';
+import { mostLimited, storeState, type TopSource } from './top.ts';
+import { type Totals, totalsOf } from './totals.ts';
+
+export const LISTENERS_MAX = 16;
+const EVERY_MS: Millis = 1000;
+/** So much more than its first text that a listener has not read yet, and it is cut. */
+const UNREAD_BYTES_MAX = 1_048_576;
+/** New refusals told in a second; the list has the others. */
+const DENIALS_MAX = 20;
+
+export interface LiveFeedOptions {
+  readonly clock: Clock;
+  readonly history: TrafficHistory;
+  readonly top: TopSource;
+  readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
+  /** Changes with the policy file, and with what operators keep in shadow. */
+  readonly policyVersion: () => Promise<string>;
+}
+
+interface Listener {
+  readonly response: ServerResponse;
+  /** Of its first text; null: it has not got that yet. */
+  firstBytes: number | null;
+  /** Whether it may still look. */
+  readonly isWelcome: () => boolean;
+}
+
+export class LiveFeed {
+  readonly #options: LiveFeedOptions;
+  readonly #listeners = new Set<Listener>();
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> | null = null;
+  /** What the store is asked for: beside the counters, which are told also while it does not answer. */
+  #asking: Promise<void> | null = null;
+  #policyVersion: string | null = null;
+  #denials: readonly DecisionRecord[] = [];
+  #newestDenial: string | null = null;
+  /** Cut because they did not read. */
+  cut = 0;
+
+  constructor(options: LiveFeedOptions) {
+    this.#options = options;
+  }
+
+  get isFull(): boolean {
+    return this.#listeners.size >= LISTENERS_MAX;
+  }
+
+  get size(): number {
+    return this.#listeners.size;
+  }
+
+  get isRunning(): boolean {
+    return this.#timer !== undefined;
+  }
+
+  /** Writes the whole traffic of the last hour, then what is new, until the response is closed. */
+  async add(response: ServerResponse, isWelcome: () => boolean): Promise<void> {
+    const listener: Listener = { response, isWelcome, firstBytes: null };
+    this.#listeners.add(listener);
+    response.on('close', () => this.#remove(listener));
+    this.#timer ??= setInterval(() => void this.#look(), EVERY_MS).unref();
+    // What the first look finds is part of the whole.
+    await this.#look();
+    if (response.destroyed) return;
+    const first = event('traffic', this.#options.history.traffic(DURATION_BOUNDS_SECONDS));
+    listener.firstBytes = Buffer.byteLength(first);
+    response.write(first);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    for (const { response } of this.#listeners) response.destroy();
+  }
+
+  #remove(listener: Listener): void {
+    this.#listeners.delete(listener);
+    if (this.#listeners.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#newestDenial = null;
+    this.#denials = [];
+  }
+
+  /** One at a time; a slow one stands for those that were due meanwhile. Never rejects. */
+  #look(): Promise<void> {
+    this.#looking ??= this.#tell().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #tell(): Promise<void> {
+    const { clock, history, top } = this.#options;
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = null;
+    });
+    try {
+      const [processes, families] = await Promise.all([top.processes(), top.families()]);
+      const totals = totalsOf(families);
+      const growth = history.add(totals);
+      this.#send(
+        event('second', {
+          at: new Date(Math.round(clock())).toISOString(),
+          processes: processes.length,
+          store: storeState(top.kind, processes),
+          limited: mostLimited(processes),
+          policyVersion: this.#policyVersion,
+          ...told(totals, growth),
+          denials: this.#denials,
+        }),
+      );
+      this.#denials = [];
+    } catch {
+      // Whoever asks for the list is told why; here the next second says more.
+    }
+  }
+
+  #send(text: string): void {
+    for (const listener of this.#listeners) {
+      const { response, isWelcome, firstBytes } = listener;
+      if (firstBytes === null) continue;
+      if (!isWelcome()) {
+        response.end();
+        this.#remove(listener);
+      } else if (response.writableLength > UNREAD_BYTES_MAX + firstBytes) {
+        this.cut++;
+        response.destroy();
+      } else response.write(text);
+    }
+  }
+
+  /** Refusals since the last time, the newest first. Never rejects: while the store is away there are none. */
+  async #ask(): Promise<void> {
+    const { listDecisions, policyVersion } = this.#options;
+    const [newest, version] = await Promise.all([
+      listDecisions(null, DENIALS_MAX).catch(() => []),
+      policyVersion().catch(() => null),
+    ]);
+    const known = newest.findIndex(({ id }) => id === this.#newestDenial);
+    const fresh = known < 0 ? newest : newest.slice(0, known);
+    this.#newestDenial = newest[0]?.id ?? this.#newestDenial;
+    this.#denials = [...fresh, ...this.#denials].slice(0, DENIALS_MAX);
+    this.#policyVersion = version;
+  }
+}
+
+function told(totals: Totals, growth: Growth): object {
+  const { storeFailures, upstreamFailures, degraded, unrecorded } = totals;
+  const { requests, decisionTime, storeTime } = growth;
+  return {
+    policies: Object.fromEntries(growth.policies),
+    requests,
+    decisionTime,
+    storeTime,
+    totals: { storeFailures, upstreamFailures, degraded, unrecorded },
+  };
+}
+
+function event(name: string, data: object): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,187 @@
+/** The policies: as loaded, tried with a request, and kept from denying for a while. */
+import { isIP } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import type { XStatic } from 'typebox/schema';
+import type { Control } from '#gateway/operate/control/control.ts';
+import { SHADOW_MS_MAX } from '#gateway/operate/control/shadows.ts';
+import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import { shadowed } from '#gateway/policy/shadowed.ts';
+import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { Audit } from './audit.ts';
+import { BadRequestError, NotFoundError } from './errors.ts';
+import { explainLive } from './explain-live.ts';
+import { explanationSchema, messageSchema, policiesSchema, shadowSchema } from './reply-schemas.ts';
+
+export interface PolicyRoutesOptions {
+  readonly clock: Clock;
+  readonly trust: ProxyTrust;
+  /** As loaded. */
+  readonly policies: () => PolicySet;
+  readonly policyText: () => string;
+  /** Why the file as it is now is not in use; null: it is. */
+  readonly policyRefusal: () => string | null;
+  readonly control: Control;
+  readonly audit: Audit;
+}
+
+const HEADERS_MAX = 128;
+const NO_SHADOWS: ReadonlyMap<string, Millis> = new Map();
+const NAME_LENGTH_MAX = 1000;
+
+const explainSchema = {
+  type: 'object',
+  properties: {
+    request: { type: 'string', minLength: 1, maxLength: 16_384, description: 'METHOD PATH' },
+    headers: {
+      type: 'array',
+      items: { type: 'string', maxLength: 16_384, description: 'name: value' },
+      maxItems: HEADERS_MAX,
+    },
+    from: { type: 'string', maxLength: 64, description: 'Address of the client; 127.0.0.1 unless given' },
+    plan: { type: 'string', minLength: 1, maxLength: 64 },
+  },
+  required: ['request'],
+  additionalProperties: false,
+} as const;
+
+const policyName = { type: 'string', minLength: 1, maxLength: NAME_LENGTH_MAX } as const;
+
+const toShadowSchema = {
+  type: 'object',
+  properties: {
+    policy: policyName,
+    seconds: { type: 'integer', minimum: 1, maximum: SHADOW_MS_MAX / 1000 },
+  },
+  required: ['policy', 'seconds'],
+  additionalProperties: false,
+} as const;
+
+const unshadowSchema = {
+  type: 'object',
+  properties: { policy: policyName },
+  required: ['policy'],
+  additionalProperties: false,
+} as const;
+
+/** For the admin API's scope, which asks who calls. */
+export async function policyRoutes(app: FastifyInstance, options: PolicyRoutesOptions): Promise<void> {
+  const { clock, trust, policies, policyText, policyRefusal, control, audit } = options;
+
+  app.get(
+    '/policies',
+    {
+      schema: { summary: 'The policy file as loaded', response: { 200: policiesSchema } },
+    },
+    async () => {
+      const set = policies();
+      // The file can be shown also while the store is away.
+      const ends = await control.shadows().catch(() => null);
+      return {
+        file: set.file,
+        version: set.version,
+        refusal: policyRefusal(),
+        areShadowsKnown: ends !== null,
+        text: policyText(),
+        policies: set.policies.map((policy) => toldOf(policy, ends ?? NO_SHADOWS)),
+      };
+    },
+  );
+
+  app.post<{ Body: XStatic<typeof explainSchema> }>(
+    '/explain',
+    {
+      schema: {
+        summary: 'What would happen to a request? Nothing is charged.',
+        body: explainSchema,
+        response: { 200: explanationSchema, 503: messageSchema },
+      },
+    },
+    async ({ body }) => {
+      const { request, headers = [], from = '127.0.0.1', plan } = body;
+      if (isIP(from) === 0) throw new BadRequestError('from must be an address such as 192.0.2.1');
+      return explainLive(
+        { ...readRequest(request, headers, from), plan },
+        { set: shadowed(policies(), await control.shadows()), trust, control, clock },
+      );
+    },
+  );
+
+  app.post<{ Body: XStatic<typeof toShadowSchema> }>(
+    '/shadow',
+    {
+      schema: {
+        summary: 'Let a policy count and report, and deny nothing, for a while',
+        body: toShadowSchema,
+        response: { 200: shadowSchema, 404: messageSchema, 409: messageSchema, 503: messageSchema },
+      },
+    },
+    async (request) => {
+      const { policy: name, seconds } = request.body;
+      const policy = named(policies(), name);
+      const endsAt = isoOf(await control.shadow(policy.bucket, seconds * 1000));
+      audit(request, 'shadow', { policy: name, seconds, until: endsAt });
+      return { policies: sharing(policies(), policy), shadowEndsAt: endsAt, changed: true };
+    },
+  );
+
+  app.post<{ Body: XStatic<typeof unshadowSchema> }>(
+    '/unshadow',
+    {
+      schema: {
+        summary: 'Let a policy deny again',
+        body: unshadowSchema,
+        response: { 200: shadowSchema, 404: messageSchema, 503: messageSchema },
+      },
+    },
+    async (request) => {
+      const policy = named(policies(), request.body.policy);
+      const changed = await control.unshadow(policy.bucket);
+      audit(request, 'unshadow', { policy: policy.name, changed });
+      return { policies: sharing(policies(), policy), shadowEndsAt: null, changed };
+    },
+  );
+}
+
+/** @throws NotFoundError */
+function named({ policies, file }: PolicySet, name: string): Policy {
+  const found = policies.find((policy) => policy.name === name);
+  if (found === undefined) throw new NotFoundError(`${file} has no such policy`);
+  return found;
+}
+
+/** Rows that share a counter deny together, or none does. */
+function sharing({ policies }: PolicySet, { bucket }: Policy): string[] {
+  return policies.filter((policy) => policy.bucket === bucket).map(({ name }) => name);
+}
+
+function toldOf(policy: Policy, ends: ReadonlyMap<string, Millis>): object {
+  const { name, line, bucket, route, identifier, mode, capacity: limit, windowSeconds, algorithm } = policy;
+  const endsAt = ends.get(bucket);
+  return {
+    name,
+    line,
+    bucket,
+    route: route.text,
+    identifier: identifier.name,
+    limit,
+    windowSeconds,
+    algorithm,
+    mode,
+    shadowEndsAt: endsAt === undefined ? null : isoOf(endsAt),
+  };
+}
+
+function isoOf(time: Millis): string {
+  return new Date(Math.round(time)).toISOString();
+}
+
+/** @throws BadRequestError */
+function readRequest(...text: Parameters<typeof requestOf>): ReturnType<typeof requestOf> {
+  try {
+    return requestOf(...text);
+  } catch (error) {
+    throw new BadRequestError((error as Error).message);
+  }
+}

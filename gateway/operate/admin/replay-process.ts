@@ -1,0 +1,113 @@
+/**
+ * `floodgate replay` in a process of its own: low in priority, bounded in memory and time, and gone with whoever wanted
+ * it. The gateway's own process serves requests meanwhile.
+ */
+import { spawn } from 'node:child_process';
+import { getCompileCacheDir } from 'node:module';
+import { constants, setPriority } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Problem } from '#gateway/policy/problems.ts';
+import { EXIT } from '#shared/cli/exit.ts';
+import type { Millis } from '#shared/clock.ts';
+
+export interface ReplayFilesOptions {
+  /** Where the files are. */
+  readonly folder: string;
+  /** Names in it. */
+  readonly edited: string;
+  readonly inUse: string;
+  readonly log: string;
+  readonly salt: string;
+  readonly timeoutMs: Millis;
+  readonly signal: AbortSignal;
+}
+
+export interface ReplayOutcome {
+  readonly status: 200 | 400 | 408 | 413 | 503;
+  /** A text is JSON as it is: it may be long, and this process has requests to serve. */
+  readonly document: object | string;
+}
+
+export const STOPPED: ReplayOutcome = { status: 503, document: { message: 'the replay was stopped' } };
+
+interface Ended {
+  /** null: it was killed. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const PROGRAM = join(import.meta.dirname, '../../cli/floodgate.mjs');
+/** Ours, where there is one: most of a short replay is compiling. Node keeps a folder for each of its versions in it. */
+const cache = getCompileCacheDir();
+const compileCache = cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) };
+const HEAP_MIB = 256;
+const OUTPUT_MAX = 16_777_216;
+/** It ends with the gateway, also where that is killed. */
+const WITH_PARENT =
+  'data:text/javascript,process.once("disconnect",()=>process.exit(3));process.channel.unref()';
+
+/** @throws what the command says of a mistake in itself */
+export async function replayFiles(options: ReplayFilesOptions): Promise<ReplayOutcome> {
+  const { edited, inUse, log, signal } = options;
+  const ended = await runProgram(['replay', log, '--file', edited, '--against', inUse, '--json'], options);
+  if (signal.aborted) return STOPPED;
+  const { code, stdout, stderr } = ended;
+  if (code === EXIT.ok) return { status: 200, document: stdout };
+  if (code === EXIT.no || code === EXIT.usage)
+    return { status: 400, document: { message: stderr.trim(), problems: await problemsOf(options) } };
+  // Node ends with 134 where the heap is full, and in a container its signal is seen.
+  if (code === null || code > 128)
+    return {
+      status: 400,
+      document: {
+        message: `the replay took longer than ${options.timeoutMs / 1000} s, or more than ${HEAP_MIB} MiB of memory; send a shorter part of the log, or use floodgate replay on the command line`,
+        problems: [],
+      },
+    };
+  throw new Error(`floodgate replay ended with ${code}: ${stderr}`);
+}
+
+/** As `check` finds them; empty: the edited file is right. */
+async function problemsOf(options: ReplayFilesOptions): Promise<readonly Problem[]> {
+  const { code, stdout } = await runProgram(['check', options.edited, '--json'], options);
+  if (code !== EXIT.no) return [];
+  return (JSON.parse(stdout) as { readonly problems: readonly Problem[] }).problems;
+}
+
+function runProgram(
+  args: readonly string[],
+  { folder, salt, timeoutMs, signal }: ReplayFilesOptions,
+): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const flags = [`--max-old-space-size=${HEAP_MIB}`, '--import', WITH_PARENT];
+    const child = spawn(process.execPath, [...flags, PROGRAM, ...args], {
+      cwd: folder,
+      env: { GATEWAY_IDENTITY_SECRET: salt, ...compileCache },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+      signal,
+    });
+    const said = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name]?.setEncoding('utf8').on('data', (text: string) => {
+        said[name] += text;
+        if (said[name].length > OUTPUT_MAX) child.kill('SIGKILL');
+      });
+    child.on('error', (error) => {
+      // One that is stopped still has to end, before its folder goes.
+      if (child.pid === undefined) reject(error);
+    });
+    child.on('close', (code) => resolve({ code, ...said }));
+    if (child.pid !== undefined) lower(child.pid);
+  });
+}
+
+function lower(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_LOW);
+  } catch {
+    // It has ended, or the system has no such thing.
+  }
+}

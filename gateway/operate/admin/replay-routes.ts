@@ -1,0 +1,126 @@
+/** `POST /api/replay`: what would an edited policy file have done with the requests of an access log? One at a time. */
+import type { FastifyInstance } from 'fastify';
+import type { Control } from '#gateway/operate/control/control.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { Audit } from './audit.ts';
+import { BadRequestError } from './errors.ts';
+import { replayRefusalSchema, replaySchema } from './replay-schemas.ts';
+import { messageSchema } from './reply-schemas.ts';
+
+export interface ReplayBounds {
+  readonly policyBytes: number;
+  readonly logBytes: number;
+  /** Without a byte of the body. */
+  readonly silenceMs: Millis;
+  /** Of the whole body. */
+  readonly uploadMs: Millis;
+  /** Of the replay itself. */
+  readonly runMs: Millis;
+}
+
+export interface ReplayRoutesOptions {
+  /** As in use, and the files that it names. */
+  readonly policyText: () => string;
+  readonly policyBeside: () => ReadonlyMap<string, string>;
+  readonly control: Control;
+  readonly clock: Clock;
+  readonly audit: Audit;
+  /** Where a log lies while it is read. */
+  readonly temporaryFolder: string;
+  /** The gateway is about to end. */
+  readonly stopping: AbortSignal;
+  readonly replayBounds?: ReplayBounds;
+}
+
+const BOUNDS: ReplayBounds = {
+  policyBytes: 262_144,
+  logBytes: 67_108_864,
+  silenceMs: 30_000,
+  uploadMs: 120_000,
+  runMs: 60_000,
+};
+const AGAIN_SECONDS = 5;
+
+const querySchema = {
+  type: 'object',
+  properties: {
+    policyBytes: {
+      type: 'string',
+      pattern: '^[1-9][0-9]{0,8}$',
+      description: 'So many bytes of the body are the policy file; what follows is the log',
+    },
+  },
+  required: ['policyBytes'],
+  additionalProperties: false,
+} as const;
+
+/** For the admin API's scope, which asks who calls. */
+export async function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions): Promise<void> {
+  const { policyText, policyBeside, control, audit, stopping, replayBounds: bounds = BOUNDS } = options;
+  const closing = new AbortController();
+  let running: Promise<unknown> | null = null;
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/octet-stream', async (_request: unknown, body: unknown) => body);
+  app.addHook('preClose', async () => {
+    closing.abort();
+    await running?.catch(() => undefined);
+  });
+
+  app.post<{ Querystring: { policyBytes: string } }>(
+    '/replay',
+    {
+      config: {
+        upload: {
+          description: `An edited policy file (at most ${bounds.policyBytes / 1024} KiB), and right behind it an access log (at most ${bounds.logBytes / 1_048_576} MiB, compressed with gzip or not).`,
+        },
+      },
+      schema: {
+        summary: 'What would an edited policy file have done with the requests of an access log?',
+        querystring: querySchema,
+        response: {
+          200: replaySchema,
+          400: replayRefusalSchema,
+          408: messageSchema,
+          413: messageSchema,
+          503: messageSchema,
+        },
+      },
+    },
+    async (request, reply) => {
+      const policyBytes = Number(request.query.policyBytes);
+      if (policyBytes > bounds.policyBytes)
+        throw new BadRequestError(
+          `a policy file to try has at most ${bounds.policyBytes} bytes; use floodgate replay on the command line`,
+        );
+      const left = new AbortController();
+      reply.raw.once('close', () => left.abort());
+      const signal = AbortSignal.any([left.signal, closing.signal, stopping]);
+      if (running !== null || signal.aborted)
+        return reply
+          .code(503)
+          .header('retry-after', String(AGAIN_SECONDS))
+          .send({ message: 'another log is being replayed; try again in a few seconds' });
+      const run = (async () => {
+        const { replayUpload } = await import('./replay-upload.ts');
+        return replayUpload(request.raw, {
+          ...options,
+          policyBytes,
+          bounds,
+          signal,
+          inUse: { text: policyText(), beside: policyBeside() },
+          // Digests are then those that the page shows elsewhere. While the store is away nobody knows them.
+          salt: () => control.salt().catch(() => ''),
+          onReceived: (logBytes) => audit(request, 'replay', { policyBytes, logBytes }),
+        });
+      })();
+      running = run;
+      try {
+        const { status, document } = await run;
+        if (status === 408) reply.header('connection', 'close');
+        return await reply.code(status).type('application/json').send(document);
+      } finally {
+        running = null;
+      }
+    },
+  );
+}

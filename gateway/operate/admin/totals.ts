@@ -1,0 +1,103 @@
+/** What all processes of this gateway have counted since their start, read from their metrics. */
+import type { Family } from '#gateway/observe/metrics/exposition.ts';
+import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
+
+export interface PolicyTotals {
+  readonly policy: string;
+  readonly allowed: number;
+  readonly denied: number;
+  readonly shadowDenied: number;
+  /** Decided without the store, whatever was decided. */
+  readonly degraded: number;
+}
+
+export interface Totals {
+  /** By outcome. */
+  readonly requests: Readonly<Record<string, number>>;
+  readonly policies: ReadonlyMap<string, PolicyTotals>;
+  /** What the gateway adds, by size: as many as there are bounds, and one for what is beyond. */
+  readonly decisionTime: readonly number[];
+  /** The wait for the store, the same way. */
+  readonly storeTime: readonly number[];
+  /** Checks that the store did not answer, by kind. */
+  readonly storeFailures: Readonly<Record<string, number>>;
+  /** Requests decided without the store. */
+  readonly degraded: number;
+  /** Requests that the upstream did not answer, by kind. */
+  readonly upstreamFailures: Readonly<Record<string, number>>;
+  /** Refusals of which nothing is kept. */
+  readonly unrecorded: number;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Labels = Readonly<Record<string, string>>;
+
+export const TIME_BUCKETS = DURATION_BOUNDS_SECONDS.length + 1;
+const BUCKET_OF = new Map([...DURATION_BOUNDS_SECONDS.map(String), '+Inf'].map((le, i) => [le, i]));
+
+export function totalsOf(processes: readonly (readonly Family[])[]): Totals {
+  const policies = new Map<string, Mutable<PolicyTotals>>();
+  const requests: Record<string, number> = {};
+  const storeFailures: Record<string, number> = {};
+  const upstreamFailures: Record<string, number> = {};
+  const decisionTime = Array.from({ length: TIME_BUCKETS }, () => 0);
+  const storeTime = Array.from({ length: TIME_BUCKETS }, () => 0);
+  let degraded = 0;
+  let unrecorded = 0;
+  const policyOf = ({ policy = '' }: Labels): Mutable<PolicyTotals> => {
+    const known = policies.get(policy);
+    if (known !== undefined) return known;
+    const made = { policy, allowed: 0, denied: 0, shadowDenied: 0, degraded: 0 };
+    policies.set(policy, made);
+    return made;
+  };
+  const addTime = (buckets: number[], { le }: Labels, value: number): void => {
+    const at = BUCKET_OF.get(le ?? '');
+    if (at !== undefined) buckets[at] = (buckets[at] ?? 0) + value;
+  };
+  const readers: Readonly<Record<string, (labels: Labels, value: number) => void>> = {
+    floodgate_requests_total: ({ outcome = '' }, value) => addTo(requests, outcome, value),
+    floodgate_store_failures_total: ({ kind = '' }, value) => addTo(storeFailures, kind, value),
+    floodgate_upstream_failures_total: ({ kind = '' }, value) => addTo(upstreamFailures, kind, value),
+    floodgate_policy_decisions_total: (labels, value) => {
+      const totals = policyOf(labels);
+      if (labels.decision === 'allowed') totals.allowed += value;
+      else if (labels.decision === 'denied') totals.denied += value;
+      else totals.shadowDenied += value;
+    },
+    floodgate_policy_degraded_total: (labels, value) => {
+      policyOf(labels).degraded += value;
+    },
+    floodgate_store_degraded_total: (_labels, value) => {
+      degraded += value;
+    },
+    floodgate_decisions_unrecorded_total: (_labels, value) => {
+      unrecorded += value;
+    },
+    floodgate_decision_duration_seconds: (labels, value) => addTime(decisionTime, labels, value),
+    floodgate_store_duration_seconds: (labels, value) => addTime(storeTime, labels, value),
+  };
+  for (const { name, values } of processes.flat()) {
+    const read = readers[name];
+    if (read !== undefined) for (const { labels, value } of values) read(labels, value);
+  }
+  return {
+    requests,
+    policies,
+    decisionTime: single(decisionTime),
+    storeTime: single(storeTime),
+    storeFailures,
+    degraded,
+    upstreamFailures,
+    unrecorded,
+  };
+}
+
+function addTo(record: Record<string, number>, name: string, value: number): void {
+  record[name] = (record[name] ?? 0) + value;
+}
+
+/** Of buckets that include all smaller ones, each alone. */
+function single(cumulated: readonly number[]): number[] {
+  return cumulated.map((value, i) => value - (cumulated[i - 1] ?? 0));
+}

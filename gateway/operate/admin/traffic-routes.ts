@@ -1,0 +1,78 @@
+/** What the gateway does: totals, the last hour, and a stream of what happens at the moment. */
+import type { FastifyInstance } from 'fastify';
+import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import { TooBusyError } from './errors.ts';
+import { type GuardOptions, isBearer, sessionOf } from './guard.ts';
+import { SPAN_MS, TrafficHistory } from './history.ts';
+import { LISTENERS_MAX, LiveFeed, type LiveFeedOptions } from './live-feed.ts';
+import { messageSchema, topSchema, trafficSchema } from './reply-schemas.ts';
+import type { Sessions } from './sessions.ts';
+import { topSnapshot } from './top.ts';
+import { totalsOf } from './totals.ts';
+
+export interface TrafficRoutesOptions extends GuardOptions, Omit<LiveFeedOptions, 'history'> {
+  readonly clock: Clock;
+  readonly sessions: Sessions;
+}
+
+/** Twice in a span, so that none goes by unseen. */
+const NOTE_MS: Millis = SPAN_MS / 2;
+
+/** For the admin API's scope, which asks who calls. */
+export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutesOptions): Promise<void> {
+  const { clock, top, token, sessions } = options;
+  const history = new TrafficHistory(clock);
+  const feed = new LiveFeed({ ...options, history });
+  const note = (): void => {
+    // Whoever looks has it noted every second. A worker that is just ending is asked again in a moment.
+    if (feed.size === 0)
+      void top.families().then(
+        (families) => history.add(totalsOf(families)),
+        () => undefined,
+      );
+  };
+  const timer = setInterval(note, NOTE_MS).unref();
+  app.addHook('preClose', async () => {
+    clearInterval(timer);
+    feed.close();
+  });
+
+  app.get('/top', { schema: { summary: 'Totals since the start', response: { 200: topSchema } } }, async () =>
+    topSnapshot(top, clock()),
+  );
+
+  app.get(
+    '/traffic',
+    { schema: { summary: 'The last hour, by policy', response: { 200: trafficSchema } } },
+    async () => {
+      if (feed.size === 0) history.add(totalsOf(await top.families()));
+      return history.traffic(DURATION_BOUNDS_SECONDS);
+    },
+  );
+
+  app.get(
+    '/live',
+    {
+      schema: {
+        summary: 'The last hour, and then every second what is new, as server-sent events',
+        response: {
+          200: { type: 'string', mediaType: 'text/event-stream' },
+          503: messageSchema,
+        },
+      },
+    },
+    async (request, reply) => {
+      if (feed.isFull) throw new TooBusyError(`${LISTENERS_MAX} pages are open already; close one`);
+      const isProgram = token !== null && isBearer(request.headers.authorization, token);
+      reply.hijack();
+      reply.raw.writeHead(200, {
+        'content-type': 'text/event-stream',
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        'x-accel-buffering': 'no',
+      });
+      await feed.add(reply.raw, () => token === null || isProgram || sessionOf(request, sessions) !== null);
+    },
+  );
+}

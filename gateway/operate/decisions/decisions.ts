@@ -1,0 +1,212 @@
+/**
+ * Every refusal gets an id, and what stood behind it is kept for whoever asks.
+ *
+ * Written beside the requests' path: in batches, one at a time, and never waited for. In a flood a sample is kept: of
+ * each batch the first few, and beyond them the first denial of an identity in its window; of one identity not so many
+ * that what others are refused is soon pushed out. What the store does not take is tried again and, beyond a bound,
+ * dropped.
+ */
+import type { Part } from '#gateway/limiter/charge.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import { DecisionIds } from '#gateway/reply/decision-ids.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import type { DecisionRecord, DecisionStore } from './decision-record.ts';
+
+const BATCH_MS: Millis = 100;
+const AGAIN_MS: Millis = 1000;
+/** Of each batch kept in any case. */
+const KEPT_ANYWAY = 20;
+/** Of each batch kept, when each is the first of its identity and window. */
+const BATCH_MAX = 120;
+/** Of one identity in a minute, besides the first ones in their windows. */
+const REPEATS_MAX = 60;
+const REPEATS_MS: Millis = 60_000;
+const PENDING_MAX = 1000;
+/** Identities of which this process remembers the window in which it kept a denial. */
+const SEEN_MAX = 16_384;
+const PATH_MAX = 200;
+
+/** A refusal, as far as it is known without work. */
+export interface Refusal {
+  readonly decision: DecisionRecord['decision'];
+  /** What was exhausted. */
+  readonly part: Pick<Part, 'counter' | 'policy' | 'identity' | 'cost'>;
+  /** The policies that refused. */
+  readonly violated: readonly { readonly policy: Pick<Policy, 'name'> }[];
+  readonly limit: number;
+  readonly used: number | null;
+  readonly resetMs: Millis;
+  /** In this process, not in the store. */
+  readonly isLocal: boolean;
+  readonly fromMemory: boolean;
+}
+
+/** What a record says beyond that. */
+export interface RefusedRequest {
+  readonly method: string;
+  /** Canonical path and query. */
+  readonly target: string;
+  readonly addressFrom: string;
+  readonly file: string;
+  readonly policyVersion: string;
+}
+
+/** Asked only when a record is made. */
+export interface Refused {
+  describe(): RefusedRequest;
+}
+
+export interface DecisionsOptions {
+  readonly store: DecisionStore;
+  /** Counters are in a store, and it answers; else all is decided in this process. */
+  readonly isStoreUsed: () => boolean;
+  readonly wallClock: Clock;
+  /** At least 8 random bytes. */
+  readonly random: Uint8Array;
+  readonly replica: string;
+}
+
+export class Decisions {
+  readonly #options: DecisionsOptions;
+  readonly #ids: DecisionIds;
+  #pending: DecisionRecord[] = [];
+  /** Kept since the last batch was written. */
+  #kept = 0;
+  #timer: NodeJS.Timeout | undefined;
+  /** By name of counter and digest: when the window ends in which a denial was kept. Counters of old files are not held. */
+  readonly #seen = new Map<string, Map<string, Millis>>();
+  #seenSize = 0;
+  /** By digest, since the minute began: how many were kept besides the first ones. */
+  readonly #repeats = new Map<string, number>();
+  #repeatsUntil: Millis = 0;
+  /** Refusals of which nothing is kept, because there were too many. */
+  unrecorded = 0;
+
+  constructor(options: DecisionsOptions) {
+    this.#options = options;
+    this.#ids = new DecisionIds(options.random);
+  }
+
+  /** @returns the id */
+  add(refusal: Refusal, refused: Refused): string {
+    const id = this.#ids.next();
+    const now = this.#options.wallClock();
+    const isFirst = this.#isFirst(refusal, now);
+    if (this.#kept >= (isFirst ? BATCH_MAX : KEPT_ANYWAY) || (!isFirst && !this.#mayRepeat(refusal, now))) {
+      this.unrecorded++;
+      return id;
+    }
+    this.#kept++;
+    this.#pending.push(this.#record(id, refusal, refused.describe(), now));
+    if (this.#pending.length > PENDING_MAX) {
+      this.#pending.shift();
+      this.unrecorded++;
+    }
+    this.#timer ??= this.#later(BATCH_MS);
+    return id;
+  }
+
+  /** @throws when the store cannot be asked */
+  async find(id: string): Promise<DecisionRecord | null> {
+    return this.#pending.find((record) => record.id === id) ?? this.#options.store.find(id);
+  }
+
+  /** The newest first, written ones only. @throws when the store cannot be asked */
+  list(before: string | null, count: number): Promise<readonly DecisionRecord[]> {
+    return this.#options.store.list(before, count);
+  }
+
+  /** Writes what is left, if that can be done in one attempt. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    if (this.#pending.length > 0) await this.#options.store.write(this.#pending).catch(() => undefined);
+    this.#options.store.close();
+  }
+
+  #mayRepeat({ part }: Refusal, now: Millis): boolean {
+    if (now >= this.#repeatsUntil || this.#repeats.size >= SEEN_MAX) {
+      this.#repeats.clear();
+      this.#repeatsUntil = now + REPEATS_MS;
+    }
+    const { digest } = part.identity;
+    const kept = this.#repeats.get(digest) ?? 0;
+    if (kept >= REPEATS_MAX) return false;
+    this.#repeats.set(digest, kept + 1);
+    return true;
+  }
+
+  #isFirst({ part, resetMs }: Refusal, now: Millis): boolean {
+    const { keySuffix: counter } = part.counter;
+    const { digest } = part.identity;
+    let seen = this.#seen.get(counter);
+    if (seen === undefined) {
+      seen = new Map();
+      this.#seen.set(counter, seen);
+    }
+    const until = seen.get(digest);
+    if (until !== undefined && until > now) return false;
+    if (until === undefined && ++this.#seenSize > SEEN_MAX) {
+      this.#seen.clear();
+      this.#seenSize = 1;
+      seen = new Map();
+      this.#seen.set(counter, seen);
+    }
+    seen.set(digest, now + resetMs);
+    return true;
+  }
+
+  #record(id: string, refusal: Refusal, request: RefusedRequest, now: Millis): DecisionRecord {
+    const { decision, part, violated, limit, used, resetMs, isLocal, fromMemory } = refusal;
+    const { policy, counter, identity } = part;
+    const { method, target, addressFrom, file, policyVersion } = request;
+    const queryAt = target.indexOf('?');
+    return {
+      id,
+      at: new Date(now).toISOString(),
+      decision,
+      method,
+      path: (queryAt < 0 ? target : target.slice(0, queryAt)).slice(0, PATH_MAX),
+      policy: policy.name,
+      line: policy.line,
+      file,
+      policyVersion,
+      violated: violated.map(({ policy: { name } }) => name),
+      limit,
+      used,
+      cost: part.cost,
+      windowSeconds: policy.windowSeconds,
+      algorithm: policy.algorithm,
+      endsAt: new Date(now + resetMs).toISOString(),
+      identity: identity.digest,
+      identifier: policy.identifier.name,
+      isUnproven: counter.forUnproven,
+      addressFrom,
+      decidedBy: isLocal || !this.#options.isStoreUsed() ? 'local' : 'store',
+      fromMemory,
+      replica: this.#options.replica,
+    };
+  }
+
+  #later(ms: Millis): NodeJS.Timeout {
+    const timer = setTimeout(() => void this.#write(), ms);
+    timer.unref();
+    return timer;
+  }
+
+  async #write(): Promise<void> {
+    const batch = this.#pending;
+    this.#pending = [];
+    this.#kept = 0;
+    let delayMs = BATCH_MS;
+    try {
+      await this.#options.store.write(batch);
+    } catch {
+      // The store's absence is told by the limiter. What was refused meanwhile is still worth asking for later.
+      const all = [...batch, ...this.#pending];
+      this.unrecorded += Math.max(0, all.length - PENDING_MAX);
+      this.#pending = all.slice(-PENDING_MAX);
+      delayMs = AGAIN_MS;
+    }
+    this.#timer = this.#pending.length > 0 ? this.#later(delayMs) : undefined;
+  }
+}

@@ -1,0 +1,248 @@
+/** What is wrong with a set-up, and what to do about it. Pure: from what the gateway says of itself, and from probes. */
+import type { Seen } from '#gateway/request/probe.ts';
+import type { GatewayReport } from './report.ts';
+
+export interface Finding {
+  readonly check: CheckName;
+  readonly ok: boolean;
+  readonly message: string;
+  /** '' where nothing is to be done. */
+  readonly fix: string;
+}
+
+export type CheckName =
+  | 'admin-access'
+  | 'versions'
+  | 'policy-file'
+  | 'upstream'
+  | 'store'
+  | 'clock'
+  | 'open-files'
+  | 'trusted-proxies'
+  | 'public-address'
+  | 'tls'
+  | 'path-spelling';
+
+const CLOCK_MS_MAX = 2000;
+const NODE_MIN = [24, 7] as const;
+const REDIS_MIN = [6, 2] as const;
+
+/** @param here the command's own version and clock, the latter when the report was asked for, in the middle of it */
+export function reportFindings(
+  report: GatewayReport,
+  here: { readonly version: string; readonly now: number },
+): Finding[] {
+  return [
+    versions(report, here.version),
+    policyFile(report),
+    upstream(report),
+    ...store(report),
+    clock(report, here.now),
+    openFiles(report),
+    ...wideTrust(report),
+  ];
+}
+
+export function good(check: CheckName, message: string): Finding {
+  return { check, ok: true, message, fix: '' };
+}
+
+export function bad(check: CheckName, message: string, fix: string): Finding {
+  return { check, ok: false, message, fix };
+}
+
+function versions({ version, nodeVersion }: GatewayReport, here: string): Finding {
+  if (isOlder(nodeVersion, NODE_MIN))
+    return bad(
+      'versions',
+      `the gateway runs on Node.js ${nodeVersion}`,
+      `use ${NODE_MIN.join('.')} or later`,
+    );
+  if (version !== here)
+    return bad(
+      'versions',
+      `the gateway is ${version}, this command is ${here}`,
+      'run the command of the version that the gateway has: the one in its image, say',
+    );
+  return good('versions', `Floodgate ${version} on Node.js ${nodeVersion}`);
+}
+
+function policyFile({ policies: { file, version, state, reason } }: GatewayReport): Finding {
+  switch (state) {
+    case 'same':
+      return good('policy-file', `${file} is in use, version ${version}`);
+    case 'changed':
+      return bad(
+        'policy-file',
+        `${file} has changed and is not in use yet`,
+        'wait a second and ask again, or send SIGHUP; the log says what was loaded',
+      );
+    case 'refused':
+      return bad(
+        'policy-file',
+        `${file} is refused and older policies are in use: ${reason}`,
+        'correct the file; floodgate check lists all mistakes',
+      );
+    case 'unreadable':
+      return bad(
+        'policy-file',
+        `the file that was loaded cannot be read any more: ${reason}`,
+        'put it back, or set GATEWAY_POLICIES: the gateway would not start again',
+      );
+    default:
+      return state satisfies never;
+  }
+}
+
+function upstream({ upstream: { origin, problem } }: GatewayReport): Finding {
+  if (problem === null) return good('upstream', `${origin} answers`);
+  return bad(
+    'upstream',
+    `${origin} does not answer the gateway: ${problem}`,
+    'start the application, or set GATEWAY_UPSTREAM to where it listens',
+  );
+}
+
+function store({ store }: GatewayReport): Finding[] {
+  if (store === null) {
+    return [
+      bad(
+        'store',
+        'counters are in the memory of one process: they end with it, and no other gateway knows them',
+        'set GATEWAY_REDIS_URL to a Redis of its own',
+      ),
+    ];
+  }
+  if (store.problem !== null)
+    return [bad('store', store.problem, 'start Redis, or correct GATEWAY_REDIS_URL')];
+  const found: Finding[] = [];
+  const { version, evictionPolicy, memoryBytesMax, evictedKeys } = store;
+  if (version !== null && isOlder(version, REDIS_MIN))
+    found.push(bad('store', `Redis is ${version}`, 'use Redis 7 or Valkey; 6.2 is the oldest that works'));
+  if (evictionPolicy !== null && evictionPolicy !== 'noeviction') {
+    const evicted = evictedKeys > 0 ? ` and has forgotten ${evictedKeys} keys` : '';
+    found.push(
+      bad(
+        'store',
+        `Redis may forget counters: maxmemory-policy is ${evictionPolicy}${evicted}`,
+        'set maxmemory-policy to noeviction',
+      ),
+    );
+  } else if (memoryBytesMax === 0 && evictionPolicy !== null) {
+    found.push(
+      bad(
+        'store',
+        'Redis has no maxmemory: when the machine has no memory left, it is killed with all counters',
+        'set maxmemory; floodgate forecast says how much is needed',
+      ),
+    );
+  }
+  const { foreignKeys, sampledKeys, otherDatabases } = store;
+  if (foreignKeys > 0 || otherDatabases > 0) {
+    const what =
+      foreignKeys > 0
+        ? `${foreignKeys} of ${sampledKeys} keys that were looked at are not the gateway's`
+        : `it has keys in ${otherDatabases} other ${otherDatabases === 1 ? 'database' : 'databases'}`;
+    found.push(
+      bad(
+        'store',
+        `Redis is shared: ${what}`,
+        'give the gateway a Redis of its own: others fill it, slow it down or empty it',
+      ),
+    );
+  }
+  if (found.length > 0) return found;
+  return [
+    version === null || evictionPolicy === null
+      ? good(
+          'store',
+          'the user of GATEWAY_REDIS_URL may not ask INFO, so neither version nor eviction is known',
+        )
+      : good('store', `Redis ${version}, of its own`),
+  ];
+}
+
+function clock({ now, store }: GatewayReport, here: number): Finding {
+  const fix = 'set the clocks by NTP (timedatectl set-ntp true)';
+  const aheadMs = store !== null && store.problem === null ? store.aheadMs : 0;
+  if (Math.abs(aheadMs) > CLOCK_MS_MAX)
+    return bad(
+      'clock',
+      `the clock of Redis, by which windows go, is ${seconds(aheadMs)} of the gateway's`,
+      fix,
+    );
+  if (Math.abs(now - here) > CLOCK_MS_MAX)
+    return bad('clock', `the gateway's clock is ${seconds(now - here)} of this machine's`, fix);
+  return good('clock', 'the clocks of this machine, the gateway and its store agree');
+}
+
+function seconds(aheadMs: number): string {
+  return `${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? 'ahead' : 'behind that'}`;
+}
+
+function openFiles({ openFiles: { max, needed } }: GatewayReport): Finding {
+  if (max === null) return good('open-files', 'the system does not say how many files may be open');
+  if (max >= needed) return good('open-files', `${max} files may be open, ${needed} are needed at most`);
+  return bad(
+    'open-files',
+    `only ${max} files may be open, and the bounds add up to ${needed}`,
+    `raise the limit (ulimit -n ${needed}, LimitNOFILE= of systemd, ulimits: of Compose), or lower GATEWAY_CONNECTIONS`,
+  );
+}
+
+function wideTrust({ trust: { tooWide } }: GatewayReport): Finding[] {
+  if (tooWide.length === 0) return [];
+  return [
+    bad(
+      'trusted-proxies',
+      `GATEWAY_TRUSTED_PROXIES has networks with strangers in them: ${tooWide.join(', ')}; any of them may name any client`,
+      'list the addresses of your own proxies only',
+    ),
+  ];
+}
+
+/** How the gateway saw two requests of this machine: one as it is, one that claims to be another client's. */
+export interface Probes {
+  readonly plain: Seen;
+  readonly claiming: Seen;
+  /** Digest of the client that it claims to be. */
+  readonly claimed: string;
+}
+
+export function trustFinding({ plain, claiming, claimed }: Probes): Finding {
+  const isBelieved = claiming.identity === claimed;
+  const isBehindProxy = plain.forwardedCount > 0;
+  if (plain.addressFrom.startsWith('unreadable')) {
+    return bad(
+      'trusted-proxies',
+      'requests come without the X-Forwarded-For that GATEWAY_TRUSTED_PROXIES promises, so all clients are counted as one',
+      isBehindProxy
+        ? 'the number of hops is larger than the number of proxies in front: make it smaller'
+        : 'let the proxy append to X-Forwarded-For, or set GATEWAY_TRUSTED_PROXIES to none where there is no proxy',
+    );
+  }
+  if (isBehindProxy && !plain.isPeerTrusted) {
+    return bad(
+      'trusted-proxies',
+      'requests come through a proxy that is not trusted, so all clients are counted as that proxy',
+      'set GATEWAY_TRUSTED_PROXIES to the address of the proxy, or to the number of proxies in front',
+    );
+  }
+  if (isBelieved) {
+    return bad(
+      'trusted-proxies',
+      isBehindProxy
+        ? 'a client may name any address in X-Forwarded-For and is counted as that: limits by address limit nobody'
+        : 'this machine is trusted as a proxy: what it sends may name any client',
+      isBehindProxy
+        ? 'trust the proxies in front only, and no more hops than there are; if this machine is one of them, ask from another'
+        : 'right if a proxy runs here; ask again with --public and the address that clients use, from a machine of theirs',
+    );
+  }
+  return good('trusted-proxies', `clients are counted by their own address, from ${plain.addressFrom}`);
+}
+
+function isOlder(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number);
+  return ownMajor < major || (ownMajor === major && ownMinor < minor);
+}

@@ -1,0 +1,152 @@
+/** What a running gateway knows of its own set-up; `findings.ts` says what is wrong with it. */
+import { hash } from 'node:crypto';
+import type { GatewayConfig } from '#gateway/config.ts';
+import type { Control } from '#gateway/operate/control/control.ts';
+import type { StoreReport } from '#gateway/operate/control/store-report.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import { loadTestedPolicies } from '#gateway/workbench/rehearsal/policy-tests.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import { type Spelling, spellingsOf } from './spellings.ts';
+
+/** What doctor looks at beyond what the admin API has anyway. */
+export interface DoctorSources {
+  readonly config: Pick<GatewayConfig, 'upstream' | 'bounds' | 'adminHost' | 'tls'>;
+  readonly readPolicyFile: (file: string) => string;
+  /** Descriptors that a process may have open; null where the system does not say. */
+  readonly openFilesMax: () => number | null;
+  /** Of this gateway, and of the Node.js that runs it. */
+  readonly version: string;
+  readonly nodeVersion: string;
+  readonly publicPort: () => number;
+}
+
+export interface GatewayReport {
+  readonly version: string;
+  readonly nodeVersion: string;
+  readonly publicPort: number;
+  /** The public port is for HTTPS. */
+  readonly isPublicTls: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: Millis;
+  readonly policies: PolicyReport;
+  readonly trust: TrustReport;
+  /** Paths to try in other letters. */
+  readonly spellings: readonly Spelling[];
+  readonly openFiles: { readonly max: number | null; readonly needed: number };
+  /** problem: null when it answers. */
+  readonly upstream: { readonly origin: string; readonly problem: string | null };
+  /** null: counters are in the memory of the process. */
+  readonly store:
+    | { readonly problem: string }
+    | (StoreReport & {
+        readonly problem: null;
+        /** By how much the store's clock is ahead of the gateway's. */
+        readonly aheadMs: Millis;
+      })
+    | null;
+}
+
+export interface PolicyReport {
+  readonly file: string;
+  /** In use. */
+  readonly version: string;
+  /** Whether the file says what is in use. */
+  readonly state: 'same' | 'changed' | 'refused' | 'unreadable';
+  /** Why it is not in use; null where it is, or is about to be. */
+  readonly reason: string | null;
+}
+
+export interface TrustReport {
+  readonly kind: ProxyTrust['kind'];
+  readonly hops: number;
+  /** Networks so large that strangers are in them. */
+  readonly tooWide: readonly string[];
+}
+
+export interface ReportParts extends DoctorSources {
+  readonly policies: PolicySet;
+  readonly trust: ProxyTrust;
+  readonly control: Control;
+  readonly clock: Clock;
+}
+
+const UPSTREAM_MS: Millis = 3000;
+/** Of the process itself: the store, logs, listeners, the runtime. */
+const OWN_FILES = 64;
+/** A shorter prefix has strangers in it: 10.0.0.0/8 and fc00::/7 are the largest private networks. */
+const PREFIX_BITS_MIN = { ipv4: 8, ipv6: 7 } as const;
+
+export async function gatewayReport(parts: ReportParts): Promise<GatewayReport> {
+  const { config, clock, policies, trust } = parts;
+  const [upstream, store] = await Promise.all([upstreamProblem(config.upstream), storeReport(parts)]);
+  const { connections, upstream_connections, upgrades } = config.bounds;
+  return {
+    version: parts.version,
+    nodeVersion: parts.nodeVersion,
+    publicPort: parts.publicPort(),
+    isPublicTls: config.tls !== null,
+    now: clock(),
+    policies: policyReport(policies, parts.readPolicyFile),
+    trust: trustReport(trust),
+    spellings: spellingsOf(policies),
+    openFiles: {
+      max: parts.openFilesMax(),
+      needed: connections.total + upstream_connections.total + upgrades.total + OWN_FILES,
+    },
+    upstream: { origin: config.upstream, problem: upstream },
+    store,
+  };
+}
+
+function policyReport({ file, version }: PolicySet, read: (file: string) => string): PolicyReport {
+  let text: string;
+  try {
+    text = read(file);
+  } catch (error) {
+    return { file, version, state: 'unreadable', reason: (error as Error).message };
+  }
+  if (hash('sha256', text).startsWith(version)) return { file, version, state: 'same', reason: null };
+  try {
+    loadTestedPolicies(text, file);
+    return { file, version, state: 'changed', reason: null };
+  } catch (error) {
+    return { file, version, state: 'refused', reason: (error as Error).message };
+  }
+}
+
+function trustReport(trust: ProxyTrust): TrustReport {
+  if (trust.kind !== 'cidrs')
+    return { kind: trust.kind, hops: trust.kind === 'hops' ? trust.hops : 0, tooWide: [] };
+  const tooWide = trust.cidrs.filter(([network, bits]) => bits < PREFIX_BITS_MIN[network.kind()]);
+  return { kind: 'cidrs', hops: 0, tooWide: tooWide.map(([network, bits]) => `${network}/${bits}`) };
+}
+
+/** @returns null when it answers, whatever it answers */
+async function upstreamProblem(origin: string): Promise<string | null> {
+  try {
+    const response = await fetch(origin, {
+      method: 'HEAD',
+      redirect: 'manual',
+      signal: AbortSignal.timeout(UPSTREAM_MS),
+    });
+    await response.body?.cancel();
+    return null;
+  } catch (error) {
+    const { name, message, cause } = error as Error & { cause?: NodeJS.ErrnoException };
+    return name === 'TimeoutError'
+      ? `no answer within ${UPSTREAM_MS} ms`
+      : (cause?.code ?? cause?.message ?? message);
+  }
+}
+
+async function storeReport({ control, clock }: ReportParts): Promise<GatewayReport['store']> {
+  const askedAt = clock();
+  try {
+    const report = await control.storeReport();
+    if (report === null) return null;
+    return { ...report, problem: null, aheadMs: Math.round(report.now - (askedAt + clock()) / 2) };
+  } catch (error) {
+    return { problem: (error as Error).message };
+  }
+}

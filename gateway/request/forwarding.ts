@@ -1,0 +1,135 @@
+/**
+ * Forward: an admitted request on its way to the upstream and back. When its reply begins, what it says is learned: of
+ * the credential that was presented, and whether the request counts. What the request holds in flight is held until it is
+ * over.
+ */
+
+import type { Client, Clients } from '#gateway/bounds/clients.ts';
+import type { ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
+import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
+import type { CheckedHead } from '#gateway/http/request-head.ts';
+import type { Reservation } from '#gateway/limiter/outcome.ts';
+import type { RequestTrace } from '#gateway/observe/tracing/tracing.ts';
+import { ProxyCall } from '#gateway/proxy/proxy-call.ts';
+import type { ProxyCallOptions, ProxyCallOwner, ProxyFailure } from '#gateway/proxy/proxy-call-options.ts';
+import type { UpgradeSocket } from '#gateway/proxy/upgrade.ts';
+import type { Upstream } from '#gateway/proxy/upstream.ts';
+import type { Millis } from '#shared/clock.ts';
+import type { Enforcement } from './enforce.ts';
+import type { Refusable, Refusals } from './refusals.ts';
+
+export interface ForwardingParts {
+  readonly enforcement: Enforcement;
+  readonly upstream: Upstream;
+  readonly clients: Clients;
+  readonly refusals: Refusals;
+}
+
+export interface RequestOptions {
+  /** The client waits for 100 Continue before it sends the body. */
+  readonly expectsContinue: boolean;
+  /** Set when the client wants to switch protocols. */
+  readonly upgrade: UpgradeSocket | null;
+}
+
+/** A request that has been admitted. */
+export interface Admitted extends Refusable {
+  readonly req: IncomingRequest;
+  readonly res: ClientResponse;
+  readonly connection: ClientConnection;
+  /** Canonical path and query. */
+  readonly target: string;
+  readonly options: RequestOptions;
+  /** null: no request is traced. */
+  readonly trace: RequestTrace | null;
+}
+
+/** It is what its call is given as well: one object less for each request. */
+export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
+  readonly owner: ProxyCallOwner = this;
+  readonly req: IncomingRequest;
+  readonly res: ClientResponse;
+  readonly upstream: Upstream;
+  readonly clients: Clients;
+  readonly client: Client;
+  readonly head: CheckedHead;
+  readonly headers: string[];
+  readonly target: string;
+  readonly cors: boolean;
+  readonly added: readonly string[];
+  readonly expectsContinue: boolean;
+  readonly upgrade: UpgradeSocket | null;
+  readonly outlivesClient: boolean;
+  readonly call: ProxyCall;
+  readonly #request: Admitted;
+  readonly #enforcement: Enforcement;
+  readonly #refusals: Refusals;
+  /** null where every request counts, and none holds anything as long as it is in flight. */
+  readonly #reservation: Reservation | null;
+  readonly #begunAt: Millis;
+
+  /** @param added the gateway's headers on the reply, names and values in turn */
+  constructor(
+    { enforcement, upstream, clients, refusals }: ForwardingParts,
+    request: Admitted,
+    added: readonly string[],
+    reservation: Reservation | null,
+    now: Millis,
+  ) {
+    const { req, res, connection, head, options } = request;
+    const { client, origin } = connection;
+    this.req = req;
+    this.res = res;
+    this.upstream = upstream;
+    this.clients = clients;
+    this.client = client === null ? clients.enter(enforcement.addressOf(head, origin)) : clients.hold(client);
+    this.head = head;
+    this.headers = enforcement.upstreamHeaders(req.rawHeaders, head, origin);
+    request.trace?.forward(this.headers, now);
+    this.target = request.target;
+    this.cors = request.cors;
+    this.added = added;
+    this.expectsContinue = options.expectsContinue;
+    this.upgrade = options.upgrade;
+    this.outlivesClient = reservation?.isHeld === true;
+    this.#request = request;
+    this.#enforcement = enforcement;
+    this.#refusals = refusals;
+    this.#reservation = reservation;
+    this.#begunAt = now;
+    this.call = new ProxyCall(this);
+  }
+
+  onReplyBegun(status: number): void {
+    const { metrics, options } = this.#enforcement;
+    const { entry, charged } = this.#request;
+    const now = options.clock();
+    const upstreamMs = now - this.#begunAt;
+    metrics.upstreamTime.observe(upstreamMs);
+    if (entry !== null) {
+      entry.upstreamMs = upstreamMs;
+      entry.repliedAt = now;
+      if (status === 101) entry.status = status;
+    }
+    if (charged !== null) this.#enforcement.learn(charged, status);
+    this.#reservation?.conclude(status);
+  }
+
+  onUpstreamDone(): void {
+    this.#reservation?.close();
+  }
+
+  onFailed(failure: ProxyFailure): void {
+    if (failure.kind === 'broken-body' && this.call.hasReachedUpstream) this.#reservation?.conclude('left');
+    this.#reservation?.close();
+    this.#refusals.failed(this.#request, failure, this.added);
+  }
+
+  /** The reply is out, or the client is gone. */
+  close(): void {
+    if (this.call.hasReachedUpstream) this.#reservation?.conclude('left');
+    if (this.outlivesClient && this.call.abandon()) return;
+    this.call.close();
+    this.#reservation?.close();
+  }
+}

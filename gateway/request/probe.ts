@@ -1,0 +1,58 @@
+/**
+ * A request that `floodgate doctor` sends to itself through the public address, to learn how the gateway sees it. Its
+ * token is made under the salt, which all processes of all gateways share, so whichever gets the request can tell it from
+ * a stranger's; it holds for a minute. A probe is charged to nobody and goes no further; what is no probe is a request
+ * like any other.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { discardBody } from '#gateway/http/lingering-close.ts';
+import type { Digester } from '#gateway/identity/digest.ts';
+import type { CredentialIdentifier } from '#gateway/policy/policy.ts';
+import type { Millis } from '#shared/clock.ts';
+
+/** How the gateway saw a probe. */
+export interface Seen {
+  /** Digest of the client address that is counted. */
+  readonly identity: string;
+  /** As `floodgate why` says it. */
+  readonly addressFrom: string;
+  readonly isPeerTrusted: boolean;
+  /** Entries of X-Forwarded-For. */
+  readonly forwardedCount: number;
+}
+
+export interface ProbeView {
+  readonly digester: Digester;
+  readonly now: Millis;
+  readonly seen: () => Seen;
+}
+
+const VALID_MS: Millis = 60_000;
+/** No name of a policy file has a space, so no credential of a client gives such a digest. */
+const PROBE: CredentialIdentifier = { name: 'doctor probe', kind: 'credential', sources: [] };
+
+/** @param now milliseconds since the epoch, of the gateway */
+export function probeToken(digester: Digester, now: Millis): string {
+  const until = String(Math.round(now + VALID_MS));
+  return `${until}.${digester.identify(PROBE, until).digest}`;
+}
+
+/** @returns whether it was a probe, and is answered */
+export function answerProbe(
+  req: IncomingMessage,
+  res: ServerResponse,
+  token: string,
+  view: () => ProbeView,
+): boolean {
+  const [, until = '', digest = ''] = /^(\d{1,16})\.([\w-]{22})$/.exec(token) ?? [];
+  if (digest === '') return false;
+  const { digester, now, seen } = view();
+  if (Number(until) < now || Number(until) > now + 2 * VALID_MS) return false;
+  if (!timingSafeEqual(Buffer.from(digester.identify(PROBE, until).digest), Buffer.from(digest)))
+    return false;
+  res.writeHead(200, ['Content-Type', 'application/json', 'Cache-Control', 'no-store']);
+  res.end(JSON.stringify(seen()));
+  discardBody(req);
+  return true;
+}

@@ -1,0 +1,218 @@
+/**
+ * Tell: every way in which a request is refused. Each refusal is counted, kept for `floodgate why`, named in the access
+ * log, and answered; in that order, and answered once.
+ */
+
+import type { BoundName } from '#gateway/bounds/bound-names.ts';
+import type { Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
+import type { Client } from '#gateway/bounds/clients.ts';
+import { DECISION_HEADER } from '#gateway/http/header-names.ts';
+import type { CheckedHead } from '#gateway/http/request-head.ts';
+import type { Violation } from '#gateway/limiter/decision.ts';
+import type { AccessEntry, LoggedDecision } from '#gateway/observe/access-log/access-entry.ts';
+import { banRefusal, boundRefusal, listedRefusal } from '#gateway/operate/decisions/beside-refusals.ts';
+import type { Decisions, Refused } from '#gateway/operate/decisions/decisions.ts';
+import { boundCounter } from '#gateway/policy/beside-policies.ts';
+import type { ListEntry } from '#gateway/policy/lists.ts';
+import type { ProxyFailure } from '#gateway/proxy/proxy-call-options.ts';
+import type { Upstream } from '#gateway/proxy/upstream.ts';
+import { bannedReply, listedReply } from '#gateway/reply/denial.ts';
+import { type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
+import type { Millis } from '#shared/clock.ts';
+import type { Enforcement, StandingBan } from './enforce.ts';
+import { failureReply } from './failure.ts';
+import type { ChargedTo, PeerSocket } from './identify.ts';
+
+/** What is told to whom is refused because the store is away. */
+const UNAVAILABLE_RETRY_MS: Millis = 1000;
+
+/** A request, as far as a refusal has to know it. */
+export interface Refusable extends Refused {
+  readonly connection: { readonly socket: PeerSocket };
+  /** Who holds what it takes; null while nobody does. */
+  readonly client: Client | null;
+  /** null: no line in the access log, and no spans. */
+  readonly entry: AccessEntry | null;
+  readonly head: CheckedHead;
+  readonly charged: ChargedTo | null;
+  readonly arrivedAt: Millis;
+  /** The route is called from browsers on other origins. */
+  readonly cors: boolean;
+  /** The connection ends with this reply. */
+  readonly closes: boolean;
+  /** Nothing but one reply follows. @returns false: it was answered, or given up, before */
+  finish(): boolean;
+  answer(reply: OwnReply): void;
+  /** @param violated the exhausted policies @param decision its id */
+  deny(violated: readonly Violation[], decision: string): void;
+}
+
+export interface RefusalsOptions {
+  readonly enforcement: Enforcement;
+  readonly decisions: Decisions;
+  readonly upstream: Pick<Upstream, 'bounds'>;
+}
+
+export class Refusals {
+  readonly #options: RefusalsOptions;
+
+  constructor(options: RefusalsOptions) {
+    this.#options = options;
+  }
+
+  malformed(request: Refusable, reason: string): void {
+    this.#options.enforcement.metrics.count('malformed');
+    if (!request.finish()) return;
+    log(request, 'malformed', null, null);
+    request.answer(ownReply('gateway_bad_request', reason, { cors: request.cors, close: true }));
+  }
+
+  banned(request: Refusable, { identity, until }: StandingBan): void {
+    const { decisions, enforcement } = this.#options;
+    enforcement.metrics.count('banned');
+    this.#decided(request);
+    if (!request.finish()) return;
+    const leftMs = until - enforcement.options.clock();
+    const decision = decisions.add(banRefusal(identity, leftMs), request);
+    log(request, 'banned', decision, null);
+    request.answer(bannedReply(leftMs, decision, framingOf(request)));
+  }
+
+  /** By the list deny. */
+  listed(request: Refusable, entry: ListEntry): void {
+    const { decisions, enforcement } = this.#options;
+    enforcement.metrics.count('denied');
+    this.#decided(request);
+    if (!request.finish()) return;
+    const { connection, head } = request;
+    const { counter } = entry;
+    const identity = enforcement.addressIdentity(null, connection.socket, head);
+    const decision = decisions.add(listedRefusal(counter, identity), request);
+    log(request, 'deny', decision, counter.policy.name);
+    request.answer(listedReply(entry, decision, framingOf(request)));
+  }
+
+  /**
+   * @param isLocal decided in this process, not in the store
+   * @param fromMemory the store was not asked
+   */
+  denied(request: Refusable, violated: readonly Violation[], isLocal: boolean, fromMemory: boolean): void {
+    const { decisions, enforcement } = this.#options;
+    const { metrics } = enforcement;
+    metrics.count('denied');
+    this.#decided(request);
+    for (const { policy } of violated) metrics.denied(policy);
+    if (metrics.limited.isWatched(request.arrivedAt)) this.#noteLimited(request, violated);
+    if (!request.finish()) return;
+    const [first] = violated;
+    // In a Cluster, what denied may have been given back a moment later.
+    const part = first?.part ?? request.charged?.charge.parts[0];
+    if (part === undefined) throw new Error('only what was charged is denied');
+    const decision = decisions.add(
+      {
+        decision: 'deny',
+        part,
+        violated,
+        limit: first?.limit ?? part.capacity,
+        used: first?.used ?? null,
+        resetMs: first?.resetMs ?? 0,
+        isLocal,
+        fromMemory,
+      },
+      request,
+    );
+    log(request, 'deny', decision, first?.policy.name ?? null);
+    request.deny(violated, decision);
+  }
+
+  /** Each bucket's identity once. */
+  #noteLimited({ charged }: Refusable, violated: readonly Violation[]): void {
+    const digests = new Set<string>();
+    for (const { policy, identity } of charged?.charge.parts ?? [])
+      if (violated.some((verdict) => verdict.policy === policy)) digests.add(identity.digest);
+    for (const digest of digests) this.#options.enforcement.metrics.limited.count(digest);
+  }
+
+  /** The store is away, and a policy says deny. */
+  unavailable(request: Refusable): void {
+    const { decisions, enforcement } = this.#options;
+    enforcement.metrics.count('unavailable');
+    enforcement.noteDegraded(request.charged);
+    this.#decided(request);
+    if (!request.finish()) return;
+    const part = request.charged?.charge.parts.find(
+      ({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'deny',
+    );
+    const decision =
+      part === undefined
+        ? null
+        : decisions.add(
+            {
+              decision: 'unavailable',
+              part,
+              violated: [part],
+              limit: part.capacity,
+              used: null,
+              resetMs: UNAVAILABLE_RETRY_MS,
+              isLocal: true,
+              fromMemory: false,
+            },
+            request,
+          );
+    log(request, 'unavailable', decision, part?.policy.name ?? null);
+    const reply = ownReply(
+      'gateway_store_unavailable',
+      'limits cannot be checked at the moment; try again in a second',
+      {
+        ...framingOf(request),
+        headers: ['Retry-After', '1', ...(decision === null ? [] : [DECISION_HEADER, decision])],
+        extra: decision === null ? {} : { decision },
+      },
+    );
+    request.answer(reply);
+  }
+
+  /**
+   * Admitted, but no reply came of it.
+   *
+   * @param added the gateway's headers on the reply, names and values in turn
+   */
+  failed(request: Refusable, failure: ProxyFailure, added: readonly string[]): void {
+    if (!request.finish()) return;
+    const decision = failure.kind === 'bound' ? this.#busy(request, failure.bound, failure.refusal) : null;
+    const reply = failureReply(failure, { ...framingOf(request), headers: added, decision });
+    request.answer(reply);
+  }
+
+  /** A client, or all together, holds as much as may be. @returns the decision's id */
+  #busy(request: Refusable, name: BoundName, refusal: BoundRefusal): string {
+    const { decisions, enforcement, upstream } = this.#options;
+    const { client, connection, charged, head, entry } = request;
+    const counter = boundCounter(name, refusal);
+    const identity = enforcement.addressIdentity(charged, connection.socket, head);
+    const id = decisions.add(
+      boundRefusal(upstream.bounds[name], refusal, client, counter, identity),
+      request,
+    );
+    // It stays what the policies made of it.
+    if (entry !== null) entry.id = id;
+    return id;
+  }
+
+  #decided({ arrivedAt }: Refusable): void {
+    const { metrics, options } = this.#options.enforcement;
+    metrics.decisionTime.observe(options.clock() - arrivedAt);
+  }
+}
+
+function framingOf({ cors, closes }: Refusable): { readonly cors: boolean; readonly close: boolean } {
+  return { cors, close: closes };
+}
+
+/** @param id of the decision; null: it has none @param policy that refused; null: none */
+function log({ entry }: Refusable, decision: LoggedDecision, id: string | null, policy: string | null): void {
+  if (entry === null) return;
+  entry.decision = decision;
+  entry.id = id;
+  entry.policy = policy;
+}

@@ -1,0 +1,105 @@
+/**
+ * The life of a request to the public listener: match -> identify -> spend -> decide -> tell (limited-request.ts), and
+ * forward (forwarding.ts). The decision comes before the body is read, so a denied request costs the upstream nothing.
+ */
+
+import type { Client } from '#gateway/bounds/clients.ts';
+import {
+  assignExchange,
+  type ClientConnection,
+  type ClientResponse,
+  type Exchange,
+} from '#gateway/http/client-connection.ts';
+import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
+import type { CheckedHead } from '#gateway/http/request-head.ts';
+import type { Violation } from '#gateway/limiter/decision.ts';
+import type { Reservation } from '#gateway/limiter/outcome.ts';
+import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
+import type { RequestTrace } from '#gateway/observe/tracing/tracing.ts';
+import { type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
+import type { Millis } from '#shared/clock.ts';
+import { type Admitted, Forwarding, type ForwardingParts, type RequestOptions } from './forwarding.ts';
+import { LimitedRequest } from './limited-request.ts';
+import { answerProbe } from './probe.ts';
+
+export class GatewayRequest extends LimitedRequest implements Exchange, Admitted {
+  readonly req: IncomingRequest;
+  readonly res: ClientResponse;
+  readonly connection: ClientConnection;
+  readonly options: RequestOptions;
+  readonly entry: AccessEntry | null;
+  readonly trace: RequestTrace | null;
+  readonly #parts: ForwardingParts;
+  /** null until it is admitted. */
+  #forwarding: Forwarding | null = null;
+
+  constructor(
+    connection: ClientConnection,
+    req: IncomingRequest,
+    res: ClientResponse,
+    parts: ForwardingParts,
+    options: RequestOptions,
+    entry: AccessEntry | null,
+    trace: RequestTrace | null,
+  ) {
+    super(parts);
+    this.connection = connection;
+    this.req = req;
+    this.res = res;
+    this.#parts = parts;
+    this.options = options;
+    this.entry = entry;
+    this.trace = trace;
+    assignExchange(res, this);
+  }
+
+  protected override answersProbe(head: CheckedHead): boolean {
+    const { req, res } = this;
+    return answerProbe(req, res, head.probe ?? '', () => this.#parts.enforcement.seenAs(req, head));
+  }
+
+  protected pass(added: readonly string[], reservation: Reservation | null, now: Millis): void {
+    this.#forwarding = new Forwarding(this.#parts, this, added, reservation, now);
+    this.#forwarding.call.start();
+  }
+
+  answer(reply: OwnReply): void {
+    sendOwn(this.req, this.res, reply);
+  }
+
+  deny(violated: readonly Violation[], decision: string): void {
+    const { req, res, cors, closes } = this;
+    this.#parts.enforcement.denials.write(req, res, violated, { decision, cors, close: closes });
+  }
+
+  /** We are shutting down, or the client holds back the body it announced. */
+  get closes(): boolean {
+    const holdsBack = this.options.expectsContinue && this.#forwarding?.call.hasContinued !== true;
+    return this.#parts.upstream.draining || holdsBack;
+  }
+
+  get client(): Client | null {
+    return this.#forwarding?.client ?? this.connection.client;
+  }
+
+  get isClosed(): boolean {
+    return this.isDone || this.#forwarding?.call.isClosed === true;
+  }
+
+  get isUploading(): boolean {
+    return this.#forwarding?.call.isUploading === true;
+  }
+
+  close(): void {
+    this.finish();
+    this.#forwarding?.close();
+  }
+
+  onDrain(): void {
+    this.#forwarding?.call.onDrain();
+  }
+
+  onTick(unreadMs: Millis): void {
+    this.#forwarding?.call.onTick(unreadMs);
+  }
+}

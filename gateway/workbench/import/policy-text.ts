@@ -1,0 +1,268 @@
+/** Imported rows as the text of a policy file: every row says where it came from and in what it differs. */
+import { METHODS } from '#gateway/http/node-http.ts';
+import type { Imported, ImportedExclusion, ImportedRow, Unsupported, Who } from './imported.ts';
+
+/** A policy of the file that is written. */
+export interface WrittenPolicy {
+  readonly name: string;
+  readonly route: string;
+  readonly identifier: string;
+  readonly limit: number;
+  /** '' where the limit is of requests in flight. */
+  readonly window: string;
+  readonly algorithm: 'fixed-window' | 'token-bucket' | 'concurrency';
+  /** Of a token bucket; else null. */
+  readonly burst: number | null;
+  /** Name of the policy whose counter it shares; null: a counter of its own. */
+  readonly bucket: string | null;
+  readonly mode: 'enforce' | 'shadow';
+  /** FILE:LINE and what stands there. */
+  readonly source: string;
+  readonly notes: readonly string[];
+}
+
+export interface PolicyText {
+  readonly text: string;
+  readonly policies: readonly WrittenPolicy[];
+  readonly unsupported: readonly Unsupported[];
+}
+
+const POLICIES_MAX = 1000;
+const EXCLUSIONS_MAX = 1000;
+const IDENTIFIERS_MAX = 16;
+const LIMIT_MAX = 1_000_000_000;
+/** A token bucket counts units of a request divided by milliseconds. */
+const UNITS_MAX = 2 ** 52;
+/** Of the 64 that a name may have: room for a number. */
+const NAME_LENGTH = 56;
+const FORWARDING: ReadonlySet<string> = new Set([
+  'x-forwarded-for',
+  'x-real-ip',
+  'x-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'x-envoy-external-address',
+]);
+const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}$/;
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
+
+export function policyText(imported: Imported, file: string, product: string): PolicyText {
+  const unsupported = withoutDoubles(imported.unsupported);
+  const rows = imported.rows.map(withoutForwarding).filter((row) => {
+    const reason = reasonAgainst(row);
+    if (reason !== null) unsupported.push({ ...row.source, reason });
+    return reason === null;
+  });
+  const identifiers = new Identifiers();
+  const names = new Set<string>();
+  const groups = new Map<string, string>();
+  const policies: WrittenPolicy[] = [];
+  const blocks: string[] = [];
+  for (const row of rows) {
+    const identifier = policies.length < POLICIES_MAX ? identifiers.nameOf(row.who) : null;
+    if (identifier === null) {
+      const reason =
+        policies.length < POLICIES_MAX
+          ? `a policy file has at most ${IDENTIFIERS_MAX} identifiers`
+          : `a policy file has at most ${POLICIES_MAX} policies`;
+      unsupported.push({ ...row.source, reason });
+      continue;
+    }
+    const name = unusedName(row.hint, names);
+    // A counter is called after the first row that uses it.
+    const key = keyOfGroup(row, identifier);
+    const bucket = row.group === null ? null : (groups.get(key) ?? null);
+    if (row.group !== null && bucket === null) groups.set(key, name);
+    const policy: WrittenPolicy = {
+      name,
+      route: `${row.methods === null ? '*' : methodsOf(row.methods).join(',')} ${row.path}`,
+      identifier,
+      limit: row.limit,
+      window: row.windowSeconds === 0 ? '' : windowText(row.windowSeconds),
+      algorithm:
+        row.windowSeconds === 0 ? 'concurrency' : row.burst === null ? 'fixed-window' : 'token-bucket',
+      burst: row.burst,
+      bucket,
+      mode: row.mode,
+      source: `${file}:${row.source.line}, ${row.source.what}`,
+      notes: row.notes,
+    };
+    policies.push(policy);
+    blocks.push(block(policy, row));
+  }
+  unsupported.sort((a, b) => a.line - b.line);
+  const lines = [
+    comment(
+      `Made of ${file} (${product}) by "floodgate import". "floodgate check" says whether it is right.`,
+    ),
+    ...(unsupported.length === 0 ? [] : ['#', comment('Not carried over:')]),
+    ...unsupported.map(({ line, what, reason }) => comment(`- ${file}:${line}, ${what}: ${reason}`)),
+    'version: 1',
+    '',
+    'identifiers:',
+    ...identifiers.lines(),
+    ...planLines(imported, rows),
+    ...exclusionLines(imported.exclude, file),
+    '',
+    policies.length === 0 ? 'policies: []' : 'policies:',
+    ...blocks,
+  ];
+  return { text: `${lines.join('\n')}\n`, policies, unsupported };
+}
+
+/** What a client may write itself is nobody's name: here the address is read through trusted proxies. */
+function withoutForwarding(row: ImportedRow): ImportedRow {
+  if (row.who.kind !== 'header' || !FORWARDING.has(row.who.header)) return row;
+  const note = `counts the client address in place of ${row.who.header}: set GATEWAY_TRUSTED_PROXIES to the proxies that write it`;
+  return { ...row, who: { kind: 'address' }, notes: [...row.notes, note] };
+}
+
+function withoutDoubles(all: readonly Unsupported[]): Unsupported[] {
+  return [...new Map(all.map((one) => [`${one.line} ${one.what} ${one.reason}`, one])).values()];
+}
+
+function reasonAgainst({ methods, limit, burst, windowSeconds, who }: ImportedRow): string | null {
+  if (who.kind === 'header' && !HEADER.test(who.header)) return `${who.header} is no name of a header`;
+  if (Math.max(limit, burst ?? 0) > LIMIT_MAX) return `a limit is at most ${LIMIT_MAX}`;
+  if (burst !== null && Math.max(limit, burst) * windowSeconds * 1000 > UNITS_MAX)
+    return `a token bucket cannot count ${Math.max(limit, burst)} in ${windowSeconds} s`;
+  if (methods !== null) {
+    const unknown = methods.find((method) => !KNOWN_METHODS.has(method));
+    if (unknown !== undefined) return `the method ${unknown} is unknown`;
+    if (methods.length === 0) return 'it names no method';
+  }
+  return null;
+}
+
+/** HEAD counts as GET. */
+function methodsOf(methods: readonly string[]): string[] {
+  return [...new Set(methods.map((method) => (method === 'HEAD' ? 'GET' : method)))];
+}
+
+/** Rows that share a counter must mean the same by it. */
+function keyOfGroup(
+  { group, limit, windowSeconds, burst, mode, headers, onStoreFailure, plans = new Map() }: ImportedRow,
+  identifier: string,
+): string {
+  return JSON.stringify([
+    group,
+    identifier,
+    limit,
+    windowSeconds,
+    burst,
+    mode,
+    headers,
+    onStoreFailure,
+    [...plans],
+  ]);
+}
+
+class Identifiers {
+  readonly #byHeader = new Map<string, string>();
+  #hasAddress = false;
+
+  /** @returns null where there are as many as there may be */
+  nameOf(who: Who): string | null {
+    if (who.kind === 'address') {
+      this.#hasAddress = true;
+      return 'ip';
+    }
+    const known = this.#byHeader.get(who.header);
+    if (known !== undefined) return known;
+    if (this.#byHeader.size >= IDENTIFIERS_MAX - 1) return null;
+    const taken = new Set(['ip', ...this.#byHeader.values()]);
+    const name = unusedName(who.header.replaceAll(/[._]/g, '-'), taken);
+    this.#byHeader.set(who.header, name);
+    return name;
+  }
+
+  lines(): string[] {
+    const address = '  ip: { source: client-address, ipv6Prefix: 64 }';
+    const headers = [...this.#byHeader].map(
+      ([header, name]) => `  ${name}: { source: [{ header: ${quoted(header)} }] }`,
+    );
+    return this.#hasAddress || headers.length === 0 ? [address, ...headers] : headers;
+  }
+}
+
+function planLines({ planHeader }: Imported, rows: readonly ImportedRow[]): string[] {
+  if (planHeader === undefined || !rows.some(({ plans }) => (plans?.size ?? 0) > 0)) return [];
+  return ['', comment(planHeader.note), `plan: { header: ${quoted(planHeader.header)} }`];
+}
+
+function overrideLines({ plans = new Map() }: ImportedRow): string[] {
+  if (plans.size === 0) return [];
+  const lines = [...plans].map(
+    ([plan, limit]) => `      - { for: { plan: ${quoted(plan)} }, limit: ${limit} }`,
+  );
+  return ['    overrides:', ...lines];
+}
+
+function exclusionLines(exclude: readonly ImportedExclusion[], file: string): string[] {
+  const paths = new Set<string>();
+  const lines: string[] = [];
+  for (const { path, source } of exclude) {
+    if (paths.has(path) || paths.size >= EXCLUSIONS_MAX) continue;
+    paths.add(path);
+    lines.push(
+      `  ${comment(`${file}:${source.line}, ${source.what}: no limit`)}`,
+      `  - ${quoted(`* ${path}`)}`,
+    );
+  }
+  return lines.length === 0 ? [] : ['', 'exclude:', ...lines];
+}
+
+function block(
+  { name, route, identifier, limit, window, algorithm, burst, bucket, source, notes }: WrittenPolicy,
+  row: ImportedRow,
+): string {
+  return [
+    `  ${comment(source)}`,
+    ...notes.map((note) => `  ${comment(note)}`),
+    `  - name: ${quoted(name)}`,
+    `    route: ${quoted(route)}`,
+    `    identifier: ${quoted(identifier)}`,
+    ...(algorithm === 'concurrency'
+      ? [`    concurrency: ${limit}`]
+      : [`    limit: ${limit}`, `    window: ${window}`]),
+    ...(algorithm === 'token-bucket' ? ['    algorithm: token-bucket', `    burst: ${burst}`] : []),
+    ...overrideLines(row),
+    ...(bucket === null ? [] : [`    bucket: ${quoted(bucket)}`]),
+    ...(row.mode === 'enforce' ? [] : ['    mode: shadow']),
+    ...(row.onStoreFailure === 'local' ? [] : [`    onStoreFailure: ${row.onStoreFailure}`]),
+    ...(row.headers ? [] : ['    headers: off']),
+  ].join('\n');
+}
+
+/** Of the characters that a name may have, and nobody else's. */
+function unusedName(hint: string, taken: Set<string>): string {
+  const bare = hint
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, NAME_LENGTH)
+    .replace(/-+$/, '');
+  const base = bare === '' ? 'limit' : bare;
+  let name = base;
+  for (let i = 2; taken.has(name); i++) name = `${base}-${i}`;
+  taken.add(name);
+  return name;
+}
+
+function windowText(seconds: number): string {
+  if (seconds % 86_400 === 0) return `${seconds / 86_400}d`;
+  if (seconds % 3600 === 0) return `${seconds / 3600}h`;
+  return seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;
+}
+
+/** One line, whatever stood in the other file. */
+function comment(text: string): string {
+  return `# ${text.replaceAll(/\p{C}|\p{Zl}|\p{Zp}|\s+/gu, ' ').slice(0, 500)}`;
+}
+
+/** In quotes where YAML would take it for something else. */
+function quoted(text: string): string {
+  const isPlain =
+    /^[A-Za-z/][\w /.,@-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
+  return isPlain ? text : JSON.stringify(text);
+}

@@ -1,0 +1,342 @@
+/**
+ * What would the gateway decide? The live loader, matcher, identities, limiter and replies, with counters in memory
+ * and a clock of one's own, without a socket and without an upstream. `explain`, the tests of a policy file and `replay`
+ * ask it, so none of them can disagree with the gateway.
+ */
+
+import { HeaderFilter } from '#gateway/http/header-filter.ts';
+import { isClientRoute } from '#gateway/http/header-names.ts';
+import type { Identity } from '#gateway/identity/digest.ts';
+import { chargeFor } from '#gateway/limiter/charge.ts';
+import { type Decision, decide, type Verdict } from '#gateway/limiter/decision.ts';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { Spent } from '#gateway/limiter/limiter.ts';
+import { MemoryLimiter } from '#gateway/limiter/memory.ts';
+import { type Ending, outcomesOf } from '#gateway/limiter/outcome.ts';
+import { Metrics } from '#gateway/observe/metrics/metrics.ts';
+import { Bans } from '#gateway/operate/control/bans.ts';
+import { entryFor, type ListEntry } from '#gateway/policy/lists.ts';
+import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
+import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import { denialReply, listedReply } from '#gateway/reply/denial.ts';
+import { ERRORS } from '#gateway/reply/errors.ts';
+import { limitHeaders } from '#gateway/reply/limit-headers.ts';
+import { headersOf } from '#gateway/reply/own-reply.ts';
+import { type ChargedRequest, Enforcement } from '#gateway/request/enforce.ts';
+import type { ChargedTo, PeerSocket } from '#gateway/request/identify.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Clock } from '#shared/clock.ts';
+import type { KnownClient, KnownIdentities } from './known-client.ts';
+
+export interface RehearsalOptions {
+  /** Milliseconds since the epoch: windows go by it. */
+  readonly clock: Clock;
+  readonly trust: ProxyTrust;
+  /** Of the digests; the live gateway's, where they are to be compared with it. */
+  readonly salt: string;
+  /** Counters that are remembered, a power of two; 40 bytes each. */
+  readonly countersMax: number;
+  /** Credentials that are remembered, a power of two; 40 bytes each. */
+  readonly credentialsMax: number;
+}
+
+export interface RehearsedRequest {
+  readonly method: string;
+  /** As in the request line. */
+  readonly target: string;
+  /** Names and values in turn. A Host field is added where there is none. */
+  readonly rawHeaders: readonly string[];
+  /** The connection it comes on, with its address. */
+  readonly socket: PeerSocket;
+  /** The client's plan, as a trusted proxy would name it. */
+  readonly plan?: string | undefined;
+}
+
+export interface Malformed {
+  readonly kind: 'malformed';
+  readonly status: number;
+  readonly reason: string;
+}
+
+/** The list deny names the client. */
+export interface ListedRequest {
+  readonly kind: 'listed';
+  readonly path: string;
+  readonly cover: Cover | null;
+  readonly entry: ListEntry;
+  readonly status: number;
+  /** What the gateway answers; names and values in turn. */
+  readonly headers: readonly string[];
+  /** All that the request may be known by. */
+  readonly identities: () => readonly Identity[];
+}
+
+export type Rehearsed =
+  | Malformed
+  | {
+      readonly kind: 'uncovered';
+      readonly path: string;
+      /** The entry of the list allow that names the client; null: no policy applies anyway. */
+      readonly allowedBy: ListEntry | null;
+    }
+  | ListedRequest
+  | DecidedRequest;
+
+/** A request before anything is charged for it. */
+export type ReadRequest =
+  | Malformed
+  | ListedRequest
+  | {
+      readonly kind: 'uncovered';
+      readonly path: string;
+      readonly cover: Cover | null;
+      readonly allowedBy: ListEntry | null;
+      /** All that the request may be known by. */
+      readonly identities: () => readonly Identity[];
+    }
+  | {
+      readonly kind: 'covered';
+      readonly path: string;
+      readonly cover: Cover;
+      readonly charged: ChargedTo;
+      readonly identities: () => readonly Identity[];
+    };
+
+export interface DecidedRequest {
+  readonly kind: 'allow' | 'deny';
+  /** Canonical. */
+  readonly path: string;
+  /** All that apply, in the order of the file. */
+  readonly policies: readonly Policy[];
+  readonly charged: ChargedTo;
+  readonly spent: Spent;
+  /** What the gateway adds to the reply, or answers itself; names and values in turn. */
+  readonly headers: readonly string[];
+  /** The policies that deny, empty when it is allowed. */
+  readonly violated: readonly Verdict[];
+  readonly shadowDenials: readonly Policy[];
+}
+
+/** A decision without what the client is told of it. */
+export type Weighed =
+  | Malformed
+  /** Nobody is charged. */
+  | {
+      readonly kind: 'uncovered';
+      readonly path: string;
+      readonly cover: Cover | null;
+      readonly allowedBy: ListEntry | null;
+    }
+  | ListedRequest
+  | WeighedRequest;
+
+export interface WeighedRequest {
+  readonly kind: 'decided';
+  /** Canonical. */
+  readonly path: string;
+  readonly cover: Cover;
+  readonly charged: ChargedTo;
+  readonly spent: Spent;
+  readonly decision: Decision;
+}
+
+export class Rehearsal {
+  readonly enforcement: Enforcement;
+  /** Counts and proofs, to be filled with live ones. */
+  readonly known: KnownCounters;
+  readonly #limiter: MemoryLimiter;
+  readonly #asker = new Asker();
+
+  constructor(set: PolicySet, options: RehearsalOptions) {
+    const { clock, trust, salt, countersMax, credentialsMax } = options;
+    this.known = new KnownCounters({ countersMax, credentialsMax });
+    this.#limiter = new MemoryLimiter({ clock, known: this.known });
+    this.enforcement = new Enforcement(set, salt, {
+      clock,
+      wallClock: clock,
+      limiter: this.#limiter,
+      metrics: new Metrics(),
+      bans: new Bans(),
+      trust,
+      headerFilter: new HeaderFilter([]),
+      onUntrustedChain: () => undefined,
+    });
+  }
+
+  ask(request: RehearsedRequest): Rehearsed {
+    const weighed = this.weigh(request);
+    return weighed.kind === 'decided' ? tell(weighed) : weighed;
+  }
+
+  weigh(request: RehearsedRequest): Weighed {
+    const read = this.read(request);
+    return read.kind === 'covered' ? this.#spend(read.path, read.cover, read.charged) : read;
+  }
+
+  /** Counters and credentials that are remembered. */
+  get remembered(): number {
+    return this.known.size;
+  }
+
+  /** Who is charged for a request, without charging it. */
+  read({ method, target, rawHeaders, socket, plan }: RehearsedRequest): ReadRequest {
+    const { enforcement } = this;
+    const headers = hasHost(rawHeaders) ? rawHeaders : [...rawHeaders, 'Host', 'localhost'];
+    const { origin } = enforcement.peerOf(socket);
+    const head = enforcement.checkHead({ rawHeaders: headers, httpVersion: '1.1' }, origin);
+    if (!head.ok) return malformed(head.reason);
+    const match = enforcement.match(method, target);
+    if (!match.ok) return malformed(match.reason);
+    const identities = (): Identity[] => {
+      const presented = enforcement.identitiesOf({ rawHeaders: headers, socket }, match.target, head);
+      return typeof presented === 'string' ? [] : [...presented.certain, ...presented.doubtful];
+    };
+    const { path, cover } = match;
+    const source = { method, rawHeaders: headers, socket, plan };
+    const listed = enforcement.listed(source, match.target, head);
+    if (typeof listed === 'string') return malformed(listed);
+    if (listed?.list === 'deny') return listedRequest(path, listed, identities);
+    if (listed !== null || cover === null)
+      return { kind: 'uncovered', path, cover: null, allowedBy: listed, identities };
+    const charged = enforcement.chargeOf(cover, source, match.target, head);
+    if (typeof charged === 'string') return malformed(charged);
+    if (charged === null) return { kind: 'uncovered', path, cover, allowedBy: null, identities };
+    return { kind: 'covered', path, cover, charged, identities };
+  }
+
+  /**
+   * The same for a request of which a log of the gateway tells the digests.
+   *
+   * @param sender who it is, once it is known what is counted
+   * @param known what else the log tells of the client
+   */
+  weighKnown(
+    method: string,
+    target: string,
+    sender: (cover: Cover) => KnownIdentities,
+    { plan, digests }: KnownClient,
+  ): Weighed {
+    const match = this.enforcement.match(method, target);
+    if (!match.ok) return malformed(match.reason);
+    const { path, cover } = match;
+    const { lists } = this.enforcement.policies;
+    const listed = lists === null || lists.digests.size === 0 ? null : entryFor(lists, digests(), null);
+    if (listed?.list === 'deny') return listedRequest(path, listed, () => []);
+    if (listed !== null) return { kind: 'uncovered', path, cover: null, allowedBy: listed };
+    if (cover === null) return { kind: 'uncovered', path, cover, allowedBy: null };
+    const { identities, address, isUnproven, provable } = sender(cover);
+    const credentials: Identity[] = [];
+    for (let i = 0; i < identities.length; i++) {
+      const identity = identities[i] ?? null;
+      if (identity === null || cover.identifiers[i]?.kind === 'address') continue;
+      credentials.push(identity);
+      this.#believe(identity, isUnproven(identity));
+    }
+    const proofs = null;
+    // A log of ours tells no addresses.
+    const facts = cover.hasOverrides ? { address: null, plan } : null;
+    const isProven = (credential: Identity): boolean => !isUnproven(credential);
+    const charge = chargeFor(cover, { identities, proofs }, address, isProven, facts, unitsKnown);
+    if (charge === null) return { kind: 'uncovered', path, cover, allowedBy: null };
+    const identified = { identities, proofs, credentials, provable, pathValues: [] };
+    return this.#spend(path, cover, { charge, identified, hasOutcomes: cover.hasOutcomes, plan });
+  }
+
+  /**
+   * What the upstream answered tells whether the request's credential works, and whether the request counts.
+   *
+   * @param ending null: the upstream was not asked
+   */
+  answered({ charged, spent }: Pick<WeighedRequest, 'charged' | 'spent'>, ending: Ending): void {
+    if (typeof ending === 'number') this.enforcement.learn(charged, ending);
+    if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, ending));
+  }
+
+  /** It is no longer in flight. */
+  ended({ spent }: Pick<WeighedRequest, 'spent'>): void {
+    this.#limiter.release(spent, 0);
+  }
+
+  /** What the live gateway knew of a credential wins. */
+  #believe(credential: Identity, isUnproven: boolean): void {
+    if (this.#limiter.isProven(credential) !== isUnproven) return;
+    if (isUnproven) this.#limiter.withdraw(credential);
+    else this.#limiter.prove(credential);
+  }
+
+  #spend(path: string, cover: Cover, charged: ChargedTo): WeighedRequest {
+    const asker = this.#asker;
+    this.#limiter.spend(charged.charge, asker);
+    const { spent } = asker;
+    if (spent === null) throw new Error('memory answers at once');
+    return { kind: 'decided', path, cover, charged, spent, decision: decide(spent, 0) };
+  }
+}
+
+function listedRequest(path: string, entry: ListEntry, identities: () => readonly Identity[]): ListedRequest {
+  const reply = listedReply(entry, null, { cors: isClientRoute(path), close: false });
+  const { status } = ERRORS[reply.code];
+  return { kind: 'listed', path, cover: null, entry, status, headers: headersOf(reply), identities };
+}
+
+/** What the gateway adds to the reply, or answers. */
+function tell({ path, cover, charged, spent, decision }: WeighedRequest): DecidedRequest {
+  const policies = applyingOf(cover, charged);
+  if (decision.kind === 'allow') {
+    return {
+      kind: 'allow',
+      path,
+      policies,
+      charged,
+      spent,
+      headers: limitHeaders(decision.verdicts),
+      violated: [],
+      shadowDenials: decision.shadowDenials,
+    };
+  }
+  const { violated } = decision;
+  const reply = denialReply(violated, isClientRoute(path), false, null);
+  return {
+    kind: 'deny',
+    path,
+    policies,
+    charged,
+    spent,
+    headers: headersOf(reply),
+    violated,
+    shadowDenials: [],
+  };
+}
+
+/** A log tells neither header fields nor lengths. */
+function unitsKnown({ cost }: CoverCounter): number {
+  return cost.kind === 'units' ? cost.units : 1;
+}
+
+/** Takes the answer of a limiter that answers at once. */
+class Asker implements Pick<ChargedRequest, 'onSpent' | 'onStoreUnavailable'> {
+  spent: Spent | null = null;
+
+  onSpent(spent: Spent): void {
+    this.spent = spent;
+  }
+
+  onStoreUnavailable(): void {
+    this.spent = null;
+  }
+}
+
+/** Those that count the request. */
+function applyingOf({ policies }: Cover, { charge }: ChargedTo): Policy[] {
+  const buckets = new Set(charge.parts.map(({ policy }) => policy.bucketId));
+  return policies.filter(({ bucketId }) => buckets.has(bucketId));
+}
+
+function malformed(reason: string): Malformed {
+  return { kind: 'malformed', status: ERRORS.gateway_bad_request.status, reason };
+}
+
+function hasHost(rawHeaders: readonly string[]): boolean {
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') return true;
+  return false;
+}

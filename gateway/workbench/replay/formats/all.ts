@@ -1,0 +1,39 @@
+/** Which program wrote this log? Told from its first lines. */
+
+import { caddyReader } from './caddy.ts';
+import { envoyReader } from './envoy.ts';
+import { floodgateReader } from './floodgate.ts';
+import type { FormatName, LineReader } from './logged-request.ts';
+import { nginxReader } from './nginx.ts';
+import { traefikReader } from './traefik.ts';
+
+/** Lower-case names of header fields, and the fields of an Envoy log that have them. */
+export type HeaderFields = ReadonlyMap<string, string>;
+
+const READERS: Readonly<Record<FormatName, (headers: HeaderFields) => LineReader>> = {
+  floodgate: floodgateReader,
+  nginx: nginxReader,
+  traefik: traefikReader,
+  caddy: caddyReader,
+  envoy: envoyReader,
+};
+
+/** A reader keeps what it has learned of its file: each file gets its own. */
+export function readerOf(format: FormatName, headers: HeaderFields): LineReader {
+  return READERS[format](headers);
+}
+
+/** @returns the reader that understands most of these lines; null when none understands any */
+export function detectReader(lines: readonly string[], headers: HeaderFields): LineReader | null {
+  let best: FormatName | null = null;
+  let most = 0;
+  for (const format of Object.keys(READERS) as FormatName[]) {
+    const reader = readerOf(format, headers);
+    const understood = lines.filter((line) => reader.read(line, 0, line.length) !== null).length;
+    if (understood > most) {
+      best = format;
+      most = understood;
+    }
+  }
+  return best === null ? null : readerOf(best, headers);
+}

@@ -1,0 +1,39 @@
+/** Envoy's access log as JSON, with the field names of Envoy Gateway and Istio. */
+
+import { documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
+import { type LineReader, NO_CHEAP_TIME } from './logged-request.ts';
+
+/** @param headers which field of a line has which header field; lower-case names */
+export function envoyReader(headers: ReadonlyMap<string, string>): LineReader {
+  const holds = (header: string): boolean => headers.has(header);
+  return {
+    format: 'envoy',
+    time: NO_CHEAP_TIME,
+    read(text, start, end) {
+      const fields = documentIn(text, start, end);
+      if (fields === null) return null;
+      const at = Date.parse(textOf(fields, 'start_time'));
+      const client = textOf(fields, 'downstream_remote_address');
+      const method = textOf(fields, 'method');
+      if (Number.isNaN(at) || client === '' || method === '') return null;
+      const list = new HeaderList();
+      for (const [header, field] of headers) list.add(header, textOf(fields, field) || undefined);
+      return {
+        at,
+        method,
+        target: targetOf(textOf(fields, 'x-envoy-origin-path', 'x-envoy-original-path', 'path')),
+        status: numberOf(fields, 'response_code'),
+        durationMs: durationIn(fields, 'duration', 1),
+        digests: null,
+        sender: {
+          peer: textOf(fields, 'downstream_direct_remote_address') || client,
+          client,
+          forwardedFor: textOf(fields, 'x-forwarded-for', 'x_forwarded_for'),
+          headers: list.headers,
+          concealed: list.concealed,
+          holds,
+        },
+      };
+    },
+  };
+}

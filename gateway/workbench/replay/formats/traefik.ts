@@ -1,0 +1,51 @@
+/** Traefik's access log with `format: json`. Header fields are in it where `fields.headers` keeps them. */
+
+import { documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
+import { type LineReader, NO_CHEAP_TIME } from './logged-request.ts';
+
+const HEADER = 'request_';
+
+export function traefikReader(): LineReader {
+  const seen = new Set<string>();
+  const holds = (header: string): boolean => seen.has(header);
+  return {
+    format: 'traefik',
+    time: NO_CHEAP_TIME,
+    read(text, start, end) {
+      const fields = documentIn(text, start, end);
+      if (fields === null) return null;
+      const at = Date.parse(textOf(fields, 'StartUTC', 'StartLocal', 'time'));
+      const peer = textOf(fields, 'ClientAddr', 'ClientHost');
+      const host = textOf(fields, 'ClientHost');
+      const method = textOf(fields, 'RequestMethod');
+      if (Number.isNaN(at) || peer === '' || method === '') return null;
+      const list = new HeaderList();
+      let forwardedFor = '';
+      for (const key in fields) {
+        if (!key.startsWith(HEADER)) continue;
+        const name = key.slice(HEADER.length).toLowerCase();
+        if (name === 'x-forwarded-for') forwardedFor = textOf(fields, key);
+        if (seen.size < 1000) seen.add(name);
+        list.add(name, fields[key]);
+      }
+      return {
+        at,
+        method,
+        target: targetOf(textOf(fields, 'RequestPath')),
+        status: numberOf(fields, 'DownstreamStatus'),
+        // In nanoseconds.
+        durationMs: durationIn(fields, 'Duration', 1e-6),
+        digests: null,
+        sender: {
+          peer,
+          // Of a client behind a proxy that Traefik trusts, this is what X-Forwarded-For says.
+          client: host === '' || host.includes(',') ? peer : host,
+          forwardedFor: forwardedFor === '' && !peer.includes(host) ? host : forwardedFor,
+          headers: list.headers,
+          concealed: list.concealed,
+          holds,
+        },
+      };
+    },
+  };
+}

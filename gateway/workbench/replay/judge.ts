@@ -1,0 +1,269 @@
+/**
+ * What one policy file makes of logged requests, decided by the live code. What a log does not tell is not guessed: a
+ * policy whose identifier cannot be known from a line is left out of that request, and the request is counted as such.
+ */
+
+import { carriersOf } from '#gateway/identity/credential.ts';
+import { type Identity, identityOf } from '#gateway/identity/digest.ts';
+import type { Cover } from '#gateway/policy/match.ts';
+import {
+  type CredentialSource,
+  type Identifier,
+  type Policy,
+  type PolicySet,
+  partsOf,
+} from '#gateway/policy/policy.ts';
+import type { PeerSocket } from '#gateway/request/identify.ts';
+import type { KnownClient, KnownIdentities } from '#gateway/workbench/rehearsal/known-client.ts';
+import { Rehearsal, type Weighed, type WeighedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import type {
+  LoggedDigests,
+  LoggedRequest,
+  LoggedSender,
+} from '#gateway/workbench/replay/formats/logged-request.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Clock } from '#shared/clock.ts';
+import { InFlight } from './in-flight.ts';
+
+export interface JudgeOptions {
+  /** Of the log. */
+  readonly clock: Clock;
+  /** Of addresses in logs of other programs. */
+  readonly trust: ProxyTrust;
+  /** Of digests of what such logs hold. */
+  readonly salt: string;
+}
+
+export interface Judged {
+  readonly weighed: Weighed;
+  /** Policies whose route matches, and whose client the line does not tell. */
+  readonly unknown: readonly Policy[];
+}
+
+/** Counters and credentials that are remembered: 60 MB when all are taken. */
+export const COUNTERS_MAX = 1_048_576;
+const CREDENTIALS_MAX = 262_144;
+/** Connections that are remembered, by address; twice as many at most. */
+const SOCKETS_MAX = 32_768;
+const COVERS_MAX = 4096;
+/** The identity of an address in the log is that of its /64. */
+const LOGGED_PREFIX = 64;
+const NO_POLICIES: readonly Policy[] = [];
+const NO_IDENTITIES: readonly Identity[] = [];
+const HOST: readonly string[] = ['Host', 'log'];
+
+export class Judge {
+  readonly #rehearsal: Rehearsal;
+  readonly #trust: ProxyTrust;
+  readonly #identifierOf: ReadonlyMap<string, string>;
+  /** By what a line says covered it: the identifiers that were looked at. */
+  readonly #lookedAt = new Map<string, ReadonlySet<string>>();
+  #sockets = new Map<string, PeerSocket>();
+  #olderSockets = new Map<string, PeerSocket>();
+  #digests: LoggedDigests | null = null;
+  readonly #clock: Clock;
+  readonly #inFlight: InFlight<WeighedRequest>;
+  /** Requests in flight of which nobody knows how long they would have been. */
+  endless = 0;
+  readonly #sender = (cover: Cover): KnownIdentities => this.#knownIdentities(cover);
+
+  constructor(set: PolicySet, { clock, trust, salt }: JudgeOptions) {
+    this.#trust = trust;
+    this.#clock = clock;
+    this.#rehearsal = new Rehearsal(set, {
+      clock,
+      trust,
+      salt,
+      countersMax: COUNTERS_MAX,
+      credentialsMax: CREDENTIALS_MAX,
+    });
+    this.#inFlight = new InFlight((weighed) => this.#rehearsal.ended(weighed));
+    this.#identifierOf = new Map(set.policies.map(({ name, identifier }) => [name, identifier.name]));
+  }
+
+  /** Counters have been forgotten, or are about to be. */
+  get isFull(): boolean {
+    return this.#rehearsal.remembered >= COUNTERS_MAX;
+  }
+
+  judge(request: LoggedRequest): Judged {
+    const { method, target, digests, sender } = request;
+    this.#inFlight.endBy(this.#clock());
+    if (method === null || isRefusedUncounted(digests)) return MALFORMED;
+    if (digests !== null) {
+      this.#digests = digests;
+      const weighed = this.#rehearsal.weighKnown(method, target, this.#sender, knownOf(digests));
+      return {
+        weighed,
+        unknown: this.#unknown(weighed, (identifier) => !this.#isAbsent(identifier, digests)),
+      };
+    }
+    if (sender === null) return MALFORMED;
+    const weighed = this.#rehearsal.weigh({
+      method,
+      target,
+      rawHeaders: headersOf(sender),
+      socket: this.#socketOf(this.#trust.kind === 'none' ? sender.client : sender.peer),
+    });
+    return { weighed, unknown: this.#unknown(weighed, (identifier) => !isTold(identifier, sender)) };
+  }
+
+  /** Tells what came of an admitted request. */
+  answered({ weighed }: Judged, { status, digests, durationMs }: LoggedRequest): void {
+    if (weighed.kind !== 'decided') return;
+    const wasDenied = digests?.decision === 'deny';
+    const hasLeft = status === 0 || status === CLIENT_LEFT;
+    this.#rehearsal.answered(weighed, wasDenied ? null : hasLeft ? 'left' : status);
+    if (weighed.spent.leases === null) return;
+    // How long it would have taken, had it not been denied, nobody knows.
+    const isKnown = durationMs !== null && !wasDenied;
+    if (!isKnown) this.endless++;
+    this.#inFlight.add(weighed, this.#clock() + (isKnown ? durationMs : 0));
+  }
+
+  /** Policies of the cover that charge nobody, because the line does not tell whom. */
+  #unknown(weighed: Weighed, isUnknown: (identifier: Identifier) => boolean): readonly Policy[] {
+    if (weighed.kind === 'malformed' || weighed.cover === null) return NO_POLICIES;
+    const { identifiers, policies } = weighed.cover;
+    const charged = weighed.kind === 'decided' ? weighed.charged.identified.identities : [];
+    let unknown = NO_POLICIES;
+    for (let i = 0; i < identifiers.length; i++) {
+      const identifier = identifiers[i];
+      if (identifier === undefined || (charged[i] ?? null) !== null || !isUnknown(identifier)) continue;
+      unknown = [...unknown, ...policies.filter((policy) => policy.identifier === identifier)];
+    }
+    return unknown;
+  }
+
+  #knownIdentities({ identifiers }: Cover): KnownIdentities {
+    const digests = this.#digests;
+    const identities: (Identity | null)[] = [];
+    let credential: Identity | null = null;
+    let unproven = NO_IDENTITIES;
+    for (const identifier of identifiers) {
+      const digest = digestOf(identifier, digests);
+      const identity = digest === null ? null : identityOf(digest);
+      identities.push(identity);
+      if (identity === null || identifier.kind === 'address') continue;
+      credential = identity;
+      if (digests?.unproven.includes(identifier.name) === true && digests.address !== null)
+        unproven = [...unproven, identity];
+    }
+    return {
+      identities,
+      address: () => identityOf(digests?.address ?? ''),
+      isUnproven: (identity) => unproven.includes(identity),
+      provable: digests?.proves === true ? credential : null,
+    };
+  }
+
+  /** The gateway looked for such a credential when it wrote the line, and found none. */
+  #isAbsent({ name }: Identifier, { policies }: LoggedDigests): boolean {
+    let lookedAt = this.#lookedAt.get(policies);
+    if (lookedAt === undefined) {
+      const names = policies.slice(1, -1).split('","');
+      lookedAt = new Set(names.flatMap((policy) => this.#identifierOf.get(policy) ?? []));
+      if (this.#lookedAt.size >= COVERS_MAX) this.#lookedAt.clear();
+      this.#lookedAt.set(policies, lookedAt);
+    }
+    return lookedAt.has(name);
+  }
+
+  /** One object for each address, as the live code keeps what it knows of a connection by its socket. */
+  #socketOf(address: string): PeerSocket {
+    let socket = this.#sockets.get(address);
+    if (socket !== undefined) return socket;
+    if (this.#sockets.size >= SOCKETS_MAX) {
+      this.#olderSockets = this.#sockets;
+      this.#sockets = new Map();
+    }
+    socket = this.#olderSockets.get(address) ?? { remoteAddress: copyOf(address) };
+    this.#sockets.set(copyOf(address), socket);
+    return socket;
+  }
+}
+
+/** As NGINX and Traefik write it. */
+const CLIENT_LEFT = 499;
+const MALFORMED: Judged = {
+  weighed: { kind: 'malformed', status: 400, reason: 'as logged' },
+  unknown: NO_POLICIES,
+};
+
+/** Names a client may be known by in lists, and its plan. */
+function knownOf({ identities, address, plan }: LoggedDigests): KnownClient {
+  return {
+    plan,
+    digests: () => {
+      const digests = address === null ? [] : [address];
+      for (let i = 1; i < identities.length; i += 2) digests.push(identities[i] ?? '');
+      return digests;
+    },
+  };
+}
+
+/** Before any policy was asked. */
+function isRefusedUncounted(digests: LoggedDigests | null): boolean {
+  return digests?.decision === 'malformed' || digests?.decision === 'banned';
+}
+
+function digestOf(identifier: Identifier, digests: LoggedDigests | null): string | null {
+  if (digests === null) return null;
+  const { identities, address } = digests;
+  for (let i = 0; i < identities.length; i += 2) {
+    if (identities[i] === identifier.name) return identities[i + 1] ?? null;
+  }
+  return identifier.kind === 'address' && identifier.ipv6Prefix === LOGGED_PREFIX ? address : null;
+}
+
+/** Does the log tell whether the request presents such a credential? */
+function isTold(identifier: Identifier, { holds, concealed }: LoggedSender): boolean {
+  if (identifier.kind === 'address') return true;
+  return partsOf(identifier)
+    .flatMap(carriersOf)
+    .map(headerOf)
+    .every((header) => header === null || (holds(header) && !concealed.includes(header)));
+}
+
+/** null: it is in the request line, which every log has. */
+function headerOf(source: CredentialSource): string | null {
+  switch (source.kind) {
+    case 'header':
+      return source.header;
+    case 'bearer':
+      return 'authorization';
+    case 'cookie':
+      return 'cookie';
+    case 'query':
+      return null;
+    default:
+      return source satisfies never;
+  }
+}
+
+function headersOf({ headers, forwardedFor }: LoggedSender): readonly string[] {
+  if (headers.length === 0 && forwardedFor === '') return HOST;
+  const list = [...HOST];
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = (headers[i] ?? '').toLowerCase();
+    if (!SET_ASIDE.has(name)) list.push(name, headers[i + 1] ?? '');
+  }
+  if (forwardedFor !== '') list.push('x-forwarded-for', forwardedFor);
+  return list;
+}
+
+/** Of the framing of the request, which the log's proxy has judged already, and what is told apart. */
+const SET_ASIDE: ReadonlySet<string> = new Set([
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-forwarded-host',
+]);
+
+/** What is cut out of a log's line would keep the whole portion of the log. */
+function copyOf(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1');
+}

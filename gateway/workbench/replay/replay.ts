@@ -1,0 +1,233 @@
+/**
+ * Access logs, decided anew: what would this policy file have allowed and denied? The live code decides, on the clock of
+ * the log. A request that is denied is charged nowhere, as live; one that the log says was denied is decided like any
+ * other.
+ */
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { FormatName, LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Millis } from '#shared/clock.ts';
+import { Distinct } from './distinct.ts';
+import { Judge, type Judged } from './judge.ts';
+import type { UnreadableLine } from './log-file.ts';
+import type { LogFiles } from './log-files.ts';
+import { type Frequent, Most } from './most.ts';
+import { notesOf } from './notes.ts';
+import { type PolicyResult, Tally } from './tally.ts';
+import { TimeOrder } from './time-order.ts';
+import { type Span, Timeline } from './timeline.ts';
+
+export interface ReplayOptions {
+  readonly logs: LogFiles;
+  readonly set: PolicySet;
+  /** The policy file to compare with; null: none. */
+  readonly against: PolicySet | null;
+  /** Of addresses in logs of other programs. */
+  readonly trust: ProxyTrust;
+  /** Of digests of what such logs hold. */
+  readonly salt: string;
+}
+
+/** Fields of the JSON document; times are ISO 8601. */
+export interface ReplayResult {
+  readonly file: string;
+  readonly formats: readonly FormatName[];
+  readonly lines: number;
+  readonly unreadable: number;
+  /** The first ones. */
+  readonly unreadableLines: readonly UnreadableLine[];
+  /** Of the first and the last request; null when there is none. */
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly requests: number;
+  readonly allowed: number;
+  readonly denied: number;
+  /** No policy applies. */
+  readonly uncovered: number;
+  readonly malformed: number;
+  /** Policies apply, and the log does not tell whom they count. */
+  readonly unknown: number;
+  readonly policies: readonly PolicyResult[];
+  /** What the gateway that wrote the log decided; null for logs of other programs. */
+  readonly logged: LoggedOutcome | null;
+  readonly comparison: Comparison | null;
+  /** What has to be known to judge these figures, in whole sentences. */
+  readonly notes: readonly string[];
+  readonly spanMs: Millis;
+  readonly spans: readonly Span[];
+}
+
+export interface LoggedOutcome {
+  readonly denied: number;
+  /** Allowed then, denied now; and the reverse. */
+  readonly newlyDenied: number;
+  readonly newlyAllowed: number;
+}
+
+export interface Comparison {
+  readonly against: string;
+  /** Denied by this file and not by the other; and the reverse. */
+  readonly newlyDenied: number;
+  readonly newlyAllowed: number;
+  /** Different clients of those that are newly denied. */
+  readonly identitiesNewlyDenied: number;
+  readonly mostNewlyDenied: readonly Frequent[];
+  readonly identitiesNewlyAllowed: number;
+  readonly mostNewlyAllowed: readonly Frequent[];
+  /** What came of the same requests under the other file. */
+  readonly policiesAgainst: readonly PolicyResult[];
+}
+
+const SHOWN_MAX = 10;
+
+/** The file to compare with, and what came of the requests under it. */
+interface Against {
+  readonly file: string;
+  readonly judge: Judge;
+  readonly tally: Tally;
+}
+
+/** Requests that one of two files denies, and whose they are. */
+class Changed {
+  readonly identities = new Distinct();
+  readonly most = new Most();
+  requests = 0;
+
+  /** @param judged by the file that denies it */
+  add({ weighed }: Judged): void {
+    this.requests++;
+    if (weighed.kind !== 'decided' || weighed.decision.kind !== 'deny') return;
+    const identity = weighed.decision.violated[0]?.part.identity;
+    if (identity === undefined) return;
+    this.identities.add(identity.words);
+    this.most.add(identity.digest);
+  }
+}
+
+export class Replay {
+  readonly #options: ReplayOptions;
+  readonly #judge: Judge;
+  readonly #against: Against | null;
+  readonly #tally: Tally;
+  readonly #timeline = new Timeline();
+  readonly #newlyDenied = new Changed();
+  readonly #newlyAllowed = new Changed();
+  #now: Millis = 0;
+  #firstAt: Millis | null = null;
+  #requests = 0;
+  #digested = 0;
+  #chained = 0;
+  readonly #logged = { denied: 0, newlyDenied: 0, newlyAllowed: 0 };
+
+  constructor(options: ReplayOptions) {
+    const { set, against, trust, salt } = options;
+    this.#options = options;
+    const clock = (): Millis => this.#now;
+    this.#judge = new Judge(set, { clock, trust, salt });
+    this.#against =
+      against === null
+        ? null
+        : {
+            file: against.file,
+            judge: new Judge(against, { clock, trust, salt }),
+            tally: new Tally(against),
+          };
+    this.#tally = new Tally(set);
+  }
+
+  /** @throws UnknownFormatError, or the error of a file that cannot be read */
+  async run(): Promise<ReplayResult> {
+    const { logs } = this.#options;
+    const order = new TimeOrder((request, at) => this.#take(request, at));
+    await logs.each((line) => order.add(line));
+    order.end();
+    return this.#result(order.late);
+  }
+
+  #take(request: LoggedRequest, at: Millis): void {
+    this.#now = at;
+    this.#firstAt ??= at;
+    this.#requests++;
+    const judged = this.#judge.judge(request);
+    this.#tally.add(judged, at);
+    const isDenied = isDenial(judged);
+    if (!isDenied) this.#judge.answered(judged, request);
+    if (isDenied || judged.weighed.kind === 'decided') this.#timeline.add(at, isDenied);
+    if (request.digests !== null) this.#compareWithLog(request.digests.decision === 'deny', isDenied);
+    else if (request.sender?.forwardedFor !== '') this.#chained++;
+    if (this.#against !== null) this.#compare(this.#against, request, judged, at);
+  }
+
+  #compareWithLog(wasDenied: boolean, isDenied: boolean): void {
+    this.#digested++;
+    if (wasDenied) this.#logged.denied++;
+    if (isDenied && !wasDenied) this.#logged.newlyDenied++;
+    if (wasDenied && !isDenied) this.#logged.newlyAllowed++;
+  }
+
+  #compare({ judge, tally }: Against, request: LoggedRequest, judged: Judged, at: Millis): void {
+    const other = judge.judge(request);
+    tally.add(other, at);
+    const [isDenied, wasDenied] = [isDenial(judged), isDenial(other)];
+    if (!wasDenied) judge.answered(other, request);
+    if (isDenied && !wasDenied) this.#newlyDenied.add(judged);
+    if (wasDenied && !isDenied) this.#newlyAllowed.add(other);
+  }
+
+  #result(late: number): ReplayResult {
+    const { logs, set, trust } = this.#options;
+    const [against, newlyDenied, newlyAllowed] = [this.#against, this.#newlyDenied, this.#newlyAllowed];
+    const { counts, formats, cutShort } = logs;
+    const { allowed, denied, uncovered, malformed, unknown, results } = this.#tally;
+    return {
+      file: set.file,
+      formats: [...formats],
+      lines: counts.lines,
+      unreadable: counts.unreadable,
+      unreadableLines: counts.samples,
+      from: isoOf(this.#firstAt),
+      to: this.#firstAt === null ? null : isoOf(this.#now),
+      requests: this.#requests,
+      allowed,
+      denied,
+      uncovered,
+      malformed,
+      unknown,
+      policies: results,
+      logged: this.#digested === 0 ? null : this.#logged,
+      comparison:
+        against === null
+          ? null
+          : {
+              against: against.file,
+              newlyDenied: newlyDenied.requests,
+              newlyAllowed: newlyAllowed.requests,
+              identitiesNewlyDenied: newlyDenied.identities.count,
+              mostNewlyDenied: newlyDenied.most.list(SHOWN_MAX),
+              identitiesNewlyAllowed: newlyAllowed.identities.count,
+              mostNewlyAllowed: newlyAllowed.most.list(SHOWN_MAX),
+              policiesAgainst: against.tally.results,
+            },
+      notes: notesOf({
+        set,
+        results,
+        late,
+        cutShort,
+        chained: trust.kind === 'none' ? this.#chained : 0,
+        endless: this.#judge.endless,
+        hasDigests: this.#digested > 0,
+        isFull: this.#judge.isFull,
+      }),
+      spanMs: this.#timeline.widthMs,
+      spans: this.#timeline.spans,
+    };
+  }
+}
+
+function isDenial({ weighed }: Judged): boolean {
+  return weighed.kind === 'listed' || (weighed.kind === 'decided' && weighed.decision.kind === 'deny');
+}
+
+function isoOf(at: Millis | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}

@@ -1,0 +1,151 @@
+/** What came of the requests, policy by policy. */
+import type { Identity } from '#gateway/identity/digest.ts';
+import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import type { WeighedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import type { Millis } from '#shared/clock.ts';
+import { Distinct } from './distinct.ts';
+import type { Judged } from './judge.ts';
+import { type Frequent, Most } from './most.ts';
+
+export interface PolicyResult {
+  readonly name: string;
+  /** Line in the file. */
+  readonly line: number;
+  readonly limit: number;
+  readonly windowSeconds: number;
+  readonly mode: Policy['mode'];
+  /** Requests that it counted. Rows that share a bucket are told as the first of them. */
+  readonly allowed: number;
+  readonly denied: number;
+  /** Requests that it would have denied, were it not in shadow mode. */
+  readonly shadowDenied: number;
+  /** Requests of which the log does not tell whom this policy counts. */
+  readonly unknown: number;
+  /** Different clients that it counted. */
+  readonly identities: number;
+  readonly identitiesDenied: number;
+  /** `identities` or `identitiesDenied` is an estimate. */
+  readonly isEstimate: boolean;
+  /** ISO 8601; null when it denies nobody. */
+  readonly firstDeniedAt: string | null;
+  /** Whom it denies most often. */
+  readonly mostDenied: readonly Frequent[];
+}
+
+const SHOWN_MAX = 5;
+
+export class Tally {
+  readonly #policies: readonly PolicyTally[];
+  allowed = 0;
+  denied = 0;
+  uncovered = 0;
+  malformed = 0;
+  /** Requests that policies cover of which none can be judged. */
+  unknown = 0;
+
+  constructor({ policies }: PolicySet) {
+    this.#policies = policies.map((policy) => new PolicyTally(policy));
+  }
+
+  add({ weighed, unknown }: Judged, at: Millis): void {
+    for (const { index } of unknown) this.#of(index).unknown++;
+    switch (weighed.kind) {
+      case 'malformed':
+        this.malformed++;
+        return;
+      case 'uncovered':
+        if (unknown.length > 0) this.unknown++;
+        else this.uncovered++;
+        return;
+      case 'listed':
+        this.denied++;
+        return;
+      case 'decided':
+        if (weighed.decision.kind === 'allow') this.#allow(weighed, at);
+        else this.#deny(weighed, at);
+        return;
+      default:
+        weighed satisfies never;
+    }
+  }
+
+  get results(): readonly PolicyResult[] {
+    return this.#policies.map((tally) => tally.result);
+  }
+
+  #allow({ spent, decision }: WeighedRequest, at: Millis): void {
+    this.allowed++;
+    const shadowDenials = decision.kind === 'allow' ? decision.shadowDenials : [];
+    for (const { credential, policy, identity } of spent.parts) {
+      // What an address spends for a credential is the same request once more.
+      if (credential !== null) continue;
+      const tally = this.#of(policy.index);
+      tally.identities.add(identity.words);
+      if (!shadowDenials.includes(policy)) tally.allowed++;
+      else {
+        tally.shadowDenied++;
+        tally.deny(identity, at);
+      }
+    }
+  }
+
+  #deny({ spent, decision }: WeighedRequest, at: Millis): void {
+    this.denied++;
+    for (const { credential, policy, identity } of spent.parts) {
+      if (credential === null) this.#of(policy.index).identities.add(identity.words);
+    }
+    for (const { policy, part } of decision.kind === 'deny' ? decision.violated : []) {
+      const tally = this.#of(policy.index);
+      tally.denied++;
+      tally.deny(part.identity, at);
+    }
+  }
+
+  #of(index: number): PolicyTally {
+    const tally = this.#policies[index];
+    if (tally === undefined) throw new Error('a policy of another file');
+    return tally;
+  }
+}
+
+class PolicyTally {
+  readonly #policy: Policy;
+  readonly identities = new Distinct();
+  readonly #identitiesDenied = new Distinct();
+  readonly #mostDenied = new Most();
+  #firstDeniedAt: Millis | null = null;
+  allowed = 0;
+  denied = 0;
+  shadowDenied = 0;
+  unknown = 0;
+
+  constructor(policy: Policy) {
+    this.#policy = policy;
+  }
+
+  deny({ words, digest }: Identity, at: Millis): void {
+    this.#firstDeniedAt ??= at;
+    this.#identitiesDenied.add(words);
+    this.#mostDenied.add(digest);
+  }
+  get result(): PolicyResult {
+    const { name, line, limit, windowSeconds, mode } = this.#policy;
+    const { allowed, denied, shadowDenied, unknown, identities } = this;
+    return {
+      name,
+      line,
+      limit,
+      windowSeconds,
+      mode,
+      allowed,
+      denied,
+      shadowDenied,
+      unknown,
+      identities: identities.count,
+      identitiesDenied: this.#identitiesDenied.count,
+      isEstimate: identities.isEstimate || this.#identitiesDenied.isEstimate,
+      firstDeniedAt: this.#firstDeniedAt === null ? null : new Date(this.#firstDeniedAt).toISOString(),
+      mostDenied: this.#mostDenied.list(SHOWN_MAX),
+    };
+  }
+}

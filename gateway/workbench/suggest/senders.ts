@@ -1,0 +1,72 @@
+/** Who sent a logged request, where no policy says who is to be counted: its key where the log tells one, else its address. */
+import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
+import type { SimpleIdentifier } from '#gateway/policy/policy.ts';
+import type {
+  LoggedDigests,
+  LoggedRequest,
+  LoggedSender,
+} from '#gateway/workbench/replay/formats/logged-request.ts';
+import { clientAddress, type ProxyTrust } from '#shared/client-address.ts';
+
+export interface Sender {
+  /** Name of the identifier. */
+  readonly identifier: string;
+  readonly identity: Identity;
+}
+
+export const ADDRESS = 'ip';
+export const KEY = 'api-key';
+
+const IP: SimpleIdentifier = { name: ADDRESS, kind: 'address', ipv6Prefix: 64 };
+const API_KEY: SimpleIdentifier = { name: KEY, kind: 'credential', sources: [] };
+const ADDRESSES_MAX = 16_384;
+
+export class Senders {
+  readonly #trust: ProxyTrust;
+  readonly #keyHeader: string;
+  readonly #digester = new Digester('');
+  readonly #addresses = new Map<string, Sender>();
+
+  /** @param keyHeader lower-case name of the header field that presents a key */
+  constructor(trust: ProxyTrust, keyHeader: string) {
+    this.#trust = trust;
+    this.#keyHeader = keyHeader;
+  }
+
+  /** @returns null where the line does not tell */
+  of({ digests, sender }: LoggedRequest): Sender | null {
+    if (digests !== null) return fromDigests(digests);
+    return sender === null ? null : (this.#key(sender) ?? this.#address(sender));
+  }
+
+  #key({ headers }: LoggedSender): Sender | null {
+    for (let i = 0; i < headers.length; i += 2) {
+      const value = headers[i + 1]?.trim() ?? '';
+      if (value === '' || headers[i]?.toLowerCase() !== this.#keyHeader) continue;
+      return { identifier: KEY, identity: this.#digester.identify(API_KEY, value) };
+    }
+    return null;
+  }
+
+  #address({ peer, client, forwardedFor }: LoggedSender): Sender {
+    const isDirect = this.#trust.kind === 'none';
+    const text = isDirect ? client : `${peer} ${forwardedFor}`;
+    let known = this.#addresses.get(text);
+    if (known === undefined) {
+      const address = clientAddress(isDirect ? client : peer, forwardedFor, this.#trust);
+      known = { identifier: ADDRESS, identity: this.#digester.identify(IP, address) };
+      if (this.#addresses.size >= ADDRESSES_MAX) this.#addresses.clear();
+      this.#addresses.set(Buffer.from(text, 'latin1').toString('latin1'), known);
+    }
+    return known;
+  }
+}
+
+/** The first digest that is not the address's is that of a credential. */
+function fromDigests({ identities, address }: LoggedDigests): Sender | null {
+  for (let i = 0; i < identities.length; i += 2) {
+    const digest = identities[i + 1] ?? '';
+    if (digest !== address) return { identifier: identities[i] ?? KEY, identity: identityOf(digest) };
+  }
+  return address === null ? null : { identifier: ADDRESS, identity: identityOf(address) };
+}

@@ -1,0 +1,209 @@
+/**
+ * What limits would fit the requests of these logs? Paths are folded into routes, requests counted for each client and
+ * window, and some limits tried: how many clients would each have denied?
+ */
+import { canonicalTarget } from '#gateway/policy/target.ts';
+import { Distinct } from '#gateway/workbench/replay/distinct.ts';
+import type { LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
+import type { LogFiles } from '#gateway/workbench/replay/log-files.ts';
+import { TimeOrder } from '#gateway/workbench/replay/time-order.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Millis, Seconds } from '#shared/clock.ts';
+import { type Candidate, candidatesOf, suggestedLimit } from './candidates.ts';
+import { Frequencies } from './frequencies.ts';
+import { Peaks } from './peaks.ts';
+import { RouteTree } from './route-tree.ts';
+import { type Sender, Senders } from './senders.ts';
+
+export interface SuggestOptions {
+  readonly logs: LogFiles;
+  readonly trust: ProxyTrust;
+  readonly windowSeconds: Seconds;
+  /** Lower-case name of the header field that presents a key. */
+  readonly keyHeader: string;
+  /** Of routes that are told, the busiest first. */
+  readonly routesMax: number;
+}
+
+export interface SuggestedRoute {
+  /** As a policy file writes it. */
+  readonly route: string;
+  /** Who is counted. */
+  readonly identifier: string;
+  readonly requests: number;
+  /** Different clients. */
+  readonly identities: number;
+  /** Requests of one client in one window, of all windows in which it made any. */
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly max: number;
+  readonly candidates: readonly Candidate[];
+  /** Twice p99, rounded up: room for what is unusual. */
+  readonly suggested: Candidate;
+}
+
+export interface Suggestions {
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly requests: number;
+  /** Requests of which the log does not tell who sent them. */
+  readonly unknown: number;
+  readonly windowSeconds: Seconds;
+  readonly routes: readonly SuggestedRoute[];
+  /** Requests on routes that are not told. */
+  readonly others: number;
+  /** One client in so many was followed. */
+  readonly oneIn: number;
+}
+
+interface Row {
+  readonly route: number;
+  readonly identifier: string;
+  requests: number;
+  readonly clients: Distinct;
+  readonly windows: Frequencies;
+  /** Of each client's busiest window. */
+  readonly most: Frequencies;
+}
+
+interface Noted {
+  readonly at: Millis;
+  readonly method: string;
+  readonly path: string;
+  readonly sender: Sender;
+}
+
+/** So many requests are looked at before the first is counted. */
+const LEARNED = 20_000;
+const IDENTIFIERS_MAX = 16;
+
+export class Suggest {
+  readonly #options: SuggestOptions;
+  readonly #senders: Senders;
+  readonly #tree = new RouteTree();
+  readonly #identifiers: string[] = [];
+  readonly #rows = new Map<number, Row>();
+  readonly #peaks: Peaks;
+  #learning: Noted[] | null = [];
+  #firstAt: Millis | null = null;
+  #lastAt: Millis = 0;
+  #requests = 0;
+  #unknown = 0;
+
+  constructor(options: SuggestOptions) {
+    this.#options = options;
+    this.#senders = new Senders(options.trust, options.keyHeader);
+    this.#peaks = new Peaks({
+      windowMs: options.windowSeconds * 1000,
+      onWindow: (row, requests) => this.#rows.get(row)?.windows.add(requests),
+    });
+  }
+
+  /** @throws UnknownFormatError, or the error of a file that cannot be read */
+  async run(): Promise<Suggestions> {
+    const order = new TimeOrder((request, at) => this.#take(request, at));
+    await this.#options.logs.each((line) => order.add(line));
+    order.end();
+    this.#endLearning();
+    this.#peaks.end((row, most) => this.#rows.get(row)?.most.add(most));
+    return this.#result();
+  }
+
+  #take(request: LoggedRequest, at: Millis): void {
+    this.#firstAt ??= at;
+    this.#lastAt = at;
+    this.#requests++;
+    // What a browser asks before it asks is never limited.
+    if (request.method === null || request.method === 'OPTIONS') return;
+    const target = canonicalTarget(request.target);
+    if (!target.ok || request.digests?.decision === 'malformed') return;
+    const sender = this.#senders.of(request);
+    if (sender === null) {
+      this.#unknown++;
+      return;
+    }
+    const noted = {
+      at,
+      method: request.method === 'HEAD' ? 'GET' : request.method,
+      path: target.path,
+      sender,
+    };
+    if (this.#learning === null) {
+      this.#count(noted);
+      return;
+    }
+    this.#tree.learn(target.path);
+    this.#learning.push(noted);
+    if (this.#learning.length >= LEARNED) this.#endLearning();
+  }
+
+  #endLearning(): void {
+    const learned = this.#learning ?? [];
+    this.#learning = null;
+    for (const noted of learned) this.#count(noted);
+  }
+
+  #count({ at, method, path, sender: { identifier, identity } }: Noted): void {
+    for (const route of this.#tree.routesOf(method, path)) {
+      const number = route * IDENTIFIERS_MAX + this.#numberOf(identifier);
+      let row = this.#rows.get(number);
+      if (row === undefined) {
+        row = {
+          route,
+          identifier,
+          requests: 0,
+          clients: new Distinct(),
+          windows: new Frequencies(),
+          most: new Frequencies(),
+        };
+        this.#rows.set(number, row);
+      }
+      row.requests++;
+      row.clients.add(identity.words);
+      this.#peaks.add(number, identity.words, at);
+    }
+  }
+
+  /** Beyond the last, all are one. */
+  #numberOf(identifier: string): number {
+    const known = this.#identifiers.indexOf(identifier);
+    if (known >= 0) return known;
+    if (this.#identifiers.length >= IDENTIFIERS_MAX) return IDENTIFIERS_MAX - 1;
+    return this.#identifiers.push(identifier) - 1;
+  }
+
+  #result(): Suggestions {
+    const { routesMax, windowSeconds } = this.#options;
+    const rows = [...this.#rows.values()].sort((a, b) => b.requests - a.requests || a.route - b.route);
+    return {
+      from: this.#firstAt === null ? null : new Date(this.#firstAt).toISOString(),
+      to: this.#firstAt === null ? null : new Date(this.#lastAt).toISOString(),
+      requests: this.#requests,
+      unknown: this.#unknown,
+      windowSeconds,
+      routes: rows.slice(0, routesMax).map((row) => this.#suggestionOf(row)),
+      others: rows.slice(routesMax).reduce((sum, { requests }) => sum + requests, 0),
+      oneIn: this.#peaks.oneIn,
+    };
+  }
+
+  #suggestionOf({ route, identifier, requests, clients, windows, most }: Row): SuggestedRoute {
+    const { oneIn } = this.#peaks;
+    const [p50 = 0, p95 = 0, p99 = 0] = windows.percentiles([0.5, 0.95, 0.99]);
+    const { max } = windows;
+    const limit = suggestedLimit(p99);
+    return {
+      route: this.#tree.texts[route] ?? '',
+      identifier,
+      requests,
+      identities: clients.count,
+      p50,
+      p95,
+      p99,
+      max,
+      candidates: candidatesOf({ p95, p99, max }, most, oneIn),
+      suggested: { limit, identitiesDenied: most.above(limit) * oneIn },
+    };
+  }
+}

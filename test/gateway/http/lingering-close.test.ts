@@ -1,0 +1,71 @@
+/** Endings that let the peer hear the answer, and leave nothing behind. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import t from 'tap';
+import { discardBody } from '#gateway/http/lingering-close.ts';
+import type { Owner } from '#test/support/gateway.ts';
+import { until } from '#test/support/until.ts';
+
+interface Discarding {
+  readonly port: number;
+  /** Requests whose body is being discarded. */
+  readonly requests: readonly IncomingMessage[];
+}
+
+/** Answers every request before its body is there. */
+async function startDiscarding(owner: Owner): Promise<Discarding> {
+  const requests: IncomingMessage[] = [];
+  const server = createServer((req, res) => {
+    requests.push(req);
+    res.end('early');
+    discardBody(req);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  owner.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, requests };
+}
+
+async function beginUpload(port: number, bytes: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n`);
+  await once(socket, 'data');
+  return socket;
+}
+
+const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+
+t.test('whoever leaves after an early answer leaves no timer behind', async (t) => {
+  const { port, requests } = await startDiscarding(t);
+  const before = timers();
+  for (let i = 0; i < 5; i++) (await beginUpload(port, 1000)).destroy();
+  await until(() => requests.every(({ socket }) => socket.closed), 'the server has noticed');
+  t.ok(timers() <= before, 'no timer is left');
+});
+
+t.test('one connection that is kept alive gathers no listeners and no timers', async (t) => {
+  const { port, requests } = await startDiscarding(t);
+  const before = timers();
+  const socket = connect(port, '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  let text = '';
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  const answers = (): number => text.split('early').length - 1;
+  for (let i = 1; i <= 15; i++) {
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n');
+    await until(() => answers() === i, 'an answer before the body');
+    socket.write('hello');
+  }
+  await until(() => requests.every((req) => req.complete), 'all bodies are read');
+  const [first] = requests;
+  await until(() => (first?.socket.listenerCount('close') ?? 99) < 10, 'no listener for each request');
+  await until(() => requests.every((req) => req.closed), 'all requests have ended');
+  t.ok(timers() <= before + 1, 'no timer is left, but that of an idle connection');
+});

@@ -1,0 +1,226 @@
+import t from 'tap';
+import { type Decision, decide, retryAfterSeconds, type Verdict } from '#gateway/limiter/decision.ts';
+import type { Spent } from '#gateway/limiter/limiter.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import { part, policy } from '#test/support/spend.ts';
+
+/** One part of a charge: its policy, what was used before, and until when. */
+type Told = readonly [policy: Policy, used: number, resetMs: number];
+
+function spent(admitted: number, told: readonly Told[], shares: readonly number[] | null = null): Spent {
+  return {
+    parts: told.map(([of]) => part(of)),
+    admitted,
+    used: told.map(([, used]) => used),
+    resetMs: told.map(([, , resetMs]) => resetMs),
+    shares,
+    levels: null,
+    chargedAt: null,
+    leases: null,
+  };
+}
+
+/** `allow` or `deny`, then `name:remaining` in order. */
+function text(decision: Decision): string {
+  const verdicts = decision.kind === 'allow' ? decision.verdicts : decision.violated;
+  return [decision.kind, ...verdicts.map((verdict) => `${verdict.policy.name}:${verdict.remaining}`)].join(
+    ' ',
+  );
+}
+
+const five = policy('five', 5, 60, { index: 0 });
+const hundred = policy('hundred', 100, 60, { index: 1 });
+const hourly = policy('hourly', 5, 3600, { index: 2 });
+const shadow = policy('shadow', 5, 60, { index: 3, mode: 'shadow' });
+
+t.test('the first so many of those who asked together are admitted, each with what it leaves', async (t) => {
+  const three = spent(3, [[five, 2, 1000]]);
+  t.equal(text(decide(three, 0)), 'allow five:2');
+  t.equal(text(decide(three, 1)), 'allow five:1');
+  t.equal(text(decide(three, 2)), 'allow five:0');
+  t.equal(text(decide(three, 3)), 'deny five:0');
+  t.equal(text(decide(three, 99)), 'deny five:0');
+  t.equal(text(decide(spent(0, [[five, 5, 1000]]), 0)), 'deny five:0');
+});
+
+t.test('a denial names the exhausted policies only, the one that resets last first', async (t) => {
+  t.equal(
+    text(
+      decide(
+        spent(0, [
+          [five, 5, 1000],
+          [hundred, 7, 1000],
+        ]),
+        0,
+      ),
+    ),
+    'deny five:0',
+  );
+  t.equal(
+    text(
+      decide(
+        spent(0, [
+          [five, 4, 1000],
+          [hundred, 100, 1000],
+        ]),
+        0,
+      ),
+    ),
+    'deny hundred:0',
+  );
+  t.equal(
+    text(
+      decide(
+        spent(0, [
+          [five, 5, 1000],
+          [hourly, 5, 9000],
+          [hundred, 0, 1000],
+        ]),
+        0,
+      ),
+    ),
+    'deny hourly:0 five:0',
+  );
+  t.equal(
+    text(
+      decide(
+        spent(2, [
+          [five, 3, 1000],
+          [hundred, 0, 1000],
+        ]),
+        2,
+      ),
+    ),
+    'deny five:0',
+    'exhausted by those before',
+  );
+});
+
+t.test('the tightest policy comes first: least left, then latest reset, then file order', async (t) => {
+  t.equal(
+    text(
+      decide(
+        spent(1, [
+          [hundred, 10, 9],
+          [five, 0, 9],
+        ]),
+        0,
+      ),
+    ),
+    'allow five:4 hundred:89',
+  );
+  t.equal(
+    text(
+      decide(
+        spent(1, [
+          [five, 1, 1000],
+          [hourly, 1, 2000],
+        ]),
+        0,
+      ),
+    ),
+    'allow hourly:3 five:3',
+  );
+  t.equal(
+    text(
+      decide(
+        spent(1, [
+          [hourly, 1, 1000],
+          [five, 1, 1000],
+        ]),
+        0,
+      ),
+    ),
+    'allow five:3 hourly:3',
+  );
+  t.strictSame(decide(spent(1, [[five, 1, 1234]]), 0), {
+    kind: 'allow',
+    verdicts: [{ policy: five, quota: five.limit, perWindow: five.limit, remaining: 3, resetMs: 1234 }],
+    shadowDenials: [],
+  });
+});
+
+t.test(
+  'shadow policies never deny and are never told; what they would have denied is reported',
+  async (t) => {
+    const within = decide(
+      spent(1, [
+        [shadow, 4, 1000],
+        [five, 0, 1000],
+      ]),
+      0,
+    );
+    t.match(within, { kind: 'allow', verdicts: [{ policy: five }], shadowDenials: [] });
+    const beyond = decide(
+      spent(1, [
+        [shadow, 5, 1000],
+        [five, 0, 1000],
+      ]),
+      0,
+    );
+    t.match(beyond, { kind: 'allow', verdicts: [{ policy: five }], shadowDenials: [shadow] });
+    const batch = spent(2, [[shadow, 4, 1000]]);
+    t.match(decide(batch, 0), { kind: 'allow', verdicts: [], shadowDenials: { length: 0 } });
+    t.match(decide(batch, 1), { kind: 'allow', shadowDenials: [shadow] }, 'the second one of two is beyond');
+    t.equal(
+      text(
+        decide(
+          spent(0, [
+            [shadow, 5, 1000],
+            [five, 5, 1000],
+          ]),
+          0,
+        ),
+      ),
+      'deny five:0',
+    );
+  },
+);
+
+t.test('a credential and its unproven address are one policy: the tighter speaks, once', async (t) => {
+  const parts = (key: number, address: number): Told[] => [
+    [five, key, 1000],
+    [five, address, 1000],
+    [hundred, 96, 1000],
+  ];
+  t.equal(text(decide(spent(1, parts(0, 3)), 0)), 'allow five:1 hundred:3');
+  t.equal(text(decide(spent(1, parts(3, 0)), 0)), 'allow five:1 hundred:3');
+  t.equal(
+    text(decide(spent(0, parts(0, 5)), 0)),
+    'deny five:0',
+    'an address that has spent its limit on invented keys',
+  );
+  t.equal(text(decide(spent(0, parts(5, 5)), 0)), 'deny five:0');
+  t.equal(text(decide(spent(1, parts(3, -1)), 0)), 'allow five:1 hundred:3', 'proven meanwhile: skipped');
+});
+
+t.test('without the store this process has its share of each limit, which may be nothing', async (t) => {
+  t.equal(text(decide(spent(1, [[hundred, 10, 1000]], [25]), 0)), 'allow hundred:14');
+  t.equal(text(decide(spent(0, [[hundred, 25, 1000]], [25]), 0)), 'deny hundred:0');
+  t.equal(text(decide(spent(0, [[five, 0, 1000]], [0]), 0)), 'deny five:0');
+});
+
+t.test('nothing counted is allowed', async (t) => {
+  t.strictSame(decide(spent(1, []), 0), { kind: 'allow', verdicts: [], shadowDenials: [] });
+});
+
+t.test('Retry-After: whole seconds, the largest over the denying policies, at least 1', async (t) => {
+  const verdict = (resetMs: number): Verdict => ({
+    policy: five,
+    quota: five.limit,
+    perWindow: five.limit,
+    remaining: 0,
+    resetMs,
+  });
+  const cases: readonly (readonly [resets: readonly number[], seconds: number])[] = [
+    [[], 1],
+    [[0], 1],
+    [[1], 1],
+    [[1000], 1],
+    [[1001], 2],
+    [[59_999.5], 60],
+    [[1000, 3_600_000, 2000], 3600],
+  ];
+  for (const [resets, seconds] of cases)
+    t.equal(retryAfterSeconds(resets.map(verdict)), seconds, resets.join());
+});

@@ -1,0 +1,185 @@
+/** Bodies in small pieces over HTTP/1.1: they are joined, priced, and cut when there are too many. */
+import t from 'tap';
+import type { Gateway } from '#gateway/app.ts';
+import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
+import { startRawUpstream } from '#test/gateway/proxy/exchange.ts';
+import { startTestAdmin } from '#test/support/admin.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { until } from '#test/support/until.ts';
+
+const MANY = 60_000;
+/** The shortest body that is judged, and the average that it needs. */
+const PIECES = 1000;
+const AVERAGE_BYTES = 64;
+const TOO_FEW_BYTES = 48;
+
+const head = (path: string, more = ''): string =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\n${more}Transfer-Encoding: chunked\r\n\r\n`;
+const chunks = (count: number, bytes = 1): string =>
+  `${bytes.toString(16)}\r\n${'x'.repeat(bytes)}\r\n`.repeat(count);
+const END = '0\r\n\r\n';
+
+function cuts(gateway: Gateway): number {
+  const sample = gateway
+    .samples()
+    .find(
+      ({ name, labels }) => name === 'floodgate_connections_cut_total' && labels?.reason === 'small pieces',
+    );
+  return sample?.value ?? 0;
+}
+
+t.test('408: 60,000 chunks of one byte, and another client is served meanwhile', async (t) => {
+  let bytes = 0;
+  let ended = 0;
+  const upstream = await startUpstream(t, (req, res) => {
+    req.on('error', () => undefined);
+    req.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    req.on('end', () => {
+      if (req.method === 'POST') ended++;
+      res.end('ok');
+    });
+  });
+  const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin });
+  const hostile = sendRaw(port, head('/up') + chunks(MANY) + END);
+  const other = sendRaw(port, 'GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', '127.0.0.9');
+  t.match(await other.ended(), /^HTTP\/1\.1 200 OK/);
+  t.ok(bytes <= PIECES, `${bytes} bytes have been passed on when the other one is answered`);
+  const answer = await hostile.ended();
+  t.match(answer, /^HTTP\/1\.1 408 Request Timeout\r\n[\s\S]*"message":"the request body comes in too small/);
+  t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1, 'one answer');
+  t.equal(cuts(gateway), 1);
+  t.ok(bytes <= PIECES, `${bytes} bytes were passed on`);
+  t.equal(ended, 0, 'the upstream never takes it for a whole body');
+});
+
+t.test('1,000 pieces need 64 bytes on average, and every one behind them as well', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    req.on('error', () => undefined);
+    req.resume().on('end', () => res.end('whole'));
+  });
+  const { port } = await startBareServer(t, { origin: upstream.origin });
+  let clients = 1;
+  const statusOf = async (body: string): Promise<string> => {
+    const text = head('/up', 'Connection: close\r\n') + body;
+    const client = sendRaw(port, text, `127.0.0.${++clients}`);
+    return (await client.ended()).slice(9, 12);
+  };
+  t.equal(await statusOf(chunks(PIECES - 1) + END), '200', 'fewer are not judged');
+  t.equal(await statusOf(chunks(PIECES) + END), '408');
+  t.equal(await statusOf(chunks(PIECES, AVERAGE_BYTES) + END), '200');
+  t.equal(await statusOf(chunks(PIECES, TOO_FEW_BYTES) + END), '408');
+  t.equal(await statusOf(chunks(2 * PIECES, AVERAGE_BYTES) + END), '200');
+  t.equal(await statusOf(chunks(1, 100_000) + chunks(PIECES) + END), '200', 'the average counts');
+  t.equal(await statusOf(chunks(PIECES, AVERAGE_BYTES) + chunks(PIECES) + END), '408', 'of all so far');
+});
+
+t.test('small pieces that arrive together go on together', async (t) => {
+  let received = '';
+  const upstream = await startRawUpstream(t, (socket, text) => {
+    received = text;
+    if (text.endsWith(END)) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+  });
+  const { port } = await startBareServer(t, { origin: upstream.origin });
+  const client = sendRaw(port, head('/up') + chunks(PIECES - 1) + END);
+  await client.until(/ok$/);
+  client.socket.destroy();
+  const sizes = received.match(/(?<=\r\n)[0-9a-f]+(?=\r\nx)/g) ?? [];
+  t.equal(
+    sizes.reduce((sum, size) => sum + Number.parseInt(size, 16), 0),
+    PIECES - 1,
+  );
+  t.ok(sizes.length <= 20, `${sizes.length} chunks`);
+});
+
+t.test('a piece that comes alone goes on alone, before the next one is sent', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    res.writeHead(200, { 'content-type': 'text/plain' }).flushHeaders();
+    req.on('data', (chunk: Buffer) => res.write(chunk.toString().toUpperCase()));
+    req.on('end', () => res.end('!'));
+  });
+  const { port } = await startBareServer(t, { origin: upstream.origin });
+  const client = sendRaw(port, head('/echo'));
+  for (const letter of 'abcdefghij') {
+    client.socket.write(`1\r\n${letter}\r\n`);
+    await client.until(new RegExp(letter.toUpperCase()));
+  }
+  client.socket.write(END);
+  await client.until(/!/);
+  client.socket.destroy();
+});
+
+t.test(
+  'a body that is only thrown away is cut as well: behind a 429, and behind an early answer',
+  async (t) => {
+    const upstream = await startUpstream(t, (_req, res) => res.end('early'));
+    const { port, gateway } = await startTestGateway(t, {
+      upstream: upstream.origin,
+      policies: policyFile('name: no, route: POST /denied, identifier: ip, limit: 1, window: 1d'),
+      env: { GATEWAY_TRUSTED_PROXIES: 'loopback' },
+    });
+    await sendRaw(port, `${head('/denied', 'Connection: close\r\n')}${END}`).ended();
+    for (const [path, status, count] of [
+      ['/denied', /^HTTP\/1\.1 429 /, 1],
+      ['/early', /^HTTP\/1\.1 200 /, 2],
+    ] as const) {
+      const client = sendRaw(port, `${head(path)}1\r\nx\r\n`);
+      await client.until(path === '/denied' ? /\}$/ : /early/);
+      client.socket.write(`${chunks(MANY)}${END}GET /next HTTP/1.1\r\nHost: a\r\n\r\n`);
+      const answer = await client.ended();
+      t.match(answer, status);
+      t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1, 'nothing behind it is answered');
+      t.equal(cuts(gateway), count);
+    }
+  },
+);
+
+t.test('the listener that other proxies ask', async (t) => {
+  const upstream = await startUpstream(t);
+  const decisionPort = await freePort();
+  const { gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { GATEWAY_DECISION_PORT: String(decisionPort), GATEWAY_TRUSTED_PROXIES: 'loopback' },
+  });
+  const question = 'X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /a\r\nX-Forwarded-For: 192.0.2.1\r\n';
+  const client = sendRaw(decisionPort, head('/forward-auth', question) + chunks(MANY) + END);
+  t.match(await client.ended(), /^HTTP\/1\.1 200 /);
+  t.equal(cuts(gateway), 1);
+});
+
+t.test('the admin listener', async (t) => {
+  const upstream = await startUpstream(t);
+  const admin = await startTestAdmin(t, await startTestGateway(t, { upstream: upstream.origin }));
+  const fields = 'Content-Type: application/json\r\n';
+  const text = head('/api/ban', fields).replace('Host: a', 'Host: localhost');
+  const client = sendRaw(Number(new URL(admin).port), text + chunks(MANY));
+  t.match(await client.ended(), /^HTTP\/1\.1 408 /);
+});
+
+t.test('a pipelined request in small pieces ends the connection behind the reply before it', async (t) => {
+  const held: (() => void)[] = [];
+  const upstream = await startUpstream(t, (_req, res) => void held.push(() => res.end('first')));
+  const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${head('/second')}${chunks(MANY)}`);
+  await until(() => held.length === 1 && cuts(gateway) === 1, 'the second is cut while the first is served');
+  for (const answer of held) answer();
+  const answer = await client.ended();
+  t.match(answer, /^HTTP\/1\.1 200 OK[\s\S]*first$/);
+  t.equal(held.length, 1);
+});
+
+t.test('who sends them fast is not accepted for a moment, and others are', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    req.on('error', () => undefined);
+    req.resume().on('end', () => res.end('ok'));
+  });
+  const { port, clients } = await startBareServer(t, { origin: upstream.origin, penaltyMs: 60_000 });
+  t.match(await sendRaw(port, head('/up') + chunks(MANY)).ended(), /^HTTP\/1\.1 408 /);
+  t.equal(await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n').ended(), '');
+  t.equal(clients.size, 1, 'it is remembered as long as that');
+  const other = sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', '127.0.0.9');
+  t.match(await other.ended(), /^HTTP\/1\.1 200 /);
+});

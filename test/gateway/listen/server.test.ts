@@ -1,0 +1,441 @@
+import { spawn } from 'node:child_process';
+import { Agent, get } from 'node:http';
+import t from 'tap';
+import { sendFrom } from '#test/gateway/bounds/from.ts';
+import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
+import { read, send, startRawUpstream } from '#test/gateway/proxy/exchange.ts';
+import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { projectRoot, start } from '#test/support/process.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { until } from '#test/support/until.ts';
+import { startOpenEnded } from '#test/support/upstreams.ts';
+
+/** Status and problem of a reply that the gateway wrote itself. */
+function own(text: string): { status: number; head: string; body: Record<string, unknown> } {
+  const end = text.indexOf('\r\n\r\n');
+  return {
+    status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1]),
+    head: text.slice(0, end),
+    body: JSON.parse(text.slice(end + 4)),
+  };
+}
+
+// Begun first and looked at last: the time runs while the other tests do.
+const slowHead = startUpstream(t)
+  .then((upstream) => startTestGateway(t, { upstream: upstream.origin }))
+  .then(async ({ port }) => {
+    const begin = performance.now();
+    const reply = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ').ended();
+    return { reply, took: performance.now() - begin };
+  });
+
+t.test('what cannot be trusted is refused as JSON, and the connection closes', async (t) => {
+  let reached = 0;
+  const upstream = await startUpstream(t, (_req, res) => {
+    reached++;
+    res.end();
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const head = 'POST /api/v1/client/w/displays HTTP/1.1\r\n';
+  const host = `${head}Host: a\r\n`;
+  const cases: Record<string, readonly [number, string]> = {
+    'two Host headers': [400, `${host}Host: b\r\n\r\n`],
+    'a Host that is no host': [400, `${head}Host: a/b?@c\r\n\r\n`],
+    'no Host header': [400, `${head}Content-Length: 0\r\n\r\n`],
+    'Content-Length and Transfer-Encoding': [
+      400,
+      `${host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    'Transfer-Encoding: gzip': [400, `${host}Transfer-Encoding: gzip\r\n\r\n`],
+    'Transfer-Encoding: gzip on a GET': [
+      400,
+      'GET /api/v1/client/w HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n',
+    ],
+    'Transfer-Encoding: gzip, chunked': [400, `${host}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+    'Transfer-Encoding twice': [
+      400,
+      `${host}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    'two different Content-Length': [400, `${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`],
+    'the same Content-Length twice': [400, `${host}Content-Length: 1\r\nContent-Length: 1\r\n\r\na`],
+    'a Content-Length with a sign': [400, `${host}Content-Length: +1\r\n\r\na`],
+    'a bare LF': [400, 'GET / HTTP/1.1\nHost: a\n\n'],
+    'a space before the colon': [400, 'GET / HTTP/1.1\r\nHost : a\r\n\r\n'],
+    'a folded header': [400, 'GET / HTTP/1.1\r\nHost: a\r\nX-Fold: a\r\n b\r\n\r\n'],
+    'a NUL in a header': [400, 'GET / HTTP/1.1\r\nHost: a\r\nX-Nul: a\0b\r\n\r\n'],
+    garbage: [400, '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n'],
+    'HTTP/0.9': [400, 'GET /\r\n\r\n'],
+    'HTTP/2.0 in the request line': [400, 'GET / HTTP/2.0\r\nHost: a\r\n\r\n'],
+    'the HTTP/2 preface': [400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    'an unknown method': [400, 'BREW /pot HTTP/1.1\r\nHost: a\r\n\r\n'],
+    'a path encoded twice': [400, 'GET /api/v1/client/%2561 HTTP/1.1\r\nHost: a\r\n\r\n'],
+    'a target that is no path': [400, 'GET api/v1 HTTP/1.1\r\nHost: a\r\n\r\n'],
+    'a header section beyond 16 KiB': [431, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
+    'more than 128 header fields': [431, `GET / HTTP/1.1\r\nHost: a\r\n${'x:\r\n'.repeat(128)}\r\n`],
+    'as many header fields as 16 KiB hold': [
+      431,
+      `GET / HTTP/1.1\r\n${'x:\r\n'.repeat(4000)}Host: a\r\n\r\n`,
+    ],
+    CONNECT: [405, 'CONNECT db.internal:5432 HTTP/1.1\r\nHost: db.internal:5432\r\n\r\n'],
+    TRACE: [405, 'TRACE / HTTP/1.1\r\nHost: a\r\n\r\n'],
+  };
+  for (const [name, [expected, text]] of Object.entries(cases)) {
+    const answer = await sendRaw(port, text).ended();
+    t.equal(answer.match(/HTTP\/1\.1 \d{3} /g)?.length, 1, `${name}: one answer`);
+    const { status, head, body } = own(answer);
+    t.equal(status, expected, name);
+    t.match(head, /\r\nConnection: close(\r\n|$)/i, `${name}: says that it closes`);
+    t.match(head, /\r\nAccess-Control-Allow-Origin: \*(\r\n|$)/, `${name}: browsers may read it`);
+    t.match(body, { message: String, details: {} }, `${name}: message and details`);
+  }
+  t.equal(reached, 0, 'nothing of it reached the upstream');
+});
+
+t.test('128 header fields are not too many', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, `GET / HTTP/1.1\r\nHost: a\r\n${'x: y\r\n'.repeat(127)}\r\n`);
+  t.equal((await client.until(/\}$/)).match(/"x"/g)?.length, 127);
+  client.socket.destroy();
+});
+
+t.test('a refused HEAD gets the head of the answer, and no body', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  for (const text of [
+    'HEAD /a%2Fb HTTP/1.1\r\nHost: a\r\n\r\n',
+    'HEAD / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
+    'HEAD /a%2Fb HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n',
+  ]) {
+    const answer = await sendRaw(port, text).ended();
+    t.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n[\s\S]*\r\nConnection: close\r\n[\s\S]*\r\n\r\n$/, text);
+  }
+});
+
+t.test('400: a chunked body that breaks its own framing, and the upstream call ends', async (t) => {
+  const upstream = await startRawUpstream(t, () => undefined);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(
+    port,
+    'POST /up HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n',
+  );
+  await until(() => upstream.sockets.length === 1, 'the upload has begun');
+  client.socket.write('zz\r\n');
+  t.match(own(await client.ended()), { status: 400, body: { message: String, details: {} } });
+  await until(() => upstream.sockets[0]?.destroyed === true, 'the upstream call is aborted');
+});
+
+t.test('400: arrives although a megabyte of body is still on its way', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const body = 'x'.repeat(1024 * 1024);
+  for (let round = 0; round < 5; round++) {
+    const answer = await sendRaw(
+      port,
+      `POST /a HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    ).ended();
+    t.equal(own(answer).status, 400);
+  }
+});
+
+t.test('431: arrives although the client goes on sending its headers', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(2 * 1024 * 1024)}\r\n\r\n`);
+  t.equal(own(await client.ended()).status, 431);
+});
+
+t.test('garbage behind a request does not take the place of its answer', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => {
+    setImmediate(() => res.end('the answer'));
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const text = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n\x00\x01 garbage\r\n\r\n').ended();
+  t.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*the answer$/);
+});
+
+t.test('pipelined requests are answered in order, one at a time at the upstream', async (t) => {
+  let inFlight = 0;
+  let most = 0;
+  const upstream = await startUpstream(t, (req, res) => {
+    most = Math.max(most, ++inFlight);
+    req.resume();
+    req.on('end', () =>
+      setTimeout(() => {
+        inFlight--;
+        res.end(`<${req.url}>`);
+      }, 5),
+    );
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  let text = '';
+  for (let i = 0; i < 20; i++) {
+    text += i % 2 === 0 ? `GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n` : post(i);
+  }
+  const client = sendRaw(port, text);
+  await client.until(/<\/19>/);
+  t.same(
+    client.received().match(/<\/\d+>/g),
+    Array.from({ length: 20 }, (_, i) => `</${i}>`),
+  );
+  t.equal(most, 1);
+  client.socket.write('GET /after HTTP/1.1\r\nHost: a\r\n\r\n');
+  await client.until(/<\/after>/);
+  client.socket.destroy();
+
+  function post(i: number): string {
+    return `POST /${i} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc`;
+  }
+});
+
+t.test('of pipelined requests one client holds no more than its share', async (t) => {
+  const upstream = await startRawUpstream(t, () => undefined);
+  const { port, gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: {
+      GATEWAY_DRAIN_TIMEOUT_MS: '100',
+      GATEWAY_PIPELINED_PER_CLIENT: '50',
+    },
+  });
+  const held = (): number | undefined =>
+    gateway.samples().find(({ name, labels }) => name === 'floodgate_held' && labels.bound === 'pipelined')
+      ?.value;
+  const get = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
+  const polite = sendRaw(port, get.repeat(21));
+  await until(() => held() === 20, 'twenty wait');
+  const hostile = sendRaw(port, get.repeat(2000));
+  t.equal(await hostile.ended(), '', 'the connection that goes beyond it is cut');
+  t.equal(polite.socket.destroyed, false);
+  await until(() => held() === 20, 'and holds nothing any more');
+  t.ok(upstream.sockets.length <= 2, 'of each the first one only');
+  polite.socket.destroy();
+  await until(() => held() === 0, 'nor does one that left');
+});
+
+t.test(
+  'a client that goes beyond its share of pipelined requests has to wait before it connects anew',
+  async (t) => {
+    const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+    const get = 'GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+    const pipelined = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2000);
+    const bounds = { pipelined: { perClient: 50 } };
+    const strict = await startBareServer(t, { origin: upstream.origin, bounds, penaltyMs: 60_000 });
+    await sendRaw(strict.port, pipelined).ended();
+    const refused = await sendRaw(strict.port, get).ended();
+    t.match(refused, /^HTTP\/1\.1 429 /);
+    t.match(refused, /"details":\{"bound":"pipelined","scope":"client"\}/);
+    t.match(refused, /\r\nRetry-After: 1\r\n/);
+    t.equal((await sendFrom('127.0.0.9', strict.port, '/a')).status, 200, 'another client is served');
+
+    const lenient = await startBareServer(t, { origin: upstream.origin, bounds, penaltyMs: 1 });
+    await sendRaw(lenient.port, pipelined).ended();
+    await until(() => lenient.bounds.pipelined.held === 0, 'its share is given back');
+    t.match(await sendRaw(lenient.port, get).ended(), /^HTTP\/1\.1 200 /);
+    await until(() => lenient.clients.size === 0, 'and it is forgotten');
+  },
+);
+
+t.test('a client that leaves with pipelined requests in line holds nothing at the upstream', async (t) => {
+  const upstream = await startRawUpstream(t, () => undefined);
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { GATEWAY_UPSTREAM_TIMEOUT_MS: '500' },
+  });
+  const client = sendRaw(port, 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3));
+  await until(() => upstream.sockets.length === 1, 'the first is with the upstream');
+  client.socket.destroy();
+  await until(() => upstream.sockets.every((socket) => socket.destroyed), 'given up');
+  t.equal(upstream.sockets.length, 1, 'the others never began');
+});
+
+t.test('HTTP/1.0: without Host, closing or keeping alive as asked', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('hi'));
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  t.match(await sendRaw(port, 'GET / HTTP/1.0\r\n\r\n').ended(), /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhi$/);
+  const client = sendRaw(port, 'GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n');
+  await client.until(/\r\nConnection: keep-alive\r\n[\s\S]*\r\n\r\nhi$/i);
+  client.socket.write('GET / HTTP/1.0\r\n\r\n');
+  t.equal((await client.ended()).match(/\r\n\r\nhi/g)?.length, 2);
+});
+
+t.test('absolute-form: the path is asked of our upstream, whatever the authority', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, 'GET http://evil.test/inside?x=1 HTTP/1.1\r\nHost: app.test\r\n\r\n');
+  t.match(await client.until(/\}$/), /"url":"\/inside\?x=1"/);
+  client.socket.destroy();
+});
+
+t.test('OPTIONS *: 204, and the connection goes on', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n');
+  t.match(await client.until(/\/next/), /^HTTP\/1\.1 204 No Content\r\n/);
+  client.socket.destroy();
+});
+
+t.test('OPTIONS *: a body without an end is not read for ever', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, 'OPTIONS * HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
+  const piece = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+  const send = (): void => {
+    while (client.socket.write(piece));
+  };
+  client.socket.on('drain', send);
+  send();
+  t.match(await client.ended(), /^HTTP\/1\.1 204 No Content\r\n/);
+});
+
+t.test('an expectation that nobody knows is no reason to refuse', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const answer = await send(port, '/', { method: 'POST', headers: { expect: 'something' }, body: 'x' });
+  t.equal(answer.status, 200);
+  t.match(JSON.parse(answer.body.toString()), { body: 'x' });
+});
+
+t.test('1,100 tiny headers hide nothing: the body behind them is no request', async (t) => {
+  let reached = 0;
+  const upstream = await startUpstream(t, (_req, res) => {
+    reached++;
+    res.end();
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const hidden = 'GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n';
+  for (const framing of [
+    `Transfer-Encoding: chunked\r\n\r\n${hidden.length.toString(16)}\r\n${hidden}\r\n0\r\n\r\n`,
+    `Content-Length: ${hidden.length}\r\n\r\n${hidden}`,
+  ]) {
+    const many = 'a:\r\n'.repeat(1100);
+    const answer = await sendRaw(port, `POST / HTTP/1.1\r\nHost: a\r\n${many}${framing}`).ended();
+    t.equal(own(answer).status, 431);
+    t.equal(answer.match(/HTTP\/1\.1 \d{3} /g)?.length, 1);
+  }
+  t.equal(reached, 0);
+});
+
+t.test(
+  'SIGTERM under load: whatever was sent on an open connection gets a whole answer; exit 0',
+  async (t) => {
+    const upstream = await startUpstream(t, (_req, res) => {
+      setTimeout(() => res.end('x'.repeat(1000)), 2);
+    });
+    const port = await freePort();
+    const gateway = start(['gateway/main.ts'], {
+      GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_PORT: String(port),
+      GATEWAY_ADMIN_PORT: String(await freePort()),
+      GATEWAY_UPSTREAM: upstream.origin,
+      GATEWAY_DRAIN_TIMEOUT_MS: '600000',
+    });
+    t.teardown(() => gateway.stop('SIGKILL'));
+    await gateway.until(/Gateway ready/);
+
+    let sent = 0;
+    let answered = 0;
+    const broken: string[] = [];
+    const hammer = async (): Promise<void> => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      for (;;) {
+        const outcome = await once(agent);
+        if (outcome === 'refused') break;
+        sent++;
+        if (outcome === 'answered') answered++;
+        else broken.push(outcome);
+      }
+      agent.destroy();
+    };
+    const once = (agent: Agent): Promise<string> =>
+      new Promise((resolve) => {
+        const req = get({ host: '127.0.0.1', port, path: '/x', agent }, (res) => {
+          read(res).then(
+            ({ body }) => resolve(body.length === 1000 ? 'answered' : `${body.length} bytes`),
+            (error: Error) => resolve(error.message),
+          );
+        });
+        req.on('error', (error: NodeJS.ErrnoException) =>
+          resolve(error.code === 'ECONNREFUSED' ? 'refused' : `${error.code} ${req.reusedSocket}`),
+        );
+      });
+    const clients = Array.from({ length: 32 }, hammer);
+    await until(() => answered > 300, 'load');
+    const code = await gateway.stop('SIGTERM');
+    await Promise.all(clients);
+    t.same(broken, []);
+    t.equal(answered, sent);
+    t.equal(code, 0);
+  },
+);
+
+t.test('a shutdown cuts open tunnels and streams at the deadline, not before', async (t) => {
+  const upstream = await startOpenEnded(t);
+  const { port, gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { GATEWAY_DRAIN_TIMEOUT_MS: '700' },
+  });
+  const events = sendRaw(port, 'GET /events HTTP/1.1\r\nHost: a\r\n\r\n');
+  const tunnel = sendRaw(
+    port,
+    'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  );
+  await Promise.all([events.until(/data: 1/), tunnel.until(/open$/)]);
+  const begin = performance.now();
+  // The streams never end by themselves, so nothing but the deadline ends the wait for them.
+  const closed = gateway.close();
+  t.notOk(gateway.ready());
+  tunnel.socket.write('still here');
+  await tunnel.until(/still here$/);
+  await closed;
+  const took = performance.now() - begin;
+  t.ok(took >= 690, `not before its time: ${Math.round(took)} ms`);
+  await Promise.all([events.ended(), tunnel.ended()]);
+});
+
+t.test('running out of file descriptors costs connections, not the process', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  const port = await freePort();
+  const child = spawn('sh', ['-c', 'ulimit -n 48; exec "$0" gateway/main.ts', process.execPath], {
+    cwd: projectRoot,
+    env: {
+      GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_PORT: String(port),
+      GATEWAY_ADMIN_PORT: String(await freePort()),
+      GATEWAY_UPSTREAM: upstream.origin,
+      UV_THREADPOOL_SIZE: '1',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk;
+    });
+  }
+  await until(() => output.includes('Gateway ready'), 'ready');
+  const crowd = Array.from({ length: 80 }, () => sendRaw(port, 'GET /'));
+  await until(() => crowd.some(({ socket }) => socket.closed), 'there are not enough for all');
+  for (const { socket } of crowd) socket.destroy();
+  // Those that the kernel had accepted already are still in line to be turned away.
+  let status = 0;
+  await until(async () => {
+    status = await send(port, '/').then(
+      (answer) => answer.status,
+      () => 0,
+    );
+    return status !== 0 || child.exitCode !== null;
+  }, 'a connection is taken again');
+  t.equal(status, 200);
+  t.equal(child.exitCode, null);
+});
+
+t.test('408: a head that does not arrive within 10 seconds', async (t) => {
+  const { reply, took } = await slowHead;
+  const { status, body } = own(reply);
+  t.equal(status, 408);
+  t.match(body, { message: String, details: {} });
+  // Node's own limit is a minute.
+  t.ok(took > 9_900 && took < 60_000, `took ${Math.round(took)} ms`);
+});

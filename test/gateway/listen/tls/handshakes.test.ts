@@ -1,0 +1,181 @@
+/** What connections hold while they are being secured, and how they give it back. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import t from 'tap';
+import { HandshakePace } from '#gateway/listen/tls/handshake-pace.ts';
+import { Handshakes } from '#gateway/listen/tls/handshakes.ts';
+import { readKeyPair } from '#gateway/listen/tls/key-pair.ts';
+import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
+import { createAuthority } from '#test/support/certificates.ts';
+import { type Owner, startUpstream } from '#test/support/gateway.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { secured, sendTls } from '#test/support/tls-client.ts';
+import { until } from '#test/support/until.ts';
+
+const authority = createAuthority(t);
+const { ca } = authority;
+const pair = readKeyPair(authority.issue('server', 'IP:127.0.0.1'));
+const CLIENT_HELLO_BEGUN = '\x16\x03\x01\x02\x00\x01\x00';
+
+function connected(owner: Owner, port: number, from: string, text = ''): Socket {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from });
+  socket.on('error', () => socket.destroy());
+  socket.write(text, 'latin1');
+  owner.teardown(() => socket.destroy());
+  return socket;
+}
+
+t.test('connections are counted before their handshake, for each client', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  const { port, bounds, clients } = await startBareServer(t, {
+    origin: upstream.origin,
+    bounds: { connections: { perClient: 3 } },
+    handshakes: new Handshakes(pair),
+  });
+  const held = [
+    connected(t, port, '127.0.0.7'),
+    connected(t, port, '127.0.0.7', CLIENT_HELLO_BEGUN),
+    await secured(port, ca, { localAddress: '127.0.0.7' }),
+  ];
+  await until(() => bounds.connections.held === 3, 'three are held');
+  const refused = await sendTls(port, '/a', ca, { localAddress: '127.0.0.7' });
+  t.equal(refused.status, 429);
+  t.match(JSON.parse(refused.body.toString()), { details: { bound: 'connections', scope: 'client' } });
+  t.equal((await sendTls(port, '/a', ca)).status, 200, 'another client is served');
+  for (const socket of held) socket.destroy();
+  await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');
+});
+
+t.test('of those refused no more than 64 in a second are told, the others are closed', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  const { port, bounds } = await startBareServer(t, {
+    origin: upstream.origin,
+    bounds: { connections: { perClient: 1 } },
+    handshakes: new Handshakes(pair),
+  });
+  connected(t, port, '127.0.0.7');
+  await until(() => bounds.connections.held === 1, 'its only one');
+  const silent = Array.from({ length: 64 }, () => connected(t, port, '127.0.0.7'));
+  await until(() => bounds.connections.refusals.client === 64, 'all are refused');
+  const beyond = connected(t, port, '127.0.0.7');
+  await once(beyond, 'close');
+  t.notOk(
+    silent.some(({ destroyed }) => destroyed),
+    'the others may still ask why',
+  );
+});
+
+t.test('a handshake that does not come to its end is cut, whatever it waits for', async (t) => {
+  const upstream = await startUpstream(t);
+  const handshakes = new Handshakes(pair, { timeoutMs: 100 });
+  const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
+  const silent = connected(t, port, '127.0.0.7');
+  const stuck = connected(t, port, '127.0.0.8', CLIENT_HELLO_BEGUN);
+  await Promise.all([once(silent, 'close'), once(stuck, 'close')]);
+  await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');
+  t.equal(handshakes.failures.timeout, 2);
+});
+
+t.test('handshakes that fail give their place back', async (t) => {
+  const upstream = await startUpstream(t);
+  const handshakes = new Handshakes(pair);
+  const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
+  for (const text of [
+    '\x16\x03\x01\x00\x05hello',
+    `${CLIENT_HELLO_BEGUN}${'\xff'.repeat(600)}`,
+    'GET / HTTP/1.0\r\n\r\n',
+    '\0'.repeat(100_000),
+  ])
+    await sendRaw(port, text).ended();
+  const gone = connected(t, port, '127.0.0.7');
+  await until(() => bounds.connections.held === 1, 'it is there');
+  gone.end();
+  const reset = connected(t, port, '127.0.0.7', CLIENT_HELLO_BEGUN);
+  await until(() => bounds.connections.held === 1 || reset.connecting === false, 'they come');
+  reset.resetAndDestroy();
+  await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');
+  t.equal(handshakes.failures.protocol, 4);
+  t.ok(handshakes.failures.closed >= 1);
+});
+
+t.test('a client that reads nothing of its reply is cut in time', async (t) => {
+  let isCut = false;
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.on('close', () => {
+      isCut = true;
+    });
+    res.end(Buffer.alloc(20_000_000));
+  });
+  const { port, bounds } = await startBareServer(t, {
+    origin: upstream.origin,
+    handshakes: new Handshakes(pair),
+    unreadTimeoutMs: 200,
+    checkMs: 50,
+  });
+  const socket = await secured(port, ca);
+  socket.off('error', () => undefined).on('error', () => socket.destroy());
+  socket.pause();
+  socket.write('GET /big HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until(() => bounds.unread_replies.held === 1 || isCut, 'it is noticed');
+  await until(() => bounds.connections.held === 0, 'and cut');
+  t.equal(bounds.unread_replies.held, 0);
+});
+
+t.test('a client that begins handshakes too fast waits, and nobody waits for it', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  // On a clock that stands still nobody gets anything back.
+  const pace = new HandshakePace({ perSecond: 1, clock: () => 0 });
+  const handshakes = new Handshakes(pair, { timeoutMs: 1500, pace });
+  const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
+  const from = { localAddress: '127.0.0.7' };
+  for (let i = 0; i < 4; i++) t.equal((await sendTls(port, '/a', ca, from)).status, 200, 'its burst');
+
+  const gone = connected(t, port, '127.0.0.7', CLIENT_HELLO_BEGUN);
+  await until(() => handshakes.delayed === 1, 'a second beyond');
+  await t.rejects(
+    sendTls(port, '/a', ca, from),
+    { code: 'ECONNRESET' },
+    'two seconds are more than a handshake has',
+  );
+  t.equal(handshakes.failures.pace, 1);
+  t.equal((await sendTls(port, '/a', ca)).status, 200, 'another client is served');
+  gone.destroy();
+  await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');
+});
+
+t.test('after its wait a client gets its handshake', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+  const pace = new HandshakePace({ perSecond: 10, clock: () => 0 });
+  const handshakes = new Handshakes(pair, { pace });
+  const { port } = await startBareServer(t, { origin: upstream.origin, handshakes });
+  const from = { localAddress: '127.0.0.7' };
+  const replies = await Promise.all(Array.from({ length: 45 }, () => sendTls(port, '/a', ca, from)));
+  t.strictSame(new Set(replies.map(({ status }) => status)), new Set([200]));
+  t.equal(handshakes.delayed, 5);
+});
+
+t.test('the pace of clients is remembered of so many, and is nothing to who comes slowly', (t) => {
+  let now = 0;
+  const pace = new HandshakePace({ perSecond: 10, clock: () => now });
+  for (let i = 0; i < 1000; i++) {
+    t.equal(pace.begin('slow', 1000), 0);
+    now += 100;
+  }
+  const waits = Array.from({ length: 60 }, () => pace.begin('fast', 1000));
+  t.strictSame(
+    waits.slice(0, 40),
+    Array.from({ length: 40 }, () => 0),
+    'four seconds at once',
+  );
+  t.strictSame(waits.slice(40, 50), [100, 200, 300, 400, 500, 600, 700, 800, 900, 1000]);
+  t.strictSame(
+    waits.slice(50),
+    Array.from({ length: 10 }, () => null),
+    'too long, and not counted',
+  );
+  now += 100;
+  t.equal(pace.begin('fast', 1000), 1000);
+  for (let i = 0; i < 10_000; i++) pace.begin(`10.0.${i >> 8}.${i & 255}`, 1000);
+  t.equal(pace.size, 4096);
+  t.end();
+});

@@ -1,0 +1,187 @@
+/** One line for every request, whatever became of it. */
+import { readFileSync, renameSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { readConfig } from '#gateway/config.ts';
+import { AccessLog } from '#gateway/observe/access-log/access-log.ts';
+import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
+
+const POLICIES = policyFile(
+  'name: one, route: "GET,POST /one/*", identifier: ip, limit: 1, window: 1h',
+  'name: all, route: "GET,POST /one/*", identifier: api-key, limit: 100, window: 1h',
+);
+
+type Line = Record<string, unknown>;
+
+interface Logged extends TestGateway {
+  readonly file: string;
+  lines(): Line[];
+  /** The lines, once there are so many. */
+  line(count: number): Promise<Line[]>;
+}
+
+async function start(t: Test, upstream: string, env: Record<string, string> = {}): Promise<Logged> {
+  const file = join(temporaryFolder(t), 'access.log');
+  const gateway = await startTestGateway(t, {
+    upstream,
+    policies: POLICIES,
+    env: { GATEWAY_ACCESS_LOG: file, ...env },
+  });
+  const lines = (): Line[] =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line));
+  return {
+    ...gateway,
+    file,
+    lines,
+    async line(count) {
+      await until(() => lines().length >= count);
+      return lines();
+    },
+  };
+}
+
+t.test('admitted, denied, uncovered, malformed, unreadable', async (t) => {
+  const upstream = await startUpstream(t);
+  const gateway = await start(t, upstream.origin);
+  const { origin, port } = gateway;
+  const post = { method: 'POST', body: 'four', headers: { 'x-api-key': 'secret-key' } };
+  await (await fetch(`${origin}/one/../one/a?q=secret`, post)).text();
+  t.match((await gateway.line(1))[0], {
+    time: /^\d{4}-\d\d-\d\dT.*Z$/,
+    method: 'POST',
+    path: '/one/a',
+    status: 200,
+    decision: 'allow',
+    id: null,
+    policies: ['one', 'all'],
+    policy: 'one',
+    identities: { ip: /^[\w-]{22}$/, 'api-key': /^[\w-]{22}$/ },
+    address: /^[\w-]{22}$/,
+    unproven: ['api-key'],
+    proves: true,
+    requestBytes: 4,
+    upstreamMs: Number,
+    storeMs: Number,
+    durationMs: Number,
+    cut: false,
+  });
+  const denied = await fetch(`${origin}/one/a`);
+  await denied.text();
+  const [, second] = await gateway.line(2);
+  t.match(second, { status: 429, decision: 'deny', policy: 'one', upstreamMs: null, proves: false });
+  t.equal(second?.id, denied.headers.get('x-gateway-decision'));
+  t.ok(Number(second?.bytes) > 300);
+  await (await fetch(`${origin}/else`)).text();
+  await sendRaw(port, 'GET /one/a%2fb?x HTTP/1.1\r\nHost: a\r\n\r\n').ended();
+  await sendRaw(port, 'nonsense\r\n\r\n').ended();
+  const lines = await gateway.line(5);
+  t.match(lines[2], { path: '/else', status: 200, decision: 'uncovered', policies: [], identities: {} });
+  t.equal(
+    lines[2]?.address,
+    (second?.identities as Record<string, string> | undefined)?.ip,
+    'also where nothing is counted',
+  );
+  t.match(lines[3], { path: '/one/a%2fb', status: 400, decision: 'malformed' });
+  t.match(lines[4], { method: null, path: null, status: 400, decision: 'malformed' });
+  t.notMatch(readFileSync(gateway.file, 'utf8'), /secret|127\.0\.0\.1/);
+});
+
+t.test('application down, client gone, pipelined, upgraded', async (t) => {
+  const upstream = await startUpstream(t, (req, res) => {
+    if (req.url !== '/silent') res.end('ok');
+  });
+  upstream.server.on('upgrade', (_req, socket) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n');
+    socket.on('end', () => socket.end());
+  });
+  const gateway = await start(t, upstream.origin);
+  const { port } = gateway;
+  const gone = request({ port, path: '/silent' });
+  gone.on('error', () => undefined);
+  gone.end();
+  await new Promise((resolve) => upstream.server.once('request', resolve));
+  gone.destroy();
+  t.match((await gateway.line(1))[0], { path: '/silent', status: null, cut: true });
+
+  const twice = 'GET /p HTTP/1.1\r\nHost: a\r\n\r\n';
+  const pipelined = sendRaw(port, twice + twice + twice);
+  t.equal((await gateway.line(4)).filter(({ path }) => path === '/p').length, 3);
+  pipelined.socket.destroy();
+
+  const socket = sendRaw(
+    port,
+    'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  );
+  await socket.until(/101 Switching/);
+  t.equal(gateway.lines().length, 4, 'not before it is over');
+  socket.socket.end();
+  t.match((await gateway.line(5))[4], { path: '/ws', status: 101, cut: false });
+
+  upstream.server.closeAllConnections();
+  await new Promise((resolve) => upstream.server.close(resolve));
+  await (await fetch(`http://127.0.0.1:${port}/down`)).text();
+  t.match((await gateway.line(6))[5], {
+    path: '/down',
+    status: 502,
+    decision: 'uncovered',
+    upstreamMs: null,
+  });
+});
+
+t.test('a file that was moved away is begun anew', async (t) => {
+  const upstream = await startUpstream(t);
+  const gateway = await start(t, upstream.origin);
+  await (await fetch(`${gateway.origin}/before`)).text();
+  await gateway.line(1);
+  renameSync(gateway.file, `${gateway.file}.1`);
+  gateway.gateway.reload();
+  await until(() => {
+    try {
+      return readFileSync(gateway.file, 'utf8') === '';
+    } catch {
+      return false;
+    }
+  });
+  await (await fetch(`${gateway.origin}/after`)).text();
+  t.match((await gateway.line(1))[0], { path: '/after' });
+});
+
+t.test('a share of the requests', async (t) => {
+  const upstream = await startUpstream(t);
+  const gateway = await start(t, upstream.origin, { GATEWAY_ACCESS_LOG_SAMPLE: '0.25' });
+  for (let i = 0; i < 40; i++) await (await fetch(`${gateway.origin}/${i % 2}`)).text();
+  await gateway.gateway.close();
+  const paths = gateway.lines().map(({ path }) => path);
+  t.ok(paths.length >= 9 && paths.length <= 11, String(paths.length));
+  t.ok(Math.abs(paths.filter((path) => path === '/0').length - paths.length / 2) < 2, 'of each kind');
+});
+
+t.test('who does not take the lines loses them, and nobody waits', async (t) => {
+  const warnings: object[] = [];
+  const log = new AccessLog({
+    file: '/dev/full',
+    share: 1,
+    clock: () => 0,
+    warn: (fields) => void warnings.push(fields),
+  });
+  const line = { path: 'a'.repeat(1000), policies: [], identities: {}, unproven: [] };
+  for (let i = 0; i < 10_000; i++) log.write(line);
+  t.ok(log.lost > 5000);
+  await until(() => warnings.length > 0);
+  t.equal(warnings.length, 1, 'said once');
+  await log.close();
+});
+
+t.test('wrong settings say what would be right', async (t) => {
+  t.throws(() => readConfig({ GATEWAY_ACCESS_LOG_SAMPLE: '2' }), /GATEWAY_ACCESS_LOG_SAMPLE.*from 0 to 1/s);
+  const options = { share: 1, clock: () => 0, warn: () => undefined };
+  t.throws(() => new AccessLog({ file: '/nowhere/a.log', ...options }), /GATEWAY_ACCESS_LOG.*ENOENT/);
+  t.equal(readConfig({ GATEWAY_UPSTREAM: 'http://127.0.0.1:1' }).config.accessLog, null);
+});

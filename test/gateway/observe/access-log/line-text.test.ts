@@ -1,0 +1,58 @@
+/** Lines fit into what a pipe takes in one piece, whatever stands in them. */
+import fc from 'fast-check';
+import t from 'tap';
+import { LINE_BYTES_MAX, type LogLine, lineText } from '#gateway/observe/access-log/line-text.ts';
+import { anyText } from '#test/support/any-text.ts';
+
+const usual: LogLine = {
+  time: '2026-11-22T08:23:01.123Z',
+  method: 'GET',
+  path: '/items/1',
+  policies: ['items'],
+  identities: { ip: 'BIBL6vGlykAjmy6Ss8nJow' },
+  unproven: [],
+  cut: false,
+};
+
+t.test('the usual line is JSON as it is', async (t) => {
+  t.equal(lineText(usual), `${JSON.stringify(usual)}\n`);
+});
+
+t.test('characters beyond ASCII are escaped, and read back the same', async (t) => {
+  const line = { ...usual, path: '/caf\u00e9/\ud83d\ude00/"' };
+  const text = lineText(line);
+  t.match(text, /^[\0-\x7f]*\n$/);
+  t.strictSame(JSON.parse(text), line);
+});
+
+t.test('of too many policies the first are named, and the path stays whole', async (t) => {
+  const policies = Array.from({ length: 100 }, (_, i) => `${i}`.padEnd(64, '-'));
+  const line = JSON.parse(lineText({ ...usual, policies, path: `/${'a'.repeat(999)}` }));
+  t.equal(line.shortened, true);
+  t.equal(line.path.length, 1000);
+  t.ok(line.policies.length >= 10 && line.policies.length < 100);
+  t.strictSame(line.policies, policies.slice(0, line.policies.length));
+});
+
+t.test('whatever stands in a line, it is one piece of JSON', async (t) => {
+  const name = fc.tuple(fc.nat(999), fc.nat(255)).map(([i, length]) => `${i}`.padEnd(length, 'x'));
+  const line = fc.record({
+    path: fc.option(anyText({ maxLength: 1000, size: 'max' })),
+    policies: fc.array(name, { maxLength: 60, size: 'max' }),
+    identities: fc.dictionary(name, fc.constant('A'.repeat(22)), { maxKeys: 30, size: 'max' }),
+    unproven: fc.array(name, { maxLength: 30, size: 'max' }),
+  });
+  let shortened = 0;
+  fc.assert(
+    fc.property(line, (fields) => {
+      const text = lineText({ ...usual, ...fields, policy: 'p'.repeat(64), id: '0'.repeat(20) });
+      t.ok(Buffer.byteLength(text) <= LINE_BYTES_MAX);
+      const read = JSON.parse(text);
+      if (read.shortened === true) shortened++;
+      else t.same(read.policies, fields.policies);
+      return text.indexOf('\n') === text.length - 1;
+    }),
+    { numRuns: 300 },
+  );
+  t.ok(shortened > 0, `${shortened} shortened`);
+});

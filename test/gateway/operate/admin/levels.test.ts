@@ -1,0 +1,70 @@
+/** `inspect`, `explain --gateway` and `reset` on counters that are no fixed windows, with a store and without one. */
+import t, { type Test } from 'tap';
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { Limiter } from '#gateway/limiter/limiter.ts';
+import { inspect } from '#gateway/operate/admin/inspect.ts';
+import { Bans } from '#gateway/operate/control/bans.ts';
+import type { Control } from '#gateway/operate/control/control.ts';
+import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
+import { Shadows } from '#gateway/operate/control/shadows.ts';
+import { StoreControl } from '#gateway/operate/control/store-control.ts';
+import { countersOf } from '#gateway/policy/counter.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { burst, chargeOf, identity, memoryLimiter, part } from '#test/support/spend.ts';
+import { accessTo } from '#test/support/store.ts';
+
+const set = loadPolicies(
+  `version: 1
+identifiers: { ip: { source: client-address } }
+policies:
+  - { name: sliding, route: GET /a, identifier: ip, limit: 5, window: 30d, algorithm: sliding-window }
+  - { name: bucket, route: GET /b, identifier: ip, limit: 5, window: 30d, algorithm: token-bucket, burst: 3 }
+`,
+  'p.yaml',
+);
+
+async function same(t: Test, limiter: Limiter, control: Control): Promise<void> {
+  const who = identity('inspected');
+  for (const policy of set.policies) await burst(limiter, chargeOf(part(policy, 'inspected')), 2);
+  const inspected = await inspect(who, set, control);
+  t.match(inspected.buckets, [
+    { policy: 'sliding', used: 2, limit: 5 },
+    { policy: 'bucket', used: 2, limit: 3 },
+  ]);
+  const [sliding, bucket] = inspected.buckets.map(
+    ({ resetAt }) => (Date.parse(resetAt) - processClock()) / 86_400_000,
+  );
+  t.ok(
+    sliding !== undefined && sliding > 29.9 && sliding < 60,
+    `${sliding} days, the end of the next window`,
+  );
+  t.ok(bucket !== undefined && bucket > 11.9 && bucket <= 12, `${bucket} days for two of five in 30`);
+  t.equal(await control.reset(who, countersOf(set)), 2);
+  t.strictSame((await inspect(who, set, control)).buckets, []);
+}
+
+t.test('memory', async (t) => {
+  const known = new KnownCounters({ countersMax: 1024, credentialsMax: 1024 });
+  await same(
+    t,
+    memoryLimiter({ clock: processClock, known }),
+    new MemoryControl({
+      clock: processClock,
+      known,
+      bans: new Bans(),
+      shadows: new Shadows({ clock: processClock, onChange: () => undefined }),
+      salt: '',
+    }),
+  );
+});
+
+t.test('Redis', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await startLimiter(t, redis.url);
+  const control = new StoreControl(accessTo(redis.url), null);
+  t.teardown(() => control.close());
+  await same(t, limiter, control);
+});

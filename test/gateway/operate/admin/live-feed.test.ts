@@ -1,0 +1,161 @@
+/** The stream behind the page: how many may listen, what they hear, and what becomes of those who do not read. */
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import t, { type Test } from 'tap';
+import type { Family } from '#gateway/observe/metrics/exposition.ts';
+import { TrafficHistory } from '#gateway/operate/admin/history.ts';
+import { LISTENERS_MAX, LiveFeed } from '#gateway/operate/admin/live-feed.ts';
+import { startTestAdmin } from '#test/support/admin.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { until } from '#test/support/until.ts';
+
+async function start(t: Test, rows: readonly string[], token: string | null = null) {
+  const upstream = await startUpstream(t);
+  const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(...rows) });
+  return { gateway, admin: await startTestAdmin(t, gateway, { token }) };
+}
+
+const ONE = 'name: one, route: GET /one, identifier: ip, limit: 2, window: 1d';
+
+interface Heard {
+  readonly name: string;
+  readonly data: Record<string, unknown>;
+}
+
+/** What comes, until the test ends. */
+async function listen(t: Test, admin: string, headers: Record<string, string> = {}): Promise<Heard[]> {
+  const stop = new AbortController();
+  t.teardown(() => stop.abort());
+  const reply = await fetch(`${admin}/api/live`, { headers, signal: stop.signal });
+  t.equal(reply.status, 200);
+  t.equal(reply.headers.get('content-type'), 'text/event-stream');
+  const heard: Heard[] = [];
+  const read = async (): Promise<void> => {
+    let rest = '';
+    for await (const chunk of reply.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      const parts = (rest + chunk).split('\n\n');
+      rest = parts.pop() ?? '';
+      for (const part of parts) {
+        const [, name = '', data = 'null'] = /^event: (\w+)\ndata: (.*)$/.exec(part) ?? [];
+        heard.push({ name, data: JSON.parse(data) });
+      }
+    }
+    heard.push({ name: 'end', data: {} });
+  };
+  read().catch(() => undefined);
+  return heard;
+}
+
+t.test('the hour first, then each second what is new', async (t) => {
+  const { gateway, admin } = await start(t, [ONE]);
+  const send = async (times: number): Promise<void> => {
+    for (let i = 0; i < times; i++) await (await fetch(`${gateway.origin}/one`)).arrayBuffer();
+  };
+  await send(3);
+  const heard = await listen(t, admin);
+  await until(() => heard.length > 0);
+  t.equal(heard[0]?.name, 'traffic');
+  const [one] = (heard[0]?.data.policies ?? []) as { policy: string; allowed: number[]; denied: number[] }[];
+  t.equal(one?.allowed.at(-1) ?? one?.allowed.at(-2), 2, 'what was before somebody looked');
+  await until(() => heard.some(({ name }) => name === 'second'));
+  await send(4);
+  const sumOf = (): number =>
+    heard
+      .filter(({ name }) => name === 'second')
+      .reduce((all, { data }) => all + ((data.policies as Record<string, number[]>).one?.[1] ?? 0), 0);
+  await until(() => sumOf() >= 4);
+  t.equal(sumOf(), 4, 'each once');
+  await until(() => heard.some(({ data }) => ((data.denials ?? []) as unknown[]).length > 0));
+  const denials = heard.flatMap(({ data }) => (data.denials ?? []) as { id: string; policy: string }[]);
+  t.equal(denials[0]?.policy, 'one');
+  t.equal(new Set(denials.map(({ id }) => id)).size, denials.length, 'no refusal is told twice');
+  await until(() => heard.some(({ data }) => ((data.limited ?? []) as unknown[]).length > 0));
+  t.match(heard.at(-1)?.data, { processes: 1, store: { kind: 'memory', available: true, awaySince: null } });
+});
+
+t.test('so many may listen; one that goes makes room', async (t) => {
+  const { admin } = await start(t, [ONE]);
+  const open = async () => {
+    const stop = new AbortController();
+    // Held, because a reply that nobody holds is given up.
+    const reply = await fetch(`${admin}/api/live`, { signal: stop.signal });
+    t.teardown(() => stop.abort());
+    return { stop, reply };
+  };
+  const all = await Promise.all(Array.from({ length: LISTENERS_MAX }, open));
+  t.ok(all.every(({ reply }) => reply.status === 200));
+  const { reply: refused } = await open();
+  t.equal(refused.status, 503);
+  t.match(await refused.json(), { message: /close one/ });
+  all[0]?.stop.abort();
+  await until(async () => (await open()).reply.status === 200);
+  t.equal(all.filter(({ reply }) => reply.bodyUsed).length, 0);
+});
+
+/** A feed of its own, of counters that grow by a lot of text every time somebody looks. */
+async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
+  let looks = 0;
+  const families = async (): Promise<readonly (readonly Family[])[]> => {
+    looks++;
+    const values = Array.from({ length: 400 }, (_, i) => ({
+      metricName: 'floodgate_policy_decisions_total',
+      labels: { policy: `${i}${'x'.repeat(10_000)}`, decision: 'allowed' },
+      value: looks,
+    }));
+    const name = 'floodgate_policy_decisions_total';
+    return [[{ name, help: '', type: 'counter', aggregator: 'sum', values }]];
+  };
+  const feed = new LiveFeed({
+    clock: Date.now,
+    history: new TrafficHistory(Date.now),
+    top: { kind: 'memory', processes: async () => [], families },
+    listDecisions: async () => [],
+    policyVersion: async () => '',
+  });
+  const server = createServer((_req, res) => void feed.add(res, () => true));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    feed.close();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return { feed, port: (server.address() as AddressInfo).port };
+}
+
+t.test('who does not read is cut, and the others go on; nothing runs when all are gone', async (t) => {
+  const { feed, port } = await startFeed(t);
+  const [idle, reader] = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
+  t.teardown(() => void [idle, reader].map((socket) => socket.destroy()));
+  idle.pause().on('error', () => undefined);
+  let bytes = 0;
+  reader.on('data', (chunk) => {
+    bytes += chunk.length;
+  });
+  for (const socket of [idle, reader]) socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await until(() => feed.cut === 1);
+  await until(() => feed.size === 1);
+  const before = bytes;
+  await until(() => bytes > before);
+  t.equal(feed.cut, 1);
+  reader.destroy();
+  await until(() => feed.size === 0);
+  t.notOk(feed.isRunning);
+});
+
+t.test('who signs out hears no more', async (t) => {
+  const { admin } = await start(t, [ONE], 'a secret');
+  const reply = await fetch(`${admin}/api/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token: 'a secret' }),
+  });
+  const { proof } = (await reply.json()) as { proof: string };
+  const cookie = reply.headers.get('set-cookie')?.split(';')[0] ?? '';
+  const headers = { cookie, 'x-floodgate-proof': proof };
+  const heard = await listen(t, admin, headers);
+  const program = await listen(t, admin, { authorization: 'Bearer a secret' });
+  await until(() => heard.length > 0 && program.length > 0);
+  await fetch(`${admin}/api/session`, { method: 'DELETE', headers });
+  await until(() => heard.at(-1)?.name === 'end');
+  const before = program.length;
+  await until(() => program.length > before);
+});

@@ -1,0 +1,50 @@
+/** The files of the page: what browsers are told about them, and that they need nobody else. */
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { startTestAdmin } from '#test/support/admin.ts';
+import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { projectRoot } from '#test/support/process.ts';
+
+const FOLDER = join(projectRoot, 'gateway/operate/admin/page');
+
+t.test('each with its type, a policy, and a tag', async (t) => {
+  const upstream = await startUpstream(t);
+  const gateway = await startTestGateway(t, { upstream: upstream.origin });
+  const admin = await startTestAdmin(t, gateway, { token: 'a secret' });
+  const page = await fetch(`${admin}/`);
+  t.equal(page.status, 200, 'nobody is asked for a token before the page is there to ask');
+  t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
+  const policy = page.headers.get('content-security-policy') ?? '';
+  t.match(policy, /default-src 'none'/);
+  t.match(policy, /frame-ancestors 'none'/);
+  t.notMatch(policy, /unsafe|\*|data:|https?:/);
+  t.equal(page.headers.get('x-content-type-options'), 'nosniff');
+  t.equal(page.headers.get('referrer-policy'), 'no-referrer');
+  const etag = page.headers.get('etag') ?? '';
+  t.equal((await fetch(`${admin}/`, { headers: { 'if-none-match': etag } })).status, 304);
+  for (const name of readdirSync(FOLDER).filter((name) => !name.endsWith('.json'))) {
+    const reply = await fetch(`${admin}/page/${name}`);
+    t.equal(reply.status, 200, name);
+    t.equal(await reply.text(), readFileSync(join(FOLDER, name), 'utf8'));
+  }
+  t.equal((await fetch(`${admin}/page/style.css`)).headers.get('content-type'), 'text/css; charset=utf-8');
+  for (const path of ['/page/none.js', '/page/..%2fguard.ts', '/page/%2e%2e%2f%2e%2e%2fadmin.ts', '/page/'])
+    t.equal((await fetch(admin + path)).status, 404, path);
+  t.match(await (await fetch(`${admin}/nowhere`)).json(), { message: /a page at \// });
+});
+
+t.test('nothing comes from elsewhere, and no text becomes markup', async (t) => {
+  for (const name of readdirSync(FOLDER)) {
+    const text = readFileSync(join(FOLDER, name), 'utf8').replaceAll('http://www.w3.org/2000/svg', '');
+    t.notMatch(text, /https?:\/\//, name);
+    t.notMatch(text, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|style="/, name);
+  }
+});
+
+t.test('its modules fit together, as their types say', async (t) => {
+  const tsc = join(projectRoot, 'node_modules/.bin/tsc');
+  const { stdout } = spawnSync(process.execPath, [tsc, '-p', FOLDER], { encoding: 'utf8' });
+  t.equal(stdout, '');
+});

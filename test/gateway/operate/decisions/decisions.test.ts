@@ -1,0 +1,166 @@
+/** What is kept of many refusals, and what is not. */
+import t from 'tap';
+import { Part } from '#gateway/limiter/charge.ts';
+import type { DecisionRecord, DecisionStore } from '#gateway/operate/decisions/decision-record.ts';
+import { DECISIONS_MAX } from '#gateway/operate/decisions/decision-record.ts';
+import { Decisions, type Refusal } from '#gateway/operate/decisions/decisions.ts';
+import { MemoryDecisions } from '#gateway/operate/decisions/memory-decisions.ts';
+import { RedisDecisions } from '#gateway/operate/decisions/redis-decisions.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { identity, part, policy } from '#test/support/spend.ts';
+import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
+
+const NOW = 1_800_000_000_000;
+const five = policy('five', 5, 60);
+
+function refusal(of: Part): Refusal {
+  return {
+    decision: 'deny',
+    part: of,
+    violated: [of],
+    limit: 5,
+    used: 5,
+    resetMs: 60_000,
+    isLocal: false,
+    fromMemory: true,
+  };
+}
+
+const refused = {
+  describe: () => ({
+    method: 'GET',
+    target: `/${'a'.repeat(300)}?secret`,
+    addressFrom: 'socket',
+    file: 'f.yaml',
+    policyVersion: '0',
+  }),
+};
+
+function record(id: string): DecisionRecord {
+  return { id, at: new Date(NOW).toISOString() } as DecisionRecord;
+}
+
+/** Takes what is written, or refuses it. */
+class Shelf implements DecisionStore {
+  readonly batches: (readonly DecisionRecord[])[] = [];
+  isDown = false;
+
+  async write(records: readonly DecisionRecord[]): Promise<void> {
+    if (this.isDown) throw new Error('down');
+    this.batches.push(records);
+  }
+
+  async find(): Promise<null> {
+    return null;
+  }
+
+  async list(): Promise<[]> {
+    return [];
+  }
+
+  close(): void {}
+}
+
+function decisions(store: DecisionStore, wallClock = () => NOW): Decisions {
+  return new Decisions({
+    store,
+    isStoreUsed: () => true,
+    wallClock,
+    random: new Uint8Array(8),
+    replica: 'r',
+  });
+}
+
+t.test('of a flood a sample is kept, and the first denial of each identity', async (t) => {
+  const shelf = new Shelf();
+  const all = decisions(shelf);
+  const one = part(five);
+  const loud = refusal(one);
+  for (let i = 0; i < 10_000; i++) all.add(loud, refused);
+  const quiet = all.add(refusal(new Part(one.counter, identity('quiet'))), refused);
+  t.not(await all.find(quiet), null, 'somebody else, in the middle of it');
+  await until(() => shelf.batches.length > 0);
+  t.ok(shelf.batches[0] !== undefined && shelf.batches[0].length <= 120);
+  t.equal(all.unrecorded, 10_001 - (shelf.batches[0]?.length ?? 0));
+  t.match(shelf.batches[0]?.[0], {
+    path: `/${'a'.repeat(199)}`,
+    identity: one.identity.digest,
+    violated: ['five'],
+  });
+  await all.close();
+});
+
+t.test('one identity does not push out what others were refused', async (t) => {
+  const shelf = new Shelf();
+  let now = NOW;
+  const all = decisions(shelf, () => now);
+  const one = part(five);
+  const kept = () => shelf.batches.flat().filter((it) => it.identity === one.identity.digest).length;
+  const flood = async (): Promise<void> => {
+    for (let round = 0; round < 6; round++) {
+      const before = shelf.batches.length;
+      for (let i = 0; i < 1000; i++) all.add(refusal(one), refused);
+      // Something to be written in any case.
+      all.add(refusal(new Part(one.counter, identity(`${now} ${round}`))), refused);
+      await until(() => shelf.batches.length > before);
+    }
+  };
+  await flood();
+  t.equal(kept(), 61);
+  now += 60_000;
+  await flood();
+  t.equal(kept(), 122, 'a minute later some more');
+  await all.close();
+});
+
+t.test('even when all are somebody else, a batch is bounded', async (t) => {
+  const shelf = new Shelf();
+  const all = decisions(shelf);
+  const { counter } = part(five);
+  for (let i = 0; i < 40_000; i++) all.add(refusal(new Part(counter, identity(String(i)))), refused);
+  await until(() => shelf.batches.length > 0);
+  t.equal(shelf.batches[0]?.length, 120);
+  t.equal(all.unrecorded, 39_880);
+  await all.close();
+});
+
+t.test('a store that is away loses nothing within a bound', async (t) => {
+  const shelf = new Shelf();
+  shelf.isDown = true;
+  const all = decisions(shelf);
+  const id = all.add(refusal(part(five)), refused);
+  shelf.isDown = false;
+  await until(() => shelf.batches.length > 0);
+  t.equal(shelf.batches[0]?.[0]?.id, id);
+  await all.close();
+});
+
+t.test('the process keeps the newest', async (t) => {
+  const at = { now: NOW };
+  const memory = new MemoryDecisions(() => at.now);
+  await memory.write(Array.from({ length: DECISIONS_MAX + 5 }, (_, i) => record(String(i))));
+  t.equal(await memory.find('4'), null);
+  t.match(await memory.find('5'), { id: '5' });
+  at.now += 86_400_000;
+  t.equal(await memory.find('5'), null, 'for a day');
+});
+
+t.test('Redis keeps the newest', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const store = new RedisDecisions(accessTo(redis.url));
+  t.teardown(() => store.close());
+  for (let i = 0; i <= DECISIONS_MAX; i += 1000)
+    await store.write(Array.from({ length: 1000 }, (_, j) => record(String(i + j).padStart(6, '0'))));
+  t.equal(await redis.client.hlen('fg:{decisions}:records'), DECISIONS_MAX);
+  t.equal(await redis.client.zcard('fg:{decisions}:order'), DECISIONS_MAX);
+  t.match(await store.find('010999'), { id: '010999' });
+
+  // A day passes for what is there.
+  const [oldest] = await redis.client.zrevrange('fg:{decisions}:order', 0, 0);
+  await redis.client.zadd('fg:{decisions}:order', 1, oldest ?? '');
+  await store.write([record('new')]);
+  t.equal(await store.find(oldest ?? ''), null);
+  t.match(await store.find('new'), { id: 'new' });
+});

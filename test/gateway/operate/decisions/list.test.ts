@@ -1,0 +1,102 @@
+/** The kept refusals as a list: the newest first, page after page, and those that a search finds. */
+import t, { type Test } from 'tap';
+import type { DecisionRecord, DecisionStore } from '#gateway/operate/decisions/decision-record.ts';
+import { MemoryDecisions } from '#gateway/operate/decisions/memory-decisions.ts';
+import { RedisDecisions } from '#gateway/operate/decisions/redis-decisions.ts';
+import { startTestAdmin } from '#test/support/admin.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
+
+const record = (id: string): DecisionRecord => ({ id, at: new Date().toISOString() }) as DecisionRecord;
+
+async function pages(t: Test, store: DecisionStore): Promise<void> {
+  t.teardown(() => store.close());
+  t.strictSame(await store.list(null, 10), []);
+  for (const id of ['a', 'b', 'c', 'd', 'e']) await store.write([record(id)]);
+  const ids = async (before: string | null, count: number) =>
+    (await store.list(before, count)).map(({ id }) => id).join('');
+  t.equal(await ids(null, 2), 'ed');
+  t.equal(await ids('d', 2), 'cb');
+  t.equal(await ids('b', 2), 'a');
+  t.equal(await ids('a', 2), '');
+  t.equal(await ids('gone', 2), '', 'what is forgotten has nothing older');
+  t.equal(await ids(null, 500), 'edcba');
+}
+
+t.test('in memory', async (t) => pages(t, new MemoryDecisions(Date.now)));
+
+t.test('in Redis', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  // Written within one millisecond they stand in the order of their ids.
+  await pages(t, new RedisDecisions(accessTo(redis.url)));
+});
+
+t.test('over the admin listener: by text, by policy, by client', async (t) => {
+  const upstream = await startUpstream(t);
+  const rows = ['first', 'second'].map(
+    (name) => `name: ${name}, route: "GET /${name}/*", identifier: ip, limit: 1, window: 1d`,
+  );
+  const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(...rows) });
+  const admin = await startTestAdmin(t, gateway);
+  const list = async (query = '') => {
+    const reply = await fetch(`${admin}/api/decisions?${query}`);
+    return (await reply.json()) as { decisions: DecisionRecord[]; next: string | null; message?: string };
+  };
+  for (let i = 0; i < 4; i++) {
+    for (const path of ['/first/a', '/second/b?secret=1'])
+      await (await fetch(gateway.origin + path)).arrayBuffer();
+  }
+  await until(async () => (await list()).decisions.length === 6);
+  const found = await list('text=/SECOND/b');
+  t.equal(found.decisions.length, 3, 'capital letters are the same');
+  t.equal((await list('policy=first')).decisions.length, 3);
+  t.equal((await list('policy=fir')).decisions.length, 0);
+  t.equal((await list('text=secret')).decisions.length, 0, 'the query is not kept');
+  const { identity = '', id = '' } = found.decisions[0] ?? {};
+  t.equal((await list(`identity=${identity}`)).decisions.length, 6);
+  t.equal((await list(`identity=${identity.slice(1)}`)).decisions.length, 0);
+  t.equal((await list(`text=${id}`)).decisions.length, 1);
+  t.match(await list('unknown=1'), { message: /unknown/ });
+
+  const reply = await fetch(`${admin}/api/decisions/${id}/explanation`);
+  t.match(await reply.json(), {
+    decision: { id },
+    what: /^GET \/second\/b was refused at/,
+    reasons: [/The limit was reached: policy second allows 1/],
+    facts: [
+      ['Row', /:8, version/],
+      ['Counted', /^ip/],
+      ['Decided', /alone/],
+      ['Room from', /Z$/],
+    ],
+    advice: /raise limit/,
+  });
+});
+
+t.test('more than one page', async (t) => {
+  const upstream = await startUpstream(t);
+  const rows = Array.from(
+    { length: 110 },
+    (_, i) => `name: p${i}, route: GET /p${i}, identifier: ip, limit: 1, window: 1d`,
+  );
+  const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(...rows) });
+  const admin = await startTestAdmin(t, gateway);
+  const list = async (query: string) =>
+    (await (await fetch(`${admin}/api/decisions?${query}`)).json()) as {
+      decisions: DecisionRecord[];
+      next: string | null;
+    };
+  // The first denial of each is kept, whatever else there is.
+  for (let i = 0; i < 220; i++) await (await fetch(`${gateway.origin}/p${i % 110}`)).arrayBuffer();
+  await until(async () => (await list('policy=p109')).decisions.length === 1);
+  const first = await list('');
+  t.equal(first.decisions.length, 100);
+  const second = await list(`before=${first.next}`);
+  t.ok(second.decisions.length > 0);
+  t.equal(second.next, null);
+  const ids = [...first.decisions, ...second.decisions].map(({ id }) => id);
+  t.equal(new Set(ids).size, ids.length, 'none twice');
+});

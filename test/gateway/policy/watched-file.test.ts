@@ -1,0 +1,212 @@
+/** Real files, edited in every way in which files are edited; only the time is the test's own. */
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import t, { type Test } from 'tap';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import { FileWatch } from '#gateway/policy/watched-file.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { keySetText, newSigner } from '#test/support/tokens.ts';
+
+const GOOD = readFileSync(resolve(import.meta.dirname, '../../policies.yaml'), 'utf8');
+const withLimit = (limit: number): string => GOOD.replace('limit: 40', `limit: ${limit}`);
+/** A prefix of the text that is a valid policy file as well. */
+const BEGINNING = GOOD.slice(0, GOOD.lastIndexOf('  - name: '));
+
+function watchOf(t: Test, file = join(temporaryFolder(t), 'policies.yaml')) {
+  writeFileSync(file, GOOD);
+  const loaded: PolicySet[] = [];
+  const refused: Error[] = [];
+  let now = 0;
+  const inUse = { text: GOOD, beside: new Map() };
+  const watch = new FileWatch(inUse, {
+    file,
+    read: (path) => readFileSync(path, 'utf8'),
+    load: loadPolicies,
+    clock: () => now,
+    onLoaded: (set) => loaded.push(set),
+    onRefused: (error) => refused.push(error),
+  });
+  /** Looks four times a second for so long. */
+  const pass = async (ms: number): Promise<void> => {
+    for (const end = now + ms; now < end; now += 250) await watch.look();
+    await watch.look();
+  };
+  return { file, watch, loaded, refused, pass, limits: () => loaded.map((set) => set.policies[0]?.limit) };
+}
+
+t.test('an unchanged file is never taken', async (t) => {
+  const { loaded, refused, pass, file } = watchOf(t);
+  await pass(10_000);
+  writeFileSync(file, GOOD);
+  await pass(10_000);
+  t.strictSame([loaded, refused], [[], []]);
+});
+
+t.test('written in place: taken once it has not changed for a second, once', async (t) => {
+  const { file, limits, pass } = watchOf(t);
+  await pass(2000);
+  writeFileSync(file, withLimit(41));
+  await pass(750);
+  t.strictSame(limits(), [], 'not yet');
+  await pass(500);
+  t.strictSame(limits(), [41]);
+  await pass(5000);
+  t.strictSame(limits(), [41]);
+});
+
+t.test('edited between the start and the first look', async (t) => {
+  const { file, limits, pass } = watchOf(t);
+  writeFileSync(file, withLimit(41));
+  await pass(2000);
+  t.strictSame(limits(), [41]);
+});
+
+t.test('renamed over, as editors do', async (t) => {
+  const { file, limits, pass } = watchOf(t);
+  await pass(2000);
+  for (const limit of [41, 42]) {
+    writeFileSync(`${file}.new`, withLimit(limit));
+    renameSync(`${file}.new`, file);
+    await pass(2000);
+  }
+  t.strictSame(limits(), [41, 42]);
+});
+
+t.test('a symbolic link to a folder that is swapped, as Kubernetes does for a ConfigMap', async (t) => {
+  const folder = temporaryFolder(t);
+  const publish = (version: string, text: string): void => {
+    mkdirSync(join(folder, version));
+    writeFileSync(join(folder, version, 'policies.yaml'), text);
+    symlinkSync(version, join(folder, '..data_tmp'));
+    renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+  };
+  publish('..1', GOOD);
+  symlinkSync(join('..data', 'policies.yaml'), join(folder, 'policies.yaml'));
+  const { limits, pass } = watchOf(t, join(folder, 'policies.yaml'));
+  await pass(2000);
+  publish('..2', withLimit(41));
+  rmSync(join(folder, '..1'), { recursive: true });
+  await pass(2000);
+  t.strictSame(limits(), [41]);
+});
+
+t.test('a file that is being written is not taken half, also when the half is valid', async (t) => {
+  const { file, loaded, refused, pass, watch } = watchOf(t);
+  await pass(2000);
+  const text = withLimit(41);
+  for (const size of [0, 900, BEGINNING.length, text.length - 1]) {
+    writeFileSync(file, text.slice(0, size));
+    await pass(750);
+    watch.reload();
+    await pass(0);
+  }
+  t.strictSame([loaded, refused], [[], []]);
+  writeFileSync(file, text);
+  await pass(2000);
+  t.equal(loaded.length, 1);
+  t.equal(loaded[0]?.policies[0]?.limit, 41);
+  t.strictSame(refused, []);
+});
+
+t.test(
+  'cut off at a row: not taken for seconds, and taken in the end, because rows may be deleted',
+  async (t) => {
+    const { file, loaded, refused, pass, watch } = watchOf(t);
+    await pass(2000);
+    truncateSync(file, Buffer.byteLength(BEGINNING));
+    await pass(1500);
+    watch.reload();
+    await pass(2500);
+    t.strictSame([loaded, refused], [[], []], 'a writer may still be at it');
+    appendFileSync(file, GOOD.slice(BEGINNING.length));
+    await pass(2000);
+    t.strictSame(
+      loaded.map(({ policies }) => policies.length),
+      [17],
+      'whole again, and asked for by the signal',
+    );
+    writeFileSync(file, BEGINNING);
+    await pass(6000);
+    t.equal(loaded[1]?.policies.length, 16);
+  },
+);
+
+t.test('empty, gone or wrong: refused once, and the next good file is taken', async (t) => {
+  const { file, limits, refused, pass } = watchOf(t);
+  await pass(2000);
+  truncateSync(file, 0);
+  await pass(20_000);
+  t.equal(refused.length, 1);
+  rmSync(file);
+  await pass(20_000);
+  t.match(refused.slice(1), [/ENOENT/]);
+  writeFileSync(file, withLimit(0));
+  await pass(20_000);
+  t.match(refused.slice(2), [{ name: 'PolicyFileError', message: /policies\.yaml:\d+:\d+: limit is 0/ }]);
+  t.strictSame(limits(), []);
+  writeFileSync(file, withLimit(41));
+  await pass(2000);
+  t.strictSame(limits(), [41]);
+});
+
+t.test('SIGHUP takes a stable file at once, also when it seems unchanged', async (t) => {
+  const { file, watch, limits, refused, pass } = watchOf(t);
+  await pass(2000);
+  watch.reload();
+  await pass(0);
+  t.strictSame(limits(), [40]);
+  writeFileSync(file, withLimit(41));
+  watch.reload();
+  await pass(750);
+  t.strictSame(limits(), [40], 'just written: a moment more');
+  await pass(500);
+  t.strictSame(limits(), [40, 41]);
+  t.strictSame(refused, []);
+});
+
+t.test('files that it names are taken with it, whole', async (t) => {
+  const file = join(temporaryFolder(t), 'policies.yaml');
+  const keys = join(dirname(file), 'keys.json');
+  const [first, second] = [await newSigner('EdDSA', 'first'), await newSigner('EdDSA', 'second')];
+  const { limits, refused, pass, loaded } = watchOf(t, file);
+  await pass(2000);
+  const naming = GOOD.replace(
+    'identifiers:\n',
+    'identifiers:\n  user: { source: [{ jwt: { bearer: true, claim: sub, jwks: keys.json } }] }\n',
+  );
+  writeFileSync(file, naming);
+  await pass(2000);
+  t.match(refused[0]?.message, 'keys.json cannot be read (ENOENT)');
+  writeFileSync(keys, keySetText(first));
+  await pass(2000);
+  t.equal(limits().length, 1, 'the file that was missing is looked for');
+  const versions = new Set(loaded.map(({ version }) => version));
+
+  const text = keySetText(first, second);
+  writeFileSync(keys, text.slice(0, text.length - 20));
+  await pass(3000);
+  t.equal(refused.length, 1, 'half written: not even judged');
+  writeFileSync(keys, text);
+  await pass(2000);
+  t.equal(limits().length, 2);
+  t.notOk(versions.has(loaded[1]?.version ?? ''), 'another version of the table');
+  const user = loaded[1]?.identifiers.find(({ name }) => name === 'user');
+  t.equal(user?.kind === 'token' && user.sources[0]?.keys.length, 2);
+
+  rmSync(keys);
+  await pass(2000);
+  t.match(refused[1]?.message, 'keys.json cannot be read (ENOENT)');
+  t.equal(limits().length, 2, 'the old table stays');
+  await pass(5000);
+  t.equal(refused.length, 2, 'told once');
+});

@@ -1,0 +1,172 @@
+/** The supervisor with workers that misbehave on purpose: programs of a few lines in place of the gateway's own. */
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import { exposition, sum } from '#gateway/observe/metrics/exposition.ts';
+import { Supervisor } from '#gateway/process/supervisor.ts';
+import { RestartPacing } from '#shared/restart-pacing.ts';
+import { freePort } from '#test/support/ports.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
+
+const READY = `process.send({ type: 'ready', port: Number(process.env.GATEWAY_PORT), policies: 1 });`;
+const STAY = 'setInterval(() => {}, 1000);';
+/** Says that it has counted five and has three of something. */
+const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, families: [
+  { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 5 }] },
+  { name: 'g', help: '', type: 'gauge', aggregator: 'sum', values: [{ labels: {}, value: 3 }] },
+] }));`;
+/** Which worker of this test is this one, from 1. */
+const NUMBER = `const { existsSync, readFileSync, writeFileSync } = require('node:fs');
+const file = __filename + '.number';
+const number = existsSync(file) ? Number(readFileSync(file, 'utf8')) + 1 : 1;
+writeFileSync(file, String(number));`;
+
+async function supervise(
+  t: Test,
+  program: string,
+  workers = 1,
+  more: { readonly port?: number; readonly reusePort?: boolean } = {},
+): Promise<{ supervisor: Supervisor; log: string[]; port: number }> {
+  const folder = temporaryFolder(t);
+  const main = join(folder, 'worker.cjs');
+  writeFileSync(main, program);
+  const log: string[] = [];
+  const port = more.port ?? (await freePort());
+  const supervisor = new Supervisor({
+    main,
+    execArgv: [],
+    env: process.env,
+    workers,
+    host: '127.0.0.1',
+    port,
+    reusePort: more.reusePort ?? false,
+    clock: () => performance.now(),
+    drainTimeoutMs: 0,
+    log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line).msg) }),
+  });
+  t.teardown(() => supervisor.close());
+  return { supervisor, log, port };
+}
+
+const eventually = (what: string, holds: () => Promise<boolean> | boolean): Promise<void> =>
+  until(holds, what);
+
+t.test('a worker that can no longer be asked is left out, and the supervisor lives', async (t) => {
+  const { supervisor } = await supervise(t, `${READY}${STAY} setTimeout(() => process.disconnect(), 1);`);
+  await supervisor.start();
+  for (let i = 0; i < 10; i++) {
+    t.match(await sum(await supervisor.families()), [{ name: 'floodgate_workers' }, {}]);
+    await delay(10);
+  }
+  t.equal(supervisor.ready(), true);
+});
+
+t.test('a replacement that cannot start is tried again until one can', async (t) => {
+  const program = `${NUMBER} if (number === 2) process.exit(1); ${READY}${STAY} if (number === 1) setTimeout(() => process.exit(1), 1);`;
+  const { supervisor, log } = await supervise(t, program);
+  await supervisor.start();
+  await eventually('it ended', () => log.includes('a worker ended; another one takes its place'));
+  t.equal(supervisor.ready(), false, 'nobody is left');
+  await eventually('replaced', () => supervisor.ready());
+  t.equal(log.filter((line) => line === 'no new worker yet').length, 1);
+});
+
+t.test('a start with a worker that cannot start is refused, and the others end', async (t) => {
+  const { supervisor } = await supervise(
+    t,
+    `${NUMBER} if (number === 3) process.exit(1); ${READY}${STAY}`,
+    3,
+  );
+  await t.rejects(supervisor.start(), /could not start/);
+  await supervisor.close();
+  t.equal(supervisor.ready(), false);
+});
+
+t.test('counters do not fall when a worker ends; gauges do', async (t) => {
+  const { supervisor, log } = await supervise(
+    t,
+    `${NUMBER}${COUNTS}${READY}${STAY} if (number === 2) process.on('SIGHUP', () => process.exit(1));`,
+    2,
+  );
+  await supervisor.start();
+  const values = async (): Promise<Record<string, number>> =>
+    Object.fromEntries(
+      (await sum(await supervisor.families())).map(({ name, values }) => [name, values[0]?.value ?? 0]),
+    );
+  t.match(await values(), { c: 10, g: 6, floodgate_workers: 2, floodgate_worker_restarts_total: 0 });
+  // The first one has no handler and dies of it, the second one ends by itself.
+  supervisor.reload();
+  const seen: number[] = [];
+  await eventually('both replaced', async () => {
+    const { c = 0, g = 0 } = await values();
+    seen.push(c);
+    return c === 20 && g === 6;
+  });
+  t.strictSame(
+    seen,
+    seen.toSorted((a, b) => a - b),
+    'never less than before',
+  );
+  t.equal(log.length, 2);
+});
+
+t.test('a worker that does not end when it is told to is killed', async (t) => {
+  const { supervisor } = await supervise(t, `process.on('SIGTERM', () => {}); ${READY}${STAY}`);
+  await supervisor.start();
+  await supervisor.close();
+  t.equal(supervisor.ready(), false);
+});
+
+t.test('what a worker counted until shortly before it died is kept, though nobody asked', async (t) => {
+  const state = `{ type: 'state', id: 0, storeAvailable: true, families: [
+    { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 7 }] },
+    { name: 'h', help: '', type: 'histogram', aggregator: 'sum', values: [{ metricName: 'h_count', labels: {}, value: 2 }] },
+  ] }`;
+  const { supervisor } = await supervise(
+    t,
+    `${NUMBER}${READY}${STAY} if (number === 1) process.send(${state}, () => process.exit(1));`,
+  );
+  await supervisor.start();
+  await eventually('replaced', async () => {
+    const text = await exposition(await supervisor.families());
+    return text.includes('floodgate_worker_restarts_total 1') && text.includes('floodgate_workers 1');
+  });
+  const text = await exposition(await supervisor.families());
+  t.match(text, /^c 7$/m);
+  t.match(text, /^h_count 2$/m);
+});
+
+t.test('the first replacement comes at once; one that keeps ending waits longer each time', async (t) => {
+  let now = 0;
+  const pacing = new RestartPacing(() => now);
+  const delays = Array.from({ length: 8 }, () => pacing.ended().delayMs);
+  t.strictSame(delays, [0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+  now += 30_000 + 60_001;
+  t.strictSame(pacing.ended(), { delayMs: 0, endsInRow: 1 }, 'it ran for a minute: that is a new story');
+  now += 1000;
+  t.strictSame(pacing.ended(), { delayMs: 1000, endsInRow: 2 });
+});
+
+t.test('a crash loop is told', async (t) => {
+  const { supervisor, log } = await supervise(t, `${READY} setTimeout(() => process.exit(1), 1);`);
+  await supervisor.start();
+  await eventually('told', () => log.some((line) => line.startsWith('a worker ends again and again')));
+  t.ok(log.filter((line) => line.startsWith('a worker ended;')).length >= 3);
+});
+
+t.test('next to another gateway only when asked: the port is refused otherwise', async (t) => {
+  const one = await supervise(t, `${READY}${STAY}`);
+  const other = createServer();
+  await new Promise<void>((resolve) =>
+    other.listen({ port: one.port, host: '127.0.0.1', reusePort: true }, resolve),
+  );
+  t.teardown(() => other.close());
+  await t.rejects(one.supervisor.start(), { code: 'EADDRINUSE' });
+  const two = await supervise(t, `${READY}${STAY}`, 1, { port: one.port, reusePort: true });
+  await two.supervisor.start();
+  t.equal(two.supervisor.ready(), true);
+});

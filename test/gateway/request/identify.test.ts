@@ -1,0 +1,303 @@
+/** Whom a request is counted for, and which credential its answer may prove: on real requests to a whole gateway. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { send } from '#test/gateway/proxy/exchange.ts';
+import { testClock } from '#test/support/clock.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { startCluster } from '#test/support/redis-cluster.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
+import { insideLongWindow } from '#test/support/window.ts';
+
+const ROW = 'name: keys, route: "GET /*", identifier: api-key, limit: 10, window: 366d';
+const WIDE_ROW = ROW.replace('limit: 10', 'limit: 100');
+
+t.test('an answer that is not a success proves nothing', async (t) => {
+  await insideLongWindow();
+  const statuses = [301, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500];
+  for (const status of statuses) {
+    const upstream = await startUpstream(t, (_req, res) => res.writeHead(status).end());
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(ROW) });
+    let reached = 0;
+    for (let i = 0; i < 30; i++) {
+      const { headers } = await send(port, '/a', { headers: { 'x-api-key': `invented-${i}` } });
+      if (headers['x-gateway-ratelimited'] === undefined) reached++;
+    }
+    t.equal(reached, 10, `${status}: one limit for all of them`);
+  }
+});
+
+t.test('a credential beside another one is not proven by the answer', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const beside: readonly Record<string, string>[] = [
+    { cookie: 'session=real' },
+    { authorization: 'Basic cmVhbDpyZWFs' },
+    { authorization: 'Bearer something-else' },
+  ];
+  for (const headers of beside) {
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(ROW) });
+    let reached = 0;
+    for (let i = 0; i < 30; i++) {
+      const reply = await send(port, '/a', { headers: { ...headers, 'x-api-key': `invented-${i}` } });
+      if (reply.status === 200) reached++;
+    }
+    t.equal(reached, 10, JSON.stringify(headers));
+  }
+});
+
+t.test('a key beside one that its route does not count is not proven by the answer', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t, ({ headers, url }, res) => {
+    const isReal =
+      headers['x-token'] === 'real' || headers.cookie === 'other=1; sid=real' || url?.endsWith('real');
+    res.writeHead(isReal ? 200 : 401).end();
+  });
+  const policies = `version: 1
+identifiers:
+  key: { source: [{ header: x-api-key }, { cookie: key }] }
+  token: { source: [{ header: x-token }, { query: token }] }
+  session: { source: [{ cookie: sid }] }
+policies:
+  - { name: keys, route: "GET /*", identifier: key, limit: 10, window: 366d }
+  - { name: tokens, route: "GET /elsewhere", identifier: token, limit: 10, window: 366d }
+`;
+  const beside: readonly [string, Record<string, string>][] = [
+    ['/a', { 'x-token': 'real' }],
+    ['/a?token=real', {}],
+    ['/a', { cookie: 'other=1; sid=real' }],
+  ];
+  for (const [path, headers] of beside) {
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, policies });
+    let reached = 0;
+    for (let i = 0; i < 36; i++) {
+      const key = `invented-${i % 12}`;
+      const sent =
+        headers.cookie === undefined ? { 'x-api-key': key } : { cookie: `${headers.cookie}; key=${key}` };
+      const reply = await send(port, path, { headers: { ...headers, ...sent } });
+      if (reply.headers['x-gateway-ratelimited'] === undefined) reached++;
+    }
+    t.ok(reached <= 10, `${reached} beside ${path} ${JSON.stringify(headers)}`);
+  }
+});
+
+t.test('an answer to OPTIONS proves nothing, and withdraws nothing', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t, ({ method, headers }, res) => {
+    const isValid = String(headers['x-api-key']).startsWith('valid');
+    if (method === 'OPTIONS') res.writeHead(isValid ? 401 : 200).end();
+    else res.writeHead(isValid ? 200 : 403).end();
+  });
+  const policies = `version: 1
+identifiers:
+  key: { source: [{ header: x-api-key }] }
+  id: { source: [{ path: id }] }
+policies:
+  - { name: keys, route: "* /keys", identifier: key, limit: 10, window: 366d }
+  - { name: ids, route: "* /ids/{id}", identifier: id, limit: 10, window: 366d }
+`;
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies });
+  const ask = async (method: string, path: string, key: string): Promise<boolean> => {
+    const { headers } = await send(port, path, { method, headers: { 'x-api-key': key } });
+    return headers['x-gateway-ratelimited'] === undefined;
+  };
+  t.ok(await ask('GET', '/keys', 'valid-1'));
+  for (const place of ['/keys', '/ids']) {
+    let reached = 0;
+    for (let i = 0; i < 20; i++) {
+      const path = place === '/ids' ? `/ids/invented-${i}` : place;
+      for (const method of ['OPTIONS', ...Array<string>(9).fill('POST')])
+        if (await ask(method, path, `invented-${i}`)) reached++;
+    }
+    t.ok(reached <= 10, `${reached} at ${place}`);
+  }
+  t.ok(await ask('OPTIONS', '/keys', 'valid-1'));
+  t.ok(await ask('GET', '/keys', 'valid-1'), 'a 401 to OPTIONS takes no proof away');
+});
+
+t.test('the same key as header and as bearer token is one credential, and is proven', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(WIDE_ROW) });
+  for (let i = 0; i < 180; i++) {
+    const key = `fbk_${i % 60}`;
+    const { status } = await send(port, '/a', {
+      headers: { 'x-api-key': key, authorization: `Bearer ${key}` },
+    });
+    if (status !== 200) return t.fail(`request ${i} got ${status}`);
+  }
+  t.pass('sixty keys that work spend more than one limit');
+});
+
+t.test('a 401 withdraws the proof', async (t) => {
+  await insideLongWindow();
+  let isRevoked = false;
+  const upstream = await startUpstream(t, (_req, res) => res.writeHead(isRevoked ? 401 : 200).end());
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(WIDE_ROW) });
+  const ask = async (key: string) => (await send(port, '/a', { headers: { 'x-api-key': key } })).status;
+  const keys = Array.from({ length: 60 }, (_, i) => `fbk_${i}`);
+  for (const key of keys) t.equal(await ask(key), 200);
+  isRevoked = true;
+  for (const key of keys) t.equal(await ask(key), 401, 'the first one after the revocation');
+  const statuses: number[] = [];
+  for (const key of keys) statuses.push(await ask(key));
+  t.ok(statuses.includes(429), 'from then on their address pays for them');
+});
+
+t.test('a key in use stays proven, one that rests for 30 days does not', async (t) => {
+  const isValid = (key: unknown): boolean => String(key).startsWith('valid');
+  const upstream = await startUpstream(t, ({ headers }, res) => {
+    res.writeHead(isValid(headers['x-api-key']) ? 200 : 401).end();
+  });
+  const clock = testClock(Date.UTC(2026, 0, 1));
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: policyFile('name: keys, route: "GET /*", identifier: api-key, limit: 10, window: 1m'),
+    clock: clock.now,
+  });
+  const ask = async (key: string) => (await send(port, '/a', { headers: { 'x-api-key': key } })).status;
+  const days = 86_400_000;
+  for (const key of ['valid-busy', 'valid-resting']) t.equal(await ask(key), 200);
+  clock.advance(20 * days);
+  t.equal(await ask('valid-busy'), 200);
+  clock.advance(20 * days);
+  for (let i = 0; i < 12; i++) await ask(`invented-${i}`);
+  t.equal(await ask('valid-busy'), 200, 'it worked 20 days ago');
+  t.equal(await ask('valid-resting'), 429, 'it worked 40 days ago');
+  clock.advance(60_000);
+  t.equal(await ask('valid-resting'), 200, 'the next window has room');
+});
+
+const TABLE = `version: 1
+identifiers:
+  ip: { source: client-address }
+  session: { source: [{ cookie: sid }] }
+  token: { source: [{ query: token }] }
+  api-key: { source: [{ header: x-api-key }] }
+policies:
+  - { name: session, route: "GET /session", identifier: session, limit: 20, window: 366d }
+  - { name: token, route: "GET /token", identifier: token, limit: 20, window: 366d }
+  - { name: workspace, route: "GET /w/{id}/*", identifier: path.id, limit: 20, window: 366d }
+  - { name: both, route: "GET /both/{id}", identifier: [api-key, path.id], limit: 20, window: 366d }
+  - { name: keys, route: "GET /both/{id}", identifier: api-key, limit: 1000, window: 366d }
+`;
+
+t.test('cookies, query parameters, the path, and several in one', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t, (req, res) => {
+    const isInvented = JSON.stringify([req.url, req.headers]).includes('invented');
+    res.writeHead(isInvented ? 404 : 200).end();
+  });
+  for (const store of ['memory', 'Redis', 'Cluster'] as const) {
+    await t.test(store, async (t) => {
+      const env = await storeOf(t, store);
+      const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: TABLE, env });
+      /** How many of so many are admitted, one after the other. */
+      const passed = async (
+        times: number,
+        of: (i: number) => readonly [path: string, headers?: Record<string, string>],
+      ) => {
+        let count = 0;
+        for (let i = 0; i < times; i++) {
+          const [path, headers = {}] = of(i);
+          if ((await send(port, path, { headers })).status !== 429) count++;
+        }
+        return count;
+      };
+      const both = (id: number | string, key: string) => [`/both/${id}`, { 'x-api-key': key }] as const;
+      t.equal(await passed(30, () => ['/session', { cookie: 'a=b; sid=1' }]), 20, 'one cookie');
+      t.equal(await passed(10, (i) => ['/session', { cookie: `sid=s${i}; theme=dark` }]), 10, 'each its own');
+      t.equal(
+        await passed(30, (i) => ['/session', { cookie: `sid=invented-${i}` }]),
+        9,
+        'the rest for invented ones',
+      );
+      t.equal(await passed(30, (i) => ['/session', { cookie: `theme=${i}` }]), 30, 'none: not counted');
+      t.equal(await passed(30, (i) => [`/token?page=${i}&token=1`]), 20);
+      t.equal(await passed(10, (i) => [`/token?token=t${i}`]), 10);
+      t.equal(await passed(30, (i) => [`/token?token=invented-${i}`]), 9);
+      t.equal(await passed(30, (i) => [`/w/one/${i}`]), 20);
+      t.equal(await passed(5, (i) => [`/w/one;x=${i}/a`]), 0, 'the same, however it is spelled');
+      t.equal(await passed(10, (i) => [`/w/w${i}/a`]), 10);
+      t.equal(await passed(30, (i) => [`/w/invented-${i}/a`]), 9);
+      t.equal(await passed(30, () => both(1, 'k')), 20);
+      t.equal(await passed(30, (i) => both(i + 2, 'k')), 30, 'the key is proven: each pair has its own');
+      t.equal(await passed(30, (i) => both('invented', `k${i}`)), 19);
+      t.equal(await passed(30, () => ['/both/1']), 30, 'one of them is absent: not counted');
+    });
+  }
+});
+
+t.test('two different values are refused with a reason', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: TABLE });
+  const refused = async (path: string, headers: Record<string, string> = {}): Promise<string> => {
+    const { status, body } = await send(port, path, { headers });
+    t.equal(status, 400, path);
+    return JSON.parse(body.toString()).message;
+  };
+  t.match(await refused('/session', { cookie: 'sid=1; sid=2' }), 'two different values of session; send one');
+  t.match(await refused('/token?token=1&token=2'), 'two different values of token; send one');
+  t.match(await refused('/w/q/..;/1'), 'the path can be read in two ways');
+  t.match(await refused('/session', { cookie: 'sid=1', connection: 'cookie' }), 'carries a credential');
+});
+
+t.test('a claim of a signed token; who is not vouched for is counted by the row beside it', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const folder = temporaryFolder(t);
+  const signer = await newSigner('ES256', 'key');
+  const forger = await newSigner('ES256', 'key');
+  writeFileSync(join(folder, 'keys.json'), keySetText(signer));
+  const file = join(folder, 'policies.yaml');
+  writeFileSync(
+    file,
+    `version: 1
+identifiers:
+  ip: { source: client-address }
+  user: { source: [{ jwt: { bearer: true, claim: sub, jwks: keys.json } }, { jwt: { cookie: jwt, claim: sub, jwks: keys.json } }] }
+policies:
+  - { name: user, route: "GET /*", identifier: user, limit: 3, window: 366d }
+  - { name: both, route: "GET /w/{id}", identifier: [user, path.id], limit: 2, window: 366d }
+  - { name: address, route: "GET /*", identifier: ip, limit: 30, window: 366d }
+`,
+  );
+  for (const store of ['memory', 'Redis', 'Cluster'] as const) {
+    await t.test(store, async (t) => {
+      const env = { ...(await storeOf(t, store)), GATEWAY_POLICIES: file };
+      const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+      const ask = async (headers: Record<string, string>, path = '/a') =>
+        (await send(port, path, { headers })).status;
+      const bearer = async (sub: string, by = signer, more = {}) => ({
+        authorization: `Bearer ${await sign(by, { sub, ...more })}`,
+      });
+      const ada = await bearer('ada');
+      for (const status of [200, 200]) t.equal(await ask(ada), status);
+      t.equal(
+        await ask({
+          cookie: (await bearer('ada', signer, { jti: '2' })).authorization.replace('Bearer ', 'jwt='),
+        }),
+        200,
+      );
+      t.equal(await ask(await bearer('ada', signer, { jti: '3' })), 429, 'another token of the same client');
+      t.equal(await ask({ ...ada, cookie: `jwt=${await sign(signer, { sub: 'bob' })}` }), 400, 'two of them');
+      const eve = await bearer('eve');
+      for (const status of [200, 200, 429]) t.equal(await ask(eve, '/w/1'), status);
+      t.equal(await ask(eve, '/w/2'), 200);
+      // Six were admitted so far, and count by their address too.
+      let admitted = 0;
+      for (let i = 0; i < 40; i++) if ((await ask(await bearer(`x${i}`, forger))) === 200) admitted++;
+      t.equal(admitted, 24, 'nobody: the address pays');
+    });
+  }
+});
+
+async function storeOf(t: Test, store: 'memory' | 'Redis' | 'Cluster'): Promise<Record<string, string>> {
+  if (store === 'memory') return {};
+  if (store === 'Cluster') return { GATEWAY_REDIS_URL: (await startCluster(t)).url };
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  return { GATEWAY_REDIS_URL: redis.url };
+}

@@ -1,0 +1,66 @@
+/** A probe tells its sender how it is seen; nobody else can make one, and it is charged to nobody. */
+import t from 'tap';
+import { Digester } from '#gateway/identity/digest.ts';
+import { probeToken } from '#gateway/request/probe.ts';
+import { startTestAdmin } from '#test/support/admin.ts';
+import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startRedis } from '#test/support/redis.ts';
+
+const POLICIES = `version: 1
+identifiers: { ip: { source: client-address } }
+policies:
+  - { name: all, route: "* /*", identifier: ip, limit: 2, window: 1d }
+`;
+
+t.test('who has no token is a client like any other', async (t) => {
+  let now = Date.UTC(2026, 10, 20, 12);
+  const upstream = await startUpstream(t);
+  const gateway = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: POLICIES,
+    clock: () => now,
+  });
+  const admin = await startTestAdmin(t, gateway, { clock: () => now });
+  const probe = async (token: string): Promise<Record<string, unknown>> => {
+    const reply = await fetch(gateway.origin, { headers: { 'x-gateway-probe': token } });
+    return (await reply.json()) as Record<string, unknown>;
+  };
+  const reply = await fetch(`${admin}/api/doctor/probe`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{}',
+  });
+  const { token } = (await reply.json()) as { token: string };
+  for (let i = 0; i < 5; i++) {
+    t.match(await probe(token), {
+      identity: /^[\w-]{22}$/,
+      addressFrom: 'socket',
+      isPeerTrusted: false,
+      forwardedCount: 0,
+    });
+  }
+  const [until = '', digest = ''] = token.split('.');
+  const forged = [`${Number(until) + 1}.${digest}`, probeToken(new Digester('another'), now)];
+  for (const text of forged) {
+    const seen = await probe(text);
+    t.equal(seen.method, 'GET', 'the application got it, and it was charged');
+    t.notMatch(JSON.stringify(seen.headers), /x-gateway-probe/i);
+  }
+  t.match(await probe('x'), { status: 429 }, 'five probes were charged to nobody');
+  now += 61_000;
+  t.match(await probe(token), { status: 429 }, 'a token holds for a minute');
+});
+
+t.test('a far end of a token is refused, even one that is well made', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const now = Date.now();
+  const upstream = await startUpstream(t);
+  const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_IDENTITY_SECRET: 'configured' };
+  const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: POLICIES, env });
+  const ask = async (token: string): Promise<object> =>
+    (await (await fetch(gateway.origin, { headers: { 'x-gateway-probe': token } })).json()) as object;
+  const digester = new Digester('configured');
+  t.match(await ask(probeToken(digester, now)), { addressFrom: 'socket' });
+  t.match(await ask(probeToken(digester, now + 3_600_000)), { method: 'GET' });
+});

@@ -1,0 +1,151 @@
+/** The tests in a policy file: what passes, what fails and how that is told. */
+import t from 'tap';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { PolicyFileError } from '#gateway/policy/problems.ts';
+import { loadTestedPolicies, runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
+
+const TABLE = `version: 1
+identifiers:
+  ip: { source: client-address }
+  key: { source: [{ header: x-api-key }] }
+exclude: [GET /health]
+policies:
+  - { name: login, route: POST /login, identifier: ip, limit: 3, window: 1m }
+  - { name: site, route: "* /*", identifier: ip, limit: 5, window: 1h }
+  - { name: keys, route: GET /items, identifier: key, limit: 4, window: 1m }
+  - { name: search, route: GET /search, identifier: ip, limit: 4, window: 1m, bucket: search, algorithm: sliding-window }
+  - { name: jobs, route: POST /jobs, identifier: ip, limit: 6, window: 1m, algorithm: token-bucket, burst: 2 }
+  - { name: dear, route: GET /dear, identifier: ip, limit: 4, window: 1m, bucket: search, algorithm: sliding-window, cost: 3 }
+  - { name: bytes, route: PUT /bytes, identifier: ip, limit: 1000, window: 1m, cost: body-bytes }
+  - { name: password, route: POST /password, identifier: ip, limit: 2, window: 1m, count: failure }
+  - { name: reports, route: POST /reports, identifier: ip, concurrency: 2 }
+  - { name: find, route: GET /find, identifier: ip, limits: [{ limit: 3, window: 1s }, { limit: 50, window: 1m }, { concurrency: 40 }] }
+  - { name: trial, route: GET /trial, identifier: ip, limit: 1, window: 1m, mode: shadow }
+tests:
+`;
+const failuresOf = (tests: string) => runTests(loadPolicies(TABLE + tests, 'p.yaml'));
+
+t.test('what is right passes', async (t) => {
+  t.strictSame(
+    failuresOf(`
+  - { name: limit, request: POST /login, times: 4, expect: { allowed: 3, status: 429, policies: [login, site], headers: { retry-after: 60, X-Gateway-Ratelimited: true } } }
+  - { name: counters of its own, request: POST /login, times: 3, expect: { allowed: 3, status: 200, headers: { x-ratelimit-remaining: 0 } } }
+  - { name: excluded, request: GET /health, times: 100, expect: { allowed: 100, policies: [] } }
+  - { name: a key that works, request: GET /items, headers: { x-api-key: k }, times: 5, expect: { allowed: 4, policies: [keys, site] } }
+  - { name: without a key, request: GET /items, times: 5, expect: { allowed: 5, policies: [site] } }
+  - { name: shadow never denies, request: GET /trial, times: 5, expect: { allowed: 5, policies: [trial, site] } }
+  - { name: late in the window, request: POST /login, at: "2026-11-20T10:00:45Z", times: 4, expect: { headers: { Retry-After: 15 } } }
+  - { name: malformed, request: GET /a%2fb, expect: { status: 400, allowed: 0 } }
+  - { name: sliding, request: GET /search, at: "2026-11-20T10:00:15Z", times: 5, expect: { allowed: 4, status: 429, headers: { Retry-After: 60, x-ratelimit-limit: 4 } } }
+  - { name: bucket, request: POST /jobs, times: 3, expect: { allowed: 2, headers: { Retry-After: 10, RateLimit-Policy: '"jobs";q=2;w=20' } } }
+  - { name: dear, request: GET /dear, times: 2, expect: { allowed: 1, headers: { x-ratelimit-remaining: 1 } } }
+  - { name: bytes, request: PUT /bytes, headers: { content-length: 400 }, times: 3, expect: { allowed: 2, headers: { x-ratelimit-remaining: 200, Retry-After: 60, RateLimit-Policy: '"bytes";q=1000;qu="content-bytes";w=60' } } }
+  - { name: too large, request: PUT /bytes, headers: { content-length: 1001 }, expect: { allowed: 0, status: 429 } }
+  - { name: unknown length, request: PUT /bytes, headers: { transfer-encoding: chunked }, times: 2, expect: { allowed: 1 } }
+  - { name: in flight, request: POST /reports, times: 4, expect: { allowed: 2, status: 429, policies: [reports, site], headers: { Retry-After: 1, x-ratelimit-limit: 2, RateLimit: '"reports";r=0;t=1' } } }
+  - { name: one in flight, request: POST /reports, expect: { headers: { x-ratelimit-limit: 5, RateLimit: '"site";r=4;t=3600, "reports";r=1;t=1' } } }
+  - { name: several limits, request: GET /find, times: 4, expect: { allowed: 3, policies: [find, site], headers: { Retry-After: 1, RateLimit-Policy: '"find.1s";q=3;w=1' } } }
+  - { name: each of them, request: GET /find, expect: { policies: [find.1s, find.1m, find.concurrency, site] } }
+  - { name: right passwords, request: POST /password, times: 4, expect: { allowed: 4, status: 200 } }
+  - { name: wrong passwords, request: POST /password, times: 4, reply: 401, expect: { allowed: 2, status: 429 } }
+  - { name: a wrong password, request: POST /password, reply: 401, expect: { allowed: 1, status: 401 } }
+  - { name: IPv6, request: POST /login, from: "2001:db8::1", times: 4, expect: { allowed: 3 } }
+`),
+    [],
+  );
+});
+
+t.test('identifiers of every kind', async (t) => {
+  const table = `version: 1
+identifiers:
+  session: { source: [{ cookie: sid }] }
+  key: { source: [{ query: key }] }
+policies:
+  - { name: session, route: GET /s, identifier: session, limit: 2, window: 1m }
+  - { name: both, route: "GET /w/{id}", identifier: [key, path.id], limit: 2, window: 1m }
+  - { name: id, route: "GET /w/{id}", identifier: path.id, limit: 3, window: 1m }
+tests:
+  - { name: cookie, request: GET /s, headers: { cookie: "a=1; sid=2" }, times: 3, expect: { allowed: 2, policies: [session] } }
+  - { name: none, request: GET /s, headers: { cookie: a=1 }, expect: { policies: [] } }
+  - { name: both, request: GET /w/1?key=2, times: 3, expect: { allowed: 2, policies: [both, id] } }
+  - { name: one, request: GET /w/1, times: 4, expect: { allowed: 3, policies: [id] } }
+`;
+  t.strictSame(runTests(loadPolicies(table, 'p.yaml')), []);
+});
+
+t.test('overrides: by plan, by address, and what clients see of them', async (t) => {
+  const table = `version: 1
+identifiers:
+  ip: { source: client-address }
+plan: { header: x-plan }
+policies:
+  - name: all
+    route: "* *"
+    identifier: ip
+    limit: 2
+    window: 1m
+    overrides:
+      - { for: { plan: gold }, limit: 4 }
+      - { for: { address: 10.0.0.0/8 }, limit: 1 }
+tests:
+  - { name: usual, request: GET /, times: 9, expect: { allowed: 2 } }
+  - { name: gold, request: GET /, plan: gold, times: 9, expect: { allowed: 4, headers: { x-ratelimit-limit: 4 } } }
+  - { name: another plan, request: GET /, plan: free, times: 9, expect: { allowed: 2 } }
+  - { name: said by a stranger, request: GET /, headers: { x-plan: gold }, times: 9, expect: { allowed: 2 } }
+  - { name: network, request: GET /, from: 10.1.1.1, plan: gold, times: 9, expect: { allowed: 1 } }
+`;
+  t.strictSame(runTests(loadPolicies(table, 'p.yaml')), []);
+});
+
+t.test('what is wrong is told with line, expectation and fact', async (t) => {
+  t.strictSame(
+    failuresOf(`  - name: too few
+    request: POST /login
+    times: 4
+    expect: { allowed: 4, status: 200, policies: [site], headers: { Retry-After: 1, X-None: a } }
+`),
+    [
+      {
+        name: 'too few',
+        line: 19,
+        message:
+          'allowed: expected 4, got 3 of 4; status: expected 200, got 429; policies: expected site, got login, site; header retry-after: expected 1, got 60; header x-none: expected a, got none',
+      },
+    ],
+  );
+});
+
+t.test('mistakes in tests are mistakes of the file', async (t) => {
+  const messageOf = (test: string): string => {
+    try {
+      loadPolicies(`${TABLE}  - ${test}\n`, 'p.yaml');
+      return 'none';
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const cases = [
+    ['{ name: a, request: login, expect: { allowed: 1 } }', /p\.yaml:19:\d+: "login" is no request/],
+    ['{ name: a, request: GET /, from: home, expect: { allowed: 1 } }', /from is home/],
+    ['{ name: a, request: GET /, at: soon, expect: { allowed: 1 } }', /at is soon/],
+    ['{ name: a, request: GET /, expect: { allowed: 2 } }', /allowed is more than times/],
+    ['{ name: a, request: GET /, expect: { policies: [nobody] } }', /unknown policy nobody/],
+    ['{ name: a, request: GET /, expect: {} }', /expect is/],
+    ['{ name: a, request: GET / }', /expect is missing/],
+    ['{ request: GET /, expect: { allowed: 1 } }', /name is missing/],
+    ['{ name: a, request: GET /, times: 10001, expect: { allowed: 1 } }', /times is 10001/],
+    [
+      '{ name: a, request: GET /, times: 9999, expect: { allowed: 1 } }\n  - { name: b, request: GET /, times: 2, expect: { allowed: 1 } }',
+      /10001 requests together/,
+    ],
+  ] as const;
+  for (const [test, message] of cases) t.match(messageOf(test), message, test);
+});
+
+t.test('a file whose test fails is not used', async (t) => {
+  const text = `${TABLE}  - { name: wrong, request: GET /health, expect: { status: 429 } }\n`;
+  t.throws(() => loadTestedPolicies(text, 'p.yaml'), PolicyFileError);
+  t.throws(() => loadTestedPolicies(text, 'p.yaml'), {
+    message: /p\.yaml:19:1: test "wrong" fails: status: expected 429, got 200/,
+  });
+});

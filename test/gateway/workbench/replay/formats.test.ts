@@ -1,0 +1,227 @@
+/** A real sample of each format, line by line, told apart by its content. */
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import t from 'tap';
+import { detectReader, type HeaderFields } from '#gateway/workbench/replay/formats/all.ts';
+import { floodgateReader } from '#gateway/workbench/replay/formats/floodgate.ts';
+import type { LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
+
+const NO_FIELDS: HeaderFields = new Map();
+
+function linesOf(name: string): string[] {
+  const file = new URL(`../../fixtures/logs/${name}`, import.meta.url);
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
+}
+
+/** What the detected reader says, with the line in the middle of a longer text. */
+function read(
+  name: string,
+  headers = NO_FIELDS,
+): { format: string | undefined; requests: (LoggedRequest | null)[] } {
+  const lines = linesOf(name);
+  const reader = detectReader(lines, headers);
+  const requests = lines.map((line) => reader?.read(`before\n${line}\nafter`, 7, 7 + line.length) ?? null);
+  for (const [i, line] of lines.entries()) {
+    const at = reader?.time(`before\n${line}\nafter`, 7, 7 + line.length) ?? Number.NaN;
+    if (!Number.isNaN(at)) t.equal(at, requests[i]?.at, 'the look at the time says the same');
+  }
+  return { format: reader?.format, requests };
+}
+
+const at = (text: string): number => Date.parse(text);
+
+t.test('our own log: digests, and what was known', async (t) => {
+  const { format, requests } = read('floodgate.log');
+  t.equal(format, 'floodgate');
+  t.match(requests, [
+    {
+      at: at('2026-11-22T08:23:01.123Z'),
+      method: 'GET',
+      target: '/items/1',
+      status: 200,
+      sender: null,
+      digests: {
+        decision: 'allow',
+        identities: ['api-key', 'Saxd4hntrmL5_e6g_D869A'],
+        address: 'BIBL6vGlykAjmy6Ss8nJow',
+        unproven: ['api-key'],
+        proves: true,
+        policies: '"items"',
+      },
+    },
+    { method: 'POST', status: 401, digests: { unproven: [], proves: false } },
+    { status: 429, digests: { decision: 'deny' } },
+    { target: '/a"b', status: 0, digests: { decision: 'uncovered', identities: [] } },
+    { method: null, digests: { decision: 'malformed', address: null } },
+  ]);
+});
+
+t.test('fields picked out where they stand are those that JSON.parse finds', async (t) => {
+  const digest = fc.stringMatching(/^[\w-]{22}$/);
+  const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,9}$/);
+  const line = fc.record({
+    time: fc
+      .date({ min: new Date(0), max: new Date('2090-01-01'), noInvalidDate: true })
+      .map((d) => d.toISOString()),
+    method: fc.constantFrom('GET', 'POST', 'DELETE'),
+    path: fc.oneof(fc.webPath(), fc.string(), fc.constantFrom('/a"},"status":"\\', '-', '')),
+    status: fc.option(fc.integer({ min: 100, max: 599 })),
+    decision: fc.constantFrom('allow', 'deny', 'uncovered', 'malformed', 'unavailable'),
+    id: fc.option(fc.stringMatching(/^[a-z0-9]{20}$/)),
+    policies: fc.array(name, { maxLength: 3 }),
+    policy: fc.option(name),
+    identities: fc.dictionary(name, digest, { maxKeys: 3 }),
+    address: fc.option(digest),
+    unproven: fc.array(name, { maxLength: 2 }),
+    proves: fc.boolean(),
+    plan: fc.option(name),
+    requestBytes: fc.nat(),
+    bytes: fc.nat(),
+    upstreamMs: fc.option(fc.float({ noNaN: true, min: 0, max: 1000 })),
+    durationMs: fc.option(fc.float({ noNaN: true, min: 0, max: 100_000 })),
+    cut: fc.boolean(),
+  });
+  const reader = floodgateReader();
+  fc.assert(
+    fc.property(line, (fields) => {
+      const text = JSON.stringify(fields);
+      // Another order of fields is another shape: it is parsed.
+      const { time, ...rest } = fields;
+      const parsed = JSON.stringify({ ...rest, time });
+      const read = reader.read(text, 0, text.length);
+      t.same(read, reader.read(parsed, 0, parsed.length), text);
+      t.equal(read?.at, Date.parse(time));
+      t.equal(read?.durationMs, fields.durationMs);
+      t.equal(read?.digests?.plan, fields.plan);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+t.test('NGINX: combined, common, and with X-Forwarded-For', async (t) => {
+  for (const name of ['nginx-combined.log', 'nginx-common.log', 'nginx-main.log']) {
+    const { format, requests } = read(name);
+    t.equal(format, 'nginx', name);
+    const sender = { peer: '127.0.0.1', client: '127.0.0.1' };
+    t.match(requests, [
+      {
+        at: at('2026-11-22T08:23:01Z'),
+        method: 'POST',
+        target: '/login',
+        status: 401,
+        sender,
+        digests: null,
+      },
+      { method: 'POST' },
+      { method: 'POST' },
+      {
+        target: '/items/1?q=1',
+        status: 200,
+        sender: { forwardedFor: name === 'nginx-main.log' ? '198.51.100.7, 10.0.0.2' : '' },
+      },
+      { method: 'HEAD', target: '/items/2' },
+      { method: 'GET', target: '/caf\xc3\xa9"x', status: 404 },
+      { method: null, status: 400 },
+    ]);
+    t.notOk(requests[0]?.sender?.holds('x-api-key'));
+  }
+});
+
+t.test('times with a zone, Apache quotes, and what is no line', async (t) => {
+  const line = '2001:db8::7 - - [22/Nov/2026:09:23:01 +0100] "GET /a\\"b HTTP/1.1" 200 - "-" "a \\"b\\" c"';
+  const reader = detectReader([line], NO_FIELDS);
+  t.match(reader?.read(line, 0, line.length), {
+    at: at('2026-11-22T08:23:01Z'),
+    target: '/a"b',
+    sender: { peer: '2001:db8::7', forwardedFor: '' },
+  });
+  for (const bad of [
+    '',
+    'nonsense',
+    '192.0.2.1 - - [22/Nov/2026:09:23:01 +0100]',
+    '192.0.2.1 - - [22/Nov/2026:09:23:01 +0100] "GET /a',
+    '192.0.2.1 - - [22/Foo/2026:09:23:01 +0100] "GET / HTTP/1.1" 200 1',
+    '192.0.2.1 - - [22/Nov/2026:09:23:01 +0100] "GET / HTTP/1.1" no 1',
+  ]) {
+    t.equal(reader?.read(`${bad}\n192.0.2.1 - - `, 0, bad.length), null, bad);
+  }
+  t.equal(detectReader(['nonsense', '{"a":1}', '[]', '{'], NO_FIELDS), null);
+});
+
+t.test('Traefik: header fields where it keeps them', async (t) => {
+  const { format, requests } = read('traefik.json.log');
+  t.equal(format, 'traefik');
+  t.match(requests, [
+    {
+      at: at('2026-11-22T08:23:01.123Z'),
+      method: 'GET',
+      target: '/items/1?q=1',
+      status: 200,
+      sender: {
+        peer: '198.51.100.7:51234',
+        client: '198.51.100.7',
+        forwardedFor: '',
+        concealed: ['authorization'],
+      },
+    },
+    { method: 'POST', status: 401, sender: { client: '198.51.100.8', concealed: [] } },
+    { sender: { peer: '10.0.0.2:40113', client: '203.0.113.9', forwardedFor: '203.0.113.9' } },
+  ]);
+  t.ok(requests[0]?.sender?.headers.join().includes('x-api-key,key-1'));
+  t.ok(requests[0]?.sender?.holds('x-api-key'));
+  t.notOk(requests[0]?.sender?.holds('cookie'));
+});
+
+t.test('Caddy: all header fields, times of arrival', async (t) => {
+  const { format, requests } = read('caddy.json.log');
+  t.equal(format, 'caddy');
+  t.match(requests, [
+    {
+      at: Math.round(1_795_422_181_524.1 - 400.93),
+      method: 'GET',
+      target: '/items/1?q=1',
+      status: 200,
+      sender: { peer: '198.51.100.7', client: '198.51.100.7' },
+    },
+    { method: 'POST', target: '/login', status: 401 },
+    {
+      target: '/caf\xc3\xa9',
+      sender: {
+        peer: '10.0.0.2',
+        client: '203.0.113.9',
+        forwardedFor: '203.0.113.9',
+        concealed: ['authorization'],
+      },
+    },
+  ]);
+  t.ok(requests[0]?.sender?.headers.join().includes('X-Api-Key,key-1'));
+  t.ok(requests[0]?.sender?.holds('anything'));
+});
+
+t.test('Envoy: the field names of Envoy Gateway and Istio', async (t) => {
+  const { format, requests } = read('envoy.json.log', new Map([['x-api-key', 'api_key']]));
+  t.equal(format, 'envoy');
+  t.match(requests, [
+    {
+      at: at('2026-11-22T08:23:01.123Z'),
+      method: 'GET',
+      target: '/items/1?q=1',
+      status: 200,
+      sender: { client: '198.51.100.7:51234', headers: ['x-api-key', 'key-1'], forwardedFor: '198.51.100.7' },
+    },
+    { method: 'POST', target: '/login', sender: { headers: [], client: '[2001:db8::7]:51235' } },
+    { target: '/items/2', status: 200, sender: { forwardedFor: '203.0.113.9,10.0.0.2' } },
+  ]);
+  t.ok(requests[0]?.sender?.holds('x-api-key'));
+  t.notOk(read('envoy.json.log').requests[0]?.sender?.holds('x-api-key'));
+});
+
+t.test('what a collector puts before a document is passed over', async (t) => {
+  const [line = ''] = linesOf('floodgate.log');
+  const prefixed = `gateway-1  | ${line}`;
+  const reader = detectReader([prefixed], NO_FIELDS);
+  t.equal(reader?.format, 'floodgate');
+  t.match(reader?.read(prefixed, 0, prefixed.length), { method: 'GET', status: 200 });
+});

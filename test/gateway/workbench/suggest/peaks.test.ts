@@ -1,0 +1,60 @@
+/** Requests of each client in each window, in bounded memory. */
+import t from 'tap';
+import { Digester } from '#gateway/identity/digest.ts';
+import { Frequencies } from '#gateway/workbench/suggest/frequencies.ts';
+import { Peaks } from '#gateway/workbench/suggest/peaks.ts';
+
+const IP = { name: 'ip', kind: 'address', ipv6Prefix: 64 } as const;
+const digester = new Digester('salt');
+const client = (name: string) => digester.identify(IP, name).words;
+
+t.test('windows and the most of each client', async (t) => {
+  const windows: number[][] = [];
+  const peaks = new Peaks({
+    windowMs: 60_000,
+    onWindow: (route, requests) => void windows.push([route, requests]),
+  });
+  const add = (route: number, name: string, second: number): void =>
+    peaks.add(route, client(name), second * 1000);
+  for (const second of [0, 1, 59, 60, 61, 300]) add(7, 'a', second);
+  add(7, 'b', 301);
+  add(8, 'a', 302);
+  t.strictSame(windows, [
+    [7, 3],
+    [7, 2],
+  ]);
+  const most: number[][] = [];
+  peaks.end((route, requests) => void most.push([route, requests]));
+  t.strictSame(most.sort(), [
+    [7, 1],
+    [7, 3],
+    [8, 1],
+  ]);
+  t.equal(windows.length, 5);
+});
+
+t.test('too many clients: some speak for all', async (t) => {
+  const peaks = new Peaks({ windowMs: 60_000, onWindow: () => undefined, places: 1024 });
+  const clients = 20_000;
+  for (let i = 0; i < clients; i++) {
+    const words = client(`client ${i}`);
+    for (let n = 0; n <= i % 10; n++) peaks.add(0, words, 0);
+  }
+  const most = new Frequencies();
+  peaks.end((_, requests) => most.add(requests));
+  t.ok(peaks.oneIn >= 32 && peaks.oneIn <= 128, String(peaks.oneIn));
+  t.ok(most.total <= 512);
+  const above5 = most.above(5) * peaks.oneIn;
+  t.ok(above5 > 0.3 * clients && above5 < 0.7 * clients, String(above5));
+});
+
+t.test('percentiles', async (t) => {
+  const frequencies = new Frequencies();
+  t.strictSame(frequencies.percentiles([0.5, 1]), [0, 0]);
+  for (let i = 1; i <= 100; i++) frequencies.add(i);
+  frequencies.add(123_456);
+  t.strictSame(frequencies.percentiles([0.5, 0.95, 0.99]), [51, 96, 100]);
+  t.equal(frequencies.max, 123_456);
+  t.equal(frequencies.above(99), 2);
+  t.equal(frequencies.above(124_000), 0);
+});
