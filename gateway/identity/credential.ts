@@ -4,12 +4,7 @@
  * The same key counts as the same identity however it is sent. A blank value is none. Two different ones are
  * ambiguous: gateway and upstream could each believe another, so the request is refused rather than guessed at.
  */
-import {
-  type CredentialSource,
-  type Identifier,
-  partsOf,
-  type SimpleIdentifier,
-} from '#gateway/policy/policy.ts';
+import { type CredentialSource, type Identifier, partsOf, type SimpleIdentifier } from './identifier.ts';
 import { AMBIGUOUS, cookieValue, type PairValue, queryValue } from './pairs.ts';
 
 export type Presented =

@@ -3,7 +3,7 @@
  * to 16 bytes. Only that digest reaches the store, the log or a metric, and nothing here keeps what it stands for.
  */
 import { hash } from 'node:crypto';
-import type { SimpleIdentifier } from '#gateway/policy/policy.ts';
+import type { SimpleIdentifier } from './identifier.ts';
 
 /** One counted client. It lives as long as its request or its connection; what is known of it is in a table by digest. */
 export interface Identity {

@@ -7,9 +7,8 @@
  * signature. The tests hold it to what jose believes.
  */
 import { verify } from 'node:crypto';
-import type { TokenSource } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
-import type { KeySet, SigningKey } from './key-set.ts';
+import type { KeySet, SigningKey, TokenSource } from './identifier.ts';
 
 /** A token that is right while its time lasts. */
 export interface Verified {

@@ -3,9 +3,9 @@
  * that nobody signed have a table of their own, so that a flood of them does not push out the good ones.
  */
 import { hash } from 'node:crypto';
-import type { TokenIdentifier, TokenSource } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Digester, Identity } from './digest.ts';
+import type { TokenIdentifier, TokenSource } from './identifier.ts';
 import { verifiedClaim } from './json-web-token.ts';
 
 interface Known {

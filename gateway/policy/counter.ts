@@ -1,4 +1,5 @@
-import { type Algorithm, needsProof, type Policy, type PolicySet } from './policy.ts';
+import { needsProof } from '#gateway/identity/identifier.ts';
+import type { Algorithm, Policy, PolicySet } from './policy.ts';
 
 /** Counters of different algorithms hold different things, so their names differ. */
 const SUFFIXES: Readonly<Record<Algorithm, string>> = {

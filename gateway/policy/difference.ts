@@ -1,5 +1,6 @@
 /** What changes, and for whom, when one policy file replaces another. Pure. */
-import type { Algorithm, Cost, Count, CredentialSource, Identifier, Policy, PolicySet } from './policy.ts';
+import type { CredentialSource, Identifier } from '#gateway/identity/identifier.ts';
+import type { Algorithm, Cost, Count, Policy, PolicySet } from './policy.ts';
 
 export type ChangeKind =
   | 'policy-added'

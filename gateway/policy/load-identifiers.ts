@@ -1,6 +1,5 @@
 /** The identifiers of a policy file: those that it names, and what its policies make of them. */
-import { KEY_SET_BYTES_MAX, parseKeySet } from '#gateway/identity/key-set.ts';
-import type { Beside } from './beside.ts';
+
 import type {
   CombinedIdentifier,
   CredentialSource,
@@ -8,7 +7,9 @@ import type {
   PathIdentifier,
   SimpleIdentifier,
   TokenSource,
-} from './policy.ts';
+} from '#gateway/identity/identifier.ts';
+import type { Beside } from './beside.ts';
+import { KEY_SET_BYTES_MAX, parseKeySet } from './load-key-set.ts';
 import { type Path, type Report, reportMistake } from './problems.ts';
 import type { Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';

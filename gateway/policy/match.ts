@@ -3,8 +3,10 @@
  * collects every policy on the way, because all of them apply. Requests with the same policies get the
  * very same `Cover` object, so what follows from the set is worked out once, not per request.
  */
+
+import { type Identifier, needsProof } from '#gateway/identity/identifier.ts';
 import { Counter } from './counter.ts';
-import { type Cost, type Identifier, needsProof, type Policy, type PolicySet } from './policy.ts';
+import type { Cost, Policy, PolicySet } from './policy.ts';
 import type { Route } from './route.ts';
 import { canonicalTarget, caseless, meaningOf, withoutSegmentParameters } from './target.ts';
 

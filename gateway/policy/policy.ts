@@ -1,99 +1,10 @@
-import type { KeySet } from '#gateway/identity/key-set.ts';
+import type { Identifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Lists } from './lists.ts';
 import type { Overrides } from './overrides.ts';
 import type { Path } from './problems.ts';
 import type { Rollout } from './rollout.ts';
 import type { Route } from './route.ts';
-
-/** Who is counted. The same object wherever the same is meant. */
-export type Identifier = SimpleIdentifier | CombinedIdentifier;
-
-export type SimpleIdentifier = AddressIdentifier | CredentialIdentifier | TokenIdentifier | PathIdentifier;
-
-export interface AddressIdentifier {
-  readonly name: string;
-  readonly kind: 'address';
-  readonly ipv6Prefix: number;
-}
-
-export interface CredentialIdentifier {
-  readonly name: string;
-  readonly kind: 'credential';
-  readonly sources: readonly CredentialSource[];
-}
-
-/** A claim of a signed token. */
-export interface TokenIdentifier {
-  readonly name: string;
-  readonly kind: 'token';
-  readonly sources: readonly TokenSource[];
-}
-
-export interface TokenSource {
-  /** Of this file's. */
-  readonly id: number;
-  /** Where the token is. */
-  readonly carrier: CredentialSource;
-  readonly claim: string;
-  readonly keys: KeySet;
-  /** Who has to have issued it; null: whoever signed it. */
-  readonly issuer: string | null;
-  /** For whom, of these, it has to be meant; null: for anybody. */
-  readonly audience: readonly string[] | null;
-}
-
-/** A parameter of the policy's own route. */
-export interface PathIdentifier {
-  readonly name: string;
-  readonly kind: 'path';
-  readonly param: string;
-  /** Which segment of the path it is, from 0. */
-  readonly at: number;
-  /** All that follows is part of it. */
-  readonly takesRest: boolean;
-  /** `ANN` is `ann`. */
-  readonly ignoresCase: boolean;
-}
-
-/** One identity from several; nobody where one of them is absent. */
-export interface CombinedIdentifier {
-  readonly name: string;
-  readonly kind: 'combined';
-  readonly parts: readonly SimpleIdentifier[];
-  /** Which of them has to be proven; -1: none. */
-  readonly proofAt: number;
-}
-
-/** Where a client presents its credential. Header names are lower-case. */
-export type CredentialSource =
-  | { readonly kind: 'header'; readonly header: string }
-  /** `Authorization: Bearer …`, only values that begin with the prefix. */
-  | { readonly kind: 'bearer'; readonly prefix: string }
-  | { readonly kind: 'cookie'; readonly cookie: string }
-  | { readonly kind: 'query'; readonly parameter: string };
-
-/** Clients can make up its values, so that they have to be proven. */
-export function needsProof(identifier: Identifier): boolean {
-  switch (identifier.kind) {
-    case 'address':
-    // Whoever signed it has proven it.
-    case 'token':
-      return false;
-    case 'credential':
-    case 'path':
-      return true;
-    case 'combined':
-      return identifier.proofAt >= 0;
-    default:
-      return identifier satisfies never;
-  }
-}
-
-/** What an identifier consists of. */
-export function partsOf(identifier: Identifier): readonly SimpleIdentifier[] {
-  return identifier.kind === 'combined' ? identifier.parts : [identifier];
-}
 
 /** How a limit is spread over time; see docs/policies.md. */
 export type Algorithm = 'fixed-window' | 'sliding-window' | 'token-bucket' | 'concurrency';

@@ -2,7 +2,8 @@
 
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { carriersOf } from '#gateway/identity/credential.ts';
-import { type Identifier, type Policy, type PolicySet, partsOf } from './policy.ts';
+import { type Identifier, partsOf } from '#gateway/identity/identifier.ts';
+import type { Policy, PolicySet } from './policy.ts';
 import { inOrder, type Path, type Problem, type Report } from './problems.ts';
 import { coveredBy, type Route } from './route.ts';
 

@@ -6,6 +6,7 @@ import { type CheckedHead, checkRequestHead, type RequestHead } from '#gateway/h
 import { type RequestOrigin, upstreamHeaders } from '#gateway/http/request-headers.ts';
 import { carriersOf, identityHeaders, presentedCredential } from '#gateway/identity/credential.ts';
 import { Digester, type Identity } from '#gateway/identity/digest.ts';
+import type { CredentialSource } from '#gateway/identity/identifier.ts';
 import { VerifiedTokens } from '#gateway/identity/verified-tokens.ts';
 import { chargeFor } from '#gateway/limiter/charge.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
@@ -16,7 +17,7 @@ import type { Bans } from '#gateway/operate/control/bans.ts';
 import { entryFor, type ListEntry } from '#gateway/policy/lists.ts';
 import { type Cover, createMatcher, type Matcher } from '#gateway/policy/match.ts';
 import type { OverrideFacts } from '#gateway/policy/overrides.ts';
-import type { CredentialSource, PolicySet } from '#gateway/policy/policy.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
 import { DenialWriter } from '#gateway/reply/denial.ts';
 import { clientAddress, clientBytes, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';

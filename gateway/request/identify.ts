@@ -16,18 +16,18 @@ import {
   VALUES_MAX,
 } from '#gateway/identity/credential.ts';
 import type { Digester, Identity } from '#gateway/identity/digest.ts';
-import { AMBIGUOUS } from '#gateway/identity/pairs.ts';
-import { pathValue } from '#gateway/identity/path-value.ts';
-import type { VerifiedTokens } from '#gateway/identity/verified-tokens.ts';
-import type { Charge } from '#gateway/limiter/charge.ts';
-import type { Cover } from '#gateway/policy/match.ts';
 import type {
   AddressIdentifier,
   CombinedIdentifier,
   CredentialSource,
   SimpleIdentifier,
   TokenIdentifier,
-} from '#gateway/policy/policy.ts';
+} from '#gateway/identity/identifier.ts';
+import { AMBIGUOUS } from '#gateway/identity/pairs.ts';
+import type { VerifiedTokens } from '#gateway/identity/verified-tokens.ts';
+import type { Charge } from '#gateway/limiter/charge.ts';
+import type { Cover } from '#gateway/policy/match.ts';
+import { pathValue } from '#gateway/policy/path-value.ts';
 import { clientAddress, isTrustedPeer, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 
 /** What a connection is known by. */

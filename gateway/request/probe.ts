@@ -8,7 +8,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Digester } from '#gateway/identity/digest.ts';
-import type { CredentialIdentifier } from '#gateway/policy/policy.ts';
+import type { CredentialIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis } from '#shared/clock.ts';
 
 /** How the gateway saw a probe. */

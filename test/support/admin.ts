@@ -5,7 +5,7 @@ import { type Logger, pino } from 'pino';
 import { readPolicyFile } from '#gateway/config.ts';
 import { families } from '#gateway/observe/metrics/exposition.ts';
 import { buildAdmin } from '#gateway/operate/admin/admin.ts';
-import type { ReplayBounds } from '#gateway/operate/admin/replay-routes.ts';
+import type { ReplayBounds } from '#gateway/operate/admin/replay-upload.ts';
 import { openFilesMax } from '#gateway/operate/doctor/open-files.ts';
 import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';

@@ -4,8 +4,9 @@ import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts
 import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
 import { isAdminListener, publicOrigin } from '#gateway/cli/command/public-address.ts';
 import { readHeaders } from '#gateway/cli/command/request-options.ts';
+import { partsOf } from '#gateway/identity/identifier.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
-import { type Policy, type PolicySet, partsOf } from '#gateway/policy/policy.ts';
+import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { type Proof, prove, REQUESTS_PER_SECOND } from '#gateway/workbench/prove/prove-policy.ts';
 import { type SampleRequest, sampleRequest } from '#gateway/workbench/rehearsal/sample-request.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';

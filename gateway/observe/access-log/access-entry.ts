@@ -4,11 +4,11 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { Charge } from '#gateway/limiter/charge.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { RequestTrace, StoreWait } from '#gateway/observe/tracing/tracing.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import { PLAN } from '#gateway/policy/overrides.ts';
-import type { ChargedTo } from '#gateway/request/identify.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { AccessLog } from './access-log.ts';
 import type { LogLine } from './line-text.ts';
@@ -45,6 +45,17 @@ export interface LoggedResponse {
 /** Longer paths are cut. */
 const PATH_MAX = 1000;
 
+/** The charge of a request, as far as the line tells of it. */
+interface LoggedCharge {
+  readonly charge: Pick<Charge, 'parts'>;
+  readonly identified: {
+    /** In the order of `Cover.identifiers`. */
+    readonly identities: readonly (Identity | null)[];
+    readonly provable: Identity | null;
+  };
+  readonly plan: string | null;
+}
+
 export class AccessEntry {
   decision: LoggedDecision = 'uncovered';
   /** Of a refusal. */
@@ -70,7 +81,7 @@ export class AccessEntry {
   readonly #time: Millis;
   #path: string;
   #cover: Cover | null = null;
-  #charged: ChargedTo | null = null;
+  #charged: LoggedCharge | null = null;
   #address: Identity | null = null;
   #spent: Spent | null = null;
   #askedAt: Millis | null = null;
@@ -116,7 +127,7 @@ export class AccessEntry {
   }
 
   /** @param address the client's */
-  charged(charged: ChargedTo | null, address: Identity): void {
+  charged(charged: LoggedCharge | null, address: Identity): void {
     this.#charged = charged;
     this.#address = address;
   }

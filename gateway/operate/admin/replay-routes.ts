@@ -1,22 +1,12 @@
 /** `POST /api/replay`: what would an edited policy file have done with the requests of an access log? One at a time. */
 import type { FastifyInstance } from 'fastify';
 import type { Control } from '#gateway/operate/control/control.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import type { Clock } from '#shared/clock.ts';
 import type { Audit } from './audit.ts';
 import { BadRequestError } from './errors.ts';
 import { replayRefusalSchema, replaySchema } from './replay-schemas.ts';
+import type { ReplayBounds } from './replay-upload.ts';
 import { messageSchema } from './reply-schemas.ts';
-
-export interface ReplayBounds {
-  readonly policyBytes: number;
-  readonly logBytes: number;
-  /** Without a byte of the body. */
-  readonly silenceMs: Millis;
-  /** Of the whole body. */
-  readonly uploadMs: Millis;
-  /** Of the replay itself. */
-  readonly runMs: Millis;
-}
 
 export interface ReplayRoutesOptions {
   /** As in use, and the files that it names. */

@@ -5,7 +5,17 @@ import type { Readable } from 'node:stream';
 import type { WatchedTexts } from '#gateway/policy/watched-file.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { type ReplayOutcome, replayFiles, STOPPED } from './replay-process.ts';
-import type { ReplayBounds } from './replay-routes.ts';
+
+export interface ReplayBounds {
+  readonly policyBytes: number;
+  readonly logBytes: number;
+  /** Without a byte of the body. */
+  readonly silenceMs: Millis;
+  /** Of the whole body. */
+  readonly uploadMs: Millis;
+  /** Of the replay itself. */
+  readonly runMs: Millis;
+}
 
 export interface ReplayUploadOptions {
   readonly policyBytes: number;

@@ -2,7 +2,8 @@
 import { isIP } from 'node:net';
 import type { XStatic } from 'typebox/schema';
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
-import type { PolicySet, SimpleIdentifier } from '#gateway/policy/policy.ts';
+import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
 import { clientAddress } from '#shared/client-address.ts';
 
 export const subjectProperties = {

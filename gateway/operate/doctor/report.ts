@@ -1,6 +1,6 @@
 /** What a running gateway knows of its own set-up; `findings.ts` says what is wrong with it. */
 import { hash } from 'node:crypto';
-import type { GatewayConfig } from '#gateway/config.ts';
+import type { BoundSettings } from '#gateway/bounds/bounds.ts';
 import type { Control } from '#gateway/operate/control/control.ts';
 import type { StoreReport } from '#gateway/operate/control/store-report.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
@@ -11,7 +11,14 @@ import { type Spelling, spellingsOf } from './spellings.ts';
 
 /** What doctor looks at beyond what the admin API has anyway. */
 export interface DoctorSources {
-  readonly config: Pick<GatewayConfig, 'upstream' | 'bounds' | 'adminHost' | 'tls'>;
+  readonly config: {
+    /** Origin, without a path. */
+    readonly upstream: string;
+    readonly bounds: BoundSettings;
+    readonly adminHost: string;
+    /** null: the public listener speaks plain HTTP. */
+    readonly tls: object | null;
+  };
   readonly readPolicyFile: (file: string) => string;
   /** Descriptors that a process may have open; null where the system does not say. */
   readonly openFilesMax: () => number | null;

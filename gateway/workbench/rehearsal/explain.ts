@@ -1,16 +1,11 @@
 /** One request, explained: every policy of the file, whether it applies, why not, and what its counter says. */
 
+import { type Identifier, partsOf } from '#gateway/identity/identifier.ts';
 import type { Part } from '#gateway/limiter/charge.ts';
 import { allowanceOf } from '#gateway/policy/allowance.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import { exclusionOf, mismatchOf } from '#gateway/policy/mismatch.ts';
-import {
-  type Algorithm,
-  type Identifier,
-  type Policy,
-  type PolicySet,
-  partsOf,
-} from '#gateway/policy/policy.ts';
+import type { Algorithm, Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { withoutSegmentParameters } from '#gateway/policy/target.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import type { Seconds } from '#shared/clock.ts';

@@ -1,5 +1,6 @@
 /** A request that a policy, and no tighter one, limits: made from its route, and confirmed by a rehearsal. */
-import { type Policy, type PolicySet, partsOf } from '#gateway/policy/policy.ts';
+import { partsOf } from '#gateway/identity/identifier.ts';
+import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { Rehearsal } from './rehearsal.ts';
 
 /** One identity is counted. */

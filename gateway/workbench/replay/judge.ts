@@ -5,14 +5,9 @@
 
 import { carriersOf } from '#gateway/identity/credential.ts';
 import { type Identity, identityOf } from '#gateway/identity/digest.ts';
+import { type CredentialSource, type Identifier, partsOf } from '#gateway/identity/identifier.ts';
 import type { Cover } from '#gateway/policy/match.ts';
-import {
-  type CredentialSource,
-  type Identifier,
-  type Policy,
-  type PolicySet,
-  partsOf,
-} from '#gateway/policy/policy.ts';
+import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import type { PeerSocket } from '#gateway/request/identify.ts';
 import type { KnownClient, KnownIdentities } from '#gateway/workbench/rehearsal/known-client.ts';
 import { Rehearsal, type Weighed, type WeighedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';

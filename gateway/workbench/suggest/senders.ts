@@ -1,6 +1,6 @@
 /** Who sent a logged request, where no policy says who is to be counted: its key where the log tells one, else its address. */
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
-import type { SimpleIdentifier } from '#gateway/policy/policy.ts';
+import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type {
   LoggedDigests,
   LoggedRequest,

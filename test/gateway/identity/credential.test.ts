@@ -1,6 +1,6 @@
 import t from 'tap';
 import { presentedCredential } from '#gateway/identity/credential.ts';
-import type { CredentialSource } from '#gateway/policy/policy.ts';
+import type { CredentialSource } from '#gateway/identity/identifier.ts';
 
 const SOURCES: readonly CredentialSource[] = [
   { kind: 'header', header: 'x-api-key' },

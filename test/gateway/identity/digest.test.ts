@@ -1,7 +1,7 @@
 import { createHmac, hash } from 'node:crypto';
 import t from 'tap';
 import { Digester, identityOf } from '#gateway/identity/digest.ts';
-import type { SimpleIdentifier } from '#gateway/policy/policy.ts';
+import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
 
 const IP: SimpleIdentifier = { name: 'ip', kind: 'address', ipv6Prefix: 64 };
 const KEY: SimpleIdentifier = {

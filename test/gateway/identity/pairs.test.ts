@@ -1,7 +1,7 @@
 /** Cookies and queries as clients write them, and as those write them who want to be somebody else. */
 import t from 'tap';
 import { AMBIGUOUS, cookieValue, queryValue } from '#gateway/identity/pairs.ts';
-import { pathValue } from '#gateway/identity/path-value.ts';
+import { pathValue } from '#gateway/policy/path-value.ts';
 
 t.test('a cookie by its name', async (t) => {
   const cases = [

@@ -1,9 +1,9 @@
 /** Tokens in great number: remembered within bounds, and the good ones stay. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
-import { parseKeySet } from '#gateway/identity/key-set.ts';
+import type { TokenIdentifier, TokenSource } from '#gateway/identity/identifier.ts';
 import { VerifiedTokens } from '#gateway/identity/verified-tokens.ts';
-import type { TokenIdentifier, TokenSource } from '#gateway/policy/policy.ts';
+import { parseKeySet } from '#gateway/policy/load-key-set.ts';
 import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
 
 const signer = await newSigner('EdDSA', 'key');

@@ -1,11 +1,11 @@
 /** A policy file for an application that ignores case in paths, such as one on Express or ASP.NET. */
 import t from 'tap';
 import { AMBIGUOUS } from '#gateway/identity/pairs.ts';
-import { pathValue } from '#gateway/identity/path-value.ts';
 import { spellingsOf } from '#gateway/operate/doctor/spellings.ts';
 import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
+import { pathValue } from '#gateway/policy/path-value.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { warningsOf } from '#gateway/policy/warnings.ts';
 import { placesIn } from '#gateway/policy/yaml-text.ts';

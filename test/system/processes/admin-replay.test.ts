@@ -4,7 +4,7 @@ import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'nod
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
-import type { ReplayBounds } from '#gateway/operate/admin/replay-routes.ts';
+import type { ReplayBounds } from '#gateway/operate/admin/replay-upload.ts';
 import { startTestAdmin, type TestAdminOptions } from '#test/support/admin.ts';
 import { floodgateCommand } from '#test/support/cli.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';

@@ -1,6 +1,7 @@
 /** The value of a path parameter, as an application reads it that strips segment parameters. */
-import { caseless, meaningOf, withoutParameters, withoutSegmentParameters } from '#gateway/policy/target.ts';
-import { AMBIGUOUS, type PairValue } from './pairs.ts';
+
+import { AMBIGUOUS, type PairValue } from '#gateway/identity/pairs.ts';
+import { caseless, meaningOf, withoutParameters, withoutSegmentParameters } from './target.ts';
 
 /**
  * @param path canonical

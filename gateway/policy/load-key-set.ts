@@ -1,23 +1,12 @@
 /** The public keys that sign tokens, as a JSON Web Key Set says them (RFC 7517). */
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { Mistake } from '#gateway/policy/problems.ts';
+import type { KeySet, SigningAlgorithm, SigningKey } from '#gateway/identity/identifier.ts';
+import { Mistake } from './problems.ts';
 
 /** As far as it matters here. */
 type JsonWebKey = Extract<Parameters<typeof createPublicKey>[0], { format: 'jwk' }>['key'] & {
   readonly kid?: unknown;
 };
-
-/** What a token may be signed with. Shared secrets are none of it. */
-export type Algorithm = 'RS256' | 'ES256' | 'EdDSA';
-
-export interface SigningKey {
-  /** null: the set gives it no name. */
-  readonly id: string | null;
-  readonly algorithm: Algorithm;
-  readonly key: KeyObject;
-}
-
-export type KeySet = readonly SigningKey[];
 
 export const KEY_SET_BYTES_MAX = 262_144;
 const KEYS_MAX = 100;
@@ -72,7 +61,7 @@ function signingKey(jwk: JsonWebKey, where: string): SigningKey | null {
   return { id: typeof jwk.kid === 'string' ? jwk.kid : null, algorithm, key };
 }
 
-function algorithmOf({ kty, crv }: JsonWebKey): Algorithm | null {
+function algorithmOf({ kty, crv }: JsonWebKey): SigningAlgorithm | null {
   if (kty === 'RSA') return 'RS256';
   if (kty === 'EC' && crv === 'P-256') return 'ES256';
   if (kty === 'OKP' && crv === 'Ed25519') return 'EdDSA';

@@ -1,0 +1,45 @@
+/** Imports in gateway/ point one way; see test/support/imports.ts. */
+import t from 'tap';
+import { loopThrough, readProgram } from '#test/support/imports.ts';
+
+const { files, fileGraph, folderGraph, importsOf, holdersOf } = readProgram('gateway');
+
+t.test('the graph is that of the program', async (t) => {
+  t.ok(files.length > 150);
+  t.ok(folderGraph.get('gateway/app.ts')?.has('gateway/listen'));
+  t.ok(folderGraph.get('gateway/limiter')?.has('gateway/policy'), 'type-only imports count');
+});
+
+t.test('no files and no folders import each other, directly or by way of others', async (t) => {
+  for (const graph of [fileGraph, folderGraph])
+    for (const node of graph.keys()) t.equal(loopThrough(graph, node), null, node);
+});
+
+t.test('only the wiring lies at the top', async (t) => {
+  const atTop = files.filter((file) => file.split('/').length === 2);
+  t.strictSame(atTop, ['gateway/app.ts', 'gateway/config.ts', 'gateway/main.ts']);
+});
+
+t.test(
+  'a request meets nothing of the workbench, and of what operators use only bans and decisions',
+  async (t) => {
+    const isOnTheWay = /^gateway\/(http|identity|policy|limiter|store|bounds|proxy|reply|request)\//;
+    const isElsewhere = /^gateway\/(workbench|cli|library|process|operate\/(admin|doctor))\//;
+    const wrong = files
+      .filter((file) => isOnTheWay.test(file))
+      .flatMap((file) =>
+        importsOf(file)
+          .filter((target) => isElsewhere.test(target))
+          .map((target) => `${file} imports ${target}`),
+      );
+    t.strictSame(wrong, []);
+  },
+);
+
+t.test('few files know each dependency', async (t) => {
+  t.strictSame(holdersOf('ioredis'), ['gateway/store/node.ts']);
+  const outside = (name: string, folder: RegExp) => holdersOf(name).filter((file) => !folder.test(file));
+  t.strictSame(outside('undici', /^gateway\/proxy\//), []);
+  t.strictSame(outside('fastify', /^gateway\/(operate\/admin\/|main\.ts$)/), []);
+  t.strictSame(outside('yaml', /^gateway\/(policy|workbench\/import)\//), []);
+});

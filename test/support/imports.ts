@@ -1,0 +1,97 @@
+/** The import graph of a program, for tests that hold its layers. Type-only and dynamic imports count. */
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { projectRoot } from './process.ts';
+
+const IMPORT = /^(?:import|export)\s[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
+
+/** Node -> node -> one import that leads there, for messages. */
+export type Graph = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+export interface Program {
+  /** Paths from the project's root. */
+  readonly files: readonly string[];
+  /** Nodes are files. */
+  readonly fileGraph: Graph;
+  /** Nodes are folders and, on the top level, files: it has both what everybody may import and what imports everybody. */
+  readonly folderGraph: Graph;
+  importsOf(file: string): readonly string[];
+  /** The files that import a package. */
+  holdersOf(packageName: string): readonly string[];
+}
+
+/** @param root a folder at the top of the project, such as `api` */
+export function readProgram(root: string): Program {
+  const texts = new Map(
+    globSync(`${root}/**/*.ts`, { cwd: projectRoot })
+      .sort()
+      .map((file) => [file, readFileSync(join(projectRoot, file), 'utf8')]),
+  );
+  const files = [...texts.keys()];
+  const importsOf = (file: string): readonly string[] =>
+    [...(texts.get(file) ?? '').matchAll(IMPORT)].flatMap(([, from, bare, dynamic]) => {
+      const specifier = from ?? bare ?? dynamic ?? '';
+      const target = specifier.startsWith('#') ? specifier.slice(1) : join(dirname(file), specifier);
+      const isOurs = specifier.startsWith(`#${root}/`) || specifier.startsWith('.');
+      return isOurs && target.startsWith(`${root}/`) ? [target] : [];
+    });
+  const folderOf = (file: string): string => (dirname(file) === root ? file : dirname(file));
+  return {
+    files,
+    fileGraph: graphOf(files, importsOf, (file) => file),
+    folderGraph: graphOf(files, importsOf, folderOf),
+    importsOf,
+    holdersOf: (name) => files.filter((file) => texts.get(file)?.includes(`from '${name}'`)),
+  };
+}
+
+function graphOf(
+  files: readonly string[],
+  importsOf: (file: string) => readonly string[],
+  nodeOf: (file: string) => string,
+): Graph {
+  const graph = new Map<string, Map<string, string>>();
+  for (const file of files) {
+    const from = nodeOf(file);
+    const edges = graph.get(from) ?? new Map<string, string>();
+    graph.set(from, edges);
+    for (const target of importsOf(file)) {
+      const to = nodeOf(target);
+      if (to !== from) edges.set(to, `${file} imports ${target}`);
+    }
+  }
+  return graph;
+}
+
+/** @returns the imports of a way from one node back to it; null when there is none */
+export function loopThrough(graph: Graph, start: string): readonly string[] | null {
+  const ways: { readonly node: string; readonly lines: readonly string[] }[] = [{ node: start, lines: [] }];
+  const seen = new Set<string>();
+  for (let way = ways.shift(); way !== undefined; way = ways.shift()) {
+    for (const [next, line] of graph.get(way.node) ?? []) {
+      const lines = [...way.lines, line];
+      if (next === start) return lines;
+      if (!seen.has(next)) ways.push({ node: next, lines });
+      seen.add(next);
+    }
+  }
+  return null;
+}
+
+/** @returns the files of the longest chain of imports that begins at a file; the graph has no loop */
+export function longestChain(graph: Graph, start: string): readonly string[] {
+  const known = new Map<string, readonly string[]>();
+  const chainOf = (file: string): readonly string[] => {
+    const found = known.get(file);
+    if (found !== undefined) return found;
+    let longest: readonly string[] = [];
+    for (const next of graph.get(file)?.keys() ?? []) {
+      const chain = chainOf(next);
+      if (chain.length > longest.length) longest = chain;
+    }
+    const chain = [file, ...longest];
+    known.set(file, chain);
+    return chain;
+  };
+  return chainOf(start);
+}
