@@ -17,7 +17,7 @@ import { FileWatch } from '#gateway/policy/watched-file.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { keySetText, newSigner } from '#test/support/tokens.ts';
 
-const GOOD = readFileSync(resolve(import.meta.dirname, '../../policies.yaml'), 'utf8');
+const GOOD = readFileSync(resolve(import.meta.dirname, '../../../policies.yaml'), 'utf8');
 const withLimit = (limit: number): string => GOOD.replace('limit: 40', `limit: ${limit}`);
 /** A prefix of the text that is a valid policy file as well. */
 const BEGINNING = GOOD.slice(0, GOOD.lastIndexOf('  - name: '));

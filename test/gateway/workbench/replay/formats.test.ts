@@ -9,7 +9,7 @@ import type { LoggedRequest } from '#gateway/workbench/replay/formats/logged-req
 const NO_FIELDS: HeaderFields = new Map();
 
 function linesOf(name: string): string[] {
-  const file = new URL(`../../fixtures/logs/${name}`, import.meta.url);
+  const file = new URL(`../../../fixtures/logs/${name}`, import.meta.url);
   return readFileSync(file, 'utf8')
     .split('\n')
     .filter((line) => line !== '');
