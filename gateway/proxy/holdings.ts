@@ -1,12 +1,12 @@
 /**
  * What one call holds of the gateway besides its request: a connection to the upstream or a place among those who wait
  * for one, a stream, an upgrade, its client. Closed once, it gives back whatever is left; only the connection is kept
- * until undici has let go of it.
+ * until its exchange is over.
  */
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
+import type { UpstreamConnection } from './exchange.ts';
 import type { Upstream } from './upstream.ts';
-import type { UpstreamConnection } from './upstream-connection.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 
 export class Holdings {
@@ -61,7 +61,7 @@ export class Holdings {
     return null;
   }
 
-  /** undici has let go of the connection. */
+  /** The connection is free again, or gone. */
   giveConnection(): void {
     const { connection, pool } = this;
     if (connection === null || pool === null) return;

@@ -2,25 +2,30 @@
  * One request on its way to the upstream and back.
  *
  * A call holds whatever its request takes: a wait, a deadline, an upstream connection, a stream, an upgrade. It is its own
- * undici handler, so no closure is made per request. Bodies stream both ways with backpressure. Replies go out at the
+ * handler of the exchange, so no closure is made per request. Bodies stream both ways with backpressure. Replies go out at the
  * end of the turn of the event loop in which they began, one after the other: one that is whole by then, the usual API
  * case, in one write, any other at once as far as it has come, so events and long polls are not delayed.
  */
 import type { Duplex } from 'node:stream';
-import type { Dispatcher } from 'undici';
 import type { Client } from '#gateway/bounds/clients.ts';
 import { watchDrain } from '#gateway/http/client-connection.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { DeadlineEntry } from './deadlines.ts';
+import {
+  BadReplyError,
+  type Exchange,
+  type ExchangeHandler,
+  type UpstreamConnection,
+  type UpstreamRequest,
+} from './exchange.ts';
 import { Holdings } from './holdings.ts';
 import type { ProxyCallOptions, ProxyFailure } from './proxy-call-options.ts';
 import { ReplyFlow } from './reply-flow.ts';
 import { AWAITED_BYTES_MAX, type BodyOwner, whenArrived } from './request-body.ts';
 import { type ClientHeaders, clientHeaders } from './response-headers.ts';
 import { joinSockets } from './upgrade.ts';
-import { isStaleConnection, isTimeout, isTooLargeHead, REPLY_HEAD_BYTES_MAX } from './upstream.ts';
-import type { UpstreamConnection } from './upstream-connection.ts';
+import { isStaleConnection, isTimeout } from './upstream.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 import { upstreamRequest } from './upstream-request.ts';
 import { ONE_WRITE_BYTES, writeWhole } from './whole-reply.ts';
@@ -29,7 +34,7 @@ import { ONE_WRITE_BYTES, writeWhole } from './whole-reply.ts';
 const UNREAD_MS_MAX_UNDER_PRESSURE: Millis = 2000;
 const ABORTED = new Error('the call is closed');
 const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
-/** What may stand behind a status; undici reads it as UTF-8, so other encodings come with characters that may not. */
+/** What may stand behind a status. undici reads it as UTF-8, so other encodings come with characters that may not. */
 const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 type State =
@@ -45,7 +50,7 @@ type State =
   /** Nothing more will be written. */
   | 'closed';
 
-export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, DeadlineEntry, BodyOwner {
+export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, BodyOwner {
   readonly client: Client;
   retryable = false;
   /** The upstream may have read some of the request. */
@@ -57,8 +62,8 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   readonly #options: ProxyCallOptions;
   readonly #held: Holdings;
   #state: State = 'waiting';
-  #request: Dispatcher.DispatchOptions | null = null;
-  #controller: Dispatcher.DispatchController | null = null;
+  #request: UpstreamRequest | null = null;
+  #exchange: Exchange | null = null;
 
   #status = 0;
   #statusText = '';
@@ -105,7 +110,6 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
   #enter(pool: UpstreamPool): void {
     if (this.#state === 'closed') return;
     this.#held.pool = pool;
-    // undici's own timers are up to a second late, and begin with the connection.
     this.#options.upstream.deadlines.add(this);
     const refusal = pool.enter(this);
     if (refusal !== null) this.#fail({ kind: 'bound', bound: 'waiting', refusal });
@@ -123,24 +127,21 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     this.hasReachedUpstream = true;
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Thrown rather than aborted: undici then drops the request and keeps the connection for the next one.
-    if (this.#state === 'closed') throw ABORTED;
-    this.#controller = controller;
-    const body = this.#request?.body ?? null;
-    if (body === null || Buffer.isBuffer(body)) this.hasReachedUpstream = true;
-    // An upload's time begins when it is over, by undici's headersTimeout.
-    else this.#options.upstream.deadlines.delete(this);
+  /** The upstream's time to answer begins when the whole upload is there. */
+  onBodyEnd(): void {
+    if (this.#state === 'waiting') this.#options.upstream.deadlines.add(this);
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    statusCode: number,
-    _headers: unknown,
-    statusText?: string,
-  ): void {
-    // Interim replies (103 Early Hints) end here.
-    if (statusCode < 200) return;
+  onBegin(exchange: Exchange): boolean {
+    if (this.#state === 'closed') return false;
+    this.#exchange = exchange;
+    const body = this.#request?.body ?? null;
+    if (body === null || Buffer.isBuffer(body)) this.hasReachedUpstream = true;
+    else this.#options.upstream.deadlines.delete(this);
+    return true;
+  }
+
+  onHead(_exchange: Exchange, statusCode: number, reason: string, fields: readonly string[]): void {
     if (this.#state === 'abandoned') {
       // Nobody reads the reply, and it may have no end.
       this.close();
@@ -148,7 +149,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     }
     const { upstream, owner, added, cors } = this.#options;
     upstream.deadlines.delete(this);
-    const head = clientHeaders((controller.rawHeaders ?? []) as Buffer[], added, statusCode, cors);
+    const head = clientHeaders(fields, added, statusCode, cors);
     if (head.isCoded) {
       this.#failUnavailable("the upstream's reply has a transfer coding that was not asked for");
       return;
@@ -165,30 +166,30 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     if (upstream.draining) head.headers.push('Connection', 'close');
     this.#head = head;
     this.#status = statusCode;
-    this.#statusText = statusText !== undefined && REASON_PHRASE.test(statusText) ? statusText : '';
+    this.#statusText = REASON_PHRASE.test(reason) ? reason : '';
     this.#state = 'begun';
     upstream.begin(this);
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onData(exchange: Exchange, chunk: Buffer): void {
     if (this.#state === 'closed') return;
     if (this.#state === 'begun') {
       const part = this.#part;
       if (part === null || part.length + chunk.length <= ONE_WRITE_BYTES) {
         this.#part = part === null ? chunk : Buffer.concat([part, chunk]);
-        if (chunk.length > ONE_WRITE_BYTES) this.#flowOf(controller).count(chunk.length);
+        if (chunk.length > ONE_WRITE_BYTES) this.#flowOf(exchange).count(chunk.length);
         return;
       }
-      this.#startStreaming(controller);
+      this.#startStreaming(exchange);
     }
-    const flow = this.#flowOf(controller);
+    const flow = this.#flowOf(exchange);
     flow.count(chunk.length);
     // Last: written, it is empty.
     flow.write(chunk);
   }
 
-  #flowOf(controller: Dispatcher.DispatchController): ReplyFlow {
-    this.#flow ??= new ReplyFlow(this.client, this.#options.res, this.#options.upstream, controller);
+  #flowOf(exchange: Exchange): ReplyFlow {
+    this.#flow ??= new ReplyFlow(this.client, this.#options.res, this.#options.upstream, exchange);
     return this.#flow;
   }
 
@@ -196,7 +197,8 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     this.#flow?.onDrain();
   }
 
-  onResponseEnd(): void {
+  onEnd(): void {
+    this.#flow?.end();
     this.#leaveUpstream();
     if (this.#state === 'begun') this.#state = 'whole';
     else if (this.#state === 'streaming') {
@@ -206,12 +208,9 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     }
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+  onError(error: Error): void {
     const { req } = this.#options;
     const request = this.#request;
-    // Not even begun: no connection could be opened. undici is in the middle of failing this one's requests, and stops
-    // the process when another one is added to them.
-    if (this.#controller === null && error !== ABORTED) this.#held.connection?.renew();
     const isKept = this.#held.connection?.isFresh === false;
     if (
       isKept &&
@@ -221,7 +220,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
       request !== null
     ) {
       this.retryable = false;
-      this.#controller = null;
+      this.#exchange = null;
       this.#held.connection?.dispatch(request, this);
       return;
     }
@@ -233,8 +232,8 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     else if (isTimeout(error)) this.#failInTime();
     else
       this.#failUnavailable(
-        isTooLargeHead(error)
-          ? `the header section of the upstream's reply is larger than ${REPLY_HEAD_BYTES_MAX / 1024} KiB`
+        error instanceof BadReplyError
+          ? error.message
           : 'the upstream cannot be reached or broke off its reply',
       );
   }
@@ -271,7 +270,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
 
   /** What is there of the reply goes out: whole, or as the first piece of many. */
   writeReply(): void {
-    if (this.#state === 'begun' && this.#controller !== null) this.#startStreaming(this.#controller);
+    if (this.#state === 'begun' && this.#exchange !== null) this.#startStreaming(this.#exchange);
     else if (this.#state === 'whole') this.#writeWhole();
   }
 
@@ -287,7 +286,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     });
   }
 
-  #startStreaming(controller: Dispatcher.DispatchController): void {
+  #startStreaming(exchange: Exchange): void {
     const head = this.#head;
     if (head === null) return;
     const { res, upstream } = this.#options;
@@ -298,7 +297,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     const part = this.#part;
     this.#part = null;
     if (part === null) res.flushHeaders();
-    else this.#flowOf(controller).write(part);
+    else this.#flowOf(exchange).write(part);
   }
 
   /** A reply that takes long, or that is not read, must not keep the connection from a request that waits. */
@@ -330,14 +329,8 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     else res.destroy();
   }
 
-  onRequestUpgrade(
-    controller: Dispatcher.DispatchController,
-    statusCode: number,
-    _headers: unknown,
-    socket: Duplex,
-  ): void {
+  onUpgrade(statusCode: number, fields: readonly string[], socket: Duplex): void {
     const { req, res, owner, upgrade, added, upstream } = this.#options;
-    this.#held.connection?.handOver();
     this.#leaveUpstream();
     if (this.isClosed || upgrade === null) {
       // Not asked for: nothing is upgraded behind the client's back.
@@ -351,7 +344,7 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
     owner.onReplyBegun(statusCode);
     this.close();
     res.detachSocket(req.socket);
-    joinSockets(upgrade, socket, controller, added, upstream.bulk, this.client, () => {
+    joinSockets(upgrade, socket, fields, added, upstream.bulk, this.client, () => {
       giveBack();
       owner.onUpstreamDone();
     });
@@ -364,26 +357,26 @@ export class ProxyCall implements Dispatcher.DispatchHandler, PoolCall, Deadline
    * @returns false: the upstream has nothing to answer, or has begun to; close the call
    */
   abandon(): boolean {
-    if (this.#state !== 'waiting' || this.#controller === null || !this.hasReachedUpstream)
+    if (this.#state !== 'waiting' || this.#exchange === null || !this.hasReachedUpstream)
       return this.#state === 'abandoned';
     this.#state = 'abandoned';
     if (this.deadlineAt === 0) this.#options.upstream.deadlines.add(this);
     return true;
   }
 
-  /** Nothing more is written, and everything is given back: at once, or for the connection when undici has let go of it. */
+  /** Nothing more is written, and everything is given back: at once, or for the connection when its exchange is over. */
   close(): void {
     if (this.#state === 'closed') return;
     const wasAbandoned = this.#state === 'abandoned';
     this.#state = 'closed';
     this.#options.upstream.deadlines.delete(this);
     this.#flow?.end();
-    if (this.#held.connection !== null) this.#controller?.abort(ABORTED);
+    if (this.#held.connection !== null) this.#exchange?.abort(ABORTED);
     this.#held.close(this);
     if (wasAbandoned) this.#options.owner.onUpstreamDone();
   }
 
-  /** undici has let go of the connection. */
+  /** The connection is free again, or gone. */
   #leaveUpstream(): void {
     this.#options.upstream.deadlines.delete(this);
     this.#held.giveConnection();

@@ -1,8 +1,8 @@
 /** The body of a reply on its way: no faster than the client reads, and than others are served beside it. */
-import type { Dispatcher } from 'undici';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientResponse } from '#gateway/http/client-connection.ts';
 import type { BulkTransfer } from './bulk-turns.ts';
+import type { Exchange } from './exchange.ts';
 import { writeLast } from './free-buffer.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -10,23 +10,19 @@ export class ReplyFlow implements BulkTransfer {
   readonly client: Client;
   readonly #res: ClientResponse;
   readonly #upstream: Upstream;
-  readonly #controller: Dispatcher.DispatchController;
+  readonly #exchange: Exchange;
   /** The client has to read first. */
   #awaitsDrain = false;
   /** Others have to be served first. */
   #awaitsTurn = false;
+  #isOver = false;
 
-  /** @param controller pauses and resumes what comes from the upstream */
-  constructor(
-    client: Client,
-    res: ClientResponse,
-    upstream: Upstream,
-    controller: Dispatcher.DispatchController,
-  ) {
+  /** @param exchange pauses and resumes what comes from the upstream */
+  constructor(client: Client, res: ClientResponse, upstream: Upstream, exchange: Exchange) {
     this.client = client;
     this.#res = res;
     this.#upstream = upstream;
-    this.#controller = controller;
+    this.#exchange = exchange;
   }
 
   write(chunk: Buffer): void {
@@ -34,14 +30,14 @@ export class ReplyFlow implements BulkTransfer {
     const { bulk, options } = this.#upstream;
     if (writeLast(res, res.socket, chunk, bulk) || res.writableLength < options.replyBufferBytes) return;
     this.#awaitsDrain = true;
-    this.#controller.pause();
+    this.#exchange.pause();
   }
 
   /** So much has come from the upstream. */
   count(bytes: number): void {
     if (this.#upstream.bulk.pass(this, bytes)) return;
     this.#awaitsTurn = true;
-    this.#controller.pause();
+    this.#exchange.pause();
   }
 
   onDrain(): void {
@@ -55,12 +51,13 @@ export class ReplyFlow implements BulkTransfer {
     this.#goOn();
   }
 
-  /** Nothing more comes of it. */
+  /** Nothing more comes of it, and its connection may be another reply's. */
   end(): void {
+    this.#isOver = true;
     if (this.#awaitsTurn) this.#upstream.bulk.leave(this);
   }
 
   #goOn(): void {
-    if (!this.#awaitsDrain && !this.#awaitsTurn) this.#controller.resume();
+    if (!this.#awaitsDrain && !this.#awaitsTurn && !this.#isOver) this.#exchange.resume();
   }
 }

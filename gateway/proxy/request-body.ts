@@ -28,12 +28,14 @@ const READABLE_EVENTS = ['readable', 'end', 'error', 'close'] as const;
 export interface BodyOwner {
   /** Some of the body, or its end, is about to be sent, and the head of the request with it. */
   onBodySent(): void;
+  /** All of the body has been handed to the connection. */
+  onBodyEnd(): void;
 }
 
 /**
  * A body that is streamed while it comes in, in portions. Its connection is left alone when nobody reads on.
  *
- * @param outlivesClient a body that breaks off does not end: undici would close the upstream's connection
+ * @param outlivesClient a body that breaks off does not end: the connection to the upstream would be closed
  */
 export async function* inTurns(
   req: IncomingRequest,
@@ -59,6 +61,7 @@ export async function* inTurns(
       yield part;
     }
     owner.onBodySent();
+    owner.onBodyEnd();
   } catch (error) {
     if (!outlivesClient) throw error;
     await new Promise<never>(() => undefined);

@@ -35,13 +35,13 @@ const EVENT_STREAM = /^text\/event-stream\s*(?:;|$)/i;
 const LIMITS: ReadonlySet<string> = new Set(LIMIT_HEADERS);
 
 /**
- * @param raw names and values in turn, as undici read them
+ * @param raw names and values in turn
  * @param added the gateway's own headers, which replace the upstream's limit headers when there are any
  * @param status of the reply
  * @param onClientRoute browsers on other origins read this reply: it exposes the limit headers
  */
 export function clientHeaders(
-  raw: readonly Buffer[],
+  raw: readonly string[],
   added: readonly string[],
   status: number,
   onClientRoute: boolean,
@@ -54,8 +54,8 @@ export function clientHeaders(
   let isAllExposed = false;
   let dropped: ReadonlySet<string> | null = null;
   for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i]?.toString('latin1') ?? '';
-    const value = raw[i + 1]?.toString('latin1') ?? '';
+    const name = raw[i] ?? '';
+    const value = raw[i + 1] ?? '';
     const special = SPECIAL.find(name);
     if (special !== null) {
       // RFC 9110 8.6 forbids it, and whoever believes it waits for a body.

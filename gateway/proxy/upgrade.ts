@@ -4,7 +4,6 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Dispatcher } from 'undici';
 import type { Client } from '#gateway/bounds/clients.ts';
 import { type ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
@@ -91,13 +90,14 @@ function stopWatching(socket: Duplex): void {
 /**
  * Joins the client's and the upstream's socket after a 101.
  *
+ * @param raw header fields of the upstream's reply, names and values in turn
  * @param owner whose tunnel it is
  * @param onClosed called once, when both are closed
  */
 export function joinSockets(
   { socket: client, head: clientHead }: UpgradeSocket,
   upstream: Duplex,
-  controller: Dispatcher.DispatchController,
+  raw: readonly string[],
   added: readonly string[],
   turns: BulkTurns,
   owner: Client,
@@ -111,13 +111,11 @@ export function joinSockets(
     if (side.closed) onClose();
     else side.once('close', onClose);
   }
-  const raw = (controller.rawHeaders ?? []) as Buffer[];
   const { headers } = clientHeaders(raw, added, 101, false);
   let head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n';
   for (let i = 0; i < raw.length; i += 2) {
     // Hop-by-hop, but the very point of this reply.
-    if (raw[i]?.toString('latin1').toLowerCase() === 'upgrade')
-      head += `Upgrade: ${raw[i + 1]?.toString('latin1')}\r\n`;
+    if (raw[i]?.toLowerCase() === 'upgrade') head += `Upgrade: ${raw[i + 1]}\r\n`;
   }
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
   stopWatching(client);

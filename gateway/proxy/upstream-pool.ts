@@ -6,7 +6,7 @@
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import type { UpstreamConnection } from './upstream-connection.ts';
+import type { UpstreamConnection } from './exchange.ts';
 
 /** A request, as the pool sees it. */
 export interface PoolCall {
@@ -105,7 +105,7 @@ export class UpstreamPool {
   /** The connection leaves this pool with its call, and makes room for another one. */
   detach(client: Client): void {
     this.#options.inUse.give(client);
-    // Not from within undici's parser.
+    // Not from within the parser of a reply.
     if (this.#waiting > 0) setImmediate(() => this.#serveNext(undefined));
   }
 

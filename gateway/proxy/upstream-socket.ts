@@ -4,45 +4,22 @@
  * that answers 413 and closes while the body is still coming would not be heard.
  *
  * What is written to it is given away: a large buffer is empty as soon as it is written.
- *
- * A `100 Continue` that nobody asked for is dropped: undici takes it for an error, RFC 9110 (15.2) lets it pass.
  */
-import { Socket } from 'node:net';
-import { buildConnector, errors } from 'undici';
-import type { Millis } from '#shared/clock.ts';
-import { free, ownMemory } from './free-buffer.ts';
+import { type OnReadOpts, Socket } from 'node:net';
+import { free, type Garbage, ownMemory } from './free-buffer.ts';
 
 type Written = (error?: Error | null) => void;
 
-const KEEP_ALIVE_PROBE_MS: Millis = 60_000;
-const CONTINUE = /^HTTP\/1\.[01] 100[ \r]/;
-/** As much of a status line as tells a 100. */
-const CONTINUE_BYTES = 13;
-/** Where the status stands in a status line. */
-const STATUS_AT = 9;
-const HEAD_BYTES_MAX = 16_384;
-const EMPTY = Buffer.alloc(0);
-
 export class UpstreamSocket extends Socket {
-  /** What comes next begins a reply. */
-  #replyIsNext = true;
-  /** The beginning of what may be a 100. */
-  #begun: Buffer = EMPTY;
   #cannotWrite = false;
   #written: Written | null = null;
-  /** Of what is being written. */
+  /** The memory of what is being written. */
   #memory: ArrayBuffer | null = null;
-  readonly #onFreed: (bytes: number) => void;
+  readonly #garbage: Garbage;
 
-  /** @param onFreed so many bytes of what was written need not be collected */
-  constructor(onFreed: (bytes: number) => void) {
-    super();
-    this.#onFreed = onFreed;
-  }
-
-  /** A request is about to be written. */
-  expectReply(): void {
-    this.#replyIsNext = true;
+  constructor(garbage: Garbage, onread?: OnReadOpts) {
+    super(onread === undefined ? {} : { onread });
+    this.#garbage = garbage;
   }
 
   override _write(chunk: unknown, encoding: BufferEncoding, written: Written): void {
@@ -61,7 +38,7 @@ export class UpstreamSocket extends Socket {
       return;
     }
     this.#written = written;
-    // undici writes a head together with the first piece of a body, and a size with each of a chunked one.
+    // A piece of a body is written last, behind the head or the size of a chunk.
     this.#memory = ownMemory(chunks.at(-1)?.chunk);
     super._writev?.(chunks, this.#onWritten);
   }
@@ -73,7 +50,7 @@ export class UpstreamSocket extends Socket {
     const memory = this.#memory;
     this.#memory = null;
     // After an error the kernel may not have taken it yet.
-    if (memory !== null && error == null) this.#onFreed(free(memory));
+    if (memory !== null && error == null) this.#garbage.freed(free(memory));
     const { code } = (error ?? {}) as NodeJS.ErrnoException;
     // The reading side ends by itself, after what has arrived.
     if (code === 'EPIPE' || code === 'ECONNRESET') {
@@ -81,68 +58,4 @@ export class UpstreamSocket extends Socket {
       written?.();
     } else written?.(error);
   };
-
-  override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
-    if (!this.#replyIsNext) return super.push(chunk, encoding);
-    if (chunk === null) {
-      if (this.#begun.length > 0) super.push(this.#begun);
-      this.#replyIsNext = false;
-      return super.push(null);
-    }
-    let bytes = this.#begun.length === 0 ? chunk : Buffer.concat([this.#begun, chunk]);
-    this.#begun = EMPTY;
-    while (bytes.length > 0) {
-      // The usual reply: the first digit of its status is another one.
-      if (bytes.length >= CONTINUE_BYTES && bytes[STATUS_AT] !== 0x31) {
-        this.#replyIsNext = false;
-        return super.push(bytes);
-      }
-      const start = bytes.toString('latin1', 0, CONTINUE_BYTES);
-      if (!CONTINUE.test(start)) {
-        if (bytes.length < CONTINUE_BYTES && 'HTTP/1.1 100 '.startsWith(start)) break;
-        this.#replyIsNext = false;
-        return super.push(bytes);
-      }
-      const end = bytes.indexOf('\r\n\r\n');
-      if (end < 0) {
-        if (bytes.length < HEAD_BYTES_MAX) break;
-        this.#replyIsNext = false;
-        return super.push(bytes);
-      }
-      bytes = bytes.subarray(end + 4);
-    }
-    this.#begun = bytes;
-    return true;
-  }
-}
-
-/** For http: upstreams. Those with TLS get undici's own sockets, which have none of the properties above. */
-export function connectPlain(timeoutMs: Millis, onFreed: (bytes: number) => void): buildConnector.connector {
-  return ({ hostname, port }, callback) => {
-    const socket = new UpstreamSocket(onFreed);
-    let isTold = false;
-    const tell = (error: Error | null): void => {
-      clearTimeout(timer);
-      if (isTold) return;
-      isTold = true;
-      if (error === null) callback(null, socket);
-      else callback(error, null);
-    };
-    const timer = setTimeout(
-      () =>
-        socket.destroy(new errors.ConnectTimeoutError(`no connection to the upstream in ${timeoutMs} ms`)),
-      timeoutMs,
-    );
-    socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
-    socket.once('connect', () => tell(null)).on('error', tell);
-    socket.connect({ host: hostname, port: Number(port) || 80 });
-  };
-}
-
-export function connectTls(timeoutMs: Millis): buildConnector.connector {
-  return buildConnector({
-    timeout: timeoutMs,
-    // Replies are read as HTTP/1.1 has them: raw headers, 101, connections to count.
-    allowH2: false,
-  });
 }

@@ -3,15 +3,14 @@
  * connections of their own, so that slow senders do not take those of requests that are there; and a reply that turns
  * out to be a long one takes its connection along into a budget of its own.
  */
-import { isIP } from 'node:net';
-import { Client, errors } from 'undici';
 import type { Bounds } from '#gateway/bounds/bounds.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { BulkTurns } from './bulk-turns.ts';
 import { Deadlines } from './deadlines.ts';
-import { type OpenClient, UpstreamConnection } from './upstream-connection.ts';
+import type { UpstreamConnection } from './exchange.ts';
+import { LazyConnection } from './lazy-connection.ts';
+import { PlainConnection } from './plain-connection.ts';
 import { UpstreamPool } from './upstream-pool.ts';
-import { connectPlain, connectTls } from './upstream-socket.ts';
 
 export interface UpstreamOptions {
   /** http://host:port of the upstream; https: for TLS. */
@@ -52,7 +51,7 @@ const BODY_TIMEOUT_MS: Millis = 300_000;
 const KEEP_ALIVE_MS_MAX: Millis = 600_000;
 /** So much sooner than announced an idle connection is closed: the announcement counts from the upstream's last byte. */
 const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
-export const REPLY_HEAD_BYTES_MAX = 16_384;
+const TICK_MS: Millis = 1000;
 
 export class Upstream {
   readonly options: UpstreamOptions;
@@ -64,13 +63,12 @@ export class Upstream {
   readonly deadlines: Deadlines;
   /** Of bodies that are too large to be passed on at once. */
   readonly bulk: BulkTurns;
-  /** Name in the certificate. undici would take it from the Host header, which is the client's to choose. */
-  readonly servername: string;
   unavailable = 0;
   timeouts = 0;
   /** Told to every reply: we are shutting down, open no further request on this connection. */
   draining = false;
   readonly #connections = new Set<UpstreamConnection>();
+  readonly #ticks: NodeJS.Timeout;
   #begun: BegunReply[] = [];
 
   constructor(options: UpstreamOptions) {
@@ -79,13 +77,11 @@ export class Upstream {
     this.bounds = bounds;
     this.deadlines = new Deadlines(timeoutMs, clock);
     this.bulk = new BulkTurns(options.collectYoung);
-    const { hostname, protocol } = new URL(options.origin);
-    this.servername = hostname.replace(/^\[|\]$/g, '');
-    const open = clientOpener(options, this.servername, protocol === 'https:', this.bulk);
+    const open = connectionOpener(options, this.bulk);
     const shared = {
       waiting: bounds.waiting,
       open: () => {
-        const connection = new UpstreamConnection(open, () => this.#connections.delete(connection));
+        const connection = open(() => this.#connections.delete(connection));
         this.#connections.add(connection);
         return connection;
       },
@@ -93,6 +89,8 @@ export class Upstream {
     };
     this.requests = new UpstreamPool({ ...shared, inUse: bounds.upstream_connections });
     this.uploads = new UpstreamPool({ ...shared, inUse: bounds.uploads });
+    this.#ticks = setInterval(() => this.#tick(), TICK_MS);
+    this.#ticks.unref();
   }
 
   /** A reply has begun. */
@@ -109,7 +107,13 @@ export class Upstream {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#ticks);
     await Promise.all([...this.#connections].map((connection) => connection.close()));
+  }
+
+  #tick(): void {
+    const now = this.options.clock();
+    for (const connection of this.#connections) connection.onTick(now);
   }
 
   #flush(): void {
@@ -119,49 +123,45 @@ export class Upstream {
   }
 }
 
-function clientOpener(
-  options: UpstreamOptions,
-  servername: string,
-  isTls: boolean,
-  bulk: BulkTurns,
-): OpenClient {
-  const timeoutMs = Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs);
-  const connect = isTls ? connectTls(timeoutMs) : connectPlain(timeoutMs, (bytes) => bulk.freed(bytes));
-  return (wrap) => {
-    const connectWrapped = wrap(connect);
-    return new Client(options.origin, {
-      pipelining: 1,
-      allowH2: false,
-      maxHeaderSize: REPLY_HEAD_BYTES_MAX,
-      connect: (target, callback) => {
-        // An address is no server name (RFC 6066 3).
-        const { servername: _, ...address } = target;
-        connectWrapped(isIP(servername) === 0 ? target : address, callback);
-      },
-      headersTimeout: options.timeoutMs,
-      bodyTimeout: BODY_TIMEOUT_MS,
-      keepAliveTimeout: options.keepAliveMs,
-      keepAliveMaxTimeout: KEEP_ALIVE_MS_MAX,
-      keepAliveTimeoutThreshold: KEEP_ALIVE_MARGIN_MS,
-    });
+type Open = (onClose: () => void) => UpstreamConnection;
+
+function connectionOpener({ origin, timeoutMs, keepAliveMs, clock }: UpstreamOptions, bulk: BulkTurns): Open {
+  const { host: authority, hostname, port, protocol } = new URL(origin);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const times = {
+    connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, timeoutMs),
+    bodyTimeoutMs: BODY_TIMEOUT_MS,
+    keepAliveMs,
+    keepAliveMsMax: KEEP_ALIVE_MS_MAX,
+    keepAliveMarginMs: KEEP_ALIVE_MARGIN_MS,
   };
+  const openUndici: Open = (onClose) =>
+    new LazyConnection({
+      ...times,
+      origin,
+      servername: host,
+      onClose,
+    });
+  if (protocol === 'https:') return openUndici;
+  return (onClose) =>
+    new PlainConnection({
+      ...times,
+      host,
+      authority,
+      port: Number(port) || 80,
+      clock,
+      garbage: bulk,
+      openForUpgrade: () => openUndici(() => undefined),
+      onClose,
+    });
 }
 
 /** The upstream closed a kept-alive connection just when we used it. */
 export function isStaleConnection(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException;
-  return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
-}
-
-export function isTooLargeHead(error: Error): boolean {
-  return error instanceof errors.HeadersOverflowError;
+  return code === 'UPSTREAM_CLOSED' || code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
 }
 
 export function isTimeout(error: Error): boolean {
-  return (
-    error instanceof errors.HeadersTimeoutError ||
-    error instanceof errors.BodyTimeoutError ||
-    error instanceof errors.ConnectTimeoutError ||
-    (error as NodeJS.ErrnoException).code === 'ETIMEDOUT'
-  );
+  return (error as NodeJS.ErrnoException).code === 'ETIMEDOUT';
 }

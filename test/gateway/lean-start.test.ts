@@ -9,7 +9,6 @@ const MODULES_MAX = {
   // Policies, upstream and addresses
   'ipaddr.js': 1,
   typebox: 235,
-  undici: 109,
   yaml: 72,
   // The web framework, of the admin listener
   fastify: 32,

@@ -123,7 +123,7 @@ t.test('what was freed need not be collected', async (t) => {
   t.equal(collections(), 1);
 });
 
-t.test('large bodies leave nothing to collect, those that come beside chunk sizes do', async (t) => {
+t.test('large bodies leave nothing to collect, with a length and in chunks', async (t) => {
   const download = Buffer.alloc(32 * 1024 * 1024);
   const upstream = await startUpstream(t, (req, res) => {
     req.resume().on('end', async () => {
@@ -146,7 +146,7 @@ t.test('large bodies leave nothing to collect, those that come beside chunk size
   t.equal((await send(port, '/whole')).status, 200);
   t.equal(collections, 0);
   t.equal((await send(port, '/chunks')).status, 200);
-  t.ok(collections >= 2, `${collections} collections after 32 MB`);
+  t.equal(collections, 0);
 });
 
 const BODY = Buffer.alloc(3 * 1024 * 1024 + 7, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));

@@ -10,8 +10,10 @@ async function connected(t: Test): Promise<{ socket: UpstreamSocket; peer: Socke
   t.teardown(() => server.close());
   await once(server, 'listening');
   let freed = 0;
-  const socket = new UpstreamSocket((bytes) => {
-    freed += bytes;
+  const socket = new UpstreamSocket({
+    freed(bytes) {
+      freed += bytes;
+    },
   });
   t.teardown(() => socket.destroy());
   socket.connect({ host: '127.0.0.1', port: (server.address() as AddressInfo).port });

@@ -1,0 +1,361 @@
+/**
+ * A connection to an `http:` upstream: one socket, and on it one exchange after the other. The next one begins only when
+ * the reply of the last one was read to its exact end and all of its request was written; otherwise the socket is closed.
+ *
+ * The socket reads into one buffer for all connections (`onread` of node:net), so a reply costs no stream and hardly any
+ * memory. Pieces of a reply are copied out of it, and a large body gets buffers of its own.
+ *
+ * Protocol switches go through undici, because the socket of a tunnel has to be a stream.
+ */
+import type { Socket } from 'node:net';
+import type { Clock, Millis } from '#shared/clock.ts';
+import {
+  BrokenReplyError,
+  type Exchange,
+  type ExchangeHandler,
+  type UpstreamConnection,
+  type UpstreamRequest,
+  UpstreamTimeoutError,
+} from './exchange.ts';
+import type { Garbage } from './free-buffer.ts';
+import { ReplyParser } from './reply-parser.ts';
+import { UpstreamSocket } from './upstream-socket.ts';
+
+export interface PlainConnectionOptions {
+  readonly host: string;
+  /** The Host of requests that have none, as in HTTP/1.0. */
+  readonly authority: string;
+  readonly port: number;
+  readonly clock: Clock;
+  readonly connectTimeoutMs: Millis;
+  /** Between two pieces of a reply's body. */
+  readonly bodyTimeoutMs: Millis;
+  /** How long an idle connection is kept for an upstream that does not say it. */
+  readonly keepAliveMs: Millis;
+  readonly keepAliveMsMax: Millis;
+  /** So much sooner than announced an idle connection is closed. */
+  readonly keepAliveMarginMs: Millis;
+  readonly garbage: Garbage;
+  /** For requests that ask for another protocol. */
+  readonly openForUpgrade: () => UpstreamConnection;
+  readonly onClose: () => void;
+}
+
+const KEEP_ALIVE_PROBE_MS: Millis = 60_000;
+const READ_BYTES = 65_536;
+/** Larger pieces come in buffers of their own, and are not copied. */
+const COPIED_BYTES_MAX = 16_384;
+/** Up to this size head and body go out as one string. */
+const ONE_WRITE_BYTES = 16_384;
+/** Methods that say so when they have no body (RFC 9110 8.6). */
+const EXPECTS_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+/** undici and node:http refuse the same. */
+const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
+
+/**
+ * All sockets read into it. That is safe because libuv asks for the buffer, reads and calls back without anything in
+ * between; nothing in it is used after the callback has returned.
+ */
+const SHARED_BUFFER = Buffer.allocUnsafeSlow(READ_BYTES);
+
+export class PlainConnection implements UpstreamConnection, Exchange {
+  idleSince: Millis = 0;
+  isFresh = false;
+  readonly #options: PlainConnectionOptions;
+  #socket: Socket | null = null;
+  /** The socket's own. */
+  #parser: ReplyParser;
+  #connectTimer: NodeJS.Timeout | undefined;
+  #forUpgrade: UpstreamConnection | null = null;
+  #request: UpstreamRequest | null = null;
+  #handler: ExchangeHandler | null = null;
+  #isSent = false;
+  #isPaused = false;
+  /** When the idle socket has to be closed. */
+  #expiresAt: Millis = 0;
+  #readAt: Millis = 0;
+  /** The next read goes into this buffer. */
+  #buffer = SHARED_BUFFER;
+  /** Wakes the sender of a body that waits for the socket. */
+  #wake: (() => void) | null = null;
+
+  constructor(options: PlainConnectionOptions) {
+    this.#options = options;
+    this.#parser = this.#parserOf(null);
+  }
+
+  dispatch(request: UpstreamRequest, handler: ExchangeHandler): void {
+    if (request.upgrade !== null) {
+      this.#forUpgrade ??= this.#options.openForUpgrade();
+      this.isFresh = true;
+      this.#forUpgrade.dispatch(request, handler);
+      return;
+    }
+    if (this.#socket !== null && this.#options.clock() >= this.#expiresAt) this.renew();
+    this.#request = request;
+    this.#handler = handler;
+    this.#isSent = false;
+    this.#isPaused = false;
+    this.isFresh = this.#socket === null;
+    if (this.#socket === null) this.#open();
+    else this.#begin(this.#socket);
+  }
+
+  renew(): void {
+    const socket = this.#socket;
+    this.#forget();
+    socket?.destroy();
+  }
+
+  onTick(now: Millis): void {
+    if (this.#socket === null) return;
+    if (this.#handler === null) {
+      if (now >= this.#expiresAt) this.renew();
+    } else if (this.#parser.isInBody && !this.#isPaused && now - this.#readAt >= this.#options.bodyTimeoutMs)
+      this.#fail(new UpstreamTimeoutError('the upstream sends nothing more of its reply'));
+  }
+
+  async close(): Promise<void> {
+    this.#options.onClose();
+    if (this.#handler === null) this.renew();
+    else this.abort(new Error('the gateway is closing'));
+    await this.#forUpgrade?.close();
+  }
+
+  pause(): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.#socket?.pause();
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#readAt = this.#options.clock();
+    this.#socket?.resume();
+  }
+
+  abort(error: Error): void {
+    if (this.#handler !== null) this.#fail(error);
+  }
+
+  #open(): void {
+    const { host, port, connectTimeoutMs } = this.#options;
+    this.#buffer = SHARED_BUFFER;
+    const socket: Socket = new UpstreamSocket(this.#options.garbage, {
+      buffer: () => this.#buffer,
+      callback: (bytes, buffer) => this.#onRead(socket, buffer as Buffer, bytes),
+    });
+    this.#parser = this.#parserOf(socket);
+    socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
+    this.#socket = socket;
+    this.#connectTimer = setTimeout(() => {
+      this.#lose(socket, new UpstreamTimeoutError(`no connection to the upstream in ${connectTimeoutMs} ms`));
+    }, connectTimeoutMs);
+    socket
+      .on('connect', () => {
+        clearTimeout(this.#connectTimer);
+        if (this.#socket === socket) this.#begin(socket);
+      })
+      .on('drain', () => this.#wake?.())
+      .on('end', () => this.#onEnd(socket))
+      .on('error', (error) => this.#lose(socket, error))
+      .on('close', () => this.#lose(socket, new BrokenReplyError(false)));
+    socket.connect({ host, port });
+  }
+
+  /** The socket is there, and the request's turn has come. */
+  #begin(socket: Socket): void {
+    const handler = this.#handler;
+    const request = this.#request;
+    if (handler === null || request === null) return;
+    if (!handler.onBegin(this)) {
+      this.#handler = null;
+      this.#keep();
+      handler.onError(new Error('nobody wants the reply'));
+      return;
+    }
+    this.#readAt = this.#options.clock();
+    this.#parser.begin(request.method);
+    const { body } = request;
+    const head = headOf(request, this.#options.authority);
+    if (head === null) {
+      this.#fail(new Error('the request has a target or a header field that cannot be sent'));
+      return;
+    }
+    if (body === null || Buffer.isBuffer(body)) {
+      this.#isSent = true;
+      if (body === null) socket.write(head, 'latin1');
+      else if (body.length <= ONE_WRITE_BYTES) socket.write(head + body.toString('latin1'), 'latin1');
+      else {
+        socket.cork();
+        socket.write(head, 'latin1');
+        socket.write(body);
+        socket.uncork();
+      }
+    } else void this.#sendBody(socket, head, body, !hasLength(request), handler);
+  }
+
+  /** Sends the head together with the first piece of the body. */
+  async #sendBody(
+    socket: Socket,
+    head: string,
+    body: AsyncIterable<Buffer>,
+    isChunked: boolean,
+    handler: ExchangeHandler,
+  ): Promise<void> {
+    let before = head;
+    const isOver = (): boolean => this.#handler !== handler || this.#socket !== socket;
+    try {
+      for await (const piece of body) {
+        if (isOver()) return;
+        if (piece.length === 0) continue;
+        socket.cork();
+        if (isChunked) before += `${piece.length.toString(16)}\r\n`;
+        if (before !== '') socket.write(before, 'latin1');
+        before = isChunked ? '\r\n' : '';
+        // Last: written, it is empty.
+        socket.write(piece);
+        socket.uncork();
+        while (socket.writableNeedDrain && !isOver())
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        this.#wake = null;
+      }
+      if (isOver()) return;
+      if (isChunked) before += '0\r\n\r\n';
+      if (before !== '') socket.write(before, 'latin1');
+      this.#isSent = true;
+    } catch (error) {
+      if (!isOver()) this.abort(error as Error);
+    }
+  }
+
+  /** @returns false: nothing more is read for now */
+  #onRead(socket: Socket, buffer: Buffer, bytes: number): boolean {
+    if (this.#socket !== socket) return false;
+    if (this.#handler === null) {
+      // Nobody asked for it.
+      this.renew();
+      return false;
+    }
+    this.#readAt = this.#options.clock();
+    try {
+      this.#parser.read(bytes === buffer.length ? buffer : buffer.subarray(0, bytes));
+    } catch (error) {
+      this.#lose(socket, error as Error);
+      return false;
+    }
+    return !this.#isPaused;
+  }
+
+  /** Hears nothing any more once its socket is given up, although it may be in the middle of what was read from it. */
+  #parserOf(socket: Socket | null): ReplyParser {
+    return new ReplyParser({
+      onHead: (status, reason, headers) => {
+        if (this.#socket === socket) this.#handler?.onHead(this, status, reason, headers);
+      },
+      onPiece: (piece) => {
+        if (this.#socket === socket) this.#onPiece(piece);
+      },
+      onReplyEnd: () => {
+        if (this.#socket === socket) this.#onReplyEnd();
+      },
+    });
+  }
+
+  #onPiece(piece: Buffer): void {
+    const handler = this.#handler;
+    if (handler === null) return;
+    if (piece.length <= COPIED_BYTES_MAX) {
+      handler.onData(this, Buffer.from(piece));
+      return;
+    }
+    const isOwn = piece.buffer === this.#buffer.buffer && this.#buffer !== SHARED_BUFFER;
+    if (isOwn && piece.length === READ_BYTES) {
+      this.#buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+      handler.onData(this, piece);
+      return;
+    }
+    if (!isOwn) this.#buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+    const copy = Buffer.allocUnsafeSlow(piece.length);
+    piece.copy(copy);
+    handler.onData(this, copy);
+  }
+
+  #onReplyEnd(): void {
+    const handler = this.#handler;
+    this.#handler = null;
+    this.resume();
+    this.#buffer = SHARED_BUFFER;
+    if (this.#isSent && this.#parser.isReusable) this.#keep();
+    else this.renew();
+    handler?.onEnd();
+  }
+
+  /** The socket is free for the next request. */
+  #keep(): void {
+    const { clock, keepAliveMs, keepAliveMsMax, keepAliveMarginMs } = this.#options;
+    const announced = this.#parser.keepAliveSeconds;
+    const keptMs =
+      announced === null ? keepAliveMs : Math.min(announced * 1000, keepAliveMsMax) - keepAliveMarginMs;
+    this.#request = null;
+    this.#expiresAt = clock() + keptMs;
+    if (keptMs <= 0) this.renew();
+  }
+
+  /** The upstream has said all that it will. */
+  #onEnd(socket: Socket): void {
+    if (this.#socket !== socket) return;
+    if (this.#handler === null) {
+      this.renew();
+      return;
+    }
+    try {
+      this.#parser.finish();
+    } catch (error) {
+      this.#lose(socket, error as Error);
+    }
+  }
+
+  /** The socket is of no use any more. */
+  #lose(socket: Socket, error: Error): void {
+    if (this.#socket === socket) this.#fail(error);
+  }
+
+  #fail(error: Error): void {
+    const handler = this.#handler;
+    this.#handler = null;
+    this.renew();
+    handler?.onError(error);
+  }
+
+  #forget(): void {
+    clearTimeout(this.#connectTimer);
+    this.#socket = null;
+    this.#request = null;
+    this.#wake?.();
+  }
+}
+
+/** @returns null: it cannot be sent as one request */
+function headOf({ method, target, headers, body }: UpstreamRequest, authority: string): string | null {
+  if (!TARGET.test(target)) return null;
+  let head = `${method} ${target} HTTP/1.1\r\n`;
+  // Where there is one, it comes first.
+  if (headers[0] !== 'Host') head += `Host: ${authority}\r\n`;
+  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  if (!hasLength({ headers })) {
+    if (body === null) {
+      if (EXPECTS_BODY.has(method)) head += 'Content-Length: 0\r\n';
+    } else
+      head += Buffer.isBuffer(body) ? `Content-Length: ${body.length}\r\n` : 'Transfer-Encoding: chunked\r\n';
+  }
+  return `${head}Connection: keep-alive\r\n\r\n`;
+}
+
+function hasLength({ headers }: Pick<UpstreamRequest, 'headers'>): boolean {
+  for (let i = 0; i < headers.length; i += 2) if (headers[i] === 'Content-Length') return true;
+  return false;
+}

@@ -1,0 +1,350 @@
+/**
+ * Replies of HTTP/1.1, as they come in (RFC 9112). Strict: a line ends with CR LF, a field has a name and no folded value,
+ * the length of a body is said once. What can be read in two ways is no reply, because the next reply on the connection
+ * would begin where somebody else thinks that this one ends.
+ */
+import { NameSet } from '#gateway/http/name-set.ts';
+import { BadReplyError, BrokenReplyError, REPLY_HEAD_BYTES_MAX, ReplyHeadTooLargeError } from './exchange.ts';
+
+/** Interim replies before one final reply. */
+const INTERIM_MAX = 32;
+/** A line with the size of a chunk, extensions included, and the trailer section. */
+const CHUNK_LINE_BYTES_MAX = 1024;
+const SIZE_DIGITS_MAX = 12;
+
+const PROTOCOL = 'HTTP/1.';
+const NO_STATUS_LINE = "the upstream's reply has no status line of HTTP/1.1";
+const HEAD_END = Buffer.from('\r\n\r\n');
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/;
+const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$))*$/;
+const DIGITS = /^\d{1,15}$/;
+const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
+const TIMEOUT = /(?:^|,)[ \t]*timeout=(\d{1,9})/i;
+const FRAMING = new NameSet(['content-length', 'transfer-encoding', 'connection', 'keep-alive']);
+
+type State =
+  | 'head'
+  | 'length'
+  | 'until-close'
+  | 'chunk-size'
+  | 'chunk-extension'
+  | 'chunk-size-end'
+  | 'chunk'
+  | 'chunk-end'
+  | 'trailer-start'
+  | 'trailer'
+  | 'trailer-line-end'
+  | 'trailer-end'
+  | 'end'
+  | 'done';
+
+const CR = 13;
+const LF = 10;
+const NOTHING = Buffer.alloc(0);
+
+export interface ReplyListener {
+  /** Not called for interim replies, which nobody waits for. */
+  onHead(status: number, reason: string, headers: readonly string[]): void;
+  /** A part of the buffer that was given to `read`. */
+  onPiece(piece: Buffer): void;
+  onReplyEnd(): void;
+}
+
+export class ReplyParser {
+  /** The connection can be used again when this reply has ended. */
+  isReusable = false;
+  /** How long the upstream keeps an idle connection, in seconds; null: it does not say. */
+  keepAliveSeconds: number | null = null;
+  readonly #listener: ReplyListener;
+  #state: State = 'done';
+  #isHead = false;
+  #isUntouched = true;
+  #interims = 0;
+  /** The beginning of a head. */
+  #begun: Buffer = NOTHING;
+  /** Bytes of the body, or of a chunk, that are still to come. */
+  #left = 0;
+  #sizeDigits = 0;
+  #lineBytes = 0;
+
+  constructor(listener: ReplyListener) {
+    this.#listener = listener;
+  }
+
+  /** The next bytes are the reply to such a request. */
+  begin(method: string): void {
+    this.#state = 'head';
+    this.#isHead = method === 'HEAD';
+    this.#isUntouched = true;
+    this.#interims = 0;
+    this.#begun = NOTHING;
+    this.isReusable = false;
+    this.keepAliveSeconds = null;
+  }
+
+  /** The reply has begun, and what comes next belongs to its body. */
+  get isInBody(): boolean {
+    return this.#state !== 'head' && this.#state !== 'done';
+  }
+
+  /**
+   * @param bytes chunks in it are moved together, so that its body is one piece
+   * @throws BadReplyError the connection is of no use any more
+   */
+  read(bytes: Buffer): void {
+    this.#isUntouched = false;
+    let at = 0;
+    while (this.#state === 'head') {
+      at = this.#readHead(bytes, at);
+      if (at < 0) return;
+    }
+    if (at < bytes.length) at = this.#readBody(bytes, at);
+    if (this.#state === 'end') this.#end(at < bytes.length);
+    else if (at < bytes.length) throw new BadReplyError('the upstream sends more than its reply');
+  }
+
+  /** The upstream has closed the connection. @throws BrokenReplyError unless that is the end of the reply */
+  finish(): void {
+    if (this.#state === 'until-close') this.#end(true);
+    else if (this.#state !== 'done') throw new BrokenReplyError(this.#isUntouched);
+  }
+
+  #end(isMoreThere: boolean): void {
+    // What nobody asked for could pass for the next reply.
+    if (isMoreThere) this.isReusable = false;
+    this.#state = 'done';
+    this.#listener.onReplyEnd();
+  }
+
+  /** @returns where the head ends; -1: it needs more bytes than there are */
+  #readHead(bytes: Buffer, from: number): number {
+    if (this.#begun.length === 0) {
+      const end = bytes.indexOf(HEAD_END, from);
+      if (end >= 0) {
+        this.#takeHead(bytes.toString('latin1', from, end));
+        return end + HEAD_END.length;
+      }
+      this.#begun = Buffer.from(bytes.subarray(from));
+      this.#checkBegun();
+      return -1;
+    }
+    const before = this.#begun.length;
+    const head = Buffer.concat([this.#begun, bytes.subarray(from)]);
+    const end = head.indexOf(HEAD_END, Math.max(0, before - HEAD_END.length + 1));
+    if (end >= 0) {
+      this.#begun = NOTHING;
+      this.#takeHead(head.toString('latin1', 0, end));
+      return from + end + HEAD_END.length - before;
+    }
+    this.#begun = head;
+    this.#checkBegun();
+    return -1;
+  }
+
+  /** Of a head that goes on: it is not too large, and it begins as a reply does. */
+  #checkBegun(): void {
+    this.#checkHeadSize(this.#begun.length);
+    const start = this.#begun.toString('latin1', 0, PROTOCOL.length);
+    if (!PROTOCOL.startsWith(start)) throw new BadReplyError(NO_STATUS_LINE);
+  }
+
+  #checkHeadSize(bytes: number): void {
+    if (bytes > REPLY_HEAD_BYTES_MAX) throw new ReplyHeadTooLargeError();
+  }
+
+  /** @param text the head without the empty line at its end */
+  #takeHead(text: string): void {
+    this.#checkHeadSize(text.length);
+    const lineEnd = text.indexOf('\r\n');
+    const [, minor, code, reason = ''] = STATUS_LINE.exec(lineEnd < 0 ? text : text.slice(0, lineEnd)) ?? [];
+    if (code === undefined) throw new BadReplyError(NO_STATUS_LINE);
+    const status = Number(code);
+    const headers = lineEnd < 0 ? [] : fieldsOf(text, lineEnd + 2);
+    if (status === 101) throw new BadReplyError('the upstream switched protocols unasked');
+    if (status < 200) {
+      if (++this.#interims > INTERIM_MAX) throw new BadReplyError('the upstream sends interim replies only');
+      return;
+    }
+    this.#frame(status, minor === '1', headers);
+    this.#listener.onHead(status, reason, headers);
+  }
+
+  /** The length of the body (RFC 9112 6.3), and whether another request may follow (9.3). */
+  #frame(status: number, isHttp11: boolean, headers: readonly string[]): void {
+    let length: number | null = null;
+    let coding: string | null = null;
+    let isKept = isHttp11;
+    for (let i = 0; i < headers.length; i += 2) {
+      const name = FRAMING.find(headers[i] ?? '');
+      if (name === null) continue;
+      const value = headers[i + 1] ?? '';
+      if (name === 'connection') isKept &&= !CLOSE.test(value);
+      else if (name === 'keep-alive') {
+        const seconds = TIMEOUT.exec(value)?.[1];
+        if (seconds !== undefined) this.keepAliveSeconds = Number(seconds);
+      } else if (name === 'transfer-encoding') coding = coding === null ? value : `${coding}, ${value}`;
+      else {
+        if (length !== null || !DIGITS.test(value))
+          throw new BadReplyError("the length of the upstream's reply is not one number");
+        length = Number(value);
+      }
+    }
+    this.isReusable = isKept;
+    if (this.#isHead || status === 204 || status === 304) this.#state = 'end';
+    else if (coding !== null) {
+      if (length !== null) throw new BadReplyError("the upstream's reply says its length twice");
+      if (!isHttp11) throw new BadReplyError("the upstream's reply is of HTTP/1.0 and has a transfer coding");
+      const isChunked = coding.toLowerCase() === 'chunked';
+      this.isReusable &&= isChunked;
+      this.#state = isChunked ? 'chunk-size' : 'until-close';
+      this.#beginSize();
+    } else if (length === null) {
+      this.isReusable = false;
+      this.#state = 'until-close';
+    } else {
+      this.#left = length;
+      this.#state = length === 0 ? 'end' : 'length';
+    }
+  }
+
+  /** @returns how far it has read: all of it, or to the end of the reply */
+  #readBody(bytes: Buffer, from: number): number {
+    if (this.#state === 'until-close') {
+      this.#listener.onPiece(from === 0 ? bytes : bytes.subarray(from));
+      return bytes.length;
+    }
+    if (this.#state === 'length') {
+      const to = Math.min(bytes.length, from + this.#left);
+      this.#left -= to - from;
+      if (this.#left === 0) this.#state = 'end';
+      this.#listener.onPiece(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to));
+      return to;
+    }
+    return this.#state === 'end' ? from : this.#readChunks(bytes, from);
+  }
+
+  #readChunks(bytes: Buffer, from: number): number {
+    let at = from;
+    let pieceFrom = -1;
+    let pieceTo = -1;
+    try {
+      while (at < bytes.length && this.#state !== 'end') {
+        if (this.#state !== 'chunk') {
+          this.#readChunkByte(bytes[at] ?? 0);
+          at++;
+          continue;
+        }
+        const to = Math.min(bytes.length, at + this.#left);
+        if (pieceFrom < 0) {
+          pieceFrom = at;
+          pieceTo = to;
+        } else {
+          bytes.copyWithin(pieceTo, at, to);
+          pieceTo += to - at;
+        }
+        this.#left -= to - at;
+        if (this.#left === 0) this.#state = 'chunk-end';
+        at = to;
+      }
+    } finally {
+      // Also before an error: what came until then has been said.
+      if (pieceFrom >= 0) this.#listener.onPiece(bytes.subarray(pieceFrom, pieceTo));
+    }
+    return at;
+  }
+
+  #beginSize(): void {
+    this.#left = 0;
+    this.#sizeDigits = 0;
+    this.#lineBytes = 0;
+  }
+
+  /** One byte of what stands between two chunks (RFC 9112 7.1). */
+  #readChunkByte(byte: number): void {
+    if (++this.#lineBytes > (this.#state.startsWith('trailer') ? REPLY_HEAD_BYTES_MAX : CHUNK_LINE_BYTES_MAX))
+      throw new BadReplyError("the upstream's reply has too much between its chunks");
+    switch (this.#state) {
+      case 'chunk-size': {
+        const digit = hexDigit(byte);
+        if (digit >= 0 && this.#sizeDigits < SIZE_DIGITS_MAX) {
+          this.#left = this.#left * 16 + digit;
+          this.#sizeDigits++;
+          return;
+        }
+        if (this.#sizeDigits > 0 && byte === CR) this.#state = 'chunk-size-end';
+        else if (this.#sizeDigits > 0 && (byte === 0x3b || byte === 0x20 || byte === 0x09))
+          this.#state = 'chunk-extension';
+        else throw badChunk();
+        return;
+      }
+      case 'chunk-extension':
+        if (byte === CR) this.#state = 'chunk-size-end';
+        else if (!isText(byte)) throw badChunk();
+        return;
+      case 'chunk-size-end':
+        if (byte !== LF) throw badChunk();
+        this.#lineBytes = 0;
+        this.#state = this.#left === 0 ? 'trailer-start' : 'chunk';
+        return;
+      case 'chunk-end':
+        // CR, then LF.
+        if (byte === CR && this.#lineBytes === 1) return;
+        if (byte !== LF || this.#lineBytes !== 2) throw badChunk();
+        this.#beginSize();
+        this.#state = 'chunk-size';
+        return;
+      case 'trailer-start':
+        if (byte === CR) this.#state = 'trailer-end';
+        else if (isText(byte)) this.#state = 'trailer';
+        else throw badChunk();
+        return;
+      case 'trailer':
+        if (byte === CR) this.#state = 'trailer-line-end';
+        else if (!isText(byte)) throw badChunk();
+        return;
+      case 'trailer-line-end':
+        if (byte !== LF) throw badChunk();
+        this.#state = 'trailer-start';
+        return;
+      case 'trailer-end':
+        if (byte !== LF) throw badChunk();
+        this.#state = 'end';
+        return;
+      default:
+        throw badChunk();
+    }
+  }
+}
+
+const badChunk = (): BadReplyError => new BadReplyError("the chunks of the upstream's reply cannot be read");
+
+/** HTAB, printable ASCII or obs-text. */
+const isText = (byte: number): boolean => byte === 0x09 || (byte >= 0x20 && byte !== 0x7f);
+
+/** @returns 0 to 15; -1: it is none */
+function hexDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+}
+
+/** @returns names and values in turn */
+function fieldsOf(text: string, from: number): string[] {
+  const section = text.slice(from);
+  if (!FIELDS.test(section)) throw new BadReplyError("a header field of the upstream's reply cannot be read");
+  const fields: string[] = [];
+  for (let at = 0; at < section.length; ) {
+    const colon = section.indexOf(':', at);
+    let end = section.indexOf('\r\n', colon);
+    if (end < 0) end = section.length;
+    let valueFrom = colon + 1;
+    let valueTo = end;
+    while (valueFrom < valueTo && isBlank(section.charCodeAt(valueFrom))) valueFrom++;
+    while (valueTo > valueFrom && isBlank(section.charCodeAt(valueTo - 1))) valueTo--;
+    fields.push(section.slice(at, colon), section.slice(valueFrom, valueTo));
+    at = end + 2;
+  }
+  return fields;
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;

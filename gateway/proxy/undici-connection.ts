@@ -1,0 +1,170 @@
+/**
+ * A connection by undici: for `https:` upstreams, and for protocol switches. An undici client has at most one socket, and
+ * opens another one when that is gone.
+ */
+import { isIP } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { buildConnector, Client, type Dispatcher, errors } from 'undici';
+import type { Millis } from '#shared/clock.ts';
+import {
+  type Exchange,
+  type ExchangeHandler,
+  REPLY_HEAD_BYTES_MAX,
+  ReplyHeadTooLargeError,
+  type UpstreamConnection,
+  type UpstreamRequest,
+  UpstreamTimeoutError,
+} from './exchange.ts';
+
+export interface UndiciConnectionOptions {
+  /** http://host:port or https://host:port. */
+  readonly origin: string;
+  /** Name in the certificate. undici would take it from the Host header, which is the client's to choose. */
+  readonly servername: string;
+  readonly connectTimeoutMs: Millis;
+  readonly bodyTimeoutMs: Millis;
+  readonly keepAliveMs: Millis;
+  readonly keepAliveMsMax: Millis;
+  readonly keepAliveMarginMs: Millis;
+  readonly onClose: () => void;
+}
+
+export class UndiciConnection implements UpstreamConnection {
+  idleSince: Millis = 0;
+  isFresh = false;
+  readonly #options: UndiciConnectionOptions;
+  #client: Client;
+
+  constructor(options: UndiciConnectionOptions) {
+    this.#options = options;
+    this.#client = this.#openClient();
+  }
+
+  dispatch(request: UpstreamRequest, handler: ExchangeHandler): void {
+    this.isFresh = false;
+    const { method, target, headers, body, upgrade } = request;
+    const options: Dispatcher.DispatchOptions & { servername: string } = {
+      path: target,
+      method: method as Dispatcher.HttpMethod,
+      headers: headers as string[],
+      body: body as NonNullable<Dispatcher.DispatchOptions['body']> | null,
+      // Otherwise undici closes the connection after every HEAD.
+      reset: false,
+      servername: this.#options.servername,
+    };
+    if (upgrade !== null) options.upgrade = upgrade;
+    this.#client.dispatch(options, new Adapter(handler, () => this.renew()));
+  }
+
+  renew(): void {
+    void this.#client.destroy();
+    this.#client = this.#openClient();
+  }
+
+  /** undici has timers of its own. */
+  onTick(): void {}
+
+  close(): Promise<void> {
+    this.#options.onClose();
+    return this.#client.destroy();
+  }
+
+  #openClient(): Client {
+    const { origin, servername, connectTimeoutMs, bodyTimeoutMs } = this.#options;
+    const connect = buildConnector({ timeout: connectTimeoutMs, allowH2: false });
+    return new Client(origin, {
+      pipelining: 1,
+      allowH2: false,
+      maxHeaderSize: REPLY_HEAD_BYTES_MAX,
+      connect: (target, callback) => {
+        // An address is no server name (RFC 6066 3).
+        const { servername: _, ...address } = target;
+        connect(
+          isIP(servername) === 0 ? target : address,
+          (...result: Parameters<buildConnector.Callback>) => {
+            this.isFresh = true;
+            callback(...result);
+          },
+        );
+      },
+      // The call has a deadline of its own.
+      headersTimeout: 0,
+      bodyTimeout: bodyTimeoutMs,
+      keepAliveTimeout: this.#options.keepAliveMs,
+      keepAliveMaxTimeout: this.#options.keepAliveMsMax,
+      keepAliveTimeoutThreshold: this.#options.keepAliveMarginMs,
+    });
+  }
+}
+
+const UNWANTED = new Error('nobody wants the reply');
+
+/** Passes undici's calls on to an exchange's handler. */
+class Adapter implements Dispatcher.DispatchHandler {
+  readonly #handler: ExchangeHandler;
+  readonly #renew: () => void;
+  #controller: Dispatcher.DispatchController | null = null;
+  #exchange: Exchange | null = null;
+
+  constructor(handler: ExchangeHandler, renew: () => void) {
+    this.#handler = handler;
+    this.#renew = renew;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    const exchange: Exchange = {
+      pause: () => controller.pause(),
+      resume: () => controller.resume(),
+      abort: (error) => controller.abort(error),
+    };
+    // Thrown rather than aborted: undici then drops the request and keeps the connection for the next one.
+    if (!this.#handler.onBegin(exchange)) throw UNWANTED;
+    this.#exchange = exchange;
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    _headers: unknown,
+    reason = '',
+  ): void {
+    if (status >= 200 && this.#exchange !== null)
+      this.#handler.onHead(this.#exchange, status, reason, this.#headers());
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
+    if (this.#exchange !== null) this.#handler.onData(this.#exchange, piece);
+  }
+
+  onResponseEnd(): void {
+    this.#handler.onEnd();
+  }
+
+  onRequestUpgrade(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    _headers: unknown,
+    socket: Duplex,
+  ): void {
+    this.#handler.onUpgrade(status, this.#headers(), socket);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    // No connection could be opened. undici is in the middle of failing this client's requests, and stops the process when
+    // another one is added to them.
+    if (this.#controller === null) this.#renew();
+    this.#handler.onError(translated(error));
+  }
+
+  #headers(): string[] {
+    return ((this.#controller?.rawHeaders ?? []) as Buffer[]).map((text) => text.toString('latin1'));
+  }
+}
+
+function translated(error: Error): Error {
+  if (error instanceof errors.HeadersOverflowError) return new ReplyHeadTooLargeError({ cause: error });
+  if (error instanceof errors.BodyTimeoutError || error instanceof errors.ConnectTimeoutError)
+    return new UpstreamTimeoutError(error.message, { cause: error });
+  return error;
+}

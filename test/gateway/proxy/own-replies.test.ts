@@ -1,0 +1,167 @@
+/**
+ * Everybody gets the reply to their own request, and all of it, however the upstream behaves on its other connections:
+ * replies in all framings and splits, early ones, broken ones, ones with more behind them, and clients that leave.
+ */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import t from 'tap';
+import { seededRandom } from '#test/support/slow-proxy.ts';
+import { startBareServer } from './bare-server.ts';
+import { send } from './exchange.ts';
+
+const CLIENTS = 24;
+const REQUESTS_EACH = 60;
+const FEW = { total: 4, perClient: 4 };
+
+/** Numbers from 0 to below `n`, the same for the same seed. */
+function dice(seed: number): (n: number) => number {
+  const random = seededRandom(seed);
+  return (n) => Math.floor(random() * n);
+}
+
+const bodyOf = (id: string): string => `${id} `.repeat(1 + (Number(id) % 3) * 4000);
+
+/** The kinds of reply; those in BROKEN have no whole reply. */
+const KINDS = [
+  'length',
+  'chunked',
+  'until-close',
+  'more-behind',
+  'interim',
+  'reset',
+  'cut',
+  'nonsense',
+  'coded',
+] as const;
+type Kind = (typeof KINDS)[number];
+const BROKEN: ReadonlySet<Kind> = new Set(['reset', 'cut', 'nonsense', 'coded']);
+
+function replyOf(kind: Kind, id: string, roll: (n: number) => number): string {
+  const body = bodyOf(id);
+  const length = `HTTP/1.1 200 OK\r\nX-Id: ${id}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  switch (kind) {
+    case 'length':
+      return length;
+    case 'more-behind':
+      return `${length}HTTP/1.1 200 OK\r\nX-Id: nobody\r\nContent-Length: 6\r\n\r\nnobody`;
+    case 'interim':
+      return `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n${length}`;
+    case 'chunked': {
+      let chunks = '';
+      for (let at = 0; at < body.length; ) {
+        const part = body.slice(at, at + 1 + roll(3000));
+        chunks += `${part.length.toString(16)}\r\n${part}\r\n`;
+        at += part.length;
+      }
+      return `HTTP/1.1 200 OK\r\nX-Id: ${id}\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`;
+    }
+    case 'until-close':
+      return `HTTP/1.1 200 OK\r\nX-Id: ${id}\r\n\r\n${body}`;
+    case 'reset':
+    case 'cut':
+      return length.slice(0, roll(length.length));
+    case 'coded':
+      return `HTTP/1.1 200 OK\r\nX-Id: ${id}\r\nTransfer-Encoding: gzip, chunked\r\n\r\n${body}`;
+    case 'nonsense':
+      return `HTTP/1.1 200 OK\r\nX-Id : ${id}\r\n\r\n`;
+    default:
+      return kind satisfies never;
+  }
+}
+
+async function startMoody(seed: number): Promise<{ origin: string; close: () => void }> {
+  const roll = dice(seed);
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
+    let text = '';
+    let isBusy = false;
+    socket.on('data', async (bytes) => {
+      text += bytes.toString('latin1');
+      const [, id, length = '0'] =
+        /^[A-Z]+ \/(\d+) HTTP[^]*?(?:\r\nContent-Length: (\d+)[^]*?)?\r\n\r\n/.exec(text) ?? [];
+      if (id === undefined || isBusy) return;
+      const isEarly = roll(10) === 0;
+      const bodyAt = text.indexOf('\r\n\r\n') + 4;
+      if (!isEarly && text.length - bodyAt < Number(length)) return;
+      isBusy = true;
+      text = text.slice(bodyAt + Number(length));
+      const kind = KINDS[roll(KINDS.length)] ?? 'length';
+      const reply = replyOf(kind, id, roll);
+      for (let at = 0; at < reply.length; ) {
+        const to = roll(4) === 0 ? at + 1 + roll(2000) : reply.length;
+        socket.write(reply.slice(at, to));
+        at = to;
+        if (at < reply.length) await turn();
+      }
+      isBusy = false;
+      if (kind === 'reset') socket.resetAndDestroy();
+      else if (kind === 'cut' || kind === 'until-close' || kind === 'nonsense') socket.end();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = (): void => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
+}
+
+t.test('everybody gets their own reply', async (t) => {
+  const seed = Number(process.env['SEED'] ?? 7);
+  t.comment(`SEED=${seed}`);
+  const upstream = await startMoody(seed);
+  t.teardown(upstream.close);
+  const {
+    port,
+    upstream: pools,
+    bounds,
+  } = await startBareServer(t, {
+    origin: upstream.origin,
+    timeoutMs: 60_000,
+    // Few, so that each is used again at once.
+    bounds: { upstream_connections: FEW, uploads: FEW, waiting: { total: 100, perClient: 100 } },
+  });
+  const roll = dice(seed + 1);
+  const wrong: string[] = [];
+  const seen = new Map<number, number>();
+  await Promise.all(
+    Array.from({ length: CLIENTS }, async (_, client) => {
+      for (let i = 0; i < REQUESTS_EACH; i++) {
+        const id = String(client * REQUESTS_EACH + i);
+        const body = roll(3) === 0 ? 'x'.repeat(roll(40_000)) : undefined;
+        if (roll(12) === 0) {
+          await leaveEarly(port, id, roll(2) === 0);
+          continue;
+        }
+        const reply = await send(port, `/${id}`, { method: body === undefined ? 'GET' : 'POST', body }).catch(
+          () => null,
+        );
+        seen.set(reply?.status ?? 0, (seen.get(reply?.status ?? 0) ?? 0) + 1);
+        if (reply?.status !== 200) continue;
+        const isOwn = reply.headers['x-id'] === id && reply.body.toString() === bodyOf(id);
+        if (!isOwn) wrong.push(`${id}: ${reply.headers['x-id']}, ${reply.body.length} bytes`);
+      }
+    }),
+  );
+  t.strictSame(wrong, []);
+  t.ok((seen.get(200) ?? 0) > (CLIENTS * REQUESTS_EACH) / 3, `many are whole: ${JSON.stringify([...seen])}`);
+  t.ok((seen.get(502) ?? 0) > 0 && BROKEN.size > 0, 'and some cannot be');
+  t.equal(seen.get(504) ?? 0, 0, 'nobody waits for nothing');
+  t.equal(pools.stats().waiting, 0);
+  while (bounds.upstream_connections.held + bounds.uploads.held > 0) await turn();
+});
+
+/** Sends a request, or half of one, and is gone. */
+async function leaveEarly(port: number, id: string, isHalf: boolean): Promise<void> {
+  const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.write(
+    `POST /${id} HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n${isHalf ? '1234' : '123456789'}`,
+  );
+  await turn();
+  socket.destroy();
+}
