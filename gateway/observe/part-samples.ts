@@ -1,14 +1,19 @@
 /** What the parts of a gateway tell of themselves, beside the decisions: bounds, connections, the upstream, the store. */
 
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
-import type { PublicServer } from '#gateway/listen/server.ts';
 import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
 import type { Decisions } from '#gateway/operate/decisions/decisions.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import { boundSamples } from './bound-samples.ts';
 
-function sumOf(servers: readonly PublicServer[], cut: 'unreadCut' | 'silentCut'): number {
+/** A public server, as far as its metrics go. */
+interface CountingServer {
+  readonly watch: { readonly unreadCut: number; readonly silentCut: number };
+  readonly smallPieces: { readonly cut: number };
+}
+
+function sumOf(servers: readonly CountingServer[], cut: 'unreadCut' | 'silentCut'): number {
   return servers.reduce((sum, { watch }) => sum + watch[cut], 0);
 }
 
@@ -16,7 +21,7 @@ const CUT = 'floodgate_connections_cut_total';
 const CUT_HELP = 'Client connections that were cut.';
 
 export function partSamples(
-  servers: readonly PublicServer[],
+  servers: readonly CountingServer[],
   upstream: Upstream,
   guarded: GuardedLimiter | null,
   decisions: Decisions,
