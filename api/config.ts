@@ -6,7 +6,6 @@
  */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import type { Synchronous } from '#api/db/database.ts';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
@@ -22,8 +21,15 @@ import {
 import { quotaVariables, readStorageQuota, type StorageQuota } from '#api/storage/quota.ts';
 import { parseSurveyUrl, type SurveyUrl } from '#api/survey-url.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
-import type { Millis, Seconds } from '#shared/clock.ts';
-import { type Environment, readSettings, type Variable } from '#shared/configuration.ts';
+import type { Seconds } from '#shared/clock.ts';
+import {
+  type Environment,
+  LOG_LEVEL,
+  LOG_LEVELS,
+  type LogLevel,
+  readSettings,
+  type Variable,
+} from '#shared/configuration.ts';
 import {
   parseApiKey,
   parseEmail,
@@ -36,7 +42,7 @@ import {
   parseWorkspaceId,
 } from './setting-values.ts';
 
-/** Every variable the API reads, in the order in which the README shows them. */
+/** Every variable that the API reads. docs/configuration.md has a row for each; a test compares them. */
 export const variables = [
   { name: 'API_PORT', default: '3000', meaning: 'TCP port of the API, 0 for any free port' },
   { name: 'API_HOST', default: '127.0.0.1', meaning: 'address that the API listens on' },
@@ -45,19 +51,13 @@ export const variables = [
     name: 'API_TRUSTED_PROXIES',
     default: 'loopback',
     meaning:
-      'proxies whose X-Forwarded-For is believed: CIDRs separated by commas, `loopback`, or a number of hops',
+      'proxies whose `X-Forwarded-For` the API trusts: CIDRs separated by commas, `loopback`, or a number of hops',
   },
   {
     name: 'DATABASE_URL',
     default: 'file:./data/floodgate.sqlite',
     meaning:
-      'a SQLite file, `file::memory:` for a database that ends with the process, or a PostgreSQL server such as `postgres://user:password@host:5432/database?sslmode=verify-full`',
-  },
-  {
-    name: 'DATABASE_SYNCHRONOUS',
-    default: 'full',
-    meaning:
-      '`full`: acknowledged data survives a power failure; `normal`: it survives the end of the process only, and writes do not wait for the disk',
+      'a SQLite file, `file::memory:` for a database that ends with the process, or a PostgreSQL server such as `postgres://user:password@host:5432/database?sslmode=verify-full`, see [PostgreSQL](operating.md#postgresql-under-the-survey-api)',
   },
   {
     name: 'DATABASE_PASSWORD',
@@ -66,26 +66,10 @@ export const variables = [
       'password of the user in `DATABASE_URL`, if the address has none; no character has to be encoded',
   },
   {
-    name: 'DATABASE_POOL_SIZE',
-    default: '10',
-    meaning: 'most connections of each process to PostgreSQL, 1 to 500',
-  },
-  {
-    name: 'DATABASE_STATEMENT_TIMEOUT_MS',
-    default: '30000',
-    meaning:
-      'milliseconds that PostgreSQL may take for one statement, 100 to 600000; after that the request gets 503',
-  },
-  {
-    name: 'DATABASE_WAIT_SECONDS',
-    default: '30',
-    meaning: 'seconds that a start waits for a PostgreSQL server that does not answer yet, 0 to 3600',
-  },
-  {
     name: 'REDIS_URL',
     default: '',
     meaning:
-      "store of the application's own limits (redis:// or rediss://); unset: counters are in the memory of the process",
+      "address of Redis for the application's own limits (`redis://` or `rediss://`); unset: counters are in the memory of the process",
   },
   {
     name: 'RATE_LIMITING_DISABLED',
@@ -121,7 +105,7 @@ export const variables = [
   {
     name: 'SMTP_URL',
     default: '',
-    meaning: 'mail server (smtp:// or smtps://); unset: mails stay in the table `mailOutbox`',
+    meaning: 'mail server (`smtp://` or `smtps://`); unset: mails stay in the table `mailOutbox`',
   },
   {
     name: 'MAIL_FROM',
@@ -174,15 +158,17 @@ export const variables = [
     default: '',
     meaning: 'password of the first user; unset: generated, and printed once',
   },
-  {
-    name: 'LOG_LEVEL',
-    default: 'info',
-    meaning: 'fatal, error, warn, info, debug, trace or silent; the log goes to stderr as JSON lines',
-  },
+  LOG_LEVEL,
 ] as const satisfies readonly Variable[];
 
-const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-export type LogLevel = (typeof logLevels)[number];
+/** What to write in place of a variable that earlier versions read. */
+const removed = {
+  DATABASE_SYNCHRONOUS: 'write it into DATABASE_URL: file:./data/floodgate.sqlite?synchronous=normal',
+  DATABASE_POOL_SIZE: 'write it into DATABASE_URL: postgres://user@host/database?pool_size=10',
+  DATABASE_STATEMENT_TIMEOUT_MS:
+    'write it into DATABASE_URL: postgres://user@host/database?statement_timeout_ms=30000',
+  DATABASE_WAIT_SECONDS: 'write it into DATABASE_URL: postgres://user@host/database?wait_seconds=30',
+} as const;
 
 export interface Config {
   readonly port: number;
@@ -191,13 +177,6 @@ export interface Config {
   readonly workers: number;
   readonly trustedProxies: ProxyTrust;
   readonly database: DatabaseLocation;
-  readonly synchronous: Synchronous;
-  /** Of PostgreSQL. */
-  readonly databaseLimits: {
-    readonly poolSize: number;
-    readonly statementTimeoutMs: Millis;
-    readonly waitMs: Millis;
-  };
   /** Without a slash at the end. */
   readonly publicUrl: string;
   /** null: nowhere, as far as we know. */
@@ -262,7 +241,7 @@ export function readConfig(
   cwd: string,
   cores = availableParallelism(),
 ): { readonly config: Config; readonly secrets: Secrets } {
-  return readSettings(variables, env, (read) => {
+  return readSettings({ variables, removed }, env, (read) => {
     // In the order of the table, which is that of the mistakes.
     const port = read.integer('API_PORT', 0, 65_535);
     const host = read.parse('API_HOST', '', parseHost);
@@ -275,16 +254,10 @@ export function readConfig(
       workers: readWorkers(read, { cores, hasSharedDatabase: database.kind !== 'memory' }),
       trustedProxies: read.parse('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
       database,
-      synchronous: read.choice('DATABASE_SYNCHRONOUS', ['full', 'normal']),
-      databaseLimits: {
-        poolSize: read.integer('DATABASE_POOL_SIZE', 1, 500),
-        statementTimeoutMs: read.integer('DATABASE_STATEMENT_TIMEOUT_MS', 100, 600_000),
-        waitMs: read.integer('DATABASE_WAIT_SECONDS', 0, 3_600) * 1_000,
-      },
       publicUrl: read.parse('PUBLIC_URL', '', parsePublicUrl),
       surveyUrl: read.parse('SURVEY_URL', null, parseSurveyUrl),
       sdkPath: read.parse('SDK_PATH', null, (value) => (value === '' ? null : resolve(cwd, value))),
-      logLevel: read.choice('LOG_LEVEL', logLevels),
+      logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
       isRateLimitingDisabled: read.flag('RATE_LIMITING_DISABLED'),
       isAuditLogEnabled: read.flag('AUDIT_LOG_ENABLED'),
       auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, RETENTION_DAYS_MAX),

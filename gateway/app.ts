@@ -123,7 +123,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       store: secrets.store,
       clock,
       log,
-      budgetMs: config.storeTimeoutMs,
+      budgetMs: secrets.store.address.timeoutMs,
       replica: parts.replica,
       // A configured secret stays here: whoever reads the store must not be able to test guesses.
       salt: secrets.identitySecret === null ? salt : '',
@@ -142,7 +142,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     origin: config.upstream,
     timeoutMs: config.upstreamTimeoutMs,
     keepAliveMs: config.upstreamKeepAliveMs,
-    streamAfterMs: config.streamAfterMs,
     unreadTimeoutMs: config.unreadTimeoutMs,
     replyBufferBytes: config.replyBufferBytes,
     clock,
@@ -329,12 +328,11 @@ async function openCertificate(parts: GatewayParts): Promise<Certificate | null>
   });
 }
 
-async function openTracing({ config, secrets, clock, replica, log }: GatewayParts): Promise<Tracing | null> {
-  if (config.tracing === null || secrets.tracing === null) return null;
+async function openTracing({ config, clock, replica, log }: GatewayParts): Promise<Tracing | null> {
+  if (config.tracing === null) return null;
   const { OpenTelemetry } = await import('./observe/tracing/open-telemetry.ts');
   return new OpenTelemetry({
     settings: config.tracing,
-    secrets: secrets.tracing,
     clock,
     replica,
     upstream: config.upstream,

@@ -6,12 +6,20 @@ import type { Millis } from '#shared/clock.ts';
 import {
   ConfigError,
   type Environment,
+  LOG_LEVEL,
+  LOG_LEVELS,
+  type LogLevel,
   readSettings,
   type SettingsReader,
   type Variable,
 } from '#shared/configuration.ts';
-import { type BoundName, boundVariable } from './bounds/bound-names.ts';
-import type { BoundLimits, BoundSettings } from './bounds/bounds.ts';
+import type { BoundSettings } from './bounds/bounds.ts';
+import {
+  BOUND_VARIABLES,
+  REMOVED_BOUND_VARIABLES,
+  readBounds,
+  readNetworkPrefix,
+} from './bounds/settings.ts';
 import {
   DECISION_VARIABLES,
   type DecisionSettings,
@@ -26,14 +34,12 @@ import {
 import type { KeyPair } from './listen/tls/key-pair.ts';
 import type { AccessLogSettings } from './observe/access-log/access-log.ts';
 import {
+  OPENTELEMETRY_VARIABLES,
   readTracing,
   TRACING_VARIABLES,
-  type TracingSecrets,
   type TracingSettings,
 } from './observe/tracing/settings.ts';
-import type { StoreAccess } from './store/access.ts';
-import { parseStoreAddress } from './store/address.ts';
-import { readStoreTls } from './store/tls.ts';
+import { readStoreAccess, type StoreAccess } from './store/access.ts';
 
 export interface GatewayConfig extends EntranceSettings {
   readonly host: string;
@@ -51,10 +57,9 @@ export interface GatewayConfig extends EntranceSettings {
   readonly workers: number;
   /** Another gateway may listen on the same ports, for a restart without a gap. */
   readonly reusePort: boolean;
-  readonly storeTimeoutMs: Millis;
   readonly upstreamTimeoutMs: Millis;
   readonly drainTimeoutMs: Millis;
-  readonly logLevel: string;
+  readonly logLevel: LogLevel;
   /** null: none is written. */
   readonly accessLog: AccessLogSettings | null;
   /** null: no request is traced. */
@@ -63,7 +68,6 @@ export interface GatewayConfig extends EntranceSettings {
   /** How many bits of an IPv6 address make a network, whose clients have a share together. */
   readonly networkPrefix: number;
   readonly upstreamKeepAliveMs: Millis;
-  readonly streamAfterMs: Millis;
   readonly unreadTimeoutMs: Millis;
   readonly replyBufferBytes: number;
   /** What works and may not be what was meant; for the log. */
@@ -80,11 +84,9 @@ export interface GatewaySecrets {
   readonly adminToken: string | null;
   /** What is in the files of `tls`; null where there are none. */
   readonly keyPair: KeyPair | null;
-  /** What the collector asks for; null: no request is traced. */
-  readonly tracing: TracingSecrets | null;
 }
 
-/** The README's table is held to this one by a test. */
+/** docs/configuration.md has a row for each; a test compares them. */
 export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_PORT', default: '8080', meaning: 'TCP port of the public listener' },
   { name: 'GATEWAY_HOST', default: '0.0.0.0', meaning: 'address of the public listener' },
@@ -110,26 +112,15 @@ export const GATEWAY_VARIABLES = [
   {
     name: 'GATEWAY_REDIS_URL',
     default: '',
-    meaning: 'address of Redis, the store of the counters; unset: counters are in the memory of the process',
+    meaning:
+      'address of Redis, the store of the counters, with its certificates and time budget, see [Redis](operating.md#redis); unset: counters are in the memory of the process',
   },
-  {
-    name: 'GATEWAY_REDIS_SENTINEL_PASSWORD',
-    default: '',
-    meaning: 'password of the sentinels; the password of the servers is part of the address',
-  },
-  {
-    name: 'GATEWAY_REDIS_CA',
-    default: '',
-    meaning: 'PEM file of the certificate authorities that signed the certificate of Redis',
-  },
-  { name: 'GATEWAY_REDIS_CERT', default: '', meaning: 'PEM file of the client certificate for Redis' },
-  { name: 'GATEWAY_REDIS_KEY', default: '', meaning: 'PEM file of its private key' },
   { name: 'GATEWAY_POLICIES', default: 'policies.yaml', meaning: 'path of the policy file' },
   {
     name: 'GATEWAY_TRUSTED_PROXIES',
     default: 'none',
     meaning:
-      'proxies whose `X-Forwarded-For` is believed: networks as CIDRs separated by commas, `loopback`, a number of hops, or `none`',
+      'proxies whose `X-Forwarded-For` the gateway trusts: networks as CIDRs separated by commas, `loopback`, a number of hops, or `none`',
   },
   {
     name: 'GATEWAY_PASS_HEADERS',
@@ -140,13 +131,14 @@ export const GATEWAY_VARIABLES = [
   {
     name: 'GATEWAY_IDENTITY_SECRET',
     default: '',
-    meaning: 'secret salt of the digests of addresses and keys; unset: generated, and stored in Redis',
+    meaning:
+      'secret salt for the digests of addresses and keys; unset: the gateway generates one and stores it in Redis',
   },
   {
     name: 'GATEWAY_WORKERS',
     default: '1',
     meaning:
-      'number of processes that share the public port, or `auto` for one for each core; more than one need Redis',
+      'number of processes that share the public port, or `auto` for one for each core; more than one needs Redis',
   },
   {
     name: 'GATEWAY_REUSE_PORT',
@@ -155,73 +147,21 @@ export const GATEWAY_VARIABLES = [
       '1 lets an old and a new gateway listen on the same port, so that a restart refuses no connection; with `net.ipv4.tcp_migrate_req=1` in the kernel none is reset either',
   },
   {
-    name: 'GATEWAY_STORE_TIMEOUT_MS',
-    default: '50',
-    meaning:
-      'smallest time budget for a check of Redis, in milliseconds; a check that is late by ten times this value is an outage',
-  },
-  {
     name: 'GATEWAY_UPSTREAM_TIMEOUT_MS',
     default: '30000',
-    meaning: 'milliseconds until the reply of the application must begin',
+    meaning: 'milliseconds that the application has to begin its reply',
   },
   {
     name: 'GATEWAY_DRAIN_TIMEOUT_MS',
     default: '25000',
-    meaning: 'milliseconds that requests in flight may take after SIGTERM',
+    meaning: 'milliseconds that requests in flight have to finish after SIGTERM',
   },
-  { name: 'GATEWAY_CONNECTIONS', default: '8192', meaning: 'most open client connections' },
-  { name: 'GATEWAY_CONNECTIONS_PER_CLIENT', default: '512', meaning: 'the same for one client address' },
-  {
-    name: 'GATEWAY_UPSTREAM_CONNECTIONS',
-    default: '256',
-    meaning: 'most requests in progress at the application; further ones wait',
-  },
-  {
-    name: 'GATEWAY_UPSTREAM_CONNECTIONS_PER_CLIENT',
-    default: '64',
-    meaning: 'the same for one client address',
-  },
-  {
-    name: 'GATEWAY_WAITING',
-    default: '4096',
-    meaning: 'most requests that wait for a connection to the application',
-  },
-  { name: 'GATEWAY_WAITING_PER_CLIENT', default: '256', meaning: 'the same for one client address' },
-  {
-    name: 'GATEWAY_UPLOADS',
-    default: '128',
-    meaning: 'most request bodies over 16 KiB that are being forwarded; further ones wait',
-  },
-  { name: 'GATEWAY_UPLOADS_PER_CLIENT', default: '32', meaning: 'the same for one client address' },
-  { name: 'GATEWAY_STREAMS', default: '1024', meaning: 'most event streams and long replies' },
-  { name: 'GATEWAY_STREAMS_PER_CLIENT', default: '64', meaning: 'the same for one client address' },
-  { name: 'GATEWAY_UPGRADES', default: '1024', meaning: 'most WebSockets' },
-  { name: 'GATEWAY_UPGRADES_PER_CLIENT', default: '64', meaning: 'the same for one client address' },
-  {
-    name: 'GATEWAY_PIPELINED',
-    default: '4096',
-    meaning: 'most pipelined requests that wait for the reply before theirs',
-  },
-  { name: 'GATEWAY_PIPELINED_PER_CLIENT', default: '2048', meaning: 'the same for one client address' },
-  { name: 'GATEWAY_UNREAD_REPLIES', default: '256', meaning: 'most replies whose client reads nothing' },
-  { name: 'GATEWAY_UNREAD_REPLIES_PER_CLIENT', default: '64', meaning: 'the same for one client address' },
-  {
-    name: 'GATEWAY_IPV6_NETWORK_PREFIX',
-    default: '48',
-    meaning:
-      'prefix length of an IPv6 network whose clients together can hold at most a quarter of each of the totals above; `64`: networks have no such limit',
-  },
+  ...BOUND_VARIABLES,
   {
     name: 'GATEWAY_UPSTREAM_KEEPALIVE_MS',
     default: '4000',
     meaning:
       'milliseconds that a connection to the application may be idle, unless the application names another time',
-  },
-  {
-    name: 'GATEWAY_STREAM_AFTER_MS',
-    default: '5000',
-    meaning: 'milliseconds after which a reply counts as a stream',
   },
   {
     name: 'GATEWAY_UNREAD_TIMEOUT_MS',
@@ -244,18 +184,27 @@ export const GATEWAY_VARIABLES = [
     meaning: 'share of the requests that are logged, from 0 to 1',
   },
   ...TRACING_VARIABLES,
-  {
-    name: 'LOG_LEVEL',
-    default: 'info',
-    meaning: 'lowest level that is logged: trace, debug, info, warn, error or fatal',
-  },
+  LOG_LEVEL,
 ] as const satisfies readonly Variable[];
+
+const SETTINGS = {
+  variables: [...GATEWAY_VARIABLES, ...OPENTELEMETRY_VARIABLES],
+  /** What to write in place of a variable that earlier versions read. */
+  removed: {
+    ...REMOVED_BOUND_VARIABLES,
+    GATEWAY_REDIS_CA: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?ca=FILE',
+    GATEWAY_REDIS_CERT: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?cert=FILE&key=FILE',
+    GATEWAY_REDIS_KEY: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?cert=FILE&key=FILE',
+    GATEWAY_REDIS_SENTINEL_PASSWORD:
+      'write it into GATEWAY_REDIS_URL: redis+sentinel://host:26379/service?sentinel_password=PASSWORD',
+    GATEWAY_STORE_TIMEOUT_MS: 'write it into GATEWAY_REDIS_URL: redis://host:6379?timeout_ms=50',
+    GATEWAY_STREAM_AFTER_MS: 'unset it: a reply that takes longer than 5 s counts as a stream',
+  },
+} as const;
 
 type VariableName = (typeof GATEWAY_VARIABLES)[number]['name'];
 
 const WORKERS_MAX = 64;
-const BOUND_MAX = 1_000_000;
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 
 /**
  * @param cores that this process may use
@@ -268,16 +217,15 @@ export function readConfig(
   readonly config: GatewayConfig;
   readonly secrets: GatewaySecrets;
 } {
-  return readSettings(GATEWAY_VARIABLES, env, (read) => {
-    const store = storeAccess(read);
-    const tracing = readTracing(read);
+  return readSettings(SETTINGS, env, (read) => {
+    const store = read.parse('GATEWAY_REDIS_URL', null, readStoreAccess);
     const hasStore = read.text('GATEWAY_REDIS_URL') !== '';
     const isAuto = read.text('GATEWAY_WORKERS') === 'auto';
     const autoWorkers = hasStore ? Math.min(cores, WORKERS_MAX) : 1;
     const workers = isAuto ? autoWorkers : read.integer('GATEWAY_WORKERS', 1, WORKERS_MAX);
     const warnings =
       isAuto && !hasStore && cores > 1
-        ? [`GATEWAY_WORKERS=auto runs one process on ${cores} cores: more than one need GATEWAY_REDIS_URL`]
+        ? [`GATEWAY_WORKERS=auto runs one process on ${cores} cores: more than one needs GATEWAY_REDIS_URL`]
         : [];
     if (workers > 1 && !hasStore) {
       read.refuse(
@@ -288,10 +236,6 @@ export function readConfig(
     const upstream = read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin);
     const trust = read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies);
     const { entrance, keyPair } = readEntranceSettings(read, trust);
-    const limitsOf = (name: BoundName): BoundLimits => ({
-      total: read.integer(boundVariable(name), 1, BOUND_MAX),
-      perClient: read.integer(`${boundVariable(name)}_PER_CLIENT`, 1, BOUND_MAX),
-    });
     const port = read.integer('GATEWAY_PORT', 0, 65_535);
     const adminPort = read.integer('GATEWAY_ADMIN_PORT', 0, 65_535);
     const config: GatewayConfig = {
@@ -307,25 +251,14 @@ export function readConfig(
       passedHeaders: read.parse('GATEWAY_PASS_HEADERS', [], parsePassedHeaders),
       workers,
       reusePort: read.flag('GATEWAY_REUSE_PORT'),
-      storeTimeoutMs: read.integer('GATEWAY_STORE_TIMEOUT_MS', 1, 10_000),
       upstreamTimeoutMs: read.integer('GATEWAY_UPSTREAM_TIMEOUT_MS', 1, 3_600_000),
       drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
       accessLog: accessLogSettings(read),
-      tracing: tracing?.settings ?? null,
-      bounds: {
-        connections: limitsOf('connections'),
-        upstream_connections: limitsOf('upstream_connections'),
-        waiting: limitsOf('waiting'),
-        uploads: limitsOf('uploads'),
-        streams: limitsOf('streams'),
-        upgrades: limitsOf('upgrades'),
-        pipelined: limitsOf('pipelined'),
-        unread_replies: limitsOf('unread_replies'),
-      },
-      networkPrefix: read.integer('GATEWAY_IPV6_NETWORK_PREFIX', 16, 64),
+      tracing: readTracing(read),
+      bounds: readBounds(read),
+      networkPrefix: readNetworkPrefix(read),
       upstreamKeepAliveMs: read.integer('GATEWAY_UPSTREAM_KEEPALIVE_MS', 1, 600_000),
-      streamAfterMs: read.integer('GATEWAY_STREAM_AFTER_MS', 1000, 3_600_000),
       unreadTimeoutMs: read.integer('GATEWAY_UNREAD_TIMEOUT_MS', 1000, 3_600_000),
       replyBufferBytes: read.integer('GATEWAY_REPLY_BUFFER_BYTES', 16_384, 16_777_216),
       warnings,
@@ -335,7 +268,6 @@ export function readConfig(
       identitySecret: read.text('GATEWAY_IDENTITY_SECRET') || null,
       adminToken: read.parse('GATEWAY_ADMIN_TOKEN', null, adminToken),
       keyPair,
-      tracing: tracing?.secrets ?? null,
     };
     return { config, secrets };
   });
@@ -364,27 +296,6 @@ function withScheme(value: string, schemes: readonly string[], example: string):
     throw new Error(`it must be an address such as ${example}`);
   }
   return url;
-}
-
-function storeAccess(read: SettingsReader<VariableName>): StoreAccess | null {
-  const address = read.parse('GATEWAY_REDIS_URL', null, (value) =>
-    value === '' ? null : parseStoreAddress(value),
-  );
-  const password = read.text('GATEWAY_REDIS_SENTINEL_PASSWORD');
-  if (password !== '' && address?.kind !== 'sentinel') {
-    read.refuse(
-      'GATEWAY_REDIS_SENTINEL_PASSWORD',
-      'it needs a GATEWAY_REDIS_URL that begins with redis+sentinel://',
-    );
-  }
-  if (address === null) return null;
-  const files = {
-    ca: read.text('GATEWAY_REDIS_CA'),
-    cert: read.text('GATEWAY_REDIS_CERT'),
-    key: read.text('GATEWAY_REDIS_KEY'),
-  };
-  const tls = readStoreTls(address.tls, files, read.refuse);
-  return { address, tls, sentinelPassword: password || null };
 }
 
 function upstreamOrigin(value: string): string {

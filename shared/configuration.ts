@@ -9,6 +9,18 @@ export interface Variable {
   readonly meaning: string;
 }
 
+/** A variable that another project documents. */
+type DefaultedVariable = Pick<Variable, 'name' | 'default'>;
+
+/** Both programs read it, so one value fits both when they start with one environment. */
+export const LOG_LEVEL = {
+  name: 'LOG_LEVEL',
+  default: 'info',
+  meaning: 'lowest level that is logged: `trace`, `debug`, `info`, `warn`, `error`, `fatal`, or `silent`',
+} as const satisfies Variable;
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Every mistake of the environment at once. */
@@ -40,23 +52,26 @@ export interface SettingsReader<Name extends string> {
 }
 
 /**
+ * @param removed what to do instead, by the name of a variable that an earlier version read
  * @param env usually process.env
  * @param build asks the reader for every setting and puts the configuration together
- * @throws ConfigError with one sentence per mistake
+ * @throws ConfigError with one sentence per mistake; a removed variable that is still set is one
  */
-export function readSettings<const Table extends readonly Variable[], Config>(
-  variables: Table,
+export function readSettings<const Table extends readonly DefaultedVariable[], Config>(
+  { variables, removed }: { readonly variables: Table; readonly removed: Readonly<Record<string, string>> },
   env: Environment,
   build: (read: SettingsReader<Table[number]['name']>) => Config,
 ): Config {
-  const problems: string[] = [];
+  const problems = Object.entries(removed)
+    .filter(([name]) => (env[name] ?? '').trim() !== '')
+    .map(([name, instead]) => `${name}: this variable was removed; ${instead}`);
   const config = build(settingsReader(variables, env, problems));
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
 
 function settingsReader<Name extends string>(
-  variables: readonly (Variable & { readonly name: Name })[],
+  variables: readonly (DefaultedVariable & { readonly name: Name })[],
   env: Environment,
   problems: string[],
 ): SettingsReader<Name> {

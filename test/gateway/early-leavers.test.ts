@@ -26,7 +26,7 @@ const STORES: Readonly<Record<string, (t: Test) => Promise<Record<string, string
   Redis: async (t) => {
     const redis = await startRedis();
     t.teardown(() => redis.close());
-    return { GATEWAY_REDIS_URL: redis.url, GATEWAY_STORE_TIMEOUT_MS: '2000' };
+    return { GATEWAY_REDIS_URL: `${redis.url}?timeout_ms=2000` };
   },
 };
 
@@ -203,7 +203,7 @@ for (const [name, environment] of Object.entries(STORES)) {
 
 t.test('a reply that the gateway has no room for counts as the application answered it', async (t) => {
   await insideLongWindow();
-  const app = await started(t, { GATEWAY_STREAMS: '1', GATEWAY_STREAMS_PER_CLIENT: '1' });
+  const app = await started(t, { GATEWAY_STREAMS: '1' });
   const visitors: Visitor[] = [];
   for (let i = 0; i < CLIENTS; i++) {
     const visitor = await begin(t, app.port, 'POST /codes HTTP/1.1\nContent-Length: 0');

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { type Gateway, startGateway } from '#gateway/app.ts';
 import { type GatewayConfig, readConfig, readPolicyFile } from '#gateway/config.ts';
 import type { Clock } from '#shared/clock.ts';
-import { PATIENT_STORE } from './store-budget.ts';
+import { patiently } from './store-budget.ts';
 
 /** What tap's `t` gives us: clean-ups that run when the test ends, last one first. */
 export interface Owner {
@@ -61,16 +61,18 @@ export interface TestGatewayOptions {
 }
 
 export async function startTestGateway(owner: Owner, options: TestGatewayOptions): Promise<TestGateway> {
-  const { config, secrets } = readConfig({
-    GATEWAY_HOST: '127.0.0.1',
-    GATEWAY_PORT: '0',
-    GATEWAY_UPSTREAM: options.upstream,
-    GATEWAY_DRAIN_TIMEOUT_MS: '1000',
-    ...PATIENT_STORE,
-    ...options.env,
-  });
+  const { config, secrets } = readConfig(
+    patiently({
+      GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_PORT: '0',
+      GATEWAY_UPSTREAM: options.upstream,
+      GATEWAY_DRAIN_TIMEOUT_MS: '1000',
+      ...options.env,
+    }),
+  );
   const log: Record<string, unknown>[] = [];
   const { policies } = options;
+  const forgetTracing = setOpenTelemetry(options.env ?? {});
   const gateway = await startGateway({
     config,
     secrets,
@@ -81,9 +83,18 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
     log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) }),
     readPolicyFile: policies === undefined ? readPolicyFile : () => policies,
     reusePort: false,
-  });
+  }).finally(forgetTracing);
   owner.teardown(() => gateway.close());
   return { gateway, config, port: gateway.port, origin: `http://127.0.0.1:${gateway.port}`, log };
+}
+
+/** OpenTelemetry's SDK reads the environment of the process. @returns removes the variables again */
+function setOpenTelemetry(env: Readonly<Record<string, string>>): () => void {
+  const ours = Object.entries(env).filter(([name]) => name.startsWith('OTEL_'));
+  for (const [name, value] of ours) process.env[name] = value;
+  return () => {
+    for (const [name] of ours) delete process.env[name];
+  };
 }
 
 /** One policy file's text from its policies; identifiers and exclusions as in the project's own file. */
