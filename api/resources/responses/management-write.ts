@@ -9,7 +9,7 @@ import { lockRow } from '#api/db/locks.ts';
 import type { Timestamp } from '#api/db/schema.ts';
 import { type ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
-import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/store.ts';
 import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { removeFilesOf } from '#api/storage/removal.ts';
 import { readTimestamp, toTimestamp } from '#api/timestamps.ts';
@@ -24,8 +24,8 @@ export async function reachableSurvey(
   { db }: Pick<Context, 'db'>,
   request: FastifyRequest,
   surveyId: string,
-): Promise<Survey> {
-  const survey = await findSurvey(db, surveyId);
+): Promise<AnsweredSurvey> {
+  const survey = await findAnsweredSurvey(db, surveyId);
   if (survey === null) throw notFound('Survey', surveyId);
   requireRight(request, survey.workspaceId);
   return survey;
@@ -38,7 +38,7 @@ export async function reachableSurvey(
 export async function createManagedResponse(
   context: Context,
   request: FastifyRequest,
-  survey: Survey,
+  survey: AnsweredSurvey,
   body: Omit<NewManagementResponse, 'data'> & Sized,
   answers: ReadAnswers,
   check: () => ApiError | null,
@@ -86,11 +86,11 @@ export async function changeManagedResponse(
   context: Context,
   { id, surveyId }: Response,
   body: Sized & Parameters<typeof idsIn>[0],
-  changeFor: (survey: Survey) => ManagedChange,
+  changeFor: (survey: AnsweredSurvey) => ManagedChange,
 ): Promise<Response> {
   checkResponseSize(body);
   checkIdLengths(idsIn(body));
-  const survey = await findSurvey(context.db, surveyId);
+  const survey = await findAnsweredSurvey(context.db, surveyId);
   if (survey === null) throw notFound('Survey', surveyId);
   const { change, check } = changeFor(survey);
   return changeResponse(

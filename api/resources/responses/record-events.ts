@@ -33,19 +33,27 @@ export interface ResponseWritten {
   readonly isSurveyCompleted: boolean;
 }
 
+/** Without webhooks, only the follow-up mails of a finished response need events. */
+export function hasEvents(
+  { content }: BareSurvey,
+  { finished }: Pick<Response, 'finished'>,
+  hasWebhooks: boolean,
+): boolean {
+  return hasWebhooks || (finished && content.followUps.length > 0);
+}
+
 /**
- * Call it in the transaction of the change, after the change. Every change has an event of its kind, and one more when
- * the response is finished. Where no webhook of the workspace and no follow-up could take notice, nothing is written.
+ * Records the events of a change, if it has some: one of its kind, and one more when the response is finished. Call it in
+ * the transaction of the change, after the change.
  *
- * @returns whether there are some
+ * @returns whether it has some
  */
 export async function recordEvents(
   trx: Kysely<Database>,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
   { hasWebhooks, kind, response, survey, isSurveyCompleted }: ResponseWritten,
 ): Promise<boolean> {
-  const hasFollowUps = response.finished && survey.content.followUps.length > 0;
-  if (!hasFollowUps && !hasWebhooks) return false;
+  if (!hasEvents(survey, response, hasWebhooks)) return false;
 
   const now = toTimestamp(clock());
   const snapshot: Snapshot = {

@@ -1,6 +1,5 @@
 /** Responses. Writes go to `responses` only; contacts, tags and notes are read along. */
 import { type Kysely, type Selectable, sql } from 'kysely';
-import { isOneOf } from '#api/db/dialect.ts';
 import type { Database, ResponseTable, Timestamp } from '#api/db/schema.ts';
 import type { SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
@@ -203,22 +202,6 @@ export async function listNotesOf(
 }
 
 /**
- * @param emailDigest see `respondentDigest`
- * @throws the driver's unique violation when the single-use id was used, the display has its response, or the respondent
- *   finished another one
- */
-export async function insertResponse(
-  db: Kysely<Database>,
-  response: Response,
-  emailDigest: string | null,
-): Promise<void> {
-  await db
-    .insertInto('responses')
-    .values({ ...toRow(response), emailDigest })
-    .execute();
-}
-
-/**
  * Writes what a change can be about. The other columns are not named: SQLite moves the entry of every index whose
  * column is written, also to the same value, and with a million responses each move is a page somewhere else.
  *
@@ -267,20 +250,6 @@ export async function findResponseIdOfDisplay(
   return row?.id ?? null;
 }
 
-export async function isSingleUseIdUsed(
-  db: Kysely<Database>,
-  surveyId: string,
-  singleUseId: string,
-): Promise<boolean> {
-  const row = await db
-    .selectFrom('responses')
-    .select('id')
-    .where('surveyId', '=', surveyId)
-    .where(isOneOf(db, 'responses.singleUseId', [singleUseId]))
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
 /** Has this respondent finished a response? */
 export async function hasFinished(
   db: Kysely<Database>,
@@ -297,8 +266,9 @@ export async function hasFinished(
   return row !== undefined;
 }
 
-export function toRow(response: Response): Omit<Selectable<ResponseTable>, 'emailDigest'> {
-  const { contactAttributes } = response;
+export function toRow(
+  response: Omit<Response, 'contactId' | 'contactAttributes'>,
+): Omit<Selectable<ResponseTable>, 'contactId' | 'contactAttributes' | 'emailDigest'> {
   return {
     ...response,
     finished: response.finished ? 1 : 0,
@@ -306,7 +276,6 @@ export function toRow(response: Response): Omit<Selectable<ResponseTable>, 'emai
     variables: JSON.stringify(response.variables),
     ttc: JSON.stringify(response.ttc),
     meta: JSON.stringify(response.meta),
-    contactAttributes: contactAttributes === null ? null : JSON.stringify(contactAttributes),
   };
 }
 

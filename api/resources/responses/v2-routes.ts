@@ -6,7 +6,7 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { type ApiError, badRequest } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
-import type { Survey } from '#api/resources/surveys/store.ts';
+import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { Id } from '#api/schemas.ts';
 import { foreignFileQuestion, longOtherQuestion } from './answers.ts';
@@ -127,7 +127,7 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
   );
 
   /** What v1 says in other words. */
-  function answerProblem(survey: Survey, sent: Answers): ApiError | null {
+  function answerProblem(survey: BareSurvey, sent: Answers): ApiError | null {
     const fileQuestion = foreignFileQuestion(survey, sent, config.publicUrl);
     if (fileQuestion !== null) return answerRefused(fileQuestion, 'Invalid file upload response');
     const otherQuestion = longOtherQuestion(survey, sent);
