@@ -12,7 +12,7 @@ const FILE_BYTES_MAX = 5 * 1024 * 1024;
 const TOTAL_BYTES_MAX = 20 * 1024 * 1024;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.(?:c?js|mjs)$/;
 
-export interface SdkScript {
+interface SdkScript {
   readonly text: Buffer;
   /** In quotes. */
   readonly etag: string;

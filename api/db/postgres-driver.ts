@@ -43,8 +43,8 @@ export interface PostgresOptions {
   readonly onAway?: OnAway | undefined;
 }
 
-export const POOL_SIZE = 10;
-export const STATEMENT_TIMEOUT_MS: Millis = 30_000;
+const POOL_SIZE = 10;
+const STATEMENT_TIMEOUT_MS: Millis = 30_000;
 const WAIT_MS: Millis = 5_000;
 /** Building an index takes long; waiting for the requests of older processes should not. */
 const MIGRATION_LOCK_TIMEOUT_MS: Millis = 60_000;

@@ -120,13 +120,13 @@ export interface SurveyTable extends Row {
   document: Json;
 }
 
-export interface SurveyTriggerTable {
+interface SurveyTriggerTable {
   surveyId: string;
   actionClassId: string;
   position: number;
 }
 
-export interface SurveyLanguageTable {
+interface SurveyLanguageTable {
   surveyId: string;
   languageId: string;
   isDefault: Flag;
@@ -135,7 +135,7 @@ export interface SurveyLanguageTable {
 }
 
 /** Of a survey that ends after a number of finished responses, see resources/responses/completion.ts. */
-export interface CountdownTable {
+interface CountdownTable {
   surveyId: string;
   /** The number that ends it, when they were counted. */
   autoComplete: number;
@@ -143,7 +143,7 @@ export interface CountdownTable {
   skips: number;
 }
 
-export interface ContactTable extends Row {
+interface ContactTable extends Row {
   workspaceId: string;
   /** null: known, but not identified. */
   userId: string | null;
@@ -161,7 +161,7 @@ export interface ContactAttributeKeyTable extends Row {
   isArchived: Flag;
 }
 
-export interface ContactAttributeTable extends Row {
+interface ContactAttributeTable extends Row {
   contactId: string;
   attributeKeyId: string;
   value: string;
@@ -169,7 +169,7 @@ export interface ContactAttributeTable extends Row {
   uniqueDigest: string | null;
 }
 
-export interface DisplayTable extends Row {
+interface DisplayTable extends Row {
   surveyId: string;
   contactId: string | null;
 }
@@ -194,17 +194,17 @@ export interface ResponseTable extends Row {
   emailDigest: string | null;
 }
 
-export interface TagTable extends Row {
+interface TagTable extends Row {
   workspaceId: string;
   name: string;
 }
 
-export interface ResponseTagTable {
+interface ResponseTagTable {
   responseId: string;
   tagId: string;
 }
 
-export interface ResponseNoteTable extends Row {
+interface ResponseNoteTable extends Row {
   responseId: string;
   userId: string | null;
   text: string;
@@ -236,14 +236,14 @@ export interface FileTable {
 }
 
 /** The sum of `countedBytes`. */
-export interface StorageUsageTable {
+interface StorageUsageTable {
   /** '' for all of them together. */
   workspaceId: string;
   bytes: number;
 }
 
 /** What is written to find out whether something can be written. */
-export interface ProbeTable {
+interface ProbeTable {
   name: string;
   at: Timestamp;
 }

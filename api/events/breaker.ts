@@ -15,7 +15,7 @@ const PAUSE_MS_MAX: Millis = 60_000;
 /** Webhooks that are remembered; the one longest known to hang is forgotten first. */
 const KNOWN_MAX = 10_000;
 
-export type BreakerState =
+type BreakerState =
   /** All is well. */
   | 'closed'
   /** Nothing is sent. */
@@ -23,7 +23,7 @@ export type BreakerState =
   /** One attempt may find out. */
   | 'probing';
 
-export interface Breaker {
+interface Breaker {
   state(webhookId: string): BreakerState;
   /** The attempt that finds out is under way. @returns ends that, whether it found out or not */
   beginProbe(webhookId: string): () => void;

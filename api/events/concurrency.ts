@@ -15,7 +15,7 @@ export interface Counted {
   readonly receiver: string;
 }
 
-export interface AttemptLimits {
+interface AttemptLimits {
   /** How many more attempts at deliveries of this webhook may begin. */
   available(counted: Counted): number;
   /** @returns ends the attempt, once */

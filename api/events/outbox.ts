@@ -16,7 +16,7 @@ import type { Kysely } from 'kysely';
 import type { Database, EventType, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 
-export interface NewEvents {
+interface NewEvents {
   readonly types: readonly EventType[];
   readonly workspaceId: string;
   readonly surveyId: string;

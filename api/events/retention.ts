@@ -12,7 +12,7 @@ import type { Millis } from '#shared/clock.ts';
 /** A delivery is parked within hours; whoever wants it again has a week. */
 export const RETENTION: Millis = 7 * 24 * 60 * 60 * 1000;
 /** Settled deliveries kept of one webhook. */
-export const DELIVERIES_KEPT = 1_000;
+const DELIVERIES_KEPT = 1_000;
 const STEP = 500;
 
 /** What a step forgot. */

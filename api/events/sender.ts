@@ -13,7 +13,7 @@ import type { Agent, buildConnector } from 'undici';
 import type { Millis } from '#shared/clock.ts';
 import type { Reach, Targets } from './targets.ts';
 
-export interface Message {
+interface Message {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** JSON */
@@ -43,7 +43,7 @@ export interface Sender {
 }
 
 /** For the whole attempt, from the lookup of the name to the end of what is read. */
-export const ATTEMPT_TIMEOUT: Millis = 5_000;
+const ATTEMPT_TIMEOUT: Millis = 5_000;
 const REPLY_BYTES_MAX = 1_024;
 /** Shorter than receivers usually keep idle connections, so that we are not the ones surprised. */
 const KEEP_ALIVE: Millis = 4_000;

@@ -13,9 +13,9 @@ import type { Leased } from './lease.ts';
 const ATTEMPTS_KEPT = 20;
 
 /** `gone`: deleted meanwhile, or the lease ran out and somebody else is at it. */
-export type Settlement = 'delivered' | 'pending' | 'parked' | 'gone';
+type Settlement = 'delivered' | 'pending' | 'parked' | 'gone';
 
-export interface SettleOptions {
+interface SettleOptions {
   readonly attemptsMax: number;
   readonly random: Random;
 }

@@ -4,7 +4,7 @@ import type { Millis } from '#shared/clock.ts';
 
 const SECRET_PREFIX = 'whsec_';
 
-export interface Signable {
+interface Signable {
   /** The same for every attempt at a delivery. */
   readonly id: string;
   /** Of this attempt. */

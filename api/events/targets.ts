@@ -30,7 +30,7 @@ export interface AllowedTargets {
  */
 export type Resolve = (hostname: string, isOperators: boolean) => Promise<readonly string[]>;
 
-export type TargetCheck =
+type TargetCheck =
   | {
       readonly kind: 'allowed';
       readonly addresses: readonly string[];

@@ -34,13 +34,13 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
-export interface WorkerLog {
+interface WorkerLog {
   debug(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   readonly db: Kysely<Database>;
   readonly clock: Clock;
   readonly random: Random;

@@ -13,7 +13,7 @@ import {
 
 export type ErrorShape = 'v1' | 'v2' | 'v3';
 
-export interface ErrorReply {
+interface ErrorReply {
   readonly status: number;
   readonly contentType: 'application/json; charset=utf-8' | 'application/problem+json; charset=utf-8';
   readonly body: unknown;

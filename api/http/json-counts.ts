@@ -10,7 +10,7 @@ const COMMA = 0x2c;
 /** Space, tab, line feed, carriage return. */
 const BLANK: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-export interface JsonCounts {
+interface JsonCounts {
   readonly names: number;
   readonly values: number;
 }

@@ -23,7 +23,7 @@ export interface ListPage {
   readonly skip: number;
 }
 
-export interface PageOptions {
+interface PageOptions {
   /** Rows of a page; a larger limit is cut to it, not refused. */
   readonly limitMax: number;
   /** What applies when the caller gives no limit; by default the largest. */

@@ -19,7 +19,7 @@ declare module 'fastify' {
   }
 }
 
-export interface HttpOptions {
+interface HttpOptions {
   readonly publicUrl: string;
   readonly findRules: FindReplyRules;
   readonly errorHandler: ErrorHandler;

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorShape } from './envelopes.ts';
 
-export const PRIVATE = 'private, no-store';
+const PRIVATE = 'private, no-store';
 /** What a preflight of a collection allows: an hour without asking again. */
 export const PREFLIGHT = 'public, s-maxage=3600, max-age=3600';
 

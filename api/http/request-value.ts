@@ -1,7 +1,7 @@
 /** A value that a hook found for a request and its handler needs, without a decoration that every route would see. */
 import type { FastifyRequest } from 'fastify';
 
-export interface RequestValue<T> {
+interface RequestValue<T> {
   set(request: FastifyRequest, value: T): void;
   /** @throws Error when the hook that fills the slot did not run: a mistake in the route's wiring */
   get(request: FastifyRequest): T;

@@ -13,7 +13,7 @@ import { Work } from './turn.ts';
 const SKIP_MAX = 1_000_000;
 
 const timeFields = ['createdAt', 'updatedAt'] as const;
-export type TimeField = (typeof timeFields)[number];
+type TimeField = (typeof timeFields)[number];
 
 export const listQuery = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 250 })),
@@ -32,7 +32,7 @@ export const ListMeta = Type.Object({
   offset: Type.Integer(),
 });
 
-export interface ListPage {
+interface ListPage {
   readonly limit: number;
   readonly skip: number;
   readonly sortBy: TimeField;
@@ -60,7 +60,7 @@ export function pageFrom(query: Static<typeof ListQuery>): ListPage {
   };
 }
 
-export interface FoundPage<Row> {
+interface FoundPage<Row> {
   readonly data: Row[];
   readonly meta: Static<typeof ListMeta>;
 }

@@ -42,7 +42,7 @@ interface Subscription {
   readonly surveyIds: readonly string[];
 }
 
-export type FanOutParts = Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'limits' | 'mailer'>;
+type FanOutParts = Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'limits' | 'mailer'>;
 
 /** @returns how many events were there, 0 when the outbox is empty */
 export async function fanOut(

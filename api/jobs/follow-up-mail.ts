@@ -12,7 +12,7 @@ import { formParts } from '#api/resources/surveys/question-types.ts';
 import type { SurveyContent } from '#api/resources/surveys/schema.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 
-export type FollowUp = SurveyContent['followUps'][number];
+type FollowUp = SurveyContent['followUps'][number];
 
 const SUBJECT_LENGTH_MAX = 255;
 const BODY_LENGTH_MAX = 100_000;

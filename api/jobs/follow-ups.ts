@@ -19,7 +19,7 @@ export interface FollowUpLog {
   warn(fields: object, message: string): void;
 }
 
-export interface FinishedResponse {
+interface FinishedResponse {
   readonly survey: BareSurvey;
   readonly response: Response;
 }

@@ -16,7 +16,7 @@ import {
 /** How late a job may begin. */
 const LOOK_MS: Millis = 5_000;
 
-export interface Job extends JobName {
+interface Job extends JobName {
   /** @param isStopping a long job asks between its steps, and then ends; what is left is done by the next run */
   readonly run: (isStopping: () => boolean) => Promise<void>;
 }
@@ -26,7 +26,7 @@ export interface JobRunner {
   stop(): Promise<void>;
 }
 
-export interface JobRunnerOptions extends LeaseParts {
+interface JobRunnerOptions extends LeaseParts {
   readonly jobs: readonly Job[];
   /** A run failed; the next one comes in its time. */
   readonly onError: (job: string, error: unknown) => void;

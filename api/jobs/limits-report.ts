@@ -9,12 +9,12 @@ import type { Millis } from '#shared/clock.ts';
 
 const INTERVAL_MS: Millis = 60_000;
 
-export interface Report {
+interface Report {
   /** Tells the last numbers. */
   stop(): Promise<void>;
 }
 
-export interface ReportParts {
+interface ReportParts {
   readonly limits: Pick<Limiter, 'stats'>;
   readonly audit: Pick<AuditLog, 'stats'>;
 }

@@ -33,12 +33,12 @@ const SETTLE_UPLOADS_MS: Millis = 60 * 1000;
 /** Of the quota of all files; from there on the log says so with each sweep. */
 const QUOTA_WARNING = 0.9;
 
-export interface JobLog {
+interface JobLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
-export type JobParts = Pick<Context, 'config' | 'db' | 'clock' | 'random' | 'states' | 'storage'>;
+type JobParts = Pick<Context, 'config' | 'db' | 'clock' | 'random' | 'states' | 'storage'>;
 
 /** Those that are due run at once: dates may have come while no process was there. */
 export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): JobRunner {

@@ -10,7 +10,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { type PoolLog, WorkerPool } from '#shared/worker-pool.ts';
 import type { ReadyMessage } from './workers.ts';
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   readonly main: string;
   readonly execArgv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;

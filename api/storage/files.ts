@@ -57,7 +57,7 @@ export async function isGranted(db: Kysely<Database>, key: string): Promise<bool
 }
 
 /** `gone`: deleted meanwhile; `full`: there is no room for it. In both cases the object must go. */
-export type StoredOutcome = 'stored' | 'gone' | 'full';
+type StoredOutcome = 'stored' | 'gone' | 'full';
 
 /** The object is there. */
 export async function markStored(

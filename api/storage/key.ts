@@ -4,7 +4,7 @@
  * only in this form, so nothing else can be addressed, however it is spelled. Pure.
  */
 
-export const accessTypes = ['public', 'private'] as const;
+const accessTypes = ['public', 'private'] as const;
 export type Access = (typeof accessTypes)[number];
 
 export interface FileLocation {

@@ -59,7 +59,7 @@ export function readS3Credentials(parse: Parse): S3Credentials | null {
   return parse('S3_ACCESS_KEY', null, (accessKey) => parseS3Credentials(accessKey, secretKey));
 }
 
-export interface DiskLocation {
+interface DiskLocation {
   readonly kind: 'disk';
   /** Absolute. */
   readonly path: string;

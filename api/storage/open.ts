@@ -6,7 +6,7 @@ import { createDiskStorage } from './disk.ts';
 import type { S3Credentials, StorageLocation } from './location.ts';
 import type { Storage } from './storage.ts';
 
-export interface StorageOptions {
+interface StorageOptions {
   readonly location: StorageLocation;
   readonly credentials: S3Credentials | null;
   /** Without a slash at the end. */

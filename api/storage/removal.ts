@@ -32,13 +32,13 @@ const UPLOAD_MS_MAX: Millis = 3_600_000;
 /** By then an upload to us has ended, and nearly every one to a bucket: what is not there takes no room any more. */
 const RESERVED_MS: Millis = 600_000;
 /** So long a file waits for an answer or a survey that names it. */
-export const UNCLAIMED_MS: Millis = 24 * 3_600_000;
+const UNCLAIMED_MS: Millis = 24 * 3_600_000;
 
 export interface RemovalLog {
   error(fields: object, message: string): void;
 }
 
-export interface RemovalParts {
+interface RemovalParts {
   readonly db: Kysely<Database>;
   readonly storage: Storage;
   readonly clock: Clock;

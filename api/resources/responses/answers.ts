@@ -64,7 +64,7 @@ export function longOtherQuestion(survey: BareSurvey, data: Answers): string | n
 }
 
 /** A response as it is about to be written. */
-export interface Submission {
+interface Submission {
   /** What this request says. */
   readonly given: Answers;
   /** What the response then has. */

@@ -26,9 +26,9 @@ import { createSurveyReader } from './survey-reader.ts';
 import { readUserAgent } from './user-agent.ts';
 import { createResponse, createResponseAlone, type NewResponse } from './write.ts';
 
-export type Version = 'v1' | 'v2';
+type Version = 'v1' | 'v2';
 
-export interface ClientCreation {
+interface ClientCreation {
   /** A hook, before or after the body is read: 404 unless the path's workspace exists. */
   readonly findScope: (request: FastifyRequest) => Promise<void>;
   /** @returns its id @throws ApiError not_found, bad_request, forbidden, conflict */

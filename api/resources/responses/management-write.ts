@@ -75,7 +75,7 @@ export async function createManagedResponse(
   );
 }
 
-export interface ManagedChange {
+interface ManagedChange {
   readonly change: Change;
   /** What is checked of the answers before `changeResponse` does. */
   readonly check: () => ApiError | null;

@@ -22,7 +22,7 @@ export function mergeTimes(stored: Times, given: Times, finished: boolean): Time
   return { ...Object.fromEntries(merged), ...(finished ? { [TOTAL]: total } : {}) };
 }
 
-export interface Extracted {
+interface Extracted {
   readonly data: Readonly<Record<string, unknown>>;
   readonly language?: string;
   readonly ttc?: Times;

@@ -14,7 +14,7 @@ const NAME = 'surveys.pin';
 const WRONG_MAX = 10;
 const WINDOW: Seconds = 10 * 60;
 
-export interface PinAttempts {
+interface PinAttempts {
   /** @returns how many seconds this address has to wait; null: the PIN may be looked at */
   begin(surveyId: string, address: string): Promise<number | null>;
   /** It was right. */

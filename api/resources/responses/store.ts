@@ -54,7 +54,7 @@ export interface ResponseWithRelations extends Response {
   readonly notes: readonly Note[];
 }
 
-export interface Page {
+interface Page {
   readonly limit: number;
   readonly skip: number;
 }

@@ -10,12 +10,12 @@ const ENTRIES_MAX = 1_000;
 /** The length of documents as they are stored. As objects they take several times that. */
 const LENGTH_MAX = 8_388_608;
 
-export interface SurveyReaderBounds {
+interface SurveyReaderBounds {
   readonly entriesMax?: number;
   readonly lengthMax?: number;
 }
 
-export interface SurveyReader {
+interface SurveyReader {
   /** As it was read last, without a query. */
   last(id: string): AnsweredSurvey | null;
   /** As it is now. null: there is no such survey. */

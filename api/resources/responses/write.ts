@@ -41,7 +41,7 @@ export interface NewResponse {
 }
 
 /** What a write needs besides the request. */
-export type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
+type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
 
 /** What is undefined stays. */
 export interface Change {
@@ -57,12 +57,12 @@ export interface Change {
 }
 
 /** Asked inside the transaction: the survey may have ended or gone since the request came. */
-export interface SurveyCheck {
+interface SurveyCheck {
   /** The survey must be in progress: respondents' responses end when it does. */
   readonly mustBeOpen: boolean;
 }
 
-export interface CreationCheck extends SurveyCheck {
+interface CreationCheck extends SurveyCheck {
   /** The respondent must not have finished another response. Absent or null: may have. See `respondentDigest`. */
   readonly emailDigest?: string | null;
 }
