@@ -15,13 +15,11 @@ import type {
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
 import type { DeliveryAttemptTable, DeliveryTable, EventTable, WebhookTable } from './event-tables.ts';
 import type { InviteTable, TeamMemberTable, TeamTable, TeamWorkspaceTable } from './people-tables.ts';
-import type { ScheduledJobTable, StateChangeTable } from './process-tables.ts';
 
 export type * from './account-tables.ts';
 export type { Flag, Json, Timestamp } from './columns.ts';
 export type * from './event-tables.ts';
 export type * from './people-tables.ts';
-export type * from './process-tables.ts';
 
 export interface Database {
   secrets: SecretTable;
@@ -246,4 +244,20 @@ interface StorageUsageTable {
 interface ProbeTable {
   name: string;
   at: Timestamp;
+}
+
+/** A change of a workspace's state. Triggers write the rows and keep the newest thousand. */
+interface StateChangeTable {
+  /** In the order of the commits, without gaps. */
+  id: Generated<number>;
+  workspaceId: string;
+  environmentId: string;
+}
+
+interface ScheduledJobTable {
+  name: string;
+  /** When it may start: after its period, or when the lease of the process that runs it expires. */
+  dueAt: Timestamp;
+  /** Of the process that runs it. */
+  lease: string | null;
 }

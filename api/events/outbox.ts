@@ -4,7 +4,7 @@
  * - An *event* is written here, in the transaction of the change it tells of: either both are there or neither.
  * - Fan-out (jobs/fan-out.ts) turns it into one *delivery* per webhook that wants it, with the body that all attempts share.
  * - A worker *leases* due deliveries (lease.ts), makes an *attempt* at each (deliver.ts) and *settles* it (settle.ts):
- *   delivered, due again later (backoff.ts), or *parked* until somebody asks for it again (redeliver.ts).
+ *   delivered, due again later, or *parked* until somebody asks for it again (redeliver.ts).
  * - A lease that is not settled, because the process died, runs out; then the delivery is due again. So a delivery
  *   arrives at least once, and its id tells a receiver whether it has seen it.
  * - What is settled is kept for a while to be looked at (retention.ts).

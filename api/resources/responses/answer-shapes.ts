@@ -5,8 +5,8 @@
  */
 import { type Element, formParts } from '#api/resources/surveys/question-types.ts';
 import type { LocalizedText } from '#api/schemas.ts';
+import { isDay } from '#api/timestamps.ts';
 import { SKIPPED } from './file-answers.ts';
-import { isDate, isNumber, isPhoneNumber } from './formats.ts';
 import { isEmailAddress } from './rules.ts';
 import type { Answer } from './schema.ts';
 
@@ -225,4 +225,28 @@ function single(answer: Answer): string | null {
 
 function filledIn(texts: readonly string[]): readonly string[] {
   return texts.filter((text) => text !== '');
+}
+
+/** Longer answers match none of these formats. */
+const FORMAT_LENGTH_MAX = 64;
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$/;
+/** Digits and the separators that people use. */
+const PHONE_NUMBER = /^\+?[\d\s()./-]+$/;
+const PHONE_DIGITS_MIN = 2;
+const DATE = /^(\d{4}-\d{2}-\d{2})(T[\d:.]+(Z|[+-]\d{2}:?\d{2})?)?$/;
+
+function isNumber(text: string): boolean {
+  return text.length <= FORMAT_LENGTH_MAX && NUMBER.test(text) && Number.isFinite(Number(text));
+}
+
+function isPhoneNumber(text: string): boolean {
+  if (text.length > FORMAT_LENGTH_MAX || !PHONE_NUMBER.test(text)) return false;
+  return text.replaceAll(/\D/g, '').length >= PHONE_DIGITS_MIN;
+}
+
+/** A date that exists, `YYYY-MM-DD`. A time may follow. */
+function isDate(text: string): boolean {
+  if (text.length > FORMAT_LENGTH_MAX) return false;
+  const [, day, time] = DATE.exec(text) ?? [];
+  return day !== undefined && isDay(day) && (time === undefined || !Number.isNaN(Date.parse(text)));
 }
