@@ -29,7 +29,7 @@ import { createResponse, createResponseAlone, type NewResponse } from './write.t
 type Version = 'v1' | 'v2';
 
 interface ClientCreation {
-  /** A hook, before or after the body is read: 404 unless the path's workspace exists. */
+  /** A hook that can run before or after the body is read. Replies 404 unless the workspace of the path exists. */
   readonly findScope: (request: FastifyRequest) => Promise<void>;
   /** @returns its id @throws ApiError not_found, bad_request, forbidden, conflict */
   create(request: FastifyRequest, body: NewClientResponse, version: Version): Promise<string>;
@@ -131,14 +131,14 @@ export function clientCreation(context: Context): ClientCreation {
     { contactId, meta, userId }: NewClientResponse,
     version: Version,
   ): Respondent | null {
-    // Whose link it was is signed; what a client says about itself is not.
+    // The contact of a personal link is signed, so it counts more than what the client says.
     const linked = contactIn(id, meta?.url, signer, clock());
     if (linked !== null && content.type === 'link') return contactById(linked);
     if (version === 'v1') return userId ? { by: 'userId', value: userId } : null;
     return contactId ? contactById(contactId) : null;
   }
 
-  /** Of the client's own words only these three count; the rest is what we see ourselves. */
+  /** Takes only three fields from the client; the API finds out the rest itself. */
   function metaOf(
     request: FastifyRequest,
     survey: BareSurvey,
@@ -160,7 +160,7 @@ export function clientCreation(context: Context): ClientCreation {
   return { findScope: refusing(findScope, 'not_found'), create };
 }
 
-/** What is no id may be text that a database does not take. */
+/** Other texts may be ones that a database refuses. */
 function contactById(id: string): Respondent | null {
   return isId(id) ? { by: 'id', value: id } : null;
 }

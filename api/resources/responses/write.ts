@@ -40,10 +40,9 @@ export interface NewResponse {
   readonly updatedAt: Timestamp;
 }
 
-/** What a write needs besides the request. */
 type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
 
-/** What is undefined stays. */
+/** Undefined fields stay as they are. */
 export interface Change {
   readonly finished?: boolean | undefined;
   readonly data?: Answers | undefined;
@@ -52,13 +51,13 @@ export interface Change {
   readonly meta?: ResponseMeta | undefined;
   readonly endingId?: string | null | undefined;
   readonly language?: string | null | undefined;
-  /** Answers, variables and times that are sent are laid over the stored ones, or take their place. By default: merge. */
+  /** Whether sent answers, variables and times are merged into the stored ones, which is the default, or replace them. */
   readonly maps?: 'merge' | 'replace';
 }
 
-/** Asked inside the transaction: the survey may have ended or gone since the request came. */
+/** Checks inside the transaction, because the survey may have ended or been deleted since the request came. */
 interface SurveyCheck {
-  /** The survey must be in progress: respondents' responses end when it does. */
+  /** The survey must be in progress. */
   readonly mustBeOpen: boolean;
 }
 
@@ -68,8 +67,8 @@ interface CreationCheck extends SurveyCheck {
 }
 
 /**
- * @throws ApiError bad_request when an answer or the display does not fit, conflict when the single-use link was used or the
- *   respondent finished another response
+ * @throws ApiError bad_request if an answer or the display does not fit, conflict if the single-use link was used or the
+ *   respondent has finished another response
  */
 export async function createResponse(
   parts: WriteParts,
@@ -160,7 +159,7 @@ function newResponse(random: Random, survey: BareSurvey, given: NewResponse): In
 
 /**
  * @param mayChange called with the response as it is inside the transaction; throws to refuse
- * @throws ApiError not_found when it was deleted meanwhile, bad_request when an answer does not fit
+ * @throws ApiError not_found if it was deleted, bad_request if an answer does not fit
  */
 export async function changeResponse(
   parts: WriteParts,
@@ -212,7 +211,7 @@ export async function changeResponse(
   return response;
 }
 
-/** What a sent map is laid over. One that is not sent stays either way. */
+/** The map that a sent map is merged into. A map that is not sent stays either way. */
 function base<V>(
   { maps }: Change,
   stored: Readonly<Record<string, V>>,
@@ -221,7 +220,7 @@ function base<V>(
   return maps === 'replace' && sent !== undefined ? {} : stored;
 }
 
-/** What was added to the survey after somebody began to answer it, they may never have seen. */
+/** Respondents may not have seen questions that were added after they began. */
 function wereAllAsked(survey: BareSurvey, { createdAt, meta }: Response): boolean {
   return survey.updatedAt <= createdAt && !beginsInTheMiddle(meta);
 }
@@ -232,8 +231,8 @@ function beginsInTheMiddle({ url }: ResponseMeta): boolean {
 }
 
 /**
- * Responses of one survey are written side by side. Only where so many of them end it, one waits for the other: then what
- * is counted is exact.
+ * Responses of one survey are written in parallel. Only with `autoComplete` does one wait for the other, so that the
+ * count is exact.
  */
 async function checkSurvey(
   trx: Kysely<Database>,
@@ -256,7 +255,7 @@ interface Effects {
   readonly hasEvents: boolean;
 }
 
-/** Of what others have to know, after the commit. */
+/** Tells others about the change, after the commit. */
 function spread(
   { outbox, states }: Pick<WriteParts, 'outbox' | 'states'>,
   survey: BareSurvey,
@@ -266,7 +265,7 @@ function spread(
   if (isSurveyCompleted) states.purge(survey);
 }
 
-/** What a change brings about, in its transaction. */
+/** Does what follows from a change, in its transaction. */
 async function settleChange(
   trx: Kysely<Database>,
   parts: WriteParts,
