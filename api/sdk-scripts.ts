@@ -1,12 +1,10 @@
 /**
- * The SDK scripts that an operator put into a folder. They are read once, at start, and kept: a request names an entry
- * of this list and never a path, and no request costs a read of the disk.
+ * Loads the SDK scripts of a folder into memory, once, at start. So a request names a script and never a path, and no
+ * request reads the disk.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import { ConfigError } from '#shared/configuration.ts';
 
 const FILES_MAX = 50;
@@ -14,9 +12,8 @@ const FILE_BYTES_MAX = 5 * 1024 * 1024;
 const TOTAL_BYTES_MAX = 20 * 1024 * 1024;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.(?:c?js|mjs)$/;
 
-export interface SdkScript {
+interface SdkScript {
   readonly text: Buffer;
-  readonly gzipped: Buffer;
   /** In quotes. */
   readonly etag: string;
 }
@@ -44,11 +41,7 @@ export async function loadSdkScripts(folder: string | null): Promise<SdkScripts>
     if (found.size > FILE_BYTES_MAX) refuse(`${file} is larger than ${FILE_BYTES_MAX} bytes`);
     if (total > TOTAL_BYTES_MAX) refuse(`the scripts in ${folder} are larger than ${TOTAL_BYTES_MAX} bytes`);
     const text = await attempt(file, () => readFile(file));
-    scripts.set(name, {
-      text,
-      gzipped: await promisify(gzip)(text),
-      etag: `"${createHash('sha256').update(text).digest('base64url')}"`,
-    });
+    scripts.set(name, { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` });
   }
   return scripts;
 }

@@ -29,13 +29,9 @@ export interface WorkspaceCache<T extends Kept> {
   purge(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
   /** Anything may have changed. */
   purgeAll(): void;
-  /** Purges something else that is kept of workspaces at the same moment. */
-  alsoPurge(other: Purged): void;
   /** Another cache with the same clock, which is purged at the same moment. */
   beside<U extends Kept>(bounds?: CacheBounds): WorkspaceCache<U>;
 }
-
-export type Purged = Pick<WorkspaceCache<Kept>, 'purge' | 'purgeAll'>;
 
 export interface CacheBounds {
   readonly entriesMax?: number;
@@ -64,7 +60,7 @@ export function createWorkspaceCache<T extends Kept>({
   bytesMax = BYTES_MAX,
 }: WorkspaceCacheOptions): WorkspaceCache<T> {
   const entries = new Map<string, Entry<T>>();
-  const others: Purged[] = [];
+  const others: Pick<WorkspaceCache<Kept>, 'purge' | 'purgeAll'>[] = [];
   let bytes = 0;
 
   const remove = (scopeId: string | undefined): void => {
@@ -114,7 +110,6 @@ export function createWorkspaceCache<T extends Kept>({
       bytes = 0;
       for (const other of others) other.purgeAll();
     },
-    alsoPurge: (other) => void others.push(other),
     beside<U extends Kept>(bounds: CacheBounds = {}) {
       const other = createWorkspaceCache<U>({ clock, isHeard, ...bounds });
       others.push(other);

@@ -80,7 +80,7 @@ export function isOneOf(
  */
 export function surveyVersion(db: Kysely<Database>): RawBuilder<string> {
   if (isPostgres(db)) return sql<string>`${sql.ref('surveys.xmin')}::text`;
-  return sql<string>`cast((select max("id") from "stateChanges") as text)`;
+  return sql<string>`cast(coalesce((select max("id") from "stateChanges"), 0) as text)`;
 }
 
 /** Of the rows of a query: JSON text of one object, in the order of its keys. Without rows there is `{}` or null. */

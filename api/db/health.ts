@@ -21,7 +21,7 @@ export interface DatabaseHealth {
   isReached(db: Kysely<Database>): Promise<boolean>;
 }
 
-export interface HealthLog {
+interface HealthLog {
   info(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }

@@ -8,7 +8,7 @@ import { isPostgres } from './dialect.ts';
 import type { Database } from './schema.ts';
 
 /** In this order, and rows of one table in the order of their ids: then nobody waits in a circle. */
-export type LockedTable =
+type LockedTable =
   | 'organizations'
   | 'users'
   | 'workspaces'
@@ -26,7 +26,7 @@ export type LockedTable =
  * - `change`: nobody else changes it, or counts what belongs to it. New rows may refer to it.
  * - `delete`: neither; and who refers to it from here on waits.
  */
-export type Lock = 'keep' | 'change' | 'delete';
+type Lock = 'keep' | 'change' | 'delete';
 
 const clauses = {
   keep: sql`for key share`,

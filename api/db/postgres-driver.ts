@@ -1,11 +1,12 @@
 /**
- * PostgreSQL behind Kysely: a pool of connections, whose failures are told in our words.
+ * PostgreSQL behind Kysely: a pool of connections, with our own errors.
  *
- * Every wait has an end: for a connection, for a lock, for a statement, and for a server that does not answer at all. A
- * server that was away is found again by the next statement. A connection that dies while nobody uses it is dropped;
- * nobody hears of it. Only this file knows node-postgres, and loads it with the first connection.
+ * Every wait has a limit: for a connection, for a lock, for a statement, and for a server that does not answer at all.
+ * After an outage the next statement connects again. A connection that breaks while it is idle is dropped without an error.
+ * Only this file knows node-postgres, and loads it with the first connection.
  */
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   HandleEmptyInListsPlugin,
   Kysely,
@@ -18,45 +19,44 @@ import {
 } from 'kysely';
 import type pg from 'pg';
 import type { Millis } from '#shared/clock.ts';
-import { againAfterConflict } from './again.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseUnavailable, type OnFault, reasonOf } from './faults.ts';
 import type { PostgresLocation, PostgresTls } from './postgres-address.ts';
 import { DatabaseAway, isBroken, isConflict, isStale, translated } from './postgres-errors.ts';
 import { createPreparedStatements, type PreparedStatements } from './postgres-prepared.ts';
 import type { Database } from './schema.ts';
 
-/** Is told when the server is away, and with null when it is back. */
+/** Called when the server cannot be reached, and with null when it can be reached again. */
 export type OnAway = (away: DatabaseAway | null) => void;
 
 export interface PostgresOptions {
-  /** Connections at most, of this process. */
+  /** The maximum number of connections of this process. */
   readonly poolSize?: number;
-  /** Of one statement; 0: it may take as long as it needs. */
+  /** How long a statement may take. 0: without limit. */
   readonly statementTimeoutMs?: Millis;
-  /** Until there is a connection. */
+  /** How long to wait for a connection. */
   readonly connectTimeoutMs?: Millis;
-  /** Until a lock of somebody else's is free. */
+  /** How long to wait for a lock. */
   readonly lockTimeoutMs?: Millis;
-  /** `normal`: the server acknowledges what is not on its disk yet. */
+  /** `normal`: the server acknowledges commits before they are on its disk. */
   readonly synchronous?: 'full' | 'normal';
   readonly onFault?: OnFault | undefined;
   readonly onAway?: OnAway | undefined;
 }
 
-export const POOL_SIZE = 10;
-export const STATEMENT_TIMEOUT_MS: Millis = 30_000;
+const POOL_SIZE = 10;
+const STATEMENT_TIMEOUT_MS: Millis = 30_000;
 const WAIT_MS: Millis = 5_000;
-/** Building an index takes long; waiting for the requests of older processes should not. */
+/** Migrations wait longer for a lock, because requests of older processes may hold it. */
 const MIGRATION_LOCK_TIMEOUT_MS: Millis = 60_000;
-/** A transaction whose process says nothing for so long holds up others. */
+/** The server ends a transaction that was idle for this long, because others may wait for it. */
 const IDLE_IN_TRANSACTION_MS: Millis = 60_000;
-/** The server ends a statement by itself. One that is not heard of then is gone. */
+/** The server ends a statement itself. If it says nothing for this much longer, the connection is broken. */
 const GRACE_MS: Millis = 2_000;
 const IDLE_MS: Millis = 30_000;
-/** Requests that may wait for a connection. */
+/** The maximum number of statements that wait for a connection. */
 const WAITING_MAX = 2_000;
 
-/** The server is first asked by the first statement. */
+/** Connects with the first statement. */
 export class PostgresKysely extends Kysely<Database> {
   readonly #location: PostgresLocation;
   readonly #options: PostgresOptions;
@@ -73,15 +73,15 @@ export class PostgresKysely extends Kysely<Database> {
     this.#options = options;
   }
 
-  /** Transactions that were undone because of others are done again. */
+  /** Repeats transactions that the server undid because of others. */
   override transaction() {
     const builder = super.transaction();
     const once = builder.execute.bind(builder);
-    builder.execute = (work) => againAfterConflict(() => once(work), isConflict);
+    builder.execute = (work) => againAfterConflict(() => once(work));
     return builder;
   }
 
-  /** One connection to the same database, for statements that may take as long as they need. The caller destroys it. */
+  /** Opens one connection to the same database without a limit on statements. The caller destroys it. */
   openForMigrations(): Kysely<Database> {
     const limits = { poolSize: 1, statementTimeoutMs: 0, lockTimeoutMs: MIGRATION_LOCK_TIMEOUT_MS };
     return new PostgresKysely(this.#location, { ...this.#options, ...limits });
@@ -112,7 +112,7 @@ async function createPool(connection: pg.ClientConfig, options: PostgresOptions)
     }
     return found;
   };
-  // An error that nobody listens to would end the process.
+  // Without a listener an error would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
@@ -140,7 +140,7 @@ function connectionOptions(location: PostgresLocation, options: PostgresOptions)
     port: location.port,
     database: location.database,
     user: location.user,
-    // A function, so that an empty one is not looked up in the environment.
+    // node-postgres looks an empty string up in the environment, but not a function.
     password: location.password,
     application_name: location.applicationName,
     options: serverOptions(location, options),
@@ -150,7 +150,7 @@ function connectionOptions(location: PostgresLocation, options: PostgresOptions)
   };
 }
 
-/** A connection beside the pool, to listen on. The caller connects it, hears its errors and ends it. */
+/** A connection outside the pool, for LISTEN. The caller connects it, handles its errors and ends it. */
 export async function openListening(location: PostgresLocation): Promise<pg.Client> {
   const { default: pg } = await import('pg');
   return new pg.Client({ ...connectionOptions(location, {}), query_timeout: WAIT_MS });
@@ -164,7 +164,7 @@ function guarded(
 ): PostgresPoolClient {
   let isLost = false;
   const run = async <R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>> => {
-    // Without parameters a statement takes one message, and there is next to nothing to plan.
+    // Without parameters a statement takes one message, and has almost no plan.
     const name = parameters.length === 0 ? null : prepared.nameOf(sql);
     try {
       const { command, rowCount, rows } = await client.query({
@@ -172,7 +172,7 @@ function guarded(
         text: sql,
         values: [...parameters],
       });
-      // The names of commands that Kysely knows are those that count rows.
+      // Kysely only names the commands that count rows.
       return { command: command as PostgresQueryResult<R>['command'], rowCount: rowCount ?? 0, rows };
     } catch (error) {
       isLost ||= isBroken(error);
@@ -191,12 +191,10 @@ function guarded(
   }
   const ask = async <R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>> => {
     if (isLost) throw new DatabaseAway(new Error('the connection was lost'));
-    // Alone, a statement is a transaction of its own.
+    // Outside a transaction, a statement is its own transaction.
     const isAlone = client.getTransactionStatus() === 'I';
     try {
-      return await (isAlone
-        ? againAfterConflict(() => run<R>(sql, parameters), isConflict)
-        : run<R>(sql, parameters));
+      return await (isAlone ? againAfterConflict(() => run<R>(sql, parameters)) : run<R>(sql, parameters));
     } catch (error) {
       throw told(error);
     }
@@ -207,7 +205,7 @@ function guarded(
 function serverOptions({ schema }: PostgresLocation, { synchronous = 'full' }: PostgresOptions): string {
   const settings = [
     `synchronous_commit=${synchronous === 'full' ? 'on' : 'off'}`,
-    // Quoted, since without quotes it would be lower-cased.
+    // Without quotes the server would change it to lower case.
     ...(schema === null ? [] : [`search_path="${schema}"`]),
   ];
   return settings.map((setting) => `-c ${setting}`).join(' ');
@@ -236,7 +234,7 @@ function read(name: string, path: string): string {
   }
 }
 
-/** As SQLite has them: numbers are numbers, what is true is 1, and everything else is text. */
+/** The types of columns. Values are what SQLite returns: numbers, 1 for true, and text for everything else. */
 const INT8 = 20;
 const NUMERIC = 1700;
 const BOOLEAN = 16;
@@ -246,4 +244,26 @@ function typeParserOf(oid: number, types: typeof pg.types): (text: string) => un
   if (oid === BOOLEAN) return (text) => (text === 't' ? 1 : 0);
   const known: (text: string) => unknown = types.getTypeParser(oid);
   return known;
+}
+
+const CONFLICT_ATTEMPTS_MAX = 6;
+const CONFLICT_PAUSE_MS_FIRST: Millis = 5;
+
+/**
+ * Repeats work that the server undid because another transaction was in its way.
+ *
+ * @param work must have no effects outside the database, unless they may happen twice
+ * @throws DatabaseBusy if every attempt was in conflict
+ */
+async function againAfterConflict<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1, pause = CONFLICT_PAUSE_MS_FIRST; ; attempt += 1, pause *= 2) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      if (attempt === CONFLICT_ATTEMPTS_MAX)
+        throw new DatabaseBusy(error, 'Others keep changing the same rows');
+    }
+    await sleep(pause);
+  }
 }

@@ -43,7 +43,7 @@ const CONFLICT = /^(40001|40P01|23503)$/;
 /** The server's own function that checks what was prepared; its code stands for anything that is not supported. */
 const PLAN_CHECK = 'RevalidateCachedQuery';
 
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return '';
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   return 'code' in error ? String(error.code) : '';

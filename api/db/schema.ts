@@ -15,13 +15,11 @@ import type {
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
 import type { DeliveryAttemptTable, DeliveryTable, EventTable, WebhookTable } from './event-tables.ts';
 import type { InviteTable, TeamMemberTable, TeamTable, TeamWorkspaceTable } from './people-tables.ts';
-import type { ScheduledJobTable, StateChangeTable } from './process-tables.ts';
 
 export type * from './account-tables.ts';
 export type { Flag, Json, Timestamp } from './columns.ts';
 export type * from './event-tables.ts';
 export type * from './people-tables.ts';
-export type * from './process-tables.ts';
 
 export interface Database {
   secrets: SecretTable;
@@ -120,13 +118,13 @@ export interface SurveyTable extends Row {
   document: Json;
 }
 
-export interface SurveyTriggerTable {
+interface SurveyTriggerTable {
   surveyId: string;
   actionClassId: string;
   position: number;
 }
 
-export interface SurveyLanguageTable {
+interface SurveyLanguageTable {
   surveyId: string;
   languageId: string;
   isDefault: Flag;
@@ -135,7 +133,7 @@ export interface SurveyLanguageTable {
 }
 
 /** Of a survey that ends after a number of finished responses, see resources/responses/completion.ts. */
-export interface CountdownTable {
+interface CountdownTable {
   surveyId: string;
   /** The number that ends it, when they were counted. */
   autoComplete: number;
@@ -143,7 +141,7 @@ export interface CountdownTable {
   skips: number;
 }
 
-export interface ContactTable extends Row {
+interface ContactTable extends Row {
   workspaceId: string;
   /** null: known, but not identified. */
   userId: string | null;
@@ -161,7 +159,7 @@ export interface ContactAttributeKeyTable extends Row {
   isArchived: Flag;
 }
 
-export interface ContactAttributeTable extends Row {
+interface ContactAttributeTable extends Row {
   contactId: string;
   attributeKeyId: string;
   value: string;
@@ -169,7 +167,7 @@ export interface ContactAttributeTable extends Row {
   uniqueDigest: string | null;
 }
 
-export interface DisplayTable extends Row {
+interface DisplayTable extends Row {
   surveyId: string;
   contactId: string | null;
 }
@@ -194,17 +192,17 @@ export interface ResponseTable extends Row {
   emailDigest: string | null;
 }
 
-export interface TagTable extends Row {
+interface TagTable extends Row {
   workspaceId: string;
   name: string;
 }
 
-export interface ResponseTagTable {
+interface ResponseTagTable {
   responseId: string;
   tagId: string;
 }
 
-export interface ResponseNoteTable extends Row {
+interface ResponseNoteTable extends Row {
   responseId: string;
   userId: string | null;
   text: string;
@@ -236,14 +234,30 @@ export interface FileTable {
 }
 
 /** The sum of `countedBytes`. */
-export interface StorageUsageTable {
+interface StorageUsageTable {
   /** '' for all of them together. */
   workspaceId: string;
   bytes: number;
 }
 
 /** What is written to find out whether something can be written. */
-export interface ProbeTable {
+interface ProbeTable {
   name: string;
   at: Timestamp;
+}
+
+/** A change of a workspace's state. Triggers write the rows and keep the newest thousand. */
+interface StateChangeTable {
+  /** In the order of the commits, without gaps. */
+  id: Generated<number>;
+  workspaceId: string;
+  environmentId: string;
+}
+
+interface ScheduledJobTable {
+  name: string;
+  /** When it may start: after its period, or when the lease of the process that runs it expires. */
+  dueAt: Timestamp;
+  /** Of the process that runs it. */
+  lease: string | null;
 }

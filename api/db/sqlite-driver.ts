@@ -22,7 +22,7 @@ import {
 import type { Millis } from '#shared/clock.ts';
 import { DatabaseBusy, DatabaseFault, type OnFault, withFault } from './faults.ts';
 
-export interface SqliteHandles {
+interface SqliteHandles {
   readonly writer: SqliteDatabase.Database;
   /** The same as the writer for a database in memory. */
   readonly reader: SqliteDatabase.Database;

@@ -13,9 +13,9 @@ import { BUSY_TIMEOUT_MS, createSqliteDialect } from './sqlite-driver.ts';
 const READER_CACHE_KIB = 65_536;
 const WRITER_CACHE_KIB = 32_768;
 
-export type SqliteLocation = Exclude<DatabaseLocation, { readonly kind: 'postgres' }>;
+type SqliteLocation = Exclude<DatabaseLocation, { readonly kind: 'postgres' }>;
 
-export interface SqliteOptions {
+interface SqliteOptions {
   /** How long a write waits, for its turn and for another process together. */
   readonly busyTimeoutMs?: Millis | undefined;
   readonly synchronous?: 'full' | 'normal' | undefined;

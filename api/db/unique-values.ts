@@ -3,8 +3,9 @@
  * value, it stays theirs, but only the oldest holds it: nobody gets it in addition, and whoever of the others is given
  * another value does not come back to it.
  */
+
+import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import { digestOfValue } from './digest.ts';
 import type { Database } from './schema.ts';
 
 const PAGE = 1_000;
@@ -46,4 +47,9 @@ async function fillKey(db: Kysely<Database>, attributeKeyId: string): Promise<vo
     if (page.length < PAGE) return;
     after = page.at(-1)?.value ?? null;
   }
+}
+
+/** For indexes, whose entries are limited in length. It is stored, so a change needs a migration. */
+export function digestOfValue(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
 }

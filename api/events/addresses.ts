@@ -1,9 +1,10 @@
 /**
- * Which addresses are of the public internet. A table of what is not: private, shared, loopback, link-local with the
- * metadata services, documentation, benchmarks, multicast and reserved (IANA special-purpose registries). Pure.
+ * Tells which addresses belong to the public internet. The table lists those that do not: private, shared, loopback,
+ * link-local with the metadata services, documentation, benchmarks, multicast and reserved (IANA special-purpose
+ * registries). Pure.
  *
- * IPv6 has ways to write an IPv4 address inside of its own: mapped, compatible, NAT64 and 6to4. For each IPv4 network
- * in the table the same network in each of these is refused too, so a translator on the way leads nowhere else.
+ * IPv6 addresses can contain an IPv4 address: mapped, compatible, NAT64 and 6to4. Each IPv4 network in the table is also
+ * refused in these forms, because a translator would forward them.
  */
 import { BlockList, isIP } from 'node:net';
 
@@ -25,14 +26,14 @@ const ipv4: readonly (readonly [string, number])[] = [
   ['240.0.0.0', 4],
 ];
 
-/** Everything else in IPv6 is loopback, unspecified, link-local, unique local, multicast, or nobody's. */
+/** The rest of IPv6 is loopback, unspecified, link-local, unique local, multicast, or not assigned. */
 const publicIpv6: readonly (readonly [string, number])[] = [
   ['2000::', 3],
   ['64:ff9b::', 96],
   ['::ffff:0:0', 96],
 ];
 
-/** Inside of 2000::/3, but no place to send to: Teredo and other protocol assignments, documentation. */
+/** Parts of 2000::/3 that are not public: Teredo and other protocol assignments, documentation. */
 const specialIpv6: readonly (readonly [string, number])[] = [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -52,24 +53,24 @@ const closed = listOf([
 
 export interface Network {
   readonly address: string;
-  /** Bits that count. */
+  /** The number of bits that count. */
   readonly prefix: number;
 }
 
-/** @param address as the resolver or the URL parser writes it, IPv6 without brackets */
+/** @param address as resolvers and URL parsers write it, IPv6 without brackets */
 export function isPublic(address: string): boolean {
   switch (isIP(address)) {
     case 4:
       return !closed.check(address, 'ipv4');
     case 6:
-      // A zone such as %eth0 belongs to a link of ours.
+      // A zone such as %eth0 names a local link.
       return !address.includes('%') && open.check(address, 'ipv6') && !closed.check(address, 'ipv6');
     default:
       return false;
   }
 }
 
-/** @returns whether an address is in one of the networks */
+/** Makes a function that tells whether an address is in one of the networks. */
 export function matcher(networks: readonly Network[]): (address: string) => boolean {
   const list = listOf(networks);
   return (address) => {

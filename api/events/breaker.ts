@@ -1,33 +1,33 @@
 /**
- * Receivers that hang, by webhook. An attempt at one costs five seconds of a place that others could use, so after a few
- * in a row nothing is sent there for a while; then one attempt asks whether it is back. What was due meanwhile shares the
- * fate of that attempt (settle.ts): it goes out when the receiver answers, and has failed once more when it does not.
+ * Stops deliveries to receivers that hang, for each webhook. An attempt at one occupies a place for five seconds. So
+ * after a few hung attempts in a row there is a pause, and then one attempt to test the receiver. If it answers, the due
+ * deliveries go out. If not, all of them have failed once more (settle.ts).
  *
- * Any answer, also a refusal, closes it. What is known here is known to this process, bounded, and may be forgotten.
+ * Any answer closes the breaker, even a refusal. Its state belongs to this process, is bounded, and may be lost.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
-/** Hung attempts in a row. */
+/** Hung attempts in a row that open the breaker. */
 const OPENS_AFTER = 3;
-/** The first pause; each further one is twice as long, up to the longest. */
+/** The first pause. Each further pause is twice as long, up to the longest. */
 const PAUSE_MS: Millis = 10_000;
 const PAUSE_MS_MAX: Millis = 60_000;
-/** Webhooks that are remembered; the one longest known to hang is forgotten first. */
+/** The maximum number of webhooks. The one that has hung longest is forgotten first. */
 const KNOWN_MAX = 10_000;
 
-export type BreakerState =
-  /** All is well. */
+type BreakerState =
+  /** Deliveries are attempted. */
   | 'closed'
-  /** Nothing is sent. */
+  /** No attempt may begin. */
   | 'open'
-  /** One attempt may find out. */
+  /** One attempt may test the receiver. */
   | 'probing';
 
-export interface Breaker {
+interface Breaker {
   state(webhookId: string): BreakerState;
-  /** The attempt that finds out is under way. @returns ends that, whether it found out or not */
+  /** Call it when the test begins. @returns call it when the test has ended, whatever the result */
   beginProbe(webhookId: string): () => void;
-  /** How an attempt went. @returns what the webhook's state is now */
+  /** Records the result of an attempt. @returns the state of the webhook */
   record(webhookId: string, isHung: boolean): BreakerState;
 }
 
@@ -69,7 +69,7 @@ export function createBreaker(clock: Clock, knownMax = KNOWN_MAX): Breaker {
       }
       known.set(webhookId, one);
       one.hungInARow += 1;
-      // Attempts that began before it opened are no news.
+      // Attempts that began before the breaker opened tell nothing new.
       if (one.hungInARow >= OPENS_AFTER && (one.openUntil === null || one.isProbed)) {
         one.pauseMs = Math.min(Math.max(one.pauseMs * 2, PAUSE_MS), PAUSE_MS_MAX);
         one.openUntil = clock() + one.pauseMs;

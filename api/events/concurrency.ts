@@ -1,13 +1,12 @@
-/** How many attempts may run side by side in this process. */
+/** Limits the attempts that run in parallel in this process. */
 
 const TOTAL_MAX = 128;
-/** A quarter: a host that hangs leaves the rest to others, however many webhooks of whichever workspaces point there. */
+/** The share of one host: a quarter. So a host that hangs leaves the rest to others, whatever webhooks point to it. */
 const PER_RECEIVER_MAX = 32;
-/** An eighth: it takes more than a handful of workspaces full of hanging receivers to be in the way of others. */
+/** The share of one workspace: an eighth. So a few workspaces with hanging receivers do not delay others. */
 const PER_WORKSPACE_MAX = 16;
 const PER_WEBHOOK_MAX = 4;
 
-/** Whose attempts are counted. */
 export interface Counted {
   readonly webhookId: string;
   readonly workspaceId: string;
@@ -15,12 +14,12 @@ export interface Counted {
   readonly receiver: string;
 }
 
-export interface AttemptLimits {
-  /** How many more attempts at deliveries of this webhook may begin. */
+interface AttemptLimits {
+  /** The number of attempts at deliveries of this webhook that may begin now. */
   available(counted: Counted): number;
   /** @returns ends the attempt, once */
   acquire(counted: Counted): () => void;
-  /** No attempt at all may begin. */
+  /** True if no attempt may begin. */
   isExhausted(): boolean;
 }
 

@@ -1,9 +1,8 @@
-/** One attempt at one delivery: sign what is to be said now, send it, and tell how it went. */
-
+/** Makes one attempt at a delivery: signs the body, sends it and returns the result. */
+import { createHmac } from 'node:crypto';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Leased } from './lease.ts';
 import type { Sender, SendResult } from './sender.ts';
-import { signedHeaders } from './signature.ts';
 import type { Reach } from './targets.ts';
 
 export interface Attempt extends SendResult {
@@ -19,7 +18,7 @@ export async function attemptDelivery(
   return attempt({ sender, clock }, { id, url, secret, reach, body: bodyOf(webhookId, payload) });
 }
 
-/** @param message the body as it is sent, and the id that every attempt at it shares */
+/** @param message the id is the same for every attempt at a delivery */
 export async function attempt(
   { sender, clock }: { readonly sender: Sender; readonly clock: Clock },
   message: {
@@ -36,7 +35,30 @@ export async function attempt(
   return { ...result, startedAt, duration: Math.max(clock() - startedAt, 0) };
 }
 
-/** @param payload a JSON object, as jobs/payload.ts makes it @returns the body for one webhook */
+/** @param payload a JSON object that all webhooks of the event share, see jobs/fan-out.ts */
 function bodyOf(webhookId: string, payload: string): string {
   return `{"webhookId":${JSON.stringify(webhookId)},${payload.slice(1)}`;
+}
+
+const SECRET_PREFIX = 'whsec_';
+
+interface Signable {
+  readonly id: string;
+  readonly time: Millis;
+  readonly body: string;
+  /** null: the webhook is older than secrets, and its deliveries are not signed. */
+  readonly secret: string | null;
+}
+
+/** The headers of Standard Webhooks, by which a receiver identifies a delivery and its sender. */
+export function signedHeaders({ id, time, body, secret }: Signable): Readonly<Record<string, string>> {
+  const timestamp = String(Math.floor(time / 1_000));
+  const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp };
+  if (secret === null) return headers;
+  const key = Buffer.from(
+    secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret,
+    'base64',
+  );
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
+  return { ...headers, 'webhook-signature': `v1,${signature}` };
 }

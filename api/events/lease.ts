@@ -1,20 +1,18 @@
 /**
- * Takes due deliveries for this process, for a time. Who dies meanwhile leaves a lease that runs out, and then the
- * delivery is due again: `dueAt` is one column for both, so that one index serves and nobody has to sweep up. The attempt
- * counts from here, as failed until it is settled: a delivery that takes the process down with it does so a bounded
- * number of times.
+ * Leases due deliveries to this process. If the process dies, the lease expires and the delivery is due again: `dueAt` is
+ * the column for both, so one index is enough and nothing has to clean up. An attempt counts as failed from its lease
+ * until it is settled, so a delivery can crash the process only a limited number of times.
  *
- * Fairness: the webhooks that have something due are visited one after the other, and each gives at most as many
- * deliveries as it may have attempts under way. A receiver that hangs takes up its own share and that of its workspace,
- * nobody else's, and its backlog is not read to find the work of others: the walk goes from webhook to webhook in the
- * index.
+ * The worker visits the webhooks that have due deliveries in turn, and leases at most as many deliveries of each as it
+ * may attempt in parallel. So a receiver that hangs uses only its own share and that of its workspace. Its backlog is not
+ * read to find the others: each step goes to the next webhook in the index.
  */
 import { type Kysely, type NotNull, type RawBuilder, sql } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Reach } from './targets.ts';
 
-/** Webhooks of one step of the walk. */
+/** The number of webhooks in one step. */
 const HEADS_MAX = 200;
 
 export interface Leased {
@@ -25,14 +23,14 @@ export interface Leased {
   readonly url: string;
   readonly secret: string | null;
   readonly payload: string;
-  /** This attempt included. */
+  /** Includes this attempt. */
   readonly reach: Reach;
   readonly attemptCount: number;
-  /** Likewise: an attempt counts as failed until it is settled. */
+  /** Includes this attempt, which counts as failed until it is settled. */
   readonly failureCount: number;
 }
 
-/** A webhook that has deliveries waiting. */
+/** A webhook with due deliveries. */
 export interface Head {
   readonly webhookId: string;
   readonly workspaceId: string;
@@ -40,11 +38,11 @@ export interface Head {
 }
 
 interface HeadRow extends Head {
-  /** When the first of its deliveries is due. */
+  /** When its first delivery is due. */
   readonly dueAt: Timestamp;
 }
 
-/** Each step is one look into `deliveries_due`, however many deliveries a webhook has waiting. */
+/** Each step is one lookup in `deliveries_due`, however many deliveries a webhook has. */
 export function headsQuery(after: string, limit: number): RawBuilder<HeadRow> {
   return sql<HeadRow>`
     with recursive heads ("webhookId") as (
@@ -71,10 +69,10 @@ export function headsQuery(after: string, limit: number): RawBuilder<HeadRow> {
 }
 
 /**
- * One step of the walk.
+ * Finds the next webhooks with due deliveries.
  *
  * @param after the webhook where the last step ended, '' for the beginning
- * @returns those that have something due, and where to go on; null at the end
+ * @returns the webhooks, and where the next step begins; null at the end
  */
 export async function findHeads(
   db: Kysely<Database>,
@@ -103,7 +101,7 @@ export function leaseQuery(
     .limit(wanted.count);
   return (
     db
-      // Chosen once, whatever the planner thinks of it: those that nobody else is leasing at this moment.
+      // The planner must choose once: rows that no other process is leasing now.
       .with('due', () => unlocked(db, due))
       .updateTable('deliveries')
       .set((row) => ({
@@ -113,13 +111,13 @@ export function leaseQuery(
         failureCount: row('failureCount', '+', 1),
       }))
       .where('id', 'in', (from) => from.selectFrom('due').select('due.id'))
-      // Said again for databases that let two updates choose the same rows: the second one finds them taken.
+      // Some databases let two updates choose the same rows. Then the second one finds them leased.
       .where('dueAt', '<=', wanted.now)
       .returning('id')
   );
 }
 
-/** The longest due first. What is returned is this caller's until `lease.until`. */
+/** Leases the deliveries that have been due longest, until `lease.until`. */
 export async function leaseDeliveries(
   db: Kysely<Database>,
   wanted: { readonly webhookId: string; readonly count: number; readonly now: Timestamp },
@@ -145,7 +143,7 @@ export async function leaseDeliveries(
       'organizations.isOperators',
     ])
     .where('deliveries.id', 'in', ids)
-    // Fan-out writes it before the deliveries.
+    // Fan-out writes the payload before the deliveries.
     .where('events.payload', 'is not', null)
     .$narrowType<{ payload: NotNull }>()
     .orderBy('deliveries.createdAt')

@@ -1,27 +1,28 @@
 /**
- * Events: what happened to responses, on its way to webhooks. docs/events.md tells the same to receivers.
+ * Events tell webhooks what happened to responses. docs/events.md describes them for receivers.
  *
- * - An *event* is written here, in the transaction of the change it tells of: either both are there or neither.
- * - Fan-out (jobs/fan-out.ts) turns it into one *delivery* per webhook that wants it, with the body that all attempts share.
+ * - An *event* is written here, in the transaction of its change, so that either both exist or neither.
+ * - Fan-out (jobs/fan-out.ts) turns it into one *delivery* for each webhook that wants it, with the body for all
+ *   attempts.
  * - A worker *leases* due deliveries (lease.ts), makes an *attempt* at each (deliver.ts) and *settles* it (settle.ts):
- *   delivered, due again later (backoff.ts), or *parked* until somebody asks for it again (redeliver.ts).
- * - A lease that is not settled, because the process died, runs out; then the delivery is due again. So a delivery
- *   arrives at least once, and its id tells a receiver whether it has seen it.
- * - What is settled is kept for a while to be looked at (retention.ts).
+ *   delivered, due again later, or *parked* until somebody asks for it again (redeliver.ts).
+ * - If the process dies before it settles a lease, the lease expires and the delivery is due again. So a delivery arrives
+ *   at least once, and its id tells a receiver whether it has seen it.
+ * - Settled deliveries are stored for a while (retention.ts).
  *
- * Whoever changes a response writes its events inside the transaction and calls `context.outbox.notify()` after it.
- * Should the process end between the two, the next poll of any process finds the event.
+ * Code that changes a response writes its events in the transaction, and calls `context.outbox.notify()` after it. If the
+ * process dies between the two, the next poll of any process finds the event.
  */
 import type { Kysely } from 'kysely';
 import type { Database, EventType, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 
-export interface NewEvents {
+interface NewEvents {
   readonly types: readonly EventType[];
   readonly workspaceId: string;
   readonly surveyId: string;
   readonly responseId: string;
-  /** JSON: what later changes must not alter any more. */
+  /** JSON with the data that later changes must not alter. */
   readonly snapshot: string;
   readonly createdAt: Timestamp;
 }

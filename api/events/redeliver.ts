@@ -1,11 +1,11 @@
-/** Makes a delivery due again, whatever became of it: same body, same id. */
+/** Makes a delivery due again, whatever its status, with the same body and id. */
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 
 /**
- * It starts a new series of attempts. One that a worker is at right now is left to it; there is nothing to hurry.
+ * Starts a new series of attempts. If a worker has leased the delivery, its attempt goes on.
  *
- * @returns false when there is no such delivery of this webhook
+ * @returns false if the webhook has no such delivery
  */
 export async function makeDueAgain(
   db: Kysely<Database>,

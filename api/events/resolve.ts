@@ -1,18 +1,18 @@
 /**
- * Names to addresses. The only file that knows the system's resolvers.
+ * Resolves host names. Only this file knows the resolvers of the system.
  *
- * Strangers' names go to the DNS directly (c-ares), which occupies no thread: a name server that never answers would
- * otherwise keep the few threads busy that files and passwords need. Hosts that the operator named are looked up the way
- * every other program of this machine does it, so that names of its hosts file count.
+ * Names that users enter are resolved by DNS (c-ares), which needs no thread. Otherwise a name server that never answers
+ * would occupy the few threads that files and passwords need. Hosts that the operator named are resolved like in all
+ * other programs, so that the hosts file of the machine counts.
  */
 import { promises as dns, Resolver } from 'node:dns';
 import type { Millis } from '#shared/clock.ts';
 import type { Resolve } from './targets.ts';
 
-/** One try, within the time that a check has. */
+/** The time for one query, within the time of a check. */
 const TIMEOUT: Millis = 2_500;
 
-/** @param servers addresses of name servers; by default those of this machine */
+/** @param servers addresses of name servers; null: those of this machine */
 export function createResolve(servers: readonly string[] | null = null): Resolve {
   return async (hostname, isOperators) => {
     if (isOperators) return (await dns.lookup(hostname, { all: true })).map(({ address }) => address);

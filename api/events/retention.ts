@@ -1,7 +1,7 @@
 /**
- * Forgets what nobody will look at any more: events of more than a week ago with their deliveries and attempts, and of
- * each webhook all settled deliveries but the newest. What is still to be delivered stays, however old it is: it is
- * parked or delivered once the service runs. In small steps, so that nobody waits behind one.
+ * Deletes old events, in small steps so that nothing waits for long: events older than a week with their deliveries and
+ * attempts, and for each webhook all settled deliveries except the newest. Pending deliveries stay, however old they are,
+ * because they will be delivered or parked.
  */
 import type { Kysely } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
@@ -9,24 +9,24 @@ import type { Database, DeliveryTable, Timestamp } from '#api/db/schema.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** A delivery is parked within hours; whoever wants it again has a week. */
+/** A delivery is parked after hours. Then there is a week to ask for it again. */
 export const RETENTION: Millis = 7 * 24 * 60 * 60 * 1000;
-/** Settled deliveries kept of one webhook. */
-export const DELIVERIES_KEPT = 1_000;
+/** The number of settled deliveries that are stored for each webhook. */
+const DELIVERIES_KEPT = 1_000;
 const STEP = 500;
 
-/** What a step forgot. */
+/** The result of a step. */
 export interface Forgotten {
   readonly events: number;
   readonly delivered: number;
   readonly parked: number;
-  /** There may be more. */
+  /** True if there may be more. */
   readonly isPartial: boolean;
 }
 
 const nothing: Forgotten = { events: 0, delivered: 0, parked: 0, isPartial: false };
 
-/** Events of more than a week ago, once their last delivery was settled more than a week ago as well. */
+/** Events that are older than a week, and whose last delivery was settled more than a week ago. */
 export async function forgetOldEvents(db: Kysely<Database>, now: Millis, step = STEP): Promise<Forgotten> {
   const before = toTimestamp(now - RETENTION);
   return db.transaction().execute(async (trx) => {
@@ -70,7 +70,7 @@ export function oldEvents(db: Kysely<Database>, before: Timestamp, limit: number
     .limit(limit);
 }
 
-/** Events whose last delivery goes are of no more use: they go with it. */
+/** Also deletes the events of which no delivery is left. */
 export async function forgetSurplusDeliveries(
   db: Kysely<Database>,
   webhookId: string,
@@ -123,7 +123,7 @@ function countByStatus(rows: readonly Pick<DeliveryTable, 'status'>[]) {
   return { delivered, parked: rows.length - delivered };
 }
 
-/** Every webhook, in the order of the ids. @param after '' for the beginning */
+/** Lists all webhooks by id. @param after '' for the beginning */
 export async function webhooksAfter(db: Kysely<Database>, after: string): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('webhooks')

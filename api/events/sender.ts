@@ -1,55 +1,54 @@
 /**
- * One attempt at handing a message to a receiver. The only file that knows undici, which is loaded with the first message.
+ * Sends a message to a receiver. Only this file knows undici, which it loads with the first message.
  *
- * The attempt is bounded in everything: time for the whole of it, how much of the reply is read, and where the
- * connection may lead. Names are looked up through `Targets`, by the connection itself, and literal addresses are
- * checked before a socket is opened. A redirect is an answer like any other: nobody follows it.
+ * An attempt has limits on its time, on the bytes of the reply that it reads, and on the addresses that it connects to.
+ * The connection resolves names through `Targets`; literal addresses are checked before a socket is opened. Redirects are
+ * not followed.
  *
- * Connections into private networks are kept apart from all others, so that no message ever finds one that it could not
- * have opened itself.
+ * Connections into private networks have a pool of their own, so that no message uses one that it could not have opened.
  */
 import { isIP, type LookupFunction } from 'node:net';
 import type { Agent, buildConnector } from 'undici';
 import type { Millis } from '#shared/clock.ts';
 import type { Reach, Targets } from './targets.ts';
 
-export interface Message {
+interface Message {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** JSON */
   readonly body: string;
-  /** Of the organization whose webhook it is. */
+  /** How far the organization of the webhook may reach. */
   readonly reach: Reach;
 }
 
 export interface SendResult {
   readonly isDelivered: boolean;
-  /** null: there was no answer. */
+  /** null: no answer. */
   readonly statusCode: number | null;
-  /** The first KiB of the answer's body; null when there was no answer. */
+  /** The first KiB of the answer's body. null: no answer. */
   readonly reply: string | null;
-  /** Why it failed, where the status alone does not say; fit for whoever owns the webhook. */
+  /** Why it failed, if the status does not say it. Owners of webhooks see this text. */
   readonly error: string | null;
-  /** It used up all its time without an answer. */
+  /** True if all the time passed without an answer. */
   readonly isHung: boolean;
-  /** The receiver is in a private network: what it answered, and how it failed, is for the operator's log. */
+  /** True if the receiver is in a private network. Then only the operator may see its answer and its errors. */
   readonly isPrivate: boolean;
 }
 
 export interface Sender {
-  /** Never rejects: a receiver that fails is a result. */
+  /** Never rejects, because the failure of a receiver is a result. */
   send(message: Message): Promise<SendResult>;
   close(): Promise<void>;
 }
 
-/** For the whole attempt, from the lookup of the name to the end of what is read. */
-export const ATTEMPT_TIMEOUT: Millis = 5_000;
+/** The time for the whole attempt, including DNS and reading the reply. */
+const ATTEMPT_TIMEOUT: Millis = 5_000;
 const REPLY_BYTES_MAX = 1_024;
-/** Shorter than receivers usually keep idle connections, so that we are not the ones surprised. */
+/** Less than the usual keep-alive time of receivers, so that we close idle connections first. */
 const KEEP_ALIVE: Millis = 4_000;
 const ANSWER_HEADER_BYTES_MAX = 16_384;
 
-/** The target is none that we connect to; the message is fit for whoever owns the webhook. */
+/** We do not connect to the target. Owners of webhooks see the message. */
 class TargetRefused extends Error {
   constructor(reason: string) {
     super(reason);
@@ -69,7 +68,7 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
       let isPrivate = false;
       try {
         client ??= openClient(targets, timeoutMs);
-        // Before the clock starts: loading is no fault of the receiver.
+        // Loading the library must not count against the receiver, so it happens before the clock starts.
         const { request, agents } = await client;
         const signal = AbortSignal.timeout(timeoutMs);
         const check = await targets.check(url, reach);
@@ -77,7 +76,8 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
         isPrivate = check.isPrivate;
         const { address, authorization } = withoutCredentials(new URL(url));
         const answer = await request(address, {
-          // A name that is public now and private at the connection is refused there: what we show is never private.
+          // If a name changes from a public to a private address now, the connection refuses it. So we never show a
+          // private reply.
           dispatcher: agents[isPrivate ? 'operators' : 'public'],
           method: 'POST',
           headers: {
@@ -122,7 +122,7 @@ async function openClient(targets: Targets, timeoutMs: Millis): Promise<Client> 
   };
 }
 
-/** 2xx only. */
+/** Only 2xx counts as delivered. */
 function resultOf(statusCode: number, reply: string): Omit<SendResult, 'isPrivate'> {
   const isRedirect = statusCode >= 300 && statusCode < 400;
   return {
@@ -155,7 +155,7 @@ function checkedConnector(
   const connect = build({ timeout: timeoutMs, lookup, allowH2: false, autoSelectFamily: true });
   return (options, callback) => {
     const host = options.hostname.replace(/^\[(.*)\]$/, '$1');
-    // Literal addresses are not looked up, so they are checked here.
+    // Literal addresses are not resolved, so they are checked here.
     if (isIP(host) === 0) return connect(options, callback);
     targets.addressesOf(host, reach).then(
       (check) => {
@@ -167,7 +167,7 @@ function checkedConnector(
   };
 }
 
-/** Credentials of a URL travel in a header, as clients of HTTP do it (RFC 9110 11.7). */
+/** HTTP clients send the credentials of a URL in a header (RFC 9110 11.7). */
 function withoutCredentials(url: URL): { address: URL; authorization: Record<string, string> } {
   const { username, password } = url;
   if (username === '' && password === '') return { address: url, authorization: {} };
@@ -185,12 +185,12 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A stray % is meant literally.
+    // The text has a % that encodes nothing.
     return text;
   }
 }
 
-/** The status has decided already: what goes wrong while reading only shortens what is kept. */
+/** The status has decided already. An error while reading only shortens the text. */
 async function firstBytes(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -201,7 +201,7 @@ async function firstBytes(body: AsyncIterable<Uint8Array>): Promise<string> {
       if (length >= REPLY_BYTES_MAX) break;
     }
   } catch {
-    // Cut off or out of time.
+    // The reply was cut, or the time is up.
   }
   // PostgreSQL stores no NUL in text.
   return Buffer.concat(chunks).subarray(0, REPLY_BYTES_MAX).toString('utf8').replaceAll('\0', '\uFFFD');
@@ -225,7 +225,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
-/** Sentences of ours: those of libraries name addresses, which are not everybody's business. */
+/** Has its own messages, because those of libraries contain addresses. */
 function explain(error: unknown): string {
   if (error instanceof TargetRefused) return error.message;
   const code = codeOf(error);

@@ -1,21 +1,20 @@
-/** What becomes of a delivery after an attempt: delivered, due again later, or parked. One transaction. */
+/** Records the result of an attempt: the delivery is delivered, due again later, or parked. */
 import type { Kysely } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, DeliveryTable } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
-import { retryDelay } from './backoff.ts';
 import type { Attempt } from './deliver.ts';
 import type { Leased } from './lease.ts';
 
-/** Attempts kept of one delivery, the newest. */
+/** The newest attempts of a delivery are kept, up to this many. */
 const ATTEMPTS_KEPT = 20;
 
-/** `gone`: deleted meanwhile, or the lease ran out and somebody else is at it. */
-export type Settlement = 'delivered' | 'pending' | 'parked' | 'gone';
+/** `gone`: it was deleted, or its lease expired and another worker has it. */
+type Settlement = 'delivered' | 'pending' | 'parked' | 'gone';
 
-export interface SettleOptions {
+interface SettleOptions {
   readonly attemptsMax: number;
   readonly random: Random;
 }
@@ -60,7 +59,7 @@ export async function settleDelivery(
         error: attempt.error,
         isPrivate: attempt.isPrivate ? 1 : 0,
       })
-      // A smaller WEBHOOK_ATTEMPTS gives up deliveries whose last attempt is on record.
+      // With a smaller WEBHOOK_ATTEMPTS than before, the last attempt is already recorded.
       .onConflict((conflict) => conflict.doNothing())
       .execute();
     if (attemptCount > ATTEMPTS_KEPT) {
@@ -74,12 +73,12 @@ export async function settleDelivery(
   });
 }
 
-/** @returns whether this lease has begun more attempts than there are: the last one ended with its process */
+/** @returns true if the last attempt was begun but not settled, because its process ended */
 export function hasNoAttemptLeft({ failureCount }: Counted, attemptsMax: number): boolean {
   return failureCount > attemptsMax;
 }
 
-/** Parks what `hasNoAttemptLeft`, without another attempt. */
+/** Parks a delivery that `hasNoAttemptLeft`. */
 export function giveUp(
   db: Kysely<Database>,
   { attemptCount, failureCount, ...leased }: Counted,
@@ -95,11 +94,11 @@ export function giveUp(
 }
 
 /**
- * The receiver has just proved to hang: what else was due to it fails once more, without an attempt that would hang as
- * well. So a backlog ends up parked as it would by attempts, and takes no time of others.
+ * Counts a failure of all due deliveries to a receiver that hangs, without attempts that would hang as well. So a backlog is
+ * parked as it would be after attempts, and delays no other receiver.
  *
- * @param dueBefore when the attempt that proved it began
- * @returns how many there were; as many as `limit` means that there may be more
+ * @param dueBefore when the attempt that hung began
+ * @returns the number of deliveries. If it equals `limit`, there may be more
  */
 export async function failDue(
   db: Kysely<Database>,
@@ -116,7 +115,7 @@ export async function failDue(
       .where('dueAt', '<=', toTimestamp(dueBefore))
       .orderBy('dueAt')
       .limit(limit);
-    // The write comes first: two processes then never choose the same rows.
+    // Writing first keeps two processes from choosing the same rows.
     const due = await trx
       .updateTable('deliveries')
       .set((row) => ({
@@ -180,4 +179,20 @@ function afterFailure(
 
 function failedAt(now: Millis) {
   return { isDelivered: false, statusCode: null, reply: null, isPrivate: false, startedAt: now, duration: 0 };
+}
+
+const RETRY_FIRST: Millis = 5_000;
+const RETRY_LONGEST: Millis = 3_600_000;
+/** A random delay of up to this share is added, so that deliveries that failed together do not return together. */
+const JITTER = 0.2;
+
+/** 5 s, then 10 s, doubling up to an hour. @param failureCount failures so far, at least 1 */
+export function retryDelay(failureCount: number, random: Random): Millis {
+  const plain = Math.min(RETRY_FIRST * 2 ** (failureCount - 1), RETRY_LONGEST);
+  return Math.round(plain * (1 + JITTER * fraction(random)));
+}
+
+/** At least 0, less than 1. */
+function fraction(random: Random): number {
+  return Buffer.from(random(4)).readUInt32BE(0) / 2 ** 32;
 }

@@ -1,7 +1,7 @@
-/** Tells the worker of this process that there is something to do. Losing a call loses time, never an event. */
+/** Wakes the worker of this process. A lost call delays an event, but never loses one. */
 export interface Signal {
   notify(): void;
-  /** One listener at a time; the newest one counts. @returns ends it */
+  /** There is one listener at a time, the newest. @returns ends it */
   listen(listener: () => void): () => void;
 }
 

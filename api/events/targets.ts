@@ -1,19 +1,19 @@
 /**
- * Where webhooks may point.
+ * Decides where webhooks may point.
  *
- * A target is checked three times: when it is written, before each attempt, and by the connection itself, which looks
- * the name up through `addressesOf` and connects to one of exactly the addresses that were checked. A name that answers
- * differently the second time gains nothing by it. All addresses of an answer must be public, not just one.
+ * A target is checked three times: when it is written, before each attempt, and by the connection, which resolves the
+ * name through `addressesOf` and connects to one of exactly the addresses that were checked. So a name that resolves
+ * differently the second time gains nothing. All addresses of a name must be public, not only one.
  *
- * Self-hosters list what they want to reach inside: host names, which then may have any address, or networks. The list
- * is for webhooks of the operator's organization alone: whoever else signs up reaches the public internet and no more.
+ * Operators list the internal hosts that they want to reach, by name with any address, or by network. The list applies
+ * only to webhooks of the operator's organization. All others reach only the public internet.
  */
 import { isIP } from 'node:net';
 import { type ApiError, badRequest } from '#api/errors.ts';
 import type { Millis } from '#shared/clock.ts';
 import { isPublic, matcher, type Network } from './addresses.ts';
 
-/** How far webhooks may go: to the public internet, or also where the operator's own may. */
+/** How far webhooks may reach: the public internet, or also what the operator lists. */
 export type Reach = 'public' | 'operators';
 
 export interface AllowedTargets {
@@ -23,27 +23,27 @@ export interface AllowedTargets {
 }
 
 /**
- * Finds the addresses of a name.
+ * Resolves a name to addresses.
  *
- * @param isOperators the operator named this host: also names that only this machine knows are looked up
- * @throws an Error when there are none
+ * @param isOperators true: the operator named the host, so names that only this machine knows count
+ * @throws Error if there are none
  */
 export type Resolve = (hostname: string, isOperators: boolean) => Promise<readonly string[]>;
 
-export type TargetCheck =
+type TargetCheck =
   | {
       readonly kind: 'allowed';
       readonly addresses: readonly string[];
-      /** Not all addresses are of the public internet, or the operator named the host, or nobody knows them. */
+      /** True if some addresses are not public, the operator named the host, or it cannot be resolved. */
       readonly isPrivate: boolean;
     }
-  /** `reason` is fit for the caller. */
+  /** Callers see `reason`. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 export interface Targets {
-  /** Judges the whole URL, with the addresses that its name has now. */
+  /** Checks the whole URL, with the addresses that its name has now. */
   check(url: string, reach: Reach): Promise<TargetCheck>;
-  /** What a connection to this host may be made to. @param hostname IPv6 with or without brackets */
+  /** Finds the addresses that a connection to this host may use. @param hostname IPv6 with or without brackets */
   addressesOf(hostname: string, reach: Reach): Promise<TargetCheck>;
 }
 
@@ -67,7 +67,7 @@ const localHosts: ReadonlySet<string> = new Set([
 
 export function createTargets(options: {
   readonly allowed: AllowedTargets;
-  /** Switches the rules about names and addresses off, for the operator's organization. */
+  /** Allows all names and addresses for the operator's organization. */
   readonly allowsInternal: boolean;
   readonly resolve: Resolve;
   readonly resolveTimeoutMs?: Millis;
@@ -109,14 +109,14 @@ export function createTargets(options: {
       if (url === null || (isHttp(url) && url.hostname === '')) return { kind: 'refused', reason: INVALID };
       if (!isHttp(url)) return { kind: 'refused', reason: SCHEME };
       const check = await addressesOf(url.hostname, reach);
-      // Switched off means that a target may also be unknown to the resolver of this moment.
+      // Without rules, the name need not resolve now.
       return check.kind === 'refused' && allowsInternal && reach === 'operators' ? UNKNOWN : check;
     },
   };
 }
 
 /**
- * For the routes that write a webhook's URL.
+ * For routes that write the URL of a webhook.
  *
  * @throws ApiError bad_request, which names the field `url` in every error shape
  */
@@ -168,12 +168,12 @@ function plainHost(hostname: string): string {
     .toLowerCase();
 }
 
-/** RFC 6761 6.3: every name below localhost is localhost. */
+/** Names below localhost are localhost (RFC 6761 6.3). */
 function isLocalName(host: string): boolean {
   return localHosts.has(host) || host.endsWith('.localhost');
 }
 
-/** No addresses when the resolver fails, which to a caller is the same as a name that does not exist. */
+/** Finds no addresses if the resolver fails, which callers treat like a name that does not exist. */
 async function resolveWithin(
   resolving: Promise<readonly string[]>,
   timeoutMs: Millis,

@@ -1,9 +1,9 @@
 /**
- * Keeps a process at its share of the deliveries: fan out what is in the outbox, lease what is due, make the attempts.
- * Any number of processes may do this on one database.
+ * Delivers events: turns those of the outbox into deliveries, leases due deliveries, and makes the attempts. Several
+ * processes can do this on one database.
  *
- * Attempts run side by side within bounds: in all, of one receiver, of one workspace, and of one webhook
- * (concurrency.ts). A receiver that hangs takes up only its own share, and soon not even that (breaker.ts).
+ * Attempts run in parallel within limits: in all, and for each receiver, workspace and webhook (concurrency.ts). A
+ * receiver that hangs uses only its own share, and soon nothing (breaker.ts).
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
@@ -20,36 +20,36 @@ import { failDue, giveUp, hasNoAttemptLeft, settleDelivery } from './settle.ts';
 import type { Signal } from './signal.ts';
 
 const POLL_MS: Millis = 1_000;
-/** Deliveries that fail in one transaction because their receiver hangs. */
+/** The number of deliveries that fail in one transaction because their receiver hangs. */
 const FAILED_TOGETHER_MAX = 200;
-/** Three times what an attempt may take: whoever has a lease has settled long before it runs out. */
+/** Three times as long as an attempt may take, so an attempt is settled long before its lease expires. */
 export const LEASE_MS: Millis = 15_000;
-/** How long stopping waits for attempts that are under way; each is over in five seconds. */
+/** How long stopping waits for attempts that are running. Each ends within five seconds. */
 const STOP_TIMEOUT_MS: Millis = 7_000;
 
 export interface Worker {
-  /** Resolves when there is nothing more to do now: nothing in the outbox, nothing due, nothing under way. */
+  /** Resolves when there is nothing to do: the outbox is empty, and nothing is due or running. */
   idle(): Promise<void>;
-  /** Begins nothing new, waits a bounded time for what is under way, and leaves the rest to its lease. */
+  /** Begins nothing new, and waits for running attempts for a bounded time. The rest has its leases. */
   stop(): Promise<void>;
 }
 
-export interface WorkerLog {
+interface WorkerLog {
   debug(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   readonly db: Kysely<Database>;
   readonly clock: Clock;
   readonly random: Random;
   readonly sender: Sender;
   /** Wakes the worker. */
   readonly outbox: Signal;
-  /** Failed attempts after which a delivery is parked. */
+  /** The number of failed attempts after which a delivery is parked. */
   readonly attemptsMax: number;
-  /** Turns events into deliveries. @returns how many events there were, 0 when the outbox is empty */
+  /** Turns events into deliveries. @returns the number of events; 0: the outbox is empty */
   readonly fanOut: () => Promise<number>;
   readonly log: WorkerLog;
 }
@@ -58,7 +58,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const { db, clock, random, sender, outbox, attemptsMax, fanOut, log } = options;
   const limits = createAttemptLimits();
   const breaker = createBreaker(clock);
-  /** Where the walk over the webhooks goes on. */
+  /** The webhook where the next round begins. */
   let cursor = '';
 
   const deliver = async (leased: Leased): Promise<void> => {
@@ -77,12 +77,12 @@ export function startWorker(options: WorkerOptions): Worker {
       else log.debug({ ...about, settlement }, 'a delivery was attempted');
       if (hangs) await failRest(webhookId, attempt);
     } catch (error) {
-      // The lease runs out, and then it is tried again.
+      // The lease expires, and then there is another attempt.
       log.error({ err: error, deliveryId }, 'a delivery could not be settled');
     }
   };
 
-  /** @returns whether the receiver has proved to hang */
+  /** @returns true if the receiver has opened the breaker */
   const learn = (webhookId: string, isHung: boolean): boolean => {
     const before = breaker.state(webhookId);
     const after = breaker.record(webhookId, isHung);
@@ -124,9 +124,9 @@ export function startWorker(options: WorkerOptions): Worker {
   };
 
   /**
-   * One round: from where the last one had to stop to the end.
+   * Visits the webhooks from where the last round stopped to the end.
    *
-   * @returns whether what stands before that is left for the next round
+   * @returns true if the webhooks before that are left for the next round
    */
   const leaseDue = async (pass: Pass): Promise<boolean> => {
     const start = cursor;
@@ -163,7 +163,7 @@ export function startWorker(options: WorkerOptions): Worker {
   };
 }
 
-/** A URL that was stored is a URL; whatever else it is has a bound of its own. */
+/** Stored URLs should parse. One that does not counts as a receiver of its own. */
 function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : url;
 }

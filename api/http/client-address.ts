@@ -1,13 +1,13 @@
-/** Where a request came from, as the proxies in front of us tell it. */
+/** Reads the client address that trusted proxies report. */
 import type { FastifyRequest } from 'fastify';
 import { clientAddress, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 
-/** IPv6 addresses are counted by their network: the same as the gateway does for the same request. */
+/** The address that limits count. IPv6 addresses count by network, as in the gateway. */
 export function countedAddress(request: FastifyRequest, trustedProxies: ProxyTrust): string {
   return clientAddress(request.raw.socket.remoteAddress, forwardedFor(request), trustedProxies);
 }
 
-/** The whole address; null when the proxies' chain cannot be read. */
+/** The whole address. null: the chain of proxies cannot be read. */
 export function wholeAddress(request: FastifyRequest, trustedProxies: ProxyTrust): string | null {
   const { remoteAddress } = request.raw.socket;
   const address = clientAddress(remoteAddress, forwardedFor(request), trustedProxies, 128);

@@ -1,9 +1,9 @@
-/** Where a page of a v3 list ends and the next one begins: the sorted value of the last row, and its id. */
+/** The cursor of a v3 list: the sorted value and the id of the last row of a page. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { invalidFields } from '#api/errors.ts';
 
 export interface Cursor {
-  /** What the list was sorted by: a cursor of another order leads nowhere. */
+  /** The order of the list. A cursor is valid for one order only. */
   readonly sortBy: string;
   readonly value: string;
   readonly id: string;
@@ -15,7 +15,7 @@ export function writeCursor({ sortBy, value, id }: Cursor): string {
   return Buffer.from(JSON.stringify([sortBy, value, id])).toString('base64url');
 }
 
-/** @throws ApiError invalid_fields for a text that is no cursor of this order */
+/** @throws ApiError invalid_fields for a text that is not a cursor of this order */
 export function readCursor(text: string | undefined, sortBy: string): Cursor | null {
   if (text === undefined) return null;
   const parts = text.length > CURSOR_LENGTH_MAX ? null : parse(text);
@@ -28,7 +28,7 @@ export function readCursor(text: string | undefined, sortBy: string): Cursor | n
   return { sortBy, value, id };
 }
 
-/** Rows behind the cursor, in the order of `createdAt` and `id`. */
+/** The rows after the cursor, in the order of `createdAt` and `id`. */
 export function isAfter({ value, id }: Cursor): RawBuilder<SqlBool> {
   return sql<SqlBool>`(${sql.ref('createdAt')}, ${sql.ref('id')}) > (${value}, ${id})`;
 }
@@ -37,12 +37,12 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
   } catch {
-    // Not one of ours: the caller is told by the check above.
+    // The text is not a cursor. The check above tells the caller.
     return null;
   }
 }
 
-/** One row more than the page was asked for: is there a next page, and where does it begin? */
+/** @param rows one more than the page has, to find out whether there is a next page */
 export function pageOf<Row extends { readonly id: string }>(
   rows: readonly Row[],
   limit: number,

@@ -1,6 +1,6 @@
 /**
- * An ApiError as the body that its surface sends: `{code, message, details}` on v1, `{error: {code, message, details}}` on
- * v2, and problem details (RFC 9457) on v3. Pure.
+ * Turns an ApiError into the body of its surface: `{code, message, details}` on v1, `{error: {code, message, details}}`
+ * on v2, and problem details (RFC 9457) on v3. Pure.
  */
 import {
   type ApiError,
@@ -13,7 +13,7 @@ import {
 
 export type ErrorShape = 'v1' | 'v2' | 'v3';
 
-export interface ErrorReply {
+interface ErrorReply {
   readonly status: number;
   readonly contentType: 'application/json; charset=utf-8' | 'application/problem+json; charset=utf-8';
   readonly body: unknown;
@@ -22,21 +22,21 @@ export interface ErrorReply {
 export interface ErrorContext {
   readonly errorShape: ErrorShape;
   readonly requestId: string;
-  /** The request's path without its query. */
+  /** The path of the request, without its query. */
   readonly path: string;
-  /** Replaces the text of a malformed body where a route has its own. */
+  /** The route's own message for a malformed body. */
   readonly malformedJsonMessage?: string | undefined;
-  /** Which part of the request did not have the shape of the route's schema; unset: the body. */
+  /** The part of the request that does not fit the schema. Unset: the body. */
   readonly part?: string | undefined;
-  /** Replaces the text of a body that does not have the shape of the route, on v3. */
+  /** The route's own message on v3 for a body that does not fit the schema. */
   readonly invalidBodyMessage?: string | undefined;
-  /** Client routes say what the JSON parser found; the others do not. */
+  /** Only client routes repeat what the JSON parser found. */
   readonly showsParserText: boolean;
 }
 
 export function toErrorReply(error: ApiError, context: ErrorContext): ErrorReply {
   if (error.code === 'too_many_requests' && context.errorShape !== 'v1') {
-    // Clients of v2 and v3 read the same body here that the gateway sends for a 429.
+    // v2 and v3 use the body that the gateway sends for a 429.
     return {
       status: error.statusCode,
       contentType: json,
@@ -88,7 +88,7 @@ const v2Messages: Readonly<Record<number, string>> = {
 function v2Body(error: ApiError): unknown {
   const code = v2Status(error.code, error.statusCode);
   const message = v2Messages[code] ?? error.message;
-  // Who lacks a right is told no more than that; who reached a maximum is told which.
+  // A caller without a right learns no more. A caller who reached a maximum learns which.
   if (code === 401 || error.message === NO_ACCESS) return { error: { code, message } };
   return { error: { code, message, details: v2Details(error) } };
 }
@@ -122,7 +122,7 @@ function v2Details(error: ApiError): readonly { field: string; issue: string }[]
   }
 }
 
-/** Types that v2 calls something else. */
+/** v2 has other names for these types. */
 const notFoundDetails: Readonly<Record<string, { readonly field: string; readonly issue: string }>> = {
   Workspace: { field: 'workspaceId', issue: 'workspace not found' },
   'Attribute Key': { field: 'contactAttributeKey', issue: 'not found' },
@@ -153,7 +153,7 @@ function v3Body(error: ApiError, context: ErrorContext): unknown {
   };
 }
 
-/** A 401 says nothing of key headers: v3 takes sessions too. */
+/** Does not mention key headers, because v3 also takes sessions. */
 function detailsOf(error: ApiError, params: readonly InvalidParam[] | null): object {
   if (params !== null) return { invalid_params: params };
   return error.code === 'not_authenticated' ? {} : { details: error.details };
@@ -190,7 +190,7 @@ function invalidParams(error: ApiError): readonly InvalidParam[] | null {
   return error.code === 'malformed_json' ? [{ name: 'body', reason: error.message }] : null;
 }
 
-/** The fields of an error as v3 lists them. */
+/** The fields of an error, as v3 lists them. */
 export function paramsOf({ issues }: FieldError): readonly InvalidParam[] {
   return Object.entries(issues).map(([name, issue]): InvalidParam => {
     if (typeof issue !== 'string') return { name, ...issue };

@@ -1,4 +1,4 @@
-/** The one error handler: whatever went wrong, the caller gets the error body of the surface, and no internals. */
+/** Handles all errors: callers get the error body of the surface, without internals. */
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DatabaseBusy, DatabaseFault } from '#api/db/faults.ts';
@@ -18,14 +18,14 @@ import { type FindReplyRules, matchedPath, setReplyHeaders } from './reply-heade
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The text for a body that is not JSON, where clients of this route know another one. */
+    /** The message for a body that is not JSON, if clients of this route expect another one. */
     readonly malformedJsonMessage?: string;
-    /** Likewise on v3 for a body that does not have the shape it should have. */
+    /** The message on v3 for a body that does not fit the schema. */
     readonly invalidBodyMessage?: string;
   }
 }
 
-/** These methods have no body, so whatever a handler refuses came with the query. */
+/** These methods have no body, so a refused value was in the query. */
 const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE']);
 
 const CLIENT_LEFT = 'the client left before its body was complete';
@@ -36,13 +36,13 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
   return (cause, request, reply) => {
     const hasLeft = request.raw.readableAborted && isReset(cause);
     const error = hasLeft ? badRequest(CLIENT_LEFT) : asApiError(cause);
-    // Nobody reads this reply, and nothing failed here.
+    // The client has left, so this is not an error.
     if (hasLeft) request.log.info({ requestId: request.id }, CLIENT_LEFT);
     if (error.code === 'internal_server_error') {
       request.log.error({ err: error.cause, requestId: request.id }, 'a request failed');
     }
     const rules = findRules(matchedPath(request));
-    // An error may come before any hook ran, and after a route allowed its reply to be cached.
+    // An error may come before all hooks, or after a route made its reply cacheable.
     setReplyHeaders(request, reply, rules);
     if (error instanceof RetryLater) reply.header('retry-after', error.retryAfterSeconds);
     if (wantsErrorPage(request)) return sendErrorPage(reply, error);
@@ -57,7 +57,7 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
     });
     const allowed = error.details.allowed_methods;
     if (Array.isArray(allowed)) reply.header('allow', allowed.join(', '));
-    // The body is text already: the route's response schema describes successes.
+    // The body is already serialized. The response schema of the route is for successes.
     return reply
       .code(status)
       .header('content-type', contentType)
@@ -66,12 +66,12 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
   };
 }
 
-/** What reading a body ends with when its connection did. */
+/** The error of reading a body whose connection was closed. */
 function isReset(cause: unknown): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'ECONNRESET';
 }
 
-/** Fastify notes on a validation error which part of the request it is about: body, querystring or params. */
+/** Fastify adds to a validation error which part of the request it concerns: body, querystring or params. */
 function partOf(cause: unknown): string | undefined {
   const part: unknown = cause instanceof Error ? Reflect.get(cause, 'validationContext') : undefined;
   return typeof part === 'string' ? part : undefined;
@@ -81,18 +81,18 @@ function identity(payload: unknown): string {
   return String(payload);
 }
 
-/** Fastify's own errors carry a code and a status; anything else is our fault. */
+/** Errors of Fastify have a code and a status. All others are faults. */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof DatabaseBusy) {
     const what = error instanceof DatabaseAway ? 'cannot be reached' : 'is busy';
     return serviceUnavailable(`The database ${what}. Please try again in a few seconds.`, error);
   }
-  // The log has it from the database itself, not once for each request.
+  // The database has logged it already, once instead of for each request.
   if (error instanceof DatabaseFault) return databaseFailed(error.problem, error);
   if (!(error instanceof Error) || !('code' in error)) return internalError(error);
   switch (error.code) {
-    // What no check foresaw, and PostgreSQL cannot store: NUL, half a character, an entry too long for an index.
+    // PostgreSQL cannot store the value, and no check found it: NUL, half a character, or too long for an index.
     case '22021':
     case '22P05':
       return badRequest('A text contains a character that cannot be stored');
@@ -111,7 +111,7 @@ export function asApiError(error: unknown): ApiError {
   }
 }
 
-/** What Node's parser refuses has no request to answer: the reply is written as it is, and the connection ends. */
+/** If Node's parser refuses the bytes there is no request. So this writes the reply to the socket and closes it. */
 export function replyToUnparsable(_error: Error, socket: Socket): void {
   if (!socket.writable) return;
   const error = badRequest('The request is not valid HTTP');

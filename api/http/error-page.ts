@@ -1,13 +1,13 @@
-/** Errors for people: whoever opens a page in a browser and meets an error gets a page, and a way on. */
+/** Shows errors as pages to people who use a browser. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiError } from '#api/errors.ts';
 import { escapeHtml, sendPage } from './page.ts';
 import { links } from './page-form.ts';
 
-/** What is below these is for programs and scripts, which read errors as data. Forms are sent to `/api/auth`. */
+/** Programs and scripts use the paths below these, and read errors as data. Forms are sent to `/api/auth`. */
 const PROGRAM_PATHS = /^\/+(?:api(?!\/auth\/)|storage|js|health)(?:[/?#]|$)/;
 
-/** Browsers ask for HTML by name when somebody opens an address or sends a form; programs and scripts do not. */
+/** Only browsers ask for HTML, when somebody opens an address or sends a form. */
 export function prefersHtml(request: FastifyRequest): boolean {
   return request.headers.accept?.includes('text/html') === true;
 }
@@ -16,7 +16,7 @@ export function wantsErrorPage(request: FastifyRequest): boolean {
   return prefersHtml(request) && hasErrorPages(request.url);
 }
 
-/** Whether errors of this path are pages for those who ask for them. */
+/** Whether this path shows errors as pages. */
 export function hasErrorPages(path: string): boolean {
   return !PROGRAM_PATHS.test(path);
 }

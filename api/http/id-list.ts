@@ -1,11 +1,11 @@
-/** A query value with several ids: repeated, or separated by commas. */
+/** Reads a query parameter with several ids: repeated, or separated by commas. */
 import { type Static, Type } from 'typebox';
 import { invalidFields } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
 
 export const IdList = Type.Union([Type.String(), Type.Array(Type.String())]);
 
-/** @returns null when the value is not there @throws ApiError invalid_fields for what is no id, or too many */
+/** @returns null if the parameter is absent @throws ApiError invalid_fields for wrong ids or too many */
 export function idsFrom(
   value: Static<typeof IdList> | undefined,
   name: string,

@@ -1,7 +1,6 @@
 /**
- * How many different names the members of a JSON text have, and how many values, found without parsing it. It is names
- * that make parsing slow: V8 keeps each for itself, and a new shape for each object that has others. It is values that
- * fill the heap, and what a request leaves there the garbage collector has to look at.
+ * Counts the different names and the values of a JSON text without parsing it. Names make parsing slow: V8 stores each,
+ * and a new shape for each object with other names. Values fill the heap that the garbage collector must visit.
  */
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -10,15 +9,15 @@ const COMMA = 0x2c;
 /** Space, tab, line feed, carriage return. */
 const BLANK: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-export interface JsonCounts {
+interface JsonCounts {
   readonly names: number;
   readonly values: number;
 }
 
 /**
- * @param text UTF-8 that may be JSON; whether it is, is for the parser to say
- * @returns what there is more of than this; null: nothing. A name that is escaped differs from one that is not, and of the
- *   values those without another before them in their list or object are not counted
+ * @param text UTF-8 that may be JSON; the parser checks it
+ * @returns the count that exceeds the maximum; null: none. An escaped name counts apart from the same name unescaped, and
+ *   the first value of each list or object is not counted
  */
 export function excessOf(text: Buffer, max: JsonCounts): keyof JsonCounts | null {
   const names = new Set<string>();
@@ -40,7 +39,7 @@ export function excessOf(text: Buffer, max: JsonCounts): keyof JsonCounts | null
   return null;
 }
 
-/** @returns where the closing quote is, or the text ends */
+/** @returns the position of the closing quote, or the end of the text */
 function endOfString(text: Buffer, opening: number): number {
   let at = opening + 1;
   while (at < text.length && text[at] !== QUOTE) at += text[at] === BACKSLASH ? 2 : 1;

@@ -1,4 +1,4 @@
-/** A known path with an unknown method answers 405 and says which methods it has. */
+/** Answers a known path with an unknown method with 405 and the list of its methods. */
 import type { FastifyInstance, HTTPMethods, RouteOptions } from 'fastify';
 import { methodNotAllowed } from '#api/errors.ts';
 import type { FindReplyRules } from './reply-headers.ts';
@@ -10,7 +10,7 @@ interface Path {
   readonly config: RouteOptions['config'];
 }
 
-/** Remembers each path's methods as routes are added; call the result when all are there. */
+/** Collects the methods of each path while routes are added. Call the result after the last one. */
 export function collectMethods(
   app: FastifyInstance,
   findRules: FindReplyRules,
@@ -25,7 +25,7 @@ export function collectMethods(
   return {
     refuseOtherMethods() {
       for (const [url, { methods, config }] of [...paths]) {
-        // Routes with a wildcard say it themselves.
+        // Routes with a wildcard do this themselves.
         if (url.includes('*')) continue;
         const hasPreflight = findRules(url).isCrossOrigin;
         const missing = METHODS.filter(
@@ -36,7 +36,7 @@ export function collectMethods(
           method: missing,
           url,
           schema: { hide: true },
-          // Where nobody is asked for credentials, nobody needs them to learn this.
+          // If a path needs no credentials, neither does this reply.
           config: config?.credentials === null ? { credentials: null } : {},
           handler: async (request) => {
             throw methodNotAllowed(request.method, allowed);

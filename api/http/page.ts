@@ -21,7 +21,7 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#1d4ed8"/><path d="M4 3v7M8 3v7M12 3v7M3 4h10" stroke="#fff" stroke-width="1.5"/><path d="M2 13q2-2 4 0t4 0 4 0" fill="none" stroke="#fff" stroke-width="1.5"/></svg>',
 )}`;
 
-export interface PageOptions {
+interface PageOptions {
   /** For tables; forms and messages are narrow. */
   readonly isWide?: boolean;
 }

@@ -1,7 +1,7 @@
 /**
- * Pages of lists that older clients read without paging: a caller who asks for none gets the first page, which is as
- * large as a reply may be, and continues with `skip`. When there is more, the reply says where in a `Link` header
- * (RFC 8288), which those who do not know it do not trip over.
+ * Pages of lists that older clients read without paging. A caller who names no limit gets the first page, as large as a
+ * reply may be, and continues with `skip`. If there is more, a `Link` header (RFC 8288) names the next page; clients that
+ * do not know it can ignore it.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
@@ -9,7 +9,7 @@ import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
 import { type ApiError, badRequest } from '#api/errors.ts';
 import { Work } from './turn.ts';
 
-/** How far into a list a page may reach: every row before it is an index entry to pass. */
+/** How far into a list a page may reach, because every row before it is an index entry to read. */
 const SKIP_MAX = 1_000_000;
 
 export const ListQuery = Type.Object({
@@ -23,26 +23,26 @@ export interface ListPage {
   readonly skip: number;
 }
 
-export interface PageOptions {
-  /** Rows of a page; a larger limit is cut to it, not refused. */
+interface PageOptions {
+  /** The maximum number of rows in a page. A larger limit is reduced to it. */
   readonly limitMax: number;
-  /** What applies when the caller gives no limit; by default the largest. */
+  /** The limit if the caller gives none. By default the maximum. */
   readonly limitDefault?: number;
-  /** The query's name for the number of rows to pass over. */
+  /** The name of the query parameter for the rows to skip. */
   readonly skipName?: string;
 }
 
-/** Rows read at once where none is large. */
+/** The number of small rows that are read at once. */
 const CHUNK_ROWS_FIRST = 25;
 const CHUNK_ROWS_MAX = 250;
-/** The same of rows of any size, of which nothing else is done while they are parsed. */
+/** The number of rows of any size that are read at once. Parsing them blocks the event loop. */
 const PORTION_ROWS_MAX = 50;
 const PORTION_BYTES = 1_048_576;
 
-/** A row of a list, before any of it is read. */
+/** A row of a list that is not read yet. */
 export interface SizedRow {
   readonly id: string;
-  /** Of what is large in it, as it is stored. */
+  /** The stored size of its large columns. */
   readonly bytes: number;
 }
 
@@ -52,11 +52,11 @@ interface Exchange {
 }
 
 /**
- * Reads one page of rows of which none is large. Whoever names no limit gets as many rows as fit; whoever names one counts
- * on it, so a page that does not fit is refused.
+ * Reads one page of small rows. If the caller names no limit, the page has as many rows as fit. If the caller names one
+ * and the rows do not fit, the page is refused.
  *
- * @param list in a stated order, with ties broken
- * @throws ApiError bad_request when the rows that were asked for are too large for one reply
+ * @param list must have a total order
+ * @throws ApiError bad_request if the rows are too large for one reply
  */
 export async function readPage<Row extends { readonly id: string }>(
   exchange: Exchange,
@@ -75,10 +75,11 @@ export async function readPage<Row extends { readonly id: string }>(
 }
 
 /**
- * The same for rows of any size, in portions, so that they take bounded memory and nobody waits for long.
+ * Reads one page of rows of any size. It reads them in portions, which limits the memory and the time that other requests
+ * wait.
  *
- * @param find in a stated order, with ties broken
- * @param read finds rows by their ids, in any order; who is gone meanwhile is left out
+ * @param find must have a total order
+ * @param read finds rows by their ids, in any order; deleted ones are left out
  */
 export async function readLargePage<Row extends { readonly id: string }>(
   exchange: Exchange,
@@ -92,7 +93,7 @@ export async function readLargePage<Row extends { readonly id: string }>(
   });
 }
 
-/** @returns the rows in the order of `found`, some at a time */
+/** @returns the rows in the order of `found`, in portions */
 export async function* readPortions<Row extends { readonly id: string }>(
   found: readonly SizedRow[],
   read: (ids: readonly string[]) => Promise<readonly Row[]>,
@@ -124,7 +125,7 @@ async function fill<Row extends { readonly id: string }>(
   let bytes = 0;
   let hasMore = false;
   const work = await Work.begin();
-  // One row more than is wanted tells whether there is a next page.
+  // One more row tells whether there is a next page.
   reading: for await (const portion of read({ limit: limit + 1, skip })) {
     for (const row of portion) {
       if (rows.has(row.id)) continue;
@@ -143,7 +144,7 @@ async function fill<Row extends { readonly id: string }>(
   return [...rows.values()];
 }
 
-/** @param fitting rows that would have fitted */
+/** @param fitting the number of rows that would fit */
 export function pageTooLarge(fitting: number): ApiError {
   return badRequest(
     `This page has more than ${LIST_PAGE_BYTES_MAX} bytes; ask for at most ${fitting} rows with limit`,
@@ -153,7 +154,7 @@ export function pageTooLarge(fitting: number): ApiError {
   );
 }
 
-/** Relative, so that it holds behind any proxy. */
+/** A relative link, which works behind any proxy. */
 function nextLink(
   target: string,
   { limit, skip, skipName }: ListPage & { readonly skipName: string },

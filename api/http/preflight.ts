@@ -1,4 +1,4 @@
-/** Preflights of every path below a prefix, also of workspaces that do not exist. */
+/** Answers preflights of every path below a prefix, even of workspaces that do not exist. */
 import type { FastifyInstance } from 'fastify';
 import { PREFLIGHT } from './reply-headers.ts';
 

@@ -1,9 +1,9 @@
-/** Headers on every reply, errors included. */
+/** Headers of every reply, including errors. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorShape } from './envelopes.ts';
 
-export const PRIVATE = 'private, no-store';
-/** What a preflight of a collection allows: an hour without asking again. */
+const PRIVATE = 'private, no-store';
+/** Browsers may cache the preflight of a collection for an hour. */
 export const PREFLIGHT = 'public, s-maxage=3600, max-age=3600';
 
 const security: Readonly<Record<string, string>> = {
@@ -12,7 +12,7 @@ const security: Readonly<Record<string, string>> = {
   'referrer-policy': 'strict-origin-when-cross-origin',
   'strict-transport-security': 'max-age=63072000; includeSubDomains',
   'permissions-policy': 'camera=(), microphone=(), geolocation=()',
-  // The API sends data, never a page: nothing in a reply may run or be framed.
+  // The API sends data, so nothing in a reply may run or be framed.
   'content-security-policy': "default-src 'none'; frame-ancestors 'self'",
 };
 
@@ -24,26 +24,26 @@ const crossOrigin: Readonly<Record<string, string>> = {
   'access-control-allow-credentials': 'true',
 };
 
-/** How the replies of a surface look, whatever they say. */
+/** Header rules of a surface. */
 export interface ReplyRules {
   readonly errorShape: ErrorShape;
-  /** Called by browsers on other people's pages: CORS headers on every reply. */
+  /** Pages of other origins call the surface, so every reply has CORS headers. */
   readonly isCrossOrigin: boolean;
-  /** Every reply carries the request's id as `x-request-id`. */
+  /** Every reply has the id of the request as `x-request-id`. */
   readonly showsRequestId: boolean;
 }
 
-/** Finds the rules of a request target: a path, perhaps with a query; it may be malformed. */
+/** Finds the rules for a request target: a path, maybe with a query, maybe malformed. */
 export type FindReplyRules = (target: string) => ReplyRules;
 
-/** Called before anything else happens to a request, and again for errors: calling it twice changes nothing. */
+/** Runs before everything else, and again for errors. Running it twice changes nothing. */
 export function setReplyHeaders(request: FastifyRequest, reply: FastifyReply, rules: ReplyRules): void {
   reply.headers(security).header('cache-control', PRIVATE);
   if (rules.isCrossOrigin) reply.headers(crossOrigin);
   if (rules.showsRequestId) reply.header('x-request-id', request.id);
 }
 
-/** What the request is answered by: the router's pattern, or the target where no route matches. */
+/** The pattern of the route, or the target if no route matches. */
 export function matchedPath(request: FastifyRequest): string {
   return request.routeOptions.url ?? request.url;
 }

@@ -1,12 +1,12 @@
 /**
- * Reads request bodies as JSON, whatever Content-Type says, and refuses what no later part should have to think about:
- * keys that reach into prototypes, text that no database stores faithfully, and nesting without end.
+ * Parses request bodies as JSON, whatever their content type. Refuses keys that change prototypes, text that databases
+ * cannot store, and deep nesting.
  */
 import { BODY_NAMES_MAX, BODY_VALUES_MAX } from '#api/content-limits.ts';
 import { malformedJson } from '#api/errors.ts';
 import { excessOf } from './json-counts.ts';
 
-/** The deepest honest document, a survey with nested logic groups, stays far below. */
+/** The deepest legitimate document, a survey with nested logic groups, is far less deep. */
 const DEPTH_MAX = 100;
 
 const TOO_MANY_VALUES = `The body has more than ${BODY_VALUES_MAX} values`;
@@ -33,7 +33,7 @@ export function parseJsonBody(body: Buffer): unknown {
   return value;
 }
 
-/** Walks the value without recursion, so that depth costs no stack. */
+/** Not recursive, so that deep values need no stack. */
 function problemOf(root: unknown): string | null {
   const pending: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 0 }];
   let count = 0;
@@ -65,7 +65,7 @@ function keyProblem(key: string): string | null {
   return textProblem(key);
 }
 
-/** PostgreSQL stores no NUL, and half a surrogate pair is no character. */
+/** PostgreSQL stores no NUL, and half a surrogate pair is not a character. */
 function textProblem(text: string): string | null {
   if (text.includes('\0')) return 'The body contains a NUL character';
   if (!text.isWellFormed()) return 'The body contains half of a surrogate pair';

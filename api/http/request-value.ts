@@ -1,9 +1,9 @@
-/** A value that a hook found for a request and its handler needs, without a decoration that every route would see. */
+/** A value that a hook finds for the handler of the same request, without a decoration that every route would see. */
 import type { FastifyRequest } from 'fastify';
 
-export interface RequestValue<T> {
+interface RequestValue<T> {
   set(request: FastifyRequest, value: T): void;
-  /** @throws Error when the hook that fills the slot did not run: a mistake in the route's wiring */
+  /** @throws Error if the route lacks the hook that sets the value */
   get(request: FastifyRequest): T;
 }
 

@@ -1,4 +1,4 @@
-/** What Fastify calls for the schema of every reply. */
+/** Serializes replies by their schemas. */
 import { createRequire } from 'node:module';
 import type { FastifySerializerCompiler } from 'fastify';
 
@@ -10,7 +10,7 @@ type Compile = ReturnType<
 >;
 let compile: Compile | null = null;
 
-/** Loads the library with the first schema. Fastify does not wait for a promise here, so this is no import(). */
+/** Loads the library with the first schema. Fastify cannot wait for a promise here, so import() is not possible. */
 function compiler(): Compile {
   if (compile !== null) return compile;
   const { SerializerSelector } =
@@ -22,8 +22,8 @@ function compiler(): Compile {
 const compiled = new WeakMap<object, Serializer>();
 
 /**
- * Compiles a schema with the first reply that needs it. There are hundreds, a few milliseconds each: a program that
- * compiled all of them before it listens would spend most of its start on them.
+ * Compiles a schema with the first reply that needs it. There are hundreds, at a few milliseconds each, which would be
+ * most of the start.
  */
 export const serializerCompiler: FastifySerializerCompiler<object> = (route) => (data) => {
   const { schema } = route;

@@ -1,19 +1,19 @@
-/** Lets the event loop turn between the parts of heavy work. */
+/** Yields to the event loop between the parts of heavy work. */
 
-/** What is done in one turn, in bytes of JSON: some 10 ms. */
+/** The work between two yields, in bytes of JSON: about 10 ms. */
 const TURN_BYTES = 1_048_576;
 
 /** Heavy work of one request. */
 export class Work {
   #bytes = 0;
 
-  /** @returns in a turn in which no other work begins */
+  /** Resolves in an event-loop tick in which no other work begins. */
   static async begin(): Promise<Work> {
     await turn();
     return new Work();
   }
 
-  /** @returns once others had their turn, if this and what was done before it add up to a turn's worth */
+  /** Resolves after a yield if enough work was done since the last one, otherwise at once. */
   async done(bytes: number): Promise<void> {
     this.#bytes += bytes;
     if (this.#bytes < TURN_BYTES) return;
@@ -25,8 +25,8 @@ export class Work {
 const waiting: (() => void)[] = [];
 
 /**
- * Resolves in a later turn of the event loop. Of all that wait one goes on in each turn, in the order in which they came:
- * several heavy requests at once stall the others no longer than one does.
+ * Resolves in a later event-loop tick. Of all callers that wait, one continues in each tick, in the order of their calls.
+ * So several heavy requests delay others no longer than one does.
  */
 function turn(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();

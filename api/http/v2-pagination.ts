@@ -1,4 +1,4 @@
-/** What every v2 list takes and tells, and how its pages are read. */
+/** Query parameters, metadata and pages of v2 lists. */
 import { type Expression, type SelectQueryBuilder, sql } from 'kysely';
 import { type Static, Type } from 'typebox';
 import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
@@ -9,11 +9,11 @@ import { readTimestamp } from '#api/timestamps.ts';
 import { pageTooLarge, readPortions } from './pagination.ts';
 import { Work } from './turn.ts';
 
-/** How far into a list a page may reach; dates narrow it down further. */
+/** How far into a list a page may reach. Dates can narrow the list. */
 const SKIP_MAX = 1_000_000;
 
 const timeFields = ['createdAt', 'updatedAt'] as const;
-export type TimeField = (typeof timeFields)[number];
+type TimeField = (typeof timeFields)[number];
 
 export const listQuery = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 250 })),
@@ -32,7 +32,7 @@ export const ListMeta = Type.Object({
   offset: Type.Integer(),
 });
 
-export interface ListPage {
+interface ListPage {
   readonly limit: number;
   readonly skip: number;
   readonly sortBy: TimeField;
@@ -42,7 +42,7 @@ export interface ListPage {
   readonly endDate: Timestamp | null;
 }
 
-/** @throws ApiError invalid_fields for what is no date, or a start after the end */
+/** @throws ApiError invalid_fields for a wrong date, or a start after the end */
 export function pageFrom(query: Static<typeof ListQuery>): ListPage {
   const startDate = dateAt('startDate', query.startDate);
   const endDate = dateAt('endDate', query.endDate);
@@ -60,7 +60,7 @@ export function pageFrom(query: Static<typeof ListQuery>): ListPage {
   };
 }
 
-export interface FoundPage<Row> {
+interface FoundPage<Row> {
   readonly data: Row[];
   readonly meta: Static<typeof ListMeta>;
 }

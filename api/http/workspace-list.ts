@@ -19,7 +19,7 @@ export const WorkspaceListQuery = Type.Object(
 export const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
 export const CursorMeta = Type.Object({ limit: Type.Integer(), nextCursor: TextOrNull });
 
-export interface CursorPage {
+interface CursorPage {
   readonly limit: number;
   /** null: the first page. */
   readonly cursor: Cursor | null;

@@ -15,18 +15,18 @@ import { kept, unlocked } from '#api/db/locks.ts';
 import type { Database, EventTable, EventType } from '#api/db/schema.ts';
 import { newId } from '#api/ids.ts';
 import type { Mail } from '#api/mail/mail.ts';
-import type { Snapshot } from '#api/resources/responses/record-events.ts';
+import type { Snapshot, SurveySnapshot } from '#api/resources/responses/record-events.ts';
+import { toResponseReplyWithNotes } from '#api/resources/responses/reply.ts';
 import { type ResponseWithRelations, withRelations } from '#api/resources/responses/store.ts';
 import { findBareSurveys } from '#api/resources/surveys/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { type FollowUpLog, planFollowUps } from './follow-ups.ts';
-import { payloadOf } from './payload.ts';
 
-/** Events of one transaction: few enough that requests do not wait for it. */
+/** The number of events in one transaction. More would delay requests. */
 const BATCH = 50;
-/** Rows of one insert: databases bound the parameters of a statement. */
+/** The number of rows in one insert. Databases limit the parameters of a statement. */
 const ROWS_MAX = 500;
-/** Characters of payloads in one statement, but for the last of them: few are longer than a thousand. */
+/** A statement ends with the payload that makes it this long, in characters. */
 const STATEMENT_LENGTH_MAX = 1_048_576;
 
 interface OpenEvent extends Pick<Selectable<EventTable>, 'id' | 'workspaceId' | 'surveyId' | 'type'> {
@@ -42,9 +42,9 @@ interface Subscription {
   readonly surveyIds: readonly string[];
 }
 
-export type FanOutParts = Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'limits' | 'mailer'>;
+type FanOutParts = Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'limits' | 'mailer'>;
 
-/** @returns how many events were there, 0 when the outbox is empty */
+/** @returns the number of events; 0: the outbox is empty */
 export async function fanOut(
   { db, clock, random, config, limits, mailer }: FanOutParts,
   log: FollowUpLog,
@@ -105,7 +105,7 @@ export async function fanOut(
     return planFollowUps({ db: trx, limits, log }, known);
   }
 
-  /** In a few statements: over a network each one is a wait. */
+  /** In few statements, because over a network each one is a wait. */
   async function writePayloads(trx: Kysely<Database>, events: readonly OpenEvent[]): Promise<void> {
     let rows: RawBuilder<unknown>[] = [];
     let length = 0;
@@ -125,7 +125,7 @@ export async function fanOut(
   }
 }
 
-/** The oldest first, ties by id. */
+/** Oldest first, ties by id. */
 async function readOutbox(db: Kysely<Database>): Promise<readonly OpenEvent[]> {
   const oldest = db
     .selectFrom('events')
@@ -179,7 +179,6 @@ async function readSubscriptions(
   }));
 }
 
-/** Of its workspace, for its type of event, and for its survey unless it asks for all. */
 function wants(subscription: Subscription, event: OpenEvent): boolean {
   const { workspaceId, triggers, surveyIds } = subscription;
   return (
@@ -187,4 +186,21 @@ function wants(subscription: Subscription, event: OpenEvent): boolean {
     triggers.includes(event.type) &&
     (surveyIds.length === 0 || surveyIds.includes(event.surveyId))
   );
+}
+
+/**
+ * The JSON object that all webhooks of an event receive, with everything that old and new consumers read. It is stored with
+ * the event, so that every attempt sends the same bytes. events/deliver.ts adds the id of the webhook.
+ */
+function payloadOf(event: {
+  readonly type: EventType;
+  readonly response: ResponseWithRelations;
+  readonly survey: SurveySnapshot;
+  readonly publicUrl: string;
+}): string {
+  const { type, response, survey, publicUrl } = event;
+  return JSON.stringify({
+    event: type,
+    data: { ...toResponseReplyWithNotes(response, publicUrl), survey },
+  });
 }

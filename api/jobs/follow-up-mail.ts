@@ -1,8 +1,8 @@
 /**
- * A follow-up of a survey as the mail that one finished response brings about. Pure.
+ * Makes the mail of a follow-up for a finished response. Pure.
  *
- * Mails are plain text: what the survey's author wrote as HTML is reduced to its text first, and answers are put in
- * after that, so nothing a respondent writes is ever read as markup, nor as a line of a header.
+ * Mails are plain text. HTML of the author is reduced to its text before answers are inserted, so answers are never read
+ * as markup, nor as lines of a header.
  */
 import { normalizeEmail } from '#api/auth/password.ts';
 import type { Mail } from '#api/mail/mail.ts';
@@ -12,13 +12,13 @@ import { formParts } from '#api/resources/surveys/question-types.ts';
 import type { SurveyContent } from '#api/resources/surveys/schema.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 
-export type FollowUp = SurveyContent['followUps'][number];
+type FollowUp = SurveyContent['followUps'][number];
 
 const SUBJECT_LENGTH_MAX = 255;
 const BODY_LENGTH_MAX = 100_000;
 const EMAIL_PART = formParts.contactInfo.indexOf('email');
 
-/** Does this response bring the follow-up about? The response is finished. */
+/** Whether the finished response triggers the follow-up. */
 export function isTriggered({ trigger }: FollowUp, response: Response): boolean {
   switch (trigger.type) {
     case 'response':
@@ -28,7 +28,7 @@ export function isTriggered({ trigger }: FollowUp, response: Response): boolean 
   }
 }
 
-/** @returns null when it names nobody: the question was skipped, or its answer is no address */
+/** @returns null if there is no recipient: the question was skipped, or its answer is not an address */
 export function followUpMail(followUp: FollowUp, survey: BareSurvey, response: Response): Mail | null {
   const { properties } = followUp.action;
   const to = recipient(properties.to, response);
@@ -52,7 +52,7 @@ export function followUpMail(followUp: FollowUp, survey: BareSurvey, response: R
   };
 }
 
-/** An address, or the id of the question or hidden field whose answer is one. Only one, whoever wrote it. */
+/** An address, or the id of the question or hidden field whose answer is one. Takes only one address. */
 function recipient(to: string, response: Response): string | null {
   const written = normalizeEmail(to);
   if (written !== null) return written;
@@ -61,13 +61,13 @@ function recipient(to: string, response: Response): string | null {
   return typeof address === 'string' ? normalizeEmail(address) : null;
 }
 
-/** `#recall:<id>/fallback:<text>#` stands for an answer or a variable. */
+/** `#recall:<id>/fallback:<text>#` is replaced by an answer or a variable. */
 function withRecall(text: string, response: Response): string {
   return text.replace(/#recall:([A-Za-z0-9_-]+)\/fallback:([^#]*)#/g, (_, id: string, fallback: string) => {
     const value =
       answerOf(response, id) ?? (Object.hasOwn(response.variables, id) ? response.variables[id] : '');
     const shown = value === undefined ? '' : shownAnswer(value);
-    // Editors write blanks in fallbacks as &nbsp; without the ampersand.
+    // Editors write spaces in fallbacks as &nbsp; without the ampersand.
     return shown === '' ? fallback.replaceAll('nbsp', ' ').trim() : shown;
   });
 }
@@ -119,7 +119,7 @@ const entities: Readonly<Record<string, string>> = {
   amp: '&',
 };
 
-/** HTML as the text it shows; text without markup stays as it is. */
+/** The text that HTML shows. Text without markup stays as it is. */
 export function textOf(html: string): string {
   return html
     .replace(/<(br|\/p|\/li|\/h[1-6]|\/div)\b[^<>]*>/gi, '\n')

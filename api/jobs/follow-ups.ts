@@ -1,9 +1,9 @@
 /**
- * Mails that a survey's author asked for, after a finished response. They are accepted by the mailer in the
- * transaction that takes the event out of the outbox, so each event brings each of them about once.
+ * Plans the follow-up mails of finished responses. The mailer accepts them in the transaction that takes the event out of
+ * the outbox, so each event sends each mail about once.
  *
- * Bounded: a number of follow-ups of one response, one recipient each, and `actions.surveyFollowUp` for the organization.
- * A mail beyond the limit is not sent later, it is dropped and said in the log.
+ * A response has a limited number of follow-ups with one recipient each, and the organization has the limit
+ * `actions.surveyFollowUp`. Mails beyond the limit are dropped with a line in the log.
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
@@ -19,15 +19,15 @@ export interface FollowUpLog {
   warn(fields: object, message: string): void;
 }
 
-export interface FinishedResponse {
+interface FinishedResponse {
   readonly survey: BareSurvey;
   readonly response: Response;
 }
 
 /**
- * Spends the limit for the mails that these responses ask for, all at once: a transaction waits meanwhile.
+ * Spends the limit for the mails of all these responses at once, because a transaction waits for it.
  *
- * @returns the mails that are within the limit
+ * @returns the mails within the limit
  */
 export async function planFollowUps(
   { db, limits, log }: { readonly db: Kysely<Database>; readonly limits: Limiter; readonly log: FollowUpLog },
@@ -61,13 +61,13 @@ function mailsOf(survey: BareSurvey, response: Response, log: FollowUpLog): read
       .slice(0, FOLLOW_UPS_MAX)
       .flatMap((followUp) => followUpMail(followUp, survey, response) ?? []);
   } catch (error) {
-    // One survey's mails must not keep the webhooks of everybody waiting.
+    // An error in the mails of one survey must not delay the webhooks of all.
     log.warn({ err: error, surveyId: survey.id }, 'the follow-up mails of a survey cannot be written');
     return [];
   }
 }
 
-/** Workspace id -> organization id. */
+/** Maps the id of a workspace to that of its organization. */
 async function organizationsOf(
   db: Kysely<Database>,
   workspaceIds: readonly string[],

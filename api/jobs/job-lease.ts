@@ -1,8 +1,7 @@
 /**
- * Whose turn a scheduled job is, of all processes on the database. As with deliveries, one column is the time when the
- * job may be begun: a period after it was begun last, or when the lease of whoever runs it has run out, because that
- * process died. Whoever runs it renews the lease; a process that could not, since it hung, has lost the job and is told
- * so.
+ * Leases scheduled jobs to one of the processes on the database. As with deliveries, one column is the time when the job
+ * may start: a period after its last start, or when the lease of its process expires. The process that runs a job renews
+ * the lease. If it hangs for too long, it has lost the job and is told so.
  */
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
@@ -10,7 +9,7 @@ import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
-/** How long a job waits for a process that died in it. */
+/** How long a job waits if its process dies. */
 export const LEASE_MS: Millis = 30_000;
 
 export interface JobName {
@@ -25,13 +24,13 @@ export interface LeaseParts {
 }
 
 export interface JobLease {
-  /** @returns false: the lease has run out, and another process may have the job */
+  /** @returns false: the lease has expired, and another process may have the job */
   renew(): Promise<boolean>;
-  /** Ends it. @param isDone false: the job was cut off, and is due again at once */
+  /** Ends the lease. @param isDone false: the job was interrupted, and is due again at once */
   end(isDone: boolean): Promise<void>;
 }
 
-/** Makes the jobs known; those that are new are due at once. */
+/** Adds jobs that are new. They are due at once. */
 export async function registerJobs({ db, clock }: LeaseParts, jobs: readonly JobName[]): Promise<void> {
   const dueAt = toTimestamp(clock());
   await db
@@ -41,15 +40,15 @@ export async function registerJobs({ db, clock }: LeaseParts, jobs: readonly Job
     .execute();
 }
 
-/** @returns null: it is not due, or another process runs it */
+/** @returns null: the job is not due, or another process runs it */
 export async function takeJob(parts: LeaseParts, job: JobName): Promise<JobLease | null> {
   const { db, clock, random } = parts;
   const { name, periodMs } = job;
   const begunAt = clock();
   const now = toTimestamp(begunAt);
-  // So far ahead no process puts it: the clock was set back.
+  // No process sets a time this late, so the clock was set back.
   const tooFar = toTimestamp(begunAt + 2 * Math.max(periodMs, LEASE_MS));
-  // Most looks find nothing, and cost no write.
+  // Usually nothing is due. Then there is no write.
   const due = await db
     .selectFrom('scheduledJobs')
     .select('dueAt')
@@ -73,7 +72,7 @@ export async function takeJob(parts: LeaseParts, job: JobName): Promise<JobLease
   };
   const until = (from: Millis): Timestamp => toTimestamp(from + LEASE_MS);
   const ours = { column: 'lease', is: lease } as const;
-  // Of all who found it due one changes it; the others no longer find what they saw.
+  // Only one process can change the value that all of them read.
   if (!(await set({ dueAt: until(begunAt), lease }, { column: 'dueAt', is: due.dueAt }))) return null;
   return {
     renew: () => set({ dueAt: until(clock()) }, ours),

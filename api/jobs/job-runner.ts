@@ -1,7 +1,4 @@
-/**
- * Runs jobs in their periods, each in one process at a time and once in its period, however many processes there are. A
- * process that ends in the middle of a job leaves it to the others.
- */
+/** Runs each job once in its period, in one process at a time. If a process dies during a job, another one takes over. */
 import { every } from '#api/every.ts';
 import type { Millis } from '#shared/clock.ts';
 import {
@@ -13,22 +10,22 @@ import {
   takeJob,
 } from './job-lease.ts';
 
-/** How late a job may begin. */
+/** How late a job may start. */
 const LOOK_MS: Millis = 5_000;
 
-export interface Job extends JobName {
-  /** @param isStopping a long job asks between its steps, and then ends; what is left is done by the next run */
+interface Job extends JobName {
+  /** @param isStopping a long job calls it between its steps. If true, it ends, and the next run does the rest */
   readonly run: (isStopping: () => boolean) => Promise<void>;
 }
 
 export interface JobRunner {
-  /** Waits for what is under way. */
+  /** Waits for running jobs. */
   stop(): Promise<void>;
 }
 
-export interface JobRunnerOptions extends LeaseParts {
+interface JobRunnerOptions extends LeaseParts {
   readonly jobs: readonly Job[];
-  /** A run failed; the next one comes in its time. */
+  /** Called when a run failed. The next run comes as usual. */
   readonly onError: (job: string, error: unknown) => void;
   readonly lookMs?: Millis;
   readonly renewMs?: Millis;
@@ -52,7 +49,7 @@ export function startJobRunner({
         (isOurs) => {
           isLost = !isOurs;
         },
-        // The next renewal may succeed; if none does, the lease runs out.
+        // The next renewal may succeed. If none does, the lease expires.
         (error: unknown) => onError(job.name, error),
       );
     }, renewMs);
@@ -68,7 +65,7 @@ export function startJobRunner({
       await lease.end(!wasCut);
     }
   };
-  // Of each job its own, so that a long one does not keep the others waiting.
+  // Each job has its own timer, so that a long job does not delay others.
   const lookers = jobs.map((job) =>
     every(
       lookMs,

@@ -1,6 +1,6 @@
 /**
- * The numbers of the limiter and of the audit log, in the log: this service has one listener, which is public, and none
- * for metrics. One line a minute, and one at the end, when they changed since the last.
+ * Logs the numbers of the limiter and of the audit log, because the service has no listener for metrics. Once a minute
+ * and at the end, if they have changed.
  */
 import type { AuditLog } from '#api/audit/audit.ts';
 import { every } from '#api/every.ts';
@@ -9,12 +9,12 @@ import type { Millis } from '#shared/clock.ts';
 
 const INTERVAL_MS: Millis = 60_000;
 
-export interface Report {
-  /** Tells the last numbers. */
+interface Report {
+  /** Logs the last numbers. */
   stop(): Promise<void>;
 }
 
-export interface ReportParts {
+interface ReportParts {
   readonly limits: Pick<Limiter, 'stats'>;
   readonly audit: Pick<AuditLog, 'stats'>;
 }
@@ -31,7 +31,7 @@ export function startReport(
     const { written, throttled, skipped } = audit.stats();
     return { ...limits.stats(), auditWritten: written, auditThrottled: throttled, auditSkipped: skipped };
   };
-  // What is zero at the start is not worth a line.
+  // Zeros at the start are not worth a line.
   let told = JSON.stringify(read());
   const tell = (): void => {
     const numbers = read();

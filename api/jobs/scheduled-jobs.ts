@@ -1,4 +1,4 @@
-/** What has to be done now and then: surveys whose date has come, and removing what nobody needs. */
+/** The scheduled jobs: surveys start and end at their dates, and old data is deleted. */
 import type { FastifyBaseLogger } from 'fastify';
 import { forgetAuditEvents } from '#api/audit/retention.ts';
 import type { Context } from '#api/context.ts';
@@ -19,28 +19,28 @@ import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type JobRunner, startJobRunner } from './job-runner.ts';
 
-/** With the five seconds that any job may be late, a survey starts or ends within 15 s of its date. */
+/** Any job may be five seconds late, so a survey starts or ends within 15 s of its date. */
 const MOVE_SURVEYS_MS: Millis = 10_000;
 const FORGET_EVENTS_MS: Millis = 10 * 60 * 1000;
 const FORGET_MAILS_MS: Millis = 60 * 60 * 1000;
 const FORGET_AUDIT_EVENTS_MS: Millis = 60 * 60 * 1000;
 const END_ACCOUNTS_MS: Millis = 60 * 60 * 1000;
 const DAY_MS: Millis = 24 * 60 * 60 * 1000;
-/** Files whose owner has gone are usually removed with it; this is for those that were not. */
+/** Files are usually deleted with their owner. This job deletes the rest. */
 const SWEEP_FILES_MS: Millis = 60 * 60 * 1000;
-/** How late a grant that was not used gives its room back. */
+/** How late an unused grant gives its bytes back. */
 const SETTLE_UPLOADS_MS: Millis = 60 * 1000;
-/** Of the quota of all files; from there on the log says so with each sweep. */
+/** A share of the quota of all files. From there on, each sweep logs a warning. */
 const QUOTA_WARNING = 0.9;
 
-export interface JobLog {
+interface JobLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
-export type JobParts = Pick<Context, 'config' | 'db' | 'clock' | 'random' | 'states' | 'storage'>;
+type JobParts = Pick<Context, 'config' | 'db' | 'clock' | 'random' | 'states' | 'storage'>;
 
-/** Those that are due run at once: dates may have come while no process was there. */
+/** Runs due jobs at once, because dates may have passed while no process was running. */
 export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): JobRunner {
   const { db, clock, random } = parts;
   return startJobRunner({
@@ -84,7 +84,7 @@ export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): Job
   });
 }
 
-/** Starts and ends surveys whose date has come, and has their workspaces' states built anew. */
+/** Starts and ends surveys at their dates, and purges the states of their workspaces. */
 export async function moveSurveys({
   db,
   clock,
@@ -98,7 +98,7 @@ export async function moveSurveys({
   }
 }
 
-/** Says in the log what it dropped and how many, once a run. */
+/** Logs once a run what it deleted, and how many. */
 export async function forgetEvents(
   { db, clock }: Pick<JobParts, 'db' | 'clock'>,
   isStopping: () => boolean,

@@ -1,13 +1,13 @@
 /**
- * News over a channel of PostgreSQL, on a connection of its own.
+ * Sends and receives change notifications over a channel of PostgreSQL, on a connection of its own.
  *
- * Changes of states and mails are told by triggers, when their transaction is committed. Events are told here, beside it
- * and a few times a second at most: notifying inside a transaction makes commits wait for each other, and events are
- * written with every response.
+ * Triggers notify about states and mails, when their transaction commits. This file notifies about events, outside the
+ * transaction and a few times a second at most: NOTIFY in a transaction makes commits wait for each other, and every
+ * response may have events.
  *
- * The connection is proved by hearing oneself: a network that is silently gone, or a pooler that does not pass
- * notifications on, would otherwise look like a day without news. When it is lost, it is made again, and then everything
- * that is kept is dropped, because nobody knows what was missed.
+ * The connection is tested with messages to itself. Otherwise a broken network, or a pooler that does not forward
+ * notifications, would look like silence. After a reconnect all caches are dropped, because notifications may have been
+ * missed.
  */
 import { CHANNEL } from '#api/db/migrations/020-processes.ts';
 import type { PostgresLocation } from '#api/db/postgres-address.ts';
@@ -20,7 +20,7 @@ const PROOF_MS: Millis = 5_000;
 const GATHER_MS: Millis = 250;
 const PAUSE_MS: Millis = 250;
 const PAUSE_MS_MAX: Millis = 5_000;
-/** Of making a connection, and of ending one. */
+/** The time to open a connection, and to close one. */
 const WAIT_MS: Millis = 5_000;
 
 export interface ChannelNewsOptions {
@@ -35,7 +35,7 @@ export interface ChannelNewsOptions {
 
 type Connection = Awaited<ReturnType<typeof openListening>>;
 
-/** Resolves when it is heard, or cannot be for now: then it goes on trying. */
+/** Resolves when it receives notifications, or when that fails for now; then it keeps trying. */
 export async function startChannelNews(options: ChannelNewsOptions): Promise<News> {
   const news = new ChannelNews(options);
   await news.open();
@@ -44,9 +44,9 @@ export async function startChannelNews(options: ChannelNewsOptions): Promise<New
 
 class ChannelNews implements News {
   readonly #options: ChannelNewsOptions;
-  /** The one that is heard. */
+  /** The connection that receives notifications. */
   #connection: Connection | null = null;
-  /** What was said last has come back. */
+  /** Whether the last test message has come back. */
   #isProved = true;
   #pauseMs: Millis = PAUSE_MS;
   #timer: NodeJS.Timeout | undefined;
@@ -81,7 +81,7 @@ class ChannelNews implements News {
   async open(): Promise<void> {
     const { location, listener, log } = this.#options;
     const connection = await openListening(location);
-    // Both may come at any time, and each more than once.
+    // Both may happen at any time, and more than once.
     const lost = (error: unknown): void => this.#lose(connection, error);
     connection.on('error', lost);
     connection.on('end', () => lost(new Error('the connection ended')));
@@ -102,7 +102,7 @@ class ChannelNews implements News {
     this.#pauseMs = PAUSE_MS;
     if (this.#isAwayTold) log.info({}, 'changes of other processes are heard of again');
     this.#isAwayTold = false;
-    // From now on nothing is missed; what was before, nobody knows.
+    // From now on nothing is missed. Earlier changes may have been.
     listener.onGap();
     listener.onEvents();
     listener.onMails();
@@ -168,12 +168,12 @@ class ChannelNews implements News {
   }
 }
 
-/** A connection that does not end in time is cut. */
+/** Cuts a connection that does not close in time. */
 async function end(connection: Connection): Promise<void> {
   await within(WAIT_MS, connection.end()).catch(() => undefined);
 }
 
-/** @returns nothing for what is none of ours */
+/** @returns nothing for messages that are not ours */
 function read(payload: string): readonly string[] {
   try {
     const message: unknown = JSON.parse(payload);

@@ -1,28 +1,27 @@
 /**
- * What other processes on the same database do, as far as this one has to know: a state has changed that is kept here, or
- * there is something to deliver. In a table with SQLite (table-news.ts), over a channel with PostgreSQL
- * (channel-news.ts).
+ * Change notifications between processes on the same database: a cached state has changed, or there is something to
+ * deliver. SQLite uses a table (table-news.ts), PostgreSQL a channel (channel-news.ts).
  */
 export interface NewsListener {
-  /** Also of changes of our own. Comes after the commit. */
+  /** Called after the commit, also for changes of this process. */
   onStateChange(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
-  /** Changes may have been missed. */
+  /** Notifications may have been missed. */
   onGap(): void;
   /** Another process has written events. */
   onEvents(): void;
-  /** Somebody has written mails, maybe this process. */
+  /** Some process, maybe this one, has written mails. */
   onMails(): void;
 }
 
 export interface News {
-  /** false: what others change now is heard of later. */
+  /** false: changes of others are noticed later. */
   isHeard(): boolean;
-  /** Tells the others that there are new events. Losing it loses time, never an event. */
+  /** Notifies others about new events. A lost notification delays an event, but never loses one. */
   tellEvents(): void;
   close(): Promise<void>;
 }
 
-/** There are no other processes: the database is in the memory of this one. */
+/** For a database in memory, which has no other processes. */
 export const NO_NEWS: News = {
   isHeard: () => true,
   tellEvents: () => undefined,

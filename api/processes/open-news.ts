@@ -1,4 +1,4 @@
-/** The news that fit the database. */
+/** Opens the change notifications that fit the database. */
 import type { DatabaseLocation } from '#api/db/location.ts';
 import { type ChannelNewsOptions, startChannelNews } from './channel-news.ts';
 import { type News, NO_NEWS } from './news.ts';

@@ -1,6 +1,6 @@
 /**
- * Several processes that serve the API on one port and one database. This one serves nothing: it has them started and
- * replaced, counts their uses of the application's limits where no Redis does, and ends them.
+ * Runs several workers that serve the API on one port and one database. It starts, replaces and stops them, and counts
+ * for the application's limits if there is no Redis.
  */
 import type { ChildProcess } from 'node:child_process';
 import { createMemoryCounters } from '#api/limits/memory-counters.ts';
@@ -10,7 +10,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { type PoolLog, WorkerPool } from '#shared/worker-pool.ts';
 import type { ReadyMessage } from './workers.ts';
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   readonly main: string;
   readonly execArgv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -18,17 +18,17 @@ export interface SupervisorOptions {
   readonly host: string;
   readonly port: number;
   readonly clock: Clock;
-  /** For a worker to end after it was told to; then it is killed. */
+  /** How long a worker has to end after it was told to. Then it is killed. */
   readonly endTimeoutMs: Millis;
   readonly log: PoolLog;
 }
 
 export interface Supervisor {
-  /** Resolves when all workers serve. @throws when the port is taken, or WorkerStartError */
+  /** Resolves when all workers serve. @throws if the port is taken, or WorkerStartError */
   start(): Promise<Omit<ReadyMessage, 'kind'>>;
-  /** What the first start told, also when the others then could not start: nobody else knows it. */
+  /** The notice of the first start. It is returned even if other workers failed to start, because it is not repeated. */
   notice(): string | null;
-  /** Resolves when all workers have ended; each finishes its requests first. */
+  /** Resolves when all workers have ended. Each finishes its requests first. */
   close(): Promise<void>;
 }
 
@@ -41,18 +41,18 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 
   const answer = async (worker: ChildProcess, message: UsesMessage): Promise<void> => {
     const reply = await countFor(counters, message);
-    // One that has ended meanwhile waits for nothing.
+    // A worker that has ended in the meantime waits for nothing.
     if (worker.connected) worker.send(reply, () => undefined);
   };
   const pool = new WorkerPool<ReadyMessage | UsesMessage>({
     main,
     args: ['--worker'],
     execArgv,
-    // The first one finds the port.
+    // The first worker finds the port.
     env: () => ({ ...env, API_WORKERS: '1', API_PORT: String(port) }),
     workers,
     clock,
-    // Migrating a large database, or waiting for one, takes as long as it takes.
+    // Migrating a large database, or waiting for one, may take any time.
     startTimeoutMs: null,
     endTimeoutMs,
     log,
@@ -73,7 +73,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 
   return {
     async start() {
-      // Workers share the port, so the kernel would also let a stranger's workers share it: ask for it alone once.
+      // Workers share the port, so the kernel would also share it with another program. Listening alone once detects
+      // that.
       if (port !== 0) await assertFree(host, port);
       await pool.start();
       return { address, notice };

@@ -1,6 +1,6 @@
 /**
- * News from the table `stateChanges`: looked at twice a second, beside all requests, which reads one page of an index.
- * Events and mails are not told: the queues are polled anyway.
+ * Reads change notifications from the table `stateChanges` twice a second, which reads one page of an index. It needs
+ * none for events and mails, because their queues are polled.
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
@@ -17,7 +17,7 @@ export interface TableNewsOptions {
   readonly pollMs?: Millis;
 }
 
-/** Resolves when every change from now on will be heard of. */
+/** Resolves when no later change can be missed. */
 export async function startTableNews({
   db,
   listener,

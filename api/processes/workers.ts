@@ -1,4 +1,4 @@
-/** How many processes serve the API, and what each of them tells the one that started it. */
+/** The number of processes that serve the API, and what they tell the supervisor. */
 import type { SettingsReader } from '#shared/configuration.ts';
 
 export const workerVariables = [
@@ -24,11 +24,11 @@ export function readWorkers(
   return workers;
 }
 
-/** The process serves: its port is open, and the credentials of a first start are there. */
+/** The port is open, and the credentials of a first start exist. */
 export interface ReadyMessage {
   readonly kind: 'ready';
   /** Where it listens, such as `http://127.0.0.1:3000`. */
   readonly address: string;
-  /** What the operator reads once, at the first start. */
+  /** Shown to the operator once, at the first start. */
   readonly notice: string | null;
 }

@@ -12,7 +12,7 @@ import { isAccess, keyOf, locationOf } from './key.ts';
 const KEYS_MAX = 500;
 
 /** A response, as far as its files are concerned. */
-export interface Answered {
+interface Answered {
   readonly id: string;
   readonly workspaceId: string;
   readonly surveyId: string;

@@ -37,7 +37,7 @@ import {
 } from './storage.ts';
 import { admit, grantFields } from './upload-policy.ts';
 
-export interface DiskOptions {
+interface DiskOptions {
   /** Absolute; made when it is not there. */
   readonly folder: string;
   /** The absolute address to post an upload of this workspace to. */
@@ -47,7 +47,7 @@ export interface DiskOptions {
   readonly random: Random;
 }
 
-export interface DiskStorage extends Storage {
+interface DiskStorage extends Storage {
   readonly receiver: UploadReceiver;
 }
 

@@ -1,8 +1,7 @@
 /**
- * What the database knows of uploaded files: a row for every key that was granted, written before the grant is given
- * away. So every object that exists, wherever it lives, has a row. The rows have no foreign keys: they must outlive
- * their owner until the object is gone, and they outlive every upload under their grant, also when the file is deleted.
- * Writes go to `files` and, through quota.ts, to `storageUsage`.
+ * Rows of uploaded files. Every granted key has a row, which is written before the grant is returned. So every object has
+ * a row. The rows have no foreign keys, because they must exist until the object is deleted, and as long as an upload
+ * under their grant may come. Writes go to `files` and, through quota.ts, to `storageUsage`.
  */
 import type { Kysely, Selectable } from 'kysely';
 import type { Database, FileTable, Timestamp } from '#api/db/schema.ts';
@@ -12,7 +11,7 @@ import { QuotaExceeded, releaseBytes, reserveBytes, type StorageQuota } from './
 
 export type File = Selectable<FileTable>;
 
-/** @throws QuotaExceeded when the largest size that is granted has no room */
+/** @throws QuotaExceeded if the granted size does not fit */
 export async function insertFile(
   db: Kysely<Database>,
   quota: StorageQuota,
@@ -45,7 +44,7 @@ export async function insertFile(
   });
 }
 
-/** Whether the key may be uploaded to and served: it was granted, and its file was not deleted since. */
+/** Whether the key may be uploaded to and served: it was granted, and its file was not deleted. */
 export async function isGranted(db: Kysely<Database>, key: string): Promise<boolean> {
   const row = await db
     .selectFrom('files')
@@ -56,10 +55,10 @@ export async function isGranted(db: Kysely<Database>, key: string): Promise<bool
   return row !== undefined;
 }
 
-/** `gone`: deleted meanwhile; `full`: there is no room for it. In both cases the object must go. */
-export type StoredOutcome = 'stored' | 'gone' | 'full';
+/** `gone`: it was deleted. `full`: it does not fit. In both cases the object must be deleted. */
+type StoredOutcome = 'stored' | 'gone' | 'full';
 
-/** The object is there. */
+/** Call it when the object exists. */
 export async function markStored(
   db: Kysely<Database>,
   quota: StorageQuota,
@@ -69,7 +68,7 @@ export async function markStored(
 ): Promise<StoredOutcome> {
   try {
     return await db.transaction().execute(async (trx): Promise<StoredOutcome> => {
-      // The write comes first: nobody deletes the file or stores another version from here on.
+      // Writing first keeps others from deleting the file or storing another version.
       const row = await trx
         .updateTable('files')
         .set({ size, storedAt: now })
@@ -91,10 +90,10 @@ export async function markStored(
 }
 
 /**
- * From here on the file is deleted, whatever becomes of the object at first.
+ * Marks the file as deleted, before its object is.
  *
- * @param onlyUnclaimed not when somebody has named it in the meantime
- * @returns whether it is; false also when there is no such row
+ * @param onlyUnclaimed only if nobody has named it
+ * @returns false if it was not marked, or there is no such row
  */
 export async function markRemoved(
   db: Kysely<Database>,
@@ -112,9 +111,10 @@ export async function markRemoved(
 }
 
 /**
- * The object is gone, so its bytes are free. The row goes too, unless the grant is so young that an upload may be under way.
+ * Call it when the object was deleted, so its bytes are free. Deletes the row too, unless an upload under the grant may
+ * be running.
  *
- * @param before rows of older grants go
+ * @param before older grants lose their rows
  */
 export async function settleRemoved(db: Kysely<Database>, key: string, before: Timestamp): Promise<void> {
   await db.transaction().execute(async (trx) => {
@@ -130,7 +130,7 @@ export async function settleRemoved(db: Kysely<Database>, key: string, before: T
   });
 }
 
-/** The grant was not used as far as we can see: it takes no more room. */
+/** The grant was apparently not used, so its bytes are free. */
 export async function releaseGrant(db: Kysely<Database>, key: string): Promise<void> {
   await db.transaction().execute((trx) => releaseCounted(trx, key));
 }

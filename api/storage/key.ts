@@ -1,21 +1,21 @@
 /**
  * Keys of stored files: `{workspaceId}/{public|private}/{name}`. A name is `{file}` or, for an answer to a question,
- * `surveys/{surveyId}/elements/{elementId}/{file}`. The API makes every key; a key that comes back in a path is taken
- * only in this form, so nothing else can be addressed, however it is spelled. Pure.
+ * `surveys/{surveyId}/elements/{elementId}/{file}`. The API makes every key. A key in a path is accepted only in this
+ * form, so a path cannot name anything else. Pure.
  */
 
-export const accessTypes = ['public', 'private'] as const;
+const accessTypes = ['public', 'private'] as const;
 export type Access = (typeof accessTypes)[number];
 
 export interface FileLocation {
   readonly workspaceId: string;
   readonly access: Access;
-  /** null: not tied to a question, as old clients and the management API upload. */
+  /** null: not for a question. Old clients and the management API upload such files. */
   readonly element: { readonly surveyId: string; readonly elementId: string } | null;
   readonly fileName: string;
 }
 
-/** What S3 allows for a key. */
+/** The limit of S3. */
 const KEY_BYTES_MAX = 1024;
 const ELEMENT_PATH = /^surveys\/([0-9a-z]{1,64})\/elements\/([\w-]{1,128})\/([^/]+)$/;
 
@@ -27,7 +27,7 @@ export function keyOf(location: FileLocation): string {
   return [location.workspaceId, location.access, ...nameParts(location)].join('/');
 }
 
-/** The path under which the API serves the file. */
+/** The path at which the API serves the file. */
 export function pathOf(location: FileLocation): string {
   return [
     '/storage',
@@ -44,8 +44,8 @@ function nameParts({ element, fileName }: FileLocation): readonly string[] {
 }
 
 /**
- * @param name the path's rest behind the access type, percent-decoded once
- * @returns null when no file of ours can have this name
+ * @param name the path after the access type, percent-decoded once
+ * @returns null if no file of ours can have this name
  */
 export function locationOf(workspaceId: string, access: Access, name: string): FileLocation | null {
   if (nameProblem(name) !== null) return null;
@@ -60,8 +60,8 @@ export function locationOf(workspaceId: string, access: Access, name: string): F
 }
 
 /**
- * Why a name is refused outright rather than looked for; null when it may be looked for. A name that would climb when
- * it is decoded once more is refused as well: whoever sends it wants some other server to do so.
+ * Tells why a name is refused without looking for it. null: look for it. Also refuses names that would leave the folder
+ * if they were decoded once more, because they are meant to trick another server.
  */
 export function nameProblem(name: string): string | null {
   for (const reading of [name, decoded(name), decoded(decoded(name))]) {
@@ -73,7 +73,7 @@ export function nameProblem(name: string): string | null {
   return extensionOf(name) === null ? 'File name must have an extension' : null;
 }
 
-/** What follows the last dot of the last part, as it is; null when there is nothing. */
+/** The extension: the text after the last dot of the last part. null: there is none. */
 export function extensionOf(name: string): string | null {
   return /\.([^./\\]+)$/.exec(name)?.[1] ?? null;
 }
@@ -82,7 +82,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A percent sign that encodes nothing: there is no other reading.
+    // A percent sign that encodes nothing stands for itself.
     return text;
   }
 }

@@ -1,4 +1,4 @@
-/** Where files are stored, as the settings say it: a bucket when one is named, else a folder. Pure. */
+/** Where the settings store files: in a bucket if one is named, otherwise in a folder. Pure. */
 import { isAbsolute, resolve } from 'node:path';
 
 export const storageVariables = [
@@ -34,10 +34,10 @@ export const storageVariables = [
 
 type StorageVariable = (typeof storageVariables)[number]['name'];
 
-/** Reads one variable with a parser that throws; an error is noted under the variable's name. */
+/** Reads one variable with a parser that throws. Errors are reported with the name of the variable. */
 type Parse = <T>(name: StorageVariable, fallback: T, parser: (value: string) => T) => T;
 
-/** @param cwd what a relative path is relative to */
+/** @param cwd the folder that a relative path starts from */
 export function readStorageLocation(parse: Parse, cwd: string): StorageLocation {
   const path = parse('STORAGE_PATH', '', (value) => parseStoragePath(value, cwd));
   const endpoint = parse('S3_ENDPOINT_URL', null, parseS3Endpoint);
@@ -53,13 +53,13 @@ export function readStorageLocation(parse: Parse, cwd: string): StorageLocation 
   return bucket === null ? { kind: 'disk', path } : { kind: 's3', bucket, endpoint, region, forcePathStyle };
 }
 
-/** null: none were given. */
+/** null: no credentials were given. */
 export function readS3Credentials(parse: Parse): S3Credentials | null {
   const secretKey = parse('S3_SECRET_KEY', '', String);
   return parse('S3_ACCESS_KEY', null, (accessKey) => parseS3Credentials(accessKey, secretKey));
 }
 
-export interface DiskLocation {
+interface DiskLocation {
   readonly kind: 'disk';
   /** Absolute. */
   readonly path: string;
@@ -68,10 +68,10 @@ export interface DiskLocation {
 export interface S3Location {
   readonly kind: 's3';
   readonly bucket: string;
-  /** null: AWS itself. */
+  /** null: AWS. */
   readonly endpoint: string | null;
   readonly region: string;
-  /** The bucket's name goes into the path rather than into the host name. */
+  /** The name of the bucket is in the path instead of the host name. */
   readonly forcePathStyle: boolean;
 }
 
@@ -82,13 +82,13 @@ export interface S3Credentials {
   readonly secretKey: string;
 }
 
-/** @throws Error what is wrong, without the name of the variable */
+/** @throws Error with the problem, without the name of the variable */
 function parseStoragePath(value: string, cwd: string): string {
   if (value.includes('\0')) throw new Error('a path cannot contain a NUL character');
   return isAbsolute(value) ? value : resolve(cwd, value);
 }
 
-/** @returns null when it is unset. @throws Error */
+/** @returns null if it is unset @throws Error */
 function parseBucketName(value: string): string | null {
   if (value === '') return null;
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(value)) {
@@ -99,7 +99,7 @@ function parseBucketName(value: string): string | null {
   return value;
 }
 
-/** @returns null when it is unset. @throws Error */
+/** @returns null if it is unset @throws Error */
 function parseS3Endpoint(value: string): string | null {
   if (value === '') return null;
   const url = URL.canParse(value) ? new URL(value) : null;
@@ -127,7 +127,7 @@ function parseForcePathStyle(value: string): boolean {
   throw new Error(`"${value}" is neither 0 nor 1`);
 }
 
-/** @returns null when both are unset. @throws Error when one of them is */
+/** @returns null if both are unset @throws Error if one is */
 function parseS3Credentials(accessKey: string, secretKey: string): S3Credentials | null {
   if (accessKey === '' && secretKey === '') return null;
   if (accessKey === '' || secretKey === '') {

@@ -1,4 +1,4 @@
-/** The store that the settings name. The other one is not even loaded: S3's SDK is a tenth of what a start reads. */
+/** Opens the store that the settings name. The other one is not loaded, because the SDK of S3 is a tenth of the start. */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Random } from '#api/ids.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -6,7 +6,7 @@ import { createDiskStorage } from './disk.ts';
 import type { S3Credentials, StorageLocation } from './location.ts';
 import type { Storage } from './storage.ts';
 
-export interface StorageOptions {
+interface StorageOptions {
   readonly location: StorageLocation;
   readonly credentials: S3Credentials | null;
   /** Without a slash at the end. */
@@ -16,7 +16,7 @@ export interface StorageOptions {
   readonly random: Random;
 }
 
-/** Does not look whether the store is there: that is `check`. */
+/** Does not check that the store works; `check` does. */
 export async function openStorage({
   location,
   credentials,

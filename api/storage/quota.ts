@@ -1,7 +1,7 @@
 /**
- * How many bytes of files a workspace may have, and all of them together. A file counts from its grant on, with the largest
- * size that was granted, and with its own size once it is there; so two uploads at once cannot pass the quota together.
- * The sums stand in `storageUsage` and change in the transaction of the row they are about.
+ * Limits the bytes of the files of a workspace, and of all workspaces. A file counts from its grant, first with the
+ * maximum size of the grant, then with its own. So parallel uploads cannot exceed the quota. The sums are in
+ * `storageUsage`, and change in the transaction of their row.
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
@@ -34,14 +34,14 @@ export function readStorageQuota(
 }
 
 export interface StorageQuota {
-  /** Bytes; null: no bound. */
+  /** In bytes. null: no limit. */
   readonly workspaceBytesMax: number | null;
   readonly totalBytesMax: number | null;
 }
 
 export type QuotaScope = 'workspace' | 'total';
 
-/** There is no room for so many bytes; thrown inside of a transaction, which it ends. */
+/** The bytes do not fit. Thrown in a transaction, which it ends. */
 export class QuotaExceeded extends Error {
   readonly scope: QuotaScope;
 
@@ -52,7 +52,7 @@ export class QuotaExceeded extends Error {
   }
 }
 
-/** The row of all workspaces together; no id is empty. */
+/** The row for all workspaces together. No id is empty. */
 const TOTAL = '';
 
 /** @throws QuotaExceeded */
@@ -75,7 +75,7 @@ export async function releaseBytes(trx: Kysely<Database>, workspaceId: string, b
       .where('workspaceId', '=', id)
       .execute();
   }
-  // Workspaces that have gone leave nothing behind.
+  // Deletes the rows of workspaces that were deleted.
   await trx
     .deleteFrom('storageUsage')
     .where('workspaceId', '=', workspaceId)
@@ -92,7 +92,7 @@ export async function usedBytes(db: Kysely<Database>): Promise<number> {
   return row?.bytes ?? 0;
 }
 
-/** One statement that checks and adds, so that nobody comes in between. @returns whether there was room */
+/** Checks and adds in one statement, so that no other change comes between. @returns false: it does not fit */
 async function add(
   trx: Kysely<Database>,
   workspaceId: string,
@@ -102,7 +102,7 @@ async function add(
   await trx
     .insertInto('storageUsage')
     .values({ workspaceId, bytes: 0 })
-    // A write also where the row is there: it must not go before the next statement.
+    // Writes even if the row exists, so that it is not deleted before the next statement.
     .onConflict((conflict) =>
       conflict.column('workspaceId').doUpdateSet((row) => ({ bytes: row.ref('storageUsage.bytes') })),
     )

@@ -1,11 +1,10 @@
 /**
- * Removes files that have lost their owner, or that nobody ever named. Whoever deletes a response or a survey calls
- * `removeFilesOf` after the commit, so that its files go at once; the sweep finds what that left, because S3 was away or
- * the process ended, and what was deleted along other ways.
+ * Deletes files that lost their owner or were never named. Code that deletes a response or a survey calls `removeFilesOf`
+ * after the commit. The sweep finds the rest: S3 was away, the process died, or the owner was deleted in another way.
  *
- * A row is marked first, then the object goes, then the row: a crash in between leaves a marked row for the next sweep.
- * The row of a young grant stays for an hour, and its object is deleted once more then: an upload that was under way, or
- * a form that a bucket still takes, leaves nothing behind.
+ * First the row is marked, then the object is deleted, then the row. After a crash the next sweep finds the marked row.
+ * The row of a young grant stays for an hour, and then its object is deleted again, in case an upload was still running
+ * or the form was used again.
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
@@ -23,29 +22,29 @@ import {
   unsettledFiles,
 } from './unneeded-files.ts';
 
-/** Removed while the caller waits; the rest is left to the sweep. */
+/** The number of files that are deleted while the caller waits. The sweep deletes the rest. */
 const AT_ONCE_MAX = 100;
 const SWEEP_MAX = 1_000;
 const PARALLEL = 8;
-/** By then an upload has ended, whatever became of it, also a slow one to a bucket. */
+/** After this time an upload has ended, even a slow one to a bucket. */
 const UPLOAD_MS_MAX: Millis = 3_600_000;
-/** By then an upload to us has ended, and nearly every one to a bucket: what is not there takes no room any more. */
+/** After this time an upload to us has ended, and nearly every one to a bucket. Missing files free their bytes. */
 const RESERVED_MS: Millis = 600_000;
-/** So long a file waits for an answer or a survey that names it. */
-export const UNCLAIMED_MS: Millis = 24 * 3_600_000;
+/** How long a file waits for an answer or a survey that names it. */
+const UNCLAIMED_MS: Millis = 24 * 3_600_000;
 
 export interface RemovalLog {
   error(fields: object, message: string): void;
 }
 
-export interface RemovalParts {
+interface RemovalParts {
   readonly db: Kysely<Database>;
   readonly storage: Storage;
   readonly clock: Clock;
   readonly config: { readonly storageQuota: StorageQuota };
 }
 
-/** Never rejects: what it is called for has already been done. */
+/** Never rejects, because the deletion that it follows is done. */
 export async function removeFilesOf(parts: RemovalParts, owner: Owner, log: RemovalLog): Promise<void> {
   try {
     const files = await listFilesOf(parts.db, owner, AT_ONCE_MAX);
@@ -55,7 +54,7 @@ export async function removeFilesOf(parts: RemovalParts, owner: Owner, log: Remo
   }
 }
 
-/** Also an object without a row, such as one from before there were rows. @throws StorageUnavailable */
+/** Also deletes objects without a row. @throws StorageUnavailable */
 export async function removeFile({ db, storage, clock }: RemovalParts, key: string): Promise<void> {
   const now = clock();
   await markRemoved(db, key, toTimestamp(now));
@@ -64,9 +63,9 @@ export async function removeFile({ db, storage, clock }: RemovalParts, key: stri
 }
 
 /**
- * One round: files without an owner, files that nobody named, and what is left of deleted ones are removed.
+ * Deletes files without an owner, files that nobody named, and the remains of deleted ones.
  *
- * @returns how many it found; as many as `limit` means that there may be more. @throws StorageUnavailable
+ * @returns the number of files; if it equals `limit`, there may be more @throws StorageUnavailable
  */
 export async function sweepFiles(parts: RemovalParts, limit = SWEEP_MAX): Promise<number> {
   const { db, clock } = parts;
@@ -80,7 +79,7 @@ export async function sweepFiles(parts: RemovalParts, limit = SWEEP_MAX): Promis
     limit - orphans.length,
   ).execute();
   await inParallel(unclaimed, async ({ key }) => {
-    // Asked again by the write itself: an answer may have come since.
+    // The write checks again, because an answer may have named the file.
     if (await markRemoved(db, key, toTimestamp(now), true)) await removeFile(parts, key);
   });
 
@@ -91,15 +90,15 @@ export async function sweepFiles(parts: RemovalParts, limit = SWEEP_MAX): Promis
 }
 
 /**
- * Finds out what became of grants of which nothing was heard: uploads to a bucket, and those whose process ended.
+ * Looks for the objects of grants without a result: uploads to a bucket, and those whose process died.
  *
- * @returns how many it looked up. @throws StorageUnavailable
+ * @returns the number of grants @throws StorageUnavailable
  */
 export async function settleUploads(parts: RemovalParts, limit = SWEEP_MAX): Promise<number> {
   const { db, storage, clock, config } = parts;
   const now = clock();
   const ended = toTimestamp(now - UPLOAD_MS_MAX);
-  // Each is looked up twice: when its reservation ends, and before its row goes.
+  // Each is looked up twice: when its reservation ends, and before its row is deleted.
   const times = { reserved: toTimestamp(now - RESERVED_MS), ended };
   const unsettled = await unsettledFiles(db, times, limit).execute();
   await inParallel(unsettled, async ({ key, createdAt }) => {
@@ -116,7 +115,7 @@ export async function settleUploads(parts: RemovalParts, limit = SWEEP_MAX): Pro
   return unsettled.length;
 }
 
-/** The first failure ends the round: a store that does not answer one call will not answer the others. */
+/** The first failure ends the round, because a store that fails one call will fail the others. */
 async function inParallel(files: readonly File[], work: (file: File) => Promise<void>): Promise<void> {
   const pending = [...files];
   await Promise.all(
@@ -133,7 +132,7 @@ async function inParallel(files: readonly File[], work: (file: File) => Promise<
   );
 }
 
-/** Sweeps until nothing is left, and what uploads left behind. @throws StorageUnavailable */
+/** Sweeps until nothing is left, and deletes the remains of uploads. @throws StorageUnavailable */
 export async function sweepAllFiles(
   parts: RemovalParts,
   isStopping: () => boolean,

@@ -1,9 +1,9 @@
 /**
- * Files in a bucket of S3 or of a server that speaks its protocol. The only file that knows the SDK.
+ * Stores files in a bucket of S3 or of a server with its protocol. Only this file knows the SDK.
  *
- * Clients post to the bucket itself, under a policy that fixes key, type, size and time; S3 holds them to it. So the
- * bucket's CORS rules must allow POST from every origin. It needs no public access: reads go through the API. Objects
- * are kept under the keys as they are. Every call is bounded in time, so an S3 that hangs costs seconds, not connections.
+ * Clients post to the bucket under a policy that fixes key, type, size and time, which S3 enforces. So the CORS rules of
+ * the bucket must allow POST from every origin. It needs no public access, because reads go through the API. Every call
+ * has a time limit, so an S3 that hangs occupies connections only for seconds.
  */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -29,14 +29,14 @@ import {
 
 const ATTEMPTS_MAX = 2;
 const CONNECT_TIMEOUT_MS: Millis = 2_000;
-/** Until the head of a reply is there. */
+/** The time until the head of a reply. */
 const REPLY_TIMEOUT_MS: Millis = 5_000;
-/** Until a file of ours is there, over a slow line. */
+/** The time to upload a file of ours, over a slow connection. */
 const PUT_TIMEOUT_MS: Millis = 120_000;
 const SOCKETS_MAX = 64;
 const PROBE_KEY = 'floodgate-check';
 
-/** @param credentials null: what the SDK finds by itself, such as the role of the machine */
+/** @param credentials null: those that the SDK finds, such as the role of the machine */
 export function createS3Storage(location: S3Location, credentials: S3Credentials | null): Storage {
   const { bucket, endpoint, region, forcePathStyle } = location;
   const client = new S3Client({
@@ -50,7 +50,7 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
       httpAgent: { maxSockets: SOCKETS_MAX },
       httpsAgent: { maxSockets: SOCKETS_MAX },
     },
-    // Newer checksums are unknown to many servers that speak the protocol.
+    // Many servers with the protocol do not know newer checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     ...(endpoint === null ? {} : { endpoint }),
@@ -65,7 +65,7 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
 
     async grant({ key, contentType, bytesMax }) {
       try {
-        // S3 judges the expiry by its own clock, so the SDK reads the real one here, not the context's.
+        // S3 checks the expiry with its own clock, so this uses the real time, not the context's clock.
         return await createPresignedPost(client, {
           ...at(key),
           Expires: GRANT_SECONDS,
@@ -144,14 +144,14 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
       }
       return Body;
     } catch (error) {
-      // 412: another version has taken its place.
+      // 412: the file has another version now.
       if (isMissing(error) || statusOf(error) === 412) return null;
       throw unavailable(location, error);
     }
   }
 }
 
-/** An unknown bucket is a mistake of the settings, not a missing file. */
+/** An unknown bucket is a wrong setting, not a missing file. */
 function isMissing(error: unknown): boolean {
   return statusOf(error) === 404 && !(error instanceof Error && error.name === 'NoSuchBucket');
 }

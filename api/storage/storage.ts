@@ -1,17 +1,17 @@
 /**
- * Where uploaded files live: one interface, two stores (`disk.ts`, `s3.ts`).
+ * Stores uploaded files: one interface with two stores (`disk.ts`, `s3.ts`).
  *
- * A file goes through three hands. The API grants an upload: a form that is bound to one key, one type and one size,
- * and ends after two minutes. The client posts the form with the file to the store: to S3 itself, or to the API's own
- * upload target when files live on disk. Reading and deleting go through the API again, so a bucket stays private.
+ * The API grants an upload: a form for one key, one type and one size, valid for two minutes. The client posts the form
+ * with the file to the store: to S3, or to the API's own upload route if files are on disk. Reading and deleting go
+ * through the API, so a bucket stays private.
  *
- * A file appears whole or not at all, under a key that nobody but the API chooses. When a store cannot do its work it
- * throws StorageUnavailable, which says what the operator can do.
+ * A file appears whole or not at all, under a key that only the API chooses. A store that cannot work throws
+ * StorageUnavailable, which tells the operator what to do.
  */
 import type { Readable } from 'node:stream';
 import type { Millis, Seconds } from '#shared/clock.ts';
 
-/** How long a grant may be used. */
+/** How long a grant is valid. */
 export const GRANT_SECONDS: Seconds = 120;
 
 export interface NewObject {
@@ -19,11 +19,11 @@ export interface NewObject {
   readonly key: string;
   /** MIME type, without parameters. */
   readonly contentType: string;
-  /** The largest size that is taken. Nothing at all is a file too. */
+  /** The maximum size. A file may be empty. */
   readonly bytesMax: number;
 }
 
-/** What a client posts, as `multipart/form-data`: every field in order, then the part `file`. */
+/** A form for `multipart/form-data`: every field in order, then the part `file`. */
 export interface UploadForm {
   /** Absolute. */
   readonly url: string;
@@ -31,53 +31,53 @@ export interface UploadForm {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** Both ends belong to it: 0 to 0 is the first byte. */
+/** Includes both ends: 0 to 0 is the first byte. */
 export interface ByteRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** One version of one file: what it says of itself and what it reads belong together. */
+/** One version of a file, so that its headers fit its bytes. */
 export interface OpenObject {
   readonly size: number;
   /** In quotes, strong (RFC 9110 8.8.3). */
   readonly etag: string;
   readonly modifiedAt: Millis;
   /**
-   * At most once. The stream closes the object at its end, or when it is destroyed.
+   * Call it at most once. The stream closes the object at its end, or when it is destroyed.
    *
-   * @returns null when the version has gone since it was opened
+   * @returns null if this version was replaced or deleted
    */
   read(range: ByteRange): Promise<Readable | null>;
-  /** For those who do not read. Harmless afterwards. */
+  /** Closes the object if it is not read. Harmless afterwards. */
   close(): Promise<void>;
 }
 
 export interface Storage {
-  /** Promises nothing about what the client does with it. The same key may be granted again. */
+  /** The same key may be granted again. */
   grant(object: NewObject): Promise<UploadForm>;
   /**
-   * Stores a whole file without a grant; an older one under the key gives way.
+   * Stores a whole file without a grant, and replaces an older one under the key.
    *
    * @throws StorageUnavailable
    */
   put(object: Pick<NewObject, 'key' | 'contentType'>, file: Buffer): Promise<void>;
-  /** @returns null when there is no such file */
+  /** @returns null if there is no such file */
   open(key: string): Promise<OpenObject | null>;
-  /** Also when it was not there. */
+  /** Succeeds even if the file does not exist. */
   delete(key: string): Promise<void>;
-  /** Takes uploads that arrive at the API; null when the store takes them itself. */
+  /** Takes uploads at the API. null: the store takes them itself. */
   readonly receiver: UploadReceiver | null;
-  /** @throws StorageUnavailable when nothing could be stored as things are */
+  /** @throws StorageUnavailable if nothing can be stored now */
   check(): Promise<void>;
-  /** Removes what uploads that never ended left behind. @throws StorageUnavailable */
+  /** Deletes the remains of uploads that never ended. @throws StorageUnavailable */
   sweep(): Promise<void>;
   close(): Promise<void>;
 }
 
 export type Admission =
   | { readonly kind: 'granted'; readonly object: NewObject }
-  /** `reason` is for the caller. */
+  /** Callers see `reason`. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 export type Received =
@@ -85,17 +85,17 @@ export type Received =
   | { readonly kind: 'tooLarge' };
 
 export interface UploadReceiver {
-  /** Do these fields carry a grant of ours that still holds? */
+  /** Whether these fields are a valid grant of ours. */
   admit(fields: ReadonlyMap<string, string>): Admission;
   /**
-   * Reads to the end of the file, or until it is too large. On any outcome but `stored` nothing is left behind.
+   * Reads to the end of the file, or until it is too large. Unless the outcome is `stored`, nothing is left behind.
    *
-   * @throws StorageUnavailable when it cannot be written, UploadAborted when the stream ends early
+   * @throws StorageUnavailable if it cannot be written, UploadAborted if the stream ends early
    */
   receive(object: NewObject, file: AsyncIterable<Buffer>): Promise<Received>;
 }
 
-/** The sender went away in the middle of a file. */
+/** The client left during an upload. */
 export class UploadAborted extends Error {
   constructor(cause: unknown) {
     super('The upload ended before the file was complete', { cause });
@@ -104,13 +104,13 @@ export class UploadAborted extends Error {
 }
 
 export type StorageFault =
-  /** S3 does not accept the key pair, or the pair may not do this. */
+  /** S3 does not accept the key pair, or the pair lacks a right. */
   | 's3_credentials_error'
   /** S3 does not answer, or does not know the bucket. */
   | 's3_client_error'
   | 'disk_error';
 
-/** The store of the files cannot do its work; the message is fit for the operator. */
+/** The store cannot work. The message is for the operator. */
 export class StorageUnavailable extends Error {
   readonly fault: StorageFault;
 

@@ -1,11 +1,11 @@
-/** Queries for files that should not be there, or of which too little is known. */
+/** Queries for files that may have to be deleted. */
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { File } from './files.ts';
 
 export type Owner = { readonly responseId: string } | { readonly surveyId: string };
 
-/** Those that are there, or may be. Oldest first. */
+/** Files that exist or may exist, oldest first. */
 export function listFilesOf(db: Kysely<Database>, owner: Owner, limit: number): Promise<File[]> {
   const query = db
     .selectFrom('files')
@@ -19,7 +19,7 @@ export function listFilesOf(db: Kysely<Database>, owner: Owner, limit: number): 
     : query.where('surveyId', '=', owner.surveyId).execute();
 }
 
-/** Files whose response, survey or workspace is no longer there, whichever way it went. */
+/** Files whose response, survey or workspace was deleted, in any way. */
 export function listOrphans(db: Kysely<Database>, limit: number): Promise<File[]> {
   return db
     .selectFrom('files')
@@ -61,7 +61,7 @@ export function listOrphans(db: Kysely<Database>, limit: number): Promise<File[]
     .execute();
 }
 
-/** Stored files that nobody named, of grants before that time; the oldest first. */
+/** Stored files that nobody named, with grants before the given time, oldest first. */
 export function unclaimedFiles(db: Kysely<Database>, before: Timestamp, limit: number) {
   return db
     .selectFrom('files')
@@ -75,7 +75,7 @@ export function unclaimedFiles(db: Kysely<Database>, before: Timestamp, limit: n
     .limit(limit);
 }
 
-/** Deleted files whose grant is old enough for the row to go, or whose object may still be there. */
+/** Deleted files whose grant is old enough to delete the row, or whose object may still exist. */
 export function removedFiles(db: Kysely<Database>, before: Timestamp, limit: number) {
   return db
     .selectFrom('files')
@@ -88,9 +88,9 @@ export function removedFiles(db: Kysely<Database>, before: Timestamp, limit: num
 }
 
 /**
- * Grants of which nobody has told us what became of them; the oldest first.
+ * Grants without a known result, oldest first.
  *
- * @param times `reserved`: older ones that still take room; `ended`: older ones whether they do or not
+ * @param times `reserved`: before this time, if they still reserve bytes; `ended`: before this time, in any case
  */
 export function unsettledFiles(
   db: Kysely<Database>,

@@ -1,6 +1,6 @@
 /**
- * The grant of an upload to the API's own target, as form fields: what S3 calls a POST policy, signed with our secret.
- * Whoever has the fields may upload one file under one key, of one type and up to one size, until they expire. Pure.
+ * The grant of an upload to the API's own route, as form fields: like a POST policy of S3, signed with our secret. Its
+ * owner may upload one file under one key, of one type and up to one size, until it expires. Pure.
  */
 import { Type } from 'typebox';
 import type { Signer } from '#api/auth/signer.ts';
@@ -8,7 +8,7 @@ import { checker } from '#api/http/validation.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Admission, NewObject } from './storage.ts';
 
-/** Keeps these signatures apart from all others under the same secret. */
+/** Separates these signatures from all others with the same secret. */
 const PURPOSE = 'floodgate.upload.v1:';
 const STATUS = '201';
 
@@ -57,7 +57,7 @@ function refused(reason: string): Admission {
   return { kind: 'refused', reason };
 }
 
-/** Signed by us, so anything unreadable in there is our own mistake. */
+/** The fields are signed by us, so unreadable content is a fault of ours. */
 function read(policy: string): NewObject & { readonly expiresAt: Millis } {
   const value: unknown = JSON.parse(Buffer.from(policy, 'base64').toString());
   if (!Policy.is(value)) throw new Error('A policy that we signed does not have the shape we sign');

@@ -3,7 +3,7 @@
  * Rows are shaped as the API writes them, with ids as random as its own, so that indexes are as scattered as in life.
  */
 import SqliteDatabase from 'better-sqlite3';
-import { digestOfValue } from '#api/db/digest.ts';
+import { digestOfValue } from '#api/db/unique-values.ts';
 
 /** Of every hundred responses: this many from new contacts; the others come from contacts that were there before. */
 const NEW_CONTACTS_PER_HUNDRED = 25;

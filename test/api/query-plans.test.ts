@@ -133,22 +133,22 @@ t.test('every list, with a key for one workspace and with one for three', async 
   t.strictSame(await fullScans(), []);
 });
 
-t.test('a response that comes alone, of a contact and of nobody', async (t) => {
+t.test('a response with one statement: of a contact or anonymous, with or without a display', async (t) => {
   await db.deleteFrom('webhooks').execute();
-  await db
-    .updateTable('workspaces')
-    .set({ legacyEnvironmentId: 'env1' })
-    .where('id', '=', workspaceId)
-    .execute();
   const { id: surveyId } = await addSurvey(api);
+  const client = `/api/v1/client/${workspaceId}`;
   const before = queries.length;
-  for (const scopeId of [workspaceId, 'env1']) {
+  for (const hasDisplay of [false, true]) {
     for (const respondent of [{}, { userId: 'u1' }]) {
-      const body = { surveyId, finished: true, data: { q1: 'x' }, ...respondent };
-      await api.client('POST', `/api/v1/client/${scopeId}/responses`, body);
+      const shown = hasDisplay ? await api.client('POST', `${client}/displays`, { surveyId }) : null;
+      const display = shown === null ? {} : { displayId: shown.json.data.id };
+      const body = { surveyId, finished: true, data: { q1: 'x' }, ...respondent, ...display };
+      t.equal((await api.client('POST', `${client}/responses`, body)).status, 200);
     }
   }
-  const inserts = new Set(queries.slice(before).flatMap(({ sql }) => (/^insert/.test(sql) ? [sql] : [])));
+  const inserts = new Set(
+    queries.slice(before).flatMap(({ sql }) => (/^insert into "responses"/.test(sql) ? [sql] : [])),
+  );
   t.equal(inserts.size, 4);
   t.strictSame(await fullScans(), []);
 });

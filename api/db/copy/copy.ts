@@ -20,7 +20,7 @@ export class CopyRefused extends Error {
   }
 }
 
-export interface CopyOptions {
+interface CopyOptions {
   readonly shape: Shape;
   readonly from: Kysely<Database>;
   /** At the newest schema. */

@@ -16,14 +16,14 @@ export interface End {
   close(): Promise<void>;
 }
 
-export interface Target extends End {
+interface Target extends End {
   /** It cannot store the character NUL. */
   readonly refusesNul: boolean;
   /** It is filled faster without indexes. */
   readonly isIndexedLast: boolean;
 }
 
-export interface SnapshotOptions {
+interface SnapshotOptions {
   readonly shape: Shape;
   /** No API may use it meanwhile. */
   readonly isExclusive: boolean;

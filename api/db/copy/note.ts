@@ -97,7 +97,7 @@ export async function beginNote(
   await trx.withTables<NoteTable>().insertInto(TABLE).values(rows).execute();
 }
 
-export interface NewNote {
+interface NewNote {
   readonly source: string;
   readonly tables: readonly TableShape[];
   readonly isRestart: boolean;

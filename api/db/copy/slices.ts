@@ -22,9 +22,9 @@ export interface Slice {
   readonly lastKey: Key;
 }
 
-export const SLICE_ROWS_MAX = 1_000;
+const SLICE_ROWS_MAX = 1_000;
 /** A single row may be larger. */
-export const SLICE_BYTES_MAX = 4_194_304;
+const SLICE_BYTES_MAX = 4_194_304;
 
 /** @param after where to go on: behind this row; null: at the first */
 export async function* readSlices(

@@ -14,7 +14,7 @@ import { countdowns } from './022-countdowns.ts';
 import { keysForAllWorkspaces } from './023-keys-for-all-workspaces.ts';
 import { signUps } from './024-sign-ups.ts';
 
-export interface Migration {
+interface Migration {
   readonly name: string;
   /** Run in order, in one transaction, in SQL that SQLite and PostgreSQL both read. */
   readonly statements: readonly string[];

@@ -1,8 +1,8 @@
 /** The values that contacts have for attribute keys, as rows of their own. */
 import type { Kysely } from 'kysely';
 import { isOneOf } from '#api/db/dialect.ts';
-import { digestOfValue } from '#api/db/digest.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import { digestOfValue } from '#api/db/unique-values.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
 export interface ContactAttribute {

@@ -1,6 +1,5 @@
 /** Contacts and their attributes: whom surveys are shown to and responses come from. */
 import type { Kysely } from 'kysely';
-import { kept } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { isId, newId, type Random } from '#api/ids.ts';
@@ -55,16 +54,6 @@ export async function findContact(
 ): Promise<Contact | null> {
   if (!isId(id)) return null;
   return (await selectContact(db, workspaceId).where('id', '=', id).executeTakeFirst()) ?? null;
-}
-
-/** Likewise, and in a transaction the contact is there until it ends. */
-export async function keepContact(
-  trx: Kysely<Database>,
-  workspaceId: string,
-  id: string,
-): Promise<Contact | null> {
-  if (!isId(id)) return null;
-  return (await kept(trx, selectContact(trx, workspaceId).where('id', '=', id)).executeTakeFirst()) ?? null;
 }
 
 function selectContact(db: Kysely<Database>, workspaceId: string) {
@@ -160,16 +149,6 @@ export async function findContactByUserId(
   userId: string,
 ): Promise<Contact | null> {
   return (await selectContact(db, workspaceId).where('userId', '=', userId).executeTakeFirst()) ?? null;
-}
-
-/** Likewise, and in a transaction the contact is there until it ends. */
-export async function keepContactByUserId(
-  trx: Kysely<Database>,
-  workspaceId: string,
-  userId: string,
-): Promise<Contact | null> {
-  const query = selectContact(trx, workspaceId).where('userId', '=', userId);
-  return (await kept(trx, query).executeTakeFirst()) ?? null;
 }
 
 /**

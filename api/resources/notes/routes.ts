@@ -19,6 +19,7 @@ import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { countNotes, deleteNote, findNote, insertNote, updateNote } from './store.ts';
 
+const url = '/api/v1/management/responses/:responseId/notes';
 const Params = Type.Object({ responseId: Type.String() });
 const NoteParams = Type.Object({ responseId: Type.String(), noteId: Type.String() });
 const Text = Type.String({
@@ -36,87 +37,79 @@ export const noteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
   const { db, clock, random } = context;
   const responses = workspaceRow({ db, type: 'Response', param: 'responseId', find: findResponse });
 
-  for (const prefix of ['/api/v1/management/responses', '/api/v1/responses']) {
-    const url = `${prefix}/:responseId/notes`;
+  app.get(url, { schema: { params: Params, response: many }, onRequest: responses.load }, async (request) => {
+    const { id } = responses.of(request);
+    return { data: [...((await listNotesOf(db, [id])).get(id) ?? [])] };
+  });
 
-    app.get(
-      url,
-      { schema: { params: Params, response: many }, onRequest: responses.load },
-      async (request) => {
-        const { id } = responses.of(request);
-        return { data: [...((await listNotesOf(db, [id])).get(id) ?? [])] };
-      },
-    );
-
-    app.post(
-      url,
-      {
-        schema: { params: Params, body: Type.Object({ text: Text }), response: one },
-        config: { refuses: ['forbidden'] },
-        onRequest: responses.load,
-      },
-      async (request) => {
-        const { id: responseId } = responses.of(request);
-        const id = newId(random);
-        const note = await db.transaction().execute(async (trx) => {
-          await lockRow(trx, 'responses', responseId);
-          if ((await findResponse(trx, responseId)) === null) throw notFound('Response', responseId);
-          if ((await countNotes(trx, responseId)) >= RESPONSE_NOTES_MAX) {
-            throw forbidden(`A response can have ${RESPONSE_NOTES_MAX} notes; delete one first`);
-          }
-          await insertNote(trx, {
-            id,
-            responseId,
-            userId: await authorOf(trx, principalOf(request)),
-            text: request.body.text,
-            createdAt: toTimestamp(clock()),
-          });
-          return noteIn(trx, responseId, id);
+  app.post(
+    url,
+    {
+      schema: { params: Params, body: Type.Object({ text: Text }), response: one },
+      config: { refuses: ['forbidden'] },
+      onRequest: responses.load,
+    },
+    async (request) => {
+      const { id: responseId } = responses.of(request);
+      const id = newId(random);
+      const note = await db.transaction().execute(async (trx) => {
+        await lockRow(trx, 'responses', responseId);
+        if ((await findResponse(trx, responseId)) === null) throw notFound('Response', responseId);
+        if ((await countNotes(trx, responseId)) >= RESPONSE_NOTES_MAX) {
+          throw forbidden(`A response can have ${RESPONSE_NOTES_MAX} notes; delete one first`);
+        }
+        await insertNote(trx, {
+          id,
+          responseId,
+          userId: await authorOf(trx, principalOf(request)),
+          text: request.body.text,
+          createdAt: toTimestamp(clock()),
         });
-        return { data: note };
-      },
-    );
+        return noteIn(trx, responseId, id);
+      });
+      return { data: note };
+    },
+  );
 
-    app.put(
-      `${url}/:noteId`,
-      {
-        schema: {
-          params: NoteParams,
-          body: Type.Object({ text: Type.Optional(Text), isResolved: Type.Optional(Type.Boolean()) }),
-          response: one,
-        },
-        onRequest: responses.load,
+  app.put(
+    `${url}/:noteId`,
+    {
+      schema: {
+        params: NoteParams,
+        body: Type.Object({ text: Type.Optional(Text), isResolved: Type.Optional(Type.Boolean()) }),
+        response: one,
       },
-      async (request) => {
-        const { id: responseId } = responses.of(request);
-        const note = await db.transaction().execute(async (trx) => {
-          await lockRow(trx, 'responses', responseId);
-          const stored = await noteIn(trx, responseId, request.params.noteId);
-          const { text = stored.text, isResolved = stored.isResolved } = request.body;
-          const isEdited = stored.isEdited || text !== stored.text;
-          const changed = { ...stored, text, isResolved, isEdited, updatedAt: toTimestamp(clock()) };
-          await updateNote(trx, changed);
-          return changed;
-        });
-        return { data: note };
-      },
-    );
+      onRequest: responses.load,
+    },
+    async (request) => {
+      const { id: responseId } = responses.of(request);
+      const note = await db.transaction().execute(async (trx) => {
+        await lockRow(trx, 'responses', responseId);
+        const stored = await noteIn(trx, responseId, request.params.noteId);
+        const { text = stored.text, isResolved = stored.isResolved } = request.body;
+        const isEdited = stored.isEdited || text !== stored.text;
+        const changed = { ...stored, text, isResolved, isEdited, updatedAt: toTimestamp(clock()) };
+        await updateNote(trx, changed);
+        return changed;
+      });
+      return { data: note };
+    },
+  );
 
-    app.delete(
-      `${url}/:noteId`,
-      { schema: { params: NoteParams, response: one }, onRequest: responses.load },
-      async (request) => {
-        const { id: responseId } = responses.of(request);
-        const note = await db.transaction().execute(async (trx) => {
-          await lockRow(trx, 'responses', responseId);
-          const stored = await noteIn(trx, responseId, request.params.noteId);
-          await deleteNote(trx, stored.id);
-          return stored;
-        });
-        return { data: note };
-      },
-    );
-  }
+  app.delete(
+    `${url}/:noteId`,
+    { schema: { params: NoteParams, response: one }, onRequest: responses.load },
+    async (request) => {
+      const { id: responseId } = responses.of(request);
+      const note = await db.transaction().execute(async (trx) => {
+        await lockRow(trx, 'responses', responseId);
+        const stored = await noteIn(trx, responseId, request.params.noteId);
+        await deleteNote(trx, stored.id);
+        return stored;
+      });
+      return { data: note };
+    },
+  );
 };
 
 async function noteIn(trx: Kysely<Database>, responseId: string, id: string): Promise<Note> {

@@ -1,25 +1,25 @@
 /**
- * Is this an answer to that question? One sentence for the respondent when it is not. Blank answers and rules that an
- * author sets are the business of answers.ts. The time grows with the answer and the choices, never with their product.
- * Pure.
+ * Checks whether an answer has the form that its question expects, and explains to the respondent if not. answers.ts
+ * handles blank answers and the rules of the author. The time grows with the sum of the answer and the choices, not with
+ * their product. Pure.
  */
 import { type Element, formParts } from '#api/resources/surveys/question-types.ts';
 import type { LocalizedText } from '#api/schemas.ts';
+import { isDay } from '#api/timestamps.ts';
 import { SKIPPED } from './file-answers.ts';
-import { isDate, isNumber, isPhoneNumber } from './formats.ts';
 import { isEmailAddress } from './rules.ts';
 import type { Answer } from './schema.ts';
 
 const NPS_MAX = 10;
-/** The id of the choice that asks for a text of one's own. */
+/** The id of the choice with a text field. */
 const OTHER = 'other';
-/** What a renderer replaces by an earlier answer, so that the label it sends is not the label we know. */
+/** Renderers replace this part of a label by an earlier answer, so the label that they send is not the stored one. */
 const RECALL = '#recall:';
 
 const UNKNOWN_CHOICE = 'Give the label of a choice of this question';
 const REPEATED_CHOICE = 'Give every choice once';
 
-/** @returns null when it is one */
+/** @returns null if the form is right */
 export function shapeProblem(element: Element, answer: Answer): string | null {
   switch (element.type) {
     case 'openText':
@@ -66,13 +66,13 @@ export function shapeProblem(element: Element, answer: Answer): string | null {
   }
 }
 
-/** A list of texts is taken as well: that is how older documents show an answer. */
+/** Also takes a list of texts, as older documents show an answer. */
 function textProblem(
   { inputType, charLimit }: Extract<Element, { readonly type: 'openText' }>,
   texts: readonly string[] | null,
 ): string | null {
   if (texts === null) return 'Give a text';
-  // Blanks around an address or a number are a slip of whoever pasted it.
+  // People paste addresses and numbers with spaces around them.
   const filled = filledIn(inputType === 'text' ? texts : texts.map((text) => text.trim()));
   switch (inputType) {
     case 'email':
@@ -107,13 +107,13 @@ function choiceProblem(choices: readonly Choice[], given: readonly string[]): st
   const labels = labelsAmong(choices, names);
   const hasOther = choices.some(({ id }) => id === OTHER);
   if (!hasOther && labels !== null && labels.size < names.size) return UNKNOWN_CHOICE;
-  // A text of one's own may be the label of another choice.
+  // The text that a respondent typed may be the label of another choice.
   const own = hasOther ? 1 : 0;
   const isOnce = !hasRepeats(filled, (name) => (labels?.get(name) ?? 1 - own) + own);
   return isOnce ? null : REPEATED_CHOICE;
 }
 
-/** @param timesMax how often a name may be given */
+/** @param timesMax how often each name may be given */
 function hasRepeats(given: readonly string[], timesMax: (name: string) => number): boolean {
   const counts = new Map<string, number>();
   for (const text of given) {
@@ -130,8 +130,8 @@ function namesIn(given: readonly string[]): ReadonlySet<string> {
 }
 
 /**
- * The names that are labels, in whatever language, with how many choices have each; null: some labels are known to the
- * renderer only. Walks the labels once and keeps those that are asked for: there may be thousands.
+ * Maps the names that are labels in some language to the number of choices that have them. null: only the renderer knows
+ * some labels. There may be thousands of labels, so it reads each once and keeps only those that were given.
  */
 function labelsAmong(
   choices: readonly Choice[],
@@ -150,7 +150,7 @@ function labelsAmong(
   return counts;
 }
 
-/** Ranked are labels or ids, each once. */
+/** A ranking contains labels or ids, each once. */
 function rankingProblem(choices: readonly Choice[], given: readonly string[] | null): string | null {
   if (given === null) return 'Give a list of choices';
   const filled = filledIn(given);
@@ -211,13 +211,13 @@ function wordProblem(answer: Answer, words: readonly string[]): string | null {
   return text !== null && words.includes(text) ? null : `Give one of ${words.join(', ')}`;
 }
 
-/** null: a map. */
+/** null: the answer is a map. */
 function textsOf(answer: Answer): readonly string[] | null {
   if (Array.isArray(answer)) return answer;
   return typeof answer === 'object' ? null : [String(answer)];
 }
 
-/** Of answers that are one text or number; a list of one is taken for it. */
+/** For questions with one text or number. A list with one entry counts as that entry. */
 function single(answer: Answer): string | null {
   const [only, ...others] = textsOf(answer) ?? [];
   return only === undefined || others.length > 0 ? null : only;
@@ -225,4 +225,28 @@ function single(answer: Answer): string | null {
 
 function filledIn(texts: readonly string[]): readonly string[] {
   return texts.filter((text) => text !== '');
+}
+
+/** Longer answers match none of these formats. */
+const FORMAT_LENGTH_MAX = 64;
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$/;
+/** Digits and the separators that people use. */
+const PHONE_NUMBER = /^\+?[\d\s()./-]+$/;
+const PHONE_DIGITS_MIN = 2;
+const DATE = /^(\d{4}-\d{2}-\d{2})(T[\d:.]+(Z|[+-]\d{2}:?\d{2})?)?$/;
+
+function isNumber(text: string): boolean {
+  return text.length <= FORMAT_LENGTH_MAX && NUMBER.test(text) && Number.isFinite(Number(text));
+}
+
+function isPhoneNumber(text: string): boolean {
+  if (text.length > FORMAT_LENGTH_MAX || !PHONE_NUMBER.test(text)) return false;
+  return text.replaceAll(/\D/g, '').length >= PHONE_DIGITS_MIN;
+}
+
+/** A date that exists, `YYYY-MM-DD`. A time may follow. */
+function isDate(text: string): boolean {
+  if (text.length > FORMAT_LENGTH_MAX) return false;
+  const [, day, time] = DATE.exec(text) ?? [];
+  return day !== undefined && isDay(day) && (time === undefined || !Number.isNaN(Date.parse(text)));
 }

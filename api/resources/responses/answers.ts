@@ -1,6 +1,6 @@
 /**
- * Holds answers to their questions: to the type of the question, and to the rules that its author set. Answers of a
- * response that goes on are held to that as far as they are there; a finished one must have the required answers too.
+ * Checks answers against the types of their questions and the rules of the author. In an unfinished response only the
+ * answers that it has are checked; a finished one must also have the required answers.
  */
 import { type ApiError, badRequest, type Details } from '#api/errors.ts';
 import { type Element, formParts } from '#api/resources/surveys/question-types.ts';
@@ -15,7 +15,7 @@ import type { Answer, Answers } from './schema.ts';
 const OTHER_LENGTH_MAX = 250;
 const ANSWER_MISSING = 'This question needs an answer';
 
-/** Ids that answers may have: the survey's questions and hidden fields. */
+/** The ids that answers may have: questions and hidden fields of the survey. */
 export function fieldIdsOf(survey: BareSurvey): ReadonlySet<string> {
   return new Set([
     ...elementsOf(survey).map(({ id }) => id),
@@ -33,7 +33,7 @@ export function fileError(survey: BareSurvey, data: Answers, publicUrl: string):
     : badRequest('Invalid file upload response');
 }
 
-/** The question that is answered with files that are not ours, or another survey's; null: none is. */
+/** Finds a question whose answer names files that are not ours or belong to another survey. null: there is none. */
 export function foreignFileQuestion(survey: BareSurvey, data: Answers, publicUrl: string): string | null {
   const found = elementsOf(survey)
     .filter(({ type }) => type === 'fileUpload')
@@ -49,7 +49,7 @@ export function otherLengthError(survey: BareSurvey, data: Answers): ApiError | 
   return questionId === null ? null : badRequest('Response exceeds character limit', { questionId });
 }
 
-/** The question with more free text in place of a choice than it takes; null: there is none. */
+/** Finds a question whose answer has more free text than the choice "other" takes. null: there is none. */
 export function longOtherQuestion(survey: BareSurvey, data: Answers): string | null {
   const tooLong = elementsOf(survey).find((element) => {
     if (element.type !== 'multipleChoiceSingle' && element.type !== 'multipleChoiceMulti') return false;
@@ -63,18 +63,18 @@ export function longOtherQuestion(survey: BareSurvey, data: Answers): string | n
   return tooLong?.id ?? null;
 }
 
-/** A response as it is about to be written. */
-export interface Submission {
-  /** What this request says. */
+/** A response that is about to be written. */
+interface Submission {
+  /** The answers of this request. */
   readonly given: Answers;
-  /** What the response then has. */
+  /** The answers of the response after the write. */
   readonly all: Answers;
   readonly finished: boolean;
-  /** It was not finished before, and every required question was there from the beginning. */
+  /** True if it was not finished before, and the survey had every required question from the beginning. */
   readonly mustBeComplete: boolean;
 }
 
-/** Everything that is wrong with the answers, at once. Hidden fields and unknown ids are free. */
+/** Lists all problems of the answers at once. Hidden fields and unknown ids may have any value. */
 export function answerError(survey: BareSurvey, submission: Submission): ApiError | null {
   const budget = newPatternBudget();
   const problems = new Map<string, string>();
@@ -117,7 +117,7 @@ function brokenRules(element: Element, answer: Answer, budget: PatternBudget): r
   return logic === 'or' && broken.length < rules.length ? [] : broken;
 }
 
-/** A rule with a `field` speaks of one part of an address or of contact data. */
+/** A rule with a `field` applies to one part of an address or of contact data. */
 function partOf(element: Element, rule: Rule, answer: Answer): Answer | null {
   if (rule.field === undefined) return answer;
   if (element.type !== 'address' && element.type !== 'contactInfo') return answer;

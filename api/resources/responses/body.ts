@@ -1,4 +1,4 @@
-/** Answers out of a body in which a language and times may hide. Pure. */
+/** Reads the answers of a body. Some clients put the language and the times among the answers. Pure. */
 import { invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
 import { MapOf } from '#api/schemas.ts';
@@ -14,8 +14,8 @@ export interface ReadAnswers {
 }
 
 /**
- * @param fieldIds ids that are the survey's own, so that a question named `language` keeps its answer
- * @throws ApiError invalid_fields for what cannot be an answer
+ * @param fieldIds the ids of the survey, so that a question named `language` keeps its answer
+ * @throws ApiError invalid_fields for values that cannot be answers
  */
 export function answersIn(
   body: {

@@ -1,7 +1,4 @@
-/**
- * What becomes of a new response that a client sends: the checks in the order of its version, and whom it is from. First by
- * a survey that is known from before (known-surveys.ts); where that does not do, by what the database says now.
- */
+/** Checks a new response of a client, in the order of its API version, finds out who it is from, and creates it. */
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { ApiError, badRequest, notFound } from '#api/errors.ts';
@@ -9,20 +6,12 @@ import { wholeAddress } from '#api/http/client-address.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { isId } from '#api/ids.ts';
 import { contactIn } from '#api/resources/surveys/contact-link.ts';
-import {
-  type AnsweredSurvey,
-  type BareSurvey,
-  findAnsweredSurvey,
-  isOpen,
-  surveyClosed,
-} from '#api/resources/surveys/store.ts';
+import { type AnsweredSurvey, type BareSurvey, isOpen, surveyClosed } from '#api/resources/surveys/store.ts';
 import { findPathWorkspace, pathScope } from '#api/resources/workspaces/scope.ts';
-import type { Workspace } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import type { Kept } from '#api/workspace-cache.ts';
 import { fileError, otherLengthError } from './answers.ts';
-import { createKnownSurveys } from './known-surveys.ts';
-import type { Respondent } from './lone-insert.ts';
-import { comesAlone, mayComeAlone } from './lone-write.ts';
+import type { Respondent } from './insert.ts';
 import type { NewClientResponse, ResponseMeta } from './schema.ts';
 import { checkIdLengths, checkResponseSize, idsIn } from './size.ts';
 import {
@@ -33,81 +22,69 @@ import {
   respondentDigest,
   singleUseError,
 } from './submission-checks.ts';
+import { createSurveyReader } from './survey-reader.ts';
 import { readUserAgent } from './user-agent.ts';
-import { type CreationCheck, createLoneResponse, createResponse, type NewResponse } from './write.ts';
+import { createResponse, createResponseAlone, type NewResponse } from './write.ts';
 
-export type Version = 'v1' | 'v2';
+type Version = 'v1' | 'v2';
 
-export interface ClientCreation {
-  /** A hook, before or after the body is read: 404 unless the path's workspace exists. */
+interface ClientCreation {
+  /** A hook that can run before or after the body is read. Replies 404 unless the workspace of the path exists. */
   readonly findScope: (request: FastifyRequest) => Promise<void>;
   /** @returns its id @throws ApiError not_found, bad_request, forbidden, conflict */
   create(request: FastifyRequest, body: NewClientResponse, version: Version): Promise<string>;
 }
 
-/** What a survey that was read before made of the response. */
-type Attempt =
-  | { readonly kind: 'created'; readonly id: string }
-  | { readonly kind: 'refused'; readonly refusal: ApiError }
-  | { readonly kind: 'undecided' };
-
-const undecided: Attempt = { kind: 'undecided' };
-
 export function clientCreation(context: Context): ClientCreation {
   const { db, clock, config, recaptcha, signer, states } = context;
-  const known = createKnownSurveys({ clock });
-  states.alsoPurge(known);
-  const workspaces = new WeakMap<FastifyRequest, Workspace>();
+  const surveys = createSurveyReader(db);
+  const scopes = states.beside<Kept>();
 
-  /** A workspace with a survey that is known was there; the insert looks whether it still is. */
   const findScope = async (request: FastifyRequest): Promise<void> => {
-    if (known.knowsScope(pathScope(request))) return;
-    workspaces.set(request, await findPathWorkspace(context, request));
+    await scopes.get(pathScope(request), async () => {
+      await findPathWorkspace(context, request);
+      return { bytes: 0, validUntil: Number.POSITIVE_INFINITY };
+    });
   };
 
   const create: ClientCreation['create'] = async (request, body, version) => {
     checkResponseSize(body);
     checkIdLengths(idsIn(body));
-    const scopeId = pathScope(request);
-    const knownSurvey = known.find(scopeId, body.surveyId);
-    const attempt = knownSurvey === null ? undecided : await attemptBy(knownSurvey, request, body, version);
-    if (attempt.kind === 'created') return attempt.id;
-
-    const workspace = workspaces.get(request) ?? (await findPathWorkspace(context, request));
-    const survey = await findAnsweredSurvey(db, body.surveyId);
-    if (survey === null) throw notFound('Survey', body.surveyId);
-    if (survey.workspaceId !== workspace.id) {
-      throw badRequest('Survey is part of another workspace', { workspaceId: workspace.id });
-    }
-    // By the same survey it would be refused again.
-    if (attempt.kind === 'refused' && survey.version === knownSurvey?.version) throw attempt.refusal;
-    known.forget(scopeId, body.surveyId);
-    await check(version, survey, body);
-    const parts = partsOf(request, survey, body, version);
-    // Where it does not come alone, or something has changed meanwhile, the transaction says what.
-    const id =
-      (await createLoneResponse(context, survey, ...parts)) ??
-      (await createResponse(context, survey, ...parts)).id;
-    if (isWorthKnowing(survey)) known.keep(scopeId, survey);
-    return id;
+    const respond = async <T>(
+      survey: AnsweredSurvey,
+      createBy: (...parts: Parameters<typeof createResponse>) => Promise<T>,
+    ): Promise<T> => {
+      await check(version, survey, body);
+      return createBy(
+        context,
+        survey,
+        newResponse(request, survey, body),
+        respondentOf(survey, body, version),
+        { mustBeOpen: true, emailDigest: respondentDigest(survey, body.meta?.url, signer) },
+      );
+    };
+    const last = surveys.last(body.surveyId);
+    // A token of reCAPTCHA can be verified only once.
+    const isTried =
+      last !== null && isIn(pathScope(request), last) && last.content.recaptcha?.enabled !== true;
+    const tried = isTried ? await respond(last, createResponseAlone).catch(refusalIn) : null;
+    if (tried !== null && !(tried instanceof ApiError)) return tried.id;
+    const survey = await surveyOf(request, body.surveyId);
+    // The survey has not changed, so it would refuse the response again.
+    if (tried !== null && survey === last) throw tried;
+    return (await respond(survey, createResponse)).id;
   };
 
-  async function attemptBy(
-    survey: AnsweredSurvey,
-    request: FastifyRequest,
-    body: NewClientResponse,
-    version: Version,
-  ): Promise<Attempt> {
-    const { data, finished, singleUseId = null } = body;
-    if (!comesAlone(survey, { data, finished, singleUseId }, null)) return undecided;
-    try {
-      await check(version, survey, body);
-      const id = await createLoneResponse(context, survey, ...partsOf(request, survey, body, version));
-      return id === null ? undecided : { kind: 'created', id };
-    } catch (error) {
-      if (error instanceof ApiError) return { kind: 'refused', refusal: error };
-      throw error;
-    }
+  /** @throws ApiError not_found, bad_request unless it is a survey of the path's workspace */
+  async function surveyOf(request: FastifyRequest, surveyId: string): Promise<AnsweredSurvey> {
+    const scopeId = pathScope(request);
+    const survey = await surveys.read(surveyId);
+    if (survey !== null && isIn(scopeId, survey)) return survey;
+    // Another process may have deleted the workspace since it was found.
+    scopes.purge({ workspaceId: scopeId, environmentId: scopeId });
+    const workspace = await findPathWorkspace(context, request);
+    if (survey === null) throw notFound('Survey', surveyId);
+    throw badRequest('Survey is part of another workspace', { workspaceId: workspace.id });
   }
 
   /** @throws ApiError the first reason why the survey does not take it */
@@ -132,14 +109,9 @@ export function clientCreation(context: Context): ClientCreation {
     }
   }
 
-  function partsOf(
-    request: FastifyRequest,
-    survey: BareSurvey,
-    body: NewClientResponse,
-    version: Version,
-  ): readonly [NewResponse, Respondent | null, CreationCheck] {
+  function newResponse(request: FastifyRequest, survey: BareSurvey, body: NewClientResponse): NewResponse {
     const now = toTimestamp(clock());
-    const given: NewResponse = {
+    return {
       finished: body.finished,
       data: body.data,
       variables: body.variables ?? {},
@@ -152,12 +124,6 @@ export function clientCreation(context: Context): ClientCreation {
       createdAt: now,
       updatedAt: now,
     };
-    const emailDigest = respondentDigest(survey, body.meta?.url, signer);
-    return [
-      given,
-      respondentOf(survey, body, version),
-      { mustBeOpen: true, scopeId: pathScope(request), emailDigest },
-    ];
   }
 
   function respondentOf(
@@ -165,14 +131,14 @@ export function clientCreation(context: Context): ClientCreation {
     { contactId, meta, userId }: NewClientResponse,
     version: Version,
   ): Respondent | null {
-    // Whose link it was is signed; what a client says about itself is not.
+    // The contact of a personal link is signed, so it counts more than what the client says.
     const linked = contactIn(id, meta?.url, signer, clock());
     if (linked !== null && content.type === 'link') return contactById(linked);
     if (version === 'v1') return userId ? { by: 'userId', value: userId } : null;
     return contactId ? contactById(contactId) : null;
   }
 
-  /** Of the client's own words only these three count; the rest is what we see ourselves. */
+  /** Takes only three fields from the client; the API finds out the rest itself. */
   function metaOf(
     request: FastifyRequest,
     survey: BareSurvey,
@@ -194,14 +160,18 @@ export function clientCreation(context: Context): ClientCreation {
   return { findScope: refusing(findScope, 'not_found'), create };
 }
 
-/** What is no id may be text that a database does not take. */
+/** Other texts may be ones that a database refuses. */
 function contactById(id: string): Respondent | null {
   return isId(id) ? { by: 'id', value: id } : null;
 }
 
-/** A token of reCAPTCHA serves once, so it is not asked about twice. */
-function isWorthKnowing(survey: AnsweredSurvey): boolean {
-  return mayComeAlone(survey) && survey.content.recaptcha?.enabled !== true;
+function isIn(scopeId: string, { environmentId, workspaceId }: BareSurvey): boolean {
+  return scopeId === workspaceId || scopeId === environmentId;
+}
+
+function refusalIn(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  throw error;
 }
 
 export function closedError(survey: BareSurvey): ApiError | null {

@@ -17,7 +17,6 @@ import { changeResponse } from './write.ts';
 const WorkspaceParams = Type.Object({ workspaceId: Type.String() });
 const ResponseParams = Type.Object({ workspaceId: Type.String(), responseId: Type.String() });
 
-/** Of a new response, and of a change of one. */
 const refuses = ['bad_request', 'not_found', 'forbidden', 'conflict'] as const;
 
 export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
@@ -33,7 +32,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
       `/api/${version}/client/:workspaceId/responses`,
       {
         schema: { params: WorkspaceParams, body: NewClientResponse, response: { 200: ClientResponseReply } },
-        // v1 reads the body first, v2 the workspace.
+        // v1 reads the body first, v2 looks for the workspace first.
         ...(version === 'v1'
           ? { preValidation: creation.findScope, config: { refuses } }
           : {
@@ -98,7 +97,7 @@ export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context:
   }
 };
 
-/** Asks one after the other; the first error ends the request. */
+/** Runs one check after the other. The first error ends the request. */
 function throwFirst(...checks: readonly (() => ApiError | null)[]): void {
   for (const check of checks) {
     const error = check();

@@ -1,18 +1,19 @@
 /**
- * `autoComplete`: so many finished responses end the survey. Counting all of them after each one would take longer the more
- * there are, so a count says after how many others the next one is needed: half of those that are missing. A survey that
- * ends after a million is counted some twenty times.
+ * Ends a survey after as many finished responses as `autoComplete` says. Counting all of them after each response would
+ * take ever longer. So after a count, half of the responses that are missing are not counted. A survey that ends after a
+ * million is counted about twenty times.
  *
- * What is deleted meanwhile, or unfinished, only makes it later, and a change of the survey begins anew. So no deletion has
- * to know of this. Half, not all, so that what somebody adds by hand is noticed before it is too late.
+ * If responses are deleted or reopened, the survey only ends later, and every edit of the survey starts the count again.
+ * So deletions need not know about this. Half of the missing responses, not all, so that rows that somebody adds by hand
+ * are noticed in time.
  *
- * Whoever calls this holds the lock of the survey.
+ * The caller holds the lock of the survey.
  */
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { type BareSurvey, completeSurvey, isInProgress } from '#api/resources/surveys/store.ts';
 
-/** After a finished response was written. @returns true: it has ended the survey */
+/** Call it after a finished response was written. @returns true: the survey has ended */
 export async function completeWhenDue(
   trx: Kysely<Database>,
   { content: { autoComplete }, id }: BareSurvey,
@@ -26,7 +27,7 @@ export async function completeWhenDue(
   return false;
 }
 
-/** Says whether it needs no count, and takes this response as one of those. */
+/** Takes the response as one of those that are not counted. @returns false: a count is due */
 async function isFarFrom(trx: Kysely<Database>, surveyId: string, autoComplete: number): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('countdowns')
@@ -38,7 +39,7 @@ async function isFarFrom(trx: Kysely<Database>, surveyId: string, autoComplete: 
   return numUpdatedRows > 0n;
 }
 
-/** Counts in the index `responses_finished`, up to so many. */
+/** Counts in the index `responses_finished`, up to a maximum. */
 async function countFinished(trx: Kysely<Database>, surveyId: string, most: number): Promise<number> {
   const { count } = await trx
     .selectFrom(({ selectFrom }) =>

@@ -1,4 +1,4 @@
-/** Displays and the responses that came of them, on the client API. */
+/** Links displays to responses, on the client API. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
@@ -56,7 +56,7 @@ export const displayLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     },
   );
 
-  /** A display and a response have at most one of each other; saying the same again changes nothing. */
+  /** A display has at most one response, and a response one display. Repeating the request changes nothing. */
   async function link(
     trx: Kysely<Database>,
     display: Display,
@@ -82,7 +82,7 @@ export const displayLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     }
   }
 
-  /** Which response came of a display: SDKs ask after an interrupted submission. */
+  /** Returns the response of a display. SDKs ask for it after an interrupted submission. */
   app.get(
     '/api/v1/client/:workspaceId/displays/:displayId/response',
     {

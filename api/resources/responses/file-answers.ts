@@ -1,12 +1,12 @@
-/** Answers that are files: addresses of our own storage. Pure. */
+/** Answers that are files in our storage. Pure. */
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { isRecord } from '#api/schemas.ts';
 import type { Answer } from './schema.ts';
 
-/** What renderers send for a file question that was passed over. */
+/** Renderers send this for a file question that was skipped. */
 export const SKIPPED = 'skipped';
 
-/** Is every address in the answer one of a file uploaded for this question, or for this workspace as old clients do? */
+/** Checks that all files of the answer were uploaded for this question, or, by old clients, for this workspace. */
 export function isFileOf(survey: BareSurvey, questionId: string, answer: Answer, publicUrl: string): boolean {
   if (answer === '' || answer === SKIPPED) return true;
   const files = typeof answer === 'string' ? [answer] : answer;
@@ -36,7 +36,7 @@ function isDots(part: string): boolean {
   return /^(\.|%2e){1,2}$/i.test(part);
 }
 
-/** Stored are paths or addresses, read are addresses. */
+/** Stored answers have paths or addresses, replies have addresses. */
 export function withAbsoluteFiles(data: unknown, publicUrl: string): unknown {
   const absolute = (text: unknown): unknown =>
     typeof text === 'string' && text.startsWith('/storage/') ? publicUrl + text : text;

@@ -31,9 +31,9 @@ import {
   withRelations,
 } from './store.ts';
 
-/** Of one survey, unless the caller says otherwise. */
+/** The default for the list of one survey. */
 const LIMIT_DEFAULT = 25;
-/** Of the whole list, also where a caller asks for more. */
+/** The default and the maximum for the list of all surveys. */
 const LIMIT_MAX = 1_000;
 const Params = Type.Object({ responseId: Type.String() });
 const Query = Type.Object({ ...ListQuery.properties, surveyId: Type.Optional(Type.String()) });
@@ -45,7 +45,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
   const { db, config } = context;
   const responses = requestValue<Response>('response');
 
-  /** Before the body is read: 404 without the response, 401 without the right. */
+  /** Runs before the body is read. Replies 404 without the response, 401 without the right. */
   const loadResponse = async (request: FastifyRequest): Promise<void> => {
     const id = isRecord(request.params) ? String(request.params.responseId) : '';
     const response = await findResponse(db, id);
@@ -76,7 +76,7 @@ export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly cont
         const workspaceIds = workspacesWith(principalOf(request), 'read');
         const survey = surveyId === undefined ? null : await reachableSurvey(context, request, surveyId);
         const options = { limitMax: LIMIT_MAX, limitDefault: survey === null ? LIMIT_MAX : LIMIT_DEFAULT };
-        // With all that is shown of them, so that it counts for the size of the page.
+        // The page is measured with everything that it shows.
         const found = await readLargePage(
           { request, reply },
           request.query,

@@ -1,6 +1,6 @@
 /**
- * What managers do to a response, on v1 and v2 alike. The two differ in the shapes of bodies and replies, in what sent
- * maps do to stored ones, and in how broken answers are reported; that is what they hand over here.
+ * Creates, changes and deletes responses for the management API, v1 and v2. The versions differ in the shapes of bodies
+ * and replies, in how sent maps change stored ones, and in the errors of answers; they pass these in.
  */
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import { requireRight } from '#api/auth/plugin.ts';
@@ -9,7 +9,7 @@ import { lockRow } from '#api/db/locks.ts';
 import type { Timestamp } from '#api/db/schema.ts';
 import { type ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
-import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/store.ts';
 import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { removeFilesOf } from '#api/storage/removal.ts';
 import { readTimestamp, toTimestamp } from '#api/timestamps.ts';
@@ -24,21 +24,21 @@ export async function reachableSurvey(
   { db }: Pick<Context, 'db'>,
   request: FastifyRequest,
   surveyId: string,
-): Promise<Survey> {
-  const survey = await findSurvey(db, surveyId);
+): Promise<AnsweredSurvey> {
+  const survey = await findAnsweredSurvey(db, surveyId);
   if (survey === null) throw notFound('Survey', surveyId);
   requireRight(request, survey.workspaceId);
   return survey;
 }
 
 /**
- * @param body what is not an answer
- * @param check what is checked of the answers before `createResponse` does
+ * @param body everything except the answers
+ * @param check further checks of the answers, before those of `createResponse`
  */
 export async function createManagedResponse(
   context: Context,
   request: FastifyRequest,
-  survey: Survey,
+  survey: AnsweredSurvey,
   body: Omit<NewManagementResponse, 'data'> & Sized,
   answers: ReadAnswers,
   check: () => ApiError | null,
@@ -75,22 +75,25 @@ export async function createManagedResponse(
   );
 }
 
-export interface ManagedChange {
+interface ManagedChange {
   readonly change: Change;
-  /** What is checked of the answers before `changeResponse` does. */
+  /** Further checks of the answers, before those of `changeResponse`. */
   readonly check: () => ApiError | null;
 }
 
-/** @param body for its size @param changeFor reads the change, knowing the survey's questions */
+/**
+ * @param body for its size
+ * @param changeFor makes the change, for the survey of the response
+ */
 export async function changeManagedResponse(
   context: Context,
   { id, surveyId }: Response,
   body: Sized & Parameters<typeof idsIn>[0],
-  changeFor: (survey: Survey) => ManagedChange,
+  changeFor: (survey: AnsweredSurvey) => ManagedChange,
 ): Promise<Response> {
   checkResponseSize(body);
   checkIdLengths(idsIn(body));
-  const survey = await findSurvey(context.db, surveyId);
+  const survey = await findAnsweredSurvey(context.db, surveyId);
   if (survey === null) throw notFound('Survey', surveyId);
   const { change, check } = changeFor(survey);
   return changeResponse(
@@ -106,7 +109,7 @@ export async function changeManagedResponse(
   );
 }
 
-/** With its display, and then its files. */
+/** Also deletes its display, and then its files. */
 export async function deleteManagedResponse(
   context: Context,
   response: Response,
@@ -120,7 +123,7 @@ export async function deleteManagedResponse(
   await removeFilesOf(context, { responseId: response.id }, log);
 }
 
-/** @throws ApiError invalid_fields when the text is no date */
+/** @throws ApiError invalid_fields if the text is not a date */
 function timestampAt(path: string, text: string | null | undefined): Timestamp | null {
   if (text === null || text === undefined) return null;
   const timestamp = readTimestamp(text);
@@ -128,7 +131,7 @@ function timestampAt(path: string, text: string | null | undefined): Timestamp |
   return timestamp;
 }
 
-/** Meta is kept as sent, but for fields that say nothing. */
+/** Stores meta as sent, without fields that are null. */
 export function withoutNull({
   userAgent,
   ...texts

@@ -1,17 +1,17 @@
-/** How times, and languages and times hidden in answers, are read. Pure. */
+/** Merges the times of questions, and finds languages and times among answers. Pure. */
 import { isRecord } from '#api/schemas.ts';
 
 export type Times = Readonly<Record<string, number>>;
 
-/** A day: nobody spends longer on a question with the page in front of them. */
+/** A day. Nobody looks at a question for longer. */
 const TTC_MS_MAX = 86_400_000;
 const TOTAL = '_total';
 
 /**
- * Lays new times over stored ones.
+ * Merges new times into stored ones.
  *
- * @returns milliseconds by question id, each within 0 and a day; when finished and there are any, `_total` is their sum,
- *   which is never part of a later sum
+ * @returns milliseconds by question id, each at least 0 and at most a day. If the response is finished and has times,
+ *   `_total` is their sum. An earlier `_total` is not added
  */
 export function mergeTimes(stored: Times, given: Times, finished: boolean): Times {
   const merged = Object.entries({ ...stored, ...given })
@@ -22,15 +22,15 @@ export function mergeTimes(stored: Times, given: Times, finished: boolean): Time
   return { ...Object.fromEntries(merged), ...(finished ? { [TOTAL]: total } : {}) };
 }
 
-export interface Extracted {
+interface Extracted {
   readonly data: Readonly<Record<string, unknown>>;
   readonly language?: string;
   readonly ttc?: Times;
 }
 
 /**
- * Takes `language` and `ttc` out of the answers, where some clients put them, unless the survey has a question
- * of that id.
+ * Takes `language` and `ttc` out of the answers, where some clients put them, unless the survey has a question with that
+ * id.
  */
 export function extractFromData(
   data: Readonly<Record<string, unknown>>,

@@ -1,8 +1,8 @@
 /**
- * Wrong PINs, by survey and address. A PIN has four characters, so whoever may try them all will find it: after ten
- * wrong ones an address has to wait.
+ * Counts wrong PINs by survey and address. A PIN has only four characters, so an address must wait after ten wrong ones.
  *
- * A try counts before it is looked at and is given back when it was right, so that many at once are not more than ten.
+ * An attempt is counted before the PIN is checked, and given back if the PIN was right. So parallel attempts are not more
+ * than ten.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Counters } from '#api/limits/counters.ts';
@@ -14,10 +14,10 @@ const NAME = 'surveys.pin';
 const WRONG_MAX = 10;
 const WINDOW: Seconds = 10 * 60;
 
-export interface PinAttempts {
-  /** @returns how many seconds this address has to wait; null: the PIN may be looked at */
+interface PinAttempts {
+  /** @returns the seconds that this address has to wait; null: check the PIN */
   begin(surveyId: string, address: string): Promise<number | null>;
-  /** It was right. */
+  /** Gives the attempt back, because the PIN was right. */
   giveBack(surveyId: string, address: string): Promise<void>;
 }
 

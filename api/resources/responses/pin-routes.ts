@@ -1,6 +1,6 @@
 /**
- * Entering the PIN of a survey: whoever knows it gets the token that responses have to carry as `pinAuthToken`. A route
- * of our own, because the original does this inside its own pages. No key.
+ * Exchanges the PIN of a survey for the token that its responses need as `pinAuthToken`. The original has no such route,
+ * because its own pages do this. No key.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';

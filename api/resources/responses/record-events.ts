@@ -1,4 +1,4 @@
-/** The events of a change to a response, with what its webhooks and follow-up mails will need to know. */
+/** Records events of responses, with the data that webhooks and follow-up mails will need. */
 import type { Kysely } from 'kysely';
 import type { Database, EventType } from '#api/db/schema.ts';
 import { insertEvents } from '#api/events/outbox.ts';
@@ -8,7 +8,6 @@ import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Response } from './store.ts';
 
-/** The survey as the payload shows it. */
 export interface SurveySnapshot {
   readonly title: string;
   readonly type: string;
@@ -17,7 +16,7 @@ export interface SurveySnapshot {
   readonly updatedAt: string;
 }
 
-/** What a later change to the response or its survey must not alter any more. */
+/** The data of an event, which later changes to the response or its survey must not alter. */
 export interface Snapshot {
   readonly response: Response;
   readonly survey: SurveySnapshot;
@@ -27,25 +26,31 @@ export interface ResponseWritten {
   readonly kind: 'responseCreated' | 'responseUpdated';
   readonly response: Response;
   readonly survey: BareSurvey;
-  /** The workspace has some. */
   readonly hasWebhooks: boolean;
-  /** The change ended the survey. */
   readonly isSurveyCompleted: boolean;
 }
 
+/** Without webhooks, only the follow-up mails of a finished response need events. */
+export function hasEvents(
+  { content }: BareSurvey,
+  { finished }: Pick<Response, 'finished'>,
+  hasWebhooks: boolean,
+): boolean {
+  return hasWebhooks || (finished && content.followUps.length > 0);
+}
+
 /**
- * Call it in the transaction of the change, after the change. Every change has an event of its kind, and one more when
- * the response is finished. Where no webhook of the workspace and no follow-up could take notice, nothing is written.
+ * Records the events of a change, if it has some: one of its kind, and one more when the response is finished. Call it in
+ * the transaction of the change, after the change.
  *
- * @returns whether there are some
+ * @returns whether it has some
  */
 export async function recordEvents(
   trx: Kysely<Database>,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
   { hasWebhooks, kind, response, survey, isSurveyCompleted }: ResponseWritten,
 ): Promise<boolean> {
-  const hasFollowUps = response.finished && survey.content.followUps.length > 0;
-  if (!hasFollowUps && !hasWebhooks) return false;
+  if (!hasEvents(survey, response, hasWebhooks)) return false;
 
   const now = toTimestamp(clock());
   const snapshot: Snapshot = {

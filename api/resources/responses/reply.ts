@@ -1,4 +1,4 @@
-/** A response as the v1 management API returns it. Pure. */
+/** The shape of a response on the v1 management API. Pure. */
 import { withAbsoluteFiles } from './file-answers.ts';
 import type { ResponseWithRelations } from './store.ts';
 
@@ -16,7 +16,7 @@ export function toResponseReply(response: ResponseWithRelations, publicUrl: stri
     variables: response.variables,
     ttc: response.ttc,
     meta: response.meta,
-    // Only an identified contact is a person.
+    // Only a contact with a user id is a person.
     person:
       contact === null || contact.userId === null
         ? null

@@ -1,6 +1,6 @@
 /**
- * Which questions must have an answer when a response is finished. Logic runs in the client, so a question that some
- * jump leads past may have been skipped: only those that everybody is asked are demanded. Pure.
+ * Finds the questions that a finished response must answer. Logic runs in the client, so a respondent may skip a question
+ * that a jump leads past. Only questions that all respondents see are required. Pure.
  */
 import { type Element, formParts } from '#api/resources/surveys/question-types.ts';
 import type { Block } from '#api/resources/surveys/schema.ts';
@@ -8,14 +8,14 @@ import { isRecord } from '#api/schemas.ts';
 import { SKIPPED } from './file-answers.ts';
 import type { Answer } from './schema.ts';
 
-/** Questions of the blocks that no jump leads past, in their order. */
+/** The questions of the blocks that no jump leads past, in their order. */
 export function unavoidable(blocks: readonly Block[]): readonly Element[] {
   const positions = positionsOf(blocks);
-  /** How many more jumps lead past a block than past the one before it. */
+  /** How many more jumps lead past a block than past the block before it. */
   const change = new Array<number>(blocks.length + 1).fill(0);
   blocks.forEach((block, from) => {
     for (const target of targetsOf(block)) {
-      // What is no block is an ending, or something that we do not know: everything before it may be skipped.
+      // The target is an ending or unknown, so a respondent may skip everything before it.
       const to = (target === null ? undefined : positions.get(target)) ?? blocks.length;
       if (to <= from + 1) continue;
       change[from + 1] = (change[from + 1] ?? 0) + 1;
@@ -38,7 +38,7 @@ function positionsOf(blocks: readonly Block[]): ReadonlyMap<string, number> {
   return positions;
 }
 
-/** Where the logic of a block may lead; null: nobody knows. */
+/** The blocks that the logic of a block may lead to. null: unknown. */
 function targetsOf({ logic = [], logicFallback }: Block): readonly (string | null)[] {
   const targets = logic.flatMap((rule): readonly (string | null)[] => {
     if (typeof rule.destination === 'string') return [rule.destination];
@@ -52,9 +52,9 @@ function targetsOf({ logic = [], logicFallback }: Block): readonly (string | nul
   return logicFallback === undefined ? targets : [...targets, logicFallback];
 }
 
-/** Is there an answer that a required question is content with? */
+/** Whether the answer is enough for a required question. */
 export function isSatisfied(element: Element, answer: Answer | undefined): boolean {
-  // A button can be passed by, whatever the author says: there may be nothing to click.
+  // Respondents can pass a button even if it is required, because there may be nothing to click.
   if (element.type === 'cta') return true;
   if (answer === undefined || isBlank(answer)) return false;
   switch (element.type) {
@@ -86,7 +86,7 @@ interface FormPart {
   readonly required: boolean;
 }
 
-/** The parts that are shown and required. */
+/** The parts of an address or of contact data that are shown and required. */
 function areFilledIn<Name extends string>(
   parts: Readonly<Record<Name, FormPart>>,
   order: readonly Name[],

@@ -1,4 +1,4 @@
-/** One rule against one answer. A rule for another kind of answer says nothing. Pure. */
+/** Checks an answer against one rule. A rule for another kind of answer always holds. Pure. */
 import { PATTERN_STEPS_MAX } from '#api/content-limits.ts';
 import { compilePattern, type PatternParams } from '#api/resources/surveys/patterns.ts';
 import type { Element } from '#api/resources/surveys/question-types.ts';
@@ -8,7 +8,7 @@ import type { Answer } from './schema.ts';
 const EMAIL_LENGTH_MAX = 320;
 const phonePattern = /^\+?[\d\s().-]{5,30}$/;
 
-/** @returns what is wrong, for the respondent; null when the rule holds */
+/** @returns the problem, for the respondent; null if the rule holds */
 export function brokenRule(
   rule: Rule,
   answer: Answer,
@@ -138,7 +138,7 @@ function hasExtension(file: string, extensions: readonly string[]): boolean {
   return extensions.some((extension) => path.endsWith(`.${extension.replace(/^\./, '').toLowerCase()}`));
 }
 
-/** Work that is left for the patterns of one response. */
+/** The work that the patterns of one response may still do. */
 export interface PatternBudget {
   stepsLeft: number;
 }
@@ -147,7 +147,7 @@ export function newPatternBudget(): PatternBudget {
   return { stepsLeft: PATTERN_STEPS_MAX };
 }
 
-/** What cannot be decided within the budget counts as not matching. A pattern that RE2 does not know is no rule. */
+/** Text that cannot be matched within the budget does not match. A pattern that RE2 does not know is ignored. */
 function matches(params: PatternParams, text: string, budget: PatternBudget): boolean {
   const pattern = compilePattern(params);
   if (pattern === null) return true;
@@ -155,7 +155,7 @@ function matches(params: PatternParams, text: string, budget: PatternBudget): bo
   return budget.stepsLeft >= 0 && pattern.test(text);
 }
 
-/** Something, one @, and a domain with a dot inside; no white space. */
+/** Some text, one @, and a domain with a dot inside, without white space. */
 export function isEmailAddress(text: string): boolean {
   if (text.length > EMAIL_LENGTH_MAX || /\s/.test(text)) return false;
   const [local = '', domain = '', ...rest] = text.split('@');

@@ -1,8 +1,7 @@
-/** The shapes of responses on their way in and out. */
+/** The shapes of responses in requests and replies. */
 import { type Static, Type } from 'typebox';
 import { Id, MapOf, Nullable, scopeFields } from '#api/schemas.ts';
 
-/** What may answer a question. */
 export const Answer = Type.Union([
   Type.String(),
   Type.Number(),
@@ -34,7 +33,7 @@ export const FullMeta = Type.Object({
   ipAddress: OptionalText,
 });
 
-/** What is kept about how a response came to be. */
+/** How a response came about. */
 export interface ResponseMeta {
   readonly source?: string;
   readonly url?: string;
@@ -67,8 +66,8 @@ export const NewClientResponse = Type.Object({
 export type NewClientResponse = Static<typeof NewClientResponse>;
 
 /**
- * `data` is open where `language` and `ttc` may hide in it; what is left after they are
- * extracted out is held to `Answers`.
+ * `data` is open, because it may contain `language` and `ttc`. The rest is checked against `Answers` after they were
+ * taken out.
  */
 const OpenData = MapOf(Type.Unknown());
 
@@ -115,7 +114,7 @@ export const NoteReply = Type.Object({
   isEdited: Type.Boolean(),
 });
 
-/** The union of what old and new readers expect. */
+/** All fields that old and new clients expect. */
 const reply = {
   id: Type.String(),
   createdAt: Type.String(),
@@ -136,11 +135,11 @@ const reply = {
   language: TextOrNull,
   tags: Type.Array(TagReply),
 };
-/** Of updates and deletions: notes are absent there. */
+/** For updates and deletions, whose replies have no notes. */
 export const ResponseReply = Type.Object(reply);
 export const ResponseReplyWithNotes = Type.Object({ ...reply, notes: Type.Array(NoteReply) });
 
-/** `quotaFull` is always false: there are no quotas here, and SDKs read the field. */
+/** `quotaFull` is always false, because there are no quotas. SDKs read the field. */
 export const ClientResponseReply = Type.Object({
   data: Type.Object({ id: Type.String(), quotaFull: Type.Boolean() }),
 });

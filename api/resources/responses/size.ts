@@ -1,4 +1,4 @@
-/** Is a response as large as a response may be? Pure. */
+/** Checks the size of responses. Pure. */
 import {
   ANSWER_ITEMS_MAX,
   ANSWER_LENGTH_MAX,
@@ -8,7 +8,7 @@ import {
 } from '#api/content-limits.ts';
 import { invalidFields } from '#api/errors.ts';
 
-/** What a caller says, or what is stored; parts that are absent count nothing. */
+/** What a caller sends, or what is stored. Absent parts have no size. */
 export interface Sized {
   readonly data?: Readonly<Record<string, unknown>> | null | undefined;
   readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
@@ -17,7 +17,7 @@ export interface Sized {
 }
 
 /**
- * Asked before a transaction of what was sent, and inside of an update of what it adds up to.
+ * Checks what was sent, before the transaction, and in an update also the result.
  *
  * @throws ApiError invalid_fields that names the part that is too large
  */
@@ -33,7 +33,7 @@ export function checkResponseSize({ data, variables, ttc, meta }: Sized): void {
   }
 }
 
-/** Ids and codes, by the name of their field. @throws ApiError invalid_fields */
+/** @param fields ids and codes by the names of their fields @throws ApiError invalid_fields */
 export function checkIdLengths(fields: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(fields)) {
     if (typeof value === 'string' && value.length > RESPONSE_ID_LENGTH_MAX) {
@@ -42,7 +42,7 @@ export function checkIdLengths(fields: Readonly<Record<string, unknown>>): void 
   }
 }
 
-/** Those of a body that are stored beside the answers. */
+/** The ids and codes of a body. */
 export function idsIn({
   displayId,
   singleUseId,
@@ -84,7 +84,7 @@ function checkText(path: string, value: unknown): void {
   }
 }
 
-/** A name that somebody made up may be long; what is repeated of it is not. */
+/** An error repeats only the beginning of a long id. */
 function shown(id: string): string {
   return id.slice(0, 64).toWellFormed();
 }

@@ -1,6 +1,5 @@
-/** Responses. Writes go to `responses` only; contacts, tags and notes are read along. */
+/** Queries for responses. They write only to `responses`, and also read contacts, tags and notes. */
 import { type Kysely, type Selectable, sql } from 'kysely';
-import { isOneOf } from '#api/db/dialect.ts';
 import type { Database, ResponseTable, Timestamp } from '#api/db/schema.ts';
 import type { SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
@@ -12,7 +11,7 @@ export interface Response {
   readonly id: string;
   readonly createdAt: Timestamp;
   readonly updatedAt: Timestamp;
-  /** That of the survey. */
+  /** The workspace of the survey. */
   readonly workspaceId: string;
   readonly surveyId: string;
   readonly contactId: string | null;
@@ -23,7 +22,7 @@ export interface Response {
   readonly variables: Readonly<Record<string, string | number>>;
   readonly ttc: Times;
   readonly meta: ResponseMeta;
-  /** The contact's attributes when the response was made. */
+  /** The attributes that the contact had when the response was created. */
   readonly contactAttributes: Attributes | null;
   readonly singleUseId: string | null;
   readonly language: string | null;
@@ -47,7 +46,7 @@ export interface Note {
   readonly isEdited: boolean;
 }
 
-/** A response with everything that replies show of other rows. */
+/** A response with the other rows that replies show. */
 export interface ResponseWithRelations extends Response {
   readonly environmentId: string;
   readonly contact: (Contact & { readonly attributes: Attributes }) | null;
@@ -55,7 +54,7 @@ export interface ResponseWithRelations extends Response {
   readonly notes: readonly Note[];
 }
 
-export interface Page {
+interface Page {
   readonly limit: number;
   readonly skip: number;
 }
@@ -66,7 +65,7 @@ export async function findResponse(db: Kysely<Database>, id: string): Promise<Re
   return row === undefined ? null : toResponse(row);
 }
 
-/** In any order; who is not there is left out. */
+/** In any order; ids without a response are left out. */
 export async function findResponses(
   db: Kysely<Database>,
   ids: readonly string[],
@@ -75,10 +74,10 @@ export async function findResponses(
   return rows.map(toResponse);
 }
 
-/** Of what respondents can make large. Neither database reads the texts for it. */
+/** The size of the columns that respondents can make large. Neither database reads their texts for it. */
 export const responseBytes = sql<number>`octet_length("data") + octet_length("variables") + octet_length("meta")`;
 
-/** The newest first, ties by id. Reads as many index entries as the page reaches into the list, and no more. */
+/** Newest first, ties by id. Reads the index only up to the end of the page. */
 export async function listResponses(
   db: Kysely<Database>,
   owner: { readonly column: 'surveyId' | 'workspaceId'; readonly id: string },
@@ -96,8 +95,8 @@ export async function listResponses(
 }
 
 /**
- * The newest first over several workspaces, ties by id. The database merges the indexes of the workspaces up to the end
- * of the page, and only the rows of the page are read. A key reaches the workspaces of one organization, 100 at most.
+ * Newest first over several workspaces, ties by id. The database merges the indexes of the workspaces up to the end of
+ * the page, and reads only the rows of the page. A key reaches the workspaces of one organization, 100 at most.
  */
 export async function listResponsesOfWorkspaces(
   db: Kysely<Database>,
@@ -171,7 +170,7 @@ export async function withRelations(
   }));
 }
 
-/** Response id -> its notes, the oldest first. */
+/** Maps the id of a response to its notes, oldest first. */
 export async function listNotesOf(
   db: Kysely<Database>,
   responseIds: readonly string[],
@@ -203,27 +202,11 @@ export async function listNotesOf(
 }
 
 /**
- * @param emailDigest see `respondentDigest`
- * @throws the driver's unique violation when the single-use id was used, the display has its response, or the respondent
- *   finished another one
- */
-export async function insertResponse(
-  db: Kysely<Database>,
-  response: Response,
-  emailDigest: string | null,
-): Promise<void> {
-  await db
-    .insertInto('responses')
-    .values({ ...toRow(response), emailDigest })
-    .execute();
-}
-
-/**
- * Writes what a change can be about. The other columns are not named: SQLite moves the entry of every index whose
- * column is written, also to the same value, and with a million responses each move is a page somewhere else.
+ * Writes only the columns that a change can affect. SQLite moves the index entry of every column that is written, even to
+ * the same value, and with a million responses each move is a page elsewhere.
  *
- * @param isOnePerEmail false: the survey does not ask any more whose response it is, so that is forgotten
- * @throws the driver's unique violation when the respondent finished another one
+ * @param isOnePerEmail false: the survey no longer asks whose response it is, so the digest of the address is removed
+ * @throws the driver's unique violation if the respondent finished another response
  */
 export async function updateResponse(
   db: Kysely<Database>,
@@ -245,7 +228,7 @@ export async function deleteResponse(db: Kysely<Database>, id: string): Promise<
   await db.deleteFrom('responses').where('id', '=', id).execute();
 }
 
-/** @throws the driver's unique violation when another response has the display */
+/** @throws the driver's unique violation if another response has the display */
 export async function setResponseDisplay(
   db: Kysely<Database>,
   id: string,
@@ -267,21 +250,7 @@ export async function findResponseIdOfDisplay(
   return row?.id ?? null;
 }
 
-export async function isSingleUseIdUsed(
-  db: Kysely<Database>,
-  surveyId: string,
-  singleUseId: string,
-): Promise<boolean> {
-  const row = await db
-    .selectFrom('responses')
-    .select('id')
-    .where('surveyId', '=', surveyId)
-    .where(isOneOf(db, 'responses.singleUseId', [singleUseId]))
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
-/** Has this respondent finished a response? */
+/** Whether this respondent has finished a response. */
 export async function hasFinished(
   db: Kysely<Database>,
   surveyId: string,
@@ -297,8 +266,9 @@ export async function hasFinished(
   return row !== undefined;
 }
 
-export function toRow(response: Response): Omit<Selectable<ResponseTable>, 'emailDigest'> {
-  const { contactAttributes } = response;
+export function toRow(
+  response: Omit<Response, 'contactId' | 'contactAttributes'>,
+): Omit<Selectable<ResponseTable>, 'contactId' | 'contactAttributes' | 'emailDigest'> {
   return {
     ...response,
     finished: response.finished ? 1 : 0,
@@ -306,7 +276,6 @@ export function toRow(response: Response): Omit<Selectable<ResponseTable>, 'emai
     variables: JSON.stringify(response.variables),
     ttc: JSON.stringify(response.ttc),
     meta: JSON.stringify(response.meta),
-    contactAttributes: contactAttributes === null ? null : JSON.stringify(contactAttributes),
   };
 }
 

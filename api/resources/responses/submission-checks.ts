@@ -1,7 +1,6 @@
 /**
- * What a survey may demand before it takes a response: a PIN, a verified address, a token of reCAPTCHA, a link that
- * serves once. All proofs but the token are signatures of ours, see
- * auth/signer.ts.
+ * Checks what a survey demands before it takes a response: a PIN, a verified address, a reCAPTCHA token, a single-use
+ * link. All proofs except the token are our own signatures, see auth/signer.ts.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import { type ApiError, badRequest, forbidden } from '#api/errors.ts';
@@ -11,12 +10,12 @@ import { isSingleUseTokenValid } from '#api/resources/surveys/single-use.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** What whoever entered the PIN of a survey sends with the response. A new PIN makes the old proofs worthless. */
+/** The proof that a respondent knows the PIN. A new PIN invalidates old proofs. */
 export function pinAuthToken(surveyId: string, pin: string, signer: Signer): string {
   return signer.sign(pinText(surveyId, pin));
 }
 
-/** Constant in time, whatever was entered. */
+/** Takes the same time for every PIN. */
 export function isPin(surveyId: string, pin: string, entered: string, signer: Signer): boolean {
   return signer.verify(pinText(surveyId, pin), pinAuthToken(surveyId, entered, signer));
 }
@@ -25,7 +24,7 @@ function pinText(surveyId: string, pin: string): string {
   return `floodgate.pin.v1:${surveyId}:${pin}`;
 }
 
-/** What the link in a verification mail carries as `verify`: the address and the proof that it was written to. */
+/** The parameter `verify` of the link in a verification mail: the address, and the proof that the mail went there. */
 export function verifiedEmailToken(surveyId: string, email: string, signer: Signer): string {
   const address = Buffer.from(email).toString('base64url');
   return `${address}.${signer.sign(verifiedEmailText(surveyId, address))}`;
@@ -35,7 +34,7 @@ function verifiedEmailText(surveyId: string, address: string): string {
   return `floodgate.verified-email.v1:${surveyId}:${address}`;
 }
 
-/** @returns why the response is not taken; null: the PIN was entered, or there is none */
+/** @returns why the response is refused; null: the PIN was entered, or there is none */
 export function pinError(
   { id, content }: BareSurvey,
   token: string | null | undefined,
@@ -46,7 +45,7 @@ export function pinError(
   return isProven ? null : forbidden('Survey is protected by a PIN', { surveyId: id });
 }
 
-/** @param url the address the survey was opened at, from the response's meta */
+/** @param url the address at which the survey was opened, from the meta of the response */
 export function emailError(
   { id, content }: BareSurvey,
   url: string | null | undefined,
@@ -58,10 +57,10 @@ export function emailError(
 }
 
 /**
- * What stands for the address of a respondent who may finish one response only: a digest, so that the answers do not say
- * whose they are.
+ * Identifies a respondent who may finish only one response. A digest of the verified address, so that a response does not
+ * reveal its respondent.
  *
- * @returns null where a survey does not ask for that
+ * @returns null if the survey does not limit responses by address
  */
 export function respondentDigest(
   survey: BareSurvey,
@@ -75,7 +74,7 @@ export function respondentDigest(
   return signer.sign(`floodgate.one-response.v1:${survey.id}:${email}`);
 }
 
-/** Only an address that was verified says who somebody is. */
+/** Only a verified address identifies a respondent. */
 export function isOneResponsePerEmail({ content }: BareSurvey): boolean {
   return asksForEmail(content) && content.isSingleResponsePerEmailEnabled;
 }
@@ -84,14 +83,14 @@ function asksForEmail({ type, isVerifyEmailEnabled }: BareSurvey['content']): bo
   return type === 'link' && isVerifyEmailEnabled;
 }
 
-/** As the link carries it, in base64url; null: nobody has shown that the address is theirs. */
+/** The address in base64url, as in the link. null: it was not verified. */
 function provenAddress(surveyId: string, url: string | null | undefined, signer: Signer): string | null {
   const token = parseUrl(url)?.searchParams.get('verify') ?? '';
   const [address = '', signature = ''] = token.split('.');
   return address !== '' && signer.verify(verifiedEmailText(surveyId, address), signature) ? address : null;
 }
 
-/** A personal link that is not ours, not for this survey, or has ended, names nobody. */
+/** Refuses a personal link that is forged, expired or for another survey. */
 export function contactLinkError(
   { id: surveyId, content }: BareSurvey,
   url: string | null | undefined,

@@ -1,9 +1,9 @@
 /**
- * Names of browser, system and device in a User-Agent header: enough to sort responses by, no more. They are those that
- * the original gives, so that its responses and ours fall into the same groups. Pure.
+ * Finds the names of browser, system and device in a User-Agent header. They are the names that the original uses, so
+ * that its responses and ours fall into the same groups. Pure.
  */
 
-/** The first that matches wins: those that claim to be others stand before them. */
+/** The first match wins. Browsers that claim to be others come before them. */
 const browsers: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(e|A|iOS)?\//, 'Edge'],
   [/\b(OPR|Opera)\//, 'Opera'],
@@ -21,7 +21,7 @@ const browsers: readonly (readonly [RegExp, string])[] = [
 ];
 
 const systems: readonly (readonly [RegExp, string])[] = [
-  // CFNetwork is what apps on iPhones say by themselves.
+  // Apps on iPhones send CFNetwork by default.
   [/\b(iPhone|iPad|iPod)\b|\bCFNetwork\//, 'iOS'],
   [/\bAndroid\b/, 'Android'],
   [/\bWindows\b/, 'Windows'],
@@ -36,7 +36,7 @@ const devices: readonly (readonly [RegExp, string])[] = [
   [/\bMobile\b|\biPhone\b|\biPod\b/, 'mobile'],
 ];
 
-/** What lies beyond says nothing that counts. */
+/** Nothing that matters comes after this many characters. */
 const LOOKED_AT_MAX = 1_024;
 
 export function readUserAgent(header: string): {

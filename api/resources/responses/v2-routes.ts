@@ -6,7 +6,7 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { type ApiError, badRequest } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
-import type { Survey } from '#api/resources/surveys/store.ts';
+import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { Id } from '#api/schemas.ts';
 import { foreignFileQuestion, longOtherQuestion } from './answers.ts';
@@ -32,7 +32,7 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
   { context },
 ) => {
   const { db, config } = context;
-  // After the shape of the path was checked, which v2 answers with 422.
+  // Runs after the shape of the path was checked, which v2 answers with 422.
   const responses = workspaceRow({ db, type: 'Response', param: 'id', find: findResponse });
 
   app.get(
@@ -126,22 +126,22 @@ export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
     },
   );
 
-  /** What v1 says in other words. */
-  function answerProblem(survey: Survey, sent: Answers): ApiError | null {
+  /** v1 has other messages for these. */
+  function answerProblem(survey: BareSurvey, sent: Answers): ApiError | null {
     const fileQuestion = foreignFileQuestion(survey, sent, config.publicUrl);
     if (fileQuestion !== null) return answerRefused(fileQuestion, 'Invalid file upload response');
     const otherQuestion = longOtherQuestion(survey, sent);
     return otherQuestion === null ? null : answerRefused(otherQuestion, 'Response exceeds character limit');
   }
 
-  /** Not the v1 shape: the contact is an id, and there are no tags. */
+  /** Unlike v1, the contact is an id, and there are no tags. */
   function toReply(response: Response) {
     const { workspaceId: _, ...shown } = response;
     return { ...shown, data: withAbsoluteFiles(response.data, config.publicUrl) };
   }
 };
 
-/** v2 names the question of every problem with an answer. */
+/** v2 names the question of each problem. */
 function answerRefused(questionId: string, issue: string): ApiError {
   return badRequest(issue, { [`response.data.${questionId}`]: issue });
 }

@@ -20,7 +20,7 @@ export const NewV2Response = Type.Object({
 });
 export type NewV2Response = Static<typeof NewV2Response>;
 
-/** What is absent stays. The other fields of a response may come along and are not looked at. */
+/** Absent fields stay as they are. Other fields of a response are allowed and ignored. */
 export const V2ResponseChange = Type.Object({
   finished: Type.Optional(Type.Boolean()),
   data: Type.Optional(Data),

@@ -1,7 +1,4 @@
-/**
- * Creating and changing a response, the part that both APIs share: links to a display and a contact, times, and the
- * survey that ends itself. Each is one transaction.
- */
+/** Creates and changes responses, for all APIs: checks the answers, writes the row, and does what follows from it. */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
@@ -10,13 +7,6 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { newId, type Random } from '#api/ids.ts';
 import {
-  attributesOf,
-  type Contact,
-  keepContact,
-  keepContactByUserId,
-} from '#api/resources/contacts/store.ts';
-import { findDisplay } from '#api/resources/displays/store.ts';
-import {
   type AnsweredSurvey,
   type BareSurvey,
   findSurveyNow,
@@ -24,25 +14,16 @@ import {
   type SurveyNow,
   surveyClosed,
 } from '#api/resources/surveys/store.ts';
-import { claimFiles } from '#api/storage/claims.ts';
+import { claimFiles, namesFiles } from '#api/storage/claims.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { answerError } from './answers.ts';
 import { completeWhenDue } from './completion.ts';
-import type { Respondent } from './lone-insert.ts';
-import { comesAlone, insertLoneResponse, type LoneResponse } from './lone-write.ts';
+import { findDisplayProblem, type Insertion, insertResponse, type Respondent } from './insert.ts';
 import { mergeTimes, type Times } from './merge.ts';
-import { type ResponseWritten, recordEvents } from './record-events.ts';
+import { hasEvents, type ResponseWritten, recordEvents } from './record-events.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
 import { checkResponseSize } from './size.ts';
-import {
-  findResponse,
-  findResponseIdOfDisplay,
-  hasFinished,
-  insertResponse,
-  isSingleUseIdUsed,
-  type Response,
-  updateResponse,
-} from './store.ts';
+import { findResponse, hasFinished, type Response, updateResponse } from './store.ts';
 import { isOneResponsePerEmail } from './submission-checks.ts';
 
 export interface NewResponse {
@@ -59,10 +40,9 @@ export interface NewResponse {
   readonly updatedAt: Timestamp;
 }
 
-/** What a write needs besides the request. */
-export type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
+type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
 
-/** What is undefined stays. */
+/** Undefined fields stay as they are. */
 export interface Change {
   readonly finished?: boolean | undefined;
   readonly data?: Answers | undefined;
@@ -71,56 +51,47 @@ export interface Change {
   readonly meta?: ResponseMeta | undefined;
   readonly endingId?: string | null | undefined;
   readonly language?: string | null | undefined;
-  /** Answers, variables and times that are sent are laid over the stored ones, or take their place. By default: merge. */
+  /** Whether sent answers, variables and times are merged into the stored ones, which is the default, or replace them. */
   readonly maps?: 'merge' | 'replace';
 }
 
-/** Asked inside the transaction: the survey may have ended or gone since the request came. */
-export interface SurveyCheck {
-  /** The survey must be in progress: respondents' responses end when it does. */
+/** Checks inside the transaction, because the survey may have ended or been deleted since the request came. */
+interface SurveyCheck {
+  /** The survey must be in progress. */
   readonly mustBeOpen: boolean;
 }
 
-export interface CreationCheck extends SurveyCheck {
-  /** The id of the workspace that the client knows; absent: its own. */
-  readonly scopeId?: string;
-  /** Who must not have finished another response; absent or null: anybody may. See `respondentDigest`. */
+interface CreationCheck extends SurveyCheck {
+  /** The respondent must not have finished another response. Absent or null: may have. See `respondentDigest`. */
   readonly emailDigest?: string | null;
 }
 
 /**
- * @throws ApiError bad_request when an answer or the display does not fit, conflict when the single-use link was used or the
- *   respondent finished another response
+ * @throws ApiError bad_request if an answer or the display does not fit, conflict if the single-use link was used or the
+ *   respondent has finished another response
  */
 export async function createResponse(
   parts: WriteParts,
-  survey: BareSurvey,
+  survey: AnsweredSurvey,
   given: NewResponse,
   respondent: Respondent | null,
   { mustBeOpen, emailDigest = null }: CreationCheck,
 ): Promise<Response> {
+  const check = { mustBeOpen, emailDigest };
+  const alone = await createResponseAlone(parts, survey, given, respondent, check);
+  if (alone !== null) return alone;
   checkAnswers(survey, given);
+  const insertion = {
+    response: newResponse(parts.random, survey, given),
+    ...{ respondent, emailDigest, version: null },
+  };
   const { response, ...effects } = await parts.db.transaction().execute(async (trx) => {
     const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen);
-    const contact = await contactOf(trx, survey, respondent);
-    if (given.displayId !== null) await checkDisplay(trx, survey, given.displayId, contact);
-    if (given.singleUseId !== null && (await isSingleUseIdUsed(trx, survey.id, given.singleUseId))) {
-      throw alreadySubmitted();
-    }
     if (emailDigest !== null && (await hasFinished(trx, survey.id, emailDigest))) throw alreadyFinished();
-    const attributes = contact === null ? null : await attributesOf(trx, [contact.id]);
-    const made: Response = {
-      ...newResponse(parts.random, survey, given),
-      contactId: contact?.id ?? null,
-      contactAttributes: contact === null ? null : (attributes?.get(contact.id) ?? {}),
-    };
-    try {
-      await insertResponse(trx, made, emailDigest);
-    } catch (error) {
-      if (isUniqueViolation(error, 'responses.displayId')) throw displayTaken();
-      if (isUniqueViolation(error, 'responses.surveyId', 'responses.singleUseId')) throw alreadySubmitted();
-      if (isUniqueViolation(error, 'responses.surveyId', 'responses.emailDigest')) throw alreadyFinished();
-      throw error;
+    const made = await insert(trx, insertion);
+    if (made === null) {
+      const problem = await findDisplayProblem(trx, insertion);
+      throw problem === null ? notFound('Survey', survey.id) : badRequest(problem);
     }
     await claimFiles(trx, made);
     const written = { kind: 'responseCreated', response: made, survey, hasWebhooks } as const;
@@ -131,24 +102,43 @@ export async function createResponse(
 }
 
 /**
- * Asks the database for the insert, and for nothing else.
+ * Creates a response with one statement and without a transaction, which is enough for most.
  *
- * @param survey as it was read, which may be a while ago
- * @returns the new id; null: the response does not come alone, or the survey or its workspace have changed since then
- * @throws ApiError bad_request when an answer does not fit
+ * @param survey may have been read a while ago
+ * @returns null: the survey has changed since then, or it takes more than one statement
+ * @throws ApiError likewise
  */
-export async function createLoneResponse(
+export async function createResponseAlone(
   { db, random }: Pick<WriteParts, 'db' | 'random'>,
   survey: AnsweredSurvey,
   given: NewResponse,
   respondent: Respondent | null,
-  { mustBeOpen, emailDigest = null, scopeId = survey.workspaceId }: CreationCheck,
-): Promise<string | null> {
+  { mustBeOpen, emailDigest = null }: CreationCheck,
+): Promise<Response | null> {
+  const isAlone =
+    survey.content.autoComplete === null &&
+    emailDigest === null &&
+    !hasEvents(survey, given, survey.hasWebhooks) &&
+    !namesFiles(given.data);
+  if (!isAlone || (mustBeOpen && !isOpen(survey))) return null;
   checkAnswers(survey, given);
-  if (mustBeOpen && !isOpen(survey)) return null;
-  if (!comesAlone(survey, given, emailDigest)) return null;
-  const made = newResponse(random, survey, given);
-  return (await insertLoneResponse(db, made, respondent, survey, scopeId)) ? made.id : null;
+  const response = newResponse(random, survey, given);
+  return insert(db, { response, respondent, emailDigest, version: survey.version });
+}
+
+async function insert(db: Kysely<Database>, insertion: Insertion): Promise<Response | null> {
+  try {
+    return await insertResponse(db, insertion);
+  } catch (error) {
+    if (isUniqueViolation(error, 'responses.displayId')) {
+      throw badRequest('Display is already linked to a response');
+    }
+    if (isUniqueViolation(error, 'responses.surveyId', 'responses.singleUseId')) {
+      throw conflict('Response already submitted for this single-use link');
+    }
+    if (isUniqueViolation(error, 'responses.surveyId', 'responses.emailDigest')) throw alreadyFinished();
+    throw error;
+  }
 }
 
 function checkAnswers(survey: BareSurvey, { data, finished, meta }: NewResponse): void {
@@ -157,7 +147,7 @@ function checkAnswers(survey: BareSurvey, { data, finished, meta }: NewResponse)
   if (error !== null) throw error;
 }
 
-function newResponse(random: Random, survey: BareSurvey, given: NewResponse): LoneResponse {
+function newResponse(random: Random, survey: BareSurvey, given: NewResponse): Insertion['response'] {
   return {
     ...given,
     id: newId(random),
@@ -167,20 +157,9 @@ function newResponse(random: Random, survey: BareSurvey, given: NewResponse): Lo
   };
 }
 
-/** It is there until the transaction ends. */
-async function contactOf(
-  trx: Kysely<Database>,
-  { workspaceId }: BareSurvey,
-  respondent: Respondent | null,
-): Promise<Contact | null> {
-  if (respondent === null) return null;
-  const { by, value } = respondent;
-  return by === 'id' ? keepContact(trx, workspaceId, value) : keepContactByUserId(trx, workspaceId, value);
-}
-
 /**
  * @param mayChange called with the response as it is inside the transaction; throws to refuse
- * @throws ApiError not_found when it was deleted meanwhile, bad_request when an answer does not fit
+ * @throws ApiError not_found if it was deleted, bad_request if an answer does not fit
  */
 export async function changeResponse(
   parts: WriteParts,
@@ -232,7 +211,7 @@ export async function changeResponse(
   return response;
 }
 
-/** What a sent map is laid over. One that is not sent stays either way. */
+/** The map that a sent map is merged into. A map that is not sent stays either way. */
 function base<V>(
   { maps }: Change,
   stored: Readonly<Record<string, V>>,
@@ -241,7 +220,7 @@ function base<V>(
   return maps === 'replace' && sent !== undefined ? {} : stored;
 }
 
-/** What was added to the survey after somebody began to answer it, they may never have seen. */
+/** Respondents may not have seen questions that were added after they began. */
 function wereAllAsked(survey: BareSurvey, { createdAt, meta }: Response): boolean {
   return survey.updatedAt <= createdAt && !beginsInTheMiddle(meta);
 }
@@ -252,8 +231,8 @@ function beginsInTheMiddle({ url }: ResponseMeta): boolean {
 }
 
 /**
- * Responses of one survey are written side by side. Only where so many of them end it, one waits for the other: then what
- * is counted is exact.
+ * Responses of one survey are written in parallel. Only with `autoComplete` does one wait for the other, so that the
+ * count is exact.
  */
 async function checkSurvey(
   trx: Kysely<Database>,
@@ -267,36 +246,8 @@ async function checkSurvey(
   return now;
 }
 
-function alreadySubmitted() {
-  return conflict('Response already submitted for this single-use link');
-}
-
 function alreadyFinished() {
   return conflict('A response from this email address was already submitted');
-}
-
-function displayTaken() {
-  return badRequest('Display is already linked to a response');
-}
-
-/** @throws ApiError bad_request unless the display is of this survey, free, and of the same contact */
-async function checkDisplay(
-  trx: Kysely<Database>,
-  survey: BareSurvey,
-  displayId: string,
-  contact: Contact | null,
-): Promise<void> {
-  await lockRow(trx, 'displays', displayId, 'keep');
-  const display = await findDisplay(trx, displayId);
-  if (display === null) throw badRequest('Display not found');
-  if (display.workspaceId !== survey.workspaceId) throw badRequest('Display is part of another workspace');
-  if (display.surveyId !== survey.id) throw badRequest('Display is part of another survey');
-  if ((await findResponseIdOfDisplay(trx, displayId)) !== null) {
-    throw displayTaken();
-  }
-  if (display.contactId !== null && contact !== null && display.contactId !== contact.id) {
-    throw badRequest('Display belongs to another contact');
-  }
 }
 
 interface Effects {
@@ -304,7 +255,7 @@ interface Effects {
   readonly hasEvents: boolean;
 }
 
-/** Of what others have to know, after the commit. */
+/** Tells others about the change, after the commit. */
 function spread(
   { outbox, states }: Pick<WriteParts, 'outbox' | 'states'>,
   survey: BareSurvey,
@@ -314,7 +265,7 @@ function spread(
   if (isSurveyCompleted) states.purge(survey);
 }
 
-/** What a change brings about, in its transaction. */
+/** Does what follows from a change, in its transaction. */
 async function settleChange(
   trx: Kysely<Database>,
   parts: WriteParts,

@@ -1,7 +1,7 @@
 /**
- * The SDK scripts, where pages that use the original product look for them. They are not part of this service: an
- * operator puts them into the folder SDK_PATH. Until then a script is answered that tells the owner of the page on the
- * browser's console; an error would be hidden there.
+ * Serves the SDK scripts where pages that use the original product look for them. The scripts are not part of this service:
+ * an operator puts them into the folder SDK_PATH. Until then the reply is a script that prints on the browser's console
+ * what is missing, because a browser does not show the body of an error.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -11,13 +11,13 @@ import { notFound } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
 import { media, withoutBody } from '#api/http/media.ts';
 
-/** The two that pages ask for, with the npm package that brings each. */
+/** The scripts that pages ask for, and the npm packages that contain them. */
 const packages: ReadonlyMap<string, string> = new Map([
   ['formbricks.umd.cjs', '@formbricks/js'],
   ['surveys.umd.cjs', '@formbricks/surveys'],
 ]);
 
-/** Addresses of older clients. */
+/** Paths that older clients use. */
 const aliases: Readonly<Record<string, string>> = {
   '/api/packages/js': 'formbricks.umd.cjs',
   '/api/packages/app': 'formbricks.umd.cjs',
@@ -54,7 +54,7 @@ export const scriptRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
   }
 
   function send(request: FastifyRequest, reply: FastifyReply, name: string): FastifyReply {
-    // Scripts are asked for by pages of other origins, which may also see why there is none.
+    // Pages of other origins load the scripts, and may also see why there is none.
     reply.header('access-control-allow-origin', '*');
     const script = sdkScripts?.get(name);
     if (script === undefined) {
@@ -63,13 +63,10 @@ export const scriptRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     }
     reply
       .header('cache-control', CACHEABLE)
-      // Weak: plain and compressed are two forms of one script.
-      .header('etag', `W/${script.etag}`)
-      .header('vary', 'accept-encoding')
+      .header('etag', script.etag)
       .header('content-type', 'text/javascript; charset=utf-8');
     if (matchesEtag(request.headers['if-none-match'], script.etag)) return reply.code(304).send();
-    if (!takesGzip(request.headers['accept-encoding'])) return reply.send(script.text);
-    return reply.header('content-encoding', 'gzip').send(script.gzipped);
+    return reply.send(script.text);
   }
 
   function explanation(name: string): string {
@@ -80,10 +77,3 @@ export const scriptRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     return `console.error(${JSON.stringify(`Surveys cannot be shown on this page. ${what}.`)});\n`;
   }
 };
-
-function takesGzip(header: string | string[] | undefined): boolean {
-  return String(header ?? '')
-    .split(',')
-    .map((coding) => coding.split(';').map((part) => part.trim()))
-    .some(([name, weight = '']) => name === 'gzip' && !/^q=0(?:\.0*)?$/.test(weight));
-}

@@ -1,5 +1,5 @@
 /** Surveys with their triggers and languages. Writes go to `surveys`, `surveyTriggers`, `surveyLanguages` and `countdowns` only. */
-import { type ExpressionBuilder, type Kysely, type Selectable, sql } from 'kysely';
+import { type ExpressionBuilder, expressionBuilder, type Kysely, type Selectable, sql } from 'kysely';
 import { surveyVersion } from '#api/db/dialect.ts';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
 import { type ApiError, forbidden } from '#api/errors.ts';
@@ -32,9 +32,9 @@ export type BareSurvey = Omit<Survey, 'segment' | 'triggers' | 'languages'>;
 export interface AnsweredSurvey extends BareSurvey {
   /** Has its workspace a webhook, whichever its triggers? */
   readonly hasWebhooks: boolean;
-  /** Another one after every change of the survey. */
+  /** Differs after every change of anything else here. */
   readonly version: string;
-  /** How long its document is, in characters. */
+  /** The length of its document as it is stored, in characters. */
   readonly documentLength: number;
 }
 
@@ -43,7 +43,7 @@ export async function findAnsweredSurvey(db: Kysely<Database>, id: string): Prom
   if (!isId(id)) return null;
   const row = await selectSurveys(db)
     .select((survey) => webhooksOf(survey).as('hasWebhooks'))
-    .select(surveyVersion(db).as('version'))
+    .select(versionOf(db).as('version'))
     .where('surveys.id', '=', id)
     .executeTakeFirst();
   if (row === undefined) return null;
@@ -52,6 +52,27 @@ export async function findAnsweredSurvey(db: Kysely<Database>, id: string): Prom
     ...toBareSurvey(row),
     ...{ hasWebhooks: Boolean(hasWebhooks), version, documentLength: document.length },
   };
+}
+
+/** The `version` that `findAnsweredSurvey` would find now. null: there is no such survey. */
+export async function findSurveyVersion(db: Kysely<Database>, id: string): Promise<string | null> {
+  const row = await db
+    .selectFrom('surveys')
+    .select(versionOf(db).as('version'))
+    .where('surveys.id', '=', id)
+    .executeTakeFirst();
+  return row?.version ?? null;
+}
+
+/** The version of a survey, for a query on `surveys`. */
+export function versionOf(db: Kysely<Database>) {
+  const survey = expressionBuilder<Database, 'surveys'>();
+  const environmentId = survey
+    .selectFrom('workspaces')
+    .select('legacyEnvironmentId')
+    .whereRef('workspaces.id', '=', 'surveys.workspaceId');
+  const others = sql<string>`cast(${webhooksOf(survey)} as text) || coalesce(${environmentId}, '')`;
+  return sql<string>`(${surveyVersion(db)} || ' ' || ${others})`;
 }
 
 /** By id, in one query; who is not there is left out. */
@@ -256,8 +277,8 @@ async function insertReferences(db: Kysely<Database>, survey: Survey): Promise<v
   }
 }
 
-/** The workspace of the survey: for a query on `surveys`. */
-export function webhooksOf({ exists, selectFrom }: ExpressionBuilder<Database, 'surveys'>) {
+/** Whether the workspace of a survey has webhooks, for a query on `surveys`. */
+function webhooksOf({ exists, selectFrom }: ExpressionBuilder<Database, 'surveys'>) {
   const webhooks = selectFrom('webhooks').select('webhooks.id');
   return exists(webhooks.whereRef('webhooks.workspaceId', '=', 'surveys.workspaceId'));
 }

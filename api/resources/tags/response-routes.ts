@@ -33,6 +33,7 @@ import {
 
 const LIST_MAX = 1_000;
 
+const url = '/api/v1/management/responses/:responseId/tags';
 const Params = Type.Object({ responseId: Type.String() });
 const NewTag = Type.Object(
   { name: Type.Optional(Type.String()), tagId: Type.Optional(Type.String()) },
@@ -69,64 +70,56 @@ export const responseTagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     },
   );
 
-  for (const prefix of ['/api/v1/management/responses', '/api/v1/responses']) {
-    const url = `${prefix}/:responseId/tags`;
+  app.get(url, { schema: { params: Params, response: many }, onRequest: responses.load }, async (request) => {
+    const { environmentId, id } = responses.of(request);
+    return { data: (await listTagsOfResponse(db, id)).map((tag) => ({ ...tag, environmentId })) };
+  });
 
-    app.get(
-      url,
-      { schema: { params: Params, response: many }, onRequest: responses.load },
-      async (request) => {
-        const { environmentId, id } = responses.of(request);
-        return { data: (await listTagsOfResponse(db, id)).map((tag) => ({ ...tag, environmentId })) };
-      },
-    );
-
-    app.post(
-      url,
-      {
-        schema: { params: Params, body: NewTag, response: one },
-        config: { refuses: ['bad_request', 'forbidden'] },
-        onRequest: responses.load,
-      },
-      async (request) => {
-        const { environmentId, id, workspaceId } = responses.of(request);
-        const { name, tagId } = request.body;
-        if ((name === undefined) === (tagId === undefined)) {
-          throw badRequest('Give either the name of a tag, or the tagId of one that exists');
+  app.post(
+    url,
+    {
+      schema: { params: Params, body: NewTag, response: one },
+      config: { refuses: ['bad_request', 'forbidden'] },
+      onRequest: responses.load,
+    },
+    async (request) => {
+      const { environmentId, id, workspaceId } = responses.of(request);
+      const { name, tagId } = request.body;
+      if ((name === undefined) === (tagId === undefined)) {
+        throw badRequest('Give either the name of a tag, or the tagId of one that exists');
+      }
+      const read = name === undefined ? null : readTagName(name);
+      if (name !== undefined && read === null) throw invalidFields({ name: NAME_REFUSED });
+      const tag = await db.transaction().execute(async (trx) => {
+        const wanted =
+          read === null
+            ? await findOf(trx, workspaceId, tagId ?? '')
+            : await findOrCreate(trx, workspaceId, read);
+        await lockRow(trx, 'responses', id);
+        if ((await findResponse(trx, id)) === null) throw notFound('Response', id);
+        await tagResponse(trx, id, wanted.id);
+        if ((await listTagsOfResponse(trx, id)).length > RESPONSE_TAGS_MAX) {
+          throw forbidden(`A response can have ${RESPONSE_TAGS_MAX} tags; remove one first`);
         }
-        const read = name === undefined ? null : readTagName(name);
-        if (name !== undefined && read === null) throw invalidFields({ name: NAME_REFUSED });
-        const tag = await db.transaction().execute(async (trx) => {
-          const wanted =
-            read === null
-              ? await findOf(trx, workspaceId, tagId ?? '')
-              : await findOrCreate(trx, workspaceId, read);
-          await lockRow(trx, 'responses', id);
-          if ((await findResponse(trx, id)) === null) throw notFound('Response', id);
-          await tagResponse(trx, id, wanted.id);
-          if ((await listTagsOfResponse(trx, id)).length > RESPONSE_TAGS_MAX) {
-            throw forbidden(`A response can have ${RESPONSE_TAGS_MAX} tags; remove one first`);
-          }
-          return wanted;
-        });
-        return { data: { ...tag, environmentId } };
-      },
-    );
+        return wanted;
+      });
+      return { data: { ...tag, environmentId } };
+    },
+  );
 
-    app.delete(
-      `${url}/:tagId`,
-      {
-        schema: { params: Type.Object({ responseId: Type.String(), tagId: Type.String() }), response: one },
-        onRequest: responses.load,
-      },
-      async (request) => {
-        const { environmentId, id, workspaceId } = responses.of(request);
-        const tag = await findOf(db, workspaceId, request.params.tagId);
-        if (!(await untagResponse(db, id, tag.id))) throw notFound('Tag', tag.id);
-        return { data: { ...tag, environmentId } };
-      },
-    );
-  }
+  app.delete(
+    `${url}/:tagId`,
+    {
+      schema: { params: Type.Object({ responseId: Type.String(), tagId: Type.String() }), response: one },
+      onRequest: responses.load,
+    },
+    async (request) => {
+      const { environmentId, id, workspaceId } = responses.of(request);
+      const tag = await findOf(db, workspaceId, request.params.tagId);
+      if (!(await untagResponse(db, id, tag.id))) throw notFound('Tag', tag.id);
+      return { data: { ...tag, environmentId } };
+    },
+  );
 
   async function findOrCreate(trx: Kysely<Database>, workspaceId: string, name: string): Promise<Tag> {
     const known = await findTagByName(trx, workspaceId, name);

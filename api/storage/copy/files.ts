@@ -8,7 +8,7 @@ import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import type { OpenObject, Storage } from '../storage.ts';
 
-export interface CopyFilesOptions {
+interface CopyFilesOptions {
   readonly db: Kysely<Database>;
   readonly from: Storage;
   readonly to: Storage;
@@ -19,7 +19,7 @@ export interface CopyFilesOptions {
   readonly onFile?: (bytes: number) => void;
 }
 
-export type FileProblem =
+type FileProblem =
   /** The database says that it is there. */
   | 'missing'
   /** It has another size than the database says; it was copied all the same. */

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { fanOut } from '#api/jobs/fan-out.ts';
 import { createResponse } from '#api/resources/responses/write.ts';
-import { findSurvey } from '#api/resources/surveys/store.ts';
+import { findAnsweredSurvey } from '#api/resources/surveys/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 import { given } from '../resources/responses/new-response.ts';
@@ -36,7 +36,7 @@ t.test('a change that is undone leaves no event', async (t) => {
   t.teardown(() => api.close());
   await addWebhook(api, ['responseCreated']);
   const { id } = await addSurvey(api);
-  const survey = await findSurvey(api.context.db, id);
+  const survey = await findAnsweredSurvey(api.context.db, id);
   if (survey === null) throw new Error('no survey');
   const once = { ...given, singleUseId: 'once' };
   const eventCount = async () => (await api.context.db.selectFrom('events').select('id').execute()).length;

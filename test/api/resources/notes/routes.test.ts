@@ -26,7 +26,7 @@ t.test('200: notes are written, listed, changed, resolved, deleted', async (t) =
   const second = (await add(id, { text: 'Done' })).json.data;
   const url = `${responses}/${id}/notes`;
   t.strictSame((await api.manage('GET', url)).json.data, [note, second], 'the oldest first');
-  t.strictSame((await api.manage('GET', `/api/v1/responses/${id}/notes`)).json.data, [note, second]);
+  t.equal((await api.manage('GET', `/api/v1/responses/${id}/notes`)).status, 404);
 
   const resolved = await api.manage('PUT', `${url}/${note.id}`, { isResolved: true });
   const later = new Date(api.context.clock()).toISOString();

@@ -5,7 +5,7 @@ import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { deleteResponse } from '#api/resources/responses/store.ts';
 import { changeResponse, createResponse } from '#api/resources/responses/write.ts';
-import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 import { given } from './new-response.ts';
@@ -15,34 +15,34 @@ t.teardown(() => api.close());
 const { context } = api;
 const { db } = context;
 
-async function surveyNow(id: string): Promise<Survey> {
-  const survey = await findSurvey(db, id);
+async function surveyNow(id: string): Promise<AnsweredSurvey> {
+  const survey = await findAnsweredSurvey(db, id);
   if (survey === null) throw new Error('The survey is not there');
   return survey;
 }
 
-async function surveyEndingAfter(autoComplete: number): Promise<Survey> {
+async function surveyEndingAfter(autoComplete: number): Promise<AnsweredSurvey> {
   return surveyNow((await addSurvey(api, { autoComplete })).id);
 }
 
 const create = async (
-  { id }: Pick<Survey, 'id'>,
+  { id }: Pick<AnsweredSurvey, 'id'>,
   { finished = true, by = db, mustBeOpen = true } = {},
 ): Promise<string> => {
   const parts: Context = { ...context, db: by };
   return (await createResponse(parts, await surveyNow(id), { ...given, finished }, null, { mustBeOpen })).id;
 };
-const setFinished = async (survey: Survey, responseId: string, finished: boolean) =>
+const setFinished = async (survey: AnsweredSurvey, responseId: string, finished: boolean) =>
   changeResponse(context, await surveyNow(survey.id), responseId, { finished }, () => {}, {
     mustBeOpen: false,
   });
-const change = (survey: Survey, fields: object) =>
+const change = (survey: AnsweredSurvey, fields: object) =>
   api.manage('PUT', `/api/v1/management/surveys/${survey.id}`, fields);
-const statusOf = async ({ id }: Survey): Promise<string> => (await surveyNow(id)).content.status;
+const statusOf = async ({ id }: AnsweredSurvey): Promise<string> => (await surveyNow(id)).content.status;
 const isCount = ({ sql }: { readonly sql: string }): boolean => /count\(\*\)/.test(sql);
 
 /** The queries that count, of so many finished responses one after the other. */
-const countsOf = async (survey: Survey, responses: number) =>
+const countsOf = async (survey: AnsweredSurvey, responses: number) =>
   (
     await queriesOf(db, async (by: Kysely<Database>) => {
       for (let i = 0; i < responses; i += 1) await create(survey, { by, mustBeOpen: false });

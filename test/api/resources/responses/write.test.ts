@@ -1,7 +1,7 @@
 /** What was read before a transaction may be old inside of it. */
 import t from 'tap';
 import { changeResponse, createResponse, type NewResponse } from '#api/resources/responses/write.ts';
-import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
+import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/store.ts';
 import { addSurvey, startApi } from '#test/support/api-app.ts';
 import { given } from './new-response.ts';
 
@@ -9,14 +9,14 @@ const api = await startApi();
 t.teardown(() => api.close());
 const { context } = api;
 
-async function surveyEndingAfter(autoComplete: number): Promise<Survey> {
+async function surveyEndingAfter(autoComplete: number): Promise<AnsweredSurvey> {
   const { id } = await addSurvey(api, { autoComplete });
-  const survey = await findSurvey(context.db, id);
+  const survey = await findAnsweredSurvey(context.db, id);
   if (survey === null) throw new Error('The survey is not there');
   return survey;
 }
 
-const create = (survey: Survey, fields: Partial<NewResponse> = {}) =>
+const create = (survey: AnsweredSurvey, fields: Partial<NewResponse> = {}) =>
   createResponse(context, survey, { ...given, ...fields }, null, { mustBeOpen: true });
 
 /** How many got through; the others must have been told that the survey is closed. */

@@ -2,7 +2,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import vm from 'node:vm';
-import { gunzipSync } from 'node:zlib';
 import t from 'tap';
 import { loadSdkScripts } from '#api/sdk-scripts.ts';
 import { startApi } from '#test/support/api-app.ts';
@@ -66,8 +65,8 @@ t.test('a folder of scripts', async (t) => {
     'access-control-allow-origin': '*',
     'cache-control': /^public, max-age=3600, s-maxage=2592000/,
     'x-content-type-options': 'nosniff',
-    vary: 'accept-encoding',
-    etag: /^W\/"[\w-]{43}"$/,
+    vary: undefined,
+    etag: /^"[\w-]{43}"$/,
   });
   t.equal((await api.client('GET', '/api/packages/js')).text, text);
   const head = await api.client('HEAD', '/js/formbricks.umd.cjs');
@@ -77,16 +76,10 @@ t.test('a folder of scripts', async (t) => {
   t.match(unchanged, { status: 304, text: '', headers: { etag: whole.headers.etag } });
   t.equal((await get('formbricks.umd.cjs', { 'if-none-match': '"other"' })).status, 200);
 
-  const small = await api.app.inject({
-    url: '/js/formbricks.umd.cjs',
-    headers: { 'accept-encoding': 'br, gzip;q=0.8' },
-  });
-  t.equal(small.headers['content-encoding'], 'gzip');
-  t.equal(gunzipSync(small.rawPayload).toString(), text);
-  for (const accepted of ['gzip;q=0', 'gzip;q=0.00', 'identity', 'xgzip']) {
-    const plain = await get('formbricks.umd.cjs', { 'accept-encoding': accepted });
-    t.equal(plain.headers['content-encoding'], undefined, accepted);
-  }
+  const weak = await get('formbricks.umd.cjs', { 'if-none-match': `W/${whole.headers.etag}` });
+  t.equal(weak.status, 304, 'proxies that compress a reply make its ETag weak');
+  const plain = await get('formbricks.umd.cjs', { 'accept-encoding': 'gzip' });
+  t.match(plain, { text, headers: { 'content-encoding': undefined } });
 
   t.equal((await get('mounted.js')).text, 'mounted', 'as mounted folders have them');
   for (const name of ['notes.txt', '.hidden.js', 'folder.js', '..%2foutside.js', '%2e%2e%2foutside.js', '']) {

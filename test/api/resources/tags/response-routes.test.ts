@@ -36,8 +36,7 @@ t.test('200: a tag comes into being when a response is given it, and is one for 
     list.json.data.map(({ name }: { name: string }) => name),
     ['Another', 'Bug'],
   );
-  const alias = await api.manage('GET', `/api/v1/responses/${two}/tags`);
-  t.strictSame(alias.json, list.json);
+  t.equal((await api.manage('GET', `/api/v1/responses/${two}/tags`)).status, 404);
 });
 
 t.test('replies show them: list, get, create, update, delete', async (t) => {

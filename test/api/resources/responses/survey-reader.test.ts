@@ -5,8 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
-import { createKnownSurveys } from '#api/resources/responses/known-surveys.ts';
-import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/store.ts';
+import { createSurveyReader } from '#api/resources/responses/survey-reader.ts';
 import { addSurvey, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 import { sharedDatabase } from '#test/support/database.ts';
 import { recordingOf } from '#test/support/query-plan.ts';
@@ -105,7 +104,6 @@ t.test('a question is made stricter meanwhile', async (t) => {
   await change({ questions: [openText('q1', { validation: { rules } })] });
   t.equal((await answer()).status, 400);
   t.equal(await stored(), 1);
-  t.strictSame(await counted({ data: { q1: 'long enough' } }), { status: 200, asked: 3 });
   t.strictSame(await counted({ data: { q1: 'long enough' } }), { status: 200, asked: 1 });
 });
 
@@ -123,7 +121,7 @@ t.test('what is refused is refused by the same survey again, and it stays known'
     code: 'bad_request',
     details: { 'response.data.q1': 'This question needs an answer' },
   });
-  t.strictSame(await counted({ data: {} }), { status: 400, asked: 2 });
+  t.strictSame(await counted({ data: {} }), { status: 400, asked: 1 });
   t.strictSame(await counted(), { status: 200, asked: 1 });
 });
 
@@ -190,41 +188,35 @@ t.test('a token of reCAPTCHA is asked about once', async (t) => {
   t.equal(asked, 3);
 });
 
-t.test('what is kept is bounded, and dropped by the news', async (t) => {
+t.test('the memory is bounded in entries and in bytes', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
-  const made = await findAnsweredSurvey(api.context.db, (await addSurvey(api)).id);
-  if (made === null) throw new Error('no survey');
-  const one = (id: string, more: Partial<AnsweredSurvey> = {}): AnsweredSurvey => ({ ...made, id, ...more });
-  let now = 0;
-  const known = createKnownSurveys({ clock: () => now, entriesMax: 3, lengthMax: 100 });
-  const has = (...ids: string[]) => ids.filter((id) => known.find('w', id) !== null).join('');
-  for (const id of ['a', 'b', 'c', 'd']) known.keep('w', one(id, { documentLength: 10 }));
-  t.equal(has('a', 'b', 'c', 'd'), 'bcd', 'the first one goes');
-  known.keep('w', one('e', { documentLength: 90 }));
-  t.equal(has('b', 'c', 'd', 'e'), 'de', 'so do as many as do not fit beside it');
-  known.keep('w', one('f', { documentLength: 101 }));
-  t.equal(has('d', 'e', 'f'), '', 'one that is larger than all is not kept');
-  t.notOk(known.knowsScope('w'));
+  const { db } = api.context;
+  const ids: string[] = [];
+  for (let i = 0; i < 4; i += 1) ids.push((await addSurvey(api)).id);
+  const [one = ''] = ids;
+  const length = (await createSurveyReader(db).read(one))?.documentLength ?? 0;
+  const remembered = async (bounds: object, ...read: readonly string[]) => {
+    const surveys = createSurveyReader(db, bounds);
+    for (const id of read) await surveys.read(id);
+    return ids.filter((id) => surveys.last(id) !== null);
+  };
+  t.strictSame(await remembered({ entriesMax: 3 }, ...ids), ids.slice(1), 'the oldest one goes');
+  t.strictSame(await remembered({ lengthMax: 2 * length }, ...ids), ids.slice(2));
+  t.strictSame(await remembered({ lengthMax: length - 1 }, one), [], 'one that is too large is not kept');
+  t.strictSame(await remembered({ lengthMax: length }, one, one), [one], 'and one counts once');
+  await db.updateTable('surveys').set({ updatedAt: '2026-01-02T00:00:00.000Z' }).execute();
+  t.strictSame(await remembered({ lengthMax: length }, one, one), [one]);
+});
 
-  known.keep('w', one('a', { documentLength: 60 }));
-  known.keep('w', one('a', { documentLength: 60 }));
-  t.equal(has('a'), 'a', 'what is kept again counts once');
-  known.forget('w', 'a');
-  t.notOk(known.knowsScope('w'));
-
-  for (const scopeId of ['w', 'e', 'x']) known.keep(scopeId, one('a', { documentLength: 1 }));
-  known.purge({ workspaceId: 'w', environmentId: 'e' });
-  t.strictSame(['w', 'e', 'x'].map(known.knowsScope), [false, false, true]);
-  now = 5 * 60_000;
-  t.equal(known.find('x', 'a'), null, 'nothing is kept for longer than five minutes');
-  t.notOk(known.knowsScope('x'));
-
-  known.keep('x', one('a'));
-  api.context.states.alsoPurge(known);
-  api.context.states.purge({ workspaceId: 'x', environmentId: 'y' });
-  t.notOk(known.knowsScope('x'), 'with the state of its workspace');
-  known.keep('x', one('a'));
-  api.context.states.purgeAll();
-  t.notOk(known.knowsScope('x'));
+t.test('a survey that has gone is forgotten', async (t) => {
+  const api = await startApi();
+  t.teardown(() => api.close());
+  const { db } = api.context;
+  const { id } = await addSurvey(api);
+  const surveys = createSurveyReader(db);
+  t.equal(await surveys.read(id), surveys.last(id));
+  await db.deleteFrom('surveys').execute();
+  t.equal(await surveys.read(id), null);
+  t.equal(surveys.last(id), null);
 });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { retryDelay } from '#api/events/backoff.ts';
+import { retryDelay } from '#api/events/settle.ts';
 
 const lowest = (bytes: number): Uint8Array => new Uint8Array(bytes);
 const highest = (bytes: number): Uint8Array => new Uint8Array(bytes).fill(255);

@@ -1,0 +1,57 @@
+/**
+ * Reads surveys for those who answer them, and remembers them: a short query tells whether one is still the same. The memory
+ * is bounded in entries and in bytes; the oldest entry goes first.
+ */
+import type { Kysely } from 'kysely';
+import type { Database } from '#api/db/schema.ts';
+import { type AnsweredSurvey, findAnsweredSurvey, findSurveyVersion } from '#api/resources/surveys/store.ts';
+
+const ENTRIES_MAX = 1_000;
+/** The length of documents as they are stored. As objects they take several times that. */
+const LENGTH_MAX = 8_388_608;
+
+interface SurveyReaderBounds {
+  readonly entriesMax?: number;
+  readonly lengthMax?: number;
+}
+
+interface SurveyReader {
+  /** As it was read last, without a query. */
+  last(id: string): AnsweredSurvey | null;
+  /** As it is now. null: there is no such survey. */
+  read(id: string): Promise<AnsweredSurvey | null>;
+}
+
+export function createSurveyReader(
+  db: Kysely<Database>,
+  { entriesMax = ENTRIES_MAX, lengthMax = LENGTH_MAX }: SurveyReaderBounds = {},
+): SurveyReader {
+  const entries = new Map<string, AnsweredSurvey>();
+  let length = 0;
+
+  const remove = (id: string): void => {
+    length -= entries.get(id)?.documentLength ?? 0;
+    entries.delete(id);
+  };
+  const add = (survey: AnsweredSurvey): void => {
+    remove(survey.id);
+    entries.set(survey.id, survey);
+    length += survey.documentLength;
+    for (const [oldest] of entries) {
+      if (entries.size <= entriesMax && length <= lengthMax) break;
+      remove(oldest);
+    }
+  };
+
+  return {
+    last: (id) => entries.get(id) ?? null,
+    async read(id) {
+      const known = entries.get(id);
+      if (known !== undefined && (await findSurveyVersion(db, id)) === known.version) return known;
+      const survey = await findAnsweredSurvey(db, id);
+      if (survey === null) remove(id);
+      else add(survey);
+      return survey;
+    },
+  };
+}
