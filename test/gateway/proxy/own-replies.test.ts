@@ -81,7 +81,7 @@ async function startMoody(seed: number): Promise<{ origin: string; close: () => 
     socket.on('data', async (bytes) => {
       text += bytes.toString('latin1');
       const [, id, length = '0'] =
-        /^[A-Z]+ \/(\d+) HTTP[^]*?(?:\r\nContent-Length: (\d+)[^]*?)?\r\n\r\n/.exec(text) ?? [];
+        /^[A-Z]+ \/(\d+) HTTP[\s\S]*?(?:\r\nContent-Length: (\d+)[\s\S]*?)?\r\n\r\n/.exec(text) ?? [];
       if (id === undefined || isBusy) return;
       const isEarly = roll(10) === 0;
       const bodyAt = text.indexOf('\r\n\r\n') + 4;
@@ -111,7 +111,7 @@ async function startMoody(seed: number): Promise<{ origin: string; close: () => 
 }
 
 t.test('everybody gets their own reply', async (t) => {
-  const seed = Number(process.env['SEED'] ?? 7);
+  const seed = Number(process.env.SEED ?? 7);
   t.comment(`SEED=${seed}`);
   const upstream = await startMoody(seed);
   t.teardown(upstream.close);
