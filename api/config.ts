@@ -262,7 +262,7 @@ export function readConfig(
   cwd: string,
   cores = availableParallelism(),
 ): { readonly config: Config; readonly secrets: Secrets } {
-  return readSettings(variables, env, (read) => {
+  return readSettings({ variables, removed: {} }, env, (read) => {
     // In the order of the table, which is that of the mistakes.
     const port = read.integer('API_PORT', 0, 65_535);
     const host = read.parse('API_HOST', '', parseHost);

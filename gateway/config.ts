@@ -268,7 +268,7 @@ export function readConfig(
   readonly config: GatewayConfig;
   readonly secrets: GatewaySecrets;
 } {
-  return readSettings(GATEWAY_VARIABLES, env, (read) => {
+  return readSettings({ variables: GATEWAY_VARIABLES, removed: {} }, env, (read) => {
     const store = storeAccess(read);
     const tracing = readTracing(read);
     const hasStore = read.text('GATEWAY_REDIS_URL') !== '';

@@ -40,16 +40,19 @@ export interface SettingsReader<Name extends string> {
 }
 
 /**
+ * @param removed what to do instead, by the name of a variable that an earlier version read
  * @param env usually process.env
  * @param build asks the reader for every setting and puts the configuration together
- * @throws ConfigError with one sentence per mistake
+ * @throws ConfigError with one sentence per mistake; a removed variable that is still set is one
  */
 export function readSettings<const Table extends readonly Variable[], Config>(
-  variables: Table,
+  { variables, removed }: { readonly variables: Table; readonly removed: Readonly<Record<string, string>> },
   env: Environment,
   build: (read: SettingsReader<Table[number]['name']>) => Config,
 ): Config {
-  const problems: string[] = [];
+  const problems = Object.entries(removed)
+    .filter(([name]) => (env[name] ?? '').trim() !== '')
+    .map(([name, instead]) => `${name}: this variable was removed; ${instead}`);
   const config = build(settingsReader(variables, env, problems));
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
