@@ -329,12 +329,11 @@ async function openCertificate(parts: GatewayParts): Promise<Certificate | null>
   });
 }
 
-async function openTracing({ config, secrets, clock, replica, log }: GatewayParts): Promise<Tracing | null> {
-  if (config.tracing === null || secrets.tracing === null) return null;
+async function openTracing({ config, clock, replica, log }: GatewayParts): Promise<Tracing | null> {
+  if (config.tracing === null) return null;
   const { OpenTelemetry } = await import('./observe/tracing/open-telemetry.ts');
   return new OpenTelemetry({
     settings: config.tracing,
-    secrets: secrets.tracing,
     clock,
     replica,
     upstream: config.upstream,

@@ -26,9 +26,9 @@ import {
 import type { KeyPair } from './listen/tls/key-pair.ts';
 import type { AccessLogSettings } from './observe/access-log/access-log.ts';
 import {
+  OPENTELEMETRY_VARIABLES,
   readTracing,
   TRACING_VARIABLES,
-  type TracingSecrets,
   type TracingSettings,
 } from './observe/tracing/settings.ts';
 import type { StoreAccess } from './store/access.ts';
@@ -80,8 +80,6 @@ export interface GatewaySecrets {
   readonly adminToken: string | null;
   /** What is in the files of `tls`; null where there are none. */
   readonly keyPair: KeyPair | null;
-  /** What the collector asks for; null: no request is traced. */
-  readonly tracing: TracingSecrets | null;
 }
 
 /** The README's table is held to this one by a test. */
@@ -268,9 +266,9 @@ export function readConfig(
   readonly config: GatewayConfig;
   readonly secrets: GatewaySecrets;
 } {
-  return readSettings({ variables: GATEWAY_VARIABLES, removed: {} }, env, (read) => {
+  const variables = [...GATEWAY_VARIABLES, ...OPENTELEMETRY_VARIABLES] as const;
+  return readSettings({ variables, removed: {} }, env, (read) => {
     const store = storeAccess(read);
-    const tracing = readTracing(read);
     const hasStore = read.text('GATEWAY_REDIS_URL') !== '';
     const isAuto = read.text('GATEWAY_WORKERS') === 'auto';
     const autoWorkers = hasStore ? Math.min(cores, WORKERS_MAX) : 1;
@@ -312,7 +310,7 @@ export function readConfig(
       drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
       accessLog: accessLogSettings(read),
-      tracing: tracing?.settings ?? null,
+      tracing: readTracing(read),
       bounds: {
         connections: limitsOf('connections'),
         upstream_connections: limitsOf('upstream_connections'),
@@ -335,7 +333,6 @@ export function readConfig(
       identitySecret: read.text('GATEWAY_IDENTITY_SECRET') || null,
       adminToken: read.parse('GATEWAY_ADMIN_TOKEN', null, adminToken),
       keyPair,
-      tracing: tracing?.secrets ?? null,
     };
     return { config, secrets };
   });

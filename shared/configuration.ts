@@ -9,6 +9,9 @@ export interface Variable {
   readonly meaning: string;
 }
 
+/** A variable that another project documents. */
+type DefaultedVariable = Pick<Variable, 'name' | 'default'>;
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Every mistake of the environment at once. */
@@ -45,7 +48,7 @@ export interface SettingsReader<Name extends string> {
  * @param build asks the reader for every setting and puts the configuration together
  * @throws ConfigError with one sentence per mistake; a removed variable that is still set is one
  */
-export function readSettings<const Table extends readonly Variable[], Config>(
+export function readSettings<const Table extends readonly DefaultedVariable[], Config>(
   { variables, removed }: { readonly variables: Table; readonly removed: Readonly<Record<string, string>> },
   env: Environment,
   build: (read: SettingsReader<Table[number]['name']>) => Config,
@@ -59,7 +62,7 @@ export function readSettings<const Table extends readonly Variable[], Config>(
 }
 
 function settingsReader<Name extends string>(
-  variables: readonly (Variable & { readonly name: Name })[],
+  variables: readonly (DefaultedVariable & { readonly name: Name })[],
   env: Environment,
   problems: string[],
 ): SettingsReader<Name> {

@@ -71,6 +71,7 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
   });
   const log: Record<string, unknown>[] = [];
   const { policies } = options;
+  const forgetTracing = setOpenTelemetry(options.env ?? {});
   const gateway = await startGateway({
     config,
     secrets,
@@ -81,9 +82,18 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
     log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) }),
     readPolicyFile: policies === undefined ? readPolicyFile : () => policies,
     reusePort: false,
-  });
+  }).finally(forgetTracing);
   owner.teardown(() => gateway.close());
   return { gateway, config, port: gateway.port, origin: `http://127.0.0.1:${gateway.port}`, log };
+}
+
+/** OpenTelemetry's SDK reads the environment of the process. @returns removes the variables again */
+function setOpenTelemetry(env: Readonly<Record<string, string>>): () => void {
+  const ours = Object.entries(env).filter(([name]) => name.startsWith('OTEL_'));
+  for (const [name, value] of ours) process.env[name] = value;
+  return () => {
+    for (const [name] of ours) delete process.env[name];
+  };
 }
 
 /** One policy file's text from its policies; identifiers and exclusions as in the project's own file. */

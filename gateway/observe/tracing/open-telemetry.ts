@@ -1,16 +1,30 @@
 /** The one place that makes spans and sends them. Loaded only where a collector is configured. */
-import { createTraceState, ROOT_CONTEXT, SpanKind, type Tracer, trace } from '@opentelemetry/api';
+import {
+  createTraceState,
+  DiagLogLevel,
+  diag,
+  ROOT_CONTEXT,
+  SpanKind,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
 import { parseTraceParent } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
-import { CompressionAlgorithm } from '@opentelemetry/otlp-exporter-base';
-import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  defaultResource,
+  detectResources,
+  type Resource,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceNameEnvDetector,
+} from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { counter, type Sample } from '#gateway/observe/metrics/metrics.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { VERSION } from '#shared/version.ts';
 import { within } from '#shared/within.ts';
 import { LimitedSampler } from './sampling.ts';
-import type { TracingSecrets, TracingSettings } from './settings.ts';
+import type { TracingSettings } from './settings.ts';
 import { SpanQueue } from './span-queue.ts';
 import { type Application, applicationAt, SpannedRequest } from './spanned-request.ts';
 import { traceHeadersOf } from './trace-headers.ts';
@@ -18,7 +32,6 @@ import type { RequestTrace, Tracing } from './tracing.ts';
 
 export interface TracingOptions {
   readonly settings: TracingSettings;
-  readonly secrets: TracingSecrets;
   /** Milliseconds since the epoch. */
   readonly clock: Clock;
   /** Name of this process. */
@@ -34,8 +47,6 @@ const CLOSE_MS: Millis = 1000;
 const WARN_MS: Millis = 60_000;
 /** Longer values of attributes are cut. */
 const VALUE_MAX = 1000;
-/** The exporter gives up first, and says why. */
-const EXPORT_GRACE_MS: Millis = 1000;
 
 export class OpenTelemetry implements Tracing {
   readonly #options: TracingOptions;
@@ -47,26 +58,25 @@ export class OpenTelemetry implements Tracing {
   #warnedAt: Millis = Number.NEGATIVE_INFINITY;
 
   constructor(options: TracingOptions) {
-    const { settings, replica, clock } = options;
+    const { settings, clock, replica } = options;
     this.#options = options;
     this.#sampler = new LimitedSampler(settings, clock);
     this.#queue = new SpanQueue(settings.queueMax, (error) => this.#onUnsent(error));
+    const { exporter, resource } = configuredByEnvironment(options);
     const batches = new BatchSpanProcessor({
-      exporter: this.#queue.counted(exporterOf(options)),
+      exporter: this.#queue.counted(exporter),
       maxQueueSize: settings.queueMax,
       maxExportBatchSize: settings.batchMax,
       scheduledDelayMillis: settings.delayMs,
-      exportTimeoutMillis: settings.timeoutMs + EXPORT_GRACE_MS,
     });
-    const resource = resourceFromAttributes({
+    const ours = resourceFromAttributes({
+      'service.name': 'floodgate',
       'service.version': VERSION,
       'service.instance.id': replica,
-      ...settings.resource,
-      'service.name': settings.serviceName,
     });
     this.#provider = new TracerProvider({
       sampler: this.#sampler,
-      resource: defaultResource().merge(resource),
+      resource: defaultResource().merge(ours).merge(resource),
       spanLimits: { attributeValueLengthLimit: VALUE_MAX },
       spanProcessors: [this.#queue.bounded(batches)],
     });
@@ -114,22 +124,31 @@ export class OpenTelemetry implements Tracing {
     const now = clock();
     if (now - this.#warnedAt < WARN_MS) return;
     this.#warnedAt = now;
-    warn({ collector: new URL(settings.url).origin, reason: error?.message }, 'spans cannot be sent');
+    warn({ collector: settings.collector, reason: error?.message }, 'spans cannot be sent');
   }
 }
 
-function exporterOf({ settings, secrets }: TracingOptions): OTLPTraceExporter {
-  const { ca, cert, key, headers } = secrets;
-  return new OTLPTraceExporter({
-    url: settings.url,
-    headers,
-    timeoutMillis: settings.timeoutMs,
-    compression: settings.isCompressed ? CompressionAlgorithm.GZIP : CompressionAlgorithm.NONE,
-    httpAgentOptions: {
-      keepAlive: true,
-      ...(ca === undefined ? {} : { ca }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
-    },
-  });
+/**
+ * The SDK reads its own variables here: address, headers, timeout, compression and certificates of the collector, and the
+ * attributes of the service. It warns of a wrong value and uses its default; the log repeats the warning.
+ */
+function configuredByEnvironment({ warn }: TracingOptions): {
+  readonly exporter: OTLPTraceExporter;
+  readonly resource: Resource;
+} {
+  const log = (message: string): void => warn({}, message);
+  const ignore = (): void => undefined;
+  diag.setLogger(
+    { error: log, warn: log, info: ignore, debug: ignore, verbose: ignore },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
+  try {
+    return {
+      exporter: new OTLPTraceExporter(),
+      resource: detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }),
+    };
+  } finally {
+    // Later warnings of the SDK repeat what the metrics count.
+    diag.disable();
+  }
 }

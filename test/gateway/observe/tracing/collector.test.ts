@@ -39,7 +39,8 @@ const ask = async ({ origin }: TestGateway, times: number): Promise<void> => {
 t.test('batches, compressed, with the headers and the resource that are configured', async (t) => {
   const collector = await startCollector(t);
   const gateway = await start(t, collector, {
-    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20abc',
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20abc,x-tenant=a',
+    OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x-tenant=b',
     OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
     OTEL_SERVICE_NAME: 'edge',
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=production',
@@ -52,6 +53,7 @@ t.test('batches, compressed, with the headers and the resource that are configur
     path: '/v1/traces',
     headers: {
       authorization: 'Basic abc',
+      'x-tenant': 'b',
       'content-encoding': 'gzip',
       'content-type': 'application/x-protobuf',
     },
@@ -65,6 +67,21 @@ t.test('batches, compressed, with the headers and the resource that are configur
   });
   await until(() => counted(gateway, 'floodgate_spans_exported_total') === 8);
   t.equal(counted(gateway, 'floodgate_spans_dropped_total', { reason: 'export' }), 0);
+});
+
+t.test('a variable that the SDK refuses is in the log, and its default applies', async (t) => {
+  const collector = await startCollector(t);
+  const gateway = await start(t, collector, {
+    OTEL_EXPORTER_OTLP_COMPRESSION: 'zstd',
+    OTEL_EXPORTER_OTLP_CERTIFICATE: '/not/there.pem',
+    OTEL_BSP_SCHEDULE_DELAY: '1',
+  });
+  const messages = gateway.log.map(({ msg }) => String(msg)).join('\n');
+  t.match(messages, /OTEL_EXPORTER_OTLP_COMPRESSION is invalid, expected 'none' or 'gzip'/);
+  t.match(messages, /Failed to read root certificate file/);
+  await ask(gateway, 1);
+  await collector.spansOf(2);
+  t.notOk(collector.requests[0]?.headers['content-encoding']);
 });
 
 t.test('what a collector refuses is counted, told once, and costs no request', async (t) => {
