@@ -10,8 +10,8 @@ import {
   type SettingsReader,
   type Variable,
 } from '#shared/configuration.ts';
-import { type BoundName, boundVariable } from './bounds/bound-names.ts';
-import type { BoundLimits, BoundSettings } from './bounds/bounds.ts';
+import type { BoundSettings } from './bounds/bounds.ts';
+import { BOUND_VARIABLES, readBounds } from './bounds/settings.ts';
 import {
   DECISION_VARIABLES,
   type DecisionSettings,
@@ -168,48 +168,7 @@ export const GATEWAY_VARIABLES = [
     default: '25000',
     meaning: 'milliseconds that requests in flight may take after SIGTERM',
   },
-  { name: 'GATEWAY_CONNECTIONS', default: '8192', meaning: 'most open client connections' },
-  { name: 'GATEWAY_CONNECTIONS_PER_CLIENT', default: '512', meaning: 'the same for one client address' },
-  {
-    name: 'GATEWAY_UPSTREAM_CONNECTIONS',
-    default: '256',
-    meaning: 'most requests in progress at the application; further ones wait',
-  },
-  {
-    name: 'GATEWAY_UPSTREAM_CONNECTIONS_PER_CLIENT',
-    default: '64',
-    meaning: 'the same for one client address',
-  },
-  {
-    name: 'GATEWAY_WAITING',
-    default: '4096',
-    meaning: 'most requests that wait for a connection to the application',
-  },
-  { name: 'GATEWAY_WAITING_PER_CLIENT', default: '256', meaning: 'the same for one client address' },
-  {
-    name: 'GATEWAY_UPLOADS',
-    default: '128',
-    meaning: 'most request bodies over 16 KiB that are being forwarded; further ones wait',
-  },
-  { name: 'GATEWAY_UPLOADS_PER_CLIENT', default: '32', meaning: 'the same for one client address' },
-  { name: 'GATEWAY_STREAMS', default: '1024', meaning: 'most event streams and long replies' },
-  { name: 'GATEWAY_STREAMS_PER_CLIENT', default: '64', meaning: 'the same for one client address' },
-  { name: 'GATEWAY_UPGRADES', default: '1024', meaning: 'most WebSockets' },
-  { name: 'GATEWAY_UPGRADES_PER_CLIENT', default: '64', meaning: 'the same for one client address' },
-  {
-    name: 'GATEWAY_PIPELINED',
-    default: '4096',
-    meaning: 'most pipelined requests that wait for the reply before theirs',
-  },
-  { name: 'GATEWAY_PIPELINED_PER_CLIENT', default: '2048', meaning: 'the same for one client address' },
-  { name: 'GATEWAY_UNREAD_REPLIES', default: '256', meaning: 'most replies whose client reads nothing' },
-  { name: 'GATEWAY_UNREAD_REPLIES_PER_CLIENT', default: '64', meaning: 'the same for one client address' },
-  {
-    name: 'GATEWAY_IPV6_NETWORK_PREFIX',
-    default: '48',
-    meaning:
-      'prefix length of an IPv6 network whose clients together can hold at most a quarter of each of the totals above; `64`: networks have no such limit',
-  },
+  ...BOUND_VARIABLES,
   {
     name: 'GATEWAY_UPSTREAM_KEEPALIVE_MS',
     default: '4000',
@@ -252,7 +211,6 @@ export const GATEWAY_VARIABLES = [
 type VariableName = (typeof GATEWAY_VARIABLES)[number]['name'];
 
 const WORKERS_MAX = 64;
-const BOUND_MAX = 1_000_000;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 
 /**
@@ -286,10 +244,6 @@ export function readConfig(
     const upstream = read.parse('GATEWAY_UPSTREAM', '', upstreamOrigin);
     const trust = read.parse<ProxyTrust>('GATEWAY_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies);
     const { entrance, keyPair } = readEntranceSettings(read, trust);
-    const limitsOf = (name: BoundName): BoundLimits => ({
-      total: read.integer(boundVariable(name), 1, BOUND_MAX),
-      perClient: read.integer(`${boundVariable(name)}_PER_CLIENT`, 1, BOUND_MAX),
-    });
     const port = read.integer('GATEWAY_PORT', 0, 65_535);
     const adminPort = read.integer('GATEWAY_ADMIN_PORT', 0, 65_535);
     const config: GatewayConfig = {
@@ -311,16 +265,7 @@ export function readConfig(
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
       accessLog: accessLogSettings(read),
       tracing: readTracing(read),
-      bounds: {
-        connections: limitsOf('connections'),
-        upstream_connections: limitsOf('upstream_connections'),
-        waiting: limitsOf('waiting'),
-        uploads: limitsOf('uploads'),
-        streams: limitsOf('streams'),
-        upgrades: limitsOf('upgrades'),
-        pipelined: limitsOf('pipelined'),
-        unread_replies: limitsOf('unread_replies'),
-      },
+      bounds: readBounds(read),
       networkPrefix: read.integer('GATEWAY_IPV6_NETWORK_PREFIX', 16, 64),
       upstreamKeepAliveMs: read.integer('GATEWAY_UPSTREAM_KEEPALIVE_MS', 1, 600_000),
       streamAfterMs: read.integer('GATEWAY_STREAM_AFTER_MS', 1000, 3_600_000),
