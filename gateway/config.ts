@@ -11,7 +11,12 @@ import {
   type Variable,
 } from '#shared/configuration.ts';
 import type { BoundSettings } from './bounds/bounds.ts';
-import { BOUND_VARIABLES, readBounds } from './bounds/settings.ts';
+import {
+  BOUND_VARIABLES,
+  REMOVED_BOUND_VARIABLES,
+  readBounds,
+  readNetworkPrefix,
+} from './bounds/settings.ts';
 import {
   DECISION_VARIABLES,
   type DecisionSettings,
@@ -208,6 +213,12 @@ export const GATEWAY_VARIABLES = [
   },
 ] as const satisfies readonly Variable[];
 
+const SETTINGS = {
+  variables: [...GATEWAY_VARIABLES, ...OPENTELEMETRY_VARIABLES],
+  /** What to write in place of a variable that earlier versions read. */
+  removed: { ...REMOVED_BOUND_VARIABLES },
+} as const;
+
 type VariableName = (typeof GATEWAY_VARIABLES)[number]['name'];
 
 const WORKERS_MAX = 64;
@@ -224,8 +235,7 @@ export function readConfig(
   readonly config: GatewayConfig;
   readonly secrets: GatewaySecrets;
 } {
-  const variables = [...GATEWAY_VARIABLES, ...OPENTELEMETRY_VARIABLES] as const;
-  return readSettings({ variables, removed: {} }, env, (read) => {
+  return readSettings(SETTINGS, env, (read) => {
     const store = storeAccess(read);
     const hasStore = read.text('GATEWAY_REDIS_URL') !== '';
     const isAuto = read.text('GATEWAY_WORKERS') === 'auto';
@@ -266,7 +276,7 @@ export function readConfig(
       accessLog: accessLogSettings(read),
       tracing: readTracing(read),
       bounds: readBounds(read),
-      networkPrefix: read.integer('GATEWAY_IPV6_NETWORK_PREFIX', 16, 64),
+      networkPrefix: readNetworkPrefix(read),
       upstreamKeepAliveMs: read.integer('GATEWAY_UPSTREAM_KEEPALIVE_MS', 1, 600_000),
       streamAfterMs: read.integer('GATEWAY_STREAM_AFTER_MS', 1000, 3_600_000),
       unreadTimeoutMs: read.integer('GATEWAY_UNREAD_TIMEOUT_MS', 1000, 3_600_000),

@@ -22,7 +22,7 @@ export const BOUND_NAMES: readonly BoundName[] = [
   'unread_replies',
 ];
 
-/** The variable of the total; that of the share has `_PER_CLIENT` behind it. */
+/** The variable of the total. */
 export function boundVariable(name: BoundName): `GATEWAY_${Uppercase<BoundName>}` {
   return `GATEWAY_${name.toUpperCase() as Uppercase<BoundName>}`;
 }

@@ -130,13 +130,12 @@ export function createBounds(
     const now = clock();
     if (now - (loggedAt.get(key) ?? Number.NEGATIVE_INFINITY) < LOG_INTERVAL_MS) return;
     loggedAt.set(key, now);
-    const variable = boundVariable(bound.name);
     log.warn(
       {
         bound: bound.name,
         limit: bound.limitOf(refusal),
         refusals: bound.refusals[refusal],
-        setting: refusal === 'client' ? `${variable}_PER_CLIENT` : variable,
+        setting: refusal === 'client' ? 'GATEWAY_CLIENT_SHARE' : boundVariable(bound.name),
       },
       REACHED[refusal],
     );

@@ -1,62 +1,77 @@
-/** The settings of the bounds on what clients hold at once. */
+/** The settings of the bounds on what clients hold at once: a total for each, and one share of a client for all of them. */
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
-import { type BoundName, boundVariable } from './bound-names.ts';
+import { BOUND_NAMES, type BoundName, boundVariable } from './bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds.ts';
 
 export const BOUND_VARIABLES = [
   { name: 'GATEWAY_CONNECTIONS', default: '8192', meaning: 'most open client connections' },
-  { name: 'GATEWAY_CONNECTIONS_PER_CLIENT', default: '512', meaning: 'the same for one client address' },
   {
     name: 'GATEWAY_UPSTREAM_CONNECTIONS',
     default: '256',
     meaning: 'most requests in progress at the application; further ones wait',
   },
   {
-    name: 'GATEWAY_UPSTREAM_CONNECTIONS_PER_CLIENT',
-    default: '64',
-    meaning: 'the same for one client address',
-  },
-  {
     name: 'GATEWAY_WAITING',
     default: '4096',
     meaning: 'most requests that wait for a connection to the application',
   },
-  { name: 'GATEWAY_WAITING_PER_CLIENT', default: '256', meaning: 'the same for one client address' },
   {
     name: 'GATEWAY_UPLOADS',
     default: '128',
     meaning: 'most request bodies over 16 KiB that are being forwarded; further ones wait',
   },
-  { name: 'GATEWAY_UPLOADS_PER_CLIENT', default: '32', meaning: 'the same for one client address' },
   { name: 'GATEWAY_STREAMS', default: '1024', meaning: 'most event streams and long replies' },
-  { name: 'GATEWAY_STREAMS_PER_CLIENT', default: '64', meaning: 'the same for one client address' },
   { name: 'GATEWAY_UPGRADES', default: '1024', meaning: 'most WebSockets' },
-  { name: 'GATEWAY_UPGRADES_PER_CLIENT', default: '64', meaning: 'the same for one client address' },
   {
     name: 'GATEWAY_PIPELINED',
     default: '4096',
     meaning: 'most pipelined requests that wait for the reply before theirs',
   },
-  { name: 'GATEWAY_PIPELINED_PER_CLIENT', default: '2048', meaning: 'the same for one client address' },
   { name: 'GATEWAY_UNREAD_REPLIES', default: '256', meaning: 'most replies whose client reads nothing' },
-  { name: 'GATEWAY_UNREAD_REPLIES_PER_CLIENT', default: '64', meaning: 'the same for one client address' },
+  {
+    name: 'GATEWAY_CLIENT_SHARE',
+    default: '',
+    meaning:
+      'share of each of these totals that one client address can hold, from 0.001 to 1, such as `0.25`; unset: the shares in [Bounds](operating.md#bounds)',
+  },
   {
     name: 'GATEWAY_IPV6_NETWORK_PREFIX',
     default: '48',
     meaning:
-      'prefix length of an IPv6 network whose clients together can hold at most a quarter of each of the totals above; `64`: networks have no such limit',
+      'prefix length of an IPv6 network whose clients together can hold at most a quarter of each of these totals; `64`: networks have no such limit',
   },
 ] as const satisfies readonly Variable[];
 
-const BOUND_MAX = 1_000_000;
+/** The former variable of each bound's share. */
+export const REMOVED_BOUND_VARIABLES = Object.fromEntries(
+  BOUND_NAMES.map((name) => [
+    `${boundVariable(name)}_PER_CLIENT`,
+    'set GATEWAY_CLIENT_SHARE, the share of one client address of all bounds, such as 0.25',
+  ]),
+);
 
-type BoundVariable = (typeof BOUND_VARIABLES)[number]['name'];
+/** Without GATEWAY_CLIENT_SHARE. One client may need most of a short supply, but only a little of a large one. */
+const SHARES: Readonly<Record<BoundName, number>> = {
+  connections: 1 / 16,
+  upstream_connections: 1 / 4,
+  waiting: 1 / 16,
+  uploads: 1 / 4,
+  streams: 1 / 16,
+  upgrades: 1 / 16,
+  pipelined: 1 / 2,
+  unread_replies: 1 / 4,
+};
+const TOTAL_MAX = 1_000_000;
+const SHARE_MIN = 0.001;
 
-export function readBounds<Name extends string>(read: SettingsReader<Name | BoundVariable>): BoundSettings {
-  const limitsOf = (name: BoundName): BoundLimits => ({
-    total: read.integer(boundVariable(name), 1, BOUND_MAX),
-    perClient: read.integer(`${boundVariable(name)}_PER_CLIENT`, 1, BOUND_MAX),
-  });
+type Read = SettingsReader<(typeof BOUND_VARIABLES)[number]['name']>;
+
+export function readBounds(read: Read): BoundSettings {
+  const share = read.parse('GATEWAY_CLIENT_SHARE', null, clientShare);
+  const limitsOf = (name: BoundName): BoundLimits => {
+    const total = read.integer(boundVariable(name), 1, TOTAL_MAX);
+    return { total, perClient: Math.max(1, Math.floor(total * (share ?? SHARES[name]))) };
+  };
   return {
     connections: limitsOf('connections'),
     upstream_connections: limitsOf('upstream_connections'),
@@ -67,4 +82,16 @@ export function readBounds<Name extends string>(read: SettingsReader<Name | Boun
     pipelined: limitsOf('pipelined'),
     unread_replies: limitsOf('unread_replies'),
   };
+}
+
+export function readNetworkPrefix(read: Read): number {
+  return read.integer('GATEWAY_IPV6_NETWORK_PREFIX', 16, 64);
+}
+
+function clientShare(value: string): number | null {
+  if (value === '') return null;
+  const share = Number(value);
+  if (!(share >= SHARE_MIN && share <= 1))
+    throw new Error(`it must be a number from ${SHARE_MIN} to 1, such as 0.25`);
+  return share;
 }

@@ -203,7 +203,7 @@ for (const [name, environment] of Object.entries(STORES)) {
 
 t.test('a reply that the gateway has no room for counts as the application answered it', async (t) => {
   await insideLongWindow();
-  const app = await started(t, { GATEWAY_STREAMS: '1', GATEWAY_STREAMS_PER_CLIENT: '1' });
+  const app = await started(t, { GATEWAY_STREAMS: '1' });
   const visitors: Visitor[] = [];
   for (let i = 0; i < CLIENTS; i++) {
     const visitor = await begin(t, app.port, 'POST /codes HTTP/1.1\nContent-Length: 0');

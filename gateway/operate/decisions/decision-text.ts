@@ -91,7 +91,7 @@ function adviceOf(record: DecisionRecord): string {
     if (isNetwork(record))
       return `A network has a quarter of ${variable}; GATEWAY_IPV6_NETWORK_PREFIX says how large a network is.`;
     return isShare(record)
-      ? `To let one address hold more, raise ${variable}_PER_CLIENT; where the address is a proxy of yours, name it in GATEWAY_TRUSTED_PROXIES.`
+      ? 'To let one address hold more, set a larger GATEWAY_CLIENT_SHARE; if the address is a proxy of yours, name it in GATEWAY_TRUSTED_PROXIES.'
       : `To let more be held at once, raise ${variable}.`;
   }
   if (decision === 'unavailable')

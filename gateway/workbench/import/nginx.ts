@@ -52,7 +52,7 @@ const PLACES_MAX = 1000;
 const UNSUPPORTED: Readonly<Record<string, string>> = {
   include: 'included files are not followed; import them one by one, or the output of nginx -T',
   limit_conn:
-    'write a policy with concurrency for requests in flight; connections are bounded for all clients alike by GATEWAY_CONNECTIONS_PER_CLIENT',
+    'write a policy with concurrency for requests in flight; GATEWAY_CLIENT_SHARE bounds the connections of every client alike',
   limit_rate: 'the speed of replies is not limited',
 };
 

@@ -45,7 +45,7 @@ t.test('connections: 429 beyond the share, 503 beyond the total', async (t) => {
   t.equal(refusal(t, full ?? '', 'connections', 'total'), 503);
   t.same(
     warnings.map(({ setting }) => setting),
-    ['GATEWAY_CONNECTIONS_PER_CLIENT', 'GATEWAY_CONNECTIONS'],
+    ['GATEWAY_CLIENT_SHARE', 'GATEWAY_CONNECTIONS'],
   );
   hostile.leave();
   others.leave();

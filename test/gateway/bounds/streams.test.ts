@@ -128,7 +128,7 @@ t.test('replies that are not read are counted, and cut beyond their bound', asyn
   await until(() => bounds.unread_replies.refusals.client === 7, 'those beyond the share');
   t.equal(bounds.unread_replies.held, 3);
   t.equal(warnings.length, 1, 'the log says it once a minute');
-  t.match(warnings[0], { bound: 'unread_replies', limit: 3, setting: 'GATEWAY_UNREAD_REPLIES_PER_CLIENT' });
+  t.match(warnings[0], { bound: 'unread_replies', limit: 3, setting: 'GATEWAY_CLIENT_SHARE' });
   unread.leave();
   await until(() => clients.size === 0, 'given back');
   t.equal(bounds.unread_replies.held, 0);

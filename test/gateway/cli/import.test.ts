@@ -29,7 +29,7 @@ t.test('--json, from standard input', async (t) => {
     from: 'nginx',
     file: '(standard input)',
     policies: [{ name: 'a-api', route: '* /api/*', identifier: 'ip', limit: 10, window: '1s', bucket: null }],
-    unsupported: [{ line: 3, what: 'limit_conn b 10', reason: /GATEWAY_CONNECTIONS_PER_CLIENT/ }],
+    unsupported: [{ line: 3, what: 'limit_conn b 10', reason: /GATEWAY_CLIENT_SHARE/ }],
     text: /^# Made of \(standard input\)/,
   });
 });

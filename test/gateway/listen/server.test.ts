@@ -195,7 +195,7 @@ t.test('of pipelined requests one client holds no more than its share', async (t
     upstream: upstream.origin,
     env: {
       GATEWAY_DRAIN_TIMEOUT_MS: '100',
-      GATEWAY_PIPELINED_PER_CLIENT: '50',
+      GATEWAY_PIPELINED: '100',
     },
   });
   const held = (): number | undefined =>

@@ -18,9 +18,8 @@ t.test('hundreds of uploads that do not come leave room for others', async (t) =
   const { port } = await startTestGateway(t, {
     upstream: upstream.origin,
     env: {
-      GATEWAY_CONNECTIONS_PER_CLIENT: '600',
-      GATEWAY_UPLOADS_PER_CLIENT: '128',
-      GATEWAY_WAITING_PER_CLIENT: '200',
+      GATEWAY_CLIENT_SHARE: '1',
+      GATEWAY_WAITING: '200',
     },
   });
   const clients: RawConnection[] = [];

@@ -187,7 +187,7 @@ t.test('bans, bounds and requests in flight are refusals like any other', async 
       'name: slow, route: "GET /slow", identifier: ip, concurrency: 1',
       'name: keys, route: GET /keys, identifier: api-key, limit: 9, window: 1h',
     ),
-    env: { GATEWAY_UPSTREAM_CONNECTIONS: '2', GATEWAY_WAITING: '1', GATEWAY_CONNECTIONS_PER_CLIENT: '5' },
+    env: { GATEWAY_UPSTREAM_CONNECTIONS: '2', GATEWAY_WAITING: '1', GATEWAY_CLIENT_SHARE: '1' },
   });
   const admin = await startTestAdmin(t, gateway, { token: 'secret' });
   const env = { GATEWAY_ADMIN_TOKEN: 'secret' };
@@ -234,7 +234,7 @@ t.test('bans, bounds and requests in flight are refusals like any other', async 
     line: 0,
   });
   t.match(ofBound.text, /one client address may hold 1 \(waiting\), and 1 were held/);
-  t.match(ofBound.text, /raise GATEWAY_WAITING_PER_CLIENT;/);
+  t.match(ofBound.text, /set a larger GATEWAY_CLIENT_SHARE;/);
   t.notMatch(ofBound.text, /Row:/);
   const release = setInterval(() => {
     for (const res of held.splice(0)) res.end();
