@@ -142,7 +142,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     origin: config.upstream,
     timeoutMs: config.upstreamTimeoutMs,
     keepAliveMs: config.upstreamKeepAliveMs,
-    streamAfterMs: config.streamAfterMs,
     unreadTimeoutMs: config.unreadTimeoutMs,
     replyBufferBytes: config.replyBufferBytes,
     clock,

@@ -68,7 +68,6 @@ export interface GatewayConfig extends EntranceSettings {
   /** How many bits of an IPv6 address make a network, whose clients have a share together. */
   readonly networkPrefix: number;
   readonly upstreamKeepAliveMs: Millis;
-  readonly streamAfterMs: Millis;
   readonly unreadTimeoutMs: Millis;
   readonly replyBufferBytes: number;
   /** What works and may not be what was meant; for the log. */
@@ -181,11 +180,6 @@ export const GATEWAY_VARIABLES = [
       'milliseconds that a connection to the application may be idle, unless the application names another time',
   },
   {
-    name: 'GATEWAY_STREAM_AFTER_MS',
-    default: '5000',
-    meaning: 'milliseconds after which a reply counts as a stream',
-  },
-  {
     name: 'GATEWAY_UNREAD_TIMEOUT_MS',
     default: '60000',
     meaning: 'milliseconds after which a client that reads nothing of its reply is disconnected',
@@ -216,7 +210,10 @@ export const GATEWAY_VARIABLES = [
 const SETTINGS = {
   variables: [...GATEWAY_VARIABLES, ...OPENTELEMETRY_VARIABLES],
   /** What to write in place of a variable that earlier versions read. */
-  removed: { ...REMOVED_BOUND_VARIABLES },
+  removed: {
+    ...REMOVED_BOUND_VARIABLES,
+    GATEWAY_STREAM_AFTER_MS: 'unset it: a reply that takes longer than 5 s counts as a stream',
+  },
 } as const;
 
 type VariableName = (typeof GATEWAY_VARIABLES)[number]['name'];
@@ -278,7 +275,6 @@ export function readConfig(
       bounds: readBounds(read),
       networkPrefix: readNetworkPrefix(read),
       upstreamKeepAliveMs: read.integer('GATEWAY_UPSTREAM_KEEPALIVE_MS', 1, 600_000),
-      streamAfterMs: read.integer('GATEWAY_STREAM_AFTER_MS', 1000, 3_600_000),
       unreadTimeoutMs: read.integer('GATEWAY_UNREAD_TIMEOUT_MS', 1000, 3_600_000),
       replyBufferBytes: read.integer('GATEWAY_REPLY_BUFFER_BYTES', 16_384, 16_777_216),
       warnings,

@@ -305,13 +305,13 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const pool = this.#held.pool;
     if (this.#state !== 'streaming' || this.#held.connection === null || this.#held.isStream || pool === null)
       return;
-    const { clock, streamAfterMs } = this.#options.upstream.options;
-    const { streams } = this.#options.upstream.bounds;
+    const { options, bounds, streamAfterMs } = this.#options.upstream;
+    const { streams } = bounds;
     const isNeeded = pool.pressure > 0;
     if (isNeeded && unreadMs >= UNREAD_MS_MAX_UNDER_PRESSURE) {
       pool.inUse.refused('total');
       this.#cut();
-    } else if (clock() - this.#begunAt >= streamAfterMs) {
+    } else if (options.clock() - this.#begunAt >= streamAfterMs) {
       const refusal = streams.refusalFor(this.client);
       if (refusal === null) this.#held.becomeStream();
       else if (isNeeded) {

@@ -21,8 +21,8 @@ export interface UpstreamOptions {
   readonly bounds: Bounds;
   /** How long an idle connection is kept for an upstream that does not say it (Keep-Alive: timeout=…). */
   readonly keepAliveMs: Millis;
-  /** After that time a reply counts as a stream. */
-  readonly streamAfterMs: Millis;
+  /** Only tests set it. */
+  readonly streamAfterMs?: Millis;
   /** For a client that reads nothing of its reply. */
   readonly unreadTimeoutMs: Millis;
   /** Of a reply that its client does not take, so much is read ahead. */
@@ -47,6 +47,8 @@ export interface UpstreamStats {
 const CONNECT_TIMEOUT_MS: Millis = 3000;
 /** Between two pieces of a reply's body. Finite, or a connection that lost its peer is never given back. */
 const BODY_TIMEOUT_MS: Millis = 300_000;
+/** A reply that takes longer than this counts as a stream. */
+const STREAM_AFTER_MS: Millis = 5000;
 /** What an upstream may promise for its idle connections. */
 const KEEP_ALIVE_MS_MAX: Millis = 600_000;
 /** So much sooner than announced an idle connection is closed: the announcement counts from the upstream's last byte. */
@@ -56,6 +58,7 @@ const TICK_MS: Millis = 1000;
 export class Upstream {
   readonly options: UpstreamOptions;
   readonly bounds: Bounds;
+  readonly streamAfterMs: Millis;
   readonly requests: UpstreamPool;
   /** For bodies that are streamed while they come in. */
   readonly uploads: UpstreamPool;
@@ -75,6 +78,7 @@ export class Upstream {
     this.options = options;
     const { bounds, clock, timeoutMs } = options;
     this.bounds = bounds;
+    this.streamAfterMs = options.streamAfterMs ?? STREAM_AFTER_MS;
     this.deadlines = new Deadlines(timeoutMs, clock);
     this.bulk = new BulkTurns(options.collectYoung);
     const open = connectionOpener(options, this.bulk);

@@ -63,7 +63,6 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
   const upstream = new Upstream({
     timeoutMs: 20_000,
     keepAliveMs: config.upstreamKeepAliveMs,
-    streamAfterMs: config.streamAfterMs,
     unreadTimeoutMs: config.unreadTimeoutMs,
     replyBufferBytes: config.replyBufferBytes,
     collectYoung: () => undefined,
