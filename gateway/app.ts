@@ -123,7 +123,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       store: secrets.store,
       clock,
       log,
-      budgetMs: config.storeTimeoutMs,
+      budgetMs: secrets.store.address.timeoutMs,
       replica: parts.replica,
       // A configured secret stays here: whoever reads the store must not be able to test guesses.
       salt: secrets.identitySecret === null ? salt : '',

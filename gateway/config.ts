@@ -36,9 +36,7 @@ import {
   TRACING_VARIABLES,
   type TracingSettings,
 } from './observe/tracing/settings.ts';
-import type { StoreAccess } from './store/access.ts';
-import { parseStoreAddress } from './store/address.ts';
-import { readStoreTls } from './store/tls.ts';
+import { readStoreAccess, type StoreAccess } from './store/access.ts';
 
 export interface GatewayConfig extends EntranceSettings {
   readonly host: string;
@@ -56,7 +54,6 @@ export interface GatewayConfig extends EntranceSettings {
   readonly workers: number;
   /** Another gateway may listen on the same ports, for a restart without a gap. */
   readonly reusePort: boolean;
-  readonly storeTimeoutMs: Millis;
   readonly upstreamTimeoutMs: Millis;
   readonly drainTimeoutMs: Millis;
   readonly logLevel: string;
@@ -112,20 +109,9 @@ export const GATEWAY_VARIABLES = [
   {
     name: 'GATEWAY_REDIS_URL',
     default: '',
-    meaning: 'address of Redis, the store of the counters; unset: counters are in the memory of the process',
+    meaning:
+      'address of Redis, the store of the counters, with its certificates and time budget, see [Redis](operating.md#redis); unset: counters are in the memory of the process',
   },
-  {
-    name: 'GATEWAY_REDIS_SENTINEL_PASSWORD',
-    default: '',
-    meaning: 'password of the sentinels; the password of the servers is part of the address',
-  },
-  {
-    name: 'GATEWAY_REDIS_CA',
-    default: '',
-    meaning: 'PEM file of the certificate authorities that signed the certificate of Redis',
-  },
-  { name: 'GATEWAY_REDIS_CERT', default: '', meaning: 'PEM file of the client certificate for Redis' },
-  { name: 'GATEWAY_REDIS_KEY', default: '', meaning: 'PEM file of its private key' },
   { name: 'GATEWAY_POLICIES', default: 'policies.yaml', meaning: 'path of the policy file' },
   {
     name: 'GATEWAY_TRUSTED_PROXIES',
@@ -155,12 +141,6 @@ export const GATEWAY_VARIABLES = [
     default: '0',
     meaning:
       '1 lets an old and a new gateway listen on the same port, so that a restart refuses no connection; with `net.ipv4.tcp_migrate_req=1` in the kernel none is reset either',
-  },
-  {
-    name: 'GATEWAY_STORE_TIMEOUT_MS',
-    default: '50',
-    meaning:
-      'smallest time budget for a check of Redis, in milliseconds; a check that is late by ten times this value is an outage',
   },
   {
     name: 'GATEWAY_UPSTREAM_TIMEOUT_MS',
@@ -212,6 +192,12 @@ const SETTINGS = {
   /** What to write in place of a variable that earlier versions read. */
   removed: {
     ...REMOVED_BOUND_VARIABLES,
+    GATEWAY_REDIS_CA: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?ca=FILE',
+    GATEWAY_REDIS_CERT: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?cert=FILE&key=FILE',
+    GATEWAY_REDIS_KEY: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?cert=FILE&key=FILE',
+    GATEWAY_REDIS_SENTINEL_PASSWORD:
+      'write it into GATEWAY_REDIS_URL: redis+sentinel://host:26379/service?sentinel_password=PASSWORD',
+    GATEWAY_STORE_TIMEOUT_MS: 'write it into GATEWAY_REDIS_URL: redis://host:6379?timeout_ms=50',
     GATEWAY_STREAM_AFTER_MS: 'unset it: a reply that takes longer than 5 s counts as a stream',
   },
 } as const;
@@ -233,7 +219,7 @@ export function readConfig(
   readonly secrets: GatewaySecrets;
 } {
   return readSettings(SETTINGS, env, (read) => {
-    const store = storeAccess(read);
+    const store = read.parse('GATEWAY_REDIS_URL', null, readStoreAccess);
     const hasStore = read.text('GATEWAY_REDIS_URL') !== '';
     const isAuto = read.text('GATEWAY_WORKERS') === 'auto';
     const autoWorkers = hasStore ? Math.min(cores, WORKERS_MAX) : 1;
@@ -266,7 +252,6 @@ export function readConfig(
       passedHeaders: read.parse('GATEWAY_PASS_HEADERS', [], parsePassedHeaders),
       workers,
       reusePort: read.flag('GATEWAY_REUSE_PORT'),
-      storeTimeoutMs: read.integer('GATEWAY_STORE_TIMEOUT_MS', 1, 10_000),
       upstreamTimeoutMs: read.integer('GATEWAY_UPSTREAM_TIMEOUT_MS', 1, 3_600_000),
       drainTimeoutMs: read.integer('GATEWAY_DRAIN_TIMEOUT_MS', 0, 3_600_000),
       logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
@@ -312,27 +297,6 @@ function withScheme(value: string, schemes: readonly string[], example: string):
     throw new Error(`it must be an address such as ${example}`);
   }
   return url;
-}
-
-function storeAccess(read: SettingsReader<VariableName>): StoreAccess | null {
-  const address = read.parse('GATEWAY_REDIS_URL', null, (value) =>
-    value === '' ? null : parseStoreAddress(value),
-  );
-  const password = read.text('GATEWAY_REDIS_SENTINEL_PASSWORD');
-  if (password !== '' && address?.kind !== 'sentinel') {
-    read.refuse(
-      'GATEWAY_REDIS_SENTINEL_PASSWORD',
-      'it needs a GATEWAY_REDIS_URL that begins with redis+sentinel://',
-    );
-  }
-  if (address === null) return null;
-  const files = {
-    ca: read.text('GATEWAY_REDIS_CA'),
-    cert: read.text('GATEWAY_REDIS_CERT'),
-    key: read.text('GATEWAY_REDIS_KEY'),
-  };
-  const tls = readStoreTls(address.tls, files, read.refuse);
-  return { address, tls, sentinelPassword: password || null };
 }
 
 function upstreamOrigin(value: string): string {

@@ -20,8 +20,7 @@ export interface CreateGatewayOptions {
   readonly policies: PolicySet;
   /**
    * Settings by the names that the gateway reads from its environment; `process.env` will do. Those that matter here:
-   * GATEWAY_REDIS_URL and what belongs to it, GATEWAY_IDENTITY_SECRET, GATEWAY_TRUSTED_PROXIES, GATEWAY_STORE_TIMEOUT_MS,
-   * GATEWAY_UPSTREAM_TIMEOUT_MS.
+   * GATEWAY_REDIS_URL, GATEWAY_IDENTITY_SECRET, GATEWAY_TRUSTED_PROXIES, GATEWAY_UPSTREAM_TIMEOUT_MS.
    * Without a GATEWAY_REDIS_URL counters are in the memory of this process.
    */
   readonly settings?: Readonly<Record<string, string | undefined>>;

@@ -74,7 +74,7 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
           store: secrets.store,
           clock,
           log,
-          budgetMs: config.storeTimeoutMs,
+          budgetMs: secrets.store.address.timeoutMs,
           replica,
           // A configured secret stays here: whoever reads the store must not be able to test guesses.
           salt: secrets.identitySecret === null ? salt : '',

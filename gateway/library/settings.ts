@@ -8,21 +8,12 @@ export interface LibraryLog {
 }
 
 export interface LibrarySettings {
-  readonly config: Pick<GatewayConfig, 'bounds' | 'storeTimeoutMs' | 'trust' | 'upstreamTimeoutMs'>;
+  readonly config: Pick<GatewayConfig, 'bounds' | 'trust' | 'upstreamTimeoutMs'>;
   readonly secrets: Pick<GatewaySecrets, 'store' | 'identitySecret'>;
 }
 
-const READ = [
-  'GATEWAY_REDIS_URL',
-  'GATEWAY_REDIS_SENTINEL_PASSWORD',
-  'GATEWAY_REDIS_CA',
-  'GATEWAY_REDIS_CERT',
-  'GATEWAY_REDIS_KEY',
-  'GATEWAY_IDENTITY_SECRET',
-  'GATEWAY_TRUSTED_PROXIES',
-  'GATEWAY_STORE_TIMEOUT_MS',
-  'GATEWAY_UPSTREAM_TIMEOUT_MS',
-] as const;
+/** Those of Redis include removed variables, which are refused. */
+const READ = /^GATEWAY_(?:REDIS_\w+|STORE_TIMEOUT_MS|IDENTITY_SECRET|TRUSTED_PROXIES|UPSTREAM_TIMEOUT_MS)$/;
 
 /**
  * Others are left alone: they may be those of a gateway in front.
@@ -30,10 +21,5 @@ const READ = [
  * @throws ConfigError that lists every setting that is wrong
  */
 export function readSettings(given: Environment): LibrarySettings {
-  const env: Record<string, string> = {};
-  for (const name of READ) {
-    const value = given[name];
-    if (value !== undefined) env[name] = value;
-  }
-  return readConfig(env, 1);
+  return readConfig(Object.fromEntries(Object.entries(given).filter(([name]) => READ.test(name))), 1);
 }

@@ -5,9 +5,14 @@
  *     redis+cluster://host1:7000,host2:7001              a Cluster; some of its nodes are enough
  *     redis+sentinel://host1:26379,host2/service/2       the primary of `service`, as the sentinels name it
  *
- * `rediss` in place of `redis` asks for TLS. No query: nothing of a client library can be set in an address.
+ * `rediss` in place of `redis` asks for TLS. Parameters follow a `?`:
+ *
+ *     ca=FILE, cert=FILE, key=FILE      PEM files for TLS
+ *     sentinel_password=PASSWORD        the sentinels' own; user and password before the @ are those of the servers
+ *     timeout_ms=50                     smallest time budget for a check
  */
 import { isIPv6 } from 'node:net';
+import type { Millis } from '#shared/clock.ts';
 
 export interface Endpoint {
   readonly host: string;
@@ -20,6 +25,18 @@ interface Access {
   readonly username: string | null;
   /** null: the server asks for none. */
   readonly password: string | null;
+  readonly tlsFiles: TlsFiles;
+  /** Smallest time budget for a check. */
+  readonly timeoutMs: Millis;
+}
+
+/** Paths of PEM files; '': none. */
+export interface TlsFiles {
+  /** Authorities to trust in place of the public ones. */
+  readonly ca: string;
+  /** The certificate that the gateway presents, with its chain. */
+  readonly cert: string;
+  readonly key: string;
 }
 
 export interface StandaloneAddress extends Access {
@@ -36,8 +53,10 @@ export interface ClusterAddress extends Access {
 
 export interface SentinelAddress extends Access {
   readonly kind: 'sentinel';
-  /** Never empty. User and password are those of the servers, not of the sentinels. */
+  /** Never empty. User and password are those of the servers. */
   readonly sentinels: readonly Endpoint[];
+  /** null: the sentinels ask for none. */
+  readonly sentinelPassword: string | null;
   /** What the sentinels call the primary and its replicas. */
   readonly service: string;
   readonly database: number;
@@ -50,21 +69,32 @@ const FORMS =
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
 const ENDPOINTS_MAX = 64;
+const PARAMETERS = ['ca', 'cert', 'key', 'sentinel_password', 'timeout_ms'] as const;
+const TIMEOUT_MS: Millis = 50;
+const TIMEOUT_MS_MAX: Millis = 10_000;
 
 /** @throws Error with one sentence that says what is wrong and names no secret */
 export function parseStoreAddress(text: string): StoreAddress {
-  const parts = /^redis(s?)(?:\+(cluster|sentinel))?:\/\/([^/?#]*)(?:\/([^?#]*))?([?#].*)?$/is.exec(text);
+  const parts =
+    /^redis(s?)(?:\+(cluster|sentinel))?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/is.exec(text);
   if (parts === null) throw new Error(`it must be an address such as ${FORMS}`);
-  const [, s, kind, authority = '', path = '', rest] = parts;
-  if (rest !== undefined) {
-    throw new Error(
-      'it must end with the path: options behind ? or # are not read, and in a password they are written %3F and %23',
-    );
-  }
+  const [, s, kind = '', authority = '', path = '', query = '', fragment] = parts;
+  // After an @ these characters were part of a password, and the message must not repeat it.
+  if (fragment !== undefined || query.includes('@'))
+    throw new Error('in a password, # is written %23, ? is written %3F, and @ is written %40');
+  const parameters = parametersIn(query);
+  const sentinelPassword = parameters('sentinel_password') || null;
+  if (sentinelPassword !== null && kind.toLowerCase() !== 'sentinel')
+    throw new Error('sentinel_password needs an address that begins with redis+sentinel://');
   const at = authority.lastIndexOf('@');
-  const access: Access = { tls: s !== '', ...credentials(authority.slice(0, Math.max(0, at)), at >= 0) };
+  const access: Access = {
+    tls: s !== '',
+    ...credentials(authority.slice(0, Math.max(0, at)), at >= 0),
+    tlsFiles: { ca: parameters('ca'), cert: parameters('cert'), key: parameters('key') },
+    timeoutMs: timeout(parameters('timeout_ms')),
+  };
   const hosts = authority.slice(at + 1);
-  switch (kind?.toLowerCase()) {
+  switch (kind.toLowerCase()) {
     case 'cluster': {
       if (path !== '' && path !== '0')
         throw new Error('a Redis Cluster has no databases: end the address with its hosts');
@@ -80,6 +110,7 @@ export function parseStoreAddress(text: string): StoreAddress {
       return {
         kind: 'sentinel',
         sentinels: endpoints(hosts, SENTINEL_PORT),
+        sentinelPassword,
         service: decoded(service, 'name of the service'),
         database: databaseNumber(database),
         ...access,
@@ -98,6 +129,27 @@ export function parseStoreAddress(text: string): StoreAddress {
 /** `host:port`, with brackets around an IPv6 address. */
 export function endpointName({ host, port }: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** @returns the value of a parameter; '' when it is absent */
+function parametersIn(query: string): (name: (typeof PARAMETERS)[number]) => string {
+  // A + in an address is a +, not the space of a form.
+  const given = new URLSearchParams(query.replaceAll('+', '%2B'));
+  for (const name of given.keys()) {
+    // The name is not repeated: it may be the rest of a password.
+    if (!(PARAMETERS as readonly string[]).includes(name))
+      throw new Error(`after the ? it takes only ${PARAMETERS.join(', ')}; in a password, ? is written %3F`);
+    if (given.getAll(name).length > 1) throw new Error(`${name} appears twice`);
+  }
+  return (name) => given.get(name) ?? '';
+}
+
+function timeout(text: string): Millis {
+  if (text === '') return TIMEOUT_MS;
+  const ms = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (ms < 1 || ms > TIMEOUT_MS_MAX)
+    throw new Error(`timeout_ms must be a whole number from 1 to ${TIMEOUT_MS_MAX}`);
+  return ms;
 }
 
 function credentials(text: string, given: boolean): Pick<Access, 'username' | 'password'> {

@@ -62,11 +62,11 @@ const MEANINGS: readonly (readonly [RegExp, string])[] = [
   [/ERR_TLS_CERT_ALTNAME_INVALID/, 'its certificate was issued for another name'],
   [
     /SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER/,
-    'its certificate comes from an authority that is not trusted: set GATEWAY_REDIS_CA',
+    'its certificate comes from an authority that is not trusted: add ?ca=FILE to GATEWAY_REDIS_URL',
   ],
   [
     /CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE|UNKNOWN_CA/,
-    'it does not accept our certificate: set GATEWAY_REDIS_CERT and GATEWAY_REDIS_KEY',
+    'it does not accept our certificate: add ?cert=FILE&key=FILE to GATEWAY_REDIS_URL',
   ],
   [/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/, 'if the address begins with rediss, does it speak TLS?'],
 ];

@@ -6,15 +6,12 @@ import { SentinelConnection } from './sentinel.ts';
 import { StandaloneConnection } from './standalone.ts';
 
 /** Connects to nothing yet. */
-export function openStore(
-  { address, tls, sentinelPassword }: StoreAccess,
-  options: ConnectionOptions,
-): StoreConnection {
+export function openStore({ address, tls }: StoreAccess, options: ConnectionOptions): StoreConnection {
   switch (address.kind) {
     case 'standalone':
       return new StandaloneConnection(address, tls, options);
     case 'sentinel':
-      return new SentinelConnection(address, tls, sentinelPassword, options);
+      return new SentinelConnection(address, tls, options);
     case 'cluster':
       return new ClusterConnection(address, tls, options);
   }

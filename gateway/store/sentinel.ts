@@ -19,14 +19,9 @@ export class SentinelConnection implements StoreConnection {
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
 
-  constructor(
-    address: SentinelAddress,
-    tls: StoreTls | null,
-    sentinelPassword: string | null,
-    options: ConnectionOptions,
-  ) {
+  constructor(address: SentinelAddress, tls: StoreTls | null, options: ConnectionOptions) {
     const { silenceMs, onChange } = options;
-    this.#sentinels = new Sentinels({ address, tls, password: sentinelPassword, silenceMs });
+    this.#sentinels = new Sentinels({ address, tls, silenceMs });
     this.#node = new RedisNode({
       locate: async () => {
         this.#connectedTo = await this.#sentinels.primary();

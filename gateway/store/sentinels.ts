@@ -12,8 +12,6 @@ import type { StoreTls } from './tls.ts';
 export interface SentinelsOptions {
   readonly address: SentinelAddress;
   readonly tls: StoreTls | null;
-  /** null: the sentinels ask for none. */
-  readonly password: string | null;
   readonly silenceMs: Millis;
 }
 
@@ -29,7 +27,7 @@ export class Sentinels {
   readonly #service: string;
   readonly #nodes: readonly RedisNode[];
 
-  constructor({ address, tls, password, silenceMs }: SentinelsOptions) {
+  constructor({ address, tls, silenceMs }: SentinelsOptions) {
     this.#service = address.service;
     this.#nodes = address.sentinels.map(
       (endpoint) =>
@@ -38,7 +36,7 @@ export class Sentinels {
           expects: 'sentinel',
           database: 0,
           username: null,
-          password,
+          password: address.sentinelPassword,
           tls,
           silenceMs,
           onChange: () => {},

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Owner } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot } from '#test/support/process.ts';
-import { PATIENT_STORE } from '#test/support/store-budget.ts';
+import { patiently } from '#test/support/store-budget.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 export interface Product {
@@ -36,12 +36,11 @@ export async function startProduct(
       GATEWAY_PORT: String(port),
       GATEWAY_ADMIN_PORT: String(adminPort),
       GATEWAY_DRAIN_TIMEOUT_MS: '1000',
-      ...PATIENT_STORE,
       API_PORT: String(apiPort),
       PUBLIC_URL: `http://localhost:${port}`,
       DATABASE_URL: `file:${join(folder, 'floodgate.sqlite')}`,
       STORAGE_PATH: join(folder, 'uploads'),
-      ...env,
+      ...patiently(env),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own: npm, its shell and the program are stopped together, as Ctrl-C does.

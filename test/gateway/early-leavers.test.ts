@@ -26,7 +26,7 @@ const STORES: Readonly<Record<string, (t: Test) => Promise<Record<string, string
   Redis: async (t) => {
     const redis = await startRedis();
     t.teardown(() => redis.close());
-    return { GATEWAY_REDIS_URL: redis.url, GATEWAY_STORE_TIMEOUT_MS: '2000' };
+    return { GATEWAY_REDIS_URL: `${redis.url}?timeout_ms=2000` };
   },
 };
 

@@ -4,19 +4,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
 import { type Started, start } from './process.ts';
-import { PATIENT_STORE } from './store-budget.ts';
+import { patiently } from './store-budget.ts';
 import { reportWhileWaiting } from './until.ts';
 
 const POLL_MS = 50;
 
 export async function environment(more: Record<string, string> = {}): Promise<Record<string, string>> {
-  return {
+  return patiently({
     GATEWAY_HOST: '127.0.0.1',
     GATEWAY_PORT: String(await freePort()),
     GATEWAY_ADMIN_PORT: String(await freePort()),
-    ...PATIENT_STORE,
     ...more,
-  };
+  });
 }
 
 export async function launch(t: Owner, env: Record<string, string>): Promise<Started> {

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { type Gateway, startGateway } from '#gateway/app.ts';
 import { type GatewayConfig, readConfig, readPolicyFile } from '#gateway/config.ts';
 import type { Clock } from '#shared/clock.ts';
-import { PATIENT_STORE } from './store-budget.ts';
+import { patiently } from './store-budget.ts';
 
 /** What tap's `t` gives us: clean-ups that run when the test ends, last one first. */
 export interface Owner {
@@ -61,14 +61,15 @@ export interface TestGatewayOptions {
 }
 
 export async function startTestGateway(owner: Owner, options: TestGatewayOptions): Promise<TestGateway> {
-  const { config, secrets } = readConfig({
-    GATEWAY_HOST: '127.0.0.1',
-    GATEWAY_PORT: '0',
-    GATEWAY_UPSTREAM: options.upstream,
-    GATEWAY_DRAIN_TIMEOUT_MS: '1000',
-    ...PATIENT_STORE,
-    ...options.env,
-  });
+  const { config, secrets } = readConfig(
+    patiently({
+      GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_PORT: '0',
+      GATEWAY_UPSTREAM: options.upstream,
+      GATEWAY_DRAIN_TIMEOUT_MS: '1000',
+      ...options.env,
+    }),
+  );
   const log: Record<string, unknown>[] = [];
   const { policies } = options;
   const forgetTracing = setOpenTelemetry(options.env ?? {});

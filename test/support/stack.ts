@@ -5,7 +5,7 @@ import { sharedDatabase } from './database.ts';
 import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
 import { type Started, start } from './process.ts';
-import { PATIENT_STORE } from './store-budget.ts';
+import { patiently } from './store-budget.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 export interface Stack {
@@ -63,8 +63,7 @@ export async function startStack(owner: Owner, options: StackOptions = {}): Prom
     GATEWAY_ADMIN_PORT: String(adminPort),
     GATEWAY_UPSTREAM: `http://127.0.0.1:${apiPort}`,
     GATEWAY_DRAIN_TIMEOUT_MS: '1000',
-    ...PATIENT_STORE,
-    ...options.gatewayEnv,
+    ...patiently(options.gatewayEnv ?? {}),
   });
   owner.teardown(() => gateway.stop());
   await gateway.until(/Gateway ready/);

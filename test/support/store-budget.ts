@@ -1,3 +1,10 @@
 /** The longest that a gateway may wait for its store: a slow machine is no outage. Tests about a slow store set their own. */
 export const STORE_BUDGET_MS = 10_000;
-export const PATIENT_STORE = { GATEWAY_STORE_TIMEOUT_MS: String(STORE_BUDGET_MS) };
+
+/** @returns the environment with this budget in the address of the store, unless the address sets one itself */
+export function patiently(env: Readonly<Record<string, string>>): Record<string, string> {
+  const { GATEWAY_REDIS_URL: url = '' } = env;
+  if (url === '' || url.includes('timeout_ms=')) return { ...env };
+  const mark = url.includes('?') ? '&' : '?';
+  return { ...env, GATEWAY_REDIS_URL: `${url}${mark}timeout_ms=${STORE_BUDGET_MS}` };
+}

@@ -12,7 +12,7 @@ import { until } from './until.ts';
 export const COUNT = storeScript(`return redis.call('HINCRBY', KEYS[1], ARGV[1], 1)`);
 
 export function accessTo(url: string): StoreAccess {
-  return { address: parseStoreAddress(url), tls: null, sentinelPassword: null };
+  return { address: parseStoreAddress(url), tls: null };
 }
 
 /** Not connected yet; closed with the test. */

@@ -8,7 +8,7 @@ import { createGateway, loadPolicies, PolicyFileError } from '#gateway/library/i
 import { type Owner, policyFile } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { PATIENT_STORE } from '#test/support/store-budget.ts';
+import { patiently } from '#test/support/store-budget.ts';
 import { until } from '#test/support/until.ts';
 import { HOSTS, open } from './hosts.ts';
 
@@ -27,7 +27,7 @@ async function listen(owner: Owner, server: ReturnType<typeof createServer>): Pr
 t.test('with one Redis, the gateway and every program that has the library share exact limits', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const env = { GATEWAY_REDIS_URL: redis.url, ...PATIENT_STORE };
+  const env = patiently({ GATEWAY_REDIS_URL: redis.url });
   const hosts = await Promise.all(
     Object.values(HOSTS).map((start) => start(t, { policies: limited(37), env })),
   );
@@ -47,7 +47,7 @@ t.test('without its store it does what each policy says', async (t) => {
   const row = 'name: all, route: GET /*, identifier: ip, limit: 5, window: 1d, onStoreFailure: deny';
   const { origin, gateway } = (await HOSTS['node:http']?.(t, {
     policies: policyFile(row),
-    env: { GATEWAY_REDIS_URL: redis.url, ...PATIENT_STORE },
+    env: patiently({ GATEWAY_REDIS_URL: redis.url }),
   })) ?? { origin: '', gateway: null };
   t.equal((await fetch(`${origin}/a`)).status, 200);
   await redis.close();

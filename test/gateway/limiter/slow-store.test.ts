@@ -12,7 +12,7 @@ import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
 const LIMIT = 100;
-/** As GATEWAY_STORE_TIMEOUT_MS has it by default. */
+/** The default of timeout_ms in GATEWAY_REDIS_URL. */
 const BUDGET_MS = 50;
 
 const long = (name: string, limit: number) => policy(name, limit, LONG_WINDOW_SECONDS);

@@ -1,7 +1,8 @@
 import t from 'tap';
 import { endpointName, parseStoreAddress, type StoreAddress } from '#gateway/store/address.ts';
 
-const open = { tls: false, username: null, password: null };
+const plain = { tlsFiles: { ca: '', cert: '', key: '' }, timeoutMs: 50 };
+const open = { tls: false, username: null, password: null, ...plain };
 const at = (host: string, port: number) => ({ host, port });
 
 const understood: Record<string, StoreAddress> = {
@@ -20,6 +21,7 @@ const understood: Record<string, StoreAddress> = {
     tls: true,
     username: 'u',
     password: 'p@/?%:s',
+    ...plain,
   },
   'redis://:secret@h': {
     kind: 'standalone',
@@ -28,6 +30,7 @@ const understood: Record<string, StoreAddress> = {
     tls: false,
     username: null,
     password: 'secret',
+    ...plain,
   },
   'redis+cluster://h1:7000,h2,[::1]:7002': {
     kind: 'cluster',
@@ -40,10 +43,12 @@ const understood: Record<string, StoreAddress> = {
     tls: true,
     username: 'u',
     password: 'p',
+    ...plain,
   },
   'redis+sentinel://h1,h2:26380/my%20primary': {
     kind: 'sentinel',
     sentinels: [at('h1', 26_379), at('h2', 26_380)],
+    sentinelPassword: null,
     service: 'my primary',
     database: 0,
     ...open,
@@ -51,11 +56,35 @@ const understood: Record<string, StoreAddress> = {
   'rediss+sentinel://u:p@[2001:db8::1]:26379/s/2': {
     kind: 'sentinel',
     sentinels: [at('2001:db8::1', 26_379)],
+    sentinelPassword: null,
     service: 's',
     database: 2,
     tls: true,
     username: 'u',
     password: 'p',
+    ...plain,
+  },
+  'redis://h?timeout_ms=250': {
+    kind: 'standalone',
+    endpoint: at('h', 6379),
+    database: 0,
+    ...open,
+    timeoutMs: 250,
+  },
+  'rediss+cluster://h1/?ca=/etc/tls/ca%20one.pem&cert=c+1.pem&key=k.pem': {
+    kind: 'cluster',
+    seeds: [at('h1', 6379)],
+    ...open,
+    tls: true,
+    tlsFiles: { ca: '/etc/tls/ca one.pem', cert: 'c+1.pem', key: 'k.pem' },
+  },
+  'redis+sentinel://h1/s/1?sentinel_password=p%26%23%40+1&ca=&timeout_ms=': {
+    kind: 'sentinel',
+    sentinels: [at('h1', 26_379)],
+    sentinelPassword: 'p&#@+1',
+    service: 's',
+    database: 1,
+    ...open,
   },
 };
 
@@ -68,8 +97,15 @@ const refused: readonly (readonly [string, RegExp])[] = [
   ['redis://', /lacks a host/],
   ['redis://:6379', /lacks a host/],
   ['redis+cluster://h1,,h2', /lacks a host/],
-  ['redis://h/0?db=1', /options behind \? or #/],
-  ['redis://h#x', /options behind \? or #/],
+  ['redis://h/0?db=1', /after the \? it takes only ca, cert, key, sentinel_password, timeout_ms/],
+  ['redis://h?ca=a&ca=b', /ca appears twice/],
+  ['redis://h?timeout_ms=0', /timeout_ms must be a whole number from 1 to 10000/],
+  ['redis://h?timeout_ms=10001', /timeout_ms must be/],
+  ['redis://h?timeout_ms=1e3', /timeout_ms must be/],
+  ['redis://h?sentinel_password=x', /sentinel_password needs an address that begins with redis\+sentinel/],
+  ['redis+cluster://h?sentinel_password=x', /sentinel_password needs/],
+  ['redis://h#x', /# is written %23/],
+  ['redis://:p?w@h', /\? is written %3F/],
   ['redis://:p#w@h', /%23/],
   ['redis://h/a', /number of a database/],
   ['redis://h/123456', /number of a database/],
@@ -110,6 +146,11 @@ t.test('no sentence tells the password', async (t) => {
     'redis://u:hunter2@h:0',
     'redis://u:hunter2@',
     'redis://u:hunter2@h?x',
+    'redis://u:a?hunter2@h',
+    'redis://u:a?hunter2=1&b@h',
+    'redis://u:a?hunter2',
+    'redis+sentinel://h/s?sentinel_password=hunter2&x=1',
+    'redis+sentinel://h/s?sentinel_password=hunter2@',
     'rodis://u:hunter2@h',
   ]) {
     try {

@@ -2,7 +2,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { readStoreTls, type StoreTls, type TlsFiles } from '#gateway/store/tls.ts';
+import type { TlsFiles } from '#gateway/store/address.ts';
+import { readStoreTls, type StoreTls } from '#gateway/store/tls.ts';
 import { createAuthority } from '#test/support/certificates.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startTlsRedis } from '#test/support/redis-tls.ts';
@@ -10,10 +11,8 @@ import { COUNT, storeAt } from '#test/support/store.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const none: TlsFiles = { ca: '', cert: '', key: '' };
-function tlsOf(files: TlsFiles): StoreTls {
-  const tls = readStoreTls(true, files, (variable, problem) => {
-    throw new Error(`${variable}: ${problem}`);
-  });
+function tlsOf(tlsFiles: TlsFiles): StoreTls {
+  const tls = readStoreTls({ tls: true, tlsFiles });
   if (tls === null) throw new Error('the address asks for TLS');
   return tls;
 }
@@ -38,7 +37,7 @@ t.test(
       t.equal(store.ready, false);
     };
     const url = `rediss://127.0.0.1:${redis.port}`;
-    await told(url, {}, /comes from an authority that is not trusted: set GATEWAY_REDIS_CA/);
+    await told(url, {}, /comes from an authority that is not trusted: add \?ca=FILE to GATEWAY_REDIS_URL/);
     const stranger = createAuthority(t);
     await told(url, tlsOf({ ...none, ca: stranger.ca }), /not trusted/);
     await told(url.replace('rediss', 'redis'), null, /closed/);
@@ -81,36 +80,18 @@ t.test('files that cannot work are told in one sentence', async (t) => {
   const gone = join(temporaryFolder(t), 'gone.pem');
   rmSync(gone, { force: true });
   const { ca } = authority;
-  for (const [isTls, files, told] of [
-    [false, { ...none, ca }, [/^GATEWAY_REDIS_CA: it would have no effect: .* write rediss/]],
-    [false, { ...none, ...ours }, [/^GATEWAY_REDIS_CERT: .*no effect/, /^GATEWAY_REDIS_KEY: .*no effect/]],
-    [true, { ...none, ca: gone }, [/^GATEWAY_REDIS_CA: .*gone\.pem cannot be read \(ENOENT\)/]],
-    [true, { ...none, ca: junk }, [/^GATEWAY_REDIS_CA: .*junk\.pem is not in PEM format/]],
-    [
-      true,
-      { ca, cert: ours.cert, key: '' },
-      [/^GATEWAY_REDIS_KEY: it must be set beside GATEWAY_REDIS_CERT/],
-    ],
-    [true, { ca, cert: '', key: ours.key }, [/^GATEWAY_REDIS_CERT: it must be set beside GATEWAY_REDIS_KEY/]],
-    [
-      true,
-      { ca, cert: ours.cert, key: others.key },
-      [/^GATEWAY_REDIS_KEY: .* is not the unencrypted PEM key/],
-    ],
-    [
-      true,
-      { ca, cert: ours.cert, key: ours.cert },
-      [/^GATEWAY_REDIS_KEY: .* is not the unencrypted PEM key/],
-    ],
+  for (const [tls, tlsFiles, told] of [
+    [false, { ...none, ca }, /^ca would have no effect: for TLS the address begins with rediss/],
+    [false, { ...none, ...ours }, /^cert and key would have no effect/],
+    [true, { ...none, ca: gone }, /^ca: .*gone\.pem cannot be read \(ENOENT\)/],
+    [true, { ...none, ca: junk }, /^ca: .*junk\.pem is not in PEM format/],
+    [true, { ca, cert: ours.cert, key: '' }, /^cert and key belong together/],
+    [true, { ca, cert: '', key: ours.key }, /^cert and key belong together/],
+    [true, { ca, cert: ours.cert, key: others.key }, /^key: .* is not the unencrypted PEM key/],
+    [true, { ca, cert: ours.cert, key: ours.cert }, /^key: .* is not the unencrypted PEM key/],
   ] as const) {
-    const problems: string[] = [];
-    readStoreTls(isTls, files, (variable, problem) => problems.push(`${variable}: ${problem}`));
-    t.equal(problems.length, told.length, problems.join());
-    for (const [i, sentence] of told.entries()) t.match(problems[i], sentence);
+    t.throws(() => readStoreTls({ tls, tlsFiles }), { message: told });
   }
-  t.equal(
-    readStoreTls(false, none, () => t.fail('nothing is wrong')),
-    null,
-  );
+  t.equal(readStoreTls({ tls: false, tlsFiles: none }), null);
   t.strictSame(tlsOf(none), {});
 });

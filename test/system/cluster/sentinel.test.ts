@@ -118,7 +118,7 @@ t.test('sentinels that ask for a password of their own', async (t) => {
   for (const { client } of redis.sentinels) {
     await client.call('ACL', 'SETUSER', 'default', 'resetpass', '>watch');
   }
-  const store = storeAt(t, redis.url, { sentinelPassword: 'watch' });
+  const store = storeAt(t, `${redis.url}?sentinel_password=watch`);
   await store.connect();
   t.equal(await store.run(COUNT, ['k'], ['f']), 1);
   const without = storeAt(t, redis.url);

@@ -7,7 +7,7 @@ import { policyFile, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { PATIENT_STORE } from '#test/support/store-budget.ts';
+import { patiently } from '#test/support/store-budget.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
@@ -30,8 +30,7 @@ t.test('60 MB of invented keys do not fit into the heap, and need not', async (t
     GATEWAY_PORT: String(port),
     GATEWAY_ADMIN_PORT: '0',
     GATEWAY_UPSTREAM: upstream.origin,
-    GATEWAY_REDIS_URL: redis.url,
-    ...PATIENT_STORE,
+    ...patiently({ GATEWAY_REDIS_URL: redis.url }),
     GATEWAY_POLICIES: file,
   });
   t.teardown(() => gateway.stop());

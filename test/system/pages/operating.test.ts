@@ -8,7 +8,7 @@ import { startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot, start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { PATIENT_STORE } from '#test/support/store-budget.ts';
+import { patiently } from '#test/support/store-budget.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const page = readPage('docs/operating.md');
@@ -39,8 +39,7 @@ t.test('a gateway as the page describes it', async (t) => {
     GATEWAY_ADMIN_PORT: String(adminPort),
     GATEWAY_ADMIN_TOKEN: 'a token',
     GATEWAY_UPSTREAM: upstream.origin,
-    GATEWAY_REDIS_URL: `redis://floodgate:PASSWORD@127.0.0.1:${redis.port}`,
-    ...PATIENT_STORE,
+    ...patiently({ GATEWAY_REDIS_URL: `redis://floodgate:PASSWORD@127.0.0.1:${redis.port}` }),
   });
   t.teardown(() => gateway.stop());
   await gateway.until(/Gateway ready/);

@@ -76,20 +76,20 @@ t.test('what makes a start impossible ends it with exit 1 and one clear sentence
         [`${redis.url}/x`, /GATEWAY_REDIS_URL: .*the number of a database/],
         [
           `${redis.url}?autoResendUnfulfilledCommands=1`,
-          /GATEWAY_REDIS_URL: .*options behind \? or # are not read/,
+          /GATEWAY_REDIS_URL: after the \? it takes only ca, cert,/,
         ],
         ['redis+sentinel://127.0.0.1', /GATEWAY_REDIS_URL: .*the name of the service/],
       ] as const
     ).map(([url, expected]) => [`as address of Redis ${url}`, { GATEWAY_REDIS_URL: url }, expected] as const),
     [
       'a certificate for a store without TLS',
-      { GATEWAY_REDIS_URL: redis.url, GATEWAY_REDIS_CA: join(folder, 'ca.pem') },
-      /GATEWAY_REDIS_CA: it would have no effect/,
+      { GATEWAY_REDIS_URL: `${redis.url}?ca=${join(folder, 'ca.pem')}` },
+      /GATEWAY_REDIS_URL: ca would have no effect/,
     ],
     [
       'a password for sentinels that there are none of',
       { GATEWAY_REDIS_URL: redis.url, GATEWAY_REDIS_SENTINEL_PASSWORD: 'secret' },
-      /GATEWAY_REDIS_SENTINEL_PASSWORD: it needs a GATEWAY_REDIS_URL that begins with redis\+sentinel/,
+      /GATEWAY_REDIS_SENTINEL_PASSWORD: this variable was removed; write it into GATEWAY_REDIS_URL/,
     ],
     [
       'a password that is not encoded',

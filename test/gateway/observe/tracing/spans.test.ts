@@ -180,7 +180,7 @@ t.test('denied, uncovered, malformed, failed', async (t) => {
 t.test('a store that is away', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const traced = await start(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_STORE_TIMEOUT_MS: '50' });
+  const traced = await start(t, { GATEWAY_REDIS_URL: `${redis.url}?timeout_ms=50` });
   redis.freeze();
   t.teardown(() => redis.thaw());
   t.equal((await get(`${traced.origin}/strict`)).status, 503);
