@@ -6,7 +6,6 @@
  */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import type { Synchronous } from '#api/db/database.ts';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
@@ -22,7 +21,7 @@ import {
 import { quotaVariables, readStorageQuota, type StorageQuota } from '#api/storage/quota.ts';
 import { parseSurveyUrl, type SurveyUrl } from '#api/survey-url.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
-import type { Millis, Seconds } from '#shared/clock.ts';
+import type { Seconds } from '#shared/clock.ts';
 import { type Environment, readSettings, type Variable } from '#shared/configuration.ts';
 import {
   parseApiKey,
@@ -51,35 +50,13 @@ export const variables = [
     name: 'DATABASE_URL',
     default: 'file:./data/floodgate.sqlite',
     meaning:
-      'a SQLite file, `file::memory:` for a database that ends with the process, or a PostgreSQL server such as `postgres://user:password@host:5432/database?sslmode=verify-full`',
-  },
-  {
-    name: 'DATABASE_SYNCHRONOUS',
-    default: 'full',
-    meaning:
-      '`full`: acknowledged data survives a power failure; `normal`: it survives the end of the process only, and writes do not wait for the disk',
+      'a SQLite file, `file::memory:` for a database that ends with the process, or a PostgreSQL server such as `postgres://user:password@host:5432/database?sslmode=verify-full`, see [PostgreSQL](operating.md#postgresql-under-the-survey-api)',
   },
   {
     name: 'DATABASE_PASSWORD',
     default: '',
     meaning:
       'password of the user in `DATABASE_URL`, if the address has none; no character has to be encoded',
-  },
-  {
-    name: 'DATABASE_POOL_SIZE',
-    default: '10',
-    meaning: 'most connections of each process to PostgreSQL, 1 to 500',
-  },
-  {
-    name: 'DATABASE_STATEMENT_TIMEOUT_MS',
-    default: '30000',
-    meaning:
-      'milliseconds that PostgreSQL may take for one statement, 100 to 600000; after that the request gets 503',
-  },
-  {
-    name: 'DATABASE_WAIT_SECONDS',
-    default: '30',
-    meaning: 'seconds that a start waits for a PostgreSQL server that does not answer yet, 0 to 3600',
   },
   {
     name: 'REDIS_URL',
@@ -181,6 +158,15 @@ export const variables = [
   },
 ] as const satisfies readonly Variable[];
 
+/** What to write in place of a variable that earlier versions read. */
+const removed = {
+  DATABASE_SYNCHRONOUS: 'write it into DATABASE_URL: file:./data/floodgate.sqlite?synchronous=normal',
+  DATABASE_POOL_SIZE: 'write it into DATABASE_URL: postgres://user@host/database?pool_size=10',
+  DATABASE_STATEMENT_TIMEOUT_MS:
+    'write it into DATABASE_URL: postgres://user@host/database?statement_timeout_ms=30000',
+  DATABASE_WAIT_SECONDS: 'write it into DATABASE_URL: postgres://user@host/database?wait_seconds=30',
+} as const;
+
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -191,13 +177,6 @@ export interface Config {
   readonly workers: number;
   readonly trustedProxies: ProxyTrust;
   readonly database: DatabaseLocation;
-  readonly synchronous: Synchronous;
-  /** Of PostgreSQL. */
-  readonly databaseLimits: {
-    readonly poolSize: number;
-    readonly statementTimeoutMs: Millis;
-    readonly waitMs: Millis;
-  };
   /** Without a slash at the end. */
   readonly publicUrl: string;
   /** null: nowhere, as far as we know. */
@@ -262,7 +241,7 @@ export function readConfig(
   cwd: string,
   cores = availableParallelism(),
 ): { readonly config: Config; readonly secrets: Secrets } {
-  return readSettings({ variables, removed: {} }, env, (read) => {
+  return readSettings({ variables, removed }, env, (read) => {
     // In the order of the table, which is that of the mistakes.
     const port = read.integer('API_PORT', 0, 65_535);
     const host = read.parse('API_HOST', '', parseHost);
@@ -275,12 +254,6 @@ export function readConfig(
       workers: readWorkers(read, { cores, hasSharedDatabase: database.kind !== 'memory' }),
       trustedProxies: read.parse('API_TRUSTED_PROXIES', { kind: 'none' }, parseTrustedProxies),
       database,
-      synchronous: read.choice('DATABASE_SYNCHRONOUS', ['full', 'normal']),
-      databaseLimits: {
-        poolSize: read.integer('DATABASE_POOL_SIZE', 1, 500),
-        statementTimeoutMs: read.integer('DATABASE_STATEMENT_TIMEOUT_MS', 100, 600_000),
-        waitMs: read.integer('DATABASE_WAIT_SECONDS', 0, 3_600) * 1_000,
-      },
       publicUrl: read.parse('PUBLIC_URL', '', parsePublicUrl),
       surveyUrl: read.parse('SURVEY_URL', null, parseSurveyUrl),
       sdkPath: read.parse('SDK_PATH', null, (value) => (value === '' ? null : resolve(cwd, value))),

@@ -101,15 +101,12 @@ async function supervise({ workers, host, port }: Config, log: Logger): Promise<
 async function serve(config: Config, secrets: Secrets, log: Logger): Promise<void> {
   const sdkScripts = await loadSdkScripts(config.sdkPath);
   const health = createDatabaseHealth(Date.now, log);
-  const { synchronous, databaseLimits } = config;
   const db = openDatabase(config.database, {
-    ...databaseLimits,
-    synchronous,
     onFault: health.note,
     onAway: health.noteAway,
   });
-  await awaitDatabase(db, config.database, databaseLimits.waitMs, (reason) =>
-    log.warn({ seconds: databaseLimits.waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
+  await awaitDatabase(db, config.database, undefined, (reason, waitMs) =>
+    log.warn({ seconds: waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
   );
   await refuseUnfinishedCopy(db);
   await migrate(db);

@@ -1,6 +1,7 @@
 /** Opens the database, whichever it is. */
 import type { Kysely } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
+import type { Synchronous } from './address-settings.ts';
 import type { DatabaseBusy, OnFault } from './faults.ts';
 import type { DatabaseLocation } from './location.ts';
 import { type OnAway, PostgresKysely } from './postgres-driver.ts';
@@ -9,12 +10,6 @@ import { awaitPostgres } from './postgres-start.ts';
 import type { Database } from './schema.ts';
 import { openSqlite } from './sqlite.ts';
 import { violatedIndex as violatedIndexOfSqlite } from './sqlite-driver.ts';
-
-/**
- * When a transaction is on the medium. `full`: before its caller hears of it, so a power failure loses nothing that was
- * acknowledged. `normal`: some time later; the end of the process loses nothing, that of the machine the last ones.
- */
-export type Synchronous = 'full' | 'normal';
 
 export interface DatabaseOptions {
   readonly synchronous?: Synchronous;
@@ -30,26 +25,34 @@ export interface DatabaseOptions {
 /**
  * PostgreSQL is not asked yet: `awaitDatabase` does.
  *
+ * @param options take precedence over the settings in the address
  * @throws DatabaseUnavailable when the folder cannot be made or written to, the file is not a SQLite database, or a
  *   certificate cannot be read; DatabaseFault when the file is a damaged one
  */
 export function openDatabase(location: DatabaseLocation, options: DatabaseOptions = {}): Kysely<Database> {
-  return location.kind === 'postgres' ? new PostgresKysely(location, options) : openSqlite(location, options);
+  if (location.kind === 'postgres') return new PostgresKysely(location, { ...location.settings, ...options });
+  const synchronous = location.kind === 'file' ? location.synchronous : undefined;
+  return openSqlite(location, { synchronous, ...options });
 }
+
+const WAIT_MS: Millis = 30_000;
 
 /**
  * Waits for a server that is not up yet; a file is there once it is open.
  *
+ * @param waitMs undefined: as long as the address says
  * @param onWait is called once, when there is something to wait for
  * @throws DatabaseUnavailable when it does not answer in time, refuses us, or is none that we can use
  */
 export async function awaitDatabase(
   db: Kysely<Database>,
   location: DatabaseLocation,
-  waitMs: Millis,
-  onWait: (reason: DatabaseBusy) => void,
+  waitMs: Millis | undefined,
+  onWait: (reason: DatabaseBusy, waitMs: Millis) => void,
 ): Promise<void> {
-  if (location.kind === 'postgres') await awaitPostgres(db, location, waitMs, onWait);
+  if (location.kind !== 'postgres') return;
+  const wait = waitMs ?? location.settings.waitMs ?? WAIT_MS;
+  await awaitPostgres(db, location, wait, (reason) => onWait(reason, wait));
 }
 
 /**

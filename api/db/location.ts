@@ -1,12 +1,15 @@
 /** Where the database is, as DATABASE_URL says it. */
 import { isAbsolute, resolve } from 'node:path';
+import { type AddressSettings, addressSettings, refuseUnknown } from './address-settings.ts';
 import { type PostgresLocation, parsePostgresUrl } from './postgres-address.ts';
 
 export type DatabaseLocation =
   | { readonly kind: 'memory' }
   /** `path` is absolute. */
-  | { readonly kind: 'file'; readonly path: string }
+  | ({ readonly kind: 'file'; readonly path: string } & FileSettings)
   | PostgresLocation;
+
+type FileSettings = Pick<AddressSettings, 'synchronous'>;
 
 /**
  * @param cwd what a relative path is relative to
@@ -15,13 +18,19 @@ export type DatabaseLocation =
 export function parseDatabaseUrl(value: string, cwd: string): DatabaseLocation {
   if (value === 'file::memory:') return { kind: 'memory' };
   if (/^postgres(?:ql)?:\/\//.test(value)) return parsePostgresUrl(value);
-  const path = value.startsWith('file://') ? value.slice('file://'.length) : value.slice('file:'.length);
-  if (!value.startsWith('file:') || path === '' || path.includes('?') || path.includes('\0')) {
+  const [, path = '', query = ''] = /^file:(?:\/\/)?([^?\0]*)(?:\?(.*))?$/s.exec(value) ?? [];
+  if (path === '') {
     throw new Error(
       'give file: and a path, such as file:./data/floodgate.sqlite, or file::memory:, or a PostgreSQL address such as postgres://user:password@127.0.0.1:5432/floodgate',
     );
   }
-  return { kind: 'file', path: isAbsolute(path) ? path : resolve(cwd, path) };
+  const given = new URLSearchParams(query);
+  refuseUnknown(given, ['synchronous']);
+  return {
+    kind: 'file',
+    path: isAbsolute(path) ? path : resolve(cwd, path),
+    ...addressSettings(given),
+  };
 }
 
 /** For people and for comparison: without user and password. */

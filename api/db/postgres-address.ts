@@ -3,6 +3,7 @@
  * is not understood is refused, so that nobody believes a connection to be checked that is not. The address itself never
  * stands in a message: it carries a password.
  */
+import { type AddressSettings, addressSettings, refuseUnknown } from './address-settings.ts';
 
 /** How the connection is encrypted, and who is let answer. */
 export type PostgresTls =
@@ -31,11 +32,24 @@ export interface PostgresLocation {
   /** How the server's own views name us. */
   readonly applicationName: string;
   readonly tls: PostgresTls;
+  readonly settings: AddressSettings;
 }
 
 const EXAMPLE = 'postgres://user:password@127.0.0.1:5432/floodgate';
 const NAME_LENGTH_MAX = 63;
-const parameters = ['host', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'schema', 'application_name'];
+const parameters = [
+  'host',
+  'sslmode',
+  'sslrootcert',
+  'sslcert',
+  'sslkey',
+  'schema',
+  'application_name',
+  'synchronous',
+  'pool_size',
+  'statement_timeout_ms',
+  'wait_seconds',
+];
 
 /** @throws Error that says what would be right */
 export function parsePostgresUrl(value: string): PostgresLocation {
@@ -46,11 +60,7 @@ export function parsePostgresUrl(value: string): PostgresLocation {
       `not a PostgreSQL address; give one such as ${EXAMPLE}, and write @ : / ? # and % in a password as %40 %3A %2F %3F %23 and %25`,
     );
   }
-  for (const name of url.searchParams.keys()) {
-    if (!parameters.includes(name)) {
-      throw new Error(`${name} is not known here; an address may have ${parameters.join(', ')}`);
-    }
-  }
+  refuseUnknown(url.searchParams, parameters);
   const database = decoded(url.pathname.slice(1));
   const user = decoded(url.username);
   if (user === '' || database === '') {
@@ -69,6 +79,7 @@ export function parsePostgresUrl(value: string): PostgresLocation {
     schema: schemaIn(url.searchParams.get('schema')),
     applicationName: url.searchParams.get('application_name') ?? 'floodgate',
     tls: tlsIn(url.searchParams),
+    settings: addressSettings(url.searchParams),
   };
 }
 

@@ -20,8 +20,6 @@ t.test('an empty environment gives every default, and no secret', async (t) => {
     workers: 1,
     trustedProxies: config.trustedProxies,
     database: { kind: 'file', path: '/srv/data/floodgate.sqlite' },
-    synchronous: 'full',
-    databaseLimits: { poolSize: 10, statementTimeoutMs: 30_000, waitMs: 30_000 },
     publicUrl: 'http://localhost:8080',
     surveyUrl: null,
     sdkPath: null,
@@ -61,6 +59,17 @@ t.test('API_WORKERS: a number, or one for each core', async (t) => {
   t.match(problemsOf({ API_WORKERS: 'many' }), [/^API_WORKERS: "many" is not a whole number from 1 to 64$/]);
 });
 
+t.test('a removed variable is refused with what to write instead', async (t) => {
+  t.match(
+    problemsOf({ DATABASE_POOL_SIZE: '3', DATABASE_SYNCHRONOUS: 'normal', DATABASE_WAIT_SECONDS: '2' }),
+    [
+      /^DATABASE_SYNCHRONOUS: this variable was removed; write it into DATABASE_URL: .*\?synchronous=normal$/,
+      /^DATABASE_POOL_SIZE: this variable was removed; .*\?pool_size=10$/,
+      /^DATABASE_WAIT_SECONDS: .*\?wait_seconds=30$/,
+    ],
+  );
+});
+
 t.test('blank is unset', async (t) => {
   t.equal(readConfig({ API_PORT: ' ', LOG_LEVEL: '' }, '/srv').config.port, 3000);
 });
@@ -71,9 +80,6 @@ t.test('what is given is read', async (t) => {
       API_PORT: '0',
       API_TRUSTED_PROXIES: '2',
       DATABASE_URL: 'file:/var/lib/x.sqlite',
-      DATABASE_POOL_SIZE: '3',
-      DATABASE_STATEMENT_TIMEOUT_MS: '1500',
-      DATABASE_WAIT_SECONDS: '2',
       REDIS_URL: 'rediss://user:secret@redis.example.com:6380/1',
       PUBLIC_URL: 'https://feedback.example.com/base/',
       BOOTSTRAP_WORKSPACE_ID: 'ws1',
@@ -142,9 +148,6 @@ const wrong: readonly (readonly [string, string])[] = [
   ['API_TRUSTED_PROXIES', '10.0.0.0/99'],
   ['DATABASE_URL', 'postgres://localhost/x'],
   ['DATABASE_URL', 'file:'],
-  ['DATABASE_POOL_SIZE', '0'],
-  ['DATABASE_STATEMENT_TIMEOUT_MS', '99'],
-  ['DATABASE_WAIT_SECONDS', '-1'],
   ['DATABASE_URL', 'file:x?mode=ro'],
   ['REDIS_URL', 'http://localhost'],
   ['REDIS_URL', 'redis'],

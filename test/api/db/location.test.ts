@@ -22,6 +22,7 @@ t.test('a server', async (t) => {
       schema: null,
       applicationName: 'floodgate',
       tls: { kind: 'off' },
+      settings: {},
     });
     t.equal(password(), 'p@ss/');
     t.notMatch(JSON.stringify(location), 'p@ss', 'a log of it has no password');
@@ -33,6 +34,21 @@ t.test('a server', async (t) => {
     schema: 'survey_data',
     applicationName: 'api',
   });
+});
+
+t.test('settings of the connections', async (t) => {
+  t.strictSame(
+    postgres(
+      'postgres://me@h/x?synchronous=normal&pool_size=3&statement_timeout_ms=1500&wait_seconds=0&sslmode=disable',
+    ).settings,
+    { synchronous: 'normal', poolSize: 3, statementTimeoutMs: 1500, waitMs: 0 },
+  );
+  t.strictSame(parseDatabaseUrl('file:data/x.sqlite?synchronous=normal', '/srv'), {
+    kind: 'file',
+    path: '/srv/data/x.sqlite',
+    synchronous: 'normal',
+  });
+  t.strictSame(parseDatabaseUrl('file:///x.sqlite', '/srv'), { kind: 'file', path: '/x.sqlite' });
 });
 
 t.test('TLS checks whoever answers, unless the address says that it does not', async (t) => {
@@ -59,7 +75,16 @@ const wrong: readonly (readonly [string, RegExp])[] = [
   ['postgres://me:hunter2@a,b/x', /one server/],
   ['postgres://me:hunter2@h/x?sslmode=prefer', /verify-full/],
   ['postgres://me:hunter2@h/x?sslrootcert=/ca.pem', /sslmode=verify-full/],
-  ['postgres://me:hunter2@h/x?pool_size=3', /pool_size is not known/],
+  ['postgres://me:hunter2@h/x?connect_timeout=3', /connect_timeout is not known here; .* pool_size,/],
+  ['postgres://me:hunter2@h/x?pool_size=3&pool_size=4', /pool_size appears twice/],
+  ['postgres://me:hunter2@h/x?pool_size=0', /pool_size must be a whole number from 1 to 500/],
+  ['postgres://me:hunter2@h/x?pool_size=501', /pool_size must be/],
+  ['postgres://me:hunter2@h/x?statement_timeout_ms=99', /statement_timeout_ms must be .* from 100 to 600000/],
+  ['postgres://me:hunter2@h/x?wait_seconds=-1', /wait_seconds must be .* from 0 to 3600/],
+  ['postgres://me:hunter2@h/x?synchronous=off', /synchronous is full or normal/],
+  ['file:/x.sqlite?pool_size=3', /pool_size is not known here; this address may have synchronous/],
+  ['file:/x.sqlite?synchronous=0', /synchronous is full or normal/],
+  ['file:?synchronous=full', /give file: and a path/],
   ['postgres://me:hunter2@h/x?schema=a;b', /schema/],
   ['mysql://me:hunter2@h/x', /postgres:\/\/user/],
 ];

@@ -29,7 +29,7 @@ t.test('a file keeps what was migrated, with the settings that the service relie
   const synchronous = async (db: typeof second) =>
     (await db.transaction().execute((trx) => sql`pragma synchronous`.execute(trx))).rows;
   t.match(await synchronous(second), [{ synchronous: 2 }]);
-  const normal = openDatabase(location, { synchronous: 'normal' });
+  const normal = openDatabase({ ...location, synchronous: 'normal' });
   t.teardown(() => normal.destroy());
   t.match(await synchronous(normal), [{ synchronous: 1 }]);
   t.match((await sql`pragma foreign_keys`.execute(second)).rows, [{ foreign_keys: 1 }]);

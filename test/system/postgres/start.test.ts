@@ -137,8 +137,7 @@ function startApi(t: Test, env: Record<string, string>): Started {
 t.test('a server that is not there: exit 1 with one sentence, without the password', async (t) => {
   const port = await freePort();
   const api = startApi(t, {
-    DATABASE_URL: `postgres://me:hunter2@127.0.0.1:${port}/floodgate`,
-    DATABASE_WAIT_SECONDS: '1',
+    DATABASE_URL: `postgres://me:hunter2@127.0.0.1:${port}/floodgate?wait_seconds=1`,
   });
   t.equal(await api.ended(), 1);
   const lines = api.output().trimEnd().split('\n');

@@ -1,0 +1,49 @@
+/** Settings that the address of a database can end with, such as `?synchronous=normal`. The drivers have the defaults. */
+import type { Millis } from '#shared/clock.ts';
+
+/**
+ * When a transaction is on the medium. `full`: before its caller hears of it, so a power failure loses nothing that was
+ * acknowledged. `normal`: some time later; the end of the process loses nothing, that of the machine the last ones.
+ */
+export type Synchronous = 'full' | 'normal';
+
+export interface AddressSettings {
+  readonly synchronous?: Synchronous;
+  readonly poolSize?: number;
+  readonly statementTimeoutMs?: Millis;
+  /** How long a start waits for a server that does not answer yet. */
+  readonly waitMs?: Millis;
+}
+
+/** @throws Error when `known` lacks the name of a parameter, or has it twice */
+export function refuseUnknown(given: URLSearchParams, known: readonly string[]): void {
+  for (const name of given.keys()) {
+    if (!known.includes(name))
+      throw new Error(`${name} is not known here; this address may have ${known.join(', ')}`);
+    if (given.getAll(name).length > 1) throw new Error(`${name} appears twice in the address`);
+  }
+}
+
+/** @throws Error that says what would be right */
+export function addressSettings(given: URLSearchParams): AddressSettings {
+  const synchronous = given.get('synchronous') ?? undefined;
+  if (synchronous !== undefined && synchronous !== 'full' && synchronous !== 'normal')
+    throw new Error('synchronous is full or normal');
+  const poolSize = integerIn(given, 'pool_size', 1, 500);
+  const statementTimeoutMs = integerIn(given, 'statement_timeout_ms', 100, 600_000);
+  const waitSeconds = integerIn(given, 'wait_seconds', 0, 3600);
+  return {
+    ...(synchronous === undefined ? {} : { synchronous }),
+    ...(poolSize === undefined ? {} : { poolSize }),
+    ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs }),
+    ...(waitSeconds === undefined ? {} : { waitMs: waitSeconds * 1000 }),
+  };
+}
+
+function integerIn(given: URLSearchParams, name: string, min: number, max: number): number | undefined {
+  const text = given.get(name);
+  if (text === null) return undefined;
+  const number = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= min && number <= max) return number;
+  throw new Error(`${name} must be a whole number from ${min} to ${max}`);
+}
