@@ -185,10 +185,13 @@ t.test('settings of the session', async (t) => {
   t.equal(await setting(db, 'idle_in_transaction_session_timeout'), '1min');
   t.equal(await setting(db, 'synchronous_commit'), 'on');
   t.equal(await setting(db, 'application_name'), 'floodgate');
-  const normal = open(t, { synchronous: 'normal' }, `${shared.url}?schema=Other_One&application_name=it`);
+  const address = `${shared.url}?schema=Other_One&application_name=it&synchronous=normal&statement_timeout_ms=2345`;
+  const normal = openDatabase(parseDatabaseUrl(address, '/'));
+  t.teardown(() => normal.destroy());
   t.equal(await setting(normal, 'synchronous_commit'), 'off');
   t.equal(await setting(normal, 'search_path'), '"Other_One"');
   t.equal(await setting(normal, 'application_name'), 'it');
+  t.equal(await setting(normal, 'statement_timeout'), '2345ms');
 });
 
 t.test('who waits when the database is closed is refused', async (t) => {
