@@ -22,7 +22,14 @@ import { quotaVariables, readStorageQuota, type StorageQuota } from '#api/storag
 import { parseSurveyUrl, type SurveyUrl } from '#api/survey-url.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
 import type { Seconds } from '#shared/clock.ts';
-import { type Environment, readSettings, type Variable } from '#shared/configuration.ts';
+import {
+  type Environment,
+  LOG_LEVEL,
+  LOG_LEVELS,
+  type LogLevel,
+  readSettings,
+  type Variable,
+} from '#shared/configuration.ts';
 import {
   parseApiKey,
   parseEmail,
@@ -151,11 +158,7 @@ export const variables = [
     default: '',
     meaning: 'password of the first user; unset: generated, and printed once',
   },
-  {
-    name: 'LOG_LEVEL',
-    default: 'info',
-    meaning: 'fatal, error, warn, info, debug, trace or silent; the log goes to stderr as JSON lines',
-  },
+  LOG_LEVEL,
 ] as const satisfies readonly Variable[];
 
 /** What to write in place of a variable that earlier versions read. */
@@ -166,9 +169,6 @@ const removed = {
     'write it into DATABASE_URL: postgres://user@host/database?statement_timeout_ms=30000',
   DATABASE_WAIT_SECONDS: 'write it into DATABASE_URL: postgres://user@host/database?wait_seconds=30',
 } as const;
-
-const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-export type LogLevel = (typeof logLevels)[number];
 
 export interface Config {
   readonly port: number;
@@ -257,7 +257,7 @@ export function readConfig(
       publicUrl: read.parse('PUBLIC_URL', '', parsePublicUrl),
       surveyUrl: read.parse('SURVEY_URL', null, parseSurveyUrl),
       sdkPath: read.parse('SDK_PATH', null, (value) => (value === '' ? null : resolve(cwd, value))),
-      logLevel: read.choice('LOG_LEVEL', logLevels),
+      logLevel: read.choice('LOG_LEVEL', LOG_LEVELS),
       isRateLimitingDisabled: read.flag('RATE_LIMITING_DISABLED'),
       isAuditLogEnabled: read.flag('AUDIT_LOG_ENABLED'),
       auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, RETENTION_DAYS_MAX),

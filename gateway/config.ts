@@ -6,6 +6,9 @@ import type { Millis } from '#shared/clock.ts';
 import {
   ConfigError,
   type Environment,
+  LOG_LEVEL,
+  LOG_LEVELS,
+  type LogLevel,
   readSettings,
   type SettingsReader,
   type Variable,
@@ -56,7 +59,7 @@ export interface GatewayConfig extends EntranceSettings {
   readonly reusePort: boolean;
   readonly upstreamTimeoutMs: Millis;
   readonly drainTimeoutMs: Millis;
-  readonly logLevel: string;
+  readonly logLevel: LogLevel;
   /** null: none is written. */
   readonly accessLog: AccessLogSettings | null;
   /** null: no request is traced. */
@@ -180,11 +183,7 @@ export const GATEWAY_VARIABLES = [
     meaning: 'share of the requests that are logged, from 0 to 1',
   },
   ...TRACING_VARIABLES,
-  {
-    name: 'LOG_LEVEL',
-    default: 'info',
-    meaning: 'lowest level that is logged: trace, debug, info, warn, error or fatal',
-  },
+  LOG_LEVEL,
 ] as const satisfies readonly Variable[];
 
 const SETTINGS = {
@@ -205,7 +204,6 @@ const SETTINGS = {
 type VariableName = (typeof GATEWAY_VARIABLES)[number]['name'];
 
 const WORKERS_MAX = 64;
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 
 /**
  * @param cores that this process may use

@@ -12,6 +12,15 @@ export interface Variable {
 /** A variable that another project documents. */
 type DefaultedVariable = Pick<Variable, 'name' | 'default'>;
 
+/** Both programs read it, so one value fits both when they start with one environment. */
+export const LOG_LEVEL = {
+  name: 'LOG_LEVEL',
+  default: 'info',
+  meaning: 'lowest level that is logged: `trace`, `debug`, `info`, `warn`, `error`, `fatal`, or `silent`',
+} as const satisfies Variable;
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Every mistake of the environment at once. */

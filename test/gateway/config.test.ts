@@ -52,3 +52,8 @@ t.test('GATEWAY_DECISION_PORT: a port of its own, and proxies that are named', a
   );
   t.throws(() => asking({ ...env, GATEWAY_DECISION_CREDENTIALS: 'yes' }), /not one of unproven, proven/);
 });
+
+t.test('LOG_LEVEL: the gateway accepts what the survey API accepts', async (t) => {
+  t.equal(readConfig({ LOG_LEVEL: 'silent' }).config.logLevel, 'silent');
+  t.throws(() => readConfig({ LOG_LEVEL: 'loud' }), /LOG_LEVEL: "loud" is not one of trace, debug/);
+});
