@@ -70,6 +70,11 @@ t.test('a removed variable is refused with what to write instead', async (t) => 
   );
 });
 
+t.test('REDIS_URL may name the family of addresses, which a network of IPv6 alone needs', async (t) => {
+  const url = 'redis://cache.internal:6379?family=6';
+  t.equal(readConfig({ REDIS_URL: url }, '/srv').secrets.redisUrl, url);
+});
+
 t.test('blank is unset', async (t) => {
   t.equal(readConfig({ API_PORT: ' ', LOG_LEVEL: '' }, '/srv').config.port, 3000);
 });
@@ -151,6 +156,7 @@ const wrong: readonly (readonly [string, string])[] = [
   ['DATABASE_URL', 'file:x?mode=ro'],
   ['REDIS_URL', 'http://localhost'],
   ['REDIS_URL', 'redis'],
+  ['REDIS_URL', 'redis://h?enableOfflineQueue=true'],
   ['PUBLIC_URL', 'feedback.example.com'],
   ['PUBLIC_URL', 'https://x.example/?a=b'],
   ['PUBLIC_URL', 'https://me:pw@x.example'],
