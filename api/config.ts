@@ -51,7 +51,7 @@ export const variables = [
     name: 'API_TRUSTED_PROXIES',
     default: 'loopback',
     meaning:
-      'proxies whose X-Forwarded-For is believed: CIDRs separated by commas, `loopback`, or a number of hops',
+      'proxies whose `X-Forwarded-For` is believed: CIDRs separated by commas, `loopback`, or a number of hops',
   },
   {
     name: 'DATABASE_URL',
@@ -69,7 +69,7 @@ export const variables = [
     name: 'REDIS_URL',
     default: '',
     meaning:
-      "store of the application's own limits (redis:// or rediss://); unset: counters are in the memory of the process",
+      "address of Redis for the application's own limits (`redis://` or `rediss://`); unset: counters are in the memory of the process",
   },
   {
     name: 'RATE_LIMITING_DISABLED',
@@ -105,7 +105,7 @@ export const variables = [
   {
     name: 'SMTP_URL',
     default: '',
-    meaning: 'mail server (smtp:// or smtps://); unset: mails stay in the table `mailOutbox`',
+    meaning: 'mail server (`smtp://` or `smtps://`); unset: mails stay in the table `mailOutbox`',
   },
   {
     name: 'MAIL_FROM',

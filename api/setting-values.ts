@@ -18,7 +18,7 @@ export function parseRedisUrl(value: string): string | null {
   if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {
     throw new Error('not a Redis address; give one such as redis://127.0.0.1:6379/0, or leave it unset');
   }
-  // The client takes parameters as its own options, which could undo that no request waits for Redis.
+  // The client takes parameters as its own options, ahead of ours: one of them could make requests wait for Redis.
   if ([...url.searchParams.keys()].some((name) => name !== 'family'))
     throw new Error('after the ? it takes only family=4 or family=6; in a password, ? is written %3F');
   return value;

@@ -5,12 +5,12 @@ export const storageVariables = [
   {
     name: 'STORAGE_PATH',
     default: './data/uploads',
-    meaning: 'folder of uploaded files; not used with S3_BUCKET_NAME',
+    meaning: 'folder of uploaded files; not used with `S3_BUCKET_NAME`',
   },
   {
     name: 'S3_BUCKET_NAME',
     default: '',
-    meaning: 'bucket of uploaded files; unset: files are in the folder above',
+    meaning: 'bucket of uploaded files; unset: files are in `STORAGE_PATH`',
   },
   {
     name: 'S3_ENDPOINT_URL',
