@@ -138,9 +138,13 @@ function configuredByEnvironment({ warn }: TracingOptions): {
 } {
   const log = (message: string): void => warn({}, message);
   const ignore = (): void => undefined;
+  // The attributes of the service are all ignored if one is wrong, and only a debug message says so.
+  const logFailure = (message: string): void => {
+    if (message.includes(' failed: ')) log(message);
+  };
   diag.setLogger(
-    { error: log, warn: log, info: ignore, debug: ignore, verbose: ignore },
-    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+    { error: log, warn: log, info: ignore, debug: logFailure, verbose: ignore },
+    { logLevel: DiagLogLevel.DEBUG, suppressOverrideMessage: true },
   );
   try {
     return {

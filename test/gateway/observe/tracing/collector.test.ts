@@ -74,11 +74,13 @@ t.test('a variable that the SDK refuses is in the log, and its default applies',
   const gateway = await start(t, collector, {
     OTEL_EXPORTER_OTLP_COMPRESSION: 'zstd',
     OTEL_EXPORTER_OTLP_CERTIFICATE: '/not/there.pem',
+    OTEL_RESOURCE_ATTRIBUTES: 'team',
     OTEL_BSP_SCHEDULE_DELAY: '1',
   });
   const messages = gateway.log.map(({ msg }) => String(msg)).join('\n');
   t.match(messages, /OTEL_EXPORTER_OTLP_COMPRESSION is invalid, expected 'none' or 'gzip'/);
   t.match(messages, /Failed to read root certificate file/);
+  t.match(messages, /Invalid format for OTEL_RESOURCE_ATTRIBUTES/);
   await ask(gateway, 1);
   await collector.spansOf(2);
   t.notOk(collector.requests[0]?.headers['content-encoding']);
