@@ -42,7 +42,7 @@ import {
   parseWorkspaceId,
 } from './setting-values.ts';
 
-/** Every variable the API reads, in the order in which the README shows them. */
+/** Every variable that the API reads. docs/configuration.md has a row for each; a test compares them. */
 export const variables = [
   { name: 'API_PORT', default: '3000', meaning: 'TCP port of the API, 0 for any free port' },
   { name: 'API_HOST', default: '127.0.0.1', meaning: 'address that the API listens on' },
@@ -51,7 +51,7 @@ export const variables = [
     name: 'API_TRUSTED_PROXIES',
     default: 'loopback',
     meaning:
-      'proxies whose `X-Forwarded-For` is believed: CIDRs separated by commas, `loopback`, or a number of hops',
+      'proxies whose `X-Forwarded-For` the API trusts: CIDRs separated by commas, `loopback`, or a number of hops',
   },
   {
     name: 'DATABASE_URL',

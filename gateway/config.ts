@@ -86,7 +86,7 @@ export interface GatewaySecrets {
   readonly keyPair: KeyPair | null;
 }
 
-/** The README's table is held to this one by a test. */
+/** docs/configuration.md has a row for each; a test compares them. */
 export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_PORT', default: '8080', meaning: 'TCP port of the public listener' },
   { name: 'GATEWAY_HOST', default: '0.0.0.0', meaning: 'address of the public listener' },
@@ -120,7 +120,7 @@ export const GATEWAY_VARIABLES = [
     name: 'GATEWAY_TRUSTED_PROXIES',
     default: 'none',
     meaning:
-      'proxies whose `X-Forwarded-For` is believed: networks as CIDRs separated by commas, `loopback`, a number of hops, or `none`',
+      'proxies whose `X-Forwarded-For` the gateway trusts: networks as CIDRs separated by commas, `loopback`, a number of hops, or `none`',
   },
   {
     name: 'GATEWAY_PASS_HEADERS',
@@ -131,13 +131,14 @@ export const GATEWAY_VARIABLES = [
   {
     name: 'GATEWAY_IDENTITY_SECRET',
     default: '',
-    meaning: 'secret salt of the digests of addresses and keys; unset: generated, and stored in Redis',
+    meaning:
+      'secret salt for the digests of addresses and keys; unset: the gateway generates one and stores it in Redis',
   },
   {
     name: 'GATEWAY_WORKERS',
     default: '1',
     meaning:
-      'number of processes that share the public port, or `auto` for one for each core; more than one need Redis',
+      'number of processes that share the public port, or `auto` for one for each core; more than one needs Redis',
   },
   {
     name: 'GATEWAY_REUSE_PORT',
@@ -148,12 +149,12 @@ export const GATEWAY_VARIABLES = [
   {
     name: 'GATEWAY_UPSTREAM_TIMEOUT_MS',
     default: '30000',
-    meaning: 'milliseconds until the reply of the application must begin',
+    meaning: 'milliseconds that the application has to begin its reply',
   },
   {
     name: 'GATEWAY_DRAIN_TIMEOUT_MS',
     default: '25000',
-    meaning: 'milliseconds that requests in flight may take after SIGTERM',
+    meaning: 'milliseconds that requests in flight have to finish after SIGTERM',
   },
   ...BOUND_VARIABLES,
   {
@@ -224,7 +225,7 @@ export function readConfig(
     const workers = isAuto ? autoWorkers : read.integer('GATEWAY_WORKERS', 1, WORKERS_MAX);
     const warnings =
       isAuto && !hasStore && cores > 1
-        ? [`GATEWAY_WORKERS=auto runs one process on ${cores} cores: more than one need GATEWAY_REDIS_URL`]
+        ? [`GATEWAY_WORKERS=auto runs one process on ${cores} cores: more than one needs GATEWAY_REDIS_URL`]
         : [];
     if (workers > 1 && !hasStore) {
       read.refuse(

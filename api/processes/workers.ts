@@ -6,7 +6,7 @@ export const workerVariables = [
     name: 'API_WORKERS',
     default: '1',
     meaning:
-      'number of processes that share the port, or `auto` for one for each core; a process that dies is replaced. More than one need a database that is not in memory',
+      'number of processes that share the port, or `auto` for one for each core; a process that dies is replaced. More than one needs a database that is not in memory',
   },
 ] as const;
 

@@ -10,13 +10,12 @@ export const quotaVariables = [
   {
     name: 'STORAGE_WORKSPACE_MIB',
     default: '10240',
-    meaning:
-      'most MiB that the uploaded files of one workspace may have together, up to 999999999; 0: no limit',
+    meaning: 'maximum size of all uploaded files of one workspace in MiB, up to 999999999; 0: no limit',
   },
   {
     name: 'STORAGE_TOTAL_MIB',
     default: '102400',
-    meaning: 'most MiB that all uploaded files may have together, up to 999999999; 0: no limit',
+    meaning: 'maximum size of all uploaded files in MiB, up to 999999999; 0: no limit',
   },
 ] as const;
 

@@ -4,30 +4,38 @@ import { BOUND_NAMES, type BoundName, boundVariable } from './bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds.ts';
 
 export const BOUND_VARIABLES = [
-  { name: 'GATEWAY_CONNECTIONS', default: '8192', meaning: 'most open client connections' },
+  { name: 'GATEWAY_CONNECTIONS', default: '8192', meaning: 'maximum number of open client connections' },
   {
     name: 'GATEWAY_UPSTREAM_CONNECTIONS',
     default: '256',
-    meaning: 'most requests in progress at the application; further ones wait',
+    meaning: 'maximum number of requests in progress at the application; further ones wait',
   },
   {
     name: 'GATEWAY_WAITING',
     default: '4096',
-    meaning: 'most requests that wait for a connection to the application',
+    meaning: 'maximum number of requests that wait for a connection to the application',
   },
   {
     name: 'GATEWAY_UPLOADS',
     default: '128',
-    meaning: 'most request bodies over 16 KiB that are being forwarded; further ones wait',
+    meaning: 'maximum number of request bodies over 16 KiB that are being forwarded; further ones wait',
   },
-  { name: 'GATEWAY_STREAMS', default: '1024', meaning: 'most event streams and long replies' },
-  { name: 'GATEWAY_UPGRADES', default: '1024', meaning: 'most WebSockets' },
+  {
+    name: 'GATEWAY_STREAMS',
+    default: '1024',
+    meaning: 'maximum number of event streams, and of replies that take longer than 5 s',
+  },
+  { name: 'GATEWAY_UPGRADES', default: '1024', meaning: 'maximum number of WebSockets' },
   {
     name: 'GATEWAY_PIPELINED',
     default: '4096',
-    meaning: 'most pipelined requests that wait for the reply before theirs',
+    meaning: 'maximum number of pipelined requests that wait for the reply before theirs',
   },
-  { name: 'GATEWAY_UNREAD_REPLIES', default: '256', meaning: 'most replies whose client reads nothing' },
+  {
+    name: 'GATEWAY_UNREAD_REPLIES',
+    default: '256',
+    meaning: 'maximum number of replies whose client reads nothing',
+  },
   {
     name: 'GATEWAY_CLIENT_SHARE',
     default: '',

@@ -33,7 +33,8 @@ export const TRACING_VARIABLES = [
   {
     name: 'GATEWAY_TRACES_PER_SECOND',
     default: '500',
-    meaning: 'most requests that one process records in a second, whatever the sampler and clients ask for',
+    meaning:
+      'maximum number of requests that one process records in a second, whatever the sampler and clients ask for',
   },
 ] as const satisfies readonly Variable[];
 

@@ -233,6 +233,10 @@ t.test('mistakes are told as the gateway tells them', async (t) => {
     }),
     { message: /GATEWAY_REDIS_URL[\s\S]*GATEWAY_TRUSTED_PROXIES/ },
   );
+  await t.rejects(
+    createGateway({ policies: loadPolicies(limited(1)), settings: { GATEWAY_REDIS_CA: 'ca.pem' } }),
+    { message: /GATEWAY_REDIS_CA: this variable was removed; write it into GATEWAY_REDIS_URL/ },
+  );
   const gateway = await createGateway({ policies: loadPolicies(limited(1)) });
   await gateway.close();
 });
