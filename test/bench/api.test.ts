@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { type Kysely, sql } from 'kysely';
 import t, { type Test } from 'tap';
 import type { Database } from '#api/db/schema.ts';
+import { type Filled, type FillPlan, fill, sample } from '#bench/api/fill.ts';
+import { fillPostgres, samplePostgres } from '#bench/api/fill-postgres.ts';
+import { readOptions, UsageError } from '#bench/api/options.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { openTestDatabase } from '#test/support/database.ts';
 import { createPostgresDatabase } from '#test/support/postgres.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { type Filled, type FillPlan, fill, sample } from '../../bench/api/fill.ts';
-import { fillPostgres, samplePostgres } from '../../bench/api/fill-postgres.ts';
-import { readOptions, UsageError } from '../../bench/api/options.ts';
 
 const ROWS = 1_000;
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { admittedMax, unexplainedDenials } from '../../bench/soak/alone.ts';
-import { limitedRoutes } from '../../bench/soak/routes.ts';
+import { admittedMax, unexplainedDenials } from '#bench/soak/alone.ts';
+import { limitedRoutes } from '#bench/soak/routes.ts';
 
 t.test('the model of the soak knows every row of the shipped table', async (t) => {
   const routes = limitedRoutes();

@@ -1,11 +1,11 @@
 /** Proves that the abuse bench measures what it says: the attack arrives, and the victim is a client that hears answers. */
 import t from 'tap';
-import { type AbuseResult, runOn } from '../../../bench/abuse/runner.ts';
-import type { AbuseScenario } from '../../../bench/abuse/scenario.ts';
-import { SCENARIOS } from '../../../bench/abuse/scenarios.ts';
-import { FLOODGATE } from '../../../bench/abuse/targets/floodgate.ts';
-import { judge } from '../../../bench/abuse/verdict.ts';
-import { Processes } from '../../../bench/processes.ts';
+import { type AbuseResult, runOn } from '#bench/abuse/runner.ts';
+import type { AbuseScenario } from '#bench/abuse/scenario.ts';
+import { SCENARIOS } from '#bench/abuse/scenarios.ts';
+import { FLOODGATE } from '#bench/abuse/targets/floodgate.ts';
+import { judge } from '#bench/abuse/verdict.ts';
+import { Processes } from '#bench/processes.ts';
 
 const SHORT = { undisturbedSeconds: 0.5, attackSeconds: 0.5 };
 

@@ -1,9 +1,9 @@
 /** The hostile soak in short, with the same requests each time: no fault, nothing that is not as described. */
 import t from 'tap';
+import { startHostileApi } from '#bench/hostile/api.ts';
+import { soak } from '#bench/hostile/soak.ts';
+import type { Vitals } from '#bench/hostile/watch.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { startHostileApi } from '../../../bench/hostile/api.ts';
-import { soak } from '../../../bench/hostile/soak.ts';
-import type { Vitals } from '../../../bench/hostile/watch.ts';
 
 t.test('two requests to every operation, four at once', async (t) => {
   const vitals: Vitals[] = [];
