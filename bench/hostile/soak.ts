@@ -1,16 +1,29 @@
 /** Sends hostile requests to every documented operation, several at once, and counts what comes back. */
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { isRecord } from '#api/schemas.ts';
+import { type Api, apiKey, startApi, workspaceId } from '#bench/run/api.ts';
+import type { Processes } from '#bench/run/processes.ts';
 import { type Description, type Operation, readDescription } from '#test/support/description.ts';
 import { openHttp } from '#test/support/http-send.ts';
 import { bodies, ids } from '#test/support/requests.ts';
 import { createWorld, type Ids, logIn, type Request, type World } from '#test/support/world.ts';
-import { apiKey, workspaceId } from './api.ts';
 import { hostileBodies } from './bodies.ts';
+import type { Vitals } from './watch.ts';
 
 const AT_ONCE = 4;
 const BATCH = 8;
 const EXAMPLES_MAX = 20;
+
+/** Starts the API on a fresh database, watched from within. @param onVitals called once a second */
+export function startHostileApi(processes: Processes, onVitals: (vitals: Vitals) => void): Promise<Api> {
+  return startApi(processes, {
+    databaseUrl: `file:${join(processes.directory, 'floodgate.sqlite')}`,
+    nodeFlags: ['--import', join(import.meta.dirname, 'watch.ts')],
+    env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1', LOG_LEVEL: 'error' },
+    onMessage: (message) => onVitals(message as Vitals),
+  });
+}
 
 export interface SoakOptions {
   readonly origin: string;

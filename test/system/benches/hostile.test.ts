@@ -1,14 +1,14 @@
 /** The hostile soak in short, with the same requests each time: no fault, nothing that is not as described. */
 import t from 'tap';
-import { startHostileApi } from '#bench/hostile/api.ts';
-import { soak } from '#bench/hostile/soak.ts';
+import { soak, startHostileApi } from '#bench/hostile/soak.ts';
 import type { Vitals } from '#bench/hostile/watch.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { Processes } from '#bench/run/processes.ts';
 
 t.test('two requests to every operation, four at once', async (t) => {
   const vitals: Vitals[] = [];
-  const api = await startHostileApi(temporaryFolder(t), (one) => void vitals.push(one));
-  t.teardown(() => api.stop());
+  const processes = new Processes();
+  t.teardown(() => processes.stopAll());
+  const api = await startHostileApi(processes, (one) => void vitals.push(one));
   const { described, faults, operations, replies } = await soak({
     ...{ origin: api.origin, rounds: 1, batch: 2, seed: 1 },
   });
