@@ -65,10 +65,3 @@ export function names<Name extends string>(name: string, known: readonly Name[],
     },
   } as const;
 }
-
-/** `--no-install` */
-export const installOption = {
-  type: 'boolean',
-  default: true,
-  describe: 'Install missing programs; --no-install uses only those that are there',
-} as const;

@@ -6,9 +6,9 @@ import { SCENARIOS } from '#bench/abuse/scenarios.ts';
 import { TARGETS } from '#bench/abuse/targets.ts';
 import { GOALS_TEXT, judge, tableOf } from '#bench/abuse/verdict.ts';
 import { type AbuseResult, type Durations, runOn } from '#bench/abuse/visit.ts';
-import { command, installOption, names } from '#bench/command.ts';
+import { command, names } from '#bench/command.ts';
 import { describeMachine } from '#bench/run/machine.ts';
-import { install, missing } from '#bench/run/programs.ts';
+import { missing } from '#bench/run/programs.ts';
 import { Report } from '#bench/run/report.ts';
 
 const NAMES = SCENARIOS.map(({ name }) => name);
@@ -24,11 +24,9 @@ export const ABUSE = command({
       only: names('only', NAMES, 'Attacks'),
       peers: names('peers', PEERS, 'Only these peers beside Floodgate'),
       quick: { type: 'boolean', default: false, describe: '2.5 seconds for each attack instead of 5' },
-      install: installOption,
     }),
-  async run({ processes }, { only = NAMES, peers = PEERS, quick, install: mayInstall }) {
+  async run({ processes }, { only = NAMES, peers = PEERS, quick }) {
     const targets = TARGETS.filter(({ name }) => name === 'floodgate' || peers.includes(name));
-    if (mayInstall) install(targets.map(({ needs }) => needs));
     const report = new Report('abuse', describeMachine(['gateway', 'policies.yaml']));
     const all: { readonly scenario: string; readonly results: readonly AbuseResult[] }[] = [];
     const reached = new Map<string, number[]>();

@@ -49,7 +49,7 @@ export const HOSTILE = command({
     const loop = `longest stall ${longest(({ stallMs }) => stallMs)} ms, of computing ${longest(({ busyMs }) => busyMs)} ms`;
     report.add({
       title: `Seed ${seed}, ${minutes} minutes, ${operations} operations`,
-      head: ['', ''],
+      head: [],
       rows: [
         ['replies', byStatus.join(', ')],
         ['faults', `${faultCount}${ending === null ? '' : `; the API ended: ${ending}`}`],

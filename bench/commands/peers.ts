@@ -1,5 +1,5 @@
 /** `npm run bench`: compares what a request costs with Floodgate and with its peers. */
-import { type Bench, command, installOption, names, UsageError, whole } from '#bench/command.ts';
+import { type Bench, command, names, UsageError, whole } from '#bench/command.ts';
 import { goalTable } from '#bench/costs/goals.ts';
 import { SCENARIOS, type Scenario } from '#bench/costs/scenarios.ts';
 import { assertLimits, faultOf, type Running, slice, startCandidate } from '#bench/costs/subject.ts';
@@ -9,7 +9,7 @@ import { PEERS } from '#bench/peers/all.ts';
 import type { Peer } from '#bench/peers/peer.ts';
 import { describeMachine } from '#bench/run/machine.ts';
 import { inTurn, type Slice, WARM_SECONDS } from '#bench/run/measure.ts';
-import { install, missing } from '#bench/run/programs.ts';
+import { missing } from '#bench/run/programs.ts';
 import { Report } from '#bench/run/report.ts';
 import { MB, usageOf } from '#bench/run/usage.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -92,13 +92,8 @@ export const PEERS_COMMAND = command({
       rounds: whole('rounds', 5, 1000, 7, 'Rounds, each of which visits every peer once'),
       duration: whole('duration', 1, 600, 3, 'Seconds of one visit'),
       quick: { type: 'boolean', default: false, describe: '5 rounds of 1 second' },
-      install: installOption,
     }),
-  async run(
-    bench,
-    { only = SCENARIO_NAMES, peers = PEER_NAMES, rounds, duration, quick, install: mayInstall },
-  ) {
-    if (mayInstall) install(PEERS.flatMap(({ needs }) => needs).concat('wrk'));
+  async run(bench, { only = SCENARIO_NAMES, peers = PEER_NAMES, rounds, duration, quick }) {
     const needed = missing(['wrk', 'redis-server']);
     if (needed !== null) throw new UsageError(needed);
     const report = new Report('bench', describeMachine(['gateway', 'policies.yaml']));

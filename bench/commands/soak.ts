@@ -87,7 +87,7 @@ function tableOf(workers: number, tally: Tally, memory: string): Table {
   ]);
   return {
     title: `${workers} ${workers === 1 ? 'worker' : 'workers'}`,
-    head: ['', ''],
+    head: [],
     rows: [
       ['replies', `${tally.replies}: ${kinds}`],
       ['limits', `${tally.admitted} admitted, ${tally.denied} denied`],

@@ -11,7 +11,7 @@ const HEAD = [
 ];
 
 export function scenarioTable(
-  { name, title, rate }: Scenario,
+  { name, title }: Scenario,
   slices: ReadonlyMap<string, readonly Slice[]>,
   notes: readonly string[],
 ): Table {
@@ -33,23 +33,6 @@ export function scenarioTable(
       ...[rounded(of('errors').max, 0), ratio('cpuUs'), ratio('totalCpuUs')],
     ];
   });
-  const bars = [...slices.keys()].map((peer) => {
-    const { p25, median, p75 } = spread(valuesOf(peer, rate === null ? 'cpuUs' : 'p50Ms'));
-    const redis = rate === null ? spread(valuesOf(peer, 'storeCpuUs')).median : 0;
-    return {
-      isOurs: peer.startsWith('floodgate'),
-      parts: [median, redis],
-      quartiles: [p25, p75] as const,
-      text:
-        rate === null
-          ? [median, redis]
-              .filter(Boolean)
-              .map((us) => rounded(us, 1))
-              .join(' + ')
-              .concat(' µs')
-          : `${rounded(median, 2)} ms`,
-    };
-  });
   const rounds = slices.get('floodgate')?.length ?? 0;
-  return { title: `${title} (${name}, ${rounds} rounds)`, head: HEAD, rows, notes, bars };
+  return { title: `${title} (${name}, ${rounds} rounds)`, head: HEAD, rows, notes };
 }

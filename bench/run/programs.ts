@@ -1,4 +1,4 @@
-/** Finds the programs that the bench starts, and installs them from Debian's packages where that is possible. */
+/** Finds the programs that the bench starts, and says which command installs those that are missing. */
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -46,34 +46,17 @@ export function path(program: string): string {
   return found;
 }
 
-/** @returns one line that says what to install, or null */
+/** @returns the command that installs what is missing (on Debian or Ubuntu), or null */
 export function missing(packages: readonly Package[]): string | null {
   const wanted = packages.filter((name) => !isThere(name));
-  if (wanted.includes('npm')) return 'run npm ci in bench/peers/node';
-  return wanted.length === 0 ? null : `apt-get install ${wanted.join(' ')}`;
+  if (wanted.includes('npm')) return 'install it with: npm ci --prefix bench/peers/node';
+  return wanted.length === 0 ? null : `install it with: apt-get install ${wanted.join(' ')}`;
 }
 
 function isThere(name: Package): boolean {
   if (name === 'npm') return existsSync(join(NODE_PEERS, 'node_modules'));
   const place = PACKAGES[name];
   return place.startsWith('/') ? existsSync(place) : find(place) !== null;
-}
-
-/** Installs what is missing. Debian's packages need root. */
-export function install(packages: readonly Package[]): void {
-  const wanted = packages.filter((name) => !isThere(name));
-  const debian = wanted.filter((name) => name !== 'npm');
-  if (debian.length > 0 && process.getuid?.() === 0 && find('apt-get') !== null)
-    run('apt-get', ['install', '-y', '--no-install-recommends', ...debian]);
-  if (wanted.includes('npm')) run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], NODE_PEERS);
-}
-
-function run(program: string, args: readonly string[], cwd = ROOT): void {
-  process.stderr.write(`${program} ${args.join(' ')} (--no-install leaves this out)\n`);
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const { status, stderr } = spawnSync(program, args, { cwd, env, encoding: 'utf8' });
-  if (status !== 0)
-    process.stderr.write(`it failed, the bench goes on: ${stderr.trim().split('\n').at(-1)}\n`);
 }
 
 export function version(program: string, flag: string): string {

@@ -1,8 +1,7 @@
-/** Reports tables: at once on the terminal, and at the end as JSON and as a page with charts in `bench/results/`. */
+/** Reports tables: at once on the terminal, and at the end with all figures as JSON in `bench/results/`. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Machine } from './machine.ts';
-import { page } from './page.ts';
 import { BENCH } from './programs.ts';
 import { type Table, textOf } from './table.ts';
 
@@ -23,14 +22,13 @@ export class Report {
     process.stdout.write(`${textOf(table)}\n\n`);
   }
 
-  /** @param results all figures, for the JSON file */
+  /** @param results all figures */
   write(results: unknown): void {
     const folder = join(BENCH, 'results');
     mkdirSync(folder, { recursive: true });
-    const path = join(folder, `${this.#name}-${this.#machine.at.replaceAll(/[:.]/g, '-')}`);
+    const path = join(folder, `${this.#name}-${this.#machine.at.replaceAll(/[:.]/g, '-')}.json`);
     const document = { machine: this.#machine, tables: this.#tables, results };
-    writeFileSync(`${path}.json`, `${JSON.stringify(document, null, 1)}\n`);
-    writeFileSync(`${path}.html`, page(this.#name, this.#machine, this.#tables));
-    process.stdout.write(`written to ${path}.json and ${path}.html\n`);
+    writeFileSync(path, `${JSON.stringify(document, null, 1)}\n`);
+    process.stdout.write(`written to ${path}\n`);
   }
 }
