@@ -3,7 +3,6 @@ import yargs, { type Argv } from 'yargs';
 import { type Start, UsageError } from './command.ts';
 import { ABUSE } from './commands/abuse.ts';
 import { API } from './commands/api.ts';
-import { COMPARE } from './commands/compare.ts';
 import { COPY } from './commands/copy.ts';
 import { HOSTILE } from './commands/hostile.ts';
 import { LOG } from './commands/log.ts';
@@ -12,7 +11,7 @@ import { PROFILE } from './commands/profile.ts';
 import { SOAK } from './commands/soak.ts';
 import { TARGET } from './commands/target.ts';
 
-const COMMANDS = [PEERS_COMMAND, COMPARE, PROFILE, TARGET, ABUSE, SOAK, API, HOSTILE, COPY, LOG];
+const COMMANDS = [PEERS_COMMAND, PROFILE, TARGET, ABUSE, SOAK, API, HOSTILE, COPY, LOG];
 
 /** @throws UsageError for wrong arguments */
 export async function runCommand(argv: readonly string[], start: Start): Promise<void> {

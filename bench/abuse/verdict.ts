@@ -1,5 +1,5 @@
 /** The goals of the abuse bench, and whether a result reaches them. */
-import { rounded, type Table } from '#bench/run/table.ts';
+import { rounded, type Table } from '#bench/run/report.ts';
 import type { AbuseScenario } from './scenario.ts';
 import type { AbuseResult } from './visit.ts';
 

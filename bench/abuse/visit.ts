@@ -84,7 +84,7 @@ export async function runOn(
     const began = Date.now();
     // It goes on until the visitor's last request has its reply, or will not get one.
     const secondsMax = attackSeconds + (HEAD_START_MS + 2 * REPLY_MS_MAX) / 1000;
-    const args = [join(BENCH, 'abuse', 'attack.ts'), scenario.name, String(port), String(secondsMax)];
+    const args = [join(BENCH, 'abuse', 'scenarios.ts'), scenario.name, String(port), String(secondsMax)];
     const attacker = await processes.node('the attacker', args, { readyText: 'attacking' });
     stops.push(() => attacker.stop('SIGKILL'));
     await sleep(HEAD_START_MS);

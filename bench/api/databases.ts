@@ -7,7 +7,10 @@ import type { Processes } from '#bench/run/processes.ts';
 
 export const DATABASES = ['sqlite', 'postgres'] as const;
 
+type Kind = (typeof DATABASES)[number];
+
 export interface BenchDatabase {
+  readonly kind: Kind;
   /** As `DATABASE_URL`. */
   readonly url: string;
   /** The processes of its server. */
@@ -35,16 +38,18 @@ export function checkSpace(responses: number): void {
   );
 }
 
-export async function openBenchDatabase(
-  kind: (typeof DATABASES)[number],
-  { directory }: Processes,
-): Promise<BenchDatabase> {
+export async function openBenchDatabase(kind: Kind, { directory }: Processes): Promise<BenchDatabase> {
   if (kind === 'sqlite')
-    return { url: `file:${join(directory, 'floodgate.sqlite')}`, pids: [], close: async () => undefined };
+    return {
+      kind,
+      url: `file:${join(directory, 'floodgate.sqlite')}`,
+      pids: [],
+      close: async () => undefined,
+    };
   const { startPostgres } = await import('#test/support/postgres-process.ts');
   const { createPostgresDatabase } = await import('#test/support/postgres.ts');
   const server = await startPostgres({ isDurable: true, settings });
   const { url } = await createPostgresDatabase('empty', server.url);
   const first = Number(readFileSync(join(server.folder, 'data', 'postmaster.pid'), 'utf8').split('\n')[0]);
-  return { url, pids: [first], close: () => server.close() };
+  return { kind, url, pids: [first], close: () => server.close() };
 }

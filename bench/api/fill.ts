@@ -11,8 +11,6 @@ export interface FillPlan {
   readonly workspaceId: string;
   /** The first one gets half of all responses, the others share the rest. */
   readonly surveyIds: readonly string[];
-  /** The key of the attribute `userId`. */
-  readonly attributeKeyId: string;
   /** The database has so many responses afterwards. */
   readonly responses: number;
 }
@@ -49,6 +47,7 @@ function idOf(kind: string, number: string): string {
 }
 
 async function insertContacts(sql: Sql, plan: FillPlan, from: number, until: number): Promise<void> {
+  const [keyId] = await sql.column(`select "id" from "contactAttributeKeys" where "key" = 'userId'`);
   const at = sql.time('k * 4');
   const contacts = sql.series('k', from, until);
   await sql.run(
@@ -58,7 +57,7 @@ async function insertContacts(sql: Sql, plan: FillPlan, from: number, until: num
   await sql.run(
     `insert into "contactAttributes"
        ("id", "createdAt", "updatedAt", "contactId", "attributeKeyId", "value", "uniqueDigest")
-     select ${idOf('attribute', 'k')}, ${at}, ${at}, ${idOf('contact', 'k')}, '${plan.attributeKeyId}',
+     select ${idOf('attribute', 'k')}, ${at}, ${at}, ${idOf('contact', 'k')}, '${keyId}',
        'user-' || k, ${sql.digest(`'user-' || k`)}
      from ${contacts}`,
   );

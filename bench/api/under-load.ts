@@ -1,11 +1,12 @@
 /** Creates responses and reads the state with many clients at once, in turn with the least that each can cost. */
-import { startEcho } from '#bench/costs/upstream.ts';
+
+import { startEcho } from '#bench/peers/echo.ts';
 import { workspaceId } from '#bench/run/api.ts';
 import type { Load } from '#bench/run/load.ts';
 import { inTurn, measure, type Slice, type Subject } from '#bench/run/measure.ts';
 import type { Processes } from '#bench/run/processes.ts';
+import { rounded, type Table } from '#bench/run/report.ts';
 import { median, pairedRatio, spread } from '#bench/run/statistics.ts';
-import { rounded, type Table } from '#bench/run/table.ts';
 import { wrk } from '#bench/run/wrk.ts';
 import { freePort } from '#test/support/ports.ts';
 import type { BenchDatabase } from './databases.ts';

@@ -10,8 +10,7 @@ import { workspaceId } from '#bench/run/api.ts';
 import { describeMachine } from '#bench/run/machine.ts';
 import { runProgram } from '#bench/run/program.ts';
 import { ROOT } from '#bench/run/programs.ts';
-import { Report } from '#bench/run/report.ts';
-import { rounded } from '#bench/run/table.ts';
+import { Report, rounded } from '#bench/run/report.ts';
 import { MB, peakRssBytesOf } from '#bench/run/usage.ts';
 
 /** The kernel remembers the peak of a process while the process is there. */
@@ -23,8 +22,7 @@ async function fillSource({ processes }: Bench, responses: number): Promise<stri
   const surveyIds = await createSurveys(service);
   await service.stop();
   const sql = openSql(`file:${path}`);
-  const [attributeKeyId] = await sql.column(`select "id" from "contactAttributeKeys" where "key" = 'userId'`);
-  await fill(sql, { workspaceId, surveyIds, attributeKeyId: String(attributeKeyId), responses });
+  await fill(sql, { workspaceId, surveyIds, responses });
   await sql.close();
   return path;
 }

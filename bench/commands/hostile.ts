@@ -4,8 +4,7 @@ import { soak, startHostileApi } from '#bench/hostile/soak.ts';
 import type { Vitals } from '#bench/hostile/watch.ts';
 import { describeMachine } from '#bench/run/machine.ts';
 import { watchMemory } from '#bench/run/memory.ts';
-import { Report } from '#bench/run/report.ts';
-import { rounded } from '#bench/run/table.ts';
+import { Report, rounded } from '#bench/run/report.ts';
 import { MB } from '#bench/run/usage.ts';
 
 const BUSY_MAX_MS = 100;

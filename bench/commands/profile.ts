@@ -2,10 +2,11 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { command, whole } from '#bench/command.ts';
+import { startPeer, visit } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
-import { type Candidate, slice, startCandidate } from '#bench/costs/subject.ts';
 import { startUpstream } from '#bench/costs/upstream.ts';
 import { FLOODGATE, policiesFor, startGateway } from '#bench/peers/floodgate.ts';
+import type { Peer } from '#bench/peers/peer.ts';
 import { WARM_SECONDS } from '#bench/run/measure.ts';
 import { BENCH, ROOT } from '#bench/run/programs.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -70,14 +71,13 @@ export const PROFILE = command({
     const folder = join(BENCH, 'results', `profile-${name}-${process.pid}`);
     mkdirSync(folder, { recursive: true });
     const nodeFlags = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'];
-    const start: Candidate['start'] = (launch) =>
+    const start: Peer['start'] = (launch) =>
       startGateway({ ...launch, root, nodeFlags, policies: policiesFor(launch, root) });
     const upstreamPort = await freePort();
     await startUpstream(processes, upstreamPort);
-    const running = await startCandidate({ ...FLOODGATE, start }, scenario, { processes, upstreamPort });
-    const { directory } = processes;
-    await slice(running, scenario, WARM_SECONDS, { directory, isWarmUp: true });
-    const { perSecond } = await slice(running, scenario, duration, { directory });
+    const running = await startPeer({ ...FLOODGATE, start }, scenario, processes, upstreamPort);
+    await visit(scenario, running.subject, WARM_SECONDS, processes);
+    const { perSecond } = await visit(scenario, running.subject, duration, processes);
     await running.stop();
     const file = join(folder, readdirSync(folder)[0] ?? '');
     const lines = linesOf(JSON.parse(readFileSync(file, 'utf8')));

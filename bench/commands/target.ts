@@ -3,16 +3,7 @@ import autocannon from 'autocannon';
 import { command, UsageError, whole } from '#bench/command.ts';
 import { quantile } from '#bench/run/statistics.ts';
 
-interface TargetArgs {
-  readonly url: string;
-  readonly method: string | undefined;
-  readonly header: string[];
-  readonly body: string;
-  readonly connections: number;
-  readonly duration: number;
-  readonly requests: number;
-  readonly rate: number;
-}
+const QUANTILES = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 
 function headersOf(lines: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {};
@@ -24,49 +15,30 @@ function headersOf(lines: readonly string[]): Record<string, string> {
   return headers;
 }
 
-async function load(args: TargetArgs): Promise<string> {
-  const { body, connections, duration, requests, rate } = args;
-  const url = URL.parse(args.url);
-  if (url === null || !/^https?:$/.test(url.protocol))
-    throw new UsageError(
-      `the URL is "${args.url}"; it must be an address such as http://127.0.0.1:8080/health`,
-    );
-  const headers = headersOf(args.header);
+async function send(options: autocannon.Options, seconds: number): Promise<string> {
   const statuses = new Map<number, number>();
   const latenciesMs: number[] = [];
-  const method = (args.method ?? (body === '' ? 'GET' : 'POST')) as NonNullable<autocannon.Request['method']>;
-  const result = await new Promise<autocannon.Result>((resolve, reject) => {
-    const instance = autocannon(
-      {
-        ...{ url: url.href, method, headers, connections: Math.min(connections, requests), amount: requests },
-        ...(body === '' ? {} : { body }),
-        ...(rate === 0 ? {} : { overallRate: rate }),
-      },
-      (error, done) => {
-        clearTimeout(timer);
-        if (error === null) resolve(done);
-        else reject(error as Error);
-      },
-    );
-    // With a number of requests, autocannon has no time limit of its own.
-    const timer = setTimeout(() => instance.stop(), duration * 1000);
-    instance.on('response', (_client, status, _bytes, responseTimeMs) => {
-      statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      latenciesMs.push(responseTimeMs);
-    });
+  // With a number of requests, autocannon has no time limit of its own.
+  const ended = Promise.withResolvers<autocannon.Result>();
+  const running = autocannon(options, (error, result) =>
+    error === null ? ended.resolve(result) : ended.reject(error as Error),
+  );
+  const timer = setTimeout(() => running.stop(), seconds * 1000);
+  running.on('response', (_client, status, _bytes, responseTimeMs) => {
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    latenciesMs.push(responseTimeMs);
   });
+  const { duration, errors, timeouts } = await ended.promise;
+  clearTimeout(timer);
   const replies = latenciesMs.length;
   const share = (count: number): string => `${((100 * count) / Math.max(1, replies)).toFixed(2)} %`;
   const latency = (q: number): string => (replies === 0 ? '-' : `${quantile(latenciesMs, q).toFixed(2)} ms`);
   return [
-    [
-      'replies',
-      `${replies} in ${result.duration.toFixed(2)} s, ${(replies / result.duration).toFixed(1)} a second`,
-    ],
+    ['replies', `${replies} in ${duration.toFixed(2)} s, ${(replies / duration).toFixed(1)} a second`],
     ...[...statuses].sort().map(([status, count]) => [`status ${status}`, `${count} (${share(count)})`]),
     ['refused with 429', share(statuses.get(429) ?? 0)],
-    ['without a reply', `${result.errors} (${result.timeouts} of them timed out)`],
-    ...[0.5, 0.75, 0.9, 0.95, 0.99, 0.999].map((q) => [`p${q * 100}`, latency(q)]),
+    ['without a reply', `${errors} (${timeouts} of them timed out)`],
+    ...QUANTILES.map((q) => [`p${q * 100}`, latency(q)]),
     ['slowest', latency(1)],
   ]
     .map(([name = '', value]) => `${name.padEnd(24)}${value}\n`)
@@ -78,18 +50,14 @@ export const TARGET = command({
   describe: 'Sends load to a deployment of your own, and nobody else’s',
   builder: (program) =>
     program
-      .positional('url', {
-        type: 'string',
-        demandOption: true,
-        describe: 'Such as https://gateway.example/health',
-      })
+      .positional('url', { type: 'string', demandOption: true, describe: 'The address and the path' })
       .options({
         method: { type: 'string', describe: 'Default: GET, or POST with a body' },
         header: {
           type: 'string',
           array: true,
           default: [] as string[],
-          describe: "'Name: value', may be repeated",
+          describe: "'Name: value', repeatable",
         },
         body: { type: 'string', default: '', describe: 'Text of each request' },
         connections: whole('connections', 1, 1000, 10, 'Connections'),
@@ -97,8 +65,24 @@ export const TARGET = command({
         requests: whole('requests', 1, 1_000_000, 10_000, 'Requests after which it stops'),
         rate: whole('rate', 0, 100_000, 0, 'Requests a second; 0: as many as the connections can send'),
       }),
-  async run(_, args) {
-    process.stdout.write(await load(args));
+  async run(_, { url, method, header, body, connections, duration, requests, rate }) {
+    if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+      throw new UsageError(`the URL is "${url}"; it must be an address such as http://localhost:8080/health`);
+    const text = await send(
+      {
+        ...{
+          url,
+          headers: headersOf(header),
+          connections: Math.min(connections, requests),
+          amount: requests,
+        },
+        method: (method ?? (body === '' ? 'GET' : 'POST')) as NonNullable<autocannon.Options['method']>,
+        ...(body === '' ? {} : { body }),
+        ...(rate === 0 ? {} : { overallRate: rate }),
+      },
+      duration,
+    );
+    process.stdout.write(text);
     return true;
   },
 });

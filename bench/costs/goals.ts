@@ -1,10 +1,9 @@
 /** Compares the figures with the goals in docs/performance.md. Each goal is a ratio within the same rounds. */
-import type { Slice } from '#bench/run/measure.ts';
-import { pairedRatio, type Spread, spread } from '#bench/run/statistics.ts';
-import { rounded, type Table } from '#bench/run/table.ts';
 
-/** Scenario -> peer -> slices, one for each round. */
-export type Results = ReadonlyMap<string, ReadonlyMap<string, readonly Slice[]>>;
+import type { Slice } from '#bench/run/measure.ts';
+import { rounded, type Table } from '#bench/run/report.ts';
+import { pairedRatio, type Spread, spread } from '#bench/run/statistics.ts';
+import type { Measured } from './measure.ts';
 
 type Goal = readonly [text: string, scenario: string, measure: keyof Slice, peer: string, atMost: number];
 
@@ -34,19 +33,21 @@ const GOALS: readonly Goal[] = [
 const RSS_REST_MB = 110;
 const RSS_LOADED_MB = 160;
 
-/** @param restRssMb of Floodgate in the scenario `hot` @returns null when no goal was measured */
-export function goalTable(results: Results, restRssMb: number | undefined): Table | null {
+/** @param results by scenario @returns null when no goal was measured */
+export function goalTable(results: ReadonlyMap<string, Measured>): Table | null {
   const rows = GOALS.flatMap(([text, scenario, measure, peer, atMost]) => {
-    const slices = results.get(scenario);
+    const slices = results.get(scenario)?.slices;
     if (slices === undefined) return [];
     const values = (name: string): number[] => (slices.get(name) ?? []).map((slice) => slice[measure]);
     const floor = scenario === 'latency' ? values('direct') : [];
     const above = (name: string): number[] => values(name).map((value, i) => value - (floor[i] ?? 0));
-    return [rowOf(text, atMost, pairedRatio(above('floodgate'), above(peer)))];
+    const ratio = pairedRatio(above('floodgate'), above(peer));
+    return Number.isFinite(ratio.median) ? [rowOf(text, atMost, ratio)] : [];
   });
-  if (restRssMb !== undefined) {
-    const loaded = (results.get('hot')?.get('floodgate') ?? []).map(({ rssMb }) => rssMb);
-    rows.push(rowOf('RSS when idle, MB', RSS_REST_MB, spread([restRssMb])));
+  const hot = results.get('hot');
+  if (hot !== undefined) {
+    const loaded = (hot.slices.get('floodgate') ?? []).map(({ rssMb }) => rssMb);
+    rows.push(rowOf('RSS when idle, MB', RSS_REST_MB, spread([hot.restRssMb])));
     rows.push(rowOf('RSS under load, hot key, MB', RSS_LOADED_MB, spread(loaded)));
   }
   return rows.length === 0
@@ -61,7 +62,6 @@ function rowOf(text: string, atMost: number, { p25, median, p75 }: Spread): read
 
 /** Within the spread: the median misses the goal, but at least a quarter of the rounds reach it. */
 function verdictOf(p25: number, median: number, atMost: number): string {
-  if (!Number.isFinite(median)) return 'not measured';
   if (median <= atMost) return 'reached';
   return p25 <= atMost ? 'within the spread' : 'missed';
 }

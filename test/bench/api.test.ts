@@ -19,13 +19,8 @@ async function prepare(url: string): Promise<Omit<FillPlan, 'responses'>> {
   const api = await startApi({ env: { DATABASE_URL: url } });
   const surveyIds: string[] = [];
   for (let i = 0; i < 3; i++) surveyIds.push((await addSurvey(api)).id);
-  const { id } = await api.context.db
-    .selectFrom('contactAttributeKeys')
-    .select('id')
-    .where('key', '=', 'userId')
-    .executeTakeFirstOrThrow();
   await api.close();
-  return { workspaceId, surveyIds, attributeKeyId: id };
+  return { workspaceId, surveyIds };
 }
 
 async function indexesOf(db: Kysely<Database>, query: string): Promise<readonly unknown[]> {
