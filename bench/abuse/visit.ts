@@ -11,7 +11,7 @@ import type { AttackCounts } from './attacker.ts';
 import { type Garbler, startGarbler } from './garbler.ts';
 import type { AbuseScenario, StoreTrouble } from './scenario.ts';
 import type { Target } from './targets.ts';
-import { CONTROL, REPLY_MS_MAX, VISITORS, type VisitFigures, visit, WARM_UP } from './visitor.ts';
+import { CONTROL, VISITORS, type VisitFigures, visit, WARM_UP } from './visitor.ts';
 
 const SAMPLE_MS = 250;
 /** The visitor's figures begin when the attack is in full swing. */
@@ -22,6 +22,8 @@ const RESTART_MS = 500;
 export interface Durations {
   readonly aloneSeconds: number;
   readonly attackSeconds: number;
+  /** A request of the visitor without a reply after this time has failed. */
+  readonly replyMsMax: number;
 }
 
 export interface AbuseResult {
@@ -47,7 +49,7 @@ export interface AbuseResult {
 export async function runOn(
   target: Target,
   scenario: AbuseScenario,
-  { aloneSeconds, attackSeconds }: Durations,
+  { aloneSeconds, attackSeconds, replyMsMax: timeoutMs }: Durations,
   processes: Processes,
 ): Promise<AbuseResult> {
   const { isTls = false, store: trouble } = scenario;
@@ -69,13 +71,13 @@ export async function runOn(
     const redisPort = garbler?.port ?? redis?.port ?? 0;
     const server = await target.start({ processes, port, upstreamPort, redisPort }, scenario);
     stops.push(() => server.stop(target.stopSignal));
-    await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, isTls }, 1)));
+    await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, isTls, timeoutMs }, 1)));
 
     const visitBoth = (seconds: number) =>
       Promise.all([
-        visit(VISITORS[scenario.visitor ?? 'stranger'], { port, isTls }, seconds),
-        visit(CONTROL, { port: upstreamPort }, seconds),
-        visit(CONTROL, { port: bystanderPort }, seconds),
+        visit(VISITORS[scenario.visitor ?? 'stranger'], { port, isTls, timeoutMs }, seconds),
+        visit(CONTROL, { port: upstreamPort, timeoutMs }, seconds),
+        visit(CONTROL, { port: bystanderPort, timeoutMs }, seconds),
       ]);
     const [alone] = await visitBoth(aloneSeconds);
 
@@ -83,7 +85,7 @@ export async function runOn(
     const endWatch = watch(server.pid, redis);
     const began = Date.now();
     // It goes on until the visitor's last request has its reply, or will not get one.
-    const secondsMax = attackSeconds + (HEAD_START_MS + 2 * REPLY_MS_MAX) / 1000;
+    const secondsMax = attackSeconds + (HEAD_START_MS + 2 * timeoutMs) / 1000;
     const args = [join(BENCH, 'abuse', 'scenarios.ts'), scenario.name, String(port), String(secondsMax)];
     const attacker = await processes.node('the attacker', args, { readyText: 'attacking' });
     stops.push(() => attacker.stop('SIGKILL'));

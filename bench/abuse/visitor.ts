@@ -3,13 +3,12 @@
  * connections and now and then a new one. A reply counts if it has status 200 and is about what was asked.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Ask, Client } from '#bench/run/client.ts';
+import { type Ask, Client, type ClientOptions } from '#bench/run/client.ts';
 import { quantile } from '#bench/run/statistics.ts';
 import { replyTo, VISITOR_HEADER } from '#bench/run/upstream.ts';
 import { ATTACKER_ADDRESS } from './attacker.ts';
 import type { VisitorKind } from './scenario.ts';
 
-export const REPLY_MS_MAX = 3000;
 const ADDRESS = '127.0.0.3';
 const NEW_CONNECTION_EVERY = 4;
 
@@ -72,11 +71,11 @@ export interface VisitFigures {
 
 export async function visit(
   visitor: Visitor,
-  { port, isTls = false }: { readonly port: number; readonly isTls?: boolean },
+  place: Pick<ClientOptions, 'port' | 'isTls' | 'timeoutMs'>,
   seconds: number,
 ): Promise<VisitFigures> {
   const { address, key, perSecond, steps, uploadEvery } = visitor;
-  const client = new Client({ port, address, isTls, timeoutMs: REPLY_MS_MAX });
+  const client = new Client({ ...place, address });
   const latenciesMs: number[] = [];
   const failures: Record<string, number> = {};
   const send = async (step: Step, isAlone: boolean): Promise<void> => {

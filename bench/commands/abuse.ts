@@ -13,8 +13,8 @@ import { Report } from '#bench/run/report.ts';
 
 const NAMES = SCENARIOS.map(({ name }) => name);
 const PEERS = TARGETS.map(({ name }) => name);
-const LONG: Durations = { aloneSeconds: 2.5, attackSeconds: 5 };
-const QUICK: Durations = { aloneSeconds: 2, attackSeconds: 2.5 };
+const LONG: Durations = { aloneSeconds: 2.5, attackSeconds: 5, replyMsMax: 3000 };
+const QUICK: Durations = { ...LONG, aloneSeconds: 2, attackSeconds: 2.5 };
 
 export const ABUSE = command({
   command: 'abuse',

@@ -7,7 +7,8 @@ import { judge } from '#bench/abuse/verdict.ts';
 import { type AbuseResult, runOn } from '#bench/abuse/visit.ts';
 import { Processes } from '#bench/run/processes.ts';
 
-const SHORT = { aloneSeconds: 0.5, attackSeconds: 0.5 };
+/** On a slow machine a reply may take long; only the bench itself calls that a failure. */
+const SHORT = { aloneSeconds: 0.5, attackSeconds: 0.5, replyMsMax: 120_000 };
 
 function scenario(name: string): AbuseScenario {
   const found = SCENARIOS.find((candidate) => candidate.name === name);
@@ -22,8 +23,9 @@ t.test('on the gateway', async (t) => {
 
   await t.test('without an attack the visitor gets every reply', async (t) => {
     const { alone, attacked, directP99Ms, machineP99Ms, attack, rssPeakMb, died } = await run('calm');
-    t.equal(alone.success, 1);
-    t.equal(attacked.success, 1, 'with the same answers in the second phase');
+    t.same(alone.failures, {});
+    t.same(attacked.failures, {}, 'with the same replies in the second phase');
+    t.equal(attacked.success, 1);
     t.equal(attacked.sent, 20);
     t.ok(directP99Ms > 0 && machineP99Ms > 0, 'the machine is measured beside it');
     t.equal(attack.connected, 0);
