@@ -49,19 +49,8 @@ export function judge(scenario: AbuseScenario, result: AbuseResult): readonly Go
 }
 
 const HEAD = [
-  ...[
-    '',
-    'visitor',
-    'p50 ms',
-    'p99 ms',
-    'alone p99',
-    'direct p99',
-    'machine p99',
-    'RSS MB',
-    'keys',
-    'admitted',
-  ],
-  ...['attack', 'verdict'],
+  ...['', 'visitor', 'p50 ms', 'p99 ms', 'alone p99', 'direct p99', 'machine p99'],
+  ...['RSS MB', 'keys', 'admitted', 'attack', 'verdict'],
 ];
 
 export function tableOf(

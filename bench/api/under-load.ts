@@ -1,5 +1,4 @@
 /** Creates responses and reads the state with many clients at once, in turn with the least that each can cost. */
-
 import { startEcho } from '#bench/peers/echo.ts';
 import { workspaceId } from '#bench/run/api.ts';
 import type { Load } from '#bench/run/load.ts';
@@ -47,13 +46,11 @@ async function measureCreate(plan: LoadPlan): Promise<Table> {
   const known = userIds.map((userId) => JSON.stringify({ ...response, userId }));
   const api = { origin: service.origin, pids: [service.pid], store: { pids: database.pids } };
   const path = `/api/v1/client/${workspaceId}/responses`;
+  const origin = `http://127.0.0.1:${port}`;
   const targets = [
     targetOf({ ...api, name: 'create' }, path, anonymous),
     targetOf({ ...api, name: 'create for a contact' }, path, known),
-    targetOf(
-      { ...api, name: 'Fastify, one insert', origin: `http://127.0.0.1:${port}`, pids: [floor.pid] },
-      ...(['/', anonymous] as const),
-    ),
+    targetOf({ ...api, name: 'Fastify, one insert', origin, pids: [floor.pid] }, '/', anonymous),
   ];
   const native: number[] = [];
   const slices = await visitAll(plan, targets, async () => {
@@ -72,15 +69,11 @@ async function measureState(plan: LoadPlan): Promise<Table> {
   const body = await (await fetch(`${service.origin}${path}`)).text();
   const port = await freePort();
   const echo = await startEcho(processes, { port, workers, body });
+  const floor = { origin: `http://127.0.0.1:${port}`, pids: [echo.pid], store: null };
   const { origin, pid } = service;
   const targets = [
     targetOf({ name: 'state', origin, pids: [pid], store: { pids: database.pids } }, path),
-    targetOf({
-      name: 'node:http, the same bytes',
-      origin: `http://127.0.0.1:${port}`,
-      pids: [echo.pid],
-      store: null,
-    }),
+    targetOf({ ...floor, name: 'node:http, the same bytes' }),
   ];
   const slices = await visitAll(plan, targets);
   await echo.stop();

@@ -35,7 +35,7 @@ export const HOSTILE = command({
     // During the start the API computes for a second, and nobody waits for it. The next report has the end of that.
     vitals.length = 0;
     const endMemory = watchMemory(api.pid);
-    const { faultCount, faults, operations, replies } = await soak({
+    const { tally, operations } = await soak({
       ...{ origin: api.origin, seconds: minutes * 60, seed },
     });
     const memory = endMemory();
@@ -44,23 +44,22 @@ export const HOSTILE = command({
     const seconds = vitals.slice(1);
     const longest = (pick: (one: Vitals) => number): string => rounded(Math.max(...seconds.map(pick)), 0);
     const stalls = seconds.filter(({ busyMs }) => busyMs > BUSY_MAX_MS);
-    const byStatus = [...replies].sort(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`);
     const loop = `longest stall ${longest(({ stallMs }) => stallMs)} ms, of computing ${longest(({ busyMs }) => busyMs)} ms`;
     report.add({
       title: `Seed ${seed}, ${minutes} minutes, ${operations} operations`,
       head: [],
       rows: [
-        ['replies', byStatus.join(', ')],
-        ['faults', `${faultCount}${ending === null ? '' : `; the API ended: ${ending}`}`],
+        ['replies', tally.kindsText()],
+        ['faults', `${tally.wrongReplies}${ending === null ? '' : `; the API ended: ${ending}`}`],
         [
           'event loop',
           `${loop}; more than ${BUSY_MAX_MS} ms in ${stalls.length} of ${seconds.length} seconds`,
         ],
         ['memory', memory],
       ],
-      notes: [...stalls.map((one) => stallText(one, seconds.indexOf(one) + 1)), ...faults],
+      notes: [...stalls.map((one) => stallText(one, seconds.indexOf(one) + 1)), ...tally.wrongLines()],
     });
-    report.write({ seed, faults, stalls });
-    return faultCount === 0 && stalls.length === 0 && ending === null;
+    report.write({ seed, wrong: tally.wrongLines(), stalls });
+    return tally.wrongReplies === 0 && stalls.length === 0 && ending === null;
   },
 });

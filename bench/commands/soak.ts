@@ -12,9 +12,8 @@ import { startRedis } from '#bench/run/redis.ts';
 import { Report, rounded, type Table } from '#bench/run/report.ts';
 import { quantile } from '#bench/run/statistics.ts';
 import { startUpstream } from '#bench/run/upstream.ts';
-import { driveMinute } from '#bench/soak/limits.ts';
+import { driveMinute, SoakTally } from '#bench/soak/limits.ts';
 import { startMixed } from '#bench/soak/mixed.ts';
-import { Tally } from '#bench/soak/tally.ts';
 import { policies, startTroubles } from '#bench/soak/troubles.ts';
 import { freePort } from '#test/support/ports.ts';
 
@@ -25,7 +24,7 @@ async function soak(
   { processes }: Bench,
   workers: number,
   minutes: number,
-): Promise<{ readonly tally: Tally; readonly memory: string }> {
+): Promise<{ readonly tally: SoakTally; readonly memory: string }> {
   const upstreamPort = await freePort();
   const upstream = await startUpstream(processes, upstreamPort);
   const redis = await startRedis(processes, { isDurable: true });
@@ -39,7 +38,7 @@ async function soak(
       LOG_LEVEL: 'error',
     },
   });
-  const tally = new Tally();
+  const tally = new SoakTally();
   const client = new Client({ port, timeoutMs: REPLY_MS_MAX });
   const nextTrouble = startTroubles(redis, policyFile(processes, port));
   const endMemory = watchMemory(gateway.pid);
@@ -77,18 +76,13 @@ async function degradedRequests(adminPort: number): Promise<number> {
   return Number(line[1]);
 }
 
-function tableOf(workers: number, tally: Tally, memory: string): Table {
-  const kinds = [...tally.kinds].map(([kind, count]) => `${count} × ${kind}`).join(', ');
+function tableOf(workers: number, tally: SoakTally, memory: string): Table {
   const latencies = [0.5, 0.99, 1].map((q) => `${rounded(quantile(tally.latenciesMs, q), 1)} ms`).join(', ');
-  const notes = [...tally.wrong].flatMap(([kind, { count, examples }]) => [
-    `  ${count} × ${kind}`,
-    ...examples.map((example) => `      ${example}`),
-  ]);
   return {
     title: `${workers} ${workers === 1 ? 'worker' : 'workers'}`,
     head: [],
     rows: [
-      ['replies', `${tally.replies}: ${kinds}`],
+      ['replies', `${tally.replies}: ${tally.kindsText()}`],
       ['limits', `${tally.admitted} admitted, ${tally.denied} denied`],
       [
         'without Redis',
@@ -100,7 +94,7 @@ function tableOf(workers: number, tally: Tally, memory: string): Table {
       ['p50, p99, slowest', latencies],
       ['memory', memory],
     ],
-    notes,
+    notes: tally.wrongLines(),
   };
 }
 

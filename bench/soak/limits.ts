@@ -5,9 +5,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer, Client } from '#bench/run/client.ts';
+import { Tally } from '#bench/run/tally.ts';
 import { COUNT_HEADER, countsOf, replyTo } from '#bench/run/upstream.ts';
 import { admittedMax, type LimitedRoute, type Minute, ROUTES, unexplainedDenials } from './model.ts';
-import type { Tally } from './tally.ts';
 
 const MINUTE_MS = 60_000;
 /** Before the turn of a minute, everything that was sent gets its reply. */
@@ -17,14 +17,27 @@ const REPORTED_MS = 1500;
 const AFTER_TURN_MS = 200;
 const EXCESS = 1.2;
 const BODY_BYTES = 20;
+const LATENCIES_MAX = 200_000;
 const IDENTITIES_PER_ROUTE = 3;
 /** One identity in so many sends all its requests at once. */
 const BURST_EVERY = 3;
 
+export class SoakTally extends Tally {
+  admitted = 0;
+  denied = 0;
+  overAdmitted = 0;
+  /** Denied before the limit was reached, and admitted beyond it, both explained by decisions without Redis. */
+  deniedAlone = 0;
+  admittedAlone = 0;
+  /** Replies after the window of their request. */
+  late = 0;
+  readonly latenciesMs: number[] = [];
+}
+
 export interface Soak {
   readonly client: Client;
   readonly upstreamPort: number;
-  readonly tally: Tally;
+  readonly tally: SoakTally;
   readonly workers: number;
   /** How many requests the gateway has decided without Redis so far. */
   readonly degraded: () => Promise<number>;
@@ -96,7 +109,7 @@ async function drive(
   await Promise.all(Array.from({ length: count }, (_, i) => send(i)));
 }
 
-async function sendOne(identity: Identity, i: number, client: Client, tally: Tally): Promise<void> {
+async function sendOne(identity: Identity, i: number, client: Client, tally: SoakTally): Promise<void> {
   const { route, name, address, isInvented } = identity;
   const { method, example: path } = route;
   // Five invented keys share the budget of their address.
@@ -113,7 +126,8 @@ async function sendOne(identity: Identity, i: number, client: Client, tally: Tal
     const answer = await client.send({ method, path, headers, bytes });
     const text = `${about}: ${answer.status} ${answer.text.slice(0, 200)}`;
     const isDenied = answer.status === 429;
-    tally.replied(isDenied ? 'denied' : 'limited route', answer.latencyMs);
+    tally.replied(isDenied ? 'denied' : 'limited route');
+    if (tally.latenciesMs.length < LATENCIES_MAX) tally.latenciesMs.push(answer.latencyMs);
     if (isDenied) tally.denied++;
     else tally.admitted++;
     if (isDenied && identity.sent <= route.limit) identity.early.push(text);

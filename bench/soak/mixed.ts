@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Client } from '#bench/run/client.ts';
+import type { Tally } from '#bench/run/tally.ts';
 import { replyTo } from '#bench/run/upstream.ts';
-import type { Tally } from './tally.ts';
 
 const PER_SECOND = 20;
 const UPLOAD_BYTES = 200_000;
@@ -107,7 +107,7 @@ export function startMixed(mixed: Mixed): () => Promise<void> {
   const running = new Set<Promise<void>>();
   const run = async ([name, , act]: (typeof SHARES)[number]): Promise<void> => {
     const fault = await act(mixed).catch((error: Error) => error.message);
-    mixed.tally.replied(name, null);
+    mixed.tally.replied(name);
     if (fault !== null) mixed.tally.fault(`${name}: ${fault}`, new Date().toISOString());
   };
   const timer = setInterval(() => {

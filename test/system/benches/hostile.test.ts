@@ -9,14 +9,14 @@ t.test('two requests to every operation, four at once', async (t) => {
   const processes = new Processes();
   t.teardown(() => processes.stopAll());
   const api = await startHostileApi(processes, (one) => void vitals.push(one));
-  const { described, faults, operations, replies } = await soak({
+  const { described, tally, operations } = await soak({
     ...{ origin: api.origin, rounds: 1, batch: 2, seed: 1 },
   });
-  t.strictSame(faults, []);
+  t.strictSame(tally.wrongLines(), []);
   t.equal(api.ending(), null, 'the API is still there');
-  t.equal(replies.get(500), undefined);
+  t.equal(tally.kinds.get('500'), undefined);
   t.equal(operations, described);
   t.ok(described > 200, `${described} operations`);
   t.ok(vitals.length > 0, 'the event loop was watched');
-  t.comment(`${[...replies].map(([status, count]) => `${count} × ${status}`)}`);
+  t.comment(tally.kindsText());
 });
