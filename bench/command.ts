@@ -10,7 +10,7 @@ export interface Bench {
   readonly processes: Processes;
 }
 
-export interface Command<Args> {
+interface Command<Args> {
   /** Its name and its positional arguments. */
   readonly command: string | readonly string[];
   readonly describe: string;

@@ -25,7 +25,7 @@ export interface Connection {
   outstanding: number;
 }
 
-export interface ConnectOptions {
+interface ConnectOptions {
   /** false: replies stay in the kernel's buffers. */
   readonly reads?: boolean;
   readonly allowHalfOpen?: boolean;

@@ -29,7 +29,7 @@ const KEYLESS: readonly Step[] = [
 const BOTH = KEYED.flatMap((step, i) => [step, KEYLESS[i] ?? step]);
 const UPLOAD: Step = { method: 'POST', path: '/api/v2/client/bench/responses', bytes: 65_536 };
 
-export interface Visitor {
+interface Visitor {
   readonly address: string;
   readonly key: string;
   readonly perSecond: number;

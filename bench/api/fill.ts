@@ -15,7 +15,7 @@ export interface FillPlan {
   readonly responses: number;
 }
 
-export interface Filled {
+interface Filled {
   readonly seconds: number;
   readonly bytes: number;
 }

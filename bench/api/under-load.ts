@@ -17,7 +17,7 @@ const CLIENTS = 32;
 const WARM_SECONDS = 2;
 const HEAD = ['', 'a second', 'p50 ms', 'p99 ms', 'API µs', 'database µs', 'of the last', 'min-max'];
 
-export interface LoadPlan {
+interface LoadPlan {
   readonly processes: Processes;
   readonly service: Service;
   readonly database: BenchDatabase;

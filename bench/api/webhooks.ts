@@ -17,7 +17,7 @@ const CLIENTS = 8;
 const STALLED_MS = 30_000;
 const POLL_MS = 5;
 
-export interface Throughput {
+interface Throughput {
   readonly deliveriesPerSecond: number;
   readonly responsesPerSecond: number;
   /** Deliveries that arrived again, because their first attempt was taken for a failure. */

@@ -25,7 +25,7 @@ export interface Measured {
   readonly notes: string[];
 }
 
-export interface Running {
+interface Running {
   readonly subject: Subject;
   stop(): Promise<void>;
 }

@@ -13,7 +13,7 @@ const DEPTHS = [90, 99, 5_000] as const;
 const BACKTRACKING = ['(a+)+$', '^(([a-z])+.)+[A-Z]([a-z])+$', '(.*a){25}', 'a{1000}{1000}'];
 const EVIL_PATTERNS = [...BACKTRACKING, '[', '\\', '(?=a)'];
 
-export interface BodySource {
+interface BodySource {
   readonly schemas: Part;
   /** A body that the API accepts. */
   readonly valid: Part;

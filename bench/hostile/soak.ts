@@ -25,7 +25,7 @@ export function startHostileApi(processes: Processes, onVitals: (vitals: Vitals)
   });
 }
 
-export interface SoakOptions {
+interface SoakOptions {
   readonly origin: string;
   /** It ends after this time, or after so many rounds. By default it does not end. */
   readonly seconds?: number;
@@ -37,7 +37,7 @@ export interface SoakOptions {
   readonly seed: number;
 }
 
-export interface Soaked {
+interface Soaked {
   /** Replies by status. Wrong are replies of 500, replies that are not as described, and requests without a reply. */
   readonly tally: Tally;
   /** Operations that got a request, and operations in the description. */

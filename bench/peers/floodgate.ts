@@ -40,7 +40,7 @@ function removePolicies(file: PolicyFile): void {
   file.policies = [{ name: 'unused', route: 'GET /never', identifier: 'ip', limit: 1, window: '1m' }];
 }
 
-export interface GatewayLaunch extends Omit<Launch, 'limit' | 'limits'> {
+interface GatewayLaunch extends Omit<Launch, 'limit' | 'limits'> {
   /** The working tree that it is started from; default: this one. */
   readonly root?: string;
   /** Text of the policy file. */

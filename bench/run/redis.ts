@@ -7,7 +7,7 @@ import { freePort } from '#test/support/ports.ts';
 import type { Processes, Started } from './processes.ts';
 import { path } from './programs.ts';
 
-export interface RedisOptions {
+interface RedisOptions {
   /** Every write is on the disk before it is acknowledged, so a restart loses nothing. */
   readonly isDurable?: boolean;
   /** Such as `12mb`. Redis then refuses writes instead of removing keys. */

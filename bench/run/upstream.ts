@@ -13,7 +13,7 @@ export const VISITOR_HEADER = 'x-bench-visitor';
 /** Names separated by commas: the request is counted under each. */
 export const COUNT_HEADER = 'x-bench-count';
 
-export interface UpstreamStats {
+interface UpstreamStats {
   /** Requests of the attacker that came through. */
   admitted: number;
   /** Those among them with a header that no gateway should forward. */

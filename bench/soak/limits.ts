@@ -34,7 +34,7 @@ export class SoakTally extends Tally {
   readonly latenciesMs: number[] = [];
 }
 
-export interface Soak {
+interface Soak {
   readonly client: Client;
   readonly upstreamPort: number;
   readonly tally: SoakTally;

@@ -20,7 +20,7 @@ const GARBAGE = [
   'GET / HTTP/1.1\r\nHost: a\r\nBad Header: 1\r\n\r\n',
 ];
 
-export interface Mixed {
+interface Mixed {
   readonly client: Client;
   readonly port: number;
   readonly tally: Tally;
