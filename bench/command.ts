@@ -1,4 +1,4 @@
-/** What all commands of the bench share, and their kinds of options. */
+/** The shape of a command of the bench, and the kinds of its options. */
 import type { ArgumentsCamelCase, Argv } from 'yargs';
 import type { Processes } from './run/processes.ts';
 

@@ -88,7 +88,7 @@ async function insertResponses(sql: Sql, plan: FillPlan, from: number, contacts:
 
 export interface Sample {
   readonly responseIds: readonly string[];
-  /** Of contacts in the database. */
+  /** The user ids of contacts in the database. */
   readonly userIds: readonly string[];
 }
 

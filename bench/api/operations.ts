@@ -11,7 +11,7 @@ type Part = (typeof PARTS)[number];
 export interface Operation {
   readonly part: Part;
   readonly name: string;
-  /** How often it is measured. */
+  /** It is measured so many times. */
   readonly times: number;
   /** Creates what the i-th request needs. @returns that request */
   readonly prepare: (i: number) => Call | Promise<Call>;

@@ -12,7 +12,7 @@ export interface Scenario {
   readonly keys: number;
   /** Whether the limit admits all requests, or almost none. */
   readonly isDenied: boolean;
-  /** How many limits a request counts against. */
+  /** The number of limits that a request counts against. */
   readonly limits: 0 | 1 | 2;
   readonly workers: number;
   /** Redis is stopped after the start. */

@@ -1,4 +1,4 @@
-/** What programs that the gateway is compared with are given, and what is known about them. */
+/** The programs that the gateway is compared with: their settings and their properties. */
 import type { Processes, Started } from '#bench/run/processes.ts';
 import type { Package } from '#bench/run/programs.ts';
 
@@ -18,7 +18,7 @@ export interface Launch extends Place {
   readonly workers: number;
   /** Requests a minute of one API key or, without a key, of one address. Only paths below `/api/` have limits. */
   readonly limit: number;
-  /** How many limits a request counts against. */
+  /** The number of limits that a request counts against. */
   readonly limits: number;
 }
 

@@ -12,7 +12,7 @@ export interface Subject {
   /** The server's Redis or database. */
   readonly store: {
     readonly pids: readonly number[];
-    /** How many commands it has executed, if it can say that. */
+    /** The number of commands that it has executed. Only Redis has it. */
     readonly commands?: () => Promise<number>;
   } | null;
 }

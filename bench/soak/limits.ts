@@ -39,7 +39,7 @@ interface Soak {
   readonly upstreamPort: number;
   readonly tally: SoakTally;
   readonly workers: number;
-  /** How many requests the gateway has decided without Redis so far. */
+  /** The number of requests that the gateway has decided without Redis so far. */
   readonly degraded: () => Promise<number>;
 }
 

@@ -23,7 +23,7 @@ function covers({ methods, path }: EdgeRow, method: string, example: string): bo
 }
 
 /**
- * How the gateway decided in one minute. It decides without Redis when the soak disturbs Redis, and on a busy machine also
+ * The decisions of the gateway in one minute. It decides without Redis when the soak disturbs Redis, and on a busy machine also
  * when a reply comes too late.
  */
 export interface Minute {
