@@ -1,46 +1,61 @@
-/** What an abuse scenario is: one attack from one address, and what surrounds it. */
-import type { Attacker } from './attacks/attacker.ts';
-
-export type TargetName = 'floodgate' | 'nginx' | 'haproxy';
-export const TARGETS: readonly TargetName[] = ['floodgate', 'nginx', 'haproxy'];
+/** An abuse scenario: one attack from one address, and its surroundings. */
+import type { PolicyFile } from '#bench/peers/floodgate.ts';
+import type { Attacker } from './attacker.ts';
 
 /**
- * The policy file of Floodgate: `raised` has every limit so high that no window stops the attack or the victim,
- * `shipped` is the project's own, `hourly` the project's own with windows of an hour; `leavers` is `raised`, and has
- * limits by outcome and in flight for slow answers.
- */
-export type Limits = 'raised' | 'shipped' | 'hourly' | 'leavers';
-
-/**
- * What happens to Floodgate's Redis during the attack: stopped and continued, killed and started again, its replies
- * garbled on the way, or only 12 MB of memory from the start.
+ * Happens to Floodgate's Redis during the attack: stopped for two seconds; killed and restarted; one reply in fifty
+ * garbled; or only 12 MB of memory from the start.
  */
 export type StoreTrouble = 'frozen' | 'restarted' | 'garbled' | 'small';
 
 /**
- * Who is disturbed: a stranger at another address; a neighbour behind the attacker's address whose key has worked
- * before; or, without a key, a visitor at that address.
+ * The visitor beside the attack: a stranger has another address; a neighbour has the attacker's address and a key that
+ * worked before; a guest has the attacker's address and no key.
  */
-export type VictimKind = 'stranger' | 'neighbour' | 'visitor';
+export type VisitorKind = 'stranger' | 'neighbour' | 'guest';
 
-export interface AbuseScenario {
+interface Surroundings {
+  /** Changes the shipped policy file. Default: raises all limits, so that none stops the attack or the visitor. */
+  readonly policies: (file: PolicyFile) => void;
+  readonly visitor: VisitorKind;
+  /** The attacker's address is a trusted proxy, so its X-Forwarded-For counts. */
+  readonly trustsAttacker: boolean;
+  readonly store: StoreTrouble;
+  /** The visitor uses TLS as well. The attacker may ask for HTTP/2. */
+  readonly isTls: boolean;
+  /** Default: all targets. */
+  readonly isForFloodgateOnly: boolean;
+  /** Redis keys are compared with the admitted requests. */
+  readonly countsKeys: boolean;
+  /** At most so many requests of the attacker may reach the upstream in each minute. */
+  readonly admittedPerMinuteMax: number;
+  /** No header that upstreams may trust may reach the upstream. */
+  readonly smuggles: boolean;
+}
+
+export interface AbuseScenario extends Partial<Surroundings> {
   readonly name: string;
   readonly title: string;
   /** Runs in a process of its own until that is stopped. */
-  attack(attacker: Attacker): void;
-  readonly limits?: Limits;
-  readonly victim?: VictimKind;
-  /** The attacker's address is a trusted proxy: its X-Forwarded-For is believed. */
-  readonly trustsAttacker?: boolean;
-  readonly store?: StoreTrouble;
-  /** Over TLS, the victim as well; the attacker may ask for HTTP/2. Floodgate only. */
-  readonly isTls?: boolean;
-  /** Default: all. */
-  readonly targets?: readonly TargetName[];
-  /** Redis keys are compared with what was admitted. */
-  readonly countsKeys?: boolean;
-  /** The upstream may see at most so many requests of the attacker, in each window of a minute that the attack touches. */
-  readonly admittedPerMinuteMax?: number;
-  /** The upstream must see no header that says in other words who asks or what is asked for. */
-  readonly smuggles?: boolean;
+  readonly attack: (attacker: Attacker) => void;
 }
+
+export function scenario(
+  name: string,
+  title: string,
+  attack: AbuseScenario['attack'],
+  surroundings: Partial<Surroundings> = {},
+): AbuseScenario {
+  return { name, title, attack, ...surroundings };
+}
+
+/** The limits of the shipped policy file. */
+export const shipped = { policies: () => undefined };
+/** The shipped policy file admits 100 requests a minute on these routes. */
+export const counted = { ...shipped, countsKeys: true, admittedPerMinuteMax: 100 };
+
+export const SURVEYS = '/api/v1/management/surveys';
+export const ENVIRONMENT = '/api/v1/client/bench/environment';
+export const RESPONSES = '/api/v1/client/bench/responses';
+export const SMALL = '/bench/small';
+export const DOWNLOAD = '/bench/download';

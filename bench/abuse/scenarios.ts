@@ -1,15 +1,28 @@
-/** Every abuse scenario, in the order of the report. */
+/** All abuse scenarios. As a program (`node scenarios.ts SCENARIO PORT SECONDS`) it attacks, and prints its counts as JSON. */
+import { constants, setPriority } from 'node:os';
+import { Attacker } from './attacker.ts';
+import { BODIES } from './attacks/bodies.ts';
 import { CONNECTIONS } from './attacks/connections.ts';
 import { HOARDING } from './attacks/hoarding.ts';
 import { IDENTITIES } from './attacks/identities.ts';
 import { REQUESTS } from './attacks/requests.ts';
-import { UPLOADS } from './attacks/uploads.ts';
 import type { AbuseScenario } from './scenario.ts';
 
 export const SCENARIOS: readonly AbuseScenario[] = [
-  ...REQUESTS,
-  ...UPLOADS,
-  ...HOARDING,
-  ...CONNECTIONS,
-  ...IDENTITIES,
+  ...[...REQUESTS, ...BODIES, ...HOARDING, ...CONNECTIONS, ...IDENTITIES],
 ];
+
+if (import.meta.main) {
+  const [name, port, seconds] = process.argv.slice(2);
+  // In reality it is another machine. Here it must not take the cores from its victims.
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  const attacker = new Attacker(Number(port));
+  const end = (): void => {
+    attacker.stop();
+    process.stdout.write(`${JSON.stringify(attacker.counts)}\n`, () => process.exit(0));
+  };
+  process.once('SIGTERM', end);
+  setTimeout(end, Number(seconds) * 1000);
+  SCENARIOS.find((candidate) => candidate.name === name)?.attack(attacker);
+  process.stdout.write('attacking\n');
+}

@@ -1,48 +1,80 @@
-/** What has to hold for the victim, the process and the store, and whether it did. */
-import type { AbuseResult } from './runner.ts';
+/** The goals of the abuse bench, and whether a result reaches them. */
+import { rounded, type Table } from '#bench/run/report.ts';
 import type { AbuseScenario } from './scenario.ts';
+import type { AbuseResult } from './visit.ts';
 
-export const RSS_MB_MAX = 180;
-export const P99_TIMES_MAX = 2;
-/** Below this p99 is not judged: twice half a millisecond is noise. */
-export const P99_FLOOR_MS = 10;
-export const KEYS_PER_ADMITTED_MAX = 2;
-/** Of the victim and the gateway itself: windows that begin anew while the attack lasts, heartbeats. */
-const KEYS_OF_OTHERS = 30;
+const RSS_MB_MAX = 180;
+const P99_TIMES_MAX = 2;
+/** A lower p99 is not judged, because twice half a millisecond is noise. */
+const P99_FLOOR_MS = 10;
+const KEYS_PER_ADMITTED_MAX = 2;
+/** Keys of the visitor and of the gateway itself, such as heartbeats. */
+const OTHER_KEYS = 30;
+
+export const GOALS_TEXT = [
+  `Reached: no request of the visitor fails; its p99 is at most ${P99_TIMES_MAX} times that without an attack, or below ${P99_FLOOR_MS} ms;`,
+  `a process has at most ${RSS_MB_MAX} MB; and the scenario's own goals.`,
+].join('\n');
 
 export interface Goal {
   readonly name: string;
-  readonly reached: boolean;
-  readonly said: string;
+  readonly isReached: boolean;
+  readonly text: string;
 }
 
 export function judge(scenario: AbuseScenario, result: AbuseResult): readonly Goal[] {
-  const { attacked, undisturbed, admitted, redisKeys, smuggled, minutes } = result;
-  const p99Max = Math.max(P99_FLOOR_MS, P99_TIMES_MAX * undisturbed.p99Ms);
-  const goals: Goal[] = [
-    goal('lives', result.died === null, result.died ?? 'yes'),
-    goal('success', attacked.success === 1, `${(attacked.success * 100).toFixed(1)} % of ${attacked.sent}`),
-    goal(
-      'p99',
-      attacked.p99Ms <= p99Max,
-      Number.isNaN(attacked.p99Ms)
-        ? 'nothing answered'
-        : `${attacked.p99Ms.toFixed(1)} ms of ${p99Max.toFixed(1)}`,
-    ),
-    goal('RSS', result.rssPeakMb <= RSS_MB_MAX, `${result.rssPeakMb.toFixed(0)} MB of ${RSS_MB_MAX}`),
+  const { attacked, alone, admitted, redisKeys, smuggled, minutes, died, rssPeakMb } = result;
+  const { countsKeys, admittedPerMinuteMax, smuggles } = scenario;
+  const atMost = (name: string, value: number, max: number, digits = 0): Goal => ({
+    name,
+    isReached: value <= max,
+    text: `${rounded(value, digits)} of ${rounded(max, digits)}`,
+  });
+  const p99Max = Math.max(P99_FLOOR_MS, P99_TIMES_MAX * alone.p99Ms);
+  const success = `${rounded(attacked.success * 100, 1)} % of ${attacked.sent}`;
+  const hasRedis = redisKeys !== null;
+  return [
+    { name: 'lives', isReached: died === null, text: died ?? 'yes' },
+    { name: 'success', isReached: attacked.success === 1, text: success },
+    atMost('p99', attacked.p99Ms, p99Max, 1),
+    atMost('RSS', rssPeakMb, RSS_MB_MAX),
+    ...(countsKeys === true && hasRedis
+      ? [atMost('Redis keys', redisKeys, KEYS_PER_ADMITTED_MAX * admitted + OTHER_KEYS)]
+      : []),
+    ...(admittedPerMinuteMax !== undefined && hasRedis
+      ? [atMost('admitted', admitted, admittedPerMinuteMax * minutes)]
+      : []),
+    ...(smuggles === true ? [atMost('smuggled', smuggled, 0)] : []),
   ];
-  if (scenario.countsKeys === true && redisKeys !== null) {
-    const max = KEYS_PER_ADMITTED_MAX * admitted + KEYS_OF_OTHERS;
-    goals.push(goal('Redis keys', redisKeys <= max, `${redisKeys} of ${max}`));
-  }
-  if (scenario.admittedPerMinuteMax !== undefined && redisKeys !== null) {
-    const max = scenario.admittedPerMinuteMax * minutes;
-    goals.push(goal('admitted', admitted <= max, `${admitted} of ${max}`));
-  }
-  if (scenario.smuggles === true) goals.push(goal('smuggled', smuggled === 0, `${smuggled} of 0`));
-  return goals;
 }
 
-function goal(name: string, reached: boolean, said: string): Goal {
-  return { name, reached, said };
+const HEAD = [
+  ...['', 'visitor', 'p50 ms', 'p99 ms', 'alone p99', 'direct p99', 'machine p99'],
+  ...['RSS MB', 'keys', 'admitted', 'attack', 'verdict'],
+];
+
+export function tableOf(
+  scenario: AbuseScenario,
+  results: readonly AbuseResult[],
+  leftOut: readonly string[],
+): Table {
+  const rows = results.map((result) => {
+    const { attacked, alone, attack, redisKeys } = result;
+    const missed = judge(scenario, result).filter(({ isReached }) => !isReached);
+    const verdict = missed.map(({ name, text }) => `${name} ${text}`).join(', ');
+    return [
+      ...[result.target, `${rounded(attacked.success * 100, 1)} %`, rounded(attacked.p50Ms, 1)],
+      ...[attacked.p99Ms, alone.p99Ms, result.directP99Ms, result.machineP99Ms].map((ms) => rounded(ms, 1)),
+      ...[rounded(result.rssPeakMb, 0), redisKeys === null ? '-' : rounded(redisKeys, 0)],
+      ...[rounded(result.admitted, 0), `${attack.requests} on ${attack.connected}`],
+      verdict === '' ? 'reached' : `missed: ${verdict}`,
+    ];
+  });
+  const failures = results.flatMap(({ target, attacked }) =>
+    Object.entries(attacked.failures).map(([reason, count]) => `${target}: ${count} × ${reason}`),
+  );
+  return {
+    title: `${scenario.name}: ${scenario.title}`,
+    ...{ head: HEAD, rows, notes: [...leftOut, ...failures] },
+  };
 }

@@ -1,75 +1,108 @@
 /**
- * The least that a request could cost, as servers of as many processes as the API has. `insert`: a plain Fastify route
- * that writes one response with the API's own driver and settings, and checks nothing. `echo`: `node:http` that answers
- * with bytes it is given. Ends with the process that started it.
+ * The least that creating a response can cost: `node floor.ts OPTIONS` is a plain Fastify route that inserts the same row
+ * with the API's driver and settings, and checks nothing. The database's own program inserts it without Node and HTTP.
  */
-import cluster from 'node:cluster';
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:http';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import Fastify from 'fastify';
 import pg from 'pg';
-import { insertOf, parameterCount, valuesOf } from './row.ts';
+import { workspaceId } from '#bench/run/api.ts';
+import type { Processes, Started } from '#bench/run/processes.ts';
+import { runProgram } from '#bench/run/program.ts';
+import { find } from '#bench/run/programs.ts';
+import { serveWith } from '#bench/run/workers.ts';
+import { postgresFolder } from '#test/support/postgres-process.ts';
+import { ANSWER } from './operations.ts';
 
-export interface FloorOptions {
-  readonly kind: 'insert' | 'echo';
+interface FloorOptions {
   readonly port: number;
   readonly workers: number;
   /** As `DATABASE_URL`. */
   readonly databaseUrl: string;
-  readonly workspaceId: string;
-  /** What `echo` answers, in JSON. */
-  readonly body: string;
 }
 
-const HOST = '127.0.0.1';
 /** As the API's, by default. */
 const POOL_SIZE = 10;
+/** sqlite3 takes no duration. */
+const SQLITE_INSERTS = 2_000;
+const PGBENCH_CLIENTS = 20;
 
-type Insert = (values: readonly (string | number)[]) => unknown;
+const columns = {
+  ...{ id: '', createdAt: '', updatedAt: '', workspaceId, surveyId: '', finished: 1 },
+  ...{ data: JSON.stringify(ANSWER), variables: '{}', ttc: '{"_total":0}', meta: '{"userAgent":{}}' },
+};
+const names = Object.keys(columns).map((name) => `"${name}"`);
 
-function openInsert(databaseUrl: string): Insert {
-  if (databaseUrl.startsWith('file:')) {
-    const db = new SqliteDatabase(databaseUrl.slice('file:'.length));
+function insertOf(values: readonly string[]): string {
+  return `insert into "responses" (${names.join(', ')}) values (${values.join(', ')})`;
+}
+
+function rowOf(given: Partial<typeof columns>): readonly (string | number)[] {
+  const now = new Date().toISOString();
+  return Object.values({ ...columns, createdAt: now, updatedAt: now, ...given });
+}
+
+function openInsert(url: string): (values: readonly (string | number)[]) => unknown {
+  if (url.startsWith('file:')) {
+    const db = new SqliteDatabase(url.slice('file:'.length));
     for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON']) db.pragma(pragma);
-    const statement = db.prepare(insertOf(Array(parameterCount).fill('?')));
+    const statement = db.prepare(insertOf(names.map(() => '?')));
     return (values) => statement.run(...values);
   }
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: POOL_SIZE });
-  const statement = insertOf(Array.from({ length: parameterCount }, (_, i) => `$${i + 1}`));
+  const pool = new pg.Pool({ connectionString: url, max: POOL_SIZE });
+  const statement = insertOf(names.map((_, i) => `$${i + 1}`));
   return (values) => pool.query(statement, [...values]);
 }
 
-async function serveInsert({ databaseUrl, port, workspaceId }: FloorOptions): Promise<void> {
+async function serve({ databaseUrl, port }: FloorOptions): Promise<void> {
   const insert = openInsert(databaseUrl);
   const app = Fastify();
   app.post<{ Body: { surveyId: string; finished: boolean; data: object } }>('/', async ({ body }) => {
     const id = `c${randomBytes(12).toString('hex')}`;
     const { data, finished, surveyId } = body;
-    await insert(
-      valuesOf({ id, workspaceId, surveyId, finished: finished ? 1 : 0, data: JSON.stringify(data) }),
-    );
+    await insert(rowOf({ id, surveyId, finished: finished ? 1 : 0, data: JSON.stringify(data) }));
     return { data: { id } };
   });
-  await app.listen({ host: HOST, port });
+  await app.listen({ host: '127.0.0.1', port });
 }
 
-function serveEcho({ body, port }: FloorOptions): void {
-  const bytes = Buffer.from(body);
-  const headers = { 'content-type': 'application/json; charset=utf-8', 'content-length': bytes.length };
-  createServer((_, reply) => reply.writeHead(200, headers).end(bytes)).listen(port, HOST);
+export function startFloor(processes: Processes, options: FloorOptions): Promise<Started> {
+  return processes.node('the floor', [import.meta.filename, JSON.stringify(options)], { readyText: 'ready' });
+}
+
+/** @returns inserts a second, each a transaction that is on the disk; null if the program is not installed */
+export async function insertNatively(
+  url: string,
+  surveyId: string,
+  seconds: number,
+  directory: string,
+): Promise<number | null> {
+  /** @param id SQL that gives another id each time */
+  const insert = (id: string): string => {
+    const [, ...values] = rowOf({ surveyId });
+    return `${insertOf([id, ...values.map((value) => (typeof value === 'number' ? `${value}` : `'${value}'`))])};`;
+  };
+  if (url.startsWith('file:')) {
+    const program = find('sqlite3');
+    if (program === null) return null;
+    const lines = Array<string>(SQLITE_INSERTS).fill(insert(`'c' || lower(hex(randomblob(12)))`));
+    const settings = ['.timeout 5000', 'pragma synchronous = full;', 'pragma foreign_keys = on;'];
+    const began = performance.now();
+    await runProgram(program, [url.slice('file:'.length)], { input: [...settings, ...lines].join('\n') });
+    return SQLITE_INSERTS / ((performance.now() - began) / 1000);
+  }
+  const program = find(join(postgresFolder() ?? '/', 'pgbench'));
+  if (program === null) return null;
+  const script = join(directory, 'insert.sql');
+  writeFileSync(script, insert(`'c' || substr(md5(random()::text || clock_timestamp()), 1, 24)`));
+  const args = ['-n', '-M', 'prepared', '-c', String(PGBENCH_CLIENTS), '-j', '1', '-T', String(seconds)];
+  const out = await runProgram(program, [...args, '-f', script, url]);
+  return Number(/^tps = ([\d.]+)/m.exec(out)?.[1] ?? Number.NaN);
 }
 
 if (import.meta.main) {
-  const options: FloorOptions = JSON.parse(process.env.FLOOR ?? 'null');
-  if (cluster.isPrimary) {
-    let ready = 0;
-    cluster.on('listening', () => {
-      ready += 1;
-      if (ready === options.workers) console.log('ready');
-    });
-    cluster.on('exit', () => process.exit(1));
-    for (let i = 0; i < options.workers; i++) cluster.fork();
-  } else if (options.kind === 'insert') await serveInsert(options);
-  else serveEcho(options);
+  const options: FloorOptions = JSON.parse(process.argv[2] ?? '');
+  await serveWith(options.workers, () => serve(options));
 }

@@ -1,27 +1,36 @@
-/** What is measured: one request each, prepared so that only the request itself is timed. */
+/** The requests that are measured one at a time. Each is prepared first, so only the request itself is timed. */
+import { workspaceId } from '#bench/run/api.ts';
+import { median, quantile } from '#bench/run/statistics.ts';
+import type { Usage } from '#bench/run/usage.ts';
 import type { Sample } from './fill.ts';
-import type { Part } from './options.ts';
-import { type Call, type Service, workspaceId } from './service.ts';
+import type { Call, Service } from './service.ts';
+
+export const PARTS = ['create', 'state', 'list', 'export', 'others'] as const;
+type Part = (typeof PARTS)[number];
 
 export interface Operation {
   readonly part: Part;
   readonly name: string;
-  /** How often; an expensive one less often. */
+  /** It is measured so many times. */
   readonly times: number;
-  /** Makes ready what the i-th request needs. @returns the request to time */
-  prepare(i: number): Call | Promise<Call>;
+  /** Creates what the i-th request needs. @returns that request */
+  readonly prepare: (i: number) => Call | Promise<Call>;
 }
+
+export const ANSWER = { q1: 'An answer of some length, typed by somebody', q2: 7 };
 
 const client = `/api/v1/client/${workspaceId}`;
 const management = '/api/v1/management';
+const responses = `${management}/responses`;
 
-/** What somebody answers. */
-export const answer = { q1: 'An answer of some length, typed by somebody', q2: 7 };
+const get = (path: string): Call => ({ method: 'GET', path });
+const post = (path: string, body: object): Call => ({ method: 'POST', path, body });
+const put = (path: string, body: object): Call => ({ method: 'PUT', path, body });
 
 export interface Places {
-  /** The survey that has half of all responses. */
+  /** The survey with half of all responses. */
   readonly surveyId: string;
-  /** Ends after a number of responses that is never reached. */
+  /** Has `autoComplete`. */
   readonly countedSurveyId: string;
   readonly sample: Sample;
 }
@@ -31,144 +40,82 @@ export function operationsOn(service: Service, places: Places): readonly Operati
   const { responseIds, userIds } = places.sample;
   const userOf = (i: number): string => userIds[(i * 37) % userIds.length] ?? '';
   const oneOf = (i: number): string => responseIds[(i * 31) % responseIds.length] ?? '';
-  const create = async (body: object, kind = 'responses'): Promise<string> =>
-    idIn(await service.call({ method: 'POST', path: `${client}/${kind}`, body }));
+  const respond = (body: object): Call =>
+    post(`${client}/responses`, { surveyId, finished: true, data: ANSWER, ...body });
+  const display = (i: number): Call => post(`${client}/displays`, { surveyId, userId: userOf(i) });
+  const idOf = async (call: Call): Promise<string> => (await service.call(call)).id ?? '';
+  const one = (part: Part, name: string, times: number, prepare: Operation['prepare']): Operation => ({
+    ...{ part, name, times, prepare },
+  });
   return [
-    {
-      part: 'create',
-      name: 'create response',
-      times: 300,
-      prepare: (i) => ({
-        method: 'POST',
-        path: `${client}/responses`,
-        body: { surveyId, userId: userOf(i), finished: i % 2 === 0, data: answer },
-      }),
-    },
-    {
-      part: 'create',
-      name: 'create response, survey with autoComplete',
-      times: 100,
-      prepare: () => ({
-        method: 'POST',
-        path: `${client}/responses`,
-        body: { surveyId: countedSurveyId, finished: true, data: answer },
-      }),
-    },
-    {
-      part: 'create',
-      name: 'create response, nobody known',
-      times: 300,
-      prepare: () => ({
-        method: 'POST',
-        path: `${client}/responses`,
-        body: { surveyId, finished: true, data: answer },
-      }),
-    },
-    {
-      part: 'create',
-      name: 'create response, with a display',
-      times: 300,
-      prepare: async (i) => {
-        const userId = userOf(i);
-        const displayId = await create({ surveyId, userId }, 'displays');
-        const body = { surveyId, userId, displayId, finished: true, data: answer };
-        return { method: 'POST', path: `${client}/responses`, body };
-      },
-    },
-    {
-      part: 'others',
-      name: 'client update of a response',
-      times: 300,
-      prepare: async () => ({
-        method: 'PUT',
-        path: `${client}/responses/${await create({ surveyId, finished: false, data: {} })}`,
-        body: { finished: true, data: answer, ttc: { q1: 1200 } },
-      }),
-    },
-    {
-      part: 'others',
-      name: 'create display',
-      times: 300,
-      prepare: (i) => ({ method: 'POST', path: `${client}/displays`, body: { surveyId, userId: userOf(i) } }),
-    },
-    {
-      part: 'others',
-      name: 'identify user',
-      times: 300,
-      prepare: (i) => ({ method: 'POST', path: `${client}/user`, body: { userId: userOf(i) } }),
-    },
-    {
-      part: 'state',
-      name: 'environment state',
-      times: 300,
-      prepare: () => ({ method: 'GET', path: `${client}/environment` }),
-    },
-    {
-      part: 'state',
-      name: 'environment state, built anew',
-      times: 100,
-      async prepare(i) {
-        const body = { name: `Bench ${i}` };
-        await service.call({ method: 'PUT', path: `${management}/surveys/${surveyId}`, body });
-        return { method: 'GET', path: `${client}/environment` };
-      },
-    },
-    {
-      part: 'others',
-      name: 'read response',
-      times: 300,
-      prepare: (i) => ({ method: 'GET', path: `${management}/responses/${oneOf(i)}` }),
-    },
-    {
-      part: 'list',
-      name: 'list of a survey, 25',
-      times: 200,
-      prepare: () => ({ method: 'GET', path: `${management}/responses?surveyId=${surveyId}` }),
-    },
-    {
-      part: 'list',
-      name: 'list of a survey, 25 after 4,000',
-      times: 100,
-      prepare: () => ({ method: 'GET', path: `${management}/responses?surveyId=${surveyId}&skip=4000` }),
-    },
-    {
-      part: 'list',
-      name: 'list of the workspace, 25',
-      times: 200,
-      prepare: () => ({ method: 'GET', path: `${management}/responses?limit=25` }),
-    },
-    {
-      part: 'list',
-      name: 'list of contacts, 25',
-      times: 200,
-      prepare: () => ({ method: 'GET', path: `${management}/contacts?limit=25` }),
-    },
-    {
-      part: 'export',
-      name: 'export, 1,000 of all',
-      times: 20,
-      // As clients export: page after page, from the newest on.
-      prepare: (i) => ({
-        method: 'GET',
-        path: `${management}/responses?limit=1000&skip=${(i % 10) * 1_000}`,
-      }),
-    },
-    {
-      part: 'others',
-      name: 'change a response (management)',
-      times: 200,
-      prepare: (i) => ({
-        method: 'PUT',
-        path: `${management}/responses/${oneOf(i)}`,
-        body: { data: { q2: i % 11 } },
-      }),
-    },
+    one('create', 'create response', 300, (i) => respond({ userId: userOf(i), finished: i % 2 === 0 })),
+    one('create', 'create response, survey with autoComplete', 100, () =>
+      respond({ surveyId: countedSurveyId }),
+    ),
+    one('create', 'create response without a contact', 300, () => respond({})),
+    one('create', 'create response with a display', 300, async (i) =>
+      respond({ userId: userOf(i), displayId: await idOf(display(i)) }),
+    ),
+    one('others', 'client update of a response', 300, async () => {
+      const id = await idOf(respond({ finished: false, data: {} }));
+      return put(`${client}/responses/${id}`, { finished: true, data: ANSWER, ttc: { q1: 1200 } });
+    }),
+    one('others', 'create display', 300, display),
+    one('others', 'identify user', 300, (i) => post(`${client}/user`, { userId: userOf(i) })),
+    one('state', 'environment state', 300, () => get(`${client}/environment`)),
+    one('state', 'environment state after a change', 100, async (i) => {
+      await service.call(put(`${management}/surveys/${surveyId}`, { name: `Bench ${i}` }));
+      return get(`${client}/environment`);
+    }),
+    one('others', 'read response', 300, (i) => get(`${responses}/${oneOf(i)}`)),
+    one('list', 'list of a survey, 25', 200, () => get(`${responses}?surveyId=${surveyId}`)),
+    one('list', 'list of a survey, 25 after 4,000', 100, () =>
+      get(`${responses}?surveyId=${surveyId}&skip=4000`),
+    ),
+    one('list', 'list of the workspace, 25', 200, () => get(`${responses}?limit=25`)),
+    one('list', 'list of contacts, 25', 200, () => get(`${management}/contacts?limit=25`)),
+    // As clients export: page after page, from the newest on.
+    one('export', 'export, 1,000 of all', 20, (i) => get(`${responses}?limit=1000&skip=${(i % 10) * 1000}`)),
+    one('others', 'change a response (management)', 200, (i) =>
+      put(`${responses}/${oneOf(i)}`, { data: { q2: i % 11 } }),
+    ),
   ];
 }
 
-/** Of `{ data: { id } }`. */
-export function idIn(reply: unknown): string {
-  const data: unknown = typeof reply === 'object' && reply !== null && 'data' in reply ? reply.data : null;
-  if (typeof data !== 'object' || data === null || !('id' in data)) throw new Error('The reply has no id');
-  return String(data.id);
+export interface Cost {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** CPU time of a request with its preparation, of the API and of the database server. */
+  readonly apiUs: number;
+  readonly databaseUs: number;
+}
+
+const WARM_UP = 50;
+
+/** A process that has just started is several times as slow. */
+export async function warmUp(service: Service, operations: readonly Operation[]): Promise<void> {
+  for (let i = 0; i < WARM_UP; i++)
+    for (const { prepare } of operations) await service.call(await prepare(i));
+}
+
+export async function time(
+  service: Service,
+  { prepare, times }: Operation,
+  usage: () => readonly [api: Usage, database: Usage],
+): Promise<Cost> {
+  const durations: number[] = [];
+  const before = usage();
+  for (let i = 0; i < times; i++) {
+    const call = await prepare(i);
+    const began = performance.now();
+    await service.call(call);
+    durations.push(performance.now() - began);
+  }
+  const after = usage();
+  return {
+    p50Ms: median(durations),
+    p99Ms: quantile(durations, 0.99),
+    apiUs: (after[0].cpuUs - before[0].cpuUs) / times,
+    databaseUs: (after[1].cpuUs - before[1].cpuUs) / times,
+  };
 }

@@ -1,19 +1,12 @@
-/** The API's own process on a database of the bench, and calls to it. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { Pool } from 'undici';
+/** The API on a database of the bench, and calls to it. */
+import { apiKey, startApi, workspaceId } from '#bench/run/api.ts';
+import type { Processes } from '#bench/run/processes.ts';
+import { openHttp } from '#test/support/http-send.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const READY_MS = 30_000;
-/** Of these only one is used while calls come one after the other. */
+/** Webhooks of the bench point to this address. */
+export const RECEIVER_HOST = '127.0.0.1';
 const CONNECTIONS = 8;
-/** Where webhooks of the bench point. */
-export const receiverHost = '127.0.0.1';
-
-export const workspaceId = 'cworkspaceofthebench00000';
-export const apiKey = 'fbk_of_the_bench';
+const SURVEYS = 20;
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -22,86 +15,54 @@ export interface Call {
 }
 
 export interface Service {
-  /** Such as `http://127.0.0.1:4000`. */
-  readonly address: string;
-  /** Its first process; the workers are its children. */
+  readonly origin: string;
+  /** Its first process. The workers are its children. */
   readonly pid: number;
-  /** @returns the reply's JSON @throws Error for anything but 200: such a figure would be of another job */
-  call(call: Call): Promise<unknown>;
+  /** @returns the `data` of the reply @throws Error for another status than 200 */
+  call(call: Call): Promise<{ readonly id?: string }>;
   stop(): Promise<void>;
 }
 
-export interface ServiceOptions {
-  readonly databaseUrl: string;
-  /** For uploads, of which there are none. */
-  readonly folder: string;
-  readonly workers: number;
-}
-
-export async function startService({ databaseUrl, folder, workers }: ServiceOptions): Promise<Service> {
-  const child = spawn(process.execPath, ['api/main.ts'], {
-    cwd: ROOT,
-    env: {
-      PATH: process.env.PATH ?? '',
-      API_PORT: '0',
-      API_WORKERS: String(workers),
-      DATABASE_URL: databaseUrl,
-      STORAGE_PATH: join(folder, 'uploads'),
-      WEBHOOK_ALLOWED_TARGETS: receiverHost,
-      RATE_LIMITING_DISABLED: '1',
-      LOG_LEVEL: 'warn',
-      BOOTSTRAP_WORKSPACE_ID: workspaceId,
-      BOOTSTRAP_API_KEY: apiKey,
-      BOOTSTRAP_PASSWORD: 'Password1',
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const abandon = (): boolean => child.kill('SIGKILL');
-  process.once('exit', abandon);
-  const address = await addressOf(child);
-  const client = new Pool(address, { connections: CONNECTIONS });
+export async function startService(
+  processes: Processes,
+  databaseUrl: string,
+  workers: number,
+): Promise<Service> {
+  const env = { WEBHOOK_ALLOWED_TARGETS: RECEIVER_HOST };
+  const { origin, pid, stop } = await startApi(processes, { databaseUrl, workers, env });
+  const http = openHttp(origin, CONNECTIONS);
   return {
-    address,
-    pid: child.pid ?? 0,
+    origin,
+    pid,
     async call({ body, method, path }) {
-      const reply = await client.request({
-        method,
-        path,
-        headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-        body: body === undefined ? null : JSON.stringify(body),
+      const { status, text } = await http.send({
+        ...{ method, url: path, headers: { 'x-api-key': apiKey, 'content-type': 'application/json' } },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-      const text = await reply.body.text();
-      if (reply.statusCode !== 200) {
-        throw new Error(`${method} ${path} was answered with ${reply.statusCode}: ${text}`);
-      }
-      return JSON.parse(text);
+      if (status !== 200) throw new Error(`${method} ${path} got the reply ${status}: ${text}`);
+      return JSON.parse(text).data;
     },
     async stop() {
-      await client.close();
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
-      process.off('exit', abandon);
+      await http.close();
+      await stop();
     },
   };
 }
 
-async function addressOf(child: ChildProcess): Promise<string> {
-  const { promise, reject, resolve } = Promise.withResolvers<string>();
-  let output = '';
-  child.stdout?.on('data', (chunk: Buffer) => {
-    output += chunk.toString();
-    const address = /API ready on (\S+)/.exec(output)?.[1];
-    if (address !== undefined) resolve(address);
-  });
-  child.once('exit', (code) => reject(new Error(`The API ended with ${code} before it was ready`)));
-  const timer = setTimeout(() => reject(new Error(`The API was not ready in ${READY_MS} ms`)), READY_MS);
-  try {
-    return await promise;
-  } catch (error) {
-    child.kill('SIGKILL');
-    throw error;
-  } finally {
-    clearTimeout(timer);
+/** @returns ids of surveys; the last one counts its responses, and never reaches the number that ends it */
+export async function createSurveys(service: Service): Promise<readonly string[]> {
+  const surveyIds: string[] = [];
+  for (let i = 0; i <= SURVEYS; i++) {
+    const body = {
+      ...{ workspaceId, name: `Survey ${i}`, type: i === 0 ? 'website' : 'link', status: 'inProgress' },
+      autoComplete: i === SURVEYS ? 1_000_000 : null,
+      questions: [
+        { id: 'q1', type: 'openText', headline: { default: 'What?' } },
+        { id: 'q2', type: 'nps', headline: { default: 'How much?' }, required: false },
+      ],
+    };
+    const { id } = await service.call({ method: 'POST', path: '/api/v1/management/surveys', body });
+    surveyIds.push(id ?? '');
   }
+  return surveyIds;
 }

@@ -1,162 +1,120 @@
-/** Creating responses and reading the state from many clients at once, beside the least that each could cost. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+/** Creates responses and reads the state with many clients at once, in turn with the least that each can cost. */
+import { startEcho } from '#bench/peers/echo.ts';
+import { workspaceId } from '#bench/run/api.ts';
+import type { Load } from '#bench/run/load.ts';
+import { inTurn, measure, type Slice, type Subject } from '#bench/run/measure.ts';
+import type { Processes } from '#bench/run/processes.ts';
+import { rounded, type Table } from '#bench/run/report.ts';
+import { median, pairedRatio, spread } from '#bench/run/statistics.ts';
+import { wrk } from '#bench/run/wrk.ts';
 import { freePort } from '#test/support/ports.ts';
-import { Processes } from '../processes.ts';
-import { median, pairedRatio } from '../statistics.ts';
-import { NODE } from '../tools.ts';
 import type { BenchDatabase } from './databases.ts';
-import type { FloorOptions } from './floor.ts';
-import { type Target, type Visit, visit } from './load.ts';
-import { insertNatively } from './native.ts';
-import { answer } from './operations.ts';
-import type { Options } from './options.ts';
-import { type Service, workspaceId } from './service.ts';
+import { insertNatively, startFloor } from './floor.ts';
+import { ANSWER } from './operations.ts';
+import type { Service } from './service.ts';
 
-export interface LoadPlan extends Pick<Options, 'seconds' | 'rounds' | 'workers'> {
+const CLIENTS = 32;
+const WARM_SECONDS = 2;
+const HEAD = ['', 'a second', 'p50 ms', 'p99 ms', 'API µs', 'database µs', 'of the last', 'min-max'];
+
+interface LoadPlan {
+  readonly processes: Processes;
   readonly service: Service;
   readonly database: BenchDatabase;
   readonly surveyId: string;
   readonly userIds: readonly string[];
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly workers: number;
 }
 
-const NATIVE_CLIENTS = 20;
-const FLOOR = join(import.meta.dirname, 'floor.ts');
-
-export async function measureUnderLoad(plan: LoadPlan, say: (line: string) => void): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-bench-'));
-  const processes = new Processes();
-  const abandon = (): void => processes.killNow();
-  process.once('exit', abandon);
-  try {
-    await measureCreate(plan, processes, folder, say);
-    await measureState(plan, processes, folder, say);
-  } finally {
-    process.off('exit', abandon);
-    await processes.stopAll();
-    rmSync(folder, { recursive: true, force: true });
-  }
+interface Target {
+  readonly subject: Subject;
+  readonly load: Load;
 }
 
-async function measureCreate(
-  plan: LoadPlan,
-  processes: Processes,
-  folder: string,
-  say: (line: string) => void,
-): Promise<void> {
-  const { database, seconds, service, surveyId, userIds } = plan;
-  const insert = await startFloor(plan, processes, 'insert', '');
-  const anonymous = { surveyId, finished: true, data: answer };
-  const url = `${service.address}/api/v1/client/${workspaceId}/responses`;
-  const of = { pids: [service.pid], databasePids: database.pids() };
-  const targets: readonly Target[] = [
-    { name: 'create', url, bodies: [JSON.stringify(anonymous)], ...of },
-    {
-      name: 'create, of a contact',
-      url,
-      bodies: userIds.map((userId) => JSON.stringify({ ...anonymous, userId })),
-      ...of,
-    },
-    { name: 'Fastify, one insert', bodies: [JSON.stringify(anonymous)], ...insert },
+export async function measureUnderLoad(plan: LoadPlan): Promise<readonly Table[]> {
+  return [await measureCreate(plan), await measureState(plan)];
+}
+
+async function measureCreate(plan: LoadPlan): Promise<Table> {
+  const { processes, database, seconds, service, surveyId, userIds, workers } = plan;
+  const port = await freePort();
+  const floor = await startFloor(processes, { port, workers, databaseUrl: database.url });
+  const response = { surveyId, finished: true, data: ANSWER };
+  const anonymous = [JSON.stringify(response)];
+  const known = userIds.map((userId) => JSON.stringify({ ...response, userId }));
+  const api = { origin: service.origin, pids: [service.pid], store: { pids: database.pids } };
+  const path = `/api/v1/client/${workspaceId}/responses`;
+  const origin = `http://127.0.0.1:${port}`;
+  const targets = [
+    targetOf({ ...api, name: 'create' }, path, anonymous),
+    targetOf({ ...api, name: 'create for a contact' }, path, known),
+    targetOf({ ...api, name: 'Fastify, one insert', origin, pids: [floor.pid] }, '/', anonymous),
   ];
   const native: number[] = [];
-  const visits = await visitAll(plan, targets, folder, async () => {
-    const given = { database, surveyId, workspaceId, folder, seconds, clients: NATIVE_CLIENTS };
-    const perSecond = await insertNatively(given);
-    if (perSecond !== null) native.push(perSecond);
+  const slices = await visitAll(plan, targets, async () => {
+    const found = await insertNatively(database.url, surveyId, seconds, processes.directory);
+    if (found !== null) native.push(found);
   });
-  report(targets, visits, say);
-  if (native.length > 0) {
-    say(
-      `  ${database.kind === 'sqlite' ? 'sqlite3' : 'pgbench'}, one insert: ${rate(median(native))} a second`,
-    );
-  }
+  await floor.stop();
+  const program = database.url.startsWith('file:') ? 'sqlite3' : 'pgbench';
+  const notes = native.length === 0 ? [] : [`${program}, one insert: ${rounded(median(native), 0)} a second`];
+  return { title: 'Many clients: create a response', head: HEAD, rows: rowsOf(targets, slices), notes };
 }
 
-async function measureState(
-  plan: LoadPlan,
-  processes: Processes,
-  folder: string,
-  say: (line: string) => void,
-): Promise<void> {
-  const { database, service } = plan;
-  const url = `${service.address}/api/v1/client/${workspaceId}/environment`;
-  const echo = await startFloor(plan, processes, 'echo', await (await fetch(url)).text());
-  const targets: readonly Target[] = [
-    { name: 'state', url, bodies: [], pids: [service.pid], databasePids: database.pids() },
-    { name: 'node:http, the same bytes', bodies: [], ...echo },
-  ];
-  report(targets, await visitAll(plan, targets, folder), say);
-}
-
-async function startFloor(
-  { database, workers }: LoadPlan,
-  processes: Processes,
-  kind: FloorOptions['kind'],
-  body: string,
-): Promise<Pick<Target, 'url' | 'pids' | 'databasePids'>> {
+async function measureState(plan: LoadPlan): Promise<Table> {
+  const { processes, database, service, workers } = plan;
+  const path = `/api/v1/client/${workspaceId}/environment`;
+  const body = await (await fetch(`${service.origin}${path}`)).text();
   const port = await freePort();
-  const options: FloorOptions = { kind, port, workers, databaseUrl: database.url, workspaceId, body };
-  const { pid } = await processes.start(`the floor (${kind})`, NODE, [FLOOR], {
-    readyText: 'ready',
-    env: { FLOOR: JSON.stringify(options) },
-  });
-  return {
-    url: `http://127.0.0.1:${port}/`,
-    pids: [pid],
-    databasePids: kind === 'insert' ? database.pids() : [],
-  };
+  const echo = await startEcho(processes, { port, workers, body });
+  const floor = { origin: `http://127.0.0.1:${port}`, pids: [echo.pid], store: null };
+  const { origin, pid } = service;
+  const targets = [
+    targetOf({ name: 'state', origin, pids: [pid], store: { pids: database.pids } }, path),
+    targetOf({ ...floor, name: 'node:http, the same bytes' }),
+  ];
+  const slices = await visitAll(plan, targets);
+  await echo.stop();
+  return { title: 'Many clients: environment state', head: HEAD, rows: rowsOf(targets, slices) };
 }
 
-/** A round more than asked for: the first one warms up, and does not count. */
+function targetOf(subject: Subject, path = '/', bodies: readonly string[] = []): Target {
+  const name = subject.name.replaceAll(/\W+/g, '-');
+  const method = bodies.length === 0 ? 'GET' : 'POST';
+  return { subject, load: { name, method, path, bodies, keys: 0, connections: CLIENTS } };
+}
+
 async function visitAll(
-  { rounds, seconds }: LoadPlan,
+  { processes, rounds, seconds }: LoadPlan,
   targets: readonly Target[],
-  folder: string,
-  between: () => Promise<void> = async () => undefined,
-): Promise<readonly (readonly Visit[])[]> {
-  const visits = targets.map((): Visit[] => []);
-  for (let round = 0; round <= rounds; round++) {
-    for (const [i, target] of targets.entries()) {
-      const found = await visit(target, round === 0 ? 2 : seconds, folder);
-      if (round > 0) visits[i]?.push(found);
-    }
-    if (round > 0) await between();
-  }
-  return visits;
+  afterRound = async (): Promise<void> => undefined,
+): Promise<readonly (readonly Slice[])[]> {
+  const visit = async ({ subject, load }: Target, duration: number): Promise<Slice> => {
+    const slice = await measure(subject, () => wrk(load, subject.origin, duration, processes.directory));
+    if (slice.refusedShare > 0 || slice.errors > 0) throw new Error(`${subject.name}: requests failed`);
+    return slice;
+  };
+  for (const target of targets) await visit(target, WARM_SECONDS);
+  let visits = 0;
+  return inTurn(targets, rounds, async (target) => {
+    const slice = await visit(target, seconds);
+    visits += 1;
+    if (visits % targets.length === 0) await afterRound();
+    return slice;
+  });
 }
 
-function report(
-  targets: readonly Target[],
-  visits: readonly (readonly Visit[])[],
-  say: (line: string) => void,
-): void {
-  const floor = visits.at(-1) ?? [];
-  for (const [i, { name }] of targets.entries()) {
-    const own = visits[i] ?? [];
-    const of = (pick: (visit: Visit) => number): number => median(own.map(pick));
-    const {
-      median: ratio,
-      min,
-      max,
-    } = pairedRatio(
-      own.map(({ perSecond }) => perSecond),
-      floor.map(({ perSecond }) => perSecond),
-    );
-    say(
-      [
-        `  ${name.padEnd(26)} ${rate(of(({ perSecond }) => perSecond)).padStart(7)} a second`,
-        `p50 ${of(({ p50Ms }) => p50Ms).toFixed(1)} ms, p99 ${of(({ p99Ms }) => p99Ms).toFixed(1)} ms`,
-        `CPU ${of(({ servingUs }) => servingUs).toFixed(0)} + ${of(({ databaseUs }) => databaseUs).toFixed(0)} µs`,
-        ...(i === targets.length - 1
-          ? []
-          : [`${ratio.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)}) of the last`]),
-      ].join('; '),
-    );
-  }
-}
-
-function rate(perSecond: number): string {
-  return Math.round(perSecond).toLocaleString('en');
+function rowsOf(targets: readonly Target[], slices: readonly (readonly Slice[])[]): Table['rows'] {
+  const rates = slices.map((own) => own.map(({ perSecond }) => perSecond));
+  return targets.map(({ subject }, i) => {
+    const of = (name: keyof Slice): number => spread((slices[i] ?? []).map((slice) => slice[name])).median;
+    const ratio = pairedRatio(rates[i] ?? [], rates.at(-1) ?? []);
+    return [
+      ...[subject.name, rounded(of('perSecond'), 0), rounded(of('p50Ms'), 1), rounded(of('p99Ms'), 1)],
+      ...[rounded(of('cpuUs'), 0), rounded(of('storeCpuUs'), 0)],
+      ...[rounded(ratio.median, 2), `${rounded(ratio.min, 2)}-${rounded(ratio.max, 2)}`],
+    ];
+  });
 }

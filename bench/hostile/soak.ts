@@ -1,37 +1,48 @@
-/** Sends hostile requests to every documented operation, several at once, and counts what comes back. */
+/** Sends hostile requests to every documented operation, several at once, and counts the replies. */
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { isRecord } from '#api/schemas.ts';
+import { type Api, apiKey, startApi, workspaceId } from '#bench/run/api.ts';
+import type { Processes } from '#bench/run/processes.ts';
+import { Tally } from '#bench/run/tally.ts';
 import { type Description, type Operation, readDescription } from '#test/support/description.ts';
 import { openHttp } from '#test/support/http-send.ts';
 import { bodies, ids } from '#test/support/requests.ts';
 import { createWorld, type Ids, logIn, type Request, type World } from '#test/support/world.ts';
-import { apiKey, workspaceId } from './api.ts';
 import { hostileBodies } from './bodies.ts';
+import type { Vitals } from './watch.ts';
 
 const AT_ONCE = 4;
 const BATCH = 8;
-const EXAMPLES_MAX = 20;
 
-export interface SoakOptions {
+/** Starts the API on a fresh database, watched from within. @param onVitals called once a second */
+export function startHostileApi(processes: Processes, onVitals: (vitals: Vitals) => void): Promise<Api> {
+  return startApi(processes, {
+    databaseUrl: `file:${join(processes.directory, 'floodgate.sqlite')}`,
+    nodeFlags: ['--import', join(import.meta.dirname, 'watch.ts')],
+    env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1', LOG_LEVEL: 'error' },
+    onMessage: (message) => onVitals(message as Vitals),
+  });
+}
+
+interface SoakOptions {
   readonly origin: string;
-  /** When it ends, whichever comes first: by default neither. */
+  /** It ends after this time, or after so many rounds. By default it does not end. */
   readonly seconds?: number;
-  /** So often every operation gets `batch` requests. */
+  /** In each round, every operation gets `batch` requests. */
   readonly rounds?: number;
-  /** Requests to an operation that are made in one go; making them costs more than sending them. */
+  /** Creating requests costs more than sending them, so several for an operation are created together. */
   readonly batch?: number;
   /** The same requests in the same order for the same seed. */
   readonly seed: number;
 }
 
-export interface Soaked {
-  readonly replies: ReadonlyMap<number, number>;
-  /** Operations that were asked, of so many. */
+interface Soaked {
+  /** Replies by status. Wrong are replies of 500, replies that are not as described, and requests without a reply. */
+  readonly tally: Tally;
+  /** Operations that got a request, and operations in the description. */
   readonly operations: number;
   readonly described: number;
-  /** Replies of 500, replies that are not as described, and requests without a reply. */
-  readonly faults: readonly string[];
-  readonly faultCount: number;
 }
 
 export async function soak(options: SoakOptions): Promise<Soaked> {
@@ -45,25 +56,19 @@ export async function soak(options: SoakOptions): Promise<Soaked> {
     known: { url: 'http://127.0.0.1:9/hook' },
     ids: { ...ids, deliveryId: async () => 'c0000000000000000000000000' },
   });
-  const replies = new Map<number, number>();
-  const faults: string[] = [];
+  const tally = new Tally();
   const asked = new Set<string>();
-  let faultCount = 0;
-  const fault = (what: string): void => {
-    faultCount += 1;
-    if (faults.length < EXAMPLES_MAX) faults.push(what);
-  };
 
   const ask = async (operation: Operation, request: Request): Promise<void> => {
     const about = `${operation.name} with ${String(request.body ?? '').slice(0, 300)} at ${request.url.slice(0, 200)}`;
     try {
       const reply = await http.send(request);
-      replies.set(reply.status, (replies.get(reply.status) ?? 0) + 1);
+      tally.replied(String(reply.status));
       asked.add(operation.name);
-      if (reply.status === 500) fault(`500: ${about}`);
-      for (const problem of description.problemsOf(operation, reply)) fault(`${problem}: ${about}`);
+      if (reply.status === 500) tally.fault('500', about);
+      for (const problem of description.problemsOf(operation, reply)) tally.fault(String(problem), about);
     } catch (error) {
-      fault(`${error instanceof Error ? error.message : error}: ${about}`);
+      tally.fault(`no reply: ${error}`, about);
     }
   };
 
@@ -78,8 +83,7 @@ export async function soak(options: SoakOptions): Promise<Soaked> {
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   await http.close();
-  const described = description.operations.length;
-  return { replies, operations: asked.size, described, faults, faultCount };
+  return { tally, operations: asked.size, described: description.operations.length };
 }
 
 /** Round after round over all operations, a few requests to each. */
@@ -126,7 +130,7 @@ function someOf(
   });
 }
 
-/** Rows may be refused where there are too many by now; then the path names nothing. */
+/** The API may refuse to create more rows. Then the path names rows that do not exist. */
 async function freshIds(world: World, operation: Operation): Promise<Ids> {
   try {
     return await world.idsFor(operation);

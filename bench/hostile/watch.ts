@@ -1,30 +1,30 @@
 /**
- * Loaded into the API's process with `--import`: tells its parent once a second how the event loop fared, with the memory.
- * A stall is the time for which the loop did not turn; what of it this thread spent computing is the API's own, the rest
- * belongs to whoever else uses the machine.
+ * Loaded into the API's process with `--import`: reports the event loop and the memory to its parent once a second. A stall
+ * is the time in which the loop did not turn. What this thread computed in that time is the API's own fault, the rest is
+ * that of other users of the machine.
  */
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 
 export interface Vitals {
-  /** The longest stall of this second, by the histogram of perf_hooks. */
+  /** The longest stall of this second. */
   readonly stallMs: number;
-  /** The longest time of computing without a turn of the loop. */
+  /** The longest CPU time of this thread without a turn of the loop. */
   readonly busyMs: number;
-  /** What of it the garbage collector took. */
+  /** The part of it that the garbage collector took. */
   readonly gcMs: number;
-  /** Requests that were on their way in that time. */
+  /** Requests in that time. */
   readonly during: readonly string[];
   readonly heapBytes: number;
-  readonly rssBytes: number;
 }
 
 const TICK_MS = 10;
 const REPORT_MS = 1000;
+const DURING_MAX = 8;
 
+/** Requests without a reply, and those that began since the last tick. */
 const active = new Map<IncomingMessage, string>();
-/** Begun since the last tick: some are answered before the next. */
 let begun: string[] = [];
 subscribe('http.server.request.start', (message) => {
   const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
@@ -34,58 +34,49 @@ subscribe('http.server.request.start', (message) => {
   response.once('close', () => active.delete(request));
 });
 
-const delays = monitorEventLoopDelay({ resolution: TICK_MS });
-delays.enable();
-let busyMs = 0;
-/** When that was, by performance.now(). */
-let busyFrom = 0;
-let busyTo = 0;
-let tickedAt = performance.now();
-/** Pauses of the garbage collector in this second. */
 let pauses: PerformanceEntry[] = [];
 const collector = new PerformanceObserver((list) => void pauses.push(...list.getEntries()));
 collector.observe({ entryTypes: ['gc'] });
-let during: readonly string[] = [];
-/** In microseconds of this thread. */
-let spent = cpuMicros();
-/** Requests of the turn before: those of a stall may be answered by the time that the timer runs. */
+const delays = monitorEventLoopDelay({ resolution: TICK_MS });
+delays.enable();
+
+/** The busiest tick of this second. */
+const IDLE = { busyMs: 0, from: 0, to: 0, during: [] as readonly string[] };
+let worst = IDLE;
+let tickedAt = performance.now();
+let spentUs = cpuUs();
+/** A request that stalls the loop may be answered when the timer runs, so those of the tick before count too. */
 let before: readonly string[] = [];
 
 setInterval(() => {
-  const now = cpuMicros();
-  const ms = (now - spent) / 1000;
-  spent = now;
+  const [from, to] = [tickedAt, performance.now()];
+  const nowUs = cpuUs();
+  const busyMs = (nowUs - spentUs) / 1000;
   const current = [...active.values()];
-  const from = tickedAt;
-  tickedAt = performance.now();
-  if (ms > busyMs) {
-    busyMs = ms;
-    busyFrom = from;
-    busyTo = tickedAt;
-    during = [...new Set([...before, ...begun, ...current])].slice(0, 8);
-  }
+  const during = new Set([...before, ...begun, ...current]);
+  if (busyMs > worst.busyMs) worst = { busyMs, from, to, during: [...during].slice(0, DURING_MAX) };
+  tickedAt = to;
+  spentUs = nowUs;
   before = current;
   begun = [];
 }, TICK_MS).unref();
 
 setInterval(() => {
-  const { heapUsed, rss } = process.memoryUsage();
   pauses.push(...collector.takeRecords());
+  const { busyMs, during, from, to } = worst;
   const gcMs = pauses
-    .filter(({ startTime }) => startTime >= busyFrom && startTime <= busyTo)
+    .filter(({ startTime }) => startTime >= from && startTime <= to)
     .reduce((sum, { duration }) => sum + duration, 0);
-  const vitals: Vitals = {
-    ...{ stallMs: delays.max / 1e6, busyMs, gcMs, during, heapBytes: heapUsed, rssBytes: rss },
-  };
+  const heapBytes = process.memoryUsage().heapUsed;
+  const vitals: Vitals = { stallMs: delays.max / 1e6, busyMs, gcMs, during, heapBytes };
   process.send?.(vitals);
   pauses = [];
   delays.reset();
-  busyMs = 0;
-  during = [];
+  worst = IDLE;
 }, REPORT_MS).unref();
 process.channel?.unref();
 
-function cpuMicros(): number {
+function cpuUs(): number {
   const { system, user } = process.threadCpuUsage();
   return system + user;
 }

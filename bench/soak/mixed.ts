@@ -1,15 +1,17 @@
-/** What no limit is about, beside the limits: pages, uploads, downloads, event streams, tunnels, aborts, and garbage. */
-import { request } from 'node:http';
+/** Traffic without limits, beside the limits: pages, uploads, downloads, event streams, tunnels, aborts, and garbage. */
+import { once } from 'node:events';
 import { connect } from 'node:net';
-import type { Client } from './request.ts';
-import type { Tally } from './tally.ts';
+import { text } from 'node:stream/consumers';
+import type { Client } from '#bench/run/client.ts';
+import type { Tally } from '#bench/run/tally.ts';
+import { replyTo } from '#bench/run/upstream.ts';
 
 const PER_SECOND = 20;
-const UPLOAD = Buffer.alloc(200_000, 'u');
+const UPLOAD_BYTES = 200_000;
 const DOWNLOAD_BYTES = 1_000_000;
-const EVENTS = 3;
 const TUNNEL = Buffer.alloc(50_000, 't');
-const PATIENCE_MS = 10_000;
+const ABORT_MS = 50;
+const TIMEOUT_MS = 10_000;
 const GARBAGE = [
   '\x16\x03\x01\x02\0\r\n\r\n',
   'GET / HTTP/9.9\r\nHost: a\r\n\r\n',
@@ -18,170 +20,108 @@ const GARBAGE = [
   'GET / HTTP/1.1\r\nHost: a\r\nBad Header: 1\r\n\r\n',
 ];
 
-type Act = (context: MixedContext) => Promise<string | null>;
-
-export interface MixedContext {
+interface Mixed {
   readonly client: Client;
   readonly port: number;
   readonly tally: Tally;
 }
 
-async function page({ client, tally }: MixedContext): Promise<string | null> {
-  const { status, latencyMs } = await client.send('GET', '/s/survey', {});
-  tally.answered('page', latencyMs);
-  return status === 200 ? null : `status ${status}`;
+/** @returns what is wrong, or null */
+type Act = (mixed: Mixed) => Promise<string | null>;
+
+function ask(method: string, path: string, isRight: (text: string) => boolean, bytes = 0): Act {
+  return async ({ client }) => {
+    const { status, text } = await client.send({ method, path, bytes });
+    return status === 200 && isRight(text) ? null : `status ${status}, ${text.slice(0, 80)}`;
+  };
 }
 
-async function preflight({ client, tally }: MixedContext): Promise<string | null> {
-  const { status } = await client.send('OPTIONS', '/api/v1/client/soak/responses', {});
-  tally.answered('preflight', null);
-  return status === 200 ? null : `status ${status}`;
+async function eventStream({ port }: Mixed): Promise<string | null> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const { body, status } = await fetch(`http://127.0.0.1:${port}/bench/events`, { signal });
+  let received = '';
+  for await (const chunk of body ?? []) {
+    received += Buffer.from(chunk).toString();
+    // Leaving the loop closes the stream.
+    if (received.includes('data: event 2\n')) return status === 200 ? null : `status ${status}`;
+  }
+  return `ended after ${received.length} bytes`;
 }
 
-async function upload({ client, tally }: MixedContext): Promise<string | null> {
-  const { status, text } = await client.send('POST', '/files/upload', {}, UPLOAD);
-  tally.answered('upload', null);
-  return status === 200 && text.includes(`"bytes":${UPLOAD.length}`)
-    ? null
-    : `status ${status}, ${text.slice(0, 80)}`;
+async function tunnel({ port }: Mixed): Promise<string | null> {
+  const socket = connect(port, '127.0.0.1');
+  const timer = setTimeout(() => socket.destroy(), TIMEOUT_MS);
+  socket.write('GET /bench/echo HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  let received = '';
+  let isOpen = false;
+  for await (const chunk of socket) {
+    received += chunk.toString('latin1');
+    if (!isOpen && received.includes('\r\n\r\n')) {
+      if (!received.startsWith('HTTP/1.1 101 ')) break;
+      isOpen = true;
+      socket.end(TUNNEL);
+    }
+  }
+  clearTimeout(timer);
+  return received.endsWith(`\r\n\r\n${TUNNEL}`) ? null : `${received.length} bytes, ${received.slice(0, 60)}`;
 }
 
-async function download({ client, tally }: MixedContext): Promise<string | null> {
-  const { status, text } = await client.send('GET', `/bench/download?bytes=${DOWNLOAD_BYTES}`, {});
-  tally.answered('download', null);
-  return status === 200 && text.length === DOWNLOAD_BYTES ? null : `status ${status}, ${text.length} bytes`;
+async function abort({ port }: Mixed): Promise<string | null> {
+  const signal = AbortSignal.timeout(ABORT_MS);
+  const reply = fetch(`http://127.0.0.1:${port}/bench/slow?ms=2000`, { signal });
+  return reply.then(
+    ({ status }) => `status ${status}`,
+    () => null,
+  );
 }
 
-function eventStream({ port, tally }: MixedContext): Promise<string | null> {
-  return within(({ done, onEnd }) => {
-    const req = request({ port, host: '127.0.0.1', path: '/bench/events' });
-    onEnd(() => req.destroy());
-    let text = '';
-    req.on('response', (res) => {
-      res.on('error', (error) => done(error.message));
-      res.on('data', (chunk: Buffer) => {
-        text += chunk.toString();
-        if (!text.includes(`data: event ${EVENTS - 1}\n`)) return;
-        tally.answered('event stream', null);
-        done(res.statusCode === 200 ? null : `status ${res.statusCode}`);
-      });
-    });
-    req.on('error', (error) => done(error.message));
-    req.end();
-  });
+/** A 4xx or a closed connection is right. */
+async function garbage({ port }: Mixed): Promise<string | null> {
+  const socket = connect(port, '127.0.0.1');
+  const timer = setTimeout(() => socket.destroy(new Error('no end in time')), TIMEOUT_MS);
+  await once(socket, 'connect');
+  socket.end(GARBAGE[Math.floor(Math.random() * GARBAGE.length)] ?? '');
+  const reply = await text(socket).catch((error: NodeJS.ErrnoException) =>
+    error.code === 'ECONNRESET' ? '' : error.message,
+  );
+  clearTimeout(timer);
+  return reply === '' || /^HTTP\/1\.1 4\d\d /.test(reply) ? null : reply.slice(0, 60);
 }
 
-function tunnel({ port, tally }: MixedContext): Promise<string | null> {
-  return within(({ done, onEnd }) => {
-    const headers = { connection: 'Upgrade', upgrade: 'websocket' };
-    const req = request({ port, host: '127.0.0.1', path: '/bench/echo', headers });
-    onEnd(() => req.destroy());
-    req.on('upgrade', (_res, socket, head) => {
-      onEnd(() => socket.destroy());
-      let received = head.length;
-      socket.on('error', (error) => done(error.message));
-      socket.on('data', (chunk: Buffer) => {
-        received += chunk.length;
-        if (received < TUNNEL.length) return;
-        tally.answered('tunnel', null);
-        done(received === TUNNEL.length ? null : `${received} bytes came back`);
-      });
-      socket.write(TUNNEL);
-    });
-    req.on('response', (res) => done(`status ${res.statusCode}`));
-    req.on('error', (error) => done(error.message));
-    req.end();
-  });
-}
-
-function abort({ port, tally }: MixedContext): Promise<string | null> {
-  return within(({ done, onEnd }) => {
-    const req = request({ port, host: '127.0.0.1', path: '/bench/slow?ms=2000' });
-    onEnd(() => req.destroy());
-    req.on('error', () => done(null));
-    req.on('response', (res) => done(`status ${res.statusCode}`));
-    req.end();
-    setTimeout(() => {
-      tally.answered('abort', null);
-      done(null);
-    }, 50);
-  });
-}
-
-/** Refused with a 4xx, or closed; never passed on, and never a fault of the gateway. */
-function garbage({ port, tally }: MixedContext): Promise<string | null> {
-  return within(({ done, onEnd }) => {
-    const socket = connect(port, '127.0.0.1');
-    onEnd(() => socket.destroy());
-    let text = '';
-    socket.on('data', (chunk: Buffer) => {
-      text += chunk.toString('latin1');
-    });
-    socket.on('error', () => done(null));
-    socket.on('close', () => {
-      tally.answered('garbage', null);
-      done(text === '' || /^HTTP\/1\.1 4\d\d /.test(text) ? null : text.slice(0, 60));
-    });
-    socket.end(GARBAGE[Math.floor(Math.random() * GARBAGE.length)] ?? '');
-  });
-}
-
-/** Of a hundred acts. Garbage is about 1 % of all requests, those of the limits included. */
+const UPLOADED = replyTo('POST', '/files/upload', UPLOAD_BYTES);
+const DOWNLOAD = `/bench/download?bytes=${DOWNLOAD_BYTES}`;
+/** In per cent. Garbage is then about 1 % of all requests, including those with limits. */
 const SHARES: readonly (readonly [name: string, share: number, act: Act])[] = [
-  ['page', 30, page],
-  ['preflight', 10, preflight],
-  ['upload', 15, upload],
-  ['download', 10, download],
+  ['page', 30, ask('GET', '/s/survey', () => true)],
+  ['preflight', 10, ask('OPTIONS', '/api/v1/client/soak/responses', () => true)],
+  ['upload', 15, ask('POST', '/files/upload', (text) => text === UPLOADED, UPLOAD_BYTES)],
+  ['download', 10, ask('GET', DOWNLOAD, ({ length }) => length === DOWNLOAD_BYTES)],
   ['event stream', 10, eventStream],
   ['tunnel', 10, tunnel],
   ['abort', 8, abort],
   ['garbage', 7, garbage],
 ];
 
-/** @returns ends it, and waits for what is on its way */
-export function startMixed(context: MixedContext): () => Promise<void> {
+/** @returns ends it, and waits for the last replies */
+export function startMixed(mixed: Mixed): () => Promise<void> {
   const running = new Set<Promise<void>>();
+  const run = async ([name, , act]: (typeof SHARES)[number]): Promise<void> => {
+    const fault = await act(mixed).catch((error: Error) => error.message);
+    mixed.tally.replied(name);
+    if (fault !== null) mixed.tally.fault(`${name}: ${fault}`, new Date().toISOString());
+  };
   const timer = setInterval(() => {
-    const [name, act] = choose();
-    const one = act(context)
-      .catch((error: Error) => error.message)
-      .then((fault) => {
-        if (fault !== null) context.tally.fault(`${name}: ${fault}`, new Date().toISOString());
-      })
-      .finally(() => running.delete(one));
+    let at = Math.random() * 100;
+    const chosen = SHARES.find(([, share]) => {
+      at -= share;
+      return at < 0;
+    });
+    if (chosen === undefined) return;
+    const one = run(chosen).finally(() => running.delete(one));
     running.add(one);
   }, 1000 / PER_SECOND);
   return async () => {
     clearInterval(timer);
     await Promise.all(running);
   };
-}
-
-function choose(): readonly [string, Act] {
-  let at = Math.random() * 100;
-  for (const [name, share, act] of SHARES) {
-    at -= share;
-    if (at < 0) return [name, act];
-  }
-  return ['page', page];
-}
-
-interface Ending {
-  /** @param fault null: as it should be */
-  done(fault: string | null): void;
-  onEnd(close: () => void): void;
-}
-
-/** Whatever an act opens is closed with its end, or when it takes too long. */
-function within(act: (ending: Ending) => void): Promise<string | null> {
-  return new Promise((resolve) => {
-    const closes: (() => void)[] = [];
-    const done = (fault: string | null): void => {
-      clearTimeout(timer);
-      resolve(fault);
-      for (const close of closes.splice(0)) close();
-    };
-    const timer = setTimeout(() => done('no end in time'), PATIENCE_MS);
-    act({ done, onEnd: (close) => closes.push(close) });
-  });
 }

@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { type Kysely, sql } from 'kysely';
 import t, { type Test } from 'tap';
 import type { Database } from '#api/db/schema.ts';
+import { type FillPlan, fill, sample } from '#bench/api/fill.ts';
+import { openSql } from '#bench/api/sql.ts';
+import { UsageError } from '#bench/command.ts';
+import { runCommand } from '#bench/program.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { openTestDatabase } from '#test/support/database.ts';
 import { createPostgresDatabase } from '#test/support/postgres.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { type Filled, type FillPlan, fill, sample } from '../../bench/api/fill.ts';
-import { fillPostgres, samplePostgres } from '../../bench/api/fill-postgres.ts';
-import { readOptions, UsageError } from '../../bench/api/options.ts';
 
 const ROWS = 1_000;
 
@@ -18,32 +19,27 @@ async function prepare(url: string): Promise<Omit<FillPlan, 'responses'>> {
   const api = await startApi({ env: { DATABASE_URL: url } });
   const surveyIds: string[] = [];
   for (let i = 0; i < 3; i++) surveyIds.push((await addSurvey(api)).id);
-  const { id } = await api.context.db
-    .selectFrom('contactAttributeKeys')
-    .select('id')
-    .where('key', '=', 'userId')
-    .executeTakeFirstOrThrow();
   await api.close();
-  return { workspaceId, surveyIds, attributeKeyId: id };
+  return { workspaceId, surveyIds };
 }
 
 async function indexesOf(db: Kysely<Database>, query: string): Promise<readonly unknown[]> {
   return (await sql.raw(query).execute(db)).rows;
 }
 
-async function check(
-  t: Test,
-  url: string,
-  indexes: string,
-  fillWith: (plan: FillPlan) => Promise<Filled>,
-): Promise<void> {
+async function check(t: Test, url: string, indexes: string): Promise<void> {
   const plan = await prepare(url);
   const db = openTestDatabase(url);
   const before = await indexesOf(db, indexes);
   await db.destroy();
-  await fillWith({ ...plan, responses: ROWS });
-  const { bytes } = await fillWith({ ...plan, responses: 2 * ROWS });
+  const own = openSql(url);
+  await fill(own, { ...plan, responses: ROWS });
+  const { bytes } = await fill(own, { ...plan, responses: 2 * ROWS });
   t.ok(bytes > 0);
+  const { responseIds, userIds } = await sample(own, 100);
+  t.ok(new Set(responseIds).size > 90);
+  t.ok(new Set(userIds).size > 90);
+  await own.close();
   const filled = openTestDatabase(url);
   const count = async (table: 'responses' | 'displays' | 'contacts' | 'contactAttributes') => {
     const { n } = await filled
@@ -73,10 +69,7 @@ async function check(
 t.test('a filled SQLite file', async (t) => {
   const path = join(temporaryFolder(t), 'floodgate.sqlite');
   const indexes = `select "name", "sql" from "sqlite_master" where "type" = 'index' order by "name"`;
-  await check(t, `file:${path}`, indexes, async (plan) => fill({ ...plan, path }));
-  const { responseIds, userIds } = sample(path, 100);
-  t.equal(new Set(responseIds).size, 100);
-  t.equal(new Set(userIds).size, 100);
+  await check(t, `file:${path}`, indexes);
 });
 
 t.test('a filled database of PostgreSQL', async (t) => {
@@ -84,30 +77,44 @@ t.test('a filled database of PostgreSQL', async (t) => {
   t.teardown(drop);
   const indexes =
     'select indexname as name, indexdef as definition from pg_indexes where schemaname = current_schema() order by 1';
-  await check(t, url, indexes, (plan) => fillPostgres(url, plan));
-  const { responseIds, userIds } = await samplePostgres(url, 100);
-  t.equal(new Set(responseIds).size, 100);
-  t.ok(new Set(userIds).size >= 50);
+  await check(t, url, indexes);
 });
 
-t.test('options', (t) => {
-  t.match(readOptions([]), { databases: ['sqlite', 'postgres'], rows: [10_000, 1_000_000], workers: 2 });
-  t.match(readOptions(['--database', 'postgres', '--rows', '1m,10k,10000', '--only', 'load,create']), {
-    databases: ['postgres'],
+t.test('options', async (t) => {
+  const read = async (...argv: string[]): Promise<unknown> => {
+    let found: unknown = null;
+    await runCommand(argv, async (args) => {
+      found = args;
+    });
+    return found;
+  };
+  t.match(await read('api'), { rows: [10_000, 1_000_000], workers: 2 });
+  t.match(await read('api', '--database', 'postgres', '--rows', '1m,10k,10000', '--only', 'load,create'), {
+    database: ['postgres'],
     rows: [10_000, 1_000_000],
     only: ['create', 'load'],
   });
-  t.equal(readOptions(['--help']), null);
+  t.match(await read(), { rounds: 7, duration: 3, quick: false }, 'without a command it compares peers');
+  t.match(await read('soak', '--workers', '2'), { minutes: 20, workers: [2] });
+  t.match(await read('target', 'http://localhost:8080/health', '--rate', '100'), {
+    rate: 100,
+    requests: 10_000,
+  });
   for (const [argv, message] of [
-    [['--database', 'mysql'], /does not know mysql; it knows sqlite, postgres/],
-    [['--rows', '10'], /give numbers from 10k to 10m/],
-    [['--rows', '20m'], /give numbers/],
-    [['--only', 'all'], /it knows create/],
-    [['--workers', '0'], /from 1 to 16/],
-    [['--unknown'], /--unknown/],
-    [['10000'], /10000/],
+    ['api --database mysql', /does not know mysql; it knows sqlite, postgres/],
+    ['api --rows 10', /give numbers from 10k to 10m/],
+    ['api --rows 20m', /give numbers/],
+    ['api --only all', /it knows create/],
+    ['api --workers 0', /from 1 to 16/],
+    ['api --unknown', /unknown/],
+    ['api 10000', /10000/],
+    ['--only hot,cold', /does not know cold/],
+    ['--rounds 4', /from 5 to 1000/],
+    ['soak --minutes x', /a number from 2 to 1440/],
+    ['soak --workers 9', /from 1 to 8/],
+    ['target', /Not enough/],
+    ['attack', /attack/],
   ] as const) {
-    t.throws(() => readOptions(argv), { constructor: UsageError, message });
+    await t.rejects(read(...argv.split(' ')), { constructor: UsageError, message }, argv);
   }
-  t.end();
 });

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { runCommand } from '#bench/program.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { pages } from './pages.ts';
 
@@ -12,7 +13,7 @@ t.test('every npm script that a page names exists', async (t) => {
   let count = 0;
   for (const { file, text } of all) {
     for (const [, name = ''] of text.matchAll(
-      /\bnpm (?:run (?:-s )?)?(start|test|[a-z]+:[a-z]+|check|bench|soak)\b/g,
+      /\bnpm (?:run (?:-s )?)?(start|test|[a-z]+:[a-z]+|check|bench)\b/g,
     )) {
       t.type(scripts[name], 'string', `${file}: npm run ${name}`);
       count += 1;
@@ -35,4 +36,21 @@ t.test('every file that a command names exists', async (t) => {
     }
   }
   t.ok(count > 3);
+});
+
+t.test('every command of the bench that a page names can be called', async (t) => {
+  const called = new Set<string>();
+  for (const { file, text } of all) {
+    for (const [, line = ''] of text.matchAll(/npm run (?:--silent )?bench(?: -- ([^\n#`>]*))?/g)) {
+      if (line.includes('--help')) continue;
+      const argv = line.split(' ').filter(Boolean);
+      await t.resolves(
+        runCommand(argv, async () => {
+          called.add(argv[0] ?? '');
+        }),
+        `${file}: npm run bench -- ${line}`,
+      );
+    }
+  }
+  t.ok(called.size > 8);
 });

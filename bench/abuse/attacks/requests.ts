@@ -1,89 +1,55 @@
-/** Floods of whole requests: large, strange, or simply many. */
-import type { AbuseScenario } from '../scenario.ts';
-import { head, invented } from './attacker.ts';
+/** Floods of whole requests: large, strange, or just many. */
+import { head, invented } from '../attacker.ts';
+import { counted, DOWNLOAD, ENVIRONMENT, SMALL, SURVEYS, scenario, shipped } from '../scenario.ts';
 
-const SURVEYS = '/api/v1/management/surveys';
-const ENVIRONMENT = '/api/v1/client/bench/environment';
-const RATE = 1500;
-const CONNECTIONS = 50;
-
-/** All that some upstream may believe in place of what the gateway decided on. */
-export const SMUGGLED: readonly string[] = [
-  'X_Api_Key: fbk_valid_smuggled',
-  'X_Forwarded_For: 192.0.2.77',
-  'X-HTTP-Method-Override: DELETE',
-  'X-Original-URL: /admin',
-  'X-Rewrite-URL: /admin',
-  'Proxy: http://192.0.2.77',
-  'X-Forwarded-Port: 1',
+const PATHS = ['/', `${SURVEYS}/`, '/api/v1/client/', '/storage/bench/public/'];
+const LARGE_FIELDS = Array.from({ length: 15 }, (_, i) => `X-Large-${i}: ${'y'.repeat(980)}`);
+const MANY_FIELDS = Array.from({ length: 1500 }, (_, i) => `a${i}:b`);
+const RANGES = Array.from({ length: 200 }, (_, i) => `${i * 3}-${i * 3 + 1}`).join(',');
+/** Some upstreams trust these more than the request itself. */
+const SMUGGLED = [
+  ...['X_Api_Key: fbk_valid_smuggled', 'X_Forwarded_For: 192.0.2.77', 'X-HTTP-Method-Override: DELETE'],
+  ...['X-Original-URL: /admin', 'X-Rewrite-URL: /admin', 'Proxy: http://192.0.2.77', 'X-Forwarded-Port: 1'],
 ];
 
-export const REQUESTS: readonly AbuseScenario[] = [
-  {
-    name: 'calm',
-    title: 'no attack: what the machine itself does to the figures',
-    attack: () => undefined,
-  },
-  {
-    name: 'denied-flood',
-    title: `one address far over its limit, ${RATE} requests a second`,
-    limits: 'shipped',
-    admittedPerMinuteMax: 100,
-    countsKeys: true,
-    attack: (attacker) => attacker.flood(RATE, CONNECTIONS, () => head('GET', ENVIRONMENT)),
-  },
-  {
-    name: 'random-paths',
-    title: `paths that nobody asked for before, ${RATE} a second`,
-    attack(attacker) {
-      const paths = ['/', `${SURVEYS}/`, '/api/v1/client/', '/storage/bench/public/'];
+export const REQUESTS = [
+  scenario('calm', 'no attack: shows how much the machine itself disturbs the figures', () => undefined),
+  scenario(
+    'denied-flood',
+    'one address far over its limit, 1,500 requests a second',
+    (attacker) => attacker.flood(1500, () => head('GET', ENVIRONMENT)),
+    counted,
+  ),
+  scenario('random-paths', 'paths that are new each time, 1,500 a second', (attacker) => {
+    let i = 0;
+    attacker.flood(1500, () => head('GET', `${PATHS[i++ % PATHS.length]}${invented()}?${invented()}`));
+  }),
+  scenario('huge-headers', 'header sections of 15 KB, 500 a second', (attacker) =>
+    attacker.flood(500, () => head('GET', SMALL, LARGE_FIELDS)),
+  ),
+  scenario('many-headers', '1,500 header fields in a request, 300 a second', (attacker) =>
+    attacker.flood(300, () => head('GET', SMALL, MANY_FIELDS)),
+  ),
+  scenario(
+    'head-and-range',
+    'HEAD of large files and requests for many ranges, 1,000 a second',
+    (attacker) => {
       let i = 0;
-      attacker.flood(RATE, CONNECTIONS, () =>
-        head('GET', `${paths[i++ % paths.length]}${invented()}?${invented()}`),
+      attacker.flood(1000, () =>
+        i++ % 2 === 0 ? head('HEAD', DOWNLOAD) : head('GET', SMALL, [`Range: bytes=${RANGES}`]),
       );
     },
-  },
-  {
-    name: 'huge-headers',
-    title: 'header sections of 15 KB, 500 a second',
-    attack(attacker) {
-      const fields = Array.from({ length: 15 }, (_, i) => `X-Large-${i}: ${'y'.repeat(980)}`);
-      attacker.flood(500, CONNECTIONS, () => head('GET', '/bench/small', fields));
-    },
-  },
-  {
-    name: 'many-headers',
-    title: '1,500 header fields a request, 300 a second',
-    attack(attacker) {
-      const fields = Array.from({ length: 1500 }, (_, i) => `a${i}:b`);
-      attacker.flood(300, CONNECTIONS, () => head('GET', '/bench/small', fields));
-    },
-  },
-  {
-    name: 'head-and-range',
-    title: 'HEAD of large files and requests for many ranges, 1,000 a second',
-    attack(attacker) {
-      const ranges = `Range: bytes=${Array.from({ length: 200 }, (_, i) => `${i * 3}-${i * 3 + 1}`).join(',')}`;
-      let i = 0;
-      attacker.flood(1000, CONNECTIONS, () =>
-        i++ % 2 === 0 ? head('HEAD', '/bench/download') : head('GET', '/bench/small', [ranges]),
-      );
-    },
-  },
-  {
-    name: 'two-hosts',
-    title:
-      'two Host headers, 1,000 a second: refused, and not charged to the visitor behind the same address',
-    limits: 'shipped',
-    victim: 'visitor',
-    targets: ['floodgate'],
-    attack: (attacker) =>
-      attacker.flood(1000, CONNECTIONS, () => head('GET', ENVIRONMENT, ['Host: other.example'])),
-  },
-  {
-    name: 'smuggled-headers',
-    title: 'headers that an upstream may believe, 500 requests a second',
-    smuggles: true,
-    attack: (attacker) => attacker.flood(500, CONNECTIONS, () => head('GET', '/bench/small', SMUGGLED)),
-  },
+  ),
+  scenario(
+    'two-hosts',
+    'two Host headers, 1,000 a second: refused, and not charged to a visitor with the same address',
+    (attacker) => attacker.flood(1000, () => head('GET', ENVIRONMENT, ['Host: other.example'])),
+    { ...shipped, visitor: 'guest', isForFloodgateOnly: true },
+  ),
+  scenario(
+    'smuggled-headers',
+    'headers that an upstream may trust, 500 requests a second',
+    (attacker) => attacker.flood(500, () => head('GET', SMALL, SMUGGLED)),
+    { smuggles: true },
+  ),
 ];

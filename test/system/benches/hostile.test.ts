@@ -1,22 +1,22 @@
 /** The hostile soak in short, with the same requests each time: no fault, nothing that is not as described. */
 import t from 'tap';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { startHostileApi } from '../../../bench/hostile/api.ts';
-import { soak } from '../../../bench/hostile/soak.ts';
-import type { Vitals } from '../../../bench/hostile/watch.ts';
+import { soak, startHostileApi } from '#bench/hostile/soak.ts';
+import type { Vitals } from '#bench/hostile/watch.ts';
+import { Processes } from '#bench/run/processes.ts';
 
 t.test('two requests to every operation, four at once', async (t) => {
   const vitals: Vitals[] = [];
-  const api = await startHostileApi(temporaryFolder(t), (one) => void vitals.push(one));
-  t.teardown(() => api.stop());
-  const { described, faults, operations, replies } = await soak({
+  const processes = new Processes();
+  t.teardown(() => processes.stopAll());
+  const api = await startHostileApi(processes, (one) => void vitals.push(one));
+  const { described, tally, operations } = await soak({
     ...{ origin: api.origin, rounds: 1, batch: 2, seed: 1 },
   });
-  t.strictSame(faults, []);
+  t.strictSame(tally.wrongLines(), []);
   t.equal(api.ending(), null, 'the API is still there');
-  t.equal(replies.get(500), undefined);
+  t.equal(tally.kinds.get('500'), undefined);
   t.equal(operations, described);
   t.ok(described > 200, `${described} operations`);
   t.ok(vitals.length > 0, 'the event loop was watched');
-  t.comment(`${[...replies].map(([status, count]) => `${count} × ${status}`)}`);
+  t.comment(tally.kindsText());
 });

@@ -77,7 +77,7 @@ class Model {
 t.test('a million lines', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'policies.yaml'), POLICIES);
-  const log = spawn(process.execPath, [join(projectRoot, 'bench/access-log.ts'), String(LINES)]);
+  const log = spawn(process.execPath, [join(projectRoot, 'bench/main.ts'), 'log', String(LINES)]);
   const replay = spawn(
     process.execPath,
     // Tables of counters are outside of it; everything that grew with the log would be in it.

@@ -1,0 +1,59 @@
+/** The programs that are attacked, each with bounds for one address. */
+import { policiesOf, raiseLimits, startGateway } from '#bench/peers/floodgate.ts';
+import { startBoundedHaproxy } from '#bench/peers/haproxy.ts';
+import { startBoundedNginx } from '#bench/peers/nginx-limit-req.ts';
+import type { Place } from '#bench/peers/peer.ts';
+import type { Started } from '#bench/run/processes.ts';
+import { type Package, ROOT } from '#bench/run/programs.ts';
+import { createAuthority } from '#test/support/certificates.ts';
+import { ATTACKER_ADDRESS } from './attacker.ts';
+import type { AbuseScenario } from './scenario.ts';
+
+export interface Target {
+  readonly name: string;
+  readonly label: string;
+  readonly needs: Package;
+  readonly usesRedis: boolean;
+  /** Ends it at once: the bench does not wait for what hangs after an attack. */
+  readonly stopSignal: NodeJS.Signals;
+  start(place: Place & { readonly redisPort: number }, scenario: AbuseScenario): Promise<Started>;
+}
+
+function tlsSettings(): Record<string, string> {
+  const owner = { teardown: (clean: () => unknown) => process.once('exit', clean) };
+  const { cert, key } = createAuthority(owner).issue('server', 'IP:127.0.0.1');
+  return { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key, GATEWAY_HTTP2: '1' };
+}
+
+/** With its default bounds. */
+export const FLOODGATE: Target = {
+  name: 'floodgate',
+  label: 'Floodgate',
+  needs: 'redis-server',
+  usesRedis: true,
+  stopSignal: 'SIGKILL',
+  start: (place, { policies = raiseLimits, trustsAttacker, isTls }) =>
+    startGateway({
+      ...place,
+      workers: 1,
+      policies: policiesOf(ROOT, policies),
+      env: {
+        ...(trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {}),
+        ...(isTls === true ? tlsSettings() : {}),
+      },
+    }),
+};
+
+function peer(name: 'nginx' | 'haproxy', label: string, start: typeof startBoundedNginx): Target {
+  return {
+    ...{ name, label, needs: name, usesRedis: false, stopSignal: 'SIGTERM' },
+    start: (place, { trustsAttacker }) =>
+      start({ ...place, trusted: trustsAttacker === true ? ATTACKER_ADDRESS : null }),
+  };
+}
+
+export const TARGETS: readonly Target[] = [
+  FLOODGATE,
+  peer('nginx', 'NGINX', startBoundedNginx),
+  peer('haproxy', 'HAProxy', startBoundedHaproxy),
+];

@@ -1,0 +1,153 @@
+/** One scenario on one target: fresh processes, the visitor alone, then the visitor beside the attack. */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Processes, Started } from '#bench/run/processes.ts';
+import { BENCH } from '#bench/run/programs.ts';
+import { type RedisServer, startRedis } from '#bench/run/redis.ts';
+import { startUpstream, statsOf } from '#bench/run/upstream.ts';
+import { MB, peakRssBytesOf } from '#bench/run/usage.ts';
+import { freePort } from '#test/support/ports.ts';
+import type { AttackCounts } from './attacker.ts';
+import { type Garbler, startGarbler } from './garbler.ts';
+import type { AbuseScenario, StoreTrouble } from './scenario.ts';
+import type { Target } from './targets.ts';
+import { CONTROL, VISITORS, type VisitFigures, visit, WARM_UP } from './visitor.ts';
+
+const SAMPLE_MS = 250;
+/** The visitor's figures begin when the attack is in full swing. */
+const HEAD_START_MS = 500;
+const TROUBLE_MS = 2000;
+const RESTART_MS = 500;
+
+export interface Durations {
+  readonly aloneSeconds: number;
+  readonly attackSeconds: number;
+  /** A request of the visitor without a reply after this time has failed. */
+  readonly replyMsMax: number;
+}
+
+export interface AbuseResult {
+  readonly target: string;
+  readonly alone: VisitFigures;
+  readonly attacked: VisitFigures;
+  /** Requests that went to the same upstream past the target, during the attack. */
+  readonly directP99Ms: number;
+  /** Requests to a server that nobody attacked, during the attack. */
+  readonly machineP99Ms: number;
+  readonly rssPeakMb: number;
+  /** null without Redis. */
+  readonly redisKeys: number | null;
+  readonly admitted: number;
+  readonly smuggled: number;
+  /** Minutes of the clock in which the attack sent requests. */
+  readonly minutes: number;
+  readonly attack: AttackCounts;
+  /** null if the target is still there. */
+  readonly died: string | null;
+}
+
+export async function runOn(
+  target: Target,
+  scenario: AbuseScenario,
+  { aloneSeconds, attackSeconds, replyMsMax: timeoutMs }: Durations,
+  processes: Processes,
+): Promise<AbuseResult> {
+  const { isTls = false, store: trouble } = scenario;
+  const stops: (() => unknown)[] = [];
+  const upstreamAt = async (): Promise<number> => {
+    const port = await freePort();
+    const upstream = await startUpstream(processes, port);
+    stops.push(() => upstream.stop('SIGKILL'));
+    return port;
+  };
+  try {
+    const upstreamPort = await upstreamAt();
+    const bystanderPort = await upstreamAt();
+    const redis = target.usesRedis ? await startRedis(processes, redisOptions(trouble)) : null;
+    stops.push(() => redis?.stop());
+    const garbler = redis !== null && trouble === 'garbled' ? await startGarbler(redis.port) : null;
+    stops.push(() => garbler?.close());
+    const port = await freePort();
+    const redisPort = garbler?.port ?? redis?.port ?? 0;
+    const server = await target.start({ processes, port, upstreamPort, redisPort }, scenario);
+    stops.push(() => server.stop(target.stopSignal));
+    await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, isTls, timeoutMs }, 1)));
+
+    const visitBoth = (seconds: number) =>
+      Promise.all([
+        visit(VISITORS[scenario.visitor ?? 'stranger'], { port, isTls, timeoutMs }, seconds),
+        visit(CONTROL, { port: upstreamPort, timeoutMs }, seconds),
+        visit(CONTROL, { port: bystanderPort, timeoutMs }, seconds),
+      ]);
+    const [alone] = await visitBoth(aloneSeconds);
+
+    const keysBefore = (await redis?.keys()) ?? 0;
+    const endWatch = watch(server.pid, redis);
+    const began = Date.now();
+    // It goes on until the visitor's last request has its reply, or will not get one.
+    const secondsMax = attackSeconds + (HEAD_START_MS + 2 * timeoutMs) / 1000;
+    const args = [join(BENCH, 'abuse', 'scenarios.ts'), scenario.name, String(port), String(secondsMax)];
+    const attacker = await processes.node('the attacker', args, { readyText: 'attacking' });
+    stops.push(() => attacker.stop('SIGKILL'));
+    await sleep(HEAD_START_MS);
+    const [[attacked, direct, machine]] = await Promise.all([
+      visitBoth(attackSeconds),
+      disturb(trouble, redis, garbler),
+    ]);
+    await attacker.stop();
+    const attack = await countsOf(attacker);
+    const peak = endWatch();
+    return {
+      ...{ target: target.name, alone, attacked, attack, ...(await statsOf(upstreamPort)) },
+      ...{ directP99Ms: direct.p99Ms, machineP99Ms: machine.p99Ms, died: server.ending() },
+      rssPeakMb: Math.max(peak.rssBytes, peakRssBytesOf([server.pid])) / MB,
+      redisKeys: redis === null ? null : Math.max(0, peak.keys - keysBefore),
+      minutes: Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1,
+    };
+  } finally {
+    for (const stop of stops.reverse()) await stop();
+  }
+}
+
+function redisOptions(trouble: StoreTrouble | undefined) {
+  return { isDurable: trouble === 'restarted', ...(trouble === 'small' ? { maxMemory: '12mb' } : {}) };
+}
+
+async function disturb(
+  trouble: StoreTrouble | undefined,
+  redis: RedisServer | null,
+  garbler: Garbler | null,
+): Promise<void> {
+  if (trouble === 'frozen') await redis?.freeze(TROUBLE_MS);
+  if (trouble === 'restarted') await redis?.killAndRestart(RESTART_MS);
+  garbler?.garble(true);
+  await sleep(garbler === null ? 0 : TROUBLE_MS);
+  garbler?.garble(false);
+}
+
+/** Samples peaks that would be gone at the end. @returns ends it */
+function watch(pid: number, redis: RedisServer | null): () => { rssBytes: number; keys: number } {
+  const peak = { rssBytes: 0, keys: 0 };
+  const timer = setInterval(async () => {
+    peak.rssBytes = Math.max(peak.rssBytes, peakRssBytesOf([pid]));
+    peak.keys = Math.max(peak.keys, (await redis?.keys()) ?? 0);
+  }, SAMPLE_MS);
+  return () => {
+    clearInterval(timer);
+    return peak;
+  };
+}
+
+/** @throws Error when the attacker ended without a report */
+async function countsOf(attacker: Started): Promise<AttackCounts> {
+  // Its last output may arrive after its end.
+  for (let i = 0; i < 50; i++) {
+    const line = attacker
+      .output()
+      .split('\n')
+      .findLast((text) => /^\{.*\}$/.test(text));
+    if (line !== undefined) return JSON.parse(line);
+    await sleep(20);
+  }
+  throw new Error(`the attacker failed:\n${attacker.output()}`);
+}

@@ -1,0 +1,67 @@
+/** The shape of a command of the bench, and the kinds of its options. */
+import type { ArgumentsCamelCase, Argv } from 'yargs';
+import type { Processes } from './run/processes.ts';
+
+/** The command line is wrong, or something that a command needs is missing. */
+export class UsageError extends Error {}
+
+export interface Bench {
+  /** They are ended with the command. */
+  readonly processes: Processes;
+}
+
+interface Command<Args> {
+  /** Its name and its positional arguments. */
+  readonly command: string | readonly string[];
+  readonly describe: string;
+  readonly builder: (program: Argv) => Argv<Args>;
+  /** @returns false when a goal is missed that the command promises to check */
+  run(bench: Bench, args: ArgumentsCamelCase<Args>): Promise<boolean>;
+}
+
+/** Starts a command. Tests give one that only looks at the arguments. */
+export type Start = (args: unknown, body: (bench: Bench) => Promise<boolean>) => Promise<void>;
+
+/** Makes what the runner adds: a file of `commands/` exports one. */
+export function command<Args>({ command, describe, builder, run }: Command<Args>) {
+  return (program: Argv, start: Start): Argv =>
+    program.command(command, describe, builder, (args) => start(args, (bench) => run(bench, args)));
+}
+
+export function whole(name: string, min: number, max: number, initial: number, describe: string) {
+  return number(name, { min, max, initial, describe, isWhole: true });
+}
+
+export function number(
+  name: string,
+  of: { min: number; max: number; initial: number; describe: string; isWhole?: boolean },
+) {
+  const { min, max, initial, isWhole = false } = of;
+  const kind = isWhole ? 'a whole number' : 'a number';
+  return {
+    type: 'string',
+    describe: `${of.describe}, from ${min} to ${max}`,
+    default: initial,
+    coerce(text: string | number): number {
+      const value = String(text).trim() === '' ? Number.NaN : Number(text);
+      if (value >= min && value <= max && (!isWhole || Number.isInteger(value))) return value;
+      throw new UsageError(`--${name} is "${text}"; it must be ${kind} from ${min} to ${max}`);
+    },
+  } as const;
+}
+
+/** A choice of names, separated by commas. */
+export function names<Name extends string>(name: string, known: readonly Name[], describe: string) {
+  return {
+    type: 'string',
+    describe: `${describe}, separated by commas: ${known.join(', ')}`,
+    coerce(text: string | undefined): readonly Name[] | undefined {
+      if (text === undefined) return undefined;
+      const asked = text.split(',').map((part) => part.trim());
+      const unknown = asked.filter((part) => !known.some((one) => one === part));
+      if (unknown.length > 0)
+        throw new UsageError(`--${name} does not know ${unknown.join(', ')}; it knows ${known.join(', ')}`);
+      return known.filter((one) => asked.includes(one));
+    },
+  } as const;
+}

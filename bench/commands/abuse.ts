@@ -1,0 +1,62 @@
+/**
+ * `npm run bench -- abuse`: one hostile address, and a well-behaved visitor beside it, before the same upstream. Everything
+ * is bounded: 600 sockets, 1,500 requests a second, a few seconds for each visit, loopback only.
+ */
+import { SCENARIOS } from '#bench/abuse/scenarios.ts';
+import { TARGETS } from '#bench/abuse/targets.ts';
+import { GOALS_TEXT, judge, tableOf } from '#bench/abuse/verdict.ts';
+import { type AbuseResult, type Durations, runOn } from '#bench/abuse/visit.ts';
+import { command, names } from '#bench/command.ts';
+import { describeMachine } from '#bench/run/machine.ts';
+import { missing } from '#bench/run/programs.ts';
+import { Report } from '#bench/run/report.ts';
+
+const NAMES = SCENARIOS.map(({ name }) => name);
+const PEERS = TARGETS.map(({ name }) => name);
+const LONG: Durations = { aloneSeconds: 2.5, attackSeconds: 5, replyMsMax: 3000 };
+const QUICK: Durations = { ...LONG, aloneSeconds: 2, attackSeconds: 2.5 };
+
+export const ABUSE = command({
+  command: 'abuse',
+  describe: 'Attacks the gateway and its peers from one address, with a well-behaved visitor beside it',
+  builder: (program) =>
+    program.options({
+      only: names('only', NAMES, 'Attacks'),
+      peers: names('peers', PEERS, 'Only these peers beside Floodgate'),
+      quick: { type: 'boolean', default: false, describe: '2.5 seconds for each attack instead of 5' },
+    }),
+  async run({ processes }, { only = NAMES, peers = PEERS, quick }) {
+    const targets = TARGETS.filter(({ name }) => name === 'floodgate' || peers.includes(name));
+    const report = new Report('abuse', describeMachine(['gateway', 'policies.yaml']));
+    const all: { readonly scenario: string; readonly results: readonly AbuseResult[] }[] = [];
+    const reached = new Map<string, number[]>();
+    for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
+      const results: AbuseResult[] = [];
+      const leftOut: string[] = [];
+      for (const target of targets) {
+        if (scenario.isForFloodgateOnly === true && target.name !== 'floodgate') continue;
+        try {
+          const what = missing([target.needs]);
+          if (what !== null) throw new Error(what);
+          const result = await runOn(target, scenario, quick ? QUICK : LONG, processes);
+          const isReached = judge(scenario, result).every((goal) => goal.isReached);
+          results.push(result);
+          reached.set(target.label, [...(reached.get(target.label) ?? []), isReached ? 1 : 0]);
+        } catch (error) {
+          // A visit that fails does not end a run of twenty minutes.
+          leftOut.push(`left out: ${target.label}: ${(error as Error).message}`);
+        }
+      }
+      report.add(tableOf(scenario, results, leftOut));
+      all.push({ scenario: scenario.name, results });
+    }
+    const rows = [...reached].map(([label, list]) => [
+      label,
+      String(list.reduce((sum, one) => sum + one, 0)),
+      String(list.length),
+    ]);
+    report.add({ title: 'All goals', head: ['', 'reached', 'of'], rows, notes: [GOALS_TEXT] });
+    report.write(all);
+    return true;
+  },
+});

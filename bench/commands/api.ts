@@ -1,0 +1,149 @@
+/** `npm run bench -- api`: measures what requests to the survey API cost while a database grows, on SQLite and PostgreSQL. */
+import { type BenchDatabase, checkSpace, DATABASES, openBenchDatabase } from '#bench/api/databases.ts';
+import { fill, sample } from '#bench/api/fill.ts';
+import { type Cost, operationsOn, PARTS, type Places, time, warmUp } from '#bench/api/operations.ts';
+import { createSurveys, type Service, startService } from '#bench/api/service.ts';
+import { openSql } from '#bench/api/sql.ts';
+import { measureUnderLoad } from '#bench/api/under-load.ts';
+import { measureWebhooks } from '#bench/api/webhooks.ts';
+import { type Bench, command, names, UsageError, whole } from '#bench/command.ts';
+import { workspaceId } from '#bench/run/api.ts';
+import { describeMachine } from '#bench/run/machine.ts';
+import { Report, rounded, type Table } from '#bench/run/report.ts';
+import { MB, usageOf } from '#bench/run/usage.ts';
+
+const ALL_PARTS = [...PARTS, 'webhooks', 'load'] as const;
+const ROWS_MIN = 10_000;
+const ROWS_MAX = 10_000_000;
+const SAMPLE = 500;
+const WEBHOOKS = [1, 10];
+const GOAL_MS = 10;
+const HEAD = ['one at a time', 'p50 ms', 'p99 ms', 'API µs', 'database µs', 'growth of p50'];
+
+interface ApiOptions {
+  readonly rows: readonly number[];
+  readonly only: readonly (typeof ALL_PARTS)[number][];
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly workers: number;
+}
+
+type Costs = ReadonlyMap<string, Cost>;
+
+/** Measures with each number of responses. @returns the costs of operations, for each number */
+async function measureDatabase(
+  bench: Bench,
+  database: BenchDatabase,
+  options: ApiOptions,
+  report: Report,
+): Promise<readonly Costs[]> {
+  const start = (): Promise<Service> => startService(bench.processes, database.url, options.workers);
+  const first = await start();
+  const surveyIds = await createSurveys(first);
+  await first.stop();
+  const [surveyId = '', countedSurveyId = ''] = [surveyIds[0], surveyIds.at(-1)];
+  const all: Costs[] = [];
+  for (const responses of options.rows) {
+    const sql = openSql(database.url);
+    const { bytes, seconds } = await fill(sql, { workspaceId, surveyIds, responses });
+    const places = { surveyId, countedSurveyId, sample: await sample(sql, SAMPLE) };
+    await sql.close();
+    const service = await start();
+    const costs = await measureOperations(service, database, places, options.only);
+    all.push(costs);
+    report.add({
+      title: `${database.kind}, ${responses.toLocaleString('en')} responses`,
+      head: HEAD,
+      rows: rowsOf(costs, all[0] ?? costs),
+      notes: [
+        `filled in ${rounded(seconds, 1)} s, ${rounded(bytes / MB, 0)} MB`,
+        `goal: every median below ${GOAL_MS} ms, except for exports: ${isReached(costs) ? 'reached' : 'missed'}`,
+      ],
+    });
+    if (options.only.includes('webhooks')) report.add(await webhookTable(service, surveyId));
+    if (options.only.includes('load')) {
+      const { userIds } = places.sample;
+      const plan = { ...bench, ...options, service, database, surveyId, userIds };
+      for (const table of await measureUnderLoad(plan)) report.add(table);
+    }
+    await service.stop();
+  }
+  return all;
+}
+
+async function measureOperations(
+  service: Service,
+  database: BenchDatabase,
+  places: Places,
+  only: ApiOptions['only'],
+): Promise<Costs> {
+  const operations = operationsOn(service, places).filter(({ part }) => only.includes(part));
+  await warmUp(service, operations);
+  const usage = () => [usageOf([service.pid]), usageOf(database.pids)] as const;
+  const costs = new Map<string, Cost>();
+  for (const operation of operations) costs.set(operation.name, await time(service, operation, usage));
+  return costs;
+}
+
+function rowsOf(costs: Costs, first: Costs): Table['rows'] {
+  return [...costs].map(([name, { p50Ms, p99Ms, apiUs, databaseUs }]) => {
+    const growth = p50Ms / (first.get(name)?.p50Ms ?? p50Ms);
+    const figures = [rounded(p50Ms, 2), rounded(p99Ms, 2), rounded(apiUs, 0), rounded(databaseUs, 0)];
+    return [name, ...figures, `${rounded(growth, 2)}×`];
+  });
+}
+
+/** Exports take as long as their page. */
+function isReached(costs: Costs): boolean {
+  return [...costs].every(([name, { p50Ms }]) => name.startsWith('export') || p50Ms < GOAL_MS);
+}
+
+async function webhookTable(service: Service, surveyId: string): Promise<Table> {
+  const rows: string[][] = [];
+  for (const webhooks of WEBHOOKS) {
+    const found = await measureWebhooks(service, surveyId, webhooks);
+    const figures = [found.deliveriesPerSecond, found.responsesPerSecond, found.repeated];
+    rows.push([String(webhooks), ...figures.map((value) => rounded(value, 0))]);
+  }
+  return { title: 'Webhooks', head: ['webhooks', 'deliveries/s', 'responses/s', 'repeated'], rows };
+}
+
+function responsesOf(text: string): readonly number[] {
+  const rows = text.split(',').map((part) => {
+    const [, digits, unit = ''] = /^(\d{1,8})([km]?)$/.exec(part.trim()) ?? [];
+    const count = Number(digits) * (unit === 'k' ? 1_000 : unit === 'm' ? 1_000_000 : 1);
+    if (count >= ROWS_MIN && count <= ROWS_MAX) return count;
+    throw new UsageError(`--rows has "${part}"; give numbers from 10k to 10m`);
+  });
+  return [...new Set(rows)].toSorted((a, b) => a - b);
+}
+
+export const API = command({
+  command: 'api',
+  describe: 'Measures the survey API on databases of its own; ends with 1 if a median is over 10 ms',
+  builder: (program) =>
+    program.options({
+      database: names('database', DATABASES, 'Databases'),
+      rows: { type: 'string', default: '10k,1m', describe: 'Numbers of responses', coerce: responsesOf },
+      only: names('only', ALL_PARTS, 'Parts'),
+      seconds: whole('seconds', 1, 60, 4, 'Of one visit under load'),
+      rounds: whole('rounds', 1, 20, 3, 'Of visits under load'),
+      workers: whole('workers', 1, 16, 2, 'Processes that serve'),
+    }),
+  async run(bench, { database: kinds = DATABASES, only = ALL_PARTS, rows, seconds, rounds, workers }) {
+    checkSpace(rows.at(-1) ?? 0);
+    const report = new Report('api', describeMachine(['api']));
+    const options = { rows, only, seconds, rounds, workers };
+    const all: Costs[] = [];
+    for (const kind of kinds) {
+      const database = await openBenchDatabase(kind, bench.processes);
+      try {
+        all.push(...(await measureDatabase(bench, database, options, report)));
+      } finally {
+        await database.close();
+      }
+    }
+    report.write(all.map((costs) => Object.fromEntries(costs)));
+    return all.every(isReached);
+  },
+});

@@ -1,0 +1,102 @@
+/** `npm run bench -- log LINES`: prints an access log as of a busy gateway, to measure programs that read logs. */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { command, UsageError } from '#bench/command.ts';
+import { seededRandom } from '#test/support/slow-proxy.ts';
+
+/** Some send much more than others. */
+const CLIENTS = 30_000;
+const BEGIN = Date.UTC(2026, 10, 20, 8);
+const LINES_PER_WRITE = 2000;
+
+interface Kind {
+  readonly weight: number;
+  readonly method: string;
+  /** ID stands for an id. */
+  readonly path: string;
+  readonly policies: readonly string[];
+  readonly identifier: 'ip' | 'api-key' | null;
+}
+
+const client = { policies: ['client'], identifier: 'ip' } as const;
+const management = { policies: ['management'], identifier: 'api-key' } as const;
+const free = { policies: [], identifier: null } as const;
+const KINDS: readonly Kind[] = [
+  { weight: 40, method: 'GET', path: '/api/v1/client/ID/environment', ...client },
+  { weight: 15, method: 'POST', path: '/api/v1/client/ID/responses', ...client },
+  { weight: 12, method: 'GET', path: '/api/v1/management/surveys', ...management },
+  { weight: 12, method: 'GET', path: '/api/v1/management/surveys/ID', ...management },
+  {
+    ...{ weight: 3, method: 'POST', path: '/api/v1/management/storage' },
+    ...{ policies: ['management', 'management-storage'], identifier: 'api-key' },
+  },
+  { weight: 15, method: 'GET', path: '/s/ID', ...free },
+  { weight: 3, method: 'GET', path: '/health', ...free },
+];
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 21).concat('A');
+}
+
+function pick(random: number): Kind {
+  let at = random * KINDS.reduce((sum, { weight }) => sum + weight, 0);
+  return KINDS.find(({ weight }) => {
+    at -= weight;
+    return at < 0;
+  }) as Kind;
+}
+
+/** About a thousand requests a second, in the order in which replies end. The same lines each time. */
+function lineMaker(format: 'floodgate' | 'nginx'): () => string {
+  const random = seededRandom(1);
+  const addresses = Array.from({ length: CLIENTS }, (_, i) => digest(`address ${i}`));
+  const keys = Array.from({ length: CLIENTS }, (_, i) => digest(`key ${i}`));
+  const ids = Array.from({ length: 500 }, (_, i) => `cm${digest(`id ${i}`).slice(0, 20).toLowerCase()}`);
+  let now = BEGIN;
+  return () => {
+    now += -Math.log(1 - random());
+    const { identifier, method, policies, ...kind } = pick(random());
+    const client = Math.floor(CLIENTS * random() ** 4);
+    const path = kind.path.replace('ID', ids[Math.floor(random() * ids.length)] ?? '');
+    const durationMs = Math.round(20 * -Math.log(1 - random()) * 10) / 10;
+    const status = random() < 0.96 ? 200 : random() < 0.5 ? 404 : 500;
+    const bytes = Math.floor(300 + random() * 4000);
+    if (format === 'nginx') {
+      const text = new Date(now).toUTCString();
+      const time = `${text.slice(5, 7)}/${text.slice(8, 11)}/${text.slice(12, 16)}:${text.slice(17, 25)} +0000`;
+      const address = `10.${client >> 16}.${(client >> 8) & 255}.${client & 255}`;
+      return `${address} - - [${time}] "${method} ${path} HTTP/1.1" ${status} ${bytes} "-" "Mozilla/5.0 (X11; Linux x86_64)"\n`;
+    }
+    const identity = identifier === 'ip' ? addresses[client] : keys[client];
+    return `${JSON.stringify({
+      ...{ time: new Date(now - durationMs).toISOString(), method, path, status },
+      ...{ decision: identifier === null ? 'uncovered' : 'allow', id: null },
+      ...{ policies, policy: policies[0] ?? null },
+      identities: identifier === null ? {} : { [identifier]: identity },
+      ...{ address: addresses[client], unproven: [], proves: false },
+      ...{ requestBytes: method === 'POST' ? 512 : 0, bytes, upstreamMs: durationMs },
+      ...{ storeMs: identifier === null ? null : 0.4, durationMs, cut: false },
+    })}\n`;
+  };
+}
+
+export const LOG = command({
+  command: 'log <lines>',
+  describe: 'Prints an access log as of a busy gateway',
+  builder: (program) =>
+    program
+      .positional('lines', { type: 'number', demandOption: true, describe: 'How many' })
+      .options({ format: { choices: ['floodgate', 'nginx'] as const, default: 'floodgate' as const } }),
+  async run(_, { lines, format }) {
+    if (!Number.isInteger(lines) || lines < 1)
+      throw new UsageError('Give a number of lines, such as 1000000');
+    const next = lineMaker(format);
+    for (let written = 0; written < lines; ) {
+      const count = Math.min(LINES_PER_WRITE, lines - written);
+      const text = Array.from({ length: count }, next).join('');
+      written += count;
+      if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+    }
+    return true;
+  },
+});

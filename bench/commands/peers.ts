@@ -1,0 +1,73 @@
+/** `npm run bench`: compares what a request costs with Floodgate, with its peers, or with another version of it. */
+import { command, names, UsageError, whole } from '#bench/command.ts';
+import { goalTable } from '#bench/costs/goals.ts';
+import { type Measured, measureScenario } from '#bench/costs/measure.ts';
+import { SCENARIOS } from '#bench/costs/scenarios.ts';
+import { scenarioTable } from '#bench/costs/table.ts';
+import { PEERS } from '#bench/peers/all.ts';
+import { ECHO } from '#bench/peers/echo.ts';
+import { versionAt } from '#bench/peers/version.ts';
+import { describeMachine } from '#bench/run/machine.ts';
+import { missing } from '#bench/run/programs.ts';
+import { Report } from '#bench/run/report.ts';
+
+const SCENARIO_NAMES = SCENARIOS.map(({ name }) => name);
+const PEER_NAMES = [...PEERS.map(({ name }) => name), 'direct'];
+const USUAL = ['hot', 'keys-20k', 'denied', 'post-1k', 'uncovered'];
+
+export const PEERS_COMMAND = command({
+  command: ['peers', '$0'],
+  describe: 'Compares what a request costs with Floodgate and with its peers',
+  builder: (program) =>
+    program.options({
+      only: names('only', SCENARIO_NAMES, `Scenarios (default: all; with --against ${USUAL.join(',')})`),
+      peers: names('peers', PEER_NAMES, 'Only these beside Floodgate (with --against: none)'),
+      against: { type: 'string', describe: 'Another version of Floodgate: a commit, or a folder' },
+      rounds: whole('rounds', 5, 1000, 7, 'Rounds, each of which visits every peer once'),
+      duration: whole('duration', 1, 600, 3, 'Seconds of one visit'),
+      quick: { type: 'boolean', default: false, describe: '5 rounds of 1 second' },
+    }),
+  async run({ processes }, { against, quick, ...args }) {
+    const needed = missing(['wrk', 'redis-server']);
+    if (needed !== null) throw new UsageError(needed);
+    const only = args.only ?? (against === undefined ? SCENARIO_NAMES : USUAL);
+    const peers = args.peers ?? (against === undefined ? PEER_NAMES : []);
+    const versions = against === undefined ? [] : [versionAt(against), ECHO];
+    const rounds = quick ? 5 : args.rounds;
+    const duration = quick ? 1 : args.duration;
+    // A process may be more expensive by the chance of its start, or of its place in the order, by up to a tenth. So two
+    // versions are started twice, in both orders.
+    const halves = against === undefined ? [rounds] : [Math.ceil(rounds / 2), Math.floor(rounds / 2)];
+    const report = new Report('bench', describeMachine(['gateway', 'policies.yaml']));
+    const results = new Map<string, Measured>();
+    for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
+      const wanted = scenario.peers.filter((name) => peers.includes(name));
+      const own = PEERS.filter(({ name }) => name === 'floodgate' || wanted.includes(name));
+      const isDirect = wanted.includes('direct');
+      const all = [...own, ...versions];
+      const found: Measured[] = [];
+      for (const [half, share] of halves.entries()) {
+        const order = half === 0 ? all : all.toReversed();
+        found.push(await measureScenario(processes, scenario, order, { rounds: share, duration, isDirect }));
+      }
+      const measured = together(found);
+      report.add(scenarioTable(scenario, all, measured));
+      results.set(scenario.name, measured);
+    }
+    const goals = goalTable(results);
+    if (goals !== null) report.add(goals);
+    report.write(
+      [...results].map(([scenario, { slices }]) => ({ scenario, slices: Object.fromEntries(slices) })),
+    );
+    return true;
+  },
+});
+
+/** Puts the rounds of both halves one after the other. */
+function together([first, second]: readonly Measured[]): Measured {
+  if (first === undefined) throw new Error('nothing was measured');
+  for (const [name, slices] of second?.slices ?? [])
+    first.slices.set(name, [...(first.slices.get(name) ?? []), ...slices]);
+  first.notes.push(...(second?.notes ?? []));
+  return first;
+}

@@ -1,0 +1,89 @@
+/** `npm run bench -- profile SCENARIO`: reports where the gateway's CPU time goes, by file and by function. */
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { command, whole } from '#bench/command.ts';
+import { startPeer, visit } from '#bench/costs/measure.ts';
+import { SCENARIOS } from '#bench/costs/scenarios.ts';
+import { startUpstream } from '#bench/costs/upstream.ts';
+import { FLOODGATE, policiesFor, startGateway } from '#bench/peers/floodgate.ts';
+import type { Peer } from '#bench/peers/peer.ts';
+import { WARM_SECONDS } from '#bench/run/measure.ts';
+import { BENCH, ROOT } from '#bench/run/programs.ts';
+import { freePort } from '#test/support/ports.ts';
+
+const LINES = 45;
+
+/** As Node writes it. */
+interface Profile {
+  readonly nodes: readonly {
+    readonly id: number;
+    readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
+  }[];
+  readonly samples: readonly number[];
+  readonly timeDeltas: readonly number[];
+}
+
+/** @returns lines with the share of the time that is not idle */
+function linesOf({ nodes, samples, timeDeltas }: Profile): readonly string[] {
+  const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
+  const functions = new Map<string, number>();
+  const files = new Map<string, number>();
+  const add = (table: Map<string, number>, name: string, us: number): void =>
+    void table.set(name, (table.get(name) ?? 0) + us);
+  let busyUs = 0;
+  for (const [i, id] of samples.entries()) {
+    const frame = frames.get(id);
+    const us = timeDeltas[i] ?? 0;
+    if (frame === undefined || frame.functionName === '(idle)') continue;
+    busyUs += us;
+    const file = frame.url.replace(/^file:\/\/.*?\/(gateway|node_modules)\//, '$1/');
+    add(functions, `${frame.functionName || '(anonymous)'} ${file}:${frame.lineNumber + 1}`, us);
+    // One line for each package, each file of the gateway, and each module of Node.
+    const dependency = /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0];
+    add(files, dependency ?? (/^(gateway\/|node:)/.test(file) ? file : frame.functionName), us);
+  }
+  return [files, functions].flatMap((table) => [
+    ...[...table]
+      .sort(([, a], [, b]) => b - a)
+      .slice(0, LINES)
+      .map(([name, us]) => `${((100 * us) / busyUs).toFixed(1).padStart(6)} %  ${name}`),
+    '',
+  ]);
+}
+
+export const PROFILE = command({
+  command: 'profile <scenario>',
+  describe: 'Reports where the CPU time of the gateway goes',
+  builder: (program) =>
+    program
+      .positional('scenario', {
+        choices: SCENARIOS.map(({ name }) => name),
+        demandOption: true,
+        describe: 'The load',
+      })
+      .options({
+        duration: whole('duration', 1, 600, 6, 'Seconds of load'),
+        root: { type: 'string', default: ROOT, describe: 'Another working tree' },
+      }),
+  async run({ processes }, { scenario: name, duration, root }) {
+    const scenario = SCENARIOS.find((one) => one.name === name);
+    if (scenario === undefined) throw new Error(`there is no scenario ${name}`);
+    const folder = join(BENCH, 'results', `profile-${name}-${process.pid}`);
+    mkdirSync(folder, { recursive: true });
+    const nodeFlags = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'];
+    const start: Peer['start'] = (launch) =>
+      startGateway({ ...launch, root, nodeFlags, policies: policiesFor(launch, root) });
+    const upstreamPort = await freePort();
+    await startUpstream(processes, upstreamPort);
+    const running = await startPeer({ ...FLOODGATE, start }, scenario, processes, upstreamPort);
+    await visit(scenario, running.subject, WARM_SECONDS, processes);
+    const { perSecond } = await visit(scenario, running.subject, duration, processes);
+    await running.stop();
+    const file = join(folder, readdirSync(folder)[0] ?? '');
+    const lines = linesOf(JSON.parse(readFileSync(file, 'utf8')));
+    process.stdout.write(
+      `${perSecond.toFixed(0)} requests a second while profiling\n\n${lines.join('\n')}\n${file}\n`,
+    );
+    return true;
+  },
+});

@@ -1,0 +1,133 @@
+/**
+ * `npm run bench -- soak`: everything at once for a long time. All limits of the shipped policies are driven over their edge,
+ * beside uploads, streams, tunnels, aborts and garbage, while Redis freezes, dies and comes back, and policies are edited.
+ */
+import { type Bench, command, number, UsageError } from '#bench/command.ts';
+import { policyFile, startGateway } from '#bench/peers/floodgate.ts';
+import { Client } from '#bench/run/client.ts';
+import { describeMachine } from '#bench/run/machine.ts';
+import { watchMemory } from '#bench/run/memory.ts';
+import { missing } from '#bench/run/programs.ts';
+import { startRedis } from '#bench/run/redis.ts';
+import { Report, rounded, type Table } from '#bench/run/report.ts';
+import { quantile } from '#bench/run/statistics.ts';
+import { startUpstream } from '#bench/run/upstream.ts';
+import { driveMinute, SoakTally } from '#bench/soak/limits.ts';
+import { startMixed } from '#bench/soak/mixed.ts';
+import { policies, startTroubles } from '#bench/soak/troubles.ts';
+import { freePort } from '#test/support/ports.ts';
+
+/** A machine that stands still for seconds is not a wrong reply. The report has the slowest one. */
+const REPLY_MS_MAX = 10_000;
+
+async function soak(
+  { processes }: Bench,
+  workers: number,
+  minutes: number,
+): Promise<{ readonly tally: SoakTally; readonly memory: string }> {
+  const upstreamPort = await freePort();
+  const upstream = await startUpstream(processes, upstreamPort);
+  const redis = await startRedis(processes, { isDurable: true });
+  const port = await freePort();
+  const adminPort = await freePort();
+  const gateway = await startGateway({
+    ...{ processes, port, upstreamPort, redisPort: redis.port, workers, policies: policies(0) },
+    env: {
+      GATEWAY_TRUSTED_PROXIES: '127.0.0.1/32',
+      GATEWAY_ADMIN_PORT: String(adminPort),
+      LOG_LEVEL: 'error',
+    },
+  });
+  const tally = new SoakTally();
+  const client = new Client({ port, timeoutMs: REPLY_MS_MAX });
+  const nextTrouble = startTroubles(redis, policyFile(processes, port));
+  const endMemory = watchMemory(gateway.pid);
+  const endMixed = startMixed({ client, port, tally });
+  const driven = { client, upstreamPort, tally, workers, degraded: () => degradedRequests(adminPort) };
+  const untilMs = Date.now() + minutes * 60_000;
+  const say = (trouble: string): void =>
+    void process.stderr.write(
+      `${workers} workers, ${new Date().toISOString()}: ${trouble}; ` +
+        `${tally.replies} replies, ${tally.wrongReplies} wrong, ${tally.overAdmitted} over-admitted\n`,
+    );
+  // The rest of the current minute is for warming up.
+  await driveMinute(driven);
+  say('no trouble');
+  while (Date.now() < untilMs) {
+    const [trouble] = await Promise.all([nextTrouble(), driveMinute(driven)]);
+    say(trouble);
+  }
+  await endMixed();
+  const memory = endMemory();
+  const ending = gateway.ending();
+  if (ending !== null) tally.fault(`the gateway ended: ${ending}`, gateway.output().slice(-500));
+  client.close();
+  await gateway.stop();
+  await redis.stop();
+  await upstream.stop('SIGKILL');
+  return { tally, memory };
+}
+
+/** Requests that the gateway has decided without Redis, in all its processes. */
+async function degradedRequests(adminPort: number): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
+  const line = /^floodgate_store_degraded_total (\d+)$/m.exec(text);
+  if (line === null) throw new Error('the gateway does not say how often it decided without Redis');
+  return Number(line[1]);
+}
+
+function tableOf(workers: number, tally: SoakTally, memory: string): Table {
+  const latencies = [0.5, 0.99, 1].map((q) => `${rounded(quantile(tally.latenciesMs, q), 1)} ms`).join(', ');
+  return {
+    title: `${workers} ${workers === 1 ? 'worker' : 'workers'}`,
+    head: [],
+    rows: [
+      ['replies', `${tally.replies}: ${tally.kindsText()}`],
+      ['limits', `${tally.admitted} admitted, ${tally.denied} denied`],
+      [
+        'without Redis',
+        `${tally.deniedAlone} denied before the limit, ${tally.admittedAlone} admitted beyond it`,
+      ],
+      ['late', `${tally.late} replies came after the turn of their minute`],
+      ['wrong replies', String(tally.wrongReplies)],
+      ['over-admission', String(tally.overAdmitted)],
+      ['p50, p99, slowest', latencies],
+      ['memory', memory],
+    ],
+    notes: tally.wrongLines(),
+  };
+}
+
+function workersOf(text: string): readonly number[] {
+  const workers = text.split(',').map(Number);
+  if (workers.every((count) => Number.isInteger(count) && count >= 1 && count <= 8)) return workers;
+  throw new UsageError(`--workers is "${text}"; give numbers from 1 to 8, such as 1,2`);
+}
+
+export const SOAK = command({
+  command: 'soak',
+  describe: 'Drives all limits over their edge while Redis fails; ends with 1 after a wrong reply',
+  builder: (program) =>
+    program.options({
+      minutes: number('minutes', { min: 2, max: 1440, initial: 20, describe: 'For all runs together' }),
+      workers: {
+        type: 'string',
+        default: '1,2',
+        describe: 'One run for each number of processes',
+        coerce: workersOf,
+      },
+    }),
+  async run(bench, { minutes, workers }) {
+    const needed = missing(['redis-server']);
+    if (needed !== null) throw new UsageError(needed);
+    const report = new Report('soak', describeMachine(['gateway', 'policies.yaml']));
+    let isRight = true;
+    for (const count of workers) {
+      const { tally, memory } = await soak(bench, count, minutes / workers.length);
+      report.add(tableOf(count, tally, memory));
+      isRight &&= tally.wrongReplies === 0 && tally.overAdmitted === 0;
+    }
+    report.write(null);
+    return isRight;
+  },
+});

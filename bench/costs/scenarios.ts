@@ -1,0 +1,81 @@
+/** The requests whose cost is measured, one row each. All peers of a row get the same requests. */
+import { HIGH_LIMIT } from '#bench/peers/peer.ts';
+import type { Load } from '#bench/run/load.ts';
+
+export interface Scenario {
+  readonly name: string;
+  readonly title: string;
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly bodyBytes: number;
+  /** Distinct API keys. 0: requests have no key, and the address is counted. */
+  readonly keys: number;
+  /** Whether the limit admits all requests, or almost none. */
+  readonly isDenied: boolean;
+  /** The number of limits that a request counts against. */
+  readonly limits: 0 | 1 | 2;
+  readonly workers: number;
+  /** Redis is stopped after the start. */
+  readonly isStoreDown: boolean;
+  /** Requests a second at an even pace. null: as many as 64 connections can send. */
+  readonly rate: number | null;
+  /** Besides Floodgate. `direct` is the upstream itself. */
+  readonly peers: readonly string[];
+}
+
+const SURVEYS = '/api/v1/management/surveys';
+const CONNECTIONS = 64;
+/** The limit of the shipped policies. */
+const LOW_LIMIT = 100;
+
+const NODE_PEERS = ['fastify-rlf', 'fastify-rate-limit', 'express'];
+const LIMITERS = ['nginx-lua', 'nginx-limit-req', 'haproxy', ...NODE_PEERS];
+const WITH_BODIES = ['nginx-lua', 'haproxy', 'fastify-rlf', 'express'];
+const WITHOUT_LIMIT_REQ = ['nginx-lua', 'haproxy', ...NODE_PEERS];
+const POST = { method: 'POST', path: '/api/v1/client/bench/responses' } as const;
+
+const HOT: Scenario = {
+  ...{ name: 'hot', title: 'allowed, one hot key', method: 'GET', path: '/api/v1/client/bench/environment' },
+  ...{ bodyBytes: 0, keys: 0, isDenied: false, limits: 1, workers: 1, isStoreDown: false, rate: null },
+  peers: [...LIMITERS, 'floodgate-bare', 'nginx-plain'],
+};
+
+function row(
+  name: string,
+  title: string,
+  peers: readonly string[],
+  differences: Partial<Scenario> = {},
+): Scenario {
+  return { ...HOT, name, title, peers, ...differences };
+}
+
+export const SCENARIOS: readonly Scenario[] = [
+  HOT,
+  row('keys-300', 'allowed, 300 keys', [], { path: SURVEYS, keys: 300 }),
+  row('keys-20k', 'allowed, 20,000 keys', LIMITERS, { path: SURVEYS, keys: 20_000 }),
+  row('keys-100k', 'allowed, 100,000 keys', LIMITERS, { path: SURVEYS, keys: 100_000 }),
+  row('keys-1m', 'allowed, 1,000,000 keys', [], { path: SURVEYS, keys: 1_000_000 }),
+  row('denied', 'denied', LIMITERS, { isDenied: true }),
+  // @fastify/rate-limit runs once a request, so it cannot apply two limits.
+  row('two', 'two limits at once, proven key', WITH_BODIES, {
+    ...{ method: 'POST', path: '/api/v1/management/storage', bodyBytes: 100, keys: 1, limits: 2 },
+  }),
+  row('post-1k', 'POST 1 KB', WITH_BODIES, { ...POST, bodyBytes: 1024 }),
+  row('post-1m', 'POST 1 MB', WITH_BODIES, { ...POST, bodyBytes: 1_048_576 }),
+  row('uncovered', 'route without a limit', WITHOUT_LIMIT_REQ, {
+    ...{ path: '/environments/bench/surveys', limits: 0 },
+  }),
+  row('store-down', 'Redis down', ['nginx-lua', ...NODE_PEERS], { isStoreDown: true }),
+  row('workers-2', 'allowed, one hot key, 2 workers', WITHOUT_LIMIT_REQ, { workers: 2 }),
+  row('latency', 'latency at 1,000 requests/s', [...LIMITERS, 'direct'], { rate: 1000 }),
+];
+
+/** The part of a launch that a scenario decides. */
+export function launchOf({ isDenied, limits, workers }: Scenario) {
+  return { limit: isDenied ? LOW_LIMIT : HIGH_LIMIT, limits: Math.max(1, limits), workers };
+}
+
+export function loadOf({ name, method, path, bodyBytes, keys }: Scenario): Load {
+  const bodies = bodyBytes === 0 ? [] : [`{"data":"${'x'.repeat(bodyBytes - 11)}"}`];
+  return { name, method, path, bodies, keys, connections: CONNECTIONS };
+}

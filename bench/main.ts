@@ -1,0 +1,28 @@
+/**
+ * `npm run bench -- COMMAND`: starts what a command measures on loopback, and ends it however the command ends.
+ *
+ * Exit codes: 0 done, 1 a promise is broken, 2 wrong call.
+ */
+import { existsSync } from 'node:fs';
+import { UsageError } from './command.ts';
+import { runCommand } from './program.ts';
+import { Processes } from './run/processes.ts';
+import { MissingProgram } from './run/programs.ts';
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+try {
+  await runCommand(process.argv.slice(2), async (_, body) => {
+    if (!existsSync('/proc/self/schedstat'))
+      throw new UsageError('CPU time is read from /proc/PID/schedstat: run this on Linux');
+    const processes = new Processes();
+    try {
+      if (!(await body({ processes }))) process.exitCode = 1;
+    } finally {
+      await processes.stopAll();
+    }
+  });
+} catch (error) {
+  const isUsage = error instanceof UsageError || error instanceof MissingProgram;
+  process.stderr.write(`${isUsage ? error.message : (error as Error).stack}\n`);
+  process.exitCode = isUsage ? 2 : 1;
+}

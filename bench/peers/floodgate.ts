@@ -1,0 +1,104 @@
+/** Floodgate: counts fixed windows in Redis, for all processes together. It runs with all policies, headers and metrics. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
+import type { Processes, Started } from '#bench/run/processes.ts';
+import { ROOT } from '#bench/run/programs.ts';
+import { freePort } from '#test/support/ports.ts';
+import { HIGH_LIMIT, type Launch, type Peer } from './peer.ts';
+
+export interface PolicyFile {
+  exclude: string[];
+  policies: {
+    name: string;
+    route: string;
+    identifier: string;
+    limit?: number;
+    window?: string;
+    count?: string;
+    concurrency?: number;
+    overrides?: unknown;
+  }[];
+  tests?: unknown;
+}
+
+/** The shipped policy file without tests and overrides, changed as asked. */
+export function policiesOf(root: string, change: (file: PolicyFile) => void): string {
+  const file = parse(readFileSync(join(root, 'policies.yaml'), 'utf8')) as PolicyFile;
+  delete file.tests;
+  for (const policy of file.policies) delete policy.overrides;
+  change(file);
+  return stringify(file);
+}
+
+export function raiseLimits({ policies }: PolicyFile): void {
+  for (const policy of policies) policy.limit = HIGH_LIMIT;
+}
+
+function removePolicies(file: PolicyFile): void {
+  file.exclude = [];
+  file.policies = [{ name: 'unused', route: 'GET /never', identifier: 'ip', limit: 1, window: '1m' }];
+}
+
+interface GatewayLaunch extends Omit<Launch, 'limit' | 'limits'> {
+  /** The working tree that it is started from; default: this one. */
+  readonly root?: string;
+  /** Text of the policy file. */
+  readonly policies: string;
+  readonly nodeFlags?: readonly string[];
+  /** More settings. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export function policyFile({ directory }: Processes, port: number): string {
+  return join(directory, `policies-${port}.yaml`);
+}
+
+export async function startGateway(launch: GatewayLaunch): Promise<Started> {
+  const { processes, port, upstreamPort, redisPort, policies, workers, root = ROOT, nodeFlags = [] } = launch;
+  const file = policyFile(processes, port);
+  writeFileSync(file, policies);
+  const flags = ['--max-semi-space-size=16', '--max-old-space-size=1024', ...nodeFlags];
+  return processes.node('the gateway', [...flags, join(root, 'gateway', 'main.ts')], {
+    readyText: 'Gateway ready',
+    cwd: root,
+    env: {
+      NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'node'),
+      MALLOC_ARENA_MAX: process.env.MALLOC_ARENA_MAX ?? '1',
+      GATEWAY_PORT: String(port),
+      GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_ADMIN_PORT: String(await freePort()),
+      GATEWAY_UPSTREAM: `http://127.0.0.1:${upstreamPort}`,
+      GATEWAY_REDIS_URL: `redis://127.0.0.1:${redisPort}`,
+      GATEWAY_POLICIES: file,
+      GATEWAY_WORKERS: String(workers),
+      GATEWAY_IDENTITY_SECRET: 'bench-secret-of-no-worth-to-anybody',
+      LOG_LEVEL: 'warn',
+      ...launch.env,
+    },
+  });
+}
+
+/** The shipped policies. Where everything shall pass, all limits are raised and nothing else is changed. */
+export function policiesFor({ limit }: Pick<Launch, 'limit'>, root = ROOT): string {
+  return policiesOf(root, (file) => {
+    if (limit === HIGH_LIMIT) raiseLimits(file);
+  });
+}
+
+export const FLOODGATE: Peer = {
+  name: 'floodgate',
+  label: 'Floodgate',
+  needs: ['redis-server'],
+  usesRedis: true,
+  countsInRedis: true,
+  start: (launch) => startGateway({ ...launch, policies: policiesFor(launch) }),
+};
+
+export const FLOODGATE_BARE: Peer = {
+  ...FLOODGATE,
+  name: 'floodgate-bare',
+  label: 'Floodgate without policies',
+  countsInRedis: false,
+  start: (launch) => startGateway({ ...launch, policies: policiesOf(ROOT, removePolicies) }),
+};

@@ -1,0 +1,64 @@
+/** NGINX as a plain proxy, which counts nothing. The other NGINX peers use the same configuration. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Started } from '#bench/run/processes.ts';
+import { path } from '#bench/run/programs.ts';
+import type { Launch, Peer, Place } from './peer.ts';
+
+export interface Parts {
+  readonly workers: number;
+  /** Before everything else. */
+  readonly modules?: string;
+  readonly http?: string;
+  readonly server: string;
+}
+
+export function startNginx(name: string, place: Place, parts: Parts): Promise<Started> {
+  const { processes, port, upstreamPort } = place;
+  const home = join(processes.directory, `${name}-${port}`);
+  // Workers write large bodies to our folder.
+  const user = process.getuid?.() === 0 ? 'user root;' : '';
+  writeFileSync(
+    `${home}.conf`,
+    `${parts.modules ?? ''}
+${user} daemon off; worker_processes ${parts.workers}; pid ${home}.pid; error_log stderr crit;
+events { worker_connections 4096; }
+http {
+  access_log off; server_tokens off; default_type application/json;
+  client_body_temp_path ${home}-bodies; proxy_temp_path ${home}-proxy;
+  upstream upstream_server { server 127.0.0.1:${upstreamPort}; keepalive 256; keepalive_requests 1000000000; }
+  ${parts.http ?? ''}
+  server { listen 127.0.0.1:${port} backlog=1024 reuseport; ${parts.server} }
+}
+`,
+  );
+  return processes.start(name, path('nginx'), ['-c', `${home}.conf`], { port });
+}
+
+/** @param limits directives for paths that have limits */
+export function startNginxProxy(
+  name: string,
+  launch: Launch,
+  { limits = '', http = '', modules = '' } = {},
+): Promise<Started> {
+  const forward = `proxy_pass http://upstream_server; proxy_http_version 1.1; proxy_set_header Connection "";
+    proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+    proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Forwarded-Host $http_host;
+    proxy_request_buffering off;`;
+  return startNginx(name, launch, {
+    ...{ workers: launch.workers, modules },
+    http: `keepalive_requests 1000000000; keepalive_timeout 600s; client_max_body_size 16m;
+  map $http_x_api_key $limit_key { "" $binary_remote_addr; default $http_x_api_key; }
+  ${http}`,
+    server: `location /api/ { ${limits} ${forward} } location / { ${forward} }`,
+  });
+}
+
+export const NGINX: Peer = {
+  name: 'nginx-plain',
+  label: 'NGINX, no limit',
+  needs: ['nginx'],
+  usesRedis: false,
+  countsInRedis: false,
+  start: (launch) => startNginxProxy('nginx-plain', launch),
+};

@@ -1,0 +1,36 @@
+/** All commands of the bench under one name. */
+import yargs, { type Argv } from 'yargs';
+import { type Start, UsageError } from './command.ts';
+import { ABUSE } from './commands/abuse.ts';
+import { API } from './commands/api.ts';
+import { COPY } from './commands/copy.ts';
+import { HOSTILE } from './commands/hostile.ts';
+import { LOG } from './commands/log.ts';
+import { PEERS_COMMAND } from './commands/peers.ts';
+import { PROFILE } from './commands/profile.ts';
+import { SOAK } from './commands/soak.ts';
+import { TARGET } from './commands/target.ts';
+
+const COMMANDS = [PEERS_COMMAND, PROFILE, TARGET, ABUSE, SOAK, API, HOSTILE, COPY, LOG];
+
+/** @throws UsageError for wrong arguments */
+export async function runCommand(argv: readonly string[], start: Start): Promise<void> {
+  let program: Argv = yargs([...argv])
+    .scriptName('npm run bench --')
+    .strict()
+    .help()
+    .version(false)
+    .exitProcess(false)
+    .showHelpOnFail(false)
+    .fail((message, error) => {
+      throw error ?? new UsageError(`${message}. See npm run bench -- --help`);
+    });
+  for (const add of COMMANDS) program = add(program, start);
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    // yargs wraps the errors of an option's own check.
+    if (error instanceof Error && error.name === 'YError') throw new UsageError(error.message);
+    throw error;
+  }
+}

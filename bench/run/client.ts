@@ -1,0 +1,99 @@
+/** A well-behaved client: sends whole requests and expects whole replies, in time. */
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { request as requestTls, Agent as TlsAgent } from 'node:https';
+
+/** A larger body is sent in pieces, as from a client that is not on the same machine. */
+const PIECE_BYTES = 16_384;
+const PIECE_MS = 10;
+
+export interface ClientOptions {
+  readonly port: number;
+  readonly address?: string;
+  readonly isTls?: boolean;
+  /** A request without a reply after this time has failed. */
+  readonly timeoutMs: number;
+}
+
+export interface Ask {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Size of the body. */
+  readonly bytes?: number;
+  /** Over a connection of its own. */
+  readonly isAlone?: boolean;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** From the last byte sent to the last byte received. */
+  readonly latencyMs: number;
+}
+
+export class Client {
+  readonly #options: ClientOptions;
+  readonly #agent: Agent;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.#agent = new (options.isTls === true ? TlsAgent : Agent)({ keepAlive: true, maxSockets: 128 });
+  }
+
+  /** @throws Error when there is no complete reply in time */
+  send(ask: Ask, isRepeated = false): Promise<Answer> {
+    const { port, address = '127.0.0.1', isTls = false, timeoutMs } = this.#options;
+    const { method, path, headers = {}, bytes = 0, isAlone = false } = ask;
+    let sentMs = performance.now();
+    return new Promise((resolve, reject) => {
+      const req = (isTls ? requestTls : request)({
+        ...{ host: '127.0.0.1', port, localAddress: address, method, path, rejectUnauthorized: false },
+        agent: isAlone ? false : this.#agent,
+        headers: {
+          host: 'bench.example',
+          ...(bytes === 0 ? {} : { 'content-type': 'application/json', 'content-length': bytes }),
+          ...headers,
+        },
+      });
+      const timer = setTimeout(() => req.destroy(new Error('no reply in time')), timeoutMs);
+      const fail = (error: Error): void => {
+        clearTimeout(timer);
+        reject(error);
+      };
+      req.on('response', (res) => {
+        const chunks: Buffer[] = [];
+        res.on('data', (chunk: Buffer) => chunks.push(chunk));
+        res.on('error', () => fail(new Error('reply cut off')));
+        res.on('end', () => {
+          clearTimeout(timer);
+          const text = Buffer.concat(chunks).toString('latin1');
+          const latencyMs = performance.now() - sentMs;
+          resolve({ status: res.statusCode ?? 0, headers: res.headers, text, latencyMs });
+        });
+      });
+      req.on('error', (error: NodeJS.ErrnoException) => {
+        // The server had just closed the kept-alive connection. Every HTTP client repeats such a request.
+        const isStale = !isRepeated && req.reusedSocket && error.code === 'ECONNRESET';
+        if (!isStale) return fail(error);
+        clearTimeout(timer);
+        this.send(ask, true).then(resolve, reject);
+      });
+      const sendBody = (left: number): void => {
+        if (req.destroyed) return;
+        if (left <= PIECE_BYTES) {
+          sentMs = performance.now();
+          req.end(Buffer.alloc(left, 'v'));
+          return;
+        }
+        req.write(Buffer.alloc(PIECE_BYTES, 'v'));
+        setTimeout(() => sendBody(left - PIECE_BYTES), PIECE_MS);
+      };
+      sendBody(bytes);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}

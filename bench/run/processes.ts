@@ -1,0 +1,111 @@
+/** Starts processes, and ends them with the bench, whatever ends the bench. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { accepts } from '#test/support/ports.ts';
+
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 10_000;
+const TAIL_CHARS = 4000;
+
+export interface StartOptions {
+  readonly port?: number;
+  /** The output of a process that is ready. Without it, a process is ready when its port accepts connections. */
+  readonly readyText?: string;
+  /** Added to a minimal environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Receives what a Node process sends to its parent. */
+  readonly onMessage?: (message: unknown) => void;
+}
+
+export interface Started {
+  readonly pid: number;
+  /** null while it runs, else how it ended. */
+  ending(): string | null;
+  /** The last 4,000 characters of its output. */
+  output(): string;
+  /** Sends the signal and waits for the end. A process that ignores the signal is killed. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export class Processes {
+  readonly #children = new Set<ChildProcess>();
+  /** Holds configuration files and sockets. It is removed at the end. */
+  readonly directory = mkdtempSync(join(tmpdir(), 'floodgate-bench-'));
+
+  constructor() {
+    process.once('exit', () => {
+      for (const child of this.#children) child.kill('SIGKILL');
+      rmSync(this.directory, { recursive: true, force: true });
+    });
+  }
+
+  /** @throws Error with the program's last output when it ends before it is ready */
+  async start(
+    name: string,
+    command: string,
+    args: readonly string[],
+    options: StartOptions = {},
+  ): Promise<Started> {
+    const { port, readyText, onMessage } = options;
+    const { PATH = '', HOME = '' } = process.env;
+    const child = spawn(command, args, {
+      env: { PATH, HOME, ...options.env },
+      cwd: options.cwd ?? this.directory,
+      stdio: ['ignore', 'pipe', 'pipe', ...(onMessage === undefined ? [] : (['ipc'] as const))],
+    });
+    this.#children.add(child);
+    let tail = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (chunk: Buffer) => {
+        tail = (tail + chunk.toString()).slice(-TAIL_CHARS);
+      });
+    }
+    if (onMessage !== undefined) child.on('message', onMessage);
+    let failure: string | null = null;
+    child.once('error', (error) => {
+      failure = error.message;
+    });
+    child.once('exit', (code, signal) => {
+      this.#children.delete(child);
+      failure ??= `it ended with ${signal ?? `exit code ${code}`}`;
+    });
+    const isReady = async (): Promise<boolean> =>
+      readyText === undefined ? port === undefined || (await accepts(port)) : tail.includes(readyText);
+    const deadline = Date.now() + START_TIMEOUT_MS;
+    while (!(await isReady())) {
+      if (failure !== null) throw new Error(`${name} did not start: ${failure}\n${tail.trim()}`);
+      if (Date.now() > deadline) {
+        await end(child);
+        throw new Error(`${name} was not ready in time\n${tail.trim()}`);
+      }
+      await sleep(20);
+    }
+    if (child.pid === undefined) throw new Error(`${name} did not start: ${failure ?? 'no process'}`);
+    const { pid } = child;
+    return { pid, ending: () => failure, output: () => tail, stop: (signal) => end(child, signal) };
+  }
+
+  /** Starts a script with the Node that runs the bench. */
+  node(name: string, args: readonly string[], options: StartOptions = {}): Promise<Started> {
+    return this.start(name, process.execPath, args, options);
+  }
+
+  async stopAll(): Promise<void> {
+    await Promise.all([...this.#children].map((child) => end(child)));
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill(signal);
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  await gone;
+  clearTimeout(timer);
+}

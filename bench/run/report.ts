@@ -1,0 +1,58 @@
+/** Reports tables: at once on the terminal, and at the end with all figures as JSON in `bench/results/`. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Machine } from './machine.ts';
+import { BENCH } from './programs.ts';
+
+export interface Table {
+  readonly title: string;
+  /** Empty: rows of a name and a value. */
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  /** Lines below the table. */
+  readonly notes?: readonly string[];
+}
+
+export class Report {
+  readonly #name: string;
+  readonly #machine: Machine;
+  readonly #tables: Table[] = [];
+
+  /** @param name the first part of the names of its files */
+  constructor(name: string, machine: Machine) {
+    this.#name = name;
+    this.#machine = machine;
+    process.stdout.write(`${machine.text}\n\n`);
+  }
+
+  add(table: Table): void {
+    this.#tables.push(table);
+    process.stdout.write(`${textOf(table)}\n\n`);
+  }
+
+  /** @param results all figures */
+  write(results: unknown): void {
+    const folder = join(BENCH, 'results');
+    mkdirSync(folder, { recursive: true });
+    const path = join(folder, `${this.#name}-${this.#machine.at.replaceAll(/[:.]/g, '-')}.json`);
+    const document = { machine: this.#machine, tables: this.#tables, results };
+    writeFileSync(path, `${JSON.stringify(document, null, 1)}\n`);
+    process.stdout.write(`written to ${path}\n`);
+  }
+}
+
+export function rounded(value: number, digits: number): string {
+  return Number.isFinite(value)
+    ? value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
+    : '-';
+}
+
+/** With a head, all columns but the first are aligned to the right. */
+function textOf({ title, head, rows, notes = [] }: Table): string {
+  const hasHead = head.length > 0;
+  const all = hasHead ? [head, ...rows] : rows;
+  const widths = (all[0] ?? []).map((_, i) => Math.max(...all.map((row) => (row[i] ?? '').length)));
+  const pad = (cell: string, i: number): string =>
+    i > 0 && hasHead ? cell.padStart(widths[i] ?? 0) : cell.padEnd(widths[i] ?? 0);
+  return [title, ...all.map((row) => row.map(pad).join('  ').trimEnd()), ...notes].join('\n');
+}

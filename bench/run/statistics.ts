@@ -1,0 +1,32 @@
+/** Medians and quartiles. The outliers of a shared machine go in one direction only, so there are no means. */
+
+/** @param q from 0 to 1, linear between neighbours @returns NaN without values */
+export function quantile(values: readonly number[], q: number): number {
+  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
+  const at = (sorted.length - 1) * q;
+  const low = sorted[Math.floor(at)];
+  const high = sorted[Math.ceil(at)];
+  return low === undefined || high === undefined ? Number.NaN : low + (high - low) * (at % 1);
+}
+
+export interface Spread {
+  readonly min: number;
+  readonly p25: number;
+  readonly median: number;
+  readonly p75: number;
+  readonly max: number;
+}
+
+export function spread(values: readonly number[]): Spread {
+  const at = (q: number): number => quantile(values, q);
+  return { min: at(0), p25: at(0.25), median: at(0.5), p75: at(0.75), max: at(1) };
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+/** The ratios of pairs from the same round. A disturbance usually affects both. */
+export function pairedRatio(ours: readonly number[], theirs: readonly number[]): Spread {
+  return spread(ours.map((value, i) => value / (theirs[i] ?? Number.NaN)));
+}

@@ -1,0 +1,149 @@
+/**
+ * The upstream of the abuse bench and of the soak: `node upstream.ts PORT`. Each reply says what was asked, so a client can
+ * see that the reply is its own. It counts the requests that the gateway let through.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import type { Processes, Started } from './processes.ts';
+import { BENCH } from './programs.ts';
+
+/** The visitor of the abuse bench sets it. All other requests are the attacker's. */
+export const VISITOR_HEADER = 'x-bench-visitor';
+/** Names separated by commas: the request is counted under each. */
+export const COUNT_HEADER = 'x-bench-count';
+
+interface UpstreamStats {
+  /** Requests of the attacker that came through. */
+  admitted: number;
+  /** Those among them with a header that no gateway should forward. */
+  smuggled: number;
+}
+
+const STATS_PATH = '/bench/stats';
+const COUNTS_PATH = '/bench/counts';
+const DOWNLOAD_BYTES = 50_000_000;
+const PIECE = Buffer.alloc(65_536, 'd');
+const SLOW_MS_MAX = 30_000;
+const EVENT_MS = 500;
+const EARLY = '{"message":"before the body was read"}';
+const METHOD_OR_URL = ['x-http-method-override', 'x-original-url', 'x-rewrite-url'];
+const SMUGGLED = ['x_api_key', 'x_forwarded_for', ...METHOD_OR_URL, 'proxy'];
+
+export function startUpstream(processes: Processes, port: number): Promise<Started> {
+  return processes.node('the upstream', [join(BENCH, 'run', 'upstream.ts'), String(port)], { port });
+}
+
+export async function statsOf(port: number): Promise<UpstreamStats> {
+  return (await (await fetch(`http://127.0.0.1:${port}${STATS_PATH}`)).json()) as UpstreamStats;
+}
+
+/** Requests by the names of `COUNT_HEADER`, since this was asked last. */
+export async function countsOf(port: number): Promise<Readonly<Record<string, number>>> {
+  return (await (await fetch(`http://127.0.0.1:${port}${COUNTS_PATH}`)).json()) as Record<string, number>;
+}
+
+/** The reply to a request that was received completely. */
+export function replyTo(method: string, path: string, bytes: number): string {
+  return JSON.stringify({ method, path, bytes });
+}
+
+const counts = new Map<string, number>();
+const stats: UpstreamStats = { admitted: 0, smuggled: 0 };
+
+function json(res: ServerResponse, status: number, text: string): void {
+  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+  res.writeHead(status, headers).end(text);
+}
+
+/** A session outranks a key, as in applications where an administrator is logged in. */
+function statusOf({ headers, url = '' }: IncomingMessage): number {
+  if (/%ff/i.test(url)) return 400;
+  const key = headers['x-api-key'];
+  const hasSession = headers.cookie === 'session=real' || headers.authorization === 'Bearer session-real';
+  return hasSession || key === undefined || String(key).startsWith('fbk_valid_') ? 200 : 401;
+}
+
+function reply(req: IncomingMessage, res: ServerResponse): void {
+  const { method = '', url = '' } = req;
+  let bytes = 0;
+  req.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+  });
+  req.on('end', () => json(res, statusOf(req), replyTo(method, url, bytes)));
+}
+
+function download(req: IncomingMessage, res: ServerResponse, bytes: number): void {
+  res.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': bytes });
+  if (req.method === 'HEAD') {
+    res.end();
+    return;
+  }
+  let left = bytes;
+  // One piece in one event-loop tick: otherwise one download delays all others here, and the gateway would be blamed.
+  const more = (): void => {
+    if (res.destroyed) return;
+    const piece = PIECE.subarray(0, left);
+    left -= piece.length;
+    if (left === 0) res.end(piece);
+    else if (res.write(piece)) setImmediate(more);
+    else res.once('drain', more);
+  };
+  more();
+}
+
+function events(res: ServerResponse): void {
+  res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
+  let id = 0;
+  const send = (): void => void res.write(`id: ${id}\ndata: event ${id++}\n\n`);
+  send();
+  const timer = setInterval(send, EVENT_MS);
+  res.once('close', () => clearInterval(timer));
+}
+
+function count({ headers }: IncomingMessage): void {
+  for (const name of String(headers[COUNT_HEADER] ?? '').split(','))
+    if (name !== '') counts.set(name, (counts.get(name) ?? 0) + 1);
+  if (headers[VISITOR_HEADER] !== undefined) return;
+  stats.admitted++;
+  if (SMUGGLED.some((name) => headers[name] !== undefined)) stats.smuggled++;
+}
+
+function slow(res: ServerResponse, ms: number): void {
+  const timer = setTimeout(() => json(res, 200, '{}'), ms);
+  res.once('close', () => clearTimeout(timer));
+}
+
+function serve(req: IncomingMessage, res: ServerResponse): void {
+  const [path = '', query = ''] = (req.url ?? '').split('?');
+  const parameter = (name: string, initial: number, max: number): number =>
+    Math.min(max, Number(new URLSearchParams(query).get(name) ?? initial));
+  if (path === STATS_PATH) json(res, 200, JSON.stringify(stats));
+  else if (path === COUNTS_PATH) {
+    json(res, 200, JSON.stringify(Object.fromEntries(counts)));
+    counts.clear();
+  } else {
+    count(req);
+    if (path === '/bench/events') events(res);
+    else if (path === '/bench/download')
+      download(req, res, parameter('bytes', DOWNLOAD_BYTES, DOWNLOAD_BYTES));
+    else if (path === '/bench/slow') slow(res, parameter('ms', 1000, SLOW_MS_MAX));
+    else if (path === '/bench/early-401') json(res, 401, EARLY);
+    else if (path === '/bench/early-413') json(res, 413, EARLY);
+    else reply(req, res);
+  }
+}
+
+if (import.meta.main) {
+  const server = createServer(serve);
+  // A tunnel echoes what it receives.
+  server.on('upgrade', (req: IncomingMessage, socket: Socket) => {
+    count(req);
+    socket.on('error', () => socket.destroy());
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    socket.pipe(socket);
+  });
+  server.keepAliveTimeout = 120_000;
+  server.maxHeadersCount = 0;
+  server.listen({ port: Number(process.argv[2]), host: '127.0.0.1', backlog: 1024 });
+}

@@ -1,0 +1,55 @@
+/** Sends load with wrk: one thread of C takes little from the cores that it shares with the server. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Load, LoadResult } from './load.ts';
+import { path } from './programs.ts';
+
+/** @param directory takes the script */
+export async function wrk(
+  load: Load,
+  origin: string,
+  seconds: number,
+  directory: string,
+): Promise<LoadResult> {
+  const script = join(directory, `${load.name}.lua`);
+  writeFileSync(script, scriptOf(load));
+  const args = ['-t1', `-c${load.connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script];
+  const child = spawn(path('wrk'), [...args, `${origin}${load.path}`], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  const found = /^RESULT (.*)$/m.exec(out)?.[1];
+  if (found === undefined) throw new Error(`wrk failed: ${(out + errors).trim().split('\n').at(-1)}`);
+  return JSON.parse(found);
+}
+
+/** All requests are created beforehand. Creating them under load would take CPU time from the server. */
+function scriptOf({ method, bodies, keys }: Load): string {
+  return `
+wrk.method = "${method}"
+${bodies.length > 0 ? 'wrk.headers["Content-Type"] = "application/json"' : ''}
+local bodies = { ${bodies.map((body) => `[==[${body}]==]`).join(', ')} }
+wrk.body = bodies[1]
+local requests = {}
+function init()
+  math.randomseed(os.time())
+  wrk.headers["Host"] = wrk.host .. ":" .. wrk.port
+  for i = 1, ${keys} do
+    wrk.headers["x-api-key"] = string.format("fbk_bench_%022d", i)
+    requests[i] = wrk.format()
+  end
+  if #requests == 0 then
+    for i, body in ipairs(bodies) do requests[i] = wrk.format(nil, nil, nil, body) end
+  end
+end
+${keys > 0 || bodies.length > 1 ? 'function request() return requests[math.random(#requests)] end' : ''}
+function done(summary, latency)
+  local e = summary.errors
+  io.write(string.format(
+    'RESULT {"requests":%d,"seconds":%.6f,"refused":%d,"errors":%d,"p50Ms":%.3f,"p99Ms":%.3f}\\n',
+    summary.requests, summary.duration / 1e6, e.status, e.connect + e.read + e.write + e.timeout,
+    latency:percentile(50) / 1000, latency:percentile(99) / 1000))
+end
+`;
+}

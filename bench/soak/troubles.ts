@@ -1,0 +1,55 @@
+/**
+ * The troubles of the soak, one each minute in turn: Redis is frozen, killed and restarted, or loses its connections while
+ * the policies are edited. In the fourth minute, the policies are only edited.
+ */
+import { renameSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { policiesOf } from '#bench/peers/floodgate.ts';
+import { ROOT } from '#bench/run/programs.ts';
+import type { RedisServer } from '#bench/run/redis.ts';
+
+const FIRST_MS = 12_000;
+const FROZEN_MS = 3000;
+const DOWN_MS = 2000;
+const BETWEEN_CUTS_MS = 8000;
+
+/** The shipped policies and another one that never applies, so an edit must not change any counter. */
+export function policies(edition: number): string {
+  const one = { name: `soak-${edition}`, route: `GET /never/${edition}`, identifier: 'ip' };
+  return policiesOf(ROOT, (file) => file.policies.push({ ...one, limit: 1, window: '1m' }));
+}
+
+/** @returns brings the trouble of the next minute, and says what it was */
+export function startTroubles(redis: RedisServer, policyFile: string): () => Promise<string> {
+  let turn = 0;
+  let edition = 0;
+  const edit = (): void => {
+    writeFileSync(`${policyFile}.new`, policies(++edition));
+    renameSync(`${policyFile}.new`, policyFile);
+  };
+  const troubles: readonly (() => Promise<string>)[] = [
+    async () => {
+      await redis.freeze(FROZEN_MS);
+      return 'Redis was frozen for 3 s';
+    },
+    async () => {
+      await redis.killAndRestart(DOWN_MS);
+      return 'Redis was killed and restarted';
+    },
+    async () => {
+      await redis.cutConnections();
+      await sleep(BETWEEN_CUTS_MS);
+      edit();
+      await redis.cutConnections();
+      return 'connections to Redis were cut twice, policies edited';
+    },
+    async () => {
+      edit();
+      return 'policies edited';
+    },
+  ];
+  return async () => {
+    await sleep(FIRST_MS);
+    return (await troubles[turn++ % troubles.length]?.()) ?? '';
+  };
+}
