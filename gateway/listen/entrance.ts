@@ -12,9 +12,8 @@ import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
 import { Http2Sessions } from '#gateway/listen/http2/sessions.ts';
 import type { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
 import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
-import { boundRefusal } from '#gateway/operate/decisions/beside-refusals.ts';
 import type { Decisions, RefusedRequest } from '#gateway/operate/decisions/decisions.ts';
-import { boundCounter } from '#gateway/policy/beside-policies.ts';
+import { boundRefusal } from '#gateway/operate/decisions/refusal.ts';
 import { ownReply, rawReply } from '#gateway/reply/own-reply.ts';
 import type { Enforcement } from '#gateway/request/enforce.ts';
 import { boundReply } from '#gateway/request/failure.ts';
@@ -230,9 +229,8 @@ export class Entrance {
     const { decisions, enforcement } = this.#options;
     this.#refused.add(socket);
     const forget = (): void => void this.#refused.delete(socket);
-    const counter = boundCounter(bound.name, refusal);
     const identity = enforcement.connectionIdentity(socket);
-    const decision = decisions.add(boundRefusal(bound, refusal, client, counter, identity), {
+    const decision = decisions.add(boundRefusal(bound, refusal, client, identity), {
       describe: () => unreadRequest(enforcement),
     });
     const reply = rawReply(

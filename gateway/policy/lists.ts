@@ -1,5 +1,4 @@
 /** Whom no policy counts, and whom the gateway answers itself: by the client's address, or by digest. */
-import type { Counter } from './counter.ts';
 import type { NetworkTable } from './network-table.ts';
 
 export interface ListEntry {
@@ -12,8 +11,6 @@ export interface ListEntry {
   readonly status: 403 | 429;
   /** Told to them; null: nothing. */
   readonly reason: string | null;
-  /** Stands for the entry where a refusal is recorded. */
-  readonly counter: Counter;
 }
 
 export interface Lists {

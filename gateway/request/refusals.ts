@@ -10,13 +10,12 @@ import { DECISION_HEADER } from '#gateway/http/header-names.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { AccessEntry, LoggedDecision } from '#gateway/observe/access-log/access-entry.ts';
-import { banRefusal, boundRefusal, listedRefusal } from '#gateway/operate/decisions/beside-refusals.ts';
 import type { Decisions, Refused } from '#gateway/operate/decisions/decisions.ts';
-import { boundCounter } from '#gateway/policy/beside-policies.ts';
+import { banRefusal, boundRefusal, listRefusal, policyRefusal } from '#gateway/operate/decisions/refusal.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { ProxyFailure } from '#gateway/proxy/proxy-call-options.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
-import { bannedReply, listedReply } from '#gateway/reply/denial.ts';
+import { bannedReply, DENIED_SECONDS, listedReply } from '#gateway/reply/denial.ts';
 import { type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Enforcement, StandingBan } from './enforce.ts';
@@ -85,10 +84,10 @@ export class Refusals {
     this.#decided(request);
     if (!request.finish()) return;
     const { connection, head } = request;
-    const { counter } = entry;
     const identity = enforcement.addressIdentity(null, connection.socket, head);
-    const decision = decisions.add(listedRefusal(counter, identity), request);
-    log(request, 'deny', decision, counter.policy.name);
+    const refusal = listRefusal(entry.line, identity, DENIED_SECONDS * 1000);
+    const decision = decisions.add(refusal, request);
+    log(request, 'deny', decision, refusal.policy);
     request.answer(listedReply(entry, decision, framingOf(request)));
   }
 
@@ -109,16 +108,15 @@ export class Refusals {
     const part = first?.part ?? request.charged?.charge.parts[0];
     if (part === undefined) throw new Error('only what was charged is denied');
     const decision = decisions.add(
-      {
+      policyRefusal(part, {
         decision: 'deny',
-        part,
-        violated,
+        violated: violated.map(({ policy }) => policy.name),
         limit: first?.limit ?? part.capacity,
         used: first?.used ?? null,
         resetMs: first?.resetMs ?? 0,
         isLocal,
         fromMemory,
-      },
+      }),
       request,
     );
     log(request, 'deny', decision, first?.policy.name ?? null);
@@ -147,16 +145,15 @@ export class Refusals {
       part === undefined
         ? null
         : decisions.add(
-            {
+            policyRefusal(part, {
               decision: 'unavailable',
-              part,
-              violated: [part],
+              violated: [part.policy.name],
               limit: part.capacity,
               used: null,
               resetMs: UNAVAILABLE_RETRY_MS,
               isLocal: true,
               fromMemory: false,
-            },
+            }),
             request,
           );
     log(request, 'unavailable', decision, part?.policy.name ?? null);
@@ -188,12 +185,8 @@ export class Refusals {
   #busy(request: Refusable, name: BoundName, refusal: BoundRefusal): string {
     const { decisions, enforcement, upstream } = this.#options;
     const { client, connection, charged, head, entry } = request;
-    const counter = boundCounter(name, refusal);
     const identity = enforcement.addressIdentity(charged, connection.socket, head);
-    const id = decisions.add(
-      boundRefusal(upstream.bounds[name], refusal, client, counter, identity),
-      request,
-    );
+    const id = decisions.add(boundRefusal(upstream.bounds[name], refusal, client, identity), request);
     // It stays what the policies made of it.
     if (entry !== null) entry.id = id;
     return id;

@@ -6,11 +6,10 @@
  * that what others are refused is soon pushed out. What the store does not take is tried again and, beyond a bound,
  * dropped.
  */
-import type { Part } from '#gateway/limiter/charge.ts';
-import type { Policy } from '#gateway/policy/policy.ts';
 import { DecisionIds } from '#gateway/reply/decision-ids.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { DecisionRecord, DecisionStore } from './decision-record.ts';
+import type { Refusal } from './refusal.ts';
 
 const BATCH_MS: Millis = 100;
 const AGAIN_MS: Millis = 1000;
@@ -26,22 +25,7 @@ const PENDING_MAX = 1000;
 const SEEN_MAX = 16_384;
 const PATH_MAX = 200;
 
-/** A refusal, as far as it is known without work. */
-export interface Refusal {
-  readonly decision: DecisionRecord['decision'];
-  /** What was exhausted. */
-  readonly part: Pick<Part, 'counter' | 'policy' | 'identity' | 'cost'>;
-  /** The policies that refused. */
-  readonly violated: readonly { readonly policy: Pick<Policy, 'name'> }[];
-  readonly limit: number;
-  readonly used: number | null;
-  readonly resetMs: Millis;
-  /** In this process, not in the store. */
-  readonly isLocal: boolean;
-  readonly fromMemory: boolean;
-}
-
-/** What a record says beyond that. */
+/** A refused request, as far as its record needs it. */
 export interface RefusedRequest {
   readonly method: string;
   /** Canonical path and query. */
@@ -123,27 +107,24 @@ export class Decisions {
     this.#options.store.close();
   }
 
-  #mayRepeat({ part }: Refusal, now: Millis): boolean {
+  #mayRepeat({ identity }: Refusal, now: Millis): boolean {
     if (now >= this.#repeatsUntil || this.#repeats.size >= SEEN_MAX) {
       this.#repeats.clear();
       this.#repeatsUntil = now + REPEATS_MS;
     }
-    const { digest } = part.identity;
-    const kept = this.#repeats.get(digest) ?? 0;
+    const kept = this.#repeats.get(identity) ?? 0;
     if (kept >= REPEATS_MAX) return false;
-    this.#repeats.set(digest, kept + 1);
+    this.#repeats.set(identity, kept + 1);
     return true;
   }
 
-  #isFirst({ part, resetMs }: Refusal, now: Millis): boolean {
-    const { keySuffix: counter } = part.counter;
-    const { digest } = part.identity;
+  #isFirst({ counter, identity, resetMs }: Refusal, now: Millis): boolean {
     let seen = this.#seen.get(counter);
     if (seen === undefined) {
       seen = new Map();
       this.#seen.set(counter, seen);
     }
-    const until = seen.get(digest);
+    const until = seen.get(identity);
     if (until !== undefined && until > now) return false;
     if (until === undefined && ++this.#seenSize > SEEN_MAX) {
       this.#seen.clear();
@@ -151,35 +132,35 @@ export class Decisions {
       seen = new Map();
       this.#seen.set(counter, seen);
     }
-    seen.set(digest, now + resetMs);
+    seen.set(identity, now + resetMs);
     return true;
   }
 
   #record(id: string, refusal: Refusal, request: RefusedRequest, now: Millis): DecisionRecord {
-    const { decision, part, violated, limit, used, resetMs, isLocal, fromMemory } = refusal;
-    const { policy, counter, identity } = part;
+    const { decision, policy, line, violated, limit, used, cost, windowSeconds, algorithm } = refusal;
+    const { resetMs, identity, identifier, isUnproven, isLocal, fromMemory } = refusal;
     const { method, target, addressFrom, file, policyVersion } = request;
-    const queryAt = target.indexOf('?');
+    const [path = ''] = target.split('?', 1);
     return {
       id,
       at: new Date(now).toISOString(),
       decision,
       method,
-      path: (queryAt < 0 ? target : target.slice(0, queryAt)).slice(0, PATH_MAX),
-      policy: policy.name,
-      line: policy.line,
+      path: path.slice(0, PATH_MAX),
+      policy,
+      line,
       file,
       policyVersion,
-      violated: violated.map(({ policy: { name } }) => name),
+      violated,
       limit,
       used,
-      cost: part.cost,
-      windowSeconds: policy.windowSeconds,
-      algorithm: policy.algorithm,
+      cost,
+      windowSeconds,
+      algorithm,
       endsAt: new Date(now + resetMs).toISOString(),
-      identity: identity.digest,
-      identifier: policy.identifier.name,
-      isUnproven: counter.forUnproven,
+      identity,
+      identifier,
+      isUnproven,
       addressFrom,
       decidedBy: isLocal || !this.#options.isStoreUsed() ? 'local' : 'store',
       fromMemory,
