@@ -15,7 +15,7 @@ import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
 import type { Decisions, RefusedRequest } from '#gateway/operate/decisions/decisions.ts';
 import { boundRefusal } from '#gateway/operate/decisions/refusal.ts';
 import { ownReply, rawReply } from '#gateway/reply/own-reply.ts';
-import type { Enforcement } from '#gateway/request/enforce.ts';
+import type { Enforcement } from '#gateway/request/enforcement.ts';
 import { boundReply } from '#gateway/request/failure.ts';
 import { clientAddress } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';

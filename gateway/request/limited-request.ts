@@ -1,5 +1,5 @@
 /**
- * What every request goes through: match -> identify -> spend -> decide, and then told that it is refused (refusals.ts),
+ * What every request goes through: match -> identify -> spend -> decide, and then told that it is refused (refuse.ts),
  * or let pass. A denied request costs the store nothing once its bucket is known to be exhausted.
  */
 
@@ -15,9 +15,9 @@ import type { RefusedRequest } from '#gateway/operate/decisions/decisions.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import type { OwnReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { ChargedRequest, Enforcement, HeaderSection, RequestSource } from './enforce.ts';
+import type { ChargedRequest, Enforcement, HeaderSection, RequestSource } from './enforcement.ts';
 import type { ChargedTo, PeerSocket } from './identify.ts';
-import type { Refusable, Refusals } from './refusals.ts';
+import type { Refusable, Refusals } from './refuse.ts';
 
 const NOTHING_ADDED: readonly string[] = [];
 

@@ -1,6 +1,6 @@
 /**
  * The life of a request to the public listener: match -> identify -> spend -> decide -> tell (limited-request.ts), and
- * forward (forwarding.ts). The decision comes before the body is read, so a denied request costs the upstream nothing.
+ * forward (forward.ts). The decision comes before the body is read, so a denied request costs the upstream nothing.
  */
 
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -18,7 +18,7 @@ import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
 import type { RequestTrace } from '#gateway/observe/tracing/tracing.ts';
 import { type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type Admitted, Forwarding, type ForwardingParts, type RequestOptions } from './forwarding.ts';
+import { type Admitted, Forwarding, type ForwardingParts, type RequestOptions } from './forward.ts';
 import { LimitedRequest } from './limited-request.ts';
 import { answerProbe } from './probe.ts';
 

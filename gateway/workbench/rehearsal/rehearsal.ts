@@ -22,7 +22,7 @@ import { denialReply, listedReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf } from '#gateway/reply/own-reply.ts';
-import { type ChargedRequest, Enforcement } from '#gateway/request/enforce.ts';
+import { type ChargedRequest, Enforcement } from '#gateway/request/enforcement.ts';
 import type { ChargedTo, PeerSocket } from '#gateway/request/identify.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';

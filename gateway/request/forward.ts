@@ -15,8 +15,8 @@ import type { ProxyCallOptions, ProxyCallOwner, ProxyFailure } from '#gateway/pr
 import type { UpgradeSocket } from '#gateway/proxy/upgrade.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { Enforcement } from './enforce.ts';
-import type { Refusable, Refusals } from './refusals.ts';
+import type { Enforcement } from './enforcement.ts';
+import type { Refusable, Refusals } from './refuse.ts';
 
 export interface ForwardingParts {
   readonly enforcement: Enforcement;

@@ -18,7 +18,7 @@ import type { Upstream } from '#gateway/proxy/upstream.ts';
 import { bannedReply, DENIED_SECONDS, listedReply } from '#gateway/reply/denial.ts';
 import { type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { Enforcement, StandingBan } from './enforce.ts';
+import type { Enforcement, StandingBan } from './enforcement.ts';
 import { failureReply } from './failure.ts';
 import type { ChargedTo, PeerSocket } from './identify.ts';
 
