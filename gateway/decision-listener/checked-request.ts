@@ -20,6 +20,8 @@ import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
+import { learn } from '#gateway/request/prove.ts';
+import { chargeOf } from '#gateway/request/spend.ts';
 import { type Dialect, methodProblem, questionOf } from './question.ts';
 
 export interface CheckedParts extends LimitedParts {
@@ -89,16 +91,19 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     const { connection, req } = this;
     const { enforcement } = this.#parts;
     this.entry?.withdraw();
-    const head = enforcement.checkHead(req, connection.origin);
-    const match = enforcement.match(req.method ?? '', req.url ?? '');
+    const { table, options } = enforcement;
+    const head = table.checkHead(req, connection.origin);
+    const match = table.match(req.method ?? '', req.url ?? '');
     if (head.ok && match.ok && match.cover !== null) {
-      const charged = enforcement.chargeOf(match.cover, req, match.target, head);
-      if (charged !== null && typeof charged !== 'string') enforcement.learn(charged, status);
+      this.head = head;
+      this.target = match.target;
+      const charged = chargeOf(enforcement, match.cover, this);
+      if (charged !== null && typeof charged !== 'string') learn(options.limiter, charged.identified, status);
     }
     this.pass([]);
   }
 
-  protected override get isVouchedFor(): boolean {
+  override get isVouchedFor(): boolean {
     return this.#options.isCredentialProven;
   }
 

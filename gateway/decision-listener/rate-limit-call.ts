@@ -52,7 +52,7 @@ export class RateLimitCall extends LimitedRequest {
     this.#reply = reply;
   }
 
-  protected override get isVouchedFor(): boolean {
+  override get isVouchedFor(): boolean {
     return this.#isVouchedFor;
   }
 

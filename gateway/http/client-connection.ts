@@ -5,7 +5,7 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import * as http from './node-http.ts';
-import type { RequestOrigin } from './request-headers.ts';
+import type { RequestOrigin } from './request-origin.ts';
 
 /** What the access log says of a reply that does not pass through its response. */
 export interface LoggedReply {

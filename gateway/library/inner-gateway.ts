@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createBounds } from '#gateway/bounds/bounds.ts';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
+import { Origins } from '#gateway/http/request-origin.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
@@ -123,7 +124,8 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
   const news = newsFrom(guarded, { clock, bans, shadows, counters });
   await news?.start();
 
-  const requestParts = { enforcement, refusals, leftMsMax: config.upstreamTimeoutMs };
+  const origins = new Origins(config.trust);
+  const requestParts = { enforcement, refusals, origins, leftMsMax: config.upstreamTimeoutMs };
   const limit = (req: IncomingMessage, res: ServerResponse): Promise<boolean> =>
     new Promise((resolve) => new InnerRequest(req, res, requestParts, resolve).run());
   return {

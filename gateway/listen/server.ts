@@ -118,6 +118,7 @@ export class PublicServer {
     });
     this.#entrance = new Entrance({
       ...options,
+      refusals: this.#parts.refusals,
       connections: options.upstream.bounds.connections,
       pipelining: this.#pipelining,
       penalties: this.smallPieces.penalties,

@@ -20,19 +20,17 @@ export interface Lists {
   readonly texts: readonly string[];
 }
 
-/**
- * The entry that holds for a client: a digest before a network, the longest prefix, and of two digests the denied one.
- *
- * @param digests all that the client is known by
- * @param address bytes of its address; null: it cannot be read
- * @param doubtful what it may be known by as well: enough to deny, not to allow
- */
-export function entryFor(
-  lists: Lists,
-  digests: readonly string[],
-  address: readonly number[] | null,
-  doubtful: readonly string[] = [],
-): ListEntry | null {
+/** What a client is known by. */
+interface ListedClient {
+  readonly digests: readonly string[];
+  /** Digests that may be the client's: enough to deny it, not to allow it. */
+  readonly doubtful: readonly string[];
+  /** Bytes of its address; null: unknown. */
+  readonly address: readonly number[] | null;
+}
+
+/** Finds the entry for a client: a digest wins over a network, a longer prefix over a shorter one, deny over allow. */
+export function entryFor(lists: Lists, { digests, doubtful, address }: ListedClient): ListEntry | null {
   for (const digest of doubtful) {
     const entry = lists.digests.get(digest);
     if (entry?.list === 'deny') return entry;

@@ -6,8 +6,10 @@
 
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import type { ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
+import { dropNominated } from '#gateway/http/hop-by-hop.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
+import { upstreamHeaders } from '#gateway/http/request-headers.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { RequestTrace } from '#gateway/observe/tracing/tracing.ts';
 import { ProxyCall } from '#gateway/proxy/proxy-call.ts';
@@ -16,6 +18,7 @@ import type { UpgradeSocket } from '#gateway/proxy/upgrade.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Enforcement } from './enforcement.ts';
+import { learn } from './prove.ts';
 import type { Refusable, Refusals } from './refuse.ts';
 
 export interface ForwardingParts {
@@ -37,6 +40,7 @@ export interface Admitted extends Refusable {
   readonly req: IncomingRequest;
   readonly res: ClientResponse;
   readonly connection: ClientConnection;
+  readonly head: CheckedHead;
   /** Canonical path and query. */
   readonly target: string;
   readonly options: RequestOptions;
@@ -77,14 +81,14 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     now: Millis,
   ) {
     const { req, res, connection, head, options } = request;
-    const { client, origin } = connection;
+    const { client } = connection;
     this.req = req;
     this.res = res;
     this.upstream = upstream;
     this.clients = clients;
-    this.client = client === null ? clients.enter(enforcement.addressOf(head, origin)) : clients.hold(client);
+    this.client = client === null ? clients.enter(request.caller.address.counted()) : clients.hold(client);
     this.head = head;
-    this.headers = enforcement.upstreamHeaders(req.rawHeaders, head, origin);
+    this.headers = headersFor(request, enforcement);
     request.trace?.forward(this.headers, now);
     this.target = request.target;
     this.cors = request.cors;
@@ -111,7 +115,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
       entry.repliedAt = now;
       if (status === 101) entry.status = status;
     }
-    if (charged !== null) this.#enforcement.learn(charged, status);
+    if (charged !== null) learn(options.limiter, charged.identified, status);
     this.#reservation?.conclude(status);
   }
 
@@ -132,4 +136,12 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     this.call.close();
     this.#reservation?.close();
   }
+}
+
+/** The header section for the upstream; names and values in turn. Only trusted proxies may name plans. */
+function headersFor({ req, head, connection }: Admitted, { options, table }: Enforcement): string[] {
+  const { origin } = connection;
+  const headers = upstreamHeaders(req.rawHeaders, head, origin, options.headerFilter);
+  if (table.planHeaders.size > 0 && !origin.trusted) dropNominated(headers, table.planHeaders);
+  return headers;
 }

@@ -7,9 +7,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { discardBody } from '#gateway/http/lingering-close.ts';
+import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { Digester } from '#gateway/identity/digest.ts';
 import type { CredentialIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis } from '#shared/clock.ts';
+import { addressSource } from './address-source.ts';
+import type { Caller } from './caller.ts';
+import type { Enforcement } from './enforcement.ts';
 
 /** How the gateway saw a probe. */
 export interface Seen {
@@ -22,10 +26,12 @@ export interface Seen {
   readonly forwardedCount: number;
 }
 
-export interface ProbeView {
-  readonly digester: Digester;
-  readonly now: Millis;
-  readonly seen: () => Seen;
+/** A request that may be a probe. */
+interface Probed {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly head: CheckedHead;
+  readonly caller: Caller;
 }
 
 const VALID_MS: Millis = 60_000;
@@ -38,21 +44,26 @@ export function probeToken(digester: Digester, now: Millis): string {
   return `${until}.${digester.identify(PROBE, until).digest}`;
 }
 
-/** @returns whether it was a probe, and is answered */
+/** @returns whether the token is valid, and the probe is answered */
 export function answerProbe(
-  req: IncomingMessage,
-  res: ServerResponse,
+  { req, res, head, caller }: Probed,
   token: string,
-  view: () => ProbeView,
+  { options }: Enforcement,
 ): boolean {
   const [, until = '', digest = ''] = /^(\d{1,16})\.([\w-]{22})$/.exec(token) ?? [];
   if (digest === '') return false;
-  const { digester, now, seen } = view();
+  const now = options.clock();
   if (Number(until) < now || Number(until) > now + 2 * VALID_MS) return false;
-  if (!timingSafeEqual(Buffer.from(digester.identify(PROBE, until).digest), Buffer.from(digest)))
-    return false;
+  const expected = caller.table.digester.identify(PROBE, until).digest;
+  if (!timingSafeEqual(Buffer.from(expected), Buffer.from(digest))) return false;
+  const seen: Seen = {
+    identity: caller.identity().digest,
+    addressFrom: addressSource(caller, options.trust),
+    isPeerTrusted: caller.origin.trusted,
+    forwardedCount: head.forwardedFor.split(',').filter((entry) => entry.trim() !== '').length,
+  };
   res.writeHead(200, ['Content-Type', 'application/json', 'Cache-Control', 'no-store']);
-  res.end(JSON.stringify(seen()));
+  res.end(JSON.stringify(seen));
   discardBody(req);
   return true;
 }

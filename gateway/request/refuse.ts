@@ -4,10 +4,10 @@
  */
 
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
-import type { Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
+import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import { DECISION_HEADER } from '#gateway/http/header-names.ts';
-import type { CheckedHead } from '#gateway/http/request-head.ts';
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { AccessEntry, LoggedDecision } from '#gateway/observe/access-log/access-entry.ts';
 import type { Decisions, Refused } from '#gateway/operate/decisions/decisions.ts';
@@ -18,21 +18,23 @@ import type { Upstream } from '#gateway/proxy/upstream.ts';
 import { bannedReply, DENIED_SECONDS, listedReply } from '#gateway/reply/denial.ts';
 import { type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { Enforcement, StandingBan } from './enforcement.ts';
-import { failureReply } from './failure.ts';
-import type { ChargedTo, PeerSocket } from './identify.ts';
+import type { Ban } from './bans-and-lists.ts';
+import type { Caller } from './caller.ts';
+import type { ChargedTo } from './charged-to.ts';
+import type { Enforcement } from './enforcement.ts';
+import { boundReply, failureReply } from './failure.ts';
+import { countDegraded } from './spend.ts';
 
 /** What is told to whom is refused because the store is away. */
 const UNAVAILABLE_RETRY_MS: Millis = 1000;
 
 /** A request, as far as a refusal has to know it. */
 export interface Refusable extends Refused {
-  readonly connection: { readonly socket: PeerSocket };
   /** Who holds what it takes; null while nobody does. */
   readonly client: Client | null;
   /** null: no line in the access log, and no spans. */
   readonly entry: AccessEntry | null;
-  readonly head: CheckedHead;
+  readonly caller: Caller;
   readonly charged: ChargedTo | null;
   readonly arrivedAt: Millis;
   /** The route is called from browsers on other origins. */
@@ -66,12 +68,12 @@ export class Refusals {
     request.answer(ownReply('gateway_bad_request', reason, { cors: request.cors, close: true }));
   }
 
-  banned(request: Refusable, { identity, until }: StandingBan): void {
+  banned(request: Refusable, { identity, endsAt }: Ban): void {
     const { decisions, enforcement } = this.#options;
     enforcement.metrics.count('banned');
     this.#decided(request);
     if (!request.finish()) return;
-    const leftMs = until - enforcement.options.clock();
+    const leftMs = endsAt - enforcement.options.clock();
     const decision = decisions.add(banRefusal(identity, leftMs), request);
     log(request, 'banned', decision, null);
     request.answer(bannedReply(leftMs, decision, framingOf(request)));
@@ -83,9 +85,7 @@ export class Refusals {
     enforcement.metrics.count('denied');
     this.#decided(request);
     if (!request.finish()) return;
-    const { connection, head } = request;
-    const identity = enforcement.addressIdentity(null, connection.socket, head);
-    const refusal = listRefusal(entry.line, identity, DENIED_SECONDS * 1000);
+    const refusal = listRefusal(entry.line, request.caller.identity(), DENIED_SECONDS * 1000);
     const decision = decisions.add(refusal, request);
     log(request, 'deny', decision, refusal.policy);
     request.answer(listedReply(entry, decision, framingOf(request)));
@@ -135,7 +135,7 @@ export class Refusals {
   unavailable(request: Refusable): void {
     const { decisions, enforcement } = this.#options;
     enforcement.metrics.count('unavailable');
-    enforcement.noteDegraded(request.charged);
+    countDegraded(enforcement, request.charged);
     this.#decided(request);
     if (!request.finish()) return;
     const part = request.charged?.charge.parts.find(
@@ -183,13 +183,30 @@ export class Refusals {
 
   /** A client, or all together, holds as much as may be. @returns the decision's id */
   #busy(request: Refusable, name: BoundName, refusal: BoundRefusal): string {
-    const { decisions, enforcement, upstream } = this.#options;
-    const { client, connection, charged, head, entry } = request;
-    const identity = enforcement.addressIdentity(charged, connection.socket, head);
-    const id = decisions.add(boundRefusal(upstream.bounds[name], refusal, client, identity), request);
+    const { client, caller, entry } = request;
+    const { decisions, upstream } = this.#options;
+    const record = boundRefusal(upstream.bounds[name], refusal, client, caller.identity());
+    const id = decisions.add(record, request);
     // It stays what the policies made of it.
     if (entry !== null) entry.id = id;
     return id;
+  }
+
+  /**
+   * Refuses a connection before any request of it is read.
+   *
+   * @param client null: nobody in particular
+   * @returns the reply for its client
+   */
+  connection(bound: Bound, refusal: BoundRefusal, client: Client | null, origin: RequestOrigin): OwnReply {
+    const { decisions, enforcement } = this.#options;
+    const { file, version: policyVersion } = enforcement.policies;
+    const addressFrom = origin.isIntroduced ? 'PROXY header' : 'socket';
+    const record = boundRefusal(bound, refusal, client, enforcement.callerOf(origin, '').identity());
+    const decision = decisions.add(record, {
+      describe: () => ({ method: '', target: '', addressFrom, file, policyVersion }),
+    });
+    return boundReply(bound.name, refusal, { cors: true, close: true, headers: [], decision });
   }
 
   #decided({ arrivedAt }: Refusable): void {

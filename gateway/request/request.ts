@@ -11,7 +11,6 @@ import {
   type Exchange,
 } from '#gateway/http/client-connection.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
-import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
@@ -53,9 +52,8 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     assignExchange(res, this);
   }
 
-  protected override answersProbe(head: CheckedHead): boolean {
-    const { req, res } = this;
-    return answerProbe(req, res, head.probe ?? '', () => this.#parts.enforcement.seenAs(req, head));
+  protected override answersProbe(token: string): boolean {
+    return answerProbe(this, token, this.#parts.enforcement);
   }
 
   protected pass(added: readonly string[], reservation: Reservation | null, now: Millis): void {

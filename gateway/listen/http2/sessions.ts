@@ -15,7 +15,7 @@ import type { TLSSocket } from 'node:tls';
 import type { Client } from '#gateway/bounds/clients.ts';
 import { request } from '#gateway/http/node-http.ts';
 import { PieceCount } from '#gateway/http/piece-count.ts';
-import type { RequestOrigin } from '#gateway/http/request-headers.ts';
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { SMALL_PIECES } from '#gateway/listen/connection/small-pieces.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
