@@ -10,7 +10,6 @@ import {
   type ClientResponse,
   type Exchange,
 } from '#gateway/http/client-connection.ts';
-import { DECISION_HEADER } from '#gateway/http/header-names.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
@@ -123,12 +122,12 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     else sendOwn(this.req, this.#res, told);
   }
 
-  deny(violated: readonly Violation[], decision: string): void {
+  override deny(violated: readonly Violation[], decision: string): void {
     const { req, cors, closes } = this;
+    const framing = { cors, close: closes, decision };
     if (this.#dialect === 'auth-request') {
-      const reply = denialReply(violated, cors, closes, decision);
-      this.#forbid({ ...reply, headers: [...reply.headers, DECISION_HEADER, decision] });
-    } else this.#parts.enforcement.denials.write(req, this.#res, violated, { decision, cors, close: closes });
+      this.#forbid(denialReply(violated, framing));
+    } else this.#parts.enforcement.denials.write(req, this.#res, violated, framing);
   }
 
   /** NGINX takes 403, and reads nothing but header fields: the reply itself stands in them. */

@@ -1,10 +1,8 @@
 /** A request inside the application that answers it: decided as in the gateway, and then left to the application. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { DECISION_HEADER, EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll } from '#gateway/http/header-names.ts';
+import { EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll } from '#gateway/http/header-names.ts';
 import type { Origins } from '#gateway/http/request-origin.ts';
-import type { Violation } from '#gateway/limiter/decision.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
-import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, recordOf, sendOwn } from '#gateway/reply/own-reply.ts';
 import {
@@ -87,11 +85,6 @@ export class InnerRequest extends LimitedRequest {
       }
     }
     this.#told(false);
-  }
-
-  deny(violated: readonly Violation[], decision: string): void {
-    const reply = denialReply(violated, this.cors, this.closes, decision);
-    this.answer({ ...reply, headers: [...reply.headers, DECISION_HEADER, decision] });
   }
 
   /** With the slash at its end: no policy looks at it, but applications redirect by it. */

@@ -1,6 +1,6 @@
 /** Replies that the gateway writes itself. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { CORS_HEADERS } from '#gateway/http/header-names.ts';
+import { CORS_HEADERS, DECISION_HEADER } from '#gateway/http/header-names.ts';
 import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { ERRORS, type ErrorCode, problemBody } from './errors.ts';
 
@@ -17,25 +17,32 @@ export interface OwnReply {
   readonly close: boolean;
 }
 
-export function ownReply(
-  code: ErrorCode,
-  message: string,
-  options: {
-    readonly headers?: readonly string[];
-    readonly cors?: boolean;
-    readonly close?: boolean;
-    readonly extra?: object;
-  } = {},
-): OwnReply {
-  const body = problemBody(code, message, options.extra);
+export interface OwnReplyOptions {
+  readonly headers?: readonly string[];
+  readonly cors?: boolean;
+  readonly close?: boolean;
+  /** Id of a refusal, for the header x-gateway-decision and the body; null: it has none. */
+  readonly decision?: string | null;
+  /** More members of the body. */
+  readonly extra?: object;
+}
+
+export function ownReply(code: ErrorCode, message: string, options: OwnReplyOptions = {}): OwnReply {
+  const { headers = [], cors = false, close = false, decision = null, extra } = options;
+  const body = problemBody(code, message, decision === null ? extra : { ...extra, decision });
   return {
     code,
     body,
     bodyBytes: Buffer.from(body).toString('latin1'),
-    headers: options.headers ?? [],
-    cors: options.cors ?? false,
-    close: options.close ?? false,
+    headers: decision === null ? headers : [...headers, DECISION_HEADER, decision],
+    cors,
+    close,
   };
+}
+
+/** Answers what could not be read as a request. Its route is unknown, so browsers on other origins may read the reply. */
+export function unreadReply(code: ErrorCode, message: string, headers: readonly string[] = []): OwnReply {
+  return ownReply(code, message, { headers, cors: true, close: true });
 }
 
 /** Names and values in turn. */

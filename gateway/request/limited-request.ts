@@ -11,6 +11,7 @@ import type { Spent } from '#gateway/limiter/limiter.ts';
 import { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
 import type { RefusedRequest } from '#gateway/operate/decisions/decisions.ts';
+import { denialReply } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import type { OwnReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -75,7 +76,9 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
 
   abstract answer(reply: OwnReply): void;
 
-  abstract deny(violated: readonly Violation[], decision: string): void;
+  deny(violated: readonly Violation[], decision: string): void {
+    this.answer(denialReply(violated, { cors: this.cors, close: this.closes, decision }));
+  }
 
   /** @returns whether it was a probe of `floodgate doctor`, and is answered */
   protected answersProbe(_token: string): boolean {

@@ -6,7 +6,6 @@
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
-import { DECISION_HEADER } from '#gateway/http/header-names.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { AccessEntry, LoggedDecision } from '#gateway/observe/access-log/access-entry.ts';
@@ -15,7 +14,7 @@ import { banRefusal, boundRefusal, listRefusal, policyRefusal } from '#gateway/o
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { ProxyFailure } from '#gateway/proxy/proxy-call-options.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
-import { bannedReply, DENIED_SECONDS, listedReply } from '#gateway/reply/denial.ts';
+import { bannedReply, DENIED_SECONDS, type Framing, listedReply } from '#gateway/reply/denial.ts';
 import { type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Ban } from './bans-and-lists.ts';
@@ -76,7 +75,7 @@ export class Refusals {
     const leftMs = endsAt - enforcement.options.clock();
     const decision = decisions.add(banRefusal(identity, leftMs), request);
     log(request, 'banned', decision, null);
-    request.answer(bannedReply(leftMs, decision, framingOf(request)));
+    request.answer(bannedReply(leftMs, framingOf(request, decision)));
   }
 
   /** By the list deny. */
@@ -88,7 +87,7 @@ export class Refusals {
     const refusal = listRefusal(entry.line, request.caller.identity(), DENIED_SECONDS * 1000);
     const decision = decisions.add(refusal, request);
     log(request, 'deny', decision, refusal.policy);
-    request.answer(listedReply(entry, decision, framingOf(request)));
+    request.answer(listedReply(entry, framingOf(request, decision)));
   }
 
   /**
@@ -161,9 +160,8 @@ export class Refusals {
       'gateway_store_unavailable',
       'limits cannot be checked at the moment; try again in a second',
       {
-        ...framingOf(request),
-        headers: ['Retry-After', '1', ...(decision === null ? [] : [DECISION_HEADER, decision])],
-        extra: decision === null ? {} : { decision },
+        ...framingOf(request, decision),
+        headers: ['Retry-After', '1'],
       },
     );
     request.answer(reply);
@@ -177,7 +175,7 @@ export class Refusals {
   failed(request: Refusable, failure: ProxyFailure, added: readonly string[]): void {
     if (!request.finish()) return;
     const decision = failure.kind === 'bound' ? this.#busy(request, failure.bound, failure.refusal) : null;
-    const reply = failureReply(failure, { ...framingOf(request), headers: added, decision });
+    const reply = failureReply(failure, { ...framingOf(request, decision), headers: added });
     request.answer(reply);
   }
 
@@ -215,8 +213,8 @@ export class Refusals {
   }
 }
 
-function framingOf({ cors, closes }: Refusable): { readonly cors: boolean; readonly close: boolean } {
-  return { cors, close: closes };
+function framingOf({ cors, closes }: Refusable, decision: string | null): Framing {
+  return { cors, close: closes, decision };
 }
 
 /** @param id of the decision; null: it has none @param policy that refused; null: none */

@@ -65,7 +65,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     sendOwn(this.req, this.res, reply);
   }
 
-  deny(violated: readonly Violation[], decision: string): void {
+  override deny(violated: readonly Violation[], decision: string): void {
     const { req, res, cors, closes } = this;
     this.#parts.enforcement.denials.write(req, res, violated, { decision, cors, close: closes });
   }

@@ -292,7 +292,7 @@ export class Rehearsal {
 }
 
 function listedRequest(path: string, entry: ListEntry, identities: () => readonly Identity[]): ListedRequest {
-  const reply = listedReply(entry, null, { cors: isClientRoute(path), close: false });
+  const reply = listedReply(entry, { cors: isClientRoute(path), close: false, decision: null });
   const { status } = ERRORS[reply.code];
   return { kind: 'listed', path, cover: null, entry, status, headers: headersOf(reply), identities };
 }
@@ -313,7 +313,7 @@ function tell({ path, cover, charged, spent, decision }: WeighedRequest): Decide
     };
   }
   const { violated } = decision;
-  const reply = denialReply(violated, isClientRoute(path), false, null);
+  const reply = denialReply(violated, { cors: isClientRoute(path), close: false, decision: null });
   return {
     kind: 'deny',
     path,
