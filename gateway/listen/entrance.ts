@@ -12,7 +12,7 @@ import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
 import { Http2Sessions } from '#gateway/listen/http2/sessions.ts';
 import type { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
 import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
-import { ownReply, rawReply } from '#gateway/reply/own-reply.ts';
+import { rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Enforcement } from '#gateway/request/enforcement.ts';
 import type { Refusals } from '#gateway/request/refuse.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -51,10 +51,7 @@ const TOLD_MAX = 64;
 const TOLD_TLS_MS: Millis = 1000;
 
 const NOT_ENCRYPTED = rawReply(
-  ownReply('gateway_bad_request', 'this port is for HTTPS: begin the address with https://', {
-    cors: true,
-    close: true,
-  }),
+  unreadReply('gateway_bad_request', 'this port is for HTTPS: begin the address with https://'),
 );
 
 export class Entrance {

@@ -10,17 +10,17 @@ import { createServer } from '#gateway/http/node-http.ts';
 import { ConnectionWatch } from '#gateway/listen/connection/connection-watch.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { SMALL_PIECES, SmallPieces } from '#gateway/listen/connection/small-pieces.ts';
+import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/socket-replies.ts';
 import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
 import type { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
 import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
-import { AccessEntry, unreadableLine } from '#gateway/observe/access-log/access-entry.ts';
+import { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
 import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import type { RequestTrace, Tracing } from '#gateway/observe/tracing/tracing.ts';
 import type { Decisions } from '#gateway/operate/decisions/decisions.ts';
 import { mayUpgrade, responseFor } from '#gateway/proxy/upgrade.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
-import { ERRORS, type ErrorCode } from '#gateway/reply/errors.ts';
-import { type OwnReply, ownReply, rawReply, sendOwn } from '#gateway/reply/own-reply.ts';
+import { type OwnReply, sendOwn, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Enforcement } from '#gateway/request/enforcement.ts';
 import type { ForwardingParts, RequestOptions } from '#gateway/request/forward.ts';
 import { Refusals } from '#gateway/request/refuse.ts';
@@ -95,6 +95,11 @@ export class PublicServer {
     const { enforcement, upstream, clients, decisionServer } = options;
     this.#options = options;
     this.#parts = { enforcement, upstream, clients, refusals: new Refusals(options) };
+    const socketReplies = new SocketReplies({
+      connections: this.#connections,
+      accessLog: options.accessLog,
+      wallClock: enforcement.options.wallClock,
+    });
     this.#pipelining = new Pipelining({
       bound: options.upstream.bounds.pipelined,
       clients: options.clients,
@@ -106,14 +111,14 @@ export class PublicServer {
       connections: this.#connections,
       clock: options.clock,
       penaltyMs: options.penaltyMs,
-      refuse: (socket) => this.#refuse(socket, SMALL_PIECES),
+      refuse: (socket) => socketReplies.refuse(socket, SMALL_PIECES),
     });
     this.watch = new ConnectionWatch({
       connections: this.#connections,
       clients: options.clients,
       upstream: options.upstream,
       clock: options.clock,
-      refuseSilent: (connection) => this.#refuse(connection.socket, SILENT),
+      refuseSilent: (connection) => socketReplies.refuse(connection.socket, SILENT),
       checkMs: options.checkMs,
     });
     this.#entrance = new Entrance({
@@ -151,11 +156,9 @@ export class PublicServer {
     });
     this.#http.on('connect', (_req, socket) => {
       socket.on('error', () => socket.destroy());
-      this.#refuse(socket, METHOD_NOT_ALLOWED);
+      socketReplies.refuse(socket, METHOD_NOT_ALLOWED);
     });
-    this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) =>
-      this.#onClientError(error, socket),
-    );
+    this.#http.on('clientError', (error, socket) => socketReplies.onClientError(error, socket));
   }
 
   #responseFor(req: IncomingRequest, socket: Duplex, head: Buffer): ClientResponse {
@@ -270,72 +273,16 @@ export class PublicServer {
     clearInterval(sweep);
     clearTimeout(deadline);
   }
-
-  /** What the parser refuses gets 400 and a closed connection. The route is unknown, so CORS is granted to all. */
-  #onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-    // Answered already: this is more of the same, and lingeringClose() sees to the end.
-    if (socket.writableEnded && !socket.destroyed) return;
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy();
-      return;
-    }
-    const [code, message] = PARSE_ERRORS[error.code ?? ''] ?? [
-      'gateway_bad_request',
-      'the request is not valid HTTP/1.1',
-    ];
-    this.#refuse(socket, ownReply(code, message, { cors: true, close: true }));
-  }
-
-  /** Of what was answered on the bare socket. */
-  #logRefused(pending: ClientResponse | null, status: number): void {
-    const { accessLog, enforcement } = this.#options;
-    if (pending !== null) {
-      if (pending.entry !== null) pending.entry.status = status;
-    } else if (accessLog?.takes() === true)
-      accessLog.write(unreadableLine(status, enforcement.options.wallClock()));
-  }
-
-  /** Answers on the bare socket, unless another reply is due there: two must not be mistaken for one another. */
-  #refuse(socket: Duplex, reply: OwnReply): void {
-    const pending = this.#connections.get(socket as Socket)?.pending ?? null;
-    if (pending?.headersSent === true) {
-      // A reply of our own has been written whole; one from the upstream would be cut here.
-      if (pending.exchange?.isClosed === false) socket.destroy();
-      else lingeringClose(socket);
-      return;
-    }
-    if (pending?.req.complete === true) {
-      // What cannot be read came after a whole request. That one is answered, and the connection closes with it.
-      pending.shouldKeepAlive = false;
-      return;
-    }
-    pending?.exchange?.close();
-    this.#logRefused(pending, ERRORS[reply.code].status);
-    lingeringClose(socket, rawReply(reply));
-  }
 }
 
 const PLAIN: RequestOptions = { expectsContinue: false, upgrade: null };
 const EXPECTS_CONTINUE: RequestOptions = { expectsContinue: true, upgrade: null };
 
-const SILENT = ownReply('gateway_request_timeout', 'the request body did not arrive in time', {
-  cors: true,
-  close: true,
-});
-const METHOD_NOT_ALLOWED = ownReply('gateway_method_not_allowed', 'CONNECT and TRACE are not served here', {
-  headers: ['Allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'],
-  cors: true,
-  close: true,
-});
-const BAD_VERSION = ownReply('gateway_bad_request', 'the request is neither HTTP/1.1 nor HTTP/1.0', {
-  cors: true,
-  close: true,
-});
-
-const TOO_MANY_FIELDS = ownReply(
+const SILENT = unreadReply('gateway_request_timeout', 'the request body did not arrive in time');
+const BAD_VERSION = unreadReply('gateway_bad_request', 'the request is neither HTTP/1.1 nor HTTP/1.0');
+const TOO_MANY_FIELDS = unreadReply(
   'gateway_header_too_large',
   `the header section has more than ${HEADER_FIELDS_MAX} fields`,
-  { cors: true, close: true },
 );
 
 /** The answer to what the parser lets pass and we do not; null for the usual request. */
@@ -344,8 +291,3 @@ function replyToUnusual({ method, httpVersion, rawHeaders }: IncomingRequest): O
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return BAD_VERSION;
   return method === 'TRACE' ? METHOD_NOT_ALLOWED : null;
 }
-
-const PARSE_ERRORS: Readonly<Record<string, readonly [ErrorCode, string]>> = {
-  HPE_HEADER_OVERFLOW: ['gateway_header_too_large', 'the header section is larger than 16 KiB'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['gateway_request_timeout', 'the request did not arrive in time'],
-};

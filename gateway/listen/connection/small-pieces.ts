@@ -10,16 +10,15 @@ import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { IncomingRequest, PieceListener } from '#gateway/http/incoming-request.ts';
 import { lingeringClose, stopParsing } from '#gateway/http/lingering-close.ts';
 import { PIECE_BYTES_MIN } from '#gateway/http/piece-count.ts';
-import { ownReply } from '#gateway/reply/own-reply.ts';
+import { unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
 /** A client that needs longer for its pieces does not keep others waiting. */
 const FLOOD_MS: Millis = 1000;
 
-export const SMALL_PIECES = ownReply(
+export const SMALL_PIECES = unreadReply(
   'gateway_request_timeout',
   `the request body comes in too small pieces; send at least ${PIECE_BYTES_MIN} bytes in each`,
-  { cors: true, close: true },
 );
 
 export interface SmallPiecesOptions {

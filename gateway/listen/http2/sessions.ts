@@ -17,8 +17,9 @@ import { request } from '#gateway/http/node-http.ts';
 import { PieceCount } from '#gateway/http/piece-count.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { SMALL_PIECES } from '#gateway/listen/connection/small-pieces.ts';
+import { METHOD_NOT_ALLOWED } from '#gateway/listen/connection/socket-replies.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
-import { headersOf, type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
+import { headersOf, type OwnReply, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
 import { replyHead, requestHead } from './as-http1.ts';
 import type { FrameCount, FrameShare } from './frame-share.ts';
@@ -50,14 +51,10 @@ const OPTIONS: ServerOptions = {
   },
 };
 
-const NO_RESOURCE = ownReply('gateway_method_not_allowed', 'CONNECT and TRACE are not served here', {
-  cors: true,
-});
-const MALFORMED = ownReply('gateway_bad_request', 'the request is not valid HTTP/2', { cors: true });
-const NO_STATUS = ownReply(
+const MALFORMED = unreadReply('gateway_bad_request', 'the request is not valid HTTP/2');
+const NO_STATUS = unreadReply(
   'gateway_upstream_unavailable',
   'the upstream answered with a status that HTTP/2 does not know',
-  { cors: true },
 );
 /** RFC 9110 15. */
 const STATUS_MAX = 599;
@@ -146,7 +143,7 @@ export class Http2Sessions {
     stream.on('error', () => stream.destroy());
     const head = requestHead(rawHeaders, !stream.endAfterHeaders);
     if (head === null) {
-      answer(stream, NO_RESOURCE);
+      answer(stream, METHOD_NOT_ALLOWED);
       return;
     }
     const { server, client } = connectedEnds(origin.peer);
