@@ -23,7 +23,7 @@ import { learn } from '#gateway/request/prove.ts';
 import { chargeOf } from '#gateway/request/spend.ts';
 import { type Dialect, methodProblem, questionOf } from './question.ts';
 
-export interface CheckedParts extends LimitedParts {
+interface CheckedParts extends LimitedParts {
   readonly upstream: Upstream;
 }
 

@@ -8,7 +8,7 @@ import * as http from './node-http.ts';
 import type { RequestOrigin } from './request-origin.ts';
 
 /** What the access log says of a reply that does not pass through its response. */
-export interface LoggedReply {
+interface LoggedReply {
   status: number | null;
 }
 

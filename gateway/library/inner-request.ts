@@ -14,7 +14,7 @@ import {
 import { learn } from '#gateway/request/prove.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface InnerParts extends LimitedParts {
+interface InnerParts extends LimitedParts {
   readonly origins: Origins;
   /** For so long the application may work for a client that has left, and keep its place in flight. */
   readonly leftMsMax: Millis;

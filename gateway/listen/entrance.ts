@@ -17,7 +17,7 @@ import type { Enforcement } from '#gateway/request/enforcement.ts';
 import type { Refusals } from '#gateway/request/refuse.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface EntranceOptions {
+interface EntranceOptions {
   readonly enforcement: Enforcement;
   readonly refusals: Refusals;
   readonly clients: Clients;

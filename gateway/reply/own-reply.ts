@@ -17,7 +17,7 @@ export interface OwnReply {
   readonly close: boolean;
 }
 
-export interface OwnReplyOptions {
+interface OwnReplyOptions {
   readonly headers?: readonly string[];
   readonly cors?: boolean;
   readonly close?: boolean;

@@ -22,7 +22,7 @@ interface Malformed {
 }
 
 /** All identities of a request: its address, and what it presents to each identifier of the file. */
-export interface PresentedIdentities {
+interface PresentedIdentities {
   readonly certain: readonly Identity[];
   /** All values of identifiers that are presented with several: the application may take any of them. */
   readonly doubtful: readonly Identity[];

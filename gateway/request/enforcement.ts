@@ -12,7 +12,7 @@ import type { Clock } from '#shared/clock.ts';
 import { type Caller, Callers } from './caller.ts';
 import { PolicyTable } from './policy-table.ts';
 
-export interface EnforcementOptions {
+interface EnforcementOptions {
   readonly clock: Clock;
   /** For the Date field and the expiry of tokens, which follow the machine's clock when it is set. */
   readonly wallClock: Clock;

@@ -47,7 +47,7 @@ export interface Refusable extends Refused {
   deny(violated: readonly Violation[], decision: string): void;
 }
 
-export interface RefusalsOptions {
+interface RefusalsOptions {
   readonly enforcement: Enforcement;
   readonly decisions: Decisions;
   readonly upstream: Pick<Upstream, 'bounds'>;

@@ -8,7 +8,7 @@ import type { ClientConnection, ClientResponse } from '#gateway/http/client-conn
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
-export const CHECK_MS: Millis = 1000;
+const CHECK_MS: Millis = 1000;
 /** Without progress worth the name for so long, a body is silent. */
 const SILENCE_CHECKS = 30;
 /** In that time, about 500 bytes a second: the slowest of mobile networks is faster. */
@@ -35,7 +35,7 @@ interface UnreadReply {
   client: Client | null;
 }
 
-export interface ConnectionWatchOptions {
+interface ConnectionWatchOptions {
   readonly connections: ReadonlyMap<Socket, ClientConnection>;
   readonly clients: Clients;
   readonly upstream: Upstream;

@@ -5,7 +5,7 @@ import type { Millis } from '#shared/clock.ts';
 /** How many bytes are used up; `more`: it cannot be said yet; `bad`: it is nothing that belongs there. */
 export type Look = (bytes: Buffer) => number | 'more' | 'bad';
 
-export type FirstBytes = 'good' | 'bad' | 'late' | 'gone';
+type FirstBytes = 'good' | 'bad' | 'late' | 'gone';
 
 /**
  * Reads until `look` has seen enough. The bytes that it gets are all that have come so far.

@@ -11,7 +11,7 @@ import { Penalties } from '#gateway/bounds/penalties.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface PipeliningOptions {
+interface PipeliningOptions {
   readonly bound: Bound;
   readonly clients: Clients;
   readonly connections: ReadonlyMap<Socket, ClientConnection>;

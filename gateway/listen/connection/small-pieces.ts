@@ -21,7 +21,7 @@ export const SMALL_PIECES = unreadReply(
   `the request body comes in too small pieces; send at least ${PIECE_BYTES_MIN} bytes in each`,
 );
 
-export interface SmallPiecesOptions {
+interface SmallPiecesOptions {
   readonly clients: Clients;
   readonly connections: ReadonlyMap<Socket, ClientConnection>;
   readonly clock: Clock;

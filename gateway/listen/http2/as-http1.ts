@@ -1,6 +1,6 @@
 /** Header sections of HTTP/2 as HTTP/1.1 has them, and back (RFC 9113 8). */
 
-export interface Http1Head {
+interface Http1Head {
   readonly method: string;
   readonly target: string;
   /** Names and values in turn. */

@@ -7,14 +7,14 @@
 import { counter, type Sample } from '#gateway/observe/metrics/metrics.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface FrameShareOptions {
+interface FrameShareOptions {
   /** A client has gone beyond its share; its connections are cut. */
   readonly onFlood: () => void;
   readonly penaltyMs?: Millis;
 }
 
 /** A connection of HTTP/2, as far as frames are counted. */
-export interface FramedConnection {
+interface FramedConnection {
   /** Bytes that came on it, decrypted. */
   read(): number;
   cut(): void;

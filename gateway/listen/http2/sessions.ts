@@ -66,7 +66,7 @@ const CHECK_MS: Millis = 1000;
 /** So many of them has the last that was written, then the connection is cut. */
 const LINGER_CHECKS = 5;
 
-export interface Http2Options {
+interface Http2Options {
   readonly frames: FrameShare;
   /** Is given the end on which a request in HTTP/1.1 comes. */
   readonly onStream: (socket: Socket, origin: RequestOrigin) => void;

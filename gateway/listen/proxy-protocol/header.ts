@@ -4,7 +4,7 @@
  */
 import { isIPv4, isIPv6 } from 'node:net';
 
-export type ProxyHeader =
+type ProxyHeader =
   /** What has come so far may be the beginning of one. */
   | { readonly kind: 'more' }
   | { readonly kind: 'bad' }

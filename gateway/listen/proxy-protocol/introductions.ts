@@ -7,9 +7,9 @@ import type { Millis } from '#shared/clock.ts';
 import { readProxyHeader } from './header.ts';
 
 /** For the whole header: proxies send it with their first packet. */
-export const HEADER_MS: Millis = 5000;
+const HEADER_MS: Millis = 5000;
 
-export type IntroductionFailure = 'untrusted' | 'malformed' | 'timeout';
+type IntroductionFailure = 'untrusted' | 'malformed' | 'timeout';
 
 export class Introductions {
   readonly #trust: ProxyTrust;

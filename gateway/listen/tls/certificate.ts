@@ -9,7 +9,7 @@ import { HandshakePace } from './handshake-pace.ts';
 import { type HandshakeFailure, Handshakes } from './handshakes.ts';
 import { expiryWarning, type KeyPair, type KeyPairFiles, keyBeside, keyPairLoader } from './key-pair.ts';
 
-export interface CertificateOptions {
+interface CertificateOptions {
   readonly files: KeyPairFiles;
   /** What was in the files at start. */
   readonly pair: KeyPair;

@@ -4,7 +4,7 @@
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
-export interface HandshakePaceOptions {
+interface HandshakePaceOptions {
   /** Of one client address, in the long run. */
   readonly perSecond: number;
   readonly clock: Clock;

@@ -24,7 +24,7 @@ interface Pending {
 /** Why a handshake failed; `pace`: its client began too many before it. */
 export type HandshakeFailure = 'timeout' | 'protocol' | 'closed' | 'pace';
 
-export interface HandshakesOptions {
+interface HandshakesOptions {
   readonly timeoutMs?: Millis;
   /** To agree on, the best one first. */
   readonly protocols?: readonly string[];

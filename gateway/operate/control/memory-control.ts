@@ -8,7 +8,7 @@ import { BANS_MAX, type Ban, type Bans } from './bans.ts';
 import { type Control, type Look, TooManyBansError, TooManyShadowsError } from './control.ts';
 import { SHADOWS_MAX, type Shadows } from './shadows.ts';
 
-export interface MemoryControlOptions {
+interface MemoryControlOptions {
   readonly clock: Clock;
   readonly known: KnownCounters;
   readonly bans: Bans;

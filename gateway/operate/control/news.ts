@@ -27,7 +27,7 @@ import type { Shadows } from './shadows.ts';
 const ASK_EVERY_MS: Millis = 500;
 const ANSWER_MS: Millis = 1000;
 
-export interface NewsOptions {
+interface NewsOptions {
   readonly connection: StoreConnection;
   readonly clock: Clock;
   readonly known: KnownCounters;

@@ -27,7 +27,7 @@ export const RESETS_KEY = 'fg:{control}:resets';
 export const SHADOWS_KEY = 'fg:{control}:shadows';
 
 /** Of these, a process that was away longer forgets all counters. */
-export const RESETS_MAX = 1000;
+const RESETS_MAX = 1000;
 export const RESETS_MS = 3_600_000;
 
 const NOW = `

@@ -8,7 +8,7 @@ export const SHADOWS_MAX = 1000;
 export const SHADOW_DAYS_MAX = 7;
 export const SHADOW_MS_MAX: Millis = SHADOW_DAYS_MAX * 86_400_000;
 
-export interface ShadowsOptions {
+interface ShadowsOptions {
   readonly clock: Clock;
   /** Another set of buckets is in shadow. */
   readonly onChange: () => void;

@@ -2,7 +2,7 @@
 import { BOUND_NAMES, type BoundName, boundVariable } from '#gateway/bounds/bound-names.ts';
 import type { DecisionRecord } from './decision-record.ts';
 
-export interface DecisionText {
+interface DecisionText {
   /** What was refused, and when. */
   readonly what: string;
   readonly reasons: readonly string[];

@@ -40,7 +40,7 @@ export interface Refused {
   describe(): RefusedRequest;
 }
 
-export interface DecisionsOptions {
+interface DecisionsOptions {
   readonly store: DecisionStore;
   /** Counters are in a store, and it answers; else all is decided in this process. */
   readonly isStoreUsed: () => boolean;
