@@ -1,4 +1,4 @@
-/** What the upstream gets to see of a request's header section. */
+/** The header section of a request as it is forwarded to the upstream. */
 import type { HeaderFilter } from './header-filter.ts';
 import { dropNominated } from './hop-by-hop.ts';
 import type { CheckedHead } from './request-head.ts';
@@ -6,7 +6,6 @@ import type { RequestOrigin } from './request-origin.ts';
 
 /**
  * @param rawHeaders names and values in turn, as node:http gives them
- * @param head what the check found in them
  * @returns names and values in turn
  */
 export function upstreamHeaders(

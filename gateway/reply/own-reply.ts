@@ -7,13 +7,13 @@ import { ERRORS, type ErrorCode, problemBody } from './errors.ts';
 export interface OwnReply {
   readonly code: ErrorCode;
   readonly body: string;
-  /** The same in UTF-8, one code unit a byte, as it is written. */
+  /** The same in UTF-8, one code unit for each byte. */
   readonly bodyBytes: string;
-  /** Names and values in turn, besides type, length, caching and CORS. */
+  /** Names and values in turn, in addition to those that every reply has. */
   readonly headers: readonly string[];
   /** The route is called from browsers on other origins. */
   readonly cors: boolean;
-  /** Close the connection after it: the request could not be trusted to be framed right. */
+  /** The connection closes after the reply. */
   readonly close: boolean;
 }
 
@@ -45,7 +45,7 @@ export function unreadReply(code: ErrorCode, message: string, headers: readonly 
   return ownReply(code, message, { headers, cors: true, close: true });
 }
 
-/** Names and values in turn. */
+/** All headers of the reply; names and values in turn. */
 export function headersOf(reply: OwnReply): string[] {
   const headers = [
     'Content-Type',
@@ -69,7 +69,7 @@ export function recordOf(headers: readonly string[]): Record<string, string> {
 }
 
 /**
- * @param headers those of the reply, where they are known already
+ * @param headers those of the reply, if they are already known
  * @param bodyBytes another body of the same length
  */
 export function sendOwn(
@@ -83,7 +83,7 @@ export function sendOwn(
   if (reply.close) res.shouldKeepAlive = false;
   res.writeHead(ERRORS[reply.code].status, headers);
   if (reply.close && !req.complete) {
-    // After end() node:http would close the connection at once; while a body is on its way that makes a reset.
+    // After end() node:http would close the connection at once, which resets it while a body is still coming.
     if (req.method === 'HEAD') res.flushHeaders();
     else res.write(bodyBytes, 'latin1');
     lingeringClose(req.socket);
@@ -91,7 +91,7 @@ export function sendOwn(
   discardBody(req);
 }
 
-/** The same as raw text, for sockets whose request could not be parsed into anything. */
+/** The reply as text, for a socket without a response of node:http. */
 export function rawReply(reply: OwnReply): string {
   const { status, title } = ERRORS[reply.code];
   const headers = headersOf(reply);

@@ -1,4 +1,4 @@
-/** Without a store: the one process that counts is this one. */
+/** Control without a store, in the only process. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import { Part } from '#gateway/limiter/charge.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';

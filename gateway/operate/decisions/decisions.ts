@@ -1,10 +1,9 @@
 /**
- * Every refusal gets an id, and what stood behind it is kept for whoever asks.
+ * Gives every refusal an id, and records refusals for operators.
  *
- * Written beside the requests' path: in batches, one at a time, and never waited for. In a flood a sample is kept: of
- * each batch the first few, and beyond them the first denial of an identity in its window; of one identity not so many
- * that what others are refused is soon pushed out. What the store does not take is tried again and, beyond a bound,
- * dropped.
+ * Records are written in batches, and no request waits for that. During a flood only a sample is recorded: the first few
+ * refusals of each batch, and the first one of each identity in its window. A bound for each identity keeps it from
+ * pushing out the others. If the store is away, a bounded number of records is kept and written later.
  */
 import { DecisionIds } from '#gateway/reply/decision-ids.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -13,15 +12,15 @@ import type { Refusal } from './refusal.ts';
 
 const BATCH_MS: Millis = 100;
 const AGAIN_MS: Millis = 1000;
-/** Of each batch kept in any case. */
+/** Refusals of each batch that are always recorded. */
 const KEPT_ANYWAY = 20;
-/** Of each batch kept, when each is the first of its identity and window. */
+/** The largest batch. Beyond KEPT_ANYWAY, each record is the first of its identity and window. */
 const BATCH_MAX = 120;
-/** Of one identity in a minute, besides the first ones in their windows. */
+/** Records of one identity in a minute, in addition to the first ones of windows. */
 const REPEATS_MAX = 60;
 const REPEATS_MS: Millis = 60_000;
 const PENDING_MAX = 1000;
-/** Identities of which this process remembers the window in which it kept a denial. */
+/** Pairs of counter and identity whose recorded window is remembered. */
 const SEEN_MAX = 16_384;
 const PATH_MAX = 200;
 
@@ -35,14 +34,14 @@ export interface RefusedRequest {
   readonly policyVersion: string;
 }
 
-/** Asked only when a record is made. */
+/** Describes a refused request. Called only if the refusal is recorded. */
 export interface Refused {
   describe(): RefusedRequest;
 }
 
 interface DecisionsOptions {
   readonly store: DecisionStore;
-  /** Counters are in a store, and it answers; else all is decided in this process. */
+  /** Decisions are made in the store, not in this process. */
   readonly isStoreUsed: () => boolean;
   readonly wallClock: Clock;
   /** At least 8 random bytes. */
@@ -54,16 +53,16 @@ export class Decisions {
   readonly #options: DecisionsOptions;
   readonly #ids: DecisionIds;
   #pending: DecisionRecord[] = [];
-  /** Kept since the last batch was written. */
+  /** Records since the last batch. */
   #kept = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** By name of counter and digest: when the window ends in which a denial was kept. Counters of old files are not held. */
+  /** By counter and digest, the end of the window in which a refusal was recorded. */
   readonly #seen = new Map<string, Map<string, Millis>>();
   #seenSize = 0;
-  /** By digest, since the minute began: how many were kept besides the first ones. */
+  /** By digest, how many repeated refusals were recorded in this minute. */
   readonly #repeats = new Map<string, number>();
   #repeatsUntil: Millis = 0;
-  /** Refusals of which nothing is kept, because there were too many. */
+  /** Refusals that were not recorded, because there were too many. */
   unrecorded = 0;
 
   constructor(options: DecisionsOptions) {
@@ -95,12 +94,12 @@ export class Decisions {
     return this.#pending.find((record) => record.id === id) ?? this.#options.store.find(id);
   }
 
-  /** The newest first, written ones only. @throws when the store cannot be asked */
+  /** The newest first, without those that are not written yet. @throws when the store cannot be asked */
   list(before: string | null, count: number): Promise<readonly DecisionRecord[]> {
     return this.#options.store.list(before, count);
   }
 
-  /** Writes what is left, if that can be done in one attempt. */
+  /** Tries once to write what is left. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     if (this.#pending.length > 0) await this.#options.store.write(this.#pending).catch(() => undefined);
@@ -182,7 +181,7 @@ export class Decisions {
     try {
       await this.#options.store.write(batch);
     } catch {
-      // The store's absence is told by the limiter. What was refused meanwhile is still worth asking for later.
+      // The limiter reports that the store is away.
       const all = [...batch, ...this.#pending];
       this.unrecorded += Math.max(0, all.length - PENDING_MAX);
       this.#pending = all.slice(-PENDING_MAX);

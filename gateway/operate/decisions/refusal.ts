@@ -1,4 +1,4 @@
-/** Refusals as plain data: what a record says of one, apart from its request. */
+/** A refusal as plain data: the fields of its record that do not come from the request. */
 import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -24,23 +24,21 @@ type Recorded = Pick<
 >;
 
 export interface Refusal extends Recorded {
-  /** The name of the counter that refused: an identity's first refusal by each counter is always recorded. */
+  /** Names the counter that refused. The first refusal of an identity by each counter is recorded before repeated ones. */
   readonly counter: string;
   readonly resetMs: Millis;
   /** Decided in this process, not in the store. */
   readonly isLocal: boolean;
 }
 
-/** Nobody knows when something that is held will be given back. */
+/** Bounds have no window, so clients are told to retry soon. */
 const RETRY_MS: Millis = 1000;
 
-/** What depends on the request, where a policy refuses it. */
 type Outcome = Pick<
   Refusal,
   'decision' | 'violated' | 'limit' | 'used' | 'resetMs' | 'isLocal' | 'fromMemory'
 >;
 
-/** A policy refuses. */
 export function policyRefusal(
   { policy, counter, identity, cost }: Pick<Part, 'policy' | 'counter' | 'identity' | 'cost'>,
   { decision, violated, limit, used, resetMs, isLocal, fromMemory }: Outcome,
@@ -71,9 +69,7 @@ export function banRefusal(identity: Identity, endsInMs: Millis): Refusal {
 }
 
 /**
- * The list deny refuses.
- *
- * @param line of its entry in the policy file
+ * @param line of the entry of the list deny
  */
 export function listRefusal(line: number, identity: Identity, resetMs: Millis): Refusal {
   return { ...withoutPolicy('deny list', identity), decision: 'listed', line, resetMs, fromMemory: true };
