@@ -20,6 +20,7 @@ import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
 import { learn } from '#gateway/request/prove.ts';
+import type { Arrival } from '#gateway/request/request.ts';
 import { chargeOf } from '#gateway/request/spend.ts';
 import { type Dialect, methodProblem, questionOf } from './question.ts';
 
@@ -47,14 +48,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
   /** null until it is known. */
   #dialect: Dialect | null = null;
 
-  constructor(
-    connection: ClientConnection,
-    req: IncomingRequest,
-    res: ClientResponse,
-    parts: CheckedParts,
-    options: CheckedOptions,
-    entry: AccessEntry | null,
-  ) {
+  constructor({ connection, req, res, entry }: Arrival, parts: CheckedParts, options: CheckedOptions) {
     super(parts);
     this.connection = connection;
     this.req = req;

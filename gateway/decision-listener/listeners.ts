@@ -46,8 +46,7 @@ export async function openDecisionListeners(
   const decisionServer: DecisionServer = {
     keepAliveMs: KEEP_ALIVE_MS,
     headerBytesMax: HEADER_BYTES_MAX,
-    begin: (connection, req, res, parts, entry) =>
-      new CheckedRequest(connection, req, res, parts, options, entry).run(),
+    begin: (arrival, parts) => new CheckedRequest(arrival, parts, options).run(),
   };
   const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, decisionServer });
   const parts = { enforcement, refusals: new Refusals(shared) };

@@ -24,7 +24,7 @@ import { type OwnReply, sendOwn, unreadReply } from '#gateway/reply/own-reply.ts
 import type { Enforcement } from '#gateway/request/enforcement.ts';
 import type { ForwardingParts, RequestOptions } from '#gateway/request/forward.ts';
 import { Refusals } from '#gateway/request/refuse.ts';
-import { GatewayRequest } from '#gateway/request/request.ts';
+import { type Arrival, GatewayRequest } from '#gateway/request/request.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Entrance } from './entrance.ts';
 import { Listener, type ListenOptions } from './listener.ts';
@@ -70,13 +70,7 @@ export interface PublicServerOptions {
 export interface DecisionServer {
   readonly keepAliveMs: Millis;
   readonly headerBytesMax: number;
-  begin(
-    connection: ClientConnection,
-    req: IncomingRequest,
-    res: ClientResponse,
-    parts: ForwardingParts,
-    entry: AccessEntry | null,
-  ): void;
+  begin(arrival: Arrival, parts: ForwardingParts): void;
 }
 
 export class PublicServer {
@@ -200,6 +194,7 @@ export class PublicServer {
     const trace = tracing === null ? null : tracing.begin(req.method ?? '', req.rawHeaders, clock());
     const entry = this.#entryFor(req, res, trace);
     const unusual = replyToUnusual(req);
+    const arrival = { connection, req, res, entry };
     if (unusual !== null) {
       if (entry !== null) entry.decision = 'malformed';
       sendOwn(req, res, unusual);
@@ -208,8 +203,8 @@ export class PublicServer {
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
       discardBody(req);
     } else if (decisionServer === undefined)
-      new GatewayRequest(connection, req, res, this.#parts, options, entry, trace).run();
-    else decisionServer.begin(connection, req, res, this.#parts, entry);
+      new GatewayRequest(arrival, { options, trace }, this.#parts).run();
+    else decisionServer.begin(arrival, this.#parts);
   }
 
   #entryFor(req: IncomingRequest, res: ClientResponse, begun: RequestTrace | null): AccessEntry | null {

@@ -21,6 +21,15 @@ import { type Admitted, Forwarding, type ForwardingParts, type RequestOptions } 
 import { LimitedRequest } from './limited-request.ts';
 import { answerProbe } from './probe.ts';
 
+/** A request that has come, and what belongs to it. */
+export interface Arrival {
+  readonly connection: ClientConnection;
+  readonly req: IncomingRequest;
+  readonly res: ClientResponse;
+  /** null: no line in the access log, and no spans. */
+  readonly entry: AccessEntry | null;
+}
+
 export class GatewayRequest extends LimitedRequest implements Exchange, Admitted {
   readonly req: IncomingRequest;
   readonly res: ClientResponse;
@@ -33,13 +42,9 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   #forwarding: Forwarding | null = null;
 
   constructor(
-    connection: ClientConnection,
-    req: IncomingRequest,
-    res: ClientResponse,
+    { connection, req, res, entry }: Arrival,
+    { options, trace }: Pick<GatewayRequest, 'options' | 'trace'>,
     parts: ForwardingParts,
-    options: RequestOptions,
-    entry: AccessEntry | null,
-    trace: RequestTrace | null,
   ) {
     super(parts);
     this.connection = connection;
