@@ -1,4 +1,4 @@
-/** The public listener: raw node:http in front of the requests, and the way it goes down without cutting anybody. */
+/** The public listener, on node:http. It hands each request over, and drains without cutting requests. */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -30,16 +30,16 @@ import { Entrance } from './entrance.ts';
 import { Listener, type ListenOptions } from './listener.ts';
 
 const HEADERS_TIMEOUT_MS: Millis = 10_000;
-/** From the first byte to the last one of a request, its body included: 100 MB at 28 KB/s. Silence is cut far earlier. */
+/** For a whole request with its body: 100 MB at 28 KB/s. A silent client is cut far earlier. */
 const REQUEST_TIMEOUT_MS: Millis = 3_600_000;
 const CHECK_INTERVAL_MS: Millis = 1000;
-/** Longer than the idle time of the usual load balancer, so that it is the one to close. */
+/** Longer than the idle timeout of common load balancers, so that they close first. */
 const KEEP_ALIVE_MS: Millis = 65_000;
 const HEADER_BYTES_MAX = 16_384;
-/** While draining: how long an idle connection may still begin a request. */
+/** How long an idle connection may still begin a request while the server drains. */
 const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;
-/** 16 KiB of the shortest fields would be 3,000 of them, and a hundred times the work of a usual request. */
+/** 16 KiB could hold 3,000 fields, which cost a hundred times as much as a usual request. */
 const HEADER_FIELDS_MAX = 128;
 
 export interface PublicServerOptions {
@@ -52,21 +52,21 @@ export interface PublicServerOptions {
   /** null: no request is traced. */
   readonly tracing: Tracing | null;
   readonly clock: Clock;
-  /** null: connections are those of their peers. */
+  /** null: connections do not begin with a PROXY header. */
   readonly introductions: Introductions | null;
   /** null: connections are not encrypted. */
   readonly handshakes: Handshakes | null;
-  /** null: HTTP/2 is not offered. It needs connections that are encrypted. */
+  /** null: HTTP/2 is not offered. It needs TLS. */
   readonly frames: FrameShare | null;
-  /** Between two looks at bodies and replies on their way. */
+  /** Between two checks for slow bodies and unread replies. */
   readonly checkMs?: Millis;
-  /** For how long a client is not accepted after too many pipelined requests. */
+  /** How long no connection of a client is accepted after a flood. */
   readonly penaltyMs?: Millis;
   /** Unset: requests are limited and forwarded. */
   readonly decisionServer?: DecisionServer;
 }
 
-/** A listener whose requests ask about others, which somebody else forwards. */
+/** Answers requests in which other proxies ask for decisions. */
 export interface DecisionServer {
   readonly keepAliveMs: Millis;
   readonly headerBytesMax: number;
@@ -75,7 +75,7 @@ export interface DecisionServer {
 
 export class PublicServer {
   readonly watch: ConnectionWatch;
-  /** Accepts, and can stop accepting without closing what is idle; node:http's own server cannot. */
+  /** Unlike node:http's server, it can stop accepting without closing idle connections. */
   readonly #listener: Listener;
   readonly #http: Server<typeof IncomingRequest, typeof ClientResponse>;
   readonly #options: PublicServerOptions;
@@ -134,12 +134,12 @@ export class PublicServer {
       keepAliveTimeout: decisionServer?.keepAliveMs ?? KEEP_ALIVE_MS,
       maxHeaderSize: decisionServer?.headerBytesMax ?? HEADER_BYTES_MAX,
       optimizeEmptyRequests: true,
-      // node:http would answer without a body; ours has one.
+      // node:http's reply would have no body.
       requireHostHeader: false,
       shouldUpgradeCallback: (req) =>
         decisionServer === undefined && mayUpgrade(req, this.#connections.get(req.socket)),
     });
-    // node:http drops the fields beyond this without a word; a request with half as many is refused.
+    // node:http silently drops the fields beyond this. The gateway refuses requests with half as many.
     this.#http.maxHeadersCount = 2 * HEADER_FIELDS_MAX;
     this.#http.on('request', (req, res) => this.#handle(req, res, PLAIN));
     this.#http.on('checkContinue', (req, res) => this.#handle(req, res, EXPECTS_CONTINUE));
@@ -162,7 +162,7 @@ export class PublicServer {
         return;
       }
       this.#http.emit('connection', socket);
-      // To notice a client that leaves, the socket was read without a flow.
+      // The socket was paused, and read only to notice that the client leaves.
       socket.resume();
     });
   }
@@ -181,10 +181,10 @@ export class PublicServer {
   #handle(req: IncomingRequest, res: ClientResponse, options: RequestOptions): void {
     const { decisionServer } = this.#options;
     const connection = this.#connections.get(req.socket);
-    // What was parsed together with the request for which the connection was cut comes all the same.
+    // node:http still emits requests that it parsed before the connection was cut.
     if (connection === undefined || req.socket.destroyed) return;
     req.listener = this.smallPieces;
-    // node:http gives a response its socket when it is its turn to be written.
+    // A pipelined response gets its socket when the replies before it are out.
     if (res.socket === null) {
       this.#holdBack(connection, res, () => this.#handle(req, res, options));
       return;
@@ -199,7 +199,7 @@ export class PublicServer {
       if (entry !== null) entry.decision = 'malformed';
       sendOwn(req, res, unusual);
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
-      // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
+      // This asks about the server, not about a resource (RFC 9110 9.3.7).
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
       discardBody(req);
     } else if (decisionServer === undefined)
@@ -218,15 +218,14 @@ export class PublicServer {
   }
 
   /**
-   * Pipelined requests are taken one by one, so a connection holds no more than one of the upstream's. Meanwhile nothing
-   * more is read than what has arrived already; but node:http parses all of that, and 64 KiB of the shortest requests
-   * become 9 MB of objects.
+   * Handles pipelined requests one by one, so that a connection holds at most one connection to the upstream. Meanwhile the
+   * socket is paused. node:http still parses all that has arrived: 64 KiB of the shortest requests become 9 MB of objects.
    */
   #holdBack(connection: ClientConnection, res: ClientResponse, handle: () => void): void {
     if (!this.#pipelining.take(connection)) return;
     connection.socket.pause();
     res.once('socket', () => {
-      // Given back with its connection.
+      // Pipelining has given it back with its connection.
       if (connection.socket.destroyed) return;
       this.#pipelining.give(connection);
       if (connection.pipelined === 0) connection.socket.resume();
@@ -234,17 +233,17 @@ export class PublicServer {
     });
   }
 
-  /** @returns the port, for those who asked for any */
+  /** @returns the port, which differs from the option if that is 0 */
   async listen(options: ListenOptions): Promise<number> {
     const port = await this.#listener.listen(options);
-    // node:http begins to watch its timeouts with this event, whoever accepts.
+    // With this event node:http starts to check its timeouts.
     this.#http.emit('listening');
     return port;
   }
 
   /**
-   * Stops accepting, answers every request that arrives on an open connection with `Connection: close`, and resolves
-   * once all are answered. What is left after the deadline is cut.
+   * Stops accepting, and answers requests on open connections with `Connection: close`. Resolves when all are answered.
+   * After the deadline, the connections that are left are cut.
    */
   async drain(deadlineMs: Millis): Promise<void> {
     this.#options.upstream.draining = true;
@@ -280,7 +279,7 @@ const TOO_MANY_FIELDS = unreadReply(
   `the header section has more than ${HEADER_FIELDS_MAX} fields`,
 );
 
-/** The answer to what the parser lets pass and we do not; null for the usual request. */
+/** Refuses requests that node:http's parser accepts and the gateway does not. @returns null: the request is fine */
 function replyToUnusual({ method, httpVersion, rawHeaders }: IncomingRequest): OwnReply | null {
   if (rawHeaders.length > 2 * HEADER_FIELDS_MAX) return TOO_MANY_FIELDS;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return BAD_VERSION;

@@ -1,7 +1,6 @@
 /**
- * Forward: an admitted request on its way to the upstream and back. When its reply begins, what it says is learned: of
- * the credential that was presented, and whether the request counts. What the request holds in flight is held until it is
- * over.
+ * Forwards an admitted request. When its reply begins, the gateway learns whether the credential works and whether the
+ * request counts. The request keeps its place in flight until it is over.
  */
 
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
@@ -48,7 +47,7 @@ export interface Admitted extends Refusable {
   readonly trace: RequestTrace | null;
 }
 
-/** It is what its call is given as well: one object less for each request. */
+/** It is also the options of its call, which saves an object for each request. */
 export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly owner: ProxyCallOwner = this;
   readonly req: IncomingRequest;
@@ -68,7 +67,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly #request: Admitted;
   readonly #enforcement: Enforcement;
   readonly #refusals: Refusals;
-  /** null where every request counts, and none holds anything as long as it is in flight. */
+  /** null: every request counts, and holds no place in flight. */
   readonly #reservation: Reservation | null;
   readonly #begunAt: Millis;
 

@@ -34,7 +34,7 @@ export interface LimitedParts {
 /** A request as it came; node:http's are such. */
 export interface Sent extends HeaderSection {
   readonly method?: string | undefined;
-  /** The target, one code unit a byte. */
+  /** The target, one code unit for each byte. */
   readonly url?: string | undefined;
 }
 
@@ -51,7 +51,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   abstract readonly closes: boolean;
   head = EMPTY_HEAD;
   target = '';
-  /** Until the route is known: it may be one that browsers call. */
+  /** Browsers on other origins may read the reply. true until the route is known. */
   cors = true;
   charged: ChargedTo | null = null;
   arrivedAt: Millis = 0;
@@ -59,7 +59,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   #caller: Caller | null = null;
   /** When the store was asked. */
   #askedAt: Millis = 0;
-  /** Answered in the gateway's own name, or given up. */
+  /** The gateway has answered it, or the client has left. */
   #isDone = false;
 
   constructor(parts: LimitedParts) {
@@ -67,10 +67,10 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   }
 
   /**
-   * It is admitted, and nobody has given it up.
+   * Lets an admitted request pass.
    *
-   * @param added the gateway's headers on the reply, names and values in turn
-   * @param reservation null where every request counts, and none holds anything as long as it is in flight
+   * @param added the gateway's headers for the reply, names and values in turn
+   * @param reservation null: every request counts, and holds no place in flight
    */
   protected abstract pass(added: readonly string[], reservation: Reservation | null, now: Millis): void;
 
@@ -89,7 +89,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     return false;
   }
 
-  /** Asked once the header section is checked. */
+  /** Only after the header section is checked. */
   get caller(): Caller {
     this.#caller ??= this.#parts.enforcement.callerOf(this.connection.origin, this.head.forwardedFor);
     return this.#caller;

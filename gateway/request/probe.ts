@@ -1,8 +1,7 @@
 /**
- * A request that `floodgate doctor` sends to itself through the public address, to learn how the gateway sees it. Its
- * token is made under the salt, which all processes of all gateways share, so whichever gets the request can tell it from
- * a stranger's; it holds for a minute. A probe is charged to nobody and goes no further; what is no probe is a request
- * like any other.
+ * A probe is a request that `floodgate doctor` sends through the public address, to learn how the gateway sees it. Its token
+ * is made with the salt, so every process of the gateways can check it. The token holds for a minute. A probe is charged
+ * to nobody and not forwarded.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -17,16 +16,15 @@ import type { Enforcement } from './enforcement.ts';
 
 /** How the gateway saw a probe. */
 export interface Seen {
-  /** Digest of the client address that is counted. */
+  /** Digest of the client address. */
   readonly identity: string;
-  /** As `floodgate why` says it. */
+  /** Where the address was read, in the words of `floodgate why`. */
   readonly addressFrom: string;
   readonly isPeerTrusted: boolean;
-  /** Entries of X-Forwarded-For. */
+  /** Number of entries in X-Forwarded-For. */
   readonly forwardedCount: number;
 }
 
-/** A request that may be a probe. */
 interface Probed {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -35,7 +33,7 @@ interface Probed {
 }
 
 const VALID_MS: Millis = 60_000;
-/** No name of a policy file has a space, so no credential of a client gives such a digest. */
+/** Names in policy files have no spaces, so no credential of a client has such a digest. */
 const PROBE: CredentialIdentifier = { name: 'doctor probe', kind: 'credential', sources: [] };
 
 /** @param now milliseconds since the epoch, of the gateway */

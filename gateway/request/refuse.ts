@@ -1,6 +1,6 @@
 /**
- * Tell: every way in which a request is refused. Each refusal is counted, kept for `floodgate why`, named in the access
- * log, and answered; in that order, and answered once.
+ * Refuses requests. Each refusal is counted, recorded for `floodgate why`, named in the access log and answered, in this
+ * order.
  */
 
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
@@ -24,12 +24,12 @@ import type { Enforcement } from './enforcement.ts';
 import { boundReply, failureReply } from './failure.ts';
 import { countDegraded } from './spend.ts';
 
-/** What is told to whom is refused because the store is away. */
+/** While the store is away. */
 const UNAVAILABLE_RETRY_MS: Millis = 1000;
 
-/** A request, as far as a refusal has to know it. */
+/** A request that can be refused. */
 export interface Refusable extends Refused {
-  /** Who holds what it takes; null while nobody does. */
+  /** The client that holds the request's resources; null: it holds none. */
   readonly client: Client | null;
   /** null: no line in the access log, and no spans. */
   readonly entry: AccessEntry | null;
@@ -40,7 +40,7 @@ export interface Refusable extends Refused {
   readonly cors: boolean;
   /** The connection ends with this reply. */
   readonly closes: boolean;
-  /** Nothing but one reply follows. @returns false: it was answered, or given up, before */
+  /** Ends the request, except for its reply. @returns false: it was answered before, or its client has left */
   finish(): boolean;
   answer(reply: OwnReply): void;
   /** @param violated the exhausted policies @param decision its id */
@@ -103,7 +103,7 @@ export class Refusals {
     if (metrics.limited.isWatched(request.arrivedAt)) this.#noteLimited(request, violated);
     if (!request.finish()) return;
     const [first] = violated;
-    // In a Cluster, what denied may have been given back a moment later.
+    // In a Cluster, the denying counter may have room again a moment later.
     const part = first?.part ?? request.charged?.charge.parts[0];
     if (part === undefined) throw new Error('only what was charged is denied');
     const decision = decisions.add(
@@ -122,7 +122,7 @@ export class Refusals {
     request.deny(violated, decision);
   }
 
-  /** Each bucket's identity once. */
+  /** Counts each denied identity once. */
   #noteLimited({ charged }: Refusable, violated: readonly Violation[]): void {
     const digests = new Set<string>();
     for (const { policy, identity } of charged?.charge.parts ?? [])
@@ -168,9 +168,9 @@ export class Refusals {
   }
 
   /**
-   * Admitted, but no reply came of it.
+   * Answers a request that was admitted but got no reply from the upstream.
    *
-   * @param added the gateway's headers on the reply, names and values in turn
+   * @param added the gateway's headers for the reply, names and values in turn
    */
   failed(request: Refusable, failure: ProxyFailure, added: readonly string[]): void {
     if (!request.finish()) return;
@@ -179,13 +179,13 @@ export class Refusals {
     request.answer(reply);
   }
 
-  /** A client, or all together, holds as much as may be. @returns the decision's id */
+  /** Records that a bound is reached. @returns the id of the refusal */
   #busy(request: Refusable, name: BoundName, refusal: BoundRefusal): string {
     const { client, caller, entry } = request;
     const { decisions, upstream } = this.#options;
     const record = boundRefusal(upstream.bounds[name], refusal, client, caller.identity());
     const id = decisions.add(record, request);
-    // It stays what the policies made of it.
+    // `entry.decision` stays: the policies have admitted the request.
     if (entry !== null) entry.id = id;
     return id;
   }
@@ -217,7 +217,7 @@ function framingOf({ cors, closes }: Refusable, decision: string | null): Framin
   return { cors, close: closes, decision };
 }
 
-/** @param id of the decision; null: it has none @param policy that refused; null: none */
+/** @param id of the refusal; null: it has none @param policy that refused; null: none */
 function log({ entry }: Refusable, decision: LoggedDecision, id: string | null, policy: string | null): void {
   if (entry === null) return;
   entry.decision = decision;

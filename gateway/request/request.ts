@@ -1,6 +1,6 @@
 /**
- * The life of a request to the public listener: match -> identify -> spend -> decide -> tell (limited-request.ts), and
- * forward (forward.ts). The decision comes before the body is read, so a denied request costs the upstream nothing.
+ * A request to the public listener. limited-request.ts decides, forward.ts forwards. The decision comes before the body is
+ * read, so a denied request costs the upstream nothing.
  */
 
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -38,7 +38,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   readonly entry: AccessEntry | null;
   readonly trace: RequestTrace | null;
   readonly #parts: ForwardingParts;
-  /** null until it is admitted. */
+  /** null: the request is not admitted yet. */
   #forwarding: Forwarding | null = null;
 
   constructor(
@@ -75,7 +75,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     this.#parts.enforcement.denials.write(req, res, violated, { decision, cors, close: closes });
   }
 
-  /** We are shutting down, or the client holds back the body it announced. */
+  /** The gateway is shutting down, or the client waits with its body for 100 Continue. */
   get closes(): boolean {
     const holdsBack = this.options.expectsContinue && this.#forwarding?.call.hasContinued !== true;
     return this.#parts.upstream.draining || holdsBack;
