@@ -183,7 +183,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
         this.#pass(limitHeaders(decision.verdicts), this.#reservationOf(spent, position));
         return;
       case 'deny':
-        refusals.denied(this, decision.violated, spent.shares !== null, false);
+        refusals.denied(this, decision.violated, spent.shares === null ? 'store' : 'share');
         return;
       default:
         decision satisfies never;
@@ -191,7 +191,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   }
 
   denyFromMemory(violated: readonly Violation[]): void {
-    this.#parts.refusals.denied(this, violated, false, true);
+    this.#parts.refusals.denied(this, violated, 'memory');
   }
 
   onStoreUnavailable(): void {

@@ -53,6 +53,9 @@ interface RefusalsOptions {
   readonly upstream: Pick<Upstream, 'bounds'>;
 }
 
+/** `store`: the store denied. `share`: the store is away, and the share of this process is used up. `memory`: not asked. */
+type DeniedBy = 'store' | 'share' | 'memory';
+
 export class Refusals {
   readonly #options: RefusalsOptions;
 
@@ -69,9 +72,7 @@ export class Refusals {
 
   banned(request: Refusable, { identity, endsAt }: Ban): void {
     const { decisions, enforcement } = this.#options;
-    enforcement.metrics.count('banned');
-    this.#decided(request);
-    if (!request.finish()) return;
+    if (!this.#begin(request, 'banned')) return;
     const leftMs = endsAt - enforcement.options.clock();
     const decision = decisions.add(banRefusal(identity, leftMs), request);
     log(request, 'banned', decision, null);
@@ -80,28 +81,19 @@ export class Refusals {
 
   /** By the list deny. */
   listed(request: Refusable, entry: ListEntry): void {
-    const { decisions, enforcement } = this.#options;
-    enforcement.metrics.count('denied');
-    this.#decided(request);
-    if (!request.finish()) return;
+    if (!this.#begin(request, 'denied')) return;
     const refusal = listRefusal(entry.line, request.caller.identity(), DENIED_SECONDS * 1000);
-    const decision = decisions.add(refusal, request);
+    const decision = this.#options.decisions.add(refusal, request);
     log(request, 'deny', decision, refusal.policy);
     request.answer(listedReply(entry, framingOf(request, decision)));
   }
 
-  /**
-   * @param isLocal decided in this process, not in the store
-   * @param fromMemory the store was not asked
-   */
-  denied(request: Refusable, violated: readonly Violation[], isLocal: boolean, fromMemory: boolean): void {
+  denied(request: Refusable, violated: readonly Violation[], by: DeniedBy): void {
     const { decisions, enforcement } = this.#options;
     const { metrics } = enforcement;
-    metrics.count('denied');
-    this.#decided(request);
     for (const { policy } of violated) metrics.denied(policy);
     if (metrics.limited.isWatched(request.arrivedAt)) this.#noteLimited(request, violated);
-    if (!request.finish()) return;
+    if (!this.#begin(request, 'denied')) return;
     const [first] = violated;
     // In a Cluster, the denying counter may have room again a moment later.
     const part = first?.part ?? request.charged?.charge.parts[0];
@@ -113,8 +105,8 @@ export class Refusals {
         limit: first?.limit ?? part.capacity,
         used: first?.used ?? null,
         resetMs: first?.resetMs ?? 0,
-        isLocal,
-        fromMemory,
+        isLocal: by === 'share',
+        fromMemory: by === 'memory',
       }),
       request,
     );
@@ -133,10 +125,8 @@ export class Refusals {
   /** The store is away, and a policy says deny. */
   unavailable(request: Refusable): void {
     const { decisions, enforcement } = this.#options;
-    enforcement.metrics.count('unavailable');
     countDegraded(enforcement, request.charged);
-    this.#decided(request);
-    if (!request.finish()) return;
+    if (!this.#begin(request, 'unavailable')) return;
     const part = request.charged?.charge.parts.find(
       ({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'deny',
     );
@@ -156,15 +146,9 @@ export class Refusals {
             request,
           );
     log(request, 'unavailable', decision, part?.policy.name ?? null);
-    const reply = ownReply(
-      'gateway_store_unavailable',
-      'limits cannot be checked at the moment; try again in a second',
-      {
-        ...framingOf(request, decision),
-        headers: ['Retry-After', '1'],
-      },
-    );
-    request.answer(reply);
+    const message = 'limits cannot be checked at the moment; try again in a second';
+    const options = { ...framingOf(request, decision), headers: ['Retry-After', '1'] };
+    request.answer(ownReply('gateway_store_unavailable', message, options));
   }
 
   /**
@@ -175,8 +159,7 @@ export class Refusals {
   failed(request: Refusable, failure: ProxyFailure, added: readonly string[]): void {
     if (!request.finish()) return;
     const decision = failure.kind === 'bound' ? this.#busy(request, failure.bound, failure.refusal) : null;
-    const reply = failureReply(failure, { ...framingOf(request, decision), headers: added });
-    request.answer(reply);
+    request.answer(failureReply(failure, { ...framingOf(request, decision), headers: added }));
   }
 
   /** Records that a bound is reached. @returns the id of the refusal */
@@ -207,9 +190,12 @@ export class Refusals {
     return boundReply(bound.name, refusal, { cors: true, close: true, headers: [], decision });
   }
 
-  #decided({ arrivedAt }: Refusable): void {
+  /** Counts a refusal. @returns false: the request was answered before, or its client has left */
+  #begin(request: Refusable, outcome: 'banned' | 'denied' | 'unavailable'): boolean {
     const { metrics, options } = this.#options.enforcement;
-    metrics.decisionTime.observe(options.clock() - arrivedAt);
+    metrics.count(outcome);
+    metrics.decisionTime.observe(options.clock() - request.arrivedAt);
+    return request.finish();
   }
 }
 

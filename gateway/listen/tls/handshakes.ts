@@ -16,10 +16,6 @@ const HANDSHAKE_MS: Millis = 10_000;
 /** The record type of every ClientHello (RFC 8446 5.1). */
 const HANDSHAKE_RECORD = 22;
 
-interface Pending {
-  readonly onSecure: (secured: TLSSocket) => void;
-}
-
 /** `pace`: the client began too many handshakes. */
 export type HandshakeFailure = 'timeout' | 'protocol' | 'closed' | 'pace';
 
@@ -35,8 +31,8 @@ interface HandshakesOptions {
 
 export class Handshakes {
   readonly #server: Server;
-  /** By the socket below TLS. */
-  readonly #pending = new Map<Socket, Pending>();
+  /** By the socket below TLS, what to call with the secured one. */
+  readonly #pending = new Map<Socket, (secured: TLSSocket) => void>();
   /** Those sockets by their addresses, because node:tls does not tell which socket it secured. */
   readonly #byAddress = new Map<string, Socket>();
   readonly #timeoutMs: Millis;
@@ -95,7 +91,7 @@ export class Handshakes {
     onPlain: () => void,
   ): void {
     socket.on('error', () => socket.destroy());
-    this.#pending.set(socket, { onSecure });
+    this.#pending.set(socket, onSecure);
     socket.once('close', () => this.#pending.delete(socket));
     readFirstBytes(socket, this.#timeoutMs, firstRecord, (found) => {
       switch (found) {
@@ -158,16 +154,16 @@ export class Handshakes {
   #onSecure(secured: TLSSocket): void {
     const address = addressOf(secured);
     const socket = this.#byAddress.get(address);
-    const pending = socket === undefined ? undefined : this.#pending.get(socket);
+    const onSecure = socket === undefined ? undefined : this.#pending.get(socket);
     // A socket that is reset at this moment has no address.
-    if (socket === undefined || pending === undefined) {
+    if (socket === undefined || onSecure === undefined) {
       secured.destroy();
       return;
     }
     this.#byAddress.delete(address);
     this.#pending.delete(socket);
     secured.allowHalfOpen = true;
-    pending.onSecure(secured);
+    onSecure(secured);
   }
 }
 

@@ -101,7 +101,7 @@ export class News {
     this.#version = version;
     this.#incarnation = incarnation;
     const aheadMs = Number(now) - this.#heardAt;
-    const why = textsByName(reasons);
+    const why = byName(reasons);
     bans.replace(
       new Map(
         [...endsByName(banned, aheadMs)].map(([digest, endsAt]) => [
@@ -133,16 +133,13 @@ export class News {
 
 /** @param reply names and ends in turn @param aheadMs how far the store's clock is ahead of this process */
 export function endsByName(reply: unknown, aheadMs: Millis = 0): Map<string, Millis> {
-  const endsAt = new Map<string, Millis>();
-  if (!Array.isArray(reply)) return endsAt;
-  for (let i = 0; i < reply.length; i += 2) endsAt.set(String(reply[i]), Number(reply[i + 1]) - aheadMs);
-  return endsAt;
+  return new Map([...byName(reply)].map(([name, end]) => [name, Number(end) - aheadMs]));
 }
 
-/** @param reply names and texts in turn */
-function textsByName(reply: unknown): Map<string, string> {
-  const texts = new Map<string, string>();
-  if (!Array.isArray(reply)) return texts;
-  for (let i = 0; i < reply.length; i += 2) texts.set(String(reply[i]), String(reply[i + 1]));
-  return texts;
+/** @param reply names and values in turn */
+function byName(reply: unknown): Map<string, string> {
+  const values = new Map<string, string>();
+  if (!Array.isArray(reply)) return values;
+  for (let i = 0; i < reply.length; i += 2) values.set(String(reply[i]), String(reply[i + 1]));
+  return values;
 }
