@@ -1,5 +1,11 @@
 /** The client address of a request is worked out once, however many parts of the gateway ask for it. */
 import t from 'tap';
+import { originOf } from '#gateway/http/request-origin.ts';
+import { Digester } from '#gateway/identity/digest.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { Callers } from '#gateway/request/caller.ts';
+import { PolicyTable } from '#gateway/request/policy-table.ts';
+import { parseTrustedProxies } from '#shared/client-address.ts';
 import { sendFrom } from '#test/gateway/bounds/from.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
@@ -15,6 +21,26 @@ policies:
   - { name: network, route: GET /a, identifier: network, limit: 100, window: 1d }
   - { name: keys, route: GET /a, identifier: key, limit: 100, window: 1d }
 `;
+
+t.test('one caller for a connection, until other policies are in use', async (t) => {
+  const trust = parseTrustedProxies('loopback');
+  const callers = new Callers(trust, () => undefined);
+  const table = new PolicyTable(loadPolicies(POLICIES, 'test.yaml'), new Digester('salt'), Date.now);
+  const client = originOf({ remoteAddress: '2001:db8::1' }, trust);
+  const caller = callers.of(client, '192.0.2.1', table);
+  t.equal(caller.address.counted(), '2001:db8::/64', 'a client may not name another');
+  t.equal(callers.of(client, '', table), caller);
+  t.equal(caller.identity(), caller.identity());
+  const reloaded = callers.of(client, '', table.withPolicies(table.set));
+  t.not(reloaded, caller);
+  t.strictSame(reloaded.identity(), caller.identity());
+  t.notSame(callers.of(client, '', table.withSalt('other')).identity(), caller.identity());
+
+  const proxy = originOf({ remoteAddress: '127.0.0.1' }, trust);
+  const first = callers.of(proxy, '192.0.2.1', table);
+  t.notSame(callers.of(proxy, '192.0.2.2', table).identity(), first.identity());
+  t.equal(first.charges, null, 'nothing is kept for the next request');
+});
 
 t.test('a chain that cannot be read counts once for each request', async (t) => {
   const upstream = await startUpstream(t);
