@@ -37,7 +37,7 @@ import { shadowed } from './policy/shadowed.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import { youngCollector } from './process/collect-young.ts';
 import { Upstream } from './proxy/upstream.ts';
-import { Enforcement } from './request/enforce.ts';
+import { Enforcement } from './request/enforcement.ts';
 import type { StoreAccess } from './store/access.ts';
 import { loadTestedPolicies } from './workbench/rehearsal/policy-tests.ts';
 

@@ -91,36 +91,48 @@ function parseCidr(
   return [parsed, prefix - 96];
 }
 
-/**
- * The address that is counted.
- *
- * @param peer the socket's remote address; undefined once the socket is gone
- * @param forwardedFor all X-Forwarded-For values of the request, joined by commas in their order; '' when absent
- * @param ipv6Prefix how many bits of an IPv6 address make one client: a household or a server gets a whole /64
- * @returns IPv4 dotted (also for clients behind NAT64, 6to4 and Teredo), an IPv6 network such as `2001:db8::/64`, or UNTRUSTED
- */
+/** The address of one client: read once, and given in each form that is asked for. */
+export class ClientAddress {
+  /** null: it cannot be read. */
+  readonly #address: Address | null;
+
+  /**
+   * @param peer the socket's remote address; undefined once the socket is gone
+   * @param forwardedFor all X-Forwarded-For values of the request, joined by commas in their order; '' when absent
+   */
+  constructor(peer: string | undefined, forwardedFor: string, trust: ProxyTrust) {
+    this.#address = clientOf(peer, forwardedFor, trust);
+  }
+
+  get isReadable(): boolean {
+    return this.#address !== null;
+  }
+
+  /**
+   * The address that is counted.
+   *
+   * @param ipv6Prefix how many bits of an IPv6 address make one client: a household or a server gets a whole /64
+   * @returns IPv4 dotted (also for clients behind NAT64, 6to4 and Teredo), an IPv6 network such as `2001:db8::/64`, or UNTRUSTED
+   */
+  counted(ipv6Prefix = 64): string {
+    return this.#address === null ? UNTRUSTED : counted(this.#address, ipv6Prefix);
+  }
+
+  /** 4 bytes, also for clients behind NAT64, 6to4 and Teredo, or 16; null: it cannot be read. */
+  get bytes(): readonly number[] | null {
+    const bytes = this.#address?.toByteArray() ?? null;
+    return bytes === null || bytes.length === 4 ? bytes : (embeddedIpv4(bytes) ?? bytes);
+  }
+}
+
+/** The address that is counted; see `ClientAddress`. */
 export function clientAddress(
   peer: string | undefined,
   forwardedFor: string,
   trust: ProxyTrust,
   ipv6Prefix = 64,
 ): string {
-  const address = clientOf(peer, forwardedFor, trust);
-  return address === null ? UNTRUSTED : counted(address, ipv6Prefix);
-}
-
-/**
- * The same address whole.
- *
- * @returns 4 bytes, also for clients behind NAT64, 6to4 and Teredo, or 16; null where `clientAddress` gives UNTRUSTED
- */
-export function clientBytes(
-  peer: string | undefined,
-  forwardedFor: string,
-  trust: ProxyTrust,
-): readonly number[] | null {
-  const bytes = clientOf(peer, forwardedFor, trust)?.toByteArray() ?? null;
-  return bytes === null || bytes.length === 4 ? bytes : (embeddedIpv4(bytes) ?? bytes);
+  return new ClientAddress(peer, forwardedFor, trust).counted(ipv6Prefix);
 }
 
 function clientOf(peer: string | undefined, forwardedFor: string, trust: ProxyTrust): Address | null {

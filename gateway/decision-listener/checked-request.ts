@@ -10,7 +10,6 @@ import {
   type ClientResponse,
   type Exchange,
 } from '#gateway/http/client-connection.ts';
-import { DECISION_HEADER } from '#gateway/http/header-names.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
@@ -20,9 +19,12 @@ import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
+import { learn } from '#gateway/request/prove.ts';
+import type { Arrival } from '#gateway/request/request.ts';
+import { chargeOf } from '#gateway/request/spend.ts';
 import { type Dialect, methodProblem, questionOf } from './question.ts';
 
-export interface CheckedParts extends LimitedParts {
+interface CheckedParts extends LimitedParts {
   readonly upstream: Upstream;
 }
 
@@ -46,14 +48,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
   /** null until it is known. */
   #dialect: Dialect | null = null;
 
-  constructor(
-    connection: ClientConnection,
-    req: IncomingRequest,
-    res: ClientResponse,
-    parts: CheckedParts,
-    options: CheckedOptions,
-    entry: AccessEntry | null,
-  ) {
+  constructor({ connection, req, res, entry }: Arrival, parts: CheckedParts, options: CheckedOptions) {
     super(parts);
     this.connection = connection;
     this.req = req;
@@ -89,16 +84,19 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     const { connection, req } = this;
     const { enforcement } = this.#parts;
     this.entry?.withdraw();
-    const head = enforcement.checkHead(req, connection.origin);
-    const match = enforcement.match(req.method ?? '', req.url ?? '');
+    const { table, options } = enforcement;
+    const head = table.checkHead(req, connection.origin);
+    const match = table.match(req.method ?? '', req.url ?? '');
     if (head.ok && match.ok && match.cover !== null) {
-      const charged = enforcement.chargeOf(match.cover, req, match.target, head);
-      if (charged !== null && typeof charged !== 'string') enforcement.learn(charged, status);
+      this.head = head;
+      this.target = match.target;
+      const charged = chargeOf(enforcement, match.cover, this);
+      if (charged !== null && typeof charged !== 'string') learn(options.limiter, charged.identified, status);
     }
     this.pass([]);
   }
 
-  protected override get isVouchedFor(): boolean {
+  override get isVouchedFor(): boolean {
     return this.#options.isCredentialProven;
   }
 
@@ -118,12 +116,12 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     else sendOwn(this.req, this.#res, told);
   }
 
-  deny(violated: readonly Violation[], decision: string): void {
+  override deny(violated: readonly Violation[], decision: string): void {
     const { req, cors, closes } = this;
+    const framing = { cors, close: closes, decision };
     if (this.#dialect === 'auth-request') {
-      const reply = denialReply(violated, cors, closes, decision);
-      this.#forbid({ ...reply, headers: [...reply.headers, DECISION_HEADER, decision] });
-    } else this.#parts.enforcement.denials.write(req, this.#res, violated, { decision, cors, close: closes });
+      this.#forbid(denialReply(violated, framing));
+    } else this.#parts.enforcement.denials.write(req, this.#res, violated, framing);
   }
 
   /** NGINX takes 403, and reads nothing but header fields: the reply itself stands in them. */

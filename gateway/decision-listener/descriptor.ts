@@ -7,13 +7,13 @@ export interface RateLimitRequest {
   readonly hitsAddend: number;
 }
 
-export interface Descriptor {
+interface Descriptor {
   readonly entries: readonly { readonly key: string; readonly value: string }[];
   readonly hitsAddend: { readonly value: number } | null;
 }
 
 /** The request that is described. */
-export interface Described {
+interface Described {
   readonly ok: true;
   readonly method: string;
   readonly target: string;

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { ListenError } from '#gateway/listen/listen-error.ts';
 import { type DecisionServer, PublicServer, type PublicServerOptions } from '#gateway/listen/server.ts';
 import { LOOPBACK } from '#gateway/operate/admin/guard.ts';
-import { Refusals } from '#gateway/request/refusals.ts';
+import { Refusals } from '#gateway/request/refuse.ts';
 import { assertFree } from '#shared/assert-free.ts';
 import type { Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
@@ -46,8 +46,7 @@ export async function openDecisionListeners(
   const decisionServer: DecisionServer = {
     keepAliveMs: KEEP_ALIVE_MS,
     headerBytesMax: HEADER_BYTES_MAX,
-    begin: (connection, req, res, parts, entry) =>
-      new CheckedRequest(connection, req, res, parts, options, entry).run(),
+    begin: (arrival, parts) => new CheckedRequest(arrival, parts, options).run(),
   };
   const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, decisionServer });
   const parts = { enforcement, refusals: new Refusals(shared) };

@@ -12,7 +12,7 @@ export type Dialect =
   /** Envoy: as the first one, but the path stands behind ours. */
   | 'ext-authz';
 
-export interface Question {
+interface Question {
   readonly ok: true;
   readonly dialect: Dialect;
   readonly method: string;

@@ -1,9 +1,6 @@
 /** A request about which Envoy's rate limit filter asks over gRPC: decided as one of our own, told in its terms. */
 
-import { DECISION_HEADER } from '#gateway/http/header-names.ts';
-import type { Violation } from '#gateway/limiter/decision.ts';
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
-import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply } from '#gateway/reply/own-reply.ts';
 import {
@@ -52,7 +49,7 @@ export class RateLimitCall extends LimitedRequest {
     this.#reply = reply;
   }
 
-  protected override get isVouchedFor(): boolean {
+  override get isVouchedFor(): boolean {
     return this.#isVouchedFor;
   }
 
@@ -64,11 +61,6 @@ export class RateLimitCall extends LimitedRequest {
   answer(reply: OwnReply): void {
     if (this.entry !== null) this.entry.status = ERRORS[reply.code].status;
     this.#tell('OVER_LIMIT', headersOf({ ...reply, close: false }), Buffer.from(reply.body));
-  }
-
-  deny(violated: readonly Violation[], decision: string): void {
-    const reply = denialReply(violated, this.cors, false, decision);
-    this.answer({ ...reply, headers: [...reply.headers, DECISION_HEADER, decision] });
   }
 
   #tell(code: 'OK' | 'OVER_LIMIT', headers: readonly string[], rawBody: Uint8Array): void {

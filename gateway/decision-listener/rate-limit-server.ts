@@ -10,6 +10,7 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
+import { originOf } from '#gateway/http/request-origin.ts';
 import { Listener, type ListenOptions } from '#gateway/listen/listener.ts';
 import {
   AccessEntry,
@@ -18,7 +19,6 @@ import {
 } from '#gateway/observe/access-log/access-entry.ts';
 import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
-import { originOf } from '#gateway/request/identify.ts';
 import type { LimitedParts, Sent } from '#gateway/request/limited-request.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type CheckedOptions, UNTRUSTED } from './checked-request.ts';
@@ -32,7 +32,7 @@ const SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
 const MESSAGE_BYTES_MAX = 65_536;
 const STREAMS_MAX = 1024;
 
-export interface RateLimitServerOptions extends CheckedOptions {
+interface RateLimitServerOptions extends CheckedOptions {
   readonly parts: LimitedParts;
   readonly upstream: Upstream;
   /** null: there is none. */
@@ -98,8 +98,8 @@ export class RateLimitServer {
     const socket = { remoteAddress: addressOf(call.getPeer()) };
     const { method = '', target = '', rawHeaders = [] } = described.ok ? described : {};
     // As HTTP/1.0, whose requests need no Host.
-    const req: Sent = { method, url: target, rawHeaders, httpVersion: '1.0', socket };
-    const connection = { socket, origin: originOf(socket, parts.enforcement.options.trust) };
+    const req: Sent = { method, url: target, rawHeaders, httpVersion: '1.0' };
+    const connection = { origin: originOf(socket, parts.enforcement.options.trust) };
     const asked = { req, connection, isVouchedFor: isCredentialProven };
     const request = new RateLimitCall(parts, asked, reply, this.#entryFor(req));
     const problem = described.ok ? methodProblem(method) : described.reason;

@@ -1,37 +1,37 @@
-/** A client's connection, and what is going on on it. */
+/** A connection of a client, and the exchange of request and reply on it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import * as http from './node-http.ts';
-import type { RequestOrigin } from './request-headers.ts';
+import type { RequestOrigin } from './request-origin.ts';
 
-/** What the access log says of a reply that does not pass through its response. */
-export interface LoggedReply {
+/** The line in the access log of a reply that does not pass through its response. */
+interface LoggedReply {
   status: number | null;
 }
 
-/** A request and what becomes of it, as its connection sees it. */
+/** A request and its reply, as their connection sees them. */
 export interface Exchange {
-  /** Who is charged with what the exchange holds; null while nobody is. */
+  /** The client that holds the exchange's resources; null: it holds none. */
   readonly client: Client | null;
-  /** Its reply has been handed over as a whole, or no more of it will be. */
+  /** No more of the reply will be written. */
   readonly isClosed: boolean;
-  /** Its body goes to the upstream while it comes in. */
+  /** The body is forwarded while it comes in. */
   readonly isUploading: boolean;
   /** Writes nothing more, and gives back what it holds. */
   close(): void;
   /** The client has read what was written. */
   onDrain(): void;
-  /** Once a second while the reply goes out. @param unreadMs for how long the client has read nothing of it */
+  /** Called once a second while the reply goes out. @param unreadMs how long the client has read nothing */
   onTick(unreadMs: Millis): void;
 }
 
-/** A response that knows its exchange, so that one shared listener serves all instead of a closure per request. */
+/** A response that knows its exchange, so that all responses share their listeners. */
 export class ClientResponse<R extends IncomingMessage = IncomingRequest> extends http.ServerResponse<R> {
   exchange: Exchange | null = null;
-  /** Its line in the access log; null: it gets none. */
+  /** null: the access log gets no line. */
   entry: LoggedReply | null = null;
 }
 
@@ -39,7 +39,7 @@ function onClose(this: ServerResponse): void {
   (this as ClientResponse).exchange?.close();
 }
 
-/** @param response its exchange is told when the client is gone */
+/** Closes the exchange when the response or its client is gone. */
 export function assignExchange(response: ClientResponse, exchange: Exchange): void {
   response.exchange = exchange;
   response.on('close', onClose);
@@ -49,7 +49,6 @@ function onDrain(this: ServerResponse): void {
   (this as ClientResponse).exchange?.onDrain();
 }
 
-/** The exchange is told as well when the client has read what was written. */
 export function watchDrain(response: ClientResponse): void {
   response.on('drain', onDrain);
 }
@@ -57,9 +56,9 @@ export function watchDrain(response: ClientResponse): void {
 export class ClientConnection {
   readonly socket: Socket;
   readonly origin: RequestOrigin;
-  /** Whose connection it is; null behind a trusted proxy, where each request names its own client. */
+  /** null behind a trusted proxy, where each request names its own client. */
   readonly client: Client | null;
-  /** Pipelined requests that wait for the replies before theirs. */
+  /** How many pipelined requests wait for their turn. */
   pipelined = 0;
   #response: ClientResponse | null = null;
 
@@ -74,7 +73,7 @@ export class ClientConnection {
     this.#response = response;
   }
 
-  /** The response that is due, or on its way. node:http takes the socket from it when it is out. */
+  /** The response that is due or being written. node:http takes the socket from it at its end. */
   get pending(): ClientResponse | null {
     return this.#response?.socket == null ? null : this.#response;
   }

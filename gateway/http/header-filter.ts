@@ -1,8 +1,8 @@
-/** Which request headers an upstream may believe and a stranger must not write. */
+/** Decides which request headers go on to the upstream. Clients must not write those that upstreams believe. */
 import { HOP_BY_HOP } from './hop-by-hop.ts';
 import { NameSet } from './name-set.ts';
 
-/** Never let pass as they came, whatever the settings say: framing, and what the gateway writes itself. */
+/** Never forwarded as they came: framing, and headers that the gateway writes itself. */
 const NEVER_PASSED: readonly string[] = [
   ...HOP_BY_HOP,
   'expect',
@@ -14,7 +14,7 @@ const NEVER_PASSED: readonly string[] = [
   'x-forwarded-host',
 ];
 
-/** Another method or path than the one that was matched; `Proxy` becomes HTTP_PROXY in CGI programs. */
+/** They name another method or path than the one that was matched. CGI programs read `Proxy` as HTTP_PROXY. */
 const OVERRIDES: readonly string[] = [
   'x-http-method-override',
   'x-http-method',
@@ -25,7 +25,7 @@ const OVERRIDES: readonly string[] = [
   'proxy',
 ];
 
-/** What proxies say of the client besides X-Forwarded-*. A trusted one may. */
+/** Proxies describe the client in these and in X-Forwarded-*. Only trusted ones may. */
 const FORWARDING: readonly string[] = [
   'forwarded',
   'x-real-ip',
@@ -58,7 +58,7 @@ const FORWARDING: readonly string[] = [
   'front-end-https',
 ];
 const X_FORWARDED = /^x-forwarded(?:-|$)/i;
-/** Only the gateway speaks in these. */
+/** Reserved for the gateway. */
 const X_GATEWAY = /^x-gateway-/i;
 
 export class HeaderFilter {
@@ -66,7 +66,7 @@ export class HeaderFilter {
   readonly #ofProxies: NameSet;
   readonly #passed: NameSet;
 
-  /** @param passed lower-case names that go on although they are of the kinds above */
+  /** @param passed lower-case names that are forwarded although a list above has them */
   constructor(passed: readonly string[] = []) {
     const unless = (names: readonly string[]): string[] => names.filter((name) => !passed.includes(name));
     this.#ofProxies = new NameSet([...NEVER_PASSED, ...unless(OVERRIDES)]);
@@ -74,7 +74,7 @@ export class HeaderFilter {
     this.#passed = new NameSet(passed);
   }
 
-  /** @param trusted the peer is a proxy that we were told to trust */
+  /** @param trusted the peer is a trusted proxy */
   stops(name: string, trusted: boolean): boolean {
     if ((trusted ? this.#ofProxies : this.#ofStrangers).find(name) !== null) return true;
     if (startsWithX(name)) {

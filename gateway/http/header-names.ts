@@ -1,12 +1,12 @@
-/** Reply headers that are the gateway's own, whoever writes the reply. */
+/** The gateway's own headers. */
 
-/** Marks a 429 as a denial by the gateway's policies. Nobody else may set it. */
+/** Marks a 429 as the gateway's. Removed from replies of the upstream. */
 export const RATELIMITED_HEADER = 'x-gateway-ratelimited';
 
-/** Names the decision that stands behind a refusal: `floodgate why` tells more of it. Nobody else may set it. */
+/** The id of a refusal, for `floodgate why`. Removed from replies of the upstream. */
 export const DECISION_HEADER = 'x-gateway-decision';
 
-/** Set on covered routes, lower-case: an upstream's copies make room. */
+/** Set on covered routes, where they replace those of the upstream. Lower-case. */
 export const LIMIT_HEADERS: readonly string[] = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
@@ -17,7 +17,7 @@ export const LIMIT_HEADERS: readonly string[] = [
 
 export const EXPOSE_HEADER = 'Access-Control-Expose-Headers';
 
-/** On the gateway's own replies to browsers on other origins. */
+/** For the gateway's own replies to browsers on other origins. */
 export const CORS_HEADERS: readonly string[] = [
   'Access-Control-Allow-Origin',
   '*',
@@ -25,15 +25,15 @@ export const CORS_HEADERS: readonly string[] = [
   [...LIMIT_HEADERS, RATELIMITED_HEADER, DECISION_HEADER, 'retry-after'].join(', '),
 ];
 
-/** Added to the application's own replies there: which origins may read them is for the application to say. */
+/** Added to the upstream's replies on those routes. The application decides which origins may read them. */
 export const EXPOSED_LIMITS = LIMIT_HEADERS.join(', ');
 
-/** @param value of the application's Access-Control-Expose-Headers: do browsers see every header already? */
+/** @param value of Access-Control-Expose-Headers in a reply of the upstream */
 export function exposesAll(value: string): boolean {
   return value.split(',').some((name) => name.trim() === '*');
 }
 
-/** Called from browsers on other origins. In any case, since some applications ignore it. */
+/** Called from browsers on other origins. Upper case matches too, because some applications ignore case. */
 const CLIENT_ROUTE = /^\/api\/v\d+\/client(?:\/|$)/i;
 
 /** @param path canonical */
@@ -41,5 +41,5 @@ export function isClientRoute(path: string): boolean {
   return CLIENT_ROUTE.test(path);
 }
 
-/** By which "floodgate doctor" knows its own requests; removed from all others as every `x-gateway-` field. */
+/** The header of a probe by `floodgate doctor`. */
 export const PROBE_HEADER = 'x-gateway-probe';

@@ -1,6 +1,5 @@
-/** Headers that end here (RFC 9110 7.6.1). */
+/** Headers of one connection, which proxies do not forward in either direction (RFC 9110 7.6.1). */
 
-/** Never forwarded in either direction. */
 export const HOP_BY_HOP: readonly string[] = [
   'connection',
   'keep-alive',
@@ -13,7 +12,7 @@ export const HOP_BY_HOP: readonly string[] = [
   'upgrade',
 ];
 
-/** Framing and routing belong to the message, whatever a Connection header claims. */
+/** A Connection header cannot remove these. */
 const NEVER_NOMINATED: ReadonlySet<string> = new Set([
   'host',
   'content-length',
@@ -23,10 +22,10 @@ const NEVER_NOMINATED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The header names that the Connection fields of a message nominate as hop-by-hop, lower-case; null when there are none.
+ * Reads which headers a Connection field makes hop-by-hop.
  *
- * @param connection the value of one field
- * @param before what the fields before it nominated
+ * @param before the result for the fields before it
+ * @returns lower-case names; null: there are none
  */
 export function nominated(
   connection: string,
@@ -43,7 +42,7 @@ export function nominated(
   return names.length === 0 ? before : new Set([...(before ?? []), ...names]);
 }
 
-/** @param headers names and values in turn; those named in `dropped` are taken out in place */
+/** Removes headers in place. @param headers names and values in turn @param dropped lower-case names */
 export function dropNominated(headers: string[], dropped: ReadonlySet<string>): void {
   let kept = 0;
   for (let i = 0; i < headers.length; i += 2) {

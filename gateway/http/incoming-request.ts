@@ -1,4 +1,4 @@
-/** A request as node:http parses it, which counts the pieces of its body: read, held back or thrown away, they all come here. */
+/** A request of node:http that counts the pieces of its body, whether they are read or thrown away. */
 
 import type { Clock } from '#shared/clock.ts';
 import * as http from './node-http.ts';
@@ -6,14 +6,14 @@ import { PieceCount } from './piece-count.ts';
 
 export interface PieceListener {
   readonly clock: Clock;
-  /** The body comes in too small pieces. Called once; the rest of the body is dropped. */
+  /** The body comes in too small pieces. Called once. The rest of the body is dropped. */
   onSmallPieces(req: IncomingRequest): void;
 }
 
 export class IncomingRequest extends http.IncomingMessage {
-  /** Set before any of the body comes. */
+  /** Set before the body comes. */
   listener: PieceListener | null = null;
-  /** null until some of the body has come. */
+  /** null: no body has come yet. */
   pieces: PieceCount | null = null;
 
   override push(chunk: unknown, encoding?: BufferEncoding): boolean {

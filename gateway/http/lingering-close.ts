@@ -1,7 +1,6 @@
 /**
- * Endings that do not destroy the very answer they follow. Closing a connection on which the peer still sends resets
- * it, and the reset can overtake the answer; reading on for ever would serve an attacker. So what comes is read and
- * thrown away, up to a bound in bytes and time, and only then the connection is closed.
+ * Closes connections without losing the reply. If a connection is closed while the peer still sends, it is reset, and the
+ * reset can overtake the reply. So the gateway first reads and drops what comes, up to a bound in bytes and time.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -10,13 +9,13 @@ import type { Millis } from '#shared/clock.ts';
 const DRAIN_BYTES_MAX = 8 * 1024 * 1024;
 const DRAIN_MS_MAX: Millis = 5000;
 
-/** For a request that was answered before its body was read. Does nothing for one that was read to its end. */
+/** Drops the body of a request that was answered before it was read. */
 export function discardBody(req: IncomingMessage): void {
   if (req.complete || req.destroyed) return;
-  // Otherwise node:http throws the rest away by itself when the reply is out, without a bound.
+  // Otherwise node:http drops the body after the reply, without a bound.
   req.read(0);
-  // An upload in progress reads through a 'readable' listener, beside which resume() does nothing; and undici may
-  // still be winding up that reading in this very turn.
+  // An upload reads through a 'readable' listener, which makes resume() do nothing, and undici may remove its own later in
+  // this turn of the event loop.
   setImmediate(() => {
     if (req.complete || req.destroyed) return;
     const { socket } = req;
@@ -35,20 +34,20 @@ export function discardBody(req: IncomingMessage): void {
       if (left < 0) stop();
     });
     req.once('close', forget);
-    // Once a request has been answered, node:http no longer tells it that its connection is gone.
+    // node:http does not emit 'close' on a request that was answered.
     socket.once('close', forget);
     req.resume();
   });
 }
 
-/** Takes the connection from node:http's parser: what still comes on it costs no more than reading. */
+/** Takes the connection from node:http's parser. What still comes is only read. */
 export function stopParsing(socket: Duplex): void {
   socket.removeAllListeners('data');
-  // With a reader of our own, node:http no longer reads from the handle behind the stream's back.
+  // Without a listener, node:http would go on reading from the handle directly.
   socket.on('data', () => undefined);
 }
 
-/** Ends our side, reads on until the peer has ended its own, and cuts a peer that does not. */
+/** Ends the gateway's side, and reads until the peer ends its own or the time is up. */
 export function lingeringClose(socket: Duplex, lastWords?: string): void {
   if (socket.destroyed) return;
   if (!socket.writableEnded) socket.end(lastWords);

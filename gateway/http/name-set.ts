@@ -1,4 +1,4 @@
-/** Sets of header names, asked without lower-casing every name: length and first letter tell most names apart. */
+/** A set of header names that lower-cases few names: most differ by length or first letter. */
 export class NameSet {
   readonly #names: ReadonlySet<string>;
   readonly #marks = new Uint8Array(MARKS);
@@ -9,7 +9,7 @@ export class NameSet {
     for (const name of this.#names) this.#marks[markOf(name)] = 1;
   }
 
-  /** @returns the lower-case name when it is in the set, else null */
+  /** @returns the lower-case name; null: the set does not have it */
   find(name: string): string | null {
     if (this.#marks[markOf(name)] !== 1) return null;
     const lower = name.toLowerCase();
@@ -19,7 +19,7 @@ export class NameSet {
 
 const MARKS = 8192;
 
-/** The same for both cases of a name. */
+/** Does not depend on case. */
 function markOf(name: string): number {
   return ((name.length << 5) | (name.charCodeAt(0) & 31)) & (MARKS - 1);
 }

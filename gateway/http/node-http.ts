@@ -1,6 +1,6 @@
 /**
- * What the gateway needs of `node:http` at run time. An import of that module reads everything it exports, and one of that is
- * the WebSocket client, which Node loads when it is first read: 14 MB in each process. Types are imported from there.
+ * The values that the gateway uses of `node:http`. An import of the module would read all its exports, and so load the
+ * WebSocket client: 14 MB in each process. Types can be imported directly.
  */
 export const { createServer, IncomingMessage, METHODS, request, ServerResponse } =
   process.getBuiltinModule('node:http');

@@ -1,21 +1,21 @@
 /**
- * Counts the pieces in which a body comes. node:http hands over each chunk, and node:http2 each frame, by a call of its
- * own: about a microsecond, whatever is in it. So a body that comes in many pieces must have something in them.
+ * Counts the pieces of a body. node:http calls back for each chunk, and node:http2 for each frame, which takes about a
+ * microsecond whatever the size. So the pieces of a body must have a minimum size on average.
  */
 import type { Millis } from '#shared/clock.ts';
 
-/** Shorter bodies are not judged. */
+/** Bodies with fewer pieces are not checked. */
 const PIECES_JUDGED = 1000;
-/** Bytes that the pieces of a judged body hold on average. */
+/** The smallest average of bytes in a piece. */
 export const PIECE_BYTES_MIN = 64;
-/** Of a piece that arrives in two reads we see two, so this much less is taken as well. */
+/** Tolerance, because a piece that arrives in two reads is seen as two. */
 const FORGIVEN_BYTES = 4;
 
 export class PieceCount {
   pieces = 0;
-  /** When the first piece came. */
+  /** Time of the first piece. */
   readonly begunAt: Millis;
-  /** The body came in too small pieces; no more of it is wanted. */
+  /** The pieces were too small. The rest of the body is dropped. */
   isCut = false;
   #bytes = 0;
 
@@ -23,12 +23,12 @@ export class PieceCount {
     this.begunAt = begunAt;
   }
 
-  /** On average, the pieces so far hold less than they have to. */
+  /** The average so far is below the minimum. */
   get isSmall(): boolean {
     return this.#bytes < this.pieces * (PIECE_BYTES_MIN - FORGIVEN_BYTES);
   }
 
-  /** Counts one more. @returns false: the body comes in too small pieces, and this one is not wanted any more */
+  /** Counts one more. @returns false: it must be dropped */
   add(bytes: number): boolean {
     this.pieces++;
     this.#bytes += bytes;

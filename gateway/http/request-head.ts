@@ -1,6 +1,5 @@
 /**
- * The check of a request's header section, before anything is charged for it: what is malformed costs nobody anything.
- * What has to be known later is read in the same pass.
+ * Checks the header section of a request before anything is charged, and reads in the same pass what later steps need.
  */
 import { PROBE_HEADER } from './header-names.ts';
 import { nominated } from './hop-by-hop.ts';
@@ -10,23 +9,23 @@ export type RequestHead = CheckedHead | { readonly ok: false; readonly reason: s
 
 export interface CheckedHead {
   readonly ok: true;
-  /** undefined: HTTP/1.0 without one. */
+  /** undefined: HTTP/1.0 allows requests without it. */
   readonly host: string | undefined;
   readonly hasBody: boolean;
-  /** The body's length as announced; null when chunked or absent. */
+  /** The announced length of the body; null: it is chunked or absent. */
   readonly contentLength: number | null;
-  /** All values of X-Forwarded-For, joined in their order; '' when there is none. */
+  /** All values of X-Forwarded-For, joined; '' if there is none. */
   readonly forwardedFor: string;
-  /** The last value of each, from whomever. */
+  /** The last value of each. The peer may be untrusted. */
   readonly forwardedProto: string | undefined;
   readonly forwardedHost: string | undefined;
-  /** Lower-case names that Connection makes hop-by-hop; null when there are none. */
+  /** Lower-case names that Connection makes hop-by-hop; null: there are none. */
   readonly nominated: ReadonlySet<string> | null;
-  /** What "floodgate doctor" sends to learn how a request of its own is seen; null when there is none. */
+  /** The token of a probe by `floodgate doctor`; null: there is none. */
   readonly probe: string | null;
 }
 
-/** Of a request that has not been checked yet. */
+/** For requests that are not checked yet. */
 export const EMPTY_HEAD: CheckedHead = {
   ok: true,
   host: undefined,
@@ -49,16 +48,15 @@ const LOOKED_AT = new NameSet([
   'x-forwarded-host',
   PROBE_HEADER,
 ]);
-/** uri-host [ ":" port ] (RFC 9110 7.2), loosely: nothing that could end the authority of an address built from it. */
+/** uri-host [ ":" port ] (RFC 9110 7.2), loosely: no character that ends the authority of a URL. */
 const HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]*$/;
-/** What proxies write there: one value, or one for each of them. */
+/** Proxies write one value, or each of them adds one. */
 const FORWARDED_HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\] ]*$/;
 const FORWARDED_PROTO = /^(?:https?|wss?)(?:[ \t]*,[ \t]*(?:https?|wss?))*$/i;
 
 /**
  * @param rawHeaders names and values in turn, as node:http gives them
- * @param httpVersion of the request, as node:http gives it
- * @param trusted the peer is a proxy whose X-Forwarded-* go on to the upstream
+ * @param trusted the peer is a trusted proxy, so its X-Forwarded-* headers are forwarded
  * @param identityHeaders lower-case names of the headers in which clients present credentials
  */
 export function checkRequestHead(
@@ -120,7 +118,7 @@ export function checkRequestHead(
   if (chunked && contentLength !== null) {
     return bad('the request has both Content-Length and Transfer-Encoding');
   }
-  // It would be counted here and then not be forwarded.
+  // The gateway would count the credential and not forward it.
   if (dropped !== null && !dropped.isDisjointFrom(identityHeaders)) {
     return bad('the Connection header names a header that carries a credential');
   }

@@ -1,22 +1,11 @@
-/** What the upstream gets to see of a request's header section. */
+/** The header section of a request as it is forwarded to the upstream. */
 import type { HeaderFilter } from './header-filter.ts';
 import { dropNominated } from './hop-by-hop.ts';
 import type { CheckedHead } from './request-head.ts';
-
-export interface RequestOrigin {
-  /** The socket's peer, as text. */
-  readonly peer: string;
-  /** The peer is a proxy that we were told to trust: what it says of the client goes on. */
-  readonly trusted: boolean;
-  /** By the PROXY protocol: the peer is the one that it names. */
-  readonly isIntroduced: boolean;
-  /** Of the connection with that peer. */
-  readonly scheme: 'http' | 'https';
-}
+import type { RequestOrigin } from './request-origin.ts';
 
 /**
  * @param rawHeaders names and values in turn, as node:http gives them
- * @param head what the check found in them
  * @returns names and values in turn
  */
 export function upstreamHeaders(

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createBounds } from '#gateway/bounds/bounds.ts';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
+import { Origins } from '#gateway/http/request-origin.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
@@ -16,13 +17,13 @@ import { RedisDecisions } from '#gateway/operate/decisions/redis-decisions.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { shadowed } from '#gateway/policy/shadowed.ts';
-import { Enforcement } from '#gateway/request/enforce.ts';
-import { Refusals } from '#gateway/request/refusals.ts';
+import { Enforcement } from '#gateway/request/enforcement.ts';
+import { Refusals } from '#gateway/request/refuse.ts';
 import type { Clock } from '#shared/clock.ts';
 import { InnerRequest } from './inner-request.ts';
 import type { LibraryLog, LibrarySettings } from './settings.ts';
 
-export interface InnerGatewayParts {
+interface InnerGatewayParts {
   readonly policies: PolicySet;
   readonly settings: LibrarySettings;
   readonly log: LibraryLog;
@@ -123,7 +124,8 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
   const news = newsFrom(guarded, { clock, bans, shadows, counters });
   await news?.start();
 
-  const requestParts = { enforcement, refusals, leftMsMax: config.upstreamTimeoutMs };
+  const origins = new Origins(config.trust);
+  const requestParts = { enforcement, refusals, origins, leftMsMax: config.upstreamTimeoutMs };
   const limit = (req: IncomingMessage, res: ServerResponse): Promise<boolean> =>
     new Promise((resolve) => new InnerRequest(req, res, requestParts, resolve).run());
   return {

@@ -1,21 +1,21 @@
 /** A request inside the application that answers it: decided as in the gateway, and then left to the application. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { DECISION_HEADER, EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll } from '#gateway/http/header-names.ts';
-import type { Violation } from '#gateway/limiter/decision.ts';
+import { EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll } from '#gateway/http/header-names.ts';
+import type { Origins } from '#gateway/http/request-origin.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
-import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, recordOf, sendOwn } from '#gateway/reply/own-reply.ts';
-import { originOf } from '#gateway/request/identify.ts';
 import {
   type LimitedParts,
   LimitedRequest,
   type Sent,
   type Source,
 } from '#gateway/request/limited-request.ts';
+import { learn } from '#gateway/request/prove.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface InnerParts extends LimitedParts {
+interface InnerParts extends LimitedParts {
+  readonly origins: Origins;
   /** For so long the application may work for a client that has left, and keep its place in flight. */
   readonly leftMsMax: Millis;
 }
@@ -45,10 +45,7 @@ export class InnerRequest extends LimitedRequest {
     this.#parts = parts;
     this.#tell = tell;
     this.req = sentAs(req);
-    this.connection = {
-      socket: req.socket,
-      origin: originOf(req.socket, parts.enforcement.options.trust),
-    };
+    this.connection = { origin: parts.origins.of(req.socket) };
     res.once('close', () => this.#onClose());
   }
 
@@ -90,11 +87,6 @@ export class InnerRequest extends LimitedRequest {
     this.#told(false);
   }
 
-  deny(violated: readonly Violation[], decision: string): void {
-    const reply = denialReply(violated, this.cors, this.closes, decision);
-    this.answer({ ...reply, headers: [...reply.headers, DECISION_HEADER, decision] });
-  }
-
   /** With the slash at its end: no policy looks at it, but applications redirect by it. */
   #canonicalUrl(): string {
     const [path = ''] = (this.req.url ?? '').split('?', 1);
@@ -107,7 +99,8 @@ export class InnerRequest extends LimitedRequest {
   #onReplyClosed(reservation: Reservation | null): void {
     const res = this.#res;
     if (res.headersSent) {
-      if (this.charged !== null) this.#parts.enforcement.learn(this.charged, res.statusCode);
+      if (this.charged !== null)
+        learn(this.#parts.enforcement.options.limiter, this.charged.identified, res.statusCode);
       reservation?.conclude(res.statusCode);
       reservation?.close();
       return;
@@ -146,12 +139,11 @@ function whenEnded(res: ServerResponse, msMax: Millis, then: () => void): void {
 
 /** What the client sent, as HTTP/1.1 would have it. */
 function sentAs(req: IncomingMessage & { readonly originalUrl?: string }): Sent {
-  const { method, rawHeaders, httpVersion, socket } = req;
+  const { method, rawHeaders, httpVersion } = req;
   // Express and its relatives take from the URL what a router is mounted on, and keep the whole here.
   const url = req.originalUrl ?? req.url;
-  if (req.httpVersionMajor < 2)
-    return url === req.url ? req : { method, url, rawHeaders, httpVersion, socket };
-  return { method, url, rawHeaders: withHost(rawHeaders), httpVersion: '1.1', socket };
+  if (req.httpVersionMajor < 2) return url === req.url ? req : { method, url, rawHeaders, httpVersion };
+  return { method, url, rawHeaders: withHost(rawHeaders), httpVersion: '1.1' };
 }
 
 /** HTTP/2 names the host in a field of its own (RFC 9113 8.3.1). */

@@ -1,5 +1,4 @@
-/** Settings of how the public listener takes connections. */
-
+/** The settings of TLS, HTTP/2 and the PROXY protocol on the public listener. */
 import { type KeyPair, type KeyPairFiles, readKeyPair } from '#gateway/listen/tls/key-pair.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
@@ -7,11 +6,10 @@ import type { SettingsReader, Variable } from '#shared/configuration.ts';
 export interface EntranceSettings {
   /** null: the public listener speaks plain HTTP. */
   readonly tls: KeyPairFiles | null;
-  /** So many TLS handshakes a second of one client address, in the long run. */
+  /** TLS handshakes that one client address may begin each second on average. */
   readonly handshakesPerClient: number;
-  /** HTTP/2 is offered to clients. */
   readonly isHttp2: boolean;
-  /** Connections begin with a header that says whose they are. */
+  /** Connections begin with a PROXY header. */
   readonly proxyProtocol: boolean;
 }
 
@@ -40,7 +38,7 @@ export const ENTRANCE_VARIABLES = [
 
 type EntranceName = (typeof ENTRANCE_VARIABLES)[number]['name'];
 
-/** @returns the settings, and what is in the files that they name: null where there are none */
+/** @returns the settings, and the contents of the files that they name; null: they name none */
 export function readEntranceSettings<Name extends string>(
   read: SettingsReader<Name | EntranceName>,
   trust: ProxyTrust,

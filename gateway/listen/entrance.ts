@@ -1,4 +1,4 @@
-/** From an accepted socket to a connection on which requests come: introduced, counted, secured. */
+/** The way of a connection to its first request: PROXY header, bounds, TLS handshake. */
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
@@ -6,56 +6,57 @@ import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import type { Penalties } from '#gateway/bounds/penalties.ts';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
-import type { RequestOrigin } from '#gateway/http/request-headers.ts';
+import { originOf, type RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
 import { Http2Sessions } from '#gateway/listen/http2/sessions.ts';
 import type { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
 import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
-import { boundRefusal } from '#gateway/operate/decisions/beside-refusals.ts';
-import type { Decisions, RefusedRequest } from '#gateway/operate/decisions/decisions.ts';
-import { boundCounter } from '#gateway/policy/beside-policies.ts';
-import { ownReply, rawReply } from '#gateway/reply/own-reply.ts';
-import type { Enforcement } from '#gateway/request/enforce.ts';
-import { boundReply } from '#gateway/request/failure.ts';
-import { clientAddress } from '#shared/client-address.ts';
+import { rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
+import type { Enforcement } from '#gateway/request/enforcement.ts';
+import type { Refusals } from '#gateway/request/refuse.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface EntranceOptions {
+interface EntranceOptions {
   readonly enforcement: Enforcement;
+  readonly refusals: Refusals;
   readonly clients: Clients;
-  readonly decisions: Decisions;
   readonly connections: Bound;
   readonly pipelining: Pipelining;
   /** Penalties for clients that send bodies in too small pieces. */
   readonly penalties: Penalties;
-  /** null: connections are those of their peers. */
+  /** null: connections do not begin with a PROXY header. */
   readonly introductions: Introductions | null;
   /** null: connections are not encrypted. */
   readonly handshakes: Handshakes | null;
-  /** null: HTTP/2 is not offered. It needs connections that are encrypted. */
+  /** null: HTTP/2 is not offered. It needs TLS. */
   readonly frames: FrameShare | null;
-  /** The body of a stream of HTTP/2 came in too small pieces. */
+  /** The body of an HTTP/2 stream came in too small pieces. */
   readonly onSmallPieces: () => void;
-  /** Requests may come on it. Told when it closes by its socket. */
+  /** A connection, or a stream of HTTP/2, is ready for requests. Its socket tells when it closes. */
   readonly onOpen: (connection: ClientConnection) => void;
 }
 
-/** Refused connections that are told why; those beyond are closed without a word. */
+/** An accepted connection, or a stream of HTTP/2. */
+interface Accepted {
+  readonly socket: Socket;
+  readonly origin: RequestOrigin;
+  /** The handshakes without which the client cannot read a reply; null: it can. */
+  readonly handshakes: Handshakes | null;
+}
+
+/** Refused connections that get a reply at the same time; others are closed without one. */
 const TOLD_MAX = 64;
-/** With TLS being told costs a handshake, so no more than TOLD_MAX are told in this time. */
+/** With TLS a reply costs a handshake, so at most TOLD_MAX get one in this time. */
 const TOLD_TLS_MS: Millis = 1000;
 
 const NOT_ENCRYPTED = rawReply(
-  ownReply('gateway_bad_request', 'this port is for HTTPS: begin the address with https://', {
-    cors: true,
-    close: true,
-  }),
+  unreadReply('gateway_bad_request', 'this port is for HTTPS: begin the address with https://'),
 );
 
 export class Entrance {
   readonly #options: EntranceOptions;
-  /** Connections that were refused, and are told so. */
+  /** Refused connections that get a reply. */
   readonly #refused = new Set<Socket>();
   readonly #sessions: Http2Sessions | null;
 
@@ -67,22 +68,22 @@ export class Entrance {
         ? null
         : new Http2Sessions({
             frames,
-            onStream: (socket, origin) => this.#admitStream(socket, origin),
+            onStream: (socket, origin) => this.#admit({ socket, origin, handshakes: null }),
             onSmallPieces: options.onSmallPieces,
           });
   }
 
   accept(socket: Socket): void {
-    const { introductions, enforcement, connections } = this.#options;
+    const { introductions, connections } = this.#options;
     if (introductions === null) {
-      this.#admit(socket);
+      this.#admit(this.#accepted(socket, null));
       return;
     }
     if (!introductions.accepts(socket)) {
       socket.destroy();
       return;
     }
-    // The proxy's until it says whose it is.
+    // Until the header names the client, the connection counts for nobody in particular.
     const refusal = connections.take(null);
     if (refusal !== null) {
       this.#refuseUnread(socket, introductions, refusal);
@@ -97,17 +98,25 @@ export class Entrance {
     introductions.begin(socket, (address) => {
       socket.off('close', giveBack);
       giveBack();
-      if (address !== null) enforcement.peers.introduce(socket, address);
-      this.#admit(socket);
+      this.#admit(this.#accepted(socket, address));
     });
   }
 
-  /** Refuses a connection before the header that says whose it is. */
+  /** @param introducedAs the address in the PROXY header; null: there is none */
+  #accepted(socket: Socket, introducedAs: string | null): Accepted {
+    const { enforcement, handshakes } = this.#options;
+    const { remoteAddress } = socket;
+    const peer = { remoteAddress, encrypted: handshakes !== null };
+    return { socket, origin: originOf(peer, enforcement.options.trust, introducedAs), handshakes };
+  }
+
+  /** Refuses a connection whose PROXY header has not come yet. */
   #refuseUnread(socket: Socket, introductions: Introductions, refusal: Refusal): void {
     const { connections, handshakes } = this.#options;
-    const refuse = (): void => this.#refuse(socket, connections, refusal, null, handshakes);
+    const refuse = (address: string | null): void =>
+      this.#refuse(this.#accepted(socket, address), connections, refusal, null);
     if (handshakes === null || this.#refused.size >= TOLD_MAX) {
-      refuse();
+      refuse(null);
       return;
     }
     // The handshake comes behind the header.
@@ -116,10 +125,9 @@ export class Entrance {
     introductions.begin(socket, refuse);
   }
 
-  #admit(socket: Socket): void {
-    const { enforcement, handshakes } = this.#options;
-    const origin = enforcement.peers.originOf(socket);
-    const client = this.#count(socket, origin, handshakes);
+  #admit(accepted: Accepted): void {
+    const { socket, origin, handshakes } = accepted;
+    const client = this.#count(accepted);
     if (client === undefined) return;
     if (handshakes === null) {
       this.#open(new ClientConnection(socket, origin, client));
@@ -138,40 +146,23 @@ export class Entrance {
     );
   }
 
-  #openSecured(secured: TLSSocket, { isIntroduced, peer }: RequestOrigin, client: Client | null): void {
-    const { enforcement, pipelining } = this.#options;
-    const { peers } = enforcement;
-    if (isIntroduced) peers.introduce(secured, peer);
-    const origin = peers.originOf(secured);
+  #openSecured(secured: TLSSocket, origin: RequestOrigin, client: Client | null): void {
     if (this.#sessions !== null && secured.alpnProtocol === 'h2') {
       secured.once('close', () => this.#release(client));
       this.#sessions.begin(secured, origin, client);
       return;
     }
     this.#open(new ClientConnection(secured, origin, client));
-    // Went beyond its share elsewhere in the meantime.
-    if (pipelining.refusalFor(client) !== null) secured.destroy();
+    // The client may have gone beyond its share during the handshake.
+    if (this.#options.pipelining.refusalFor(client) !== null) secured.destroy();
   }
 
-  /** A stream counts as a connection beside the one that it is on. */
-  #admitStream(socket: Socket, { isIntroduced, peer }: RequestOrigin): void {
-    const { peers } = this.#options.enforcement;
-    if (isIntroduced) peers.introduce(socket, peer);
-    const origin = peers.originOf(socket);
-    const client = this.#count(socket, origin, null);
-    if (client !== undefined) this.#open(new ClientConnection(socket, origin, client));
-  }
-
-  /**
-   * @param handshakes with which it would be told that it is refused; null: as it is
-   * @returns whose it is; null: nobody's in particular; undefined: it has been refused
-   */
-  #count(socket: Socket, origin: RequestOrigin, handshakes: Handshakes | null): Client | null | undefined {
+  /** @returns the client that holds the connection; null: nobody in particular; undefined: it has been refused */
+  #count(accepted: Accepted): Client | null | undefined {
     const { enforcement, clients, connections, pipelining, penalties, frames } = this.#options;
-    // A trusted proxy's connections carry everybody's requests, so no share of one client holds for them.
-    const client = origin.trusted
-      ? null
-      : clients.enter(clientAddress(origin.peer, '', enforcement.options.trust));
+    const { socket, origin } = accepted;
+    // A trusted proxy's connections carry the requests of many clients.
+    const client = origin.trusted ? null : clients.enter(enforcement.callerOf(origin, '').address.counted());
     if (client !== null && (frames?.isPenalized(client.address) === true || penalties.has(client))) {
       clients.leave(client);
       socket.destroy();
@@ -180,12 +171,12 @@ export class Entrance {
     const penalty = pipelining.refusalFor(client);
     const refusal = penalty ?? connections.take(client);
     if (refusal === null) return client;
-    this.#refuse(socket, penalty === null ? connections : pipelining.bound, refusal, client, handshakes);
+    this.#refuse(accepted, penalty === null ? connections : pipelining.bound, refusal, client);
     if (client !== null) clients.leave(client);
     return undefined;
   }
 
-  /** Lets streams end that are open, and takes no further ones. */
+  /** Takes no further streams; open ones may end. */
   drain(): void {
     this.#sessions?.drain();
   }
@@ -214,30 +205,17 @@ export class Entrance {
     if (client !== null) clients.leave(client);
   }
 
-  #refuse(
-    socket: Socket,
-    bound: Bound,
-    refusal: Refusal,
-    client: Client | null,
-    handshakes: Handshakes | null,
-  ): void {
+  #refuse(accepted: Accepted, bound: Bound, refusal: Refusal, client: Client | null): void {
+    const { socket, origin, handshakes } = accepted;
     bound.refused(refusal);
     socket.on('error', () => socket.destroy());
     if (this.#refused.size >= TOLD_MAX) {
       socket.destroy();
       return;
     }
-    const { decisions, enforcement } = this.#options;
     this.#refused.add(socket);
     const forget = (): void => void this.#refused.delete(socket);
-    const counter = boundCounter(bound.name, refusal);
-    const identity = enforcement.connectionIdentity(socket);
-    const decision = decisions.add(boundRefusal(bound, refusal, client, counter, identity), {
-      describe: () => unreadRequest(enforcement),
-    });
-    const reply = rawReply(
-      boundReply(bound.name, refusal, { cors: true, close: true, headers: [], decision }),
-    );
+    const reply = rawReply(this.#options.refusals.connection(bound, refusal, client, origin));
     if (handshakes === null) {
       socket.once('close', forget);
       lingeringClose(socket, reply);
@@ -254,15 +232,4 @@ export class Entrance {
       () => lingeringClose(socket, NOT_ENCRYPTED),
     );
   }
-}
-
-/** Of a connection that is refused before anything is read from it. */
-function unreadRequest({ policies: { file, version } }: Enforcement): RefusedRequest {
-  return {
-    method: '',
-    target: '',
-    addressFrom: 'socket',
-    file,
-    policyVersion: version,
-  };
 }

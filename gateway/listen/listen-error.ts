@@ -1,6 +1,5 @@
-/** A listener other than the public one cannot listen; the cause says why. */
+/** An additional listener cannot listen. The cause gives the reason. */
 export class ListenError extends Error {
-  /** The variables that say where. */
   readonly portVariable: string;
   readonly hostVariable: string;
 

@@ -1,7 +1,7 @@
 /**
- * Accepts connections. libuv takes one from a listening socket in each turn of the event loop, so a client that opens
- * many at once keeps everybody's new connections waiting for as many turns. Hence several sockets on one port: the
- * kernel spreads connections over them, and each turn takes one from each.
+ * Accepts connections on several sockets of one port. libuv takes one connection from a listening socket in each turn of
+ * the event loop, so a client that opens many at once delays the others by as many turns. The kernel spreads connections
+ * over the sockets, and each turn takes one from each of them.
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import { assertFree } from '#shared/assert-free.ts';
@@ -10,14 +10,14 @@ import type { Millis } from '#shared/clock.ts';
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;
-  /** Other processes may listen on the same port as well. */
+  /** Other processes may listen on the same port. */
   readonly reusePort: boolean;
 }
 
-/** Eight were worth four in five of the wait behind 128 connections at once; more were worth nothing. */
+/** Eight sockets saved four fifths of the wait behind 128 connections at once. More saved nothing. */
 const SOCKETS = 8;
 const BACKLOG = 1024;
-/** After so many turns in a row with new connections, accepting ends all the same. */
+/** The most turns in which a closing listener still accepts. */
 const TURNS_MAX = 1024;
 
 export class Listener {
@@ -26,15 +26,15 @@ export class Listener {
   readonly #keepAliveMs: Millis;
   #accepted = 0;
 
-  /** @param keepAliveMs how long a connection is silent before its peer is probed */
+  /** @param keepAliveMs how long a connection is silent before TCP probes its peer; 0: never */
   constructor(onConnection: (socket: Socket) => void, keepAliveMs: Millis = 0) {
     this.#onConnection = onConnection;
     this.#keepAliveMs = keepAliveMs;
   }
 
   /**
-   * @returns the port, for those who asked for any
-   * @throws what keeps it from listening, with `code` and `port`
+   * @returns the port, which differs from the option if that is 0
+   * @throws the system's error, with `code` and `port`
    */
   async listen({ host, port, reusePort }: ListenOptions): Promise<number> {
     if (port !== 0 && !reusePort) await assertFree(host, port);
@@ -42,7 +42,7 @@ export class Listener {
     try {
       first = await this.#listen(host, port, true);
     } catch (error) {
-      // A system on which sockets cannot share a port.
+      // On this system sockets cannot share a port.
       if (reusePort || (error as NodeJS.ErrnoException).code !== 'ENOTSUP') throw error;
       return this.#listen(host, port, false);
     }
@@ -55,17 +55,17 @@ export class Listener {
     return first;
   }
 
-  /** Accepts what the kernel has queued already. */
+  /** Accepts the connections that the kernel has already queued. */
   async emptyQueue(): Promise<void> {
     for (let turns = 0, before = -1; before < this.#accepted && turns < TURNS_MAX; turns++) {
       before = this.#accepted;
-      // The first one may end the turn in which we were called, before anything was accepted.
+      // The first may only end the current turn, in which nothing is accepted.
       await nextTurn();
       await nextTurn();
     }
   }
 
-  /** Accepts no more. Resolves when all that were accepted are closed. */
+  /** Accepts no more. Resolves when all accepted connections are closed. */
   async close(): Promise<void> {
     await Promise.all(this.#servers.map((server) => new Promise((resolve) => server.close(resolve))));
   }
@@ -73,10 +73,10 @@ export class Listener {
   #listen(host: string, port: number, reusePort: boolean): Promise<number> {
     const server = createServer(
       {
-        // What http.createServer asks for.
+        // As http.createServer does.
         allowHalfOpen: true,
         noDelay: true,
-        // A tunnel whose client has vanished says so by this alone.
+        // Nothing else shows that the client of a tunnel has vanished.
         keepAlive: this.#keepAliveMs > 0,
         keepAliveInitialDelay: this.#keepAliveMs,
       },
@@ -90,7 +90,7 @@ export class Listener {
       server.listen({ host, port, reusePort, backlog: BACKLOG }, () => {
         this.#servers.push(server);
         server.off('error', reject);
-        // Accepting can fail for want of file descriptors. That costs a connection, not the process.
+        // Without file descriptors accepting fails. That must not end the process.
         server.on('error', () => undefined);
         const address = server.address();
         resolve(typeof address === 'object' && address !== null ? address.port : port);

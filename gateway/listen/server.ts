@@ -1,4 +1,4 @@
-/** The public listener: raw node:http in front of the requests, and the way it goes down without cutting anybody. */
+/** The public listener, on node:http. It hands each request over, and drains without cutting requests. */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -10,36 +10,36 @@ import { createServer } from '#gateway/http/node-http.ts';
 import { ConnectionWatch } from '#gateway/listen/connection/connection-watch.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { SMALL_PIECES, SmallPieces } from '#gateway/listen/connection/small-pieces.ts';
+import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/socket-replies.ts';
 import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
 import type { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
 import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
-import { AccessEntry, unreadableLine } from '#gateway/observe/access-log/access-entry.ts';
+import { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
 import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import type { RequestTrace, Tracing } from '#gateway/observe/tracing/tracing.ts';
 import type { Decisions } from '#gateway/operate/decisions/decisions.ts';
 import { mayUpgrade, responseFor } from '#gateway/proxy/upgrade.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
-import { ERRORS, type ErrorCode } from '#gateway/reply/errors.ts';
-import { type OwnReply, ownReply, rawReply, sendOwn } from '#gateway/reply/own-reply.ts';
-import type { Enforcement } from '#gateway/request/enforce.ts';
-import type { ForwardingParts, RequestOptions } from '#gateway/request/forwarding.ts';
-import { Refusals } from '#gateway/request/refusals.ts';
-import { GatewayRequest } from '#gateway/request/request.ts';
+import { type OwnReply, sendOwn, unreadReply } from '#gateway/reply/own-reply.ts';
+import type { Enforcement } from '#gateway/request/enforcement.ts';
+import type { ForwardingParts, RequestOptions } from '#gateway/request/forward.ts';
+import { Refusals } from '#gateway/request/refuse.ts';
+import { type Arrival, GatewayRequest } from '#gateway/request/request.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { Entrance } from './entrance.ts';
 import { Listener, type ListenOptions } from './listener.ts';
 
 const HEADERS_TIMEOUT_MS: Millis = 10_000;
-/** From the first byte to the last one of a request, its body included: 100 MB at 28 KB/s. Silence is cut far earlier. */
+/** For a whole request with its body: 100 MB at 28 KB/s. A silent client is cut far earlier. */
 const REQUEST_TIMEOUT_MS: Millis = 3_600_000;
 const CHECK_INTERVAL_MS: Millis = 1000;
-/** Longer than the idle time of the usual load balancer, so that it is the one to close. */
+/** Longer than the idle timeout of common load balancers, so that they close first. */
 const KEEP_ALIVE_MS: Millis = 65_000;
 const HEADER_BYTES_MAX = 16_384;
-/** While draining: how long an idle connection may still begin a request. */
+/** How long an idle connection may still begin a request while the server drains. */
 const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;
-/** 16 KiB of the shortest fields would be 3,000 of them, and a hundred times the work of a usual request. */
+/** 16 KiB could hold 3,000 fields, which cost a hundred times as much as a usual request. */
 const HEADER_FIELDS_MAX = 128;
 
 export interface PublicServerOptions {
@@ -52,36 +52,30 @@ export interface PublicServerOptions {
   /** null: no request is traced. */
   readonly tracing: Tracing | null;
   readonly clock: Clock;
-  /** null: connections are those of their peers. */
+  /** null: connections do not begin with a PROXY header. */
   readonly introductions: Introductions | null;
   /** null: connections are not encrypted. */
   readonly handshakes: Handshakes | null;
-  /** null: HTTP/2 is not offered. It needs connections that are encrypted. */
+  /** null: HTTP/2 is not offered. It needs TLS. */
   readonly frames: FrameShare | null;
-  /** Between two looks at bodies and replies on their way. */
+  /** Between two checks for slow bodies and unread replies. */
   readonly checkMs?: Millis;
-  /** For how long a client is not accepted after too many pipelined requests. */
+  /** How long no connection of a client is accepted after a flood. */
   readonly penaltyMs?: Millis;
   /** Unset: requests are limited and forwarded. */
   readonly decisionServer?: DecisionServer;
 }
 
-/** A listener whose requests ask about others, which somebody else forwards. */
+/** Answers requests in which other proxies ask for decisions. */
 export interface DecisionServer {
   readonly keepAliveMs: Millis;
   readonly headerBytesMax: number;
-  begin(
-    connection: ClientConnection,
-    req: IncomingRequest,
-    res: ClientResponse,
-    parts: ForwardingParts,
-    entry: AccessEntry | null,
-  ): void;
+  begin(arrival: Arrival, parts: ForwardingParts): void;
 }
 
 export class PublicServer {
   readonly watch: ConnectionWatch;
-  /** Accepts, and can stop accepting without closing what is idle; node:http's own server cannot. */
+  /** Unlike node:http's server, it can stop accepting without closing idle connections. */
   readonly #listener: Listener;
   readonly #http: Server<typeof IncomingRequest, typeof ClientResponse>;
   readonly #options: PublicServerOptions;
@@ -95,6 +89,11 @@ export class PublicServer {
     const { enforcement, upstream, clients, decisionServer } = options;
     this.#options = options;
     this.#parts = { enforcement, upstream, clients, refusals: new Refusals(options) };
+    const socketReplies = new SocketReplies({
+      connections: this.#connections,
+      accessLog: options.accessLog,
+      wallClock: enforcement.options.wallClock,
+    });
     this.#pipelining = new Pipelining({
       bound: options.upstream.bounds.pipelined,
       clients: options.clients,
@@ -106,18 +105,19 @@ export class PublicServer {
       connections: this.#connections,
       clock: options.clock,
       penaltyMs: options.penaltyMs,
-      refuse: (socket) => this.#refuse(socket, SMALL_PIECES),
+      refuse: (socket) => socketReplies.refuse(socket, SMALL_PIECES),
     });
     this.watch = new ConnectionWatch({
       connections: this.#connections,
       clients: options.clients,
       upstream: options.upstream,
       clock: options.clock,
-      refuseSilent: (connection) => this.#refuse(connection.socket, SILENT),
+      refuseSilent: (connection) => socketReplies.refuse(connection.socket, SILENT),
       checkMs: options.checkMs,
     });
     this.#entrance = new Entrance({
       ...options,
+      refusals: this.#parts.refusals,
       connections: options.upstream.bounds.connections,
       pipelining: this.#pipelining,
       penalties: this.smallPieces.penalties,
@@ -134,12 +134,12 @@ export class PublicServer {
       keepAliveTimeout: decisionServer?.keepAliveMs ?? KEEP_ALIVE_MS,
       maxHeaderSize: decisionServer?.headerBytesMax ?? HEADER_BYTES_MAX,
       optimizeEmptyRequests: true,
-      // node:http would answer without a body; ours has one.
+      // node:http's reply would have no body.
       requireHostHeader: false,
       shouldUpgradeCallback: (req) =>
         decisionServer === undefined && mayUpgrade(req, this.#connections.get(req.socket)),
     });
-    // node:http drops the fields beyond this without a word; a request with half as many is refused.
+    // node:http silently drops the fields beyond this. The gateway refuses requests with half as many.
     this.#http.maxHeadersCount = 2 * HEADER_FIELDS_MAX;
     this.#http.on('request', (req, res) => this.#handle(req, res, PLAIN));
     this.#http.on('checkContinue', (req, res) => this.#handle(req, res, EXPECTS_CONTINUE));
@@ -150,11 +150,9 @@ export class PublicServer {
     });
     this.#http.on('connect', (_req, socket) => {
       socket.on('error', () => socket.destroy());
-      this.#refuse(socket, METHOD_NOT_ALLOWED);
+      socketReplies.refuse(socket, METHOD_NOT_ALLOWED);
     });
-    this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) =>
-      this.#onClientError(error, socket),
-    );
+    this.#http.on('clientError', (error, socket) => socketReplies.onClientError(error, socket));
   }
 
   #responseFor(req: IncomingRequest, socket: Duplex, head: Buffer): ClientResponse {
@@ -164,7 +162,7 @@ export class PublicServer {
         return;
       }
       this.#http.emit('connection', socket);
-      // To notice a client that leaves, the socket was read without a flow.
+      // The socket was paused, and read only to notice that the client leaves.
       socket.resume();
     });
   }
@@ -183,10 +181,10 @@ export class PublicServer {
   #handle(req: IncomingRequest, res: ClientResponse, options: RequestOptions): void {
     const { decisionServer } = this.#options;
     const connection = this.#connections.get(req.socket);
-    // What was parsed together with the request for which the connection was cut comes all the same.
+    // node:http still emits requests that it parsed before the connection was cut.
     if (connection === undefined || req.socket.destroyed) return;
     req.listener = this.smallPieces;
-    // node:http gives a response its socket when it is its turn to be written.
+    // A pipelined response gets its socket when the replies before it are out.
     if (res.socket === null) {
       this.#holdBack(connection, res, () => this.#handle(req, res, options));
       return;
@@ -196,16 +194,17 @@ export class PublicServer {
     const trace = tracing === null ? null : tracing.begin(req.method ?? '', req.rawHeaders, clock());
     const entry = this.#entryFor(req, res, trace);
     const unusual = replyToUnusual(req);
+    const arrival = { connection, req, res, entry };
     if (unusual !== null) {
       if (entry !== null) entry.decision = 'malformed';
       sendOwn(req, res, unusual);
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
-      // Asks about the server, not about a resource: ours to answer (RFC 9110 9.3.7).
+      // This asks about the server, not about a resource (RFC 9110 9.3.7).
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
       discardBody(req);
     } else if (decisionServer === undefined)
-      new GatewayRequest(connection, req, res, this.#parts, options, entry, trace).run();
-    else decisionServer.begin(connection, req, res, this.#parts, entry);
+      new GatewayRequest(arrival, { options, trace }, this.#parts).run();
+    else decisionServer.begin(arrival, this.#parts);
   }
 
   #entryFor(req: IncomingRequest, res: ClientResponse, begun: RequestTrace | null): AccessEntry | null {
@@ -219,15 +218,14 @@ export class PublicServer {
   }
 
   /**
-   * Pipelined requests are taken one by one, so a connection holds no more than one of the upstream's. Meanwhile nothing
-   * more is read than what has arrived already; but node:http parses all of that, and 64 KiB of the shortest requests
-   * become 9 MB of objects.
+   * Handles pipelined requests one by one, so that a connection holds at most one connection to the upstream. Meanwhile the
+   * socket is paused. node:http still parses all that has arrived: 64 KiB of the shortest requests become 9 MB of objects.
    */
   #holdBack(connection: ClientConnection, res: ClientResponse, handle: () => void): void {
     if (!this.#pipelining.take(connection)) return;
     connection.socket.pause();
     res.once('socket', () => {
-      // Given back with its connection.
+      // Pipelining has given it back with its connection.
       if (connection.socket.destroyed) return;
       this.#pipelining.give(connection);
       if (connection.pipelined === 0) connection.socket.resume();
@@ -235,17 +233,17 @@ export class PublicServer {
     });
   }
 
-  /** @returns the port, for those who asked for any */
+  /** @returns the port, which differs from the option if that is 0 */
   async listen(options: ListenOptions): Promise<number> {
     const port = await this.#listener.listen(options);
-    // node:http begins to watch its timeouts with this event, whoever accepts.
+    // With this event node:http starts to check its timeouts.
     this.#http.emit('listening');
     return port;
   }
 
   /**
-   * Stops accepting, answers every request that arrives on an open connection with `Connection: close`, and resolves
-   * once all are answered. What is left after the deadline is cut.
+   * Stops accepting, and answers requests on open connections with `Connection: close`. Resolves when all are answered.
+   * After the deadline, the connections that are left are cut.
    */
   async drain(deadlineMs: Millis): Promise<void> {
     this.#options.upstream.draining = true;
@@ -269,82 +267,21 @@ export class PublicServer {
     clearInterval(sweep);
     clearTimeout(deadline);
   }
-
-  /** What the parser refuses gets 400 and a closed connection. The route is unknown, so CORS is granted to all. */
-  #onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-    // Answered already: this is more of the same, and lingeringClose() sees to the end.
-    if (socket.writableEnded && !socket.destroyed) return;
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy();
-      return;
-    }
-    const [code, message] = PARSE_ERRORS[error.code ?? ''] ?? [
-      'gateway_bad_request',
-      'the request is not valid HTTP/1.1',
-    ];
-    this.#refuse(socket, ownReply(code, message, { cors: true, close: true }));
-  }
-
-  /** Of what was answered on the bare socket. */
-  #logRefused(pending: ClientResponse | null, status: number): void {
-    const { accessLog, enforcement } = this.#options;
-    if (pending !== null) {
-      if (pending.entry !== null) pending.entry.status = status;
-    } else if (accessLog?.takes() === true)
-      accessLog.write(unreadableLine(status, enforcement.options.wallClock()));
-  }
-
-  /** Answers on the bare socket, unless another reply is due there: two must not be mistaken for one another. */
-  #refuse(socket: Duplex, reply: OwnReply): void {
-    const pending = this.#connections.get(socket as Socket)?.pending ?? null;
-    if (pending?.headersSent === true) {
-      // A reply of our own has been written whole; one from the upstream would be cut here.
-      if (pending.exchange?.isClosed === false) socket.destroy();
-      else lingeringClose(socket);
-      return;
-    }
-    if (pending?.req.complete === true) {
-      // What cannot be read came after a whole request. That one is answered, and the connection closes with it.
-      pending.shouldKeepAlive = false;
-      return;
-    }
-    pending?.exchange?.close();
-    this.#logRefused(pending, ERRORS[reply.code].status);
-    lingeringClose(socket, rawReply(reply));
-  }
 }
 
 const PLAIN: RequestOptions = { expectsContinue: false, upgrade: null };
 const EXPECTS_CONTINUE: RequestOptions = { expectsContinue: true, upgrade: null };
 
-const SILENT = ownReply('gateway_request_timeout', 'the request body did not arrive in time', {
-  cors: true,
-  close: true,
-});
-const METHOD_NOT_ALLOWED = ownReply('gateway_method_not_allowed', 'CONNECT and TRACE are not served here', {
-  headers: ['Allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'],
-  cors: true,
-  close: true,
-});
-const BAD_VERSION = ownReply('gateway_bad_request', 'the request is neither HTTP/1.1 nor HTTP/1.0', {
-  cors: true,
-  close: true,
-});
-
-const TOO_MANY_FIELDS = ownReply(
+const SILENT = unreadReply('gateway_request_timeout', 'the request body did not arrive in time');
+const BAD_VERSION = unreadReply('gateway_bad_request', 'the request is neither HTTP/1.1 nor HTTP/1.0');
+const TOO_MANY_FIELDS = unreadReply(
   'gateway_header_too_large',
   `the header section has more than ${HEADER_FIELDS_MAX} fields`,
-  { cors: true, close: true },
 );
 
-/** The answer to what the parser lets pass and we do not; null for the usual request. */
+/** Refuses requests that node:http's parser accepts and the gateway does not. @returns null: the request is fine */
 function replyToUnusual({ method, httpVersion, rawHeaders }: IncomingRequest): OwnReply | null {
   if (rawHeaders.length > 2 * HEADER_FIELDS_MAX) return TOO_MANY_FIELDS;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return BAD_VERSION;
   return method === 'TRACE' ? METHOD_NOT_ALLOWED : null;
 }
-
-const PARSE_ERRORS: Readonly<Record<string, readonly [ErrorCode, string]>> = {
-  HPE_HEADER_OVERFLOW: ['gateway_header_too_large', 'the header section is larger than 16 KiB'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['gateway_request_timeout', 'the request did not arrive in time'],
-};

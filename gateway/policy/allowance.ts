@@ -2,7 +2,7 @@
 import type { Policy } from './policy.ts';
 
 /** To whom: the policy's limits, or one client's own. */
-export interface Allowed {
+interface Allowed {
   readonly policy: Policy;
   /** The most that can be used at once. */
   readonly quota: number;

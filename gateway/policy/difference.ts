@@ -2,7 +2,7 @@
 import type { CredentialSource, Identifier } from '#gateway/identity/identifier.ts';
 import type { Algorithm, Cost, Count, Policy, PolicySet } from './policy.ts';
 
-export type ChangeKind =
+type ChangeKind =
   | 'policy-added'
   | 'policy-removed'
   | 'policy-renamed'

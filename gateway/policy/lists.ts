@@ -1,5 +1,4 @@
 /** Whom no policy counts, and whom the gateway answers itself: by the client's address, or by digest. */
-import type { Counter } from './counter.ts';
 import type { NetworkTable } from './network-table.ts';
 
 export interface ListEntry {
@@ -12,8 +11,6 @@ export interface ListEntry {
   readonly status: 403 | 429;
   /** Told to them; null: nothing. */
   readonly reason: string | null;
-  /** Stands for the entry where a refusal is recorded. */
-  readonly counter: Counter;
 }
 
 export interface Lists {
@@ -23,19 +20,17 @@ export interface Lists {
   readonly texts: readonly string[];
 }
 
-/**
- * The entry that holds for a client: a digest before a network, the longest prefix, and of two digests the denied one.
- *
- * @param digests all that the client is known by
- * @param address bytes of its address; null: it cannot be read
- * @param doubtful what it may be known by as well: enough to deny, not to allow
- */
-export function entryFor(
-  lists: Lists,
-  digests: readonly string[],
-  address: readonly number[] | null,
-  doubtful: readonly string[] = [],
-): ListEntry | null {
+/** What a client is known by. */
+interface ListedClient {
+  readonly digests: readonly string[];
+  /** Digests that may be the client's: enough to deny it, not to allow it. */
+  readonly doubtful: readonly string[];
+  /** Bytes of its address; null: unknown. */
+  readonly address: readonly number[] | null;
+}
+
+/** Finds the entry for a client: a digest wins over a network, a longer prefix over a shorter one, deny over allow. */
+export function entryFor(lists: Lists, { digests, doubtful, address }: ListedClient): ListEntry | null {
   for (const digest of doubtful) {
     const entry = lists.digests.get(digest);
     if (entry?.list === 'deny') return entry;

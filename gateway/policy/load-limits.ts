@@ -12,7 +12,7 @@ export type Row = PolicyFile['policies'][number];
 type Entry = NonNullable<Row['limits']>[number];
 
 /** One limit, and where it is written. */
-export interface RowLimit {
+interface RowLimit {
   readonly at: Path;
   readonly name: string;
   /** Name of its counter. */

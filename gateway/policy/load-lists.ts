@@ -1,5 +1,4 @@
 /** The lists `allow` and `deny` of a policy file. */
-import { besidePolicies } from './beside-policies.ts';
 import type { ListEntry, Lists } from './lists.ts';
 import { DIGEST, networkOf } from './load-overrides.ts';
 import { NetworkTable } from './network-table.ts';
@@ -45,5 +44,5 @@ export function buildLists(file: PolicyFile, report: Report, lineOf: (path: Path
 function listEntry(list: ListEntry['list'], written: DenyEntry, line: number): ListEntry {
   const { address, digest, status = 429, reason = null } = written;
   const text = address ?? digest ?? '';
-  return { list, text, line, status, reason, counter: besidePolicies(`${list} list`, line) };
+  return { list, text, line, status, reason };
 }

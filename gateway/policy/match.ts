@@ -39,7 +39,7 @@ export interface CoverCounter {
   readonly cost: Cost;
 }
 
-export type Match =
+type Match =
   | {
       readonly ok: true;
       /** What is sent to the upstream: the canonical path and the query as it came. */

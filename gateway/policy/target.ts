@@ -14,7 +14,7 @@ export interface Target {
   readonly trailingSlash: boolean;
 }
 
-export interface BadTarget {
+interface BadTarget {
   readonly ok: false;
   /** What is wrong, fit for the caller. */
   readonly reason: string;

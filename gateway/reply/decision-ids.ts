@@ -1,11 +1,10 @@
-/** Names for decisions: of one length, made without a system call, never the same on two replicas. */
+/** Ids of refusals: all have the same length, need no system call, and differ on all replicas. */
 
-/** No vowels but a and e, no characters that look alike, nothing that a shell or an option parser reads otherwise. */
+/** Without letters that look alike, and safe in shells and URLs. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const PREFIX_LENGTH = 12;
 const COUNTER_LENGTH = 8;
 
-/** Of every id. */
 export const DECISION_ID_LENGTH = PREFIX_LENGTH + COUNTER_LENGTH;
 
 const DECISION_ID = new RegExp(`^[${ALPHABET}]{${DECISION_ID_LENGTH}}$`);
@@ -18,13 +17,13 @@ export function isDecisionId(text: string): boolean {
 const ENDINGS: readonly string[] = [...ALPHABET].flatMap((a) => [...ALPHABET].map((b) => a + b));
 
 /**
- * A random part of this process, 60 bits, and a counter behind it, 40 bits: enough for four months of 100,000 denials a
- * second. An id is no secret: whoever wants to know what stands behind it has to ask the admin listener.
+ * An id is a random number of the process (60 bits) and a counter (40 bits), enough for four months with 100,000 denials a
+ * second. Ids are not secret, because only the admin listener tells more about a refusal.
  */
 export class DecisionIds {
   readonly #prefix: string;
   #counter = 0;
-  /** All but the last two characters; good for 1,024 ids. */
+  /** All but the last two characters; the same for 1,024 ids. */
   #stem = '';
 
   /** @param random at least 8 bytes */
@@ -43,7 +42,7 @@ export class DecisionIds {
   }
 }
 
-/** The lowest bits, five a character. */
+/** Writes the lowest bits, five in each character. */
 function inAlphabet(bits: bigint, length: number): string {
   let text = '';
   for (let rest = bits; text.length < length; rest >>= 5n) text = ALPHABET.charAt(Number(rest & 31n)) + text;

@@ -1,10 +1,12 @@
 /**
- * The 429s. But for its decision's id, what one says depends on the exhausted policies and on whole seconds, not on who
- * asks, so its text is made once, with a gap for the id, and serves a whole flood; and those of one turn of the event loop are written back to back at its end: fewer
- * wake-ups, and a flood costs about a third less.
+ * Replies of policies, bans and the list deny.
+ *
+ * A 429 depends on the exhausted policies and on whole seconds, not on the client. So its text is made once, with a gap for
+ * the id of the refusal, and serves a whole flood. All 429s of one turn of the event loop are written at its end: a flood
+ * then costs about a third less.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { DECISION_HEADER, RATELIMITED_HEADER } from '#gateway/http/header-names.ts';
+import { RATELIMITED_HEADER } from '#gateway/http/header-names.ts';
 import { retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
 import { allowanceOf, unitOf } from '#gateway/policy/allowance.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
@@ -16,18 +18,17 @@ import { headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
 
 interface Denial {
   readonly reply: OwnReply;
-  /** Names and values in turn; the last ones are the values of the decision's header and of Date. */
+  /** Names and values in turn. The last value is that of Date. */
   readonly headers: string[];
-  /** The body before and behind the id, as it is written. */
+  /** Index of the id in `headers`. */
+  readonly decisionAt: number;
+  /** The body before and behind the id. */
   readonly before: string;
   readonly behind: string;
 }
 
-/** What of a policy that denies its reply depends on. */
-export type Refusing = Pick<
-  Violation,
-  'policy' | 'quota' | 'perWindow' | 'remaining' | 'resetMs' | 'canNeverPass'
->;
+/** The parts of a violation that its reply depends on. */
+type Refusing = Pick<Violation, 'policy' | 'quota' | 'perWindow' | 'remaining' | 'resetMs' | 'canNeverPass'>;
 
 interface Denied {
   readonly req: IncomingMessage;
@@ -36,18 +37,18 @@ interface Denied {
   readonly decision: string;
 }
 
-/** Ids have one length, so Content-Length holds for all. */
+/** All ids have the same length, so Content-Length does not change. */
 const GAP = '-'.repeat(DECISION_ID_LENGTH);
 
-/** Of one policy. Every second brings others, and those of the seconds before are not asked for again. */
+/** For one policy. Texts of past seconds are not used again. */
 const TEXTS_MAX = 64;
 
 export class DenialWriter {
-  /** By the policy named first, with which they go when a reload replaces it. */
+  /** By the first policy. They are forgotten when a reload replaces it. */
   readonly #texts = new WeakMap<Policy, Map<string, Denial>>();
   #queue: Denied[] = [];
   readonly #wallClock: Clock;
-  /** Of the Date field (RFC 9110 6.6.1), and the second that it is of. */
+  /** Value of the Date field (RFC 9110 6.6.1), and its second. */
   #date = '';
   #dateSecond: Seconds = 0;
 
@@ -55,19 +56,13 @@ export class DenialWriter {
     this.#wallClock = wallClock;
   }
 
-  /**
-   * @param violated the exhausted policies
-   * @param options.decision its id
-   * @param options.cors the route is called from browsers on other origins
-   * @param options.close the connection ends with this reply
-   */
+  /** @param violated the exhausted policies */
   write(
     req: IncomingMessage,
     res: ServerResponse,
     violated: readonly Refusing[],
-    options: { readonly decision: string; readonly cors: boolean; readonly close: boolean },
+    { decision, cors, close }: Framing & { readonly decision: string },
   ): void {
-    const { decision, cors, close } = options;
     const denied = { req, res, denial: this.#denial(violated, cors, close), decision };
     if (this.#queue.push(denied) === 1) setImmediate(() => this.#flush());
   }
@@ -82,9 +77,9 @@ export class DenialWriter {
     }
     let key = `${cors} ${close}`;
     for (const { policy, perWindow, resetMs, remaining, canNeverPass } of violated) {
-      // How much can be used at once follows from the limit.
+      // `quota` follows from the limit.
       key += ` ${policy.index}:${perWindow}:${Math.ceil(resetMs / 1000)}`;
-      // Nothing is left where every request costs one.
+      // Usually nothing remains, because every request costs one.
       if (remaining > 0 || canNeverPass) key += `:${remaining} ${canNeverPass}`;
     }
     let denial = texts.get(key);
@@ -100,8 +95,8 @@ export class DenialWriter {
     const queue = this.#queue;
     this.#queue = [];
     for (const { req, res, denial, decision } of queue) {
-      const { reply, headers, before, behind } = denial;
-      headers[headers.length - 3] = decision;
+      const { reply, headers, decisionAt, before, behind } = denial;
+      headers[decisionAt] = decision;
       headers[headers.length - 1] = this.#dateText();
       sendOwn(req, res, reply, headers, before + decision + behind);
     }
@@ -118,98 +113,68 @@ export class DenialWriter {
 }
 
 function textOf(violated: readonly Refusing[], cors: boolean, close: boolean): Denial {
-  const reply = denialReply(violated, cors, close, GAP);
+  const reply = denialReply(violated, { cors, close, decision: GAP });
+  const headers = [...headersOf(reply), 'Date', ''];
   const gapAt = reply.bodyBytes.lastIndexOf(GAP);
   return {
     reply,
-    headers: [...headersOf(reply), DECISION_HEADER, '', 'Date', ''],
+    headers,
+    decisionAt: headers.indexOf(GAP),
     before: reply.bodyBytes.slice(0, gapAt),
     behind: reply.bodyBytes.slice(gapAt + GAP.length),
   };
 }
 
-/**
- * @param violated the exhausted policies
- * @param cors the route is called from browsers on other origins
- * @param close the connection ends with this reply
- * @param decision its id, for the body; null: it has none
- */
-export function denialReply(
-  violated: readonly Refusing[],
-  cors: boolean,
-  close: boolean,
-  decision: string | null,
-): OwnReply {
+/** How a refusal is written. */
+export interface Framing {
+  /** The route is called from browsers on other origins. */
+  readonly cors: boolean;
+  /** The connection ends with this reply. */
+  readonly close: boolean;
+  /** Id of the refusal; null: it has none. */
+  readonly decision: string | null;
+}
+
+/** @param violated the exhausted policies */
+export function denialReply(violated: readonly Refusing[], framing: Framing): OwnReply {
+  const canNeverPass = violated.some((verdict) => verdict.canNeverPass);
+  const retryAfter = canNeverPass ? [] : ['Retry-After', String(retryAfterSeconds(violated))];
   return ownReply('gateway_rate_limited', denialMessage(violated), {
-    headers: [
-      RATELIMITED_HEADER,
-      'true',
-      ...(violated.some(({ canNeverPass }) => canNeverPass)
-        ? []
-        : ['Retry-After', String(retryAfterSeconds(violated))]),
-      ...limitHeaders(violated),
-    ],
-    cors,
-    close,
+    ...framing,
+    headers: [RATELIMITED_HEADER, 'true', ...retryAfter, ...limitHeaders(violated)],
     extra: {
       error: { code: 429, message: 'Too Many Requests' },
       'violated-policies': [...new Set(violated.map(({ policy }) => policy.name))],
-      ...(decision === null ? {} : { decision }),
     },
   });
 }
 
 /**
- * 429 and not 403, on which survey widgets would drop their answers.
+ * 429 and not 403: on 403 survey widgets drop their answers.
  *
  * @param leftMs until the ban ends
- * @param decision its id; null: it has none
  */
-export function bannedReply(
-  leftMs: Millis,
-  decision: string | null,
-  options: { readonly cors: boolean; readonly close: boolean },
-): OwnReply {
+export function bannedReply(leftMs: Millis, framing: Framing): OwnReply {
   const seconds = Math.max(1, Math.ceil(leftMs / 1000));
   return ownReply(
     'gateway_banned',
     'The operator has blocked this client for a while. Wait for the seconds in Retry-After.',
-    {
-      headers: [
-        RATELIMITED_HEADER,
-        'true',
-        'Retry-After',
-        String(seconds),
-        ...(decision === null ? [] : [DECISION_HEADER, decision]),
-      ],
-      extra: decision === null ? {} : { decision },
-      ...options,
-    },
+    { ...framing, headers: [RATELIMITED_HEADER, 'true', 'Retry-After', String(seconds)] },
   );
 }
 
-/** How long who is on the list `deny` is asked to wait: lists are edited now and then. */
+/** How long clients on the list `deny` should wait: lists are edited now and then. */
 export const DENIED_SECONDS: Seconds = 3600;
 
-/**
- * What the list `deny` says. Never 403 on routes that browsers call from elsewhere: survey widgets drop their answers on
- * it, and try again after 429.
- *
- * @param decision its id; null: it has none
- */
+/** Answers clients on the list `deny`. Never 403 where browsers call from other origins: survey widgets retry a 429 only. */
 export function listedReply(
   { status, reason }: Pick<ListEntry, 'status' | 'reason'>,
-  decision: string | null,
-  options: { readonly cors: boolean; readonly close: boolean },
+  framing: Framing,
 ): OwnReply {
-  const isForbidden = status === 403 && !options.cors;
   const message = `The operator has blocked this client${reason === null ? '.' : `: ${reason}`}`;
-  const id = decision === null ? [] : [DECISION_HEADER, decision];
-  return ownReply(isForbidden ? 'gateway_forbidden' : 'gateway_denied', message, {
-    ...options,
-    headers: isForbidden ? id : [RATELIMITED_HEADER, 'true', 'Retry-After', String(DENIED_SECONDS), ...id],
-    extra: decision === null ? {} : { decision },
-  });
+  if (status === 403 && !framing.cors) return ownReply('gateway_forbidden', message, framing);
+  const headers = [RATELIMITED_HEADER, 'true', 'Retry-After', String(DENIED_SECONDS)];
+  return ownReply('gateway_denied', message, { ...framing, headers });
 }
 
 function denialMessage(violated: readonly Refusing[]): string {

@@ -1,7 +1,6 @@
 /**
- * Every body that the gateway writes itself. One shape for all: problem+json (RFC 9457) that also carries `message`
- * (string) and `details` (object), which existing clients read without a guard, and `code`, which is never the
- * application's `too_many_requests`.
+ * The bodies of the gateway's own replies: problem+json (RFC 9457). Existing clients expect the members `message` (string)
+ * and `details` (object). `code` is never `too_many_requests`, which is the application's.
  */
 
 export type ErrorCode =
@@ -22,7 +21,7 @@ export type ErrorCode =
 interface ErrorKind {
   readonly status: number;
   readonly title: string;
-  /** RFC 9457 type; about:blank when the status says it all. */
+  /** RFC 9457 type; about:blank: the status is enough. */
   readonly type: string;
 }
 
@@ -44,7 +43,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
   /** The policy file's list deny names the client. */
   gateway_denied: { status: 429, title: 'Too Many Requests', type: BLANK },
   gateway_forbidden: { status: 403, title: 'Forbidden', type: BLANK },
-  /** The client holds as much at once as one client may. No policy denies the request. */
+  /** The client has reached its share of a bound. No policy denies the request. */
   gateway_client_busy: { status: 429, title: 'Too Many Requests', type: BLANK },
   gateway_store_unavailable: { status: 503, title: 'Service Unavailable', type: BLANK },
   gateway_overloaded: { status: 503, title: 'Service Unavailable', type: BLANK },
@@ -52,7 +51,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
   gateway_upstream_timeout: { status: 504, title: 'Gateway Timeout', type: BLANK },
 };
 
-/** @param extra further members of the problem */
+/** @param extra more members */
 export function problemBody(code: ErrorCode, message: string, extra: object = {}): string {
   const { status, title, type } = ERRORS[code];
   const body = JSON.stringify({ type, title, status, detail: message, code, message, details: {}, ...extra });

@@ -1,4 +1,4 @@
-/** Decision -> header values. Pure. Flat arrays of names and values in turn, as node:http writes them. */
+/** The limit headers of a reply, as names and values in turn. */
 import type { Verdict } from '#gateway/limiter/decision.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Seconds } from '#shared/clock.ts';
@@ -9,7 +9,7 @@ interface PolicyText {
   readonly quota: string;
 }
 
-/** Policies live as long as the file that they came from, and so do their texts. */
+/** Forgotten with the policies, when a reload replaces them. */
 const texts = new WeakMap<Policy, PolicyText>();
 
 function textOf(verdict: Verdict): PolicyText {
@@ -32,14 +32,13 @@ function newText(verdict: Verdict): PolicyText {
   return { limit: String(quota), quota: `${item}${unit}w=${quotaSeconds(verdict)}` };
 }
 
-/** The time in which the whole quota comes back. */
+/** The time after which the whole quota is available again. */
 function quotaSeconds({ policy: { algorithm, windowSeconds }, quota, perWindow }: Verdict): Seconds {
   return algorithm === 'token-bucket' ? Math.ceil((quota * windowSeconds) / perWindow) : windowSeconds;
 }
 
 /**
- * The limit headers of one reply: `x-ratelimit-*` of the tightest policy, and the IETF pair with every policy that
- * says something, the tightest first. Nothing for policies with `headers: off`.
+ * `x-ratelimit-*` for the tightest policy, and the IETF pair for all policies. Policies with `headers: off` are left out.
  *
  * @param verdicts one per policy, the tightest first
  */

@@ -1,44 +1,51 @@
 /** Replies that the gateway writes itself. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { CORS_HEADERS } from '#gateway/http/header-names.ts';
+import { CORS_HEADERS, DECISION_HEADER } from '#gateway/http/header-names.ts';
 import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { ERRORS, type ErrorCode, problemBody } from './errors.ts';
 
 export interface OwnReply {
   readonly code: ErrorCode;
   readonly body: string;
-  /** The same in UTF-8, one code unit a byte, as it is written. */
+  /** The same in UTF-8, one code unit for each byte. */
   readonly bodyBytes: string;
-  /** Names and values in turn, besides type, length, caching and CORS. */
+  /** Names and values in turn, in addition to those that every reply has. */
   readonly headers: readonly string[];
   /** The route is called from browsers on other origins. */
   readonly cors: boolean;
-  /** Close the connection after it: the request could not be trusted to be framed right. */
+  /** The connection closes after the reply. */
   readonly close: boolean;
 }
 
-export function ownReply(
-  code: ErrorCode,
-  message: string,
-  options: {
-    readonly headers?: readonly string[];
-    readonly cors?: boolean;
-    readonly close?: boolean;
-    readonly extra?: object;
-  } = {},
-): OwnReply {
-  const body = problemBody(code, message, options.extra);
+interface OwnReplyOptions {
+  readonly headers?: readonly string[];
+  readonly cors?: boolean;
+  readonly close?: boolean;
+  /** Id of a refusal, for the header x-gateway-decision and the body; null: it has none. */
+  readonly decision?: string | null;
+  /** More members of the body. */
+  readonly extra?: object;
+}
+
+export function ownReply(code: ErrorCode, message: string, options: OwnReplyOptions = {}): OwnReply {
+  const { headers = [], cors = false, close = false, decision = null, extra } = options;
+  const body = problemBody(code, message, decision === null ? extra : { ...extra, decision });
   return {
     code,
     body,
     bodyBytes: Buffer.from(body).toString('latin1'),
-    headers: options.headers ?? [],
-    cors: options.cors ?? false,
-    close: options.close ?? false,
+    headers: decision === null ? headers : [...headers, DECISION_HEADER, decision],
+    cors,
+    close,
   };
 }
 
-/** Names and values in turn. */
+/** Answers what could not be read as a request. Its route is unknown, so browsers on other origins may read the reply. */
+export function unreadReply(code: ErrorCode, message: string, headers: readonly string[] = []): OwnReply {
+  return ownReply(code, message, { headers, cors: true, close: true });
+}
+
+/** All headers of the reply; names and values in turn. */
 export function headersOf(reply: OwnReply): string[] {
   const headers = [
     'Content-Type',
@@ -62,7 +69,7 @@ export function recordOf(headers: readonly string[]): Record<string, string> {
 }
 
 /**
- * @param headers those of the reply, where they are known already
+ * @param headers those of the reply, if they are already known
  * @param bodyBytes another body of the same length
  */
 export function sendOwn(
@@ -76,7 +83,7 @@ export function sendOwn(
   if (reply.close) res.shouldKeepAlive = false;
   res.writeHead(ERRORS[reply.code].status, headers);
   if (reply.close && !req.complete) {
-    // After end() node:http would close the connection at once; while a body is on its way that makes a reset.
+    // After end() node:http would close the connection at once, which resets it while a body is still coming.
     if (req.method === 'HEAD') res.flushHeaders();
     else res.write(bodyBytes, 'latin1');
     lingeringClose(req.socket);
@@ -84,7 +91,7 @@ export function sendOwn(
   discardBody(req);
 }
 
-/** The same as raw text, for sockets whose request could not be parsed into anything. */
+/** The reply as text, for a socket without a response of node:http. */
 export function rawReply(reply: OwnReply): string {
   const { status, title } = ERRORS[reply.code];
   const headers = headersOf(reply);

@@ -1,20 +1,14 @@
-/** What the client is told when its request did not reach the upstream, or no reply came back. */
+/** Replies to requests that did not reach the upstream, or got no reply from it. */
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal } from '#gateway/bounds/bounds.ts';
-import { DECISION_HEADER } from '#gateway/http/header-names.ts';
 import type { ProxyFailure } from '#gateway/proxy/proxy-call-options.ts';
+import type { Framing } from '#gateway/reply/denial.ts';
 import { type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
 
-export interface FailureOptions {
-  readonly cors: boolean;
-  readonly close: boolean;
+interface FailureOptions extends Framing {
   /** Names and values in turn. */
   readonly headers: readonly string[];
-  /** Of a bound that is reached; null: it has none. */
-  readonly decision: string | null;
 }
-
-const RETRY_AFTER: readonly string[] = ['Retry-After', '1'];
 
 const HELD: Readonly<Record<BoundName, string>> = {
   connections: 'open connections',
@@ -42,13 +36,12 @@ export function failureReply(failure: ProxyFailure, options: FailureOptions): Ow
   }
 }
 
-/** 429 when the client's own share is used up, or its network's, 503 when nobody gets more. */
+/** 429 if the share of the client or of its network is used up, 503 if all is taken. */
 export function boundReply(bound: BoundName, refusal: Refusal, options: FailureOptions): OwnReply {
-  const { decision } = options;
   const more = {
     ...options,
-    headers: [...RETRY_AFTER, ...options.headers, ...(decision === null ? [] : [DECISION_HEADER, decision])],
-    extra: { details: { bound, scope: refusal }, ...(decision === null ? {} : { decision }) },
+    headers: ['Retry-After', '1', ...options.headers],
+    extra: { details: { bound, scope: refusal } },
   };
   return refusal !== 'total'
     ? ownReply(

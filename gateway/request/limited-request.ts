@@ -1,23 +1,28 @@
 /**
- * What every request goes through: match -> identify -> spend -> decide, and then told that it is refused (refusals.ts),
- * or let pass. A denied request costs the store nothing once its bucket is known to be exhausted.
+ * The steps of every request: match, identify, spend, decide. Then it is refused (refuse.ts) or let pass. A request that is
+ * denied costs the store nothing once its counter is known to be exhausted.
  */
-
 import type { Client } from '#gateway/bounds/clients.ts';
 import { isClientRoute } from '#gateway/http/header-names.ts';
-import { type CheckedHead, EMPTY_HEAD } from '#gateway/http/request-head.ts';
-import type { RequestOrigin } from '#gateway/http/request-headers.ts';
+import { EMPTY_HEAD } from '#gateway/http/request-head.ts';
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { decide, type Violation } from '#gateway/limiter/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
 import type { RefusedRequest } from '#gateway/operate/decisions/decisions.ts';
+import { denialReply } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import type { OwnReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { ChargedRequest, Enforcement, HeaderSection, RequestSource } from './enforce.ts';
-import type { ChargedTo, PeerSocket } from './identify.ts';
-import type { Refusable, Refusals } from './refusals.ts';
+import { addressSource } from './address-source.ts';
+import { type Listing, listingOf } from './bans-and-lists.ts';
+import type { Caller } from './caller.ts';
+import type { ChargedTo } from './charged-to.ts';
+import type { Enforcement } from './enforcement.ts';
+import type { HeaderSection } from './policy-table.ts';
+import type { Refusable, Refusals } from './refuse.ts';
+import { type ChargeableRequest, chargeOf, countDegraded, type Spender, spend } from './spend.ts';
 
 const NOTHING_ADDED: readonly string[] = [];
 
@@ -27,19 +32,18 @@ export interface LimitedParts {
 }
 
 /** A request as it came; node:http's are such. */
-export interface Sent extends HeaderSection, RequestSource {
+export interface Sent extends HeaderSection {
   readonly method?: string | undefined;
-  /** The target, one code unit a byte. */
+  /** The target, one code unit for each byte. */
   readonly url?: string | undefined;
 }
 
-/** Where it came from. */
+/** The connection that it came on. */
 export interface Source {
-  readonly socket: PeerSocket;
   readonly origin: RequestOrigin;
 }
 
-export abstract class LimitedRequest implements ChargedRequest, Refusable {
+export abstract class LimitedRequest implements ChargeableRequest, Spender, Refusable {
   abstract readonly req: Sent;
   abstract readonly connection: Source;
   abstract readonly entry: AccessEntry | null;
@@ -47,14 +51,15 @@ export abstract class LimitedRequest implements ChargedRequest, Refusable {
   abstract readonly closes: boolean;
   head = EMPTY_HEAD;
   target = '';
-  /** Until the route is known: it may be one that browsers call. */
+  /** Browsers on other origins may read the reply. true until the route is known. */
   cors = true;
   charged: ChargedTo | null = null;
   arrivedAt: Millis = 0;
   readonly #parts: LimitedParts;
+  #caller: Caller | null = null;
   /** When the store was asked. */
   #askedAt: Millis = 0;
-  /** Answered in the gateway's own name, or given up. */
+  /** The gateway has answered it, or the client has left. */
   #isDone = false;
 
   constructor(parts: LimitedParts) {
@@ -62,86 +67,97 @@ export abstract class LimitedRequest implements ChargedRequest, Refusable {
   }
 
   /**
-   * It is admitted, and nobody has given it up.
+   * Lets an admitted request pass.
    *
-   * @param added the gateway's headers on the reply, names and values in turn
-   * @param reservation null where every request counts, and none holds anything as long as it is in flight
+   * @param added the gateway's headers for the reply, names and values in turn
+   * @param reservation null: every request counts, and holds no place in flight
    */
   protected abstract pass(added: readonly string[], reservation: Reservation | null, now: Millis): void;
 
   abstract answer(reply: OwnReply): void;
 
-  abstract deny(violated: readonly Violation[], decision: string): void;
+  deny(violated: readonly Violation[], decision: string): void {
+    this.answer(denialReply(violated, { cors: this.cors, close: this.closes, decision }));
+  }
 
-  /** Where it asks how the gateway sees it. @returns whether it was answered, and goes no further */
-  protected answersProbe(_head: CheckedHead): boolean {
+  /** @returns whether it was a probe of `floodgate doctor`, and is answered */
+  protected answersProbe(_token: string): boolean {
     return false;
   }
 
-  /** Whoever sent it has checked its credentials. */
-  protected get isVouchedFor(): boolean {
+  get isVouchedFor(): boolean {
     return false;
+  }
+
+  /** Only after the header section is checked. */
+  get caller(): Caller {
+    this.#caller ??= this.#parts.enforcement.callerOf(this.connection.origin, this.head.forwardedFor);
+    return this.#caller;
   }
 
   run(): void {
     const { req } = this;
     const { enforcement, refusals } = this.#parts;
-    const { metrics } = enforcement;
+    const { table } = enforcement;
     this.arrivedAt = this.#now;
-    const head = enforcement.checkHead(req, this.connection.origin);
+    const head = table.checkHead(req, this.connection.origin);
     if (!head.ok) {
       refusals.malformed(this, head.reason);
       return;
     }
     this.head = head;
-    if (head.probe !== null && this.answersProbe(head)) {
+    if (head.probe !== null && this.answersProbe(head.probe)) {
       this.#isDone = true;
       return;
     }
-    const match = enforcement.match(req.method ?? 'GET', req.url ?? '');
+    const match = table.match(req.method ?? 'GET', req.url ?? '');
     if (!match.ok) {
       refusals.malformed(this, match.reason);
       return;
     }
-    const { target, cover } = match;
+    const { target, path, cover } = match;
     this.target = target;
-    this.cors = isClientRoute(match.path);
-    this.entry?.matched(match.path, cover);
+    this.cors = isClientRoute(path);
+    this.entry?.matched(path, cover);
 
-    const ban = enforcement.banOf(req, target, head);
-    if (typeof ban === 'string') {
-      refusals.malformed(this, ban);
+    const listing = listingOf(enforcement, this);
+    if (listing !== null) {
+      this.#follow(listing);
       return;
     }
-    if (ban !== null) {
-      refusals.banned(this, ban);
-      return;
-    }
-    const listed = enforcement.listed(req, target, head);
-    if (typeof listed === 'string') {
-      refusals.malformed(this, listed);
-      return;
-    }
-    if (listed !== null) {
-      metrics.listed[listed.list]++;
-      if (listed.list === 'deny') refusals.listed(this, listed);
-      else this.#passUncounted();
-      return;
-    }
-    const charged = cover === null ? null : enforcement.chargeOf(cover, req, target, head, this.isVouchedFor);
+    const charged = cover === null ? null : chargeOf(enforcement, cover, this);
     if (typeof charged === 'string') {
       refusals.malformed(this, charged);
       return;
     }
     this.charged = charged;
-    this.entry?.charged(charged, enforcement.addressIdentity(charged, req.socket, head));
+    this.entry?.charged(charged, this.caller.identity());
     if (charged === null) {
       this.#passUncounted();
       return;
     }
     this.#askedAt = this.#now;
-    enforcement.spend(charged, this);
+    spend(enforcement, charged, this);
     this.entry?.asked(this.#askedAt);
+  }
+
+  #follow(listing: Listing): void {
+    const { enforcement, refusals } = this.#parts;
+    switch (listing.kind) {
+      case 'malformed':
+        refusals.malformed(this, listing.reason);
+        return;
+      case 'banned':
+        refusals.banned(this, listing);
+        return;
+      case 'listed':
+        enforcement.metrics.listed[listing.entry.list]++;
+        if (listing.entry.list === 'deny') refusals.listed(this, listing.entry);
+        else this.#passUncounted();
+        return;
+      default:
+        listing satisfies never;
+    }
   }
 
   onSpent(spent: Spent, position: number): void {
@@ -153,7 +169,7 @@ export abstract class LimitedRequest implements ChargedRequest, Refusable {
       const storeMs = this.#now - this.#askedAt;
       metrics.storeTime.observe(storeMs);
       if (entry !== null) entry.storeMs = storeMs;
-    } else enforcement.noteDegraded(this.charged);
+    } else countDegraded(enforcement, this.charged);
     const decision = decide(spent, position);
     switch (decision.kind) {
       case 'allow':
@@ -167,7 +183,7 @@ export abstract class LimitedRequest implements ChargedRequest, Refusable {
         this.#pass(limitHeaders(decision.verdicts), this.#reservationOf(spent, position));
         return;
       case 'deny':
-        refusals.denied(this, decision.violated, spent.shares !== null, false);
+        refusals.denied(this, decision.violated, spent.shares === null ? 'store' : 'share');
         return;
       default:
         decision satisfies never;
@@ -175,7 +191,7 @@ export abstract class LimitedRequest implements ChargedRequest, Refusable {
   }
 
   denyFromMemory(violated: readonly Violation[]): void {
-    this.#parts.refusals.denied(this, violated, false, true);
+    this.#parts.refusals.denied(this, violated, 'memory');
   }
 
   onStoreUnavailable(): void {
@@ -205,12 +221,12 @@ export abstract class LimitedRequest implements ChargedRequest, Refusable {
   }
 
   describe(): RefusedRequest {
-    const { enforcement } = this.#parts;
-    const { file, version } = enforcement.policies;
+    const { policies, options } = this.#parts.enforcement;
+    const { file, version } = policies;
     return {
       method: this.req.method ?? '',
       target: this.target,
-      addressFrom: enforcement.addressSource(this.head, this.connection.origin),
+      addressFrom: addressSource(this.caller, options.trust),
       file,
       policyVersion: version,
     };

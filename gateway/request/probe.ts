@@ -1,35 +1,39 @@
 /**
- * A request that `floodgate doctor` sends to itself through the public address, to learn how the gateway sees it. Its
- * token is made under the salt, which all processes of all gateways share, so whichever gets the request can tell it from
- * a stranger's; it holds for a minute. A probe is charged to nobody and goes no further; what is no probe is a request
- * like any other.
+ * A probe is a request that `floodgate doctor` sends through the public address, to learn how the gateway sees it. Its token
+ * is made with the salt, so every process of the gateways can check it. The token holds for a minute. A probe is charged
+ * to nobody and not forwarded.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { discardBody } from '#gateway/http/lingering-close.ts';
+import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { Digester } from '#gateway/identity/digest.ts';
 import type { CredentialIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis } from '#shared/clock.ts';
+import { addressSource } from './address-source.ts';
+import type { Caller } from './caller.ts';
+import type { Enforcement } from './enforcement.ts';
 
 /** How the gateway saw a probe. */
 export interface Seen {
-  /** Digest of the client address that is counted. */
+  /** Digest of the client address. */
   readonly identity: string;
-  /** As `floodgate why` says it. */
+  /** Where the address was read, in the words of `floodgate why`. */
   readonly addressFrom: string;
   readonly isPeerTrusted: boolean;
-  /** Entries of X-Forwarded-For. */
+  /** Number of entries in X-Forwarded-For. */
   readonly forwardedCount: number;
 }
 
-export interface ProbeView {
-  readonly digester: Digester;
-  readonly now: Millis;
-  readonly seen: () => Seen;
+interface Probed {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly head: CheckedHead;
+  readonly caller: Caller;
 }
 
 const VALID_MS: Millis = 60_000;
-/** No name of a policy file has a space, so no credential of a client gives such a digest. */
+/** Names in policy files have no spaces, so no credential of a client has such a digest. */
 const PROBE: CredentialIdentifier = { name: 'doctor probe', kind: 'credential', sources: [] };
 
 /** @param now milliseconds since the epoch, of the gateway */
@@ -38,21 +42,26 @@ export function probeToken(digester: Digester, now: Millis): string {
   return `${until}.${digester.identify(PROBE, until).digest}`;
 }
 
-/** @returns whether it was a probe, and is answered */
+/** @returns whether the token is valid, and the probe is answered */
 export function answerProbe(
-  req: IncomingMessage,
-  res: ServerResponse,
+  { req, res, head, caller }: Probed,
   token: string,
-  view: () => ProbeView,
+  { options }: Enforcement,
 ): boolean {
   const [, until = '', digest = ''] = /^(\d{1,16})\.([\w-]{22})$/.exec(token) ?? [];
   if (digest === '') return false;
-  const { digester, now, seen } = view();
+  const now = options.clock();
   if (Number(until) < now || Number(until) > now + 2 * VALID_MS) return false;
-  if (!timingSafeEqual(Buffer.from(digester.identify(PROBE, until).digest), Buffer.from(digest)))
-    return false;
+  const expected = caller.table.digester.identify(PROBE, until).digest;
+  if (!timingSafeEqual(Buffer.from(expected), Buffer.from(digest))) return false;
+  const seen: Seen = {
+    identity: caller.identity().digest,
+    addressFrom: addressSource(caller, options.trust),
+    isPeerTrusted: caller.origin.trusted,
+    forwardedCount: head.forwardedFor.split(',').filter((entry) => entry.trim() !== '').length,
+  };
   res.writeHead(200, ['Content-Type', 'application/json', 'Cache-Control', 'no-store']);
-  res.end(JSON.stringify(seen()));
+  res.end(JSON.stringify(seen));
   discardBody(req);
   return true;
 }

@@ -1,6 +1,6 @@
 /**
- * The life of a request to the public listener: match -> identify -> spend -> decide -> tell (limited-request.ts), and
- * forward (forwarding.ts). The decision comes before the body is read, so a denied request costs the upstream nothing.
+ * A request to the public listener. limited-request.ts decides, forward.ts forwards. The decision comes before the body is
+ * read, so a denied request costs the upstream nothing.
  */
 
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -11,16 +11,24 @@ import {
   type Exchange,
 } from '#gateway/http/client-connection.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
-import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
 import type { RequestTrace } from '#gateway/observe/tracing/tracing.ts';
 import { type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type Admitted, Forwarding, type ForwardingParts, type RequestOptions } from './forwarding.ts';
+import { type Admitted, Forwarding, type ForwardingParts, type RequestOptions } from './forward.ts';
 import { LimitedRequest } from './limited-request.ts';
 import { answerProbe } from './probe.ts';
+
+/** A request that has come, and what belongs to it. */
+export interface Arrival {
+  readonly connection: ClientConnection;
+  readonly req: IncomingRequest;
+  readonly res: ClientResponse;
+  /** null: no line in the access log, and no spans. */
+  readonly entry: AccessEntry | null;
+}
 
 export class GatewayRequest extends LimitedRequest implements Exchange, Admitted {
   readonly req: IncomingRequest;
@@ -30,17 +38,13 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   readonly entry: AccessEntry | null;
   readonly trace: RequestTrace | null;
   readonly #parts: ForwardingParts;
-  /** null until it is admitted. */
+  /** null: the request is not admitted yet. */
   #forwarding: Forwarding | null = null;
 
   constructor(
-    connection: ClientConnection,
-    req: IncomingRequest,
-    res: ClientResponse,
+    { connection, req, res, entry }: Arrival,
+    { options, trace }: Pick<GatewayRequest, 'options' | 'trace'>,
     parts: ForwardingParts,
-    options: RequestOptions,
-    entry: AccessEntry | null,
-    trace: RequestTrace | null,
   ) {
     super(parts);
     this.connection = connection;
@@ -53,9 +57,8 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     assignExchange(res, this);
   }
 
-  protected override answersProbe(head: CheckedHead): boolean {
-    const { req, res } = this;
-    return answerProbe(req, res, head.probe ?? '', () => this.#parts.enforcement.seenAs(req, head));
+  protected override answersProbe(token: string): boolean {
+    return answerProbe(this, token, this.#parts.enforcement);
   }
 
   protected pass(added: readonly string[], reservation: Reservation | null, now: Millis): void {
@@ -67,12 +70,12 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     sendOwn(this.req, this.res, reply);
   }
 
-  deny(violated: readonly Violation[], decision: string): void {
+  override deny(violated: readonly Violation[], decision: string): void {
     const { req, res, cors, closes } = this;
     this.#parts.enforcement.denials.write(req, res, violated, { decision, cors, close: closes });
   }
 
-  /** We are shutting down, or the client holds back the body it announced. */
+  /** The gateway is shutting down, or the client waits with its body for 100 Continue. */
   get closes(): boolean {
     const holdsBack = this.options.expectsContinue && this.#forwarding?.call.hasContinued !== true;
     return this.#parts.upstream.draining || holdsBack;

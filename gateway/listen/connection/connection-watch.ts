@@ -1,6 +1,6 @@
 /**
- * Looks at all connections once a second, so that no request needs a timer of its own: at bodies that come too slowly,
- * and at replies that are not read.
+ * Cuts slow clients. Once a second it checks all connections for bodies that come too slowly and replies that are not read,
+ * so that no request needs a timer of its own.
  */
 import type { Socket } from 'node:net';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
@@ -8,12 +8,12 @@ import type { ClientConnection, ClientResponse } from '#gateway/http/client-conn
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
-export const CHECK_MS: Millis = 1000;
-/** Without progress worth the name for so long, a body is silent. */
+const CHECK_MS: Millis = 1000;
+/** A body that makes no progress in so many checks is cut. */
 const SILENCE_CHECKS = 30;
-/** In that time, about 500 bytes a second: the slowest of mobile networks is faster. */
+/** Progress in that time: about 500 bytes a second, less than the slowest mobile network. */
 const SILENCE_BYTES = 16_384;
-/** While others wait for room to send theirs, an upload is measured over this time, and has to be this fast. */
+/** While other uploads wait for room, the slowest one below this speed is cut, measured over so many checks. */
 const PRESSED_CHECKS = 5;
 const PRESSED_BYTES_PER_CHECK = 20_480;
 
@@ -22,25 +22,25 @@ interface SlowBody {
   /** Since the last progress. */
   bytesRead: number;
   checks: number;
-  /** Over the last PRESSED_CHECKS. */
+  /** At the beginning of the last PRESSED_CHECKS. */
   pressedBytesRead: number;
   pressedChecks: number;
 }
 
 interface UnreadReply {
-  /** Bytes that have left for the kernel. */
+  /** Bytes that the kernel has taken. */
   bytesSent: number;
   since: Millis;
-  /** Charged with an unread reply; null while it is none yet. */
+  /** The client whose bound counts the reply; null: it is not counted yet. */
   client: Client | null;
 }
 
-export interface ConnectionWatchOptions {
+interface ConnectionWatchOptions {
   readonly connections: ReadonlyMap<Socket, ClientConnection>;
   readonly clients: Clients;
   readonly upstream: Upstream;
   readonly clock: Clock;
-  /** Ends a connection whose body does not come. */
+  /** Refuses a body that does not come, and closes its connection. */
   readonly refuseSilent: (connection: ClientConnection) => void;
   readonly checkMs?: Millis | undefined;
 }
@@ -51,7 +51,7 @@ export class ConnectionWatch {
   readonly #checkMs: Millis;
   readonly #bodies = new Map<ClientConnection, SlowBody>();
   readonly #unread = new Map<ClientConnection, UnreadReply>();
-  /** Connections cut because they did not read, and because they did not send. */
+  /** Connections cut because the client did not read, or did not send. */
   unreadCut = 0;
   silentCut = 0;
 
@@ -89,11 +89,10 @@ export class ConnectionWatch {
     this.#cutSilent(slowest.connection);
   }
 
-  /** @returns for an upload that is slow: its bytes over the last PRESSED_CHECKS; else null */
+  /** @returns bytes of a slow upload over the last PRESSED_CHECKS; null: it is not slow */
   #checkBody(connection: ClientConnection, response: ClientResponse): number | null {
     const { req } = response;
-    // Once a reply has begun the two may well take turns; its own silence is the upstream's matter. And a body of which
-    // as much as we hold is there: it is we who do not read.
+    // After the reply has begun, client and upstream may take turns. And if the buffer is full, the gateway does not read.
     const isAwaited =
       !response.headersSent && !req.complete && req.readableLength < req.readableHighWaterMark;
     if (!isAwaited) {
@@ -165,7 +164,7 @@ export class ConnectionWatch {
   ): boolean {
     const { upstream, clients } = this.#options;
     if (unreadMs >= upstream.options.unreadTimeoutMs) return false;
-    // A reader that is only a moment behind holds nothing worth counting.
+    // Replies that are read within a moment are not counted.
     if (unread.client !== null || unreadMs < this.#checkMs) return true;
     const known = response.exchange?.client ?? connection.client;
     if (known === null) return true;

@@ -1,16 +1,16 @@
-/** What a connection begins with, looked at before anybody takes it over. What is not used up is put back. */
+/** Reads the first bytes of a connection before its protocol is known, and puts back those that are not used. */
 import type { Socket } from 'node:net';
 import type { Millis } from '#shared/clock.ts';
 
-/** How many bytes are used up; `more`: it cannot be said yet; `bad`: it is nothing that belongs there. */
+/** @returns how many bytes are used; `more`: more are needed; `bad`: they are not of this protocol */
 export type Look = (bytes: Buffer) => number | 'more' | 'bad';
 
-export type FirstBytes = 'good' | 'bad' | 'late' | 'gone';
+type FirstBytes = 'good' | 'bad' | 'late' | 'gone';
 
 /**
- * Reads until `look` has seen enough. The bytes that it gets are all that have come so far.
+ * Reads until `look` decides. It gets all bytes that have come so far.
  *
- * @param done called once; the socket is paused then, and open unless it is `gone`
+ * @param done called once. The socket is paused, and open unless it is `gone`
  */
 export function readFirstBytes(
   socket: Socket,

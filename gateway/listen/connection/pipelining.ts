@@ -1,8 +1,7 @@
 /**
- * Pipelined requests that wait for the replies before theirs, as their client's share allows. node:http parses all that
- * has arrived before it asks us: of 64 KiB 1,000 requests and more, a hundredth of a second. So for a client that goes
- * beyond its share the cut of that connection is not the end: until a second later no new ones are accepted from it, or
- * it would have the next 64 KiB parsed at once.
+ * Bounds pipelined requests that wait for their turn. node:http parses all bytes that have arrived before it calls back:
+ * 64 KiB hold 1,000 requests and more, which takes 10 ms. So a client that goes beyond its share loses the connection, and
+ * gets no new one for a second. Otherwise it could send the next 64 KiB at once.
  */
 import type { Socket } from 'node:net';
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
@@ -11,7 +10,7 @@ import { Penalties } from '#gateway/bounds/penalties.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface PipeliningOptions {
+interface PipeliningOptions {
   readonly bound: Bound;
   readonly clients: Clients;
   readonly connections: ReadonlyMap<Socket, ClientConnection>;
@@ -21,7 +20,6 @@ export interface PipeliningOptions {
 export class Pipelining {
   readonly bound: Bound;
   readonly #options: PipeliningOptions;
-  /** Who went beyond its share within the last second. */
   readonly #penalties: Penalties;
 
   constructor(options: PipeliningOptions) {
@@ -30,12 +28,12 @@ export class Pipelining {
     this.#penalties = new Penalties(options.clients, options.penaltyMs);
   }
 
-  /** @returns why no new connection of this client is accepted at the moment; null: it is */
+  /** @returns null: new connections of this client are accepted */
   refusalFor(client: Client | null): Refusal | null {
     return this.#penalties.has(client) ? 'client' : null;
   }
 
-  /** One more has to wait. @returns false: the connection has been cut instead */
+  /** Counts a request that waits. @returns false: the connection has been cut instead */
   take(connection: ClientConnection): boolean {
     const refusal = this.bound.take(connection.client);
     if (refusal === null) {
@@ -62,7 +60,7 @@ export class Pipelining {
     const { client } = connection;
     connection.socket.destroy();
     if (client === null || refusal !== 'client' || !this.#penalties.add(client)) return;
-    // Those that were accepted in this very turn have not been read yet.
+    // Connections accepted in this turn of the event loop have not been read yet.
     for (const { socket, client: owner } of this.#options.connections.values())
       if (owner === client && socket.bytesRead === 0) socket.destroy();
   }

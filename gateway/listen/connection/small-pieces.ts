@@ -1,7 +1,7 @@
 /**
- * Ends connections on which a body comes in too small pieces. node:http parses all that has arrived before it asks us: of
- * 64 KiB 10,000 chunks of one byte, a hundredth of a second. So as with pipelining the cut of that connection is not the
- * end for a client that sends them fast: until a second later no new ones are accepted from it.
+ * Cuts connections on which a body comes in too small pieces. node:http parses all bytes that have arrived before it calls
+ * back: 64 KiB hold 10,000 chunks of one byte, which takes 10 ms. So, as with pipelining, a client that sends them fast gets
+ * no new connection for a second.
  */
 import type { Socket } from 'node:net';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
@@ -10,24 +10,23 @@ import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { IncomingRequest, PieceListener } from '#gateway/http/incoming-request.ts';
 import { lingeringClose, stopParsing } from '#gateway/http/lingering-close.ts';
 import { PIECE_BYTES_MIN } from '#gateway/http/piece-count.ts';
-import { ownReply } from '#gateway/reply/own-reply.ts';
+import { unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
-/** A client that needs longer for its pieces does not keep others waiting. */
+/** A client that takes longer to send the pieces does not delay others. */
 const FLOOD_MS: Millis = 1000;
 
-export const SMALL_PIECES = ownReply(
+export const SMALL_PIECES = unreadReply(
   'gateway_request_timeout',
   `the request body comes in too small pieces; send at least ${PIECE_BYTES_MIN} bytes in each`,
-  { cors: true, close: true },
 );
 
-export interface SmallPiecesOptions {
+interface SmallPiecesOptions {
   readonly clients: Clients;
   readonly connections: ReadonlyMap<Socket, ClientConnection>;
   readonly clock: Clock;
   readonly penaltyMs: Millis | undefined;
-  /** Answers with SMALL_PIECES where no reply has begun, and ends the connection. */
+  /** Replies with SMALL_PIECES if no reply has begun, and closes the connection. */
   readonly refuse: (socket: Socket) => void;
 }
 
@@ -49,7 +48,7 @@ export class SmallPieces implements PieceListener {
     const connection = this.#options.connections.get(socket);
     if (connection === undefined) return;
     stopParsing(socket);
-    // Its reply is out, and the body was only thrown away.
+    // The reply is out, and the rest of the body was being dropped.
     if (connection.pending === null) lingeringClose(socket);
     else this.#options.refuse(socket);
     const { client } = connection;
@@ -57,7 +56,7 @@ export class SmallPieces implements PieceListener {
     if (client !== null && isFlood && this.penalties.add(client)) this.#cutOthers(client);
   }
 
-  /** What has arrived on them would be parsed as well before anybody else has a turn. */
+  /** Otherwise what has arrived on them would be parsed before the requests of others. */
   #cutOthers(client: Client): void {
     for (const { socket, client: owner, pending } of this.#options.connections.values()) {
       if (owner !== client || socket.writableEnded) continue;

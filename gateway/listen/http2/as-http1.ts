@@ -1,26 +1,19 @@
-/** Header sections of HTTP/2 as HTTP/1.1 has them, and back (RFC 9113 8). */
+/** Translates header sections between HTTP/2 and HTTP/1.1 (RFC 9113 8). */
+import { HOP_BY_HOP } from '#gateway/http/hop-by-hop.ts';
 
-export interface Http1Head {
+interface Http1Head {
   readonly method: string;
   readonly target: string;
   /** Names and values in turn. */
   readonly headers: readonly string[];
 }
 
-/** Of one connection, which ends here. */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-]);
+const DROPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, 'http2-settings']);
 
 /**
- * @param fields names and values in turn, as they came
- * @param hasBody frames with data may follow
- * @returns null: it is no request for a resource
+ * @param fields names and values in turn
+ * @param hasBody DATA frames may follow
+ * @returns null: the request is a CONNECT, or has no method or path
  */
 export function requestHead(fields: readonly string[], hasBody: boolean): Http1Head | null {
   let method = '';
@@ -46,11 +39,11 @@ export function requestHead(fields: readonly string[], hasBody: boolean): Http1H
         host = value;
         break;
       case 'cookie':
-        // Clients may send each of them in a field of its own (8.2.3).
+        // Clients may send each cookie in a field of its own (8.2.3).
         cookies += cookies === '' ? value : `; ${value}`;
         break;
       default:
-        if (name.startsWith(':') || HOP_BY_HOP.has(name)) break;
+        if (name.startsWith(':') || DROPPED.has(name)) break;
         hasLength ||= name === 'content-length';
         headers.push(name, value);
     }
@@ -63,20 +56,20 @@ export function requestHead(fields: readonly string[], hasBody: boolean): Http1H
   return { method, target, headers };
 }
 
-/** Of what frames a reply there is one. */
+/** Fields that a reply has at most once. */
 const SINGLE = new Set(['content-length', 'content-type', 'date']);
 
 /**
  * @param fields names and values in turn
- * @returns the same, as node:http2 takes them: what stands there several times is passed on so
+ * @returns the same for node:http2; repeated fields stay repeated
  */
 export function replyHead(status: number, fields: readonly string[]): string[] {
   const headers = [':status', String(status)];
   const known = new Set<string>();
   for (let i = 0; i < fields.length; i += 2) {
     const name = (fields[i] ?? '').toLowerCase();
-    if (HOP_BY_HOP.has(name) || (SINGLE.has(name) && known.has(name))) continue;
-    // Its body is left out (RFC 9110 15.3.6).
+    if (DROPPED.has(name) || (SINGLE.has(name) && known.has(name))) continue;
+    // A 205 has no body (RFC 9110 15.3.6).
     if (status === 205 && name === 'content-length') continue;
     known.add(name);
     headers.push(name, fields[i + 1] ?? '');

@@ -1,48 +1,46 @@
 /**
- * What one client may send beside its requests: frames that open, move and close windows, ask for a sign of life, set
- * priorities, or mean nothing. Each costs the library below us a fraction of a microsecond, so that nobody notices one, and
- * 100 MB of them in a second are all that an event loop can do. They are known by their sum alone: what has been read,
- * less what became header sections and bodies.
+ * Bounds the frames that one client sends in addition to its requests: WINDOW_UPDATE, PING, PRIORITY, SETTINGS and unknown
+ * ones. Each costs nghttp2 a fraction of a microsecond, and 100 MB of them in a second occupy the event loop. node:http2
+ * does not report them, so they are counted by bytes: those read, without those of header sections and bodies.
  */
 import { counter, type Sample } from '#gateway/observe/metrics/metrics.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface FrameShareOptions {
-  /** A client has gone beyond its share; its connections are cut. */
+interface FrameShareOptions {
+  /** A client has gone beyond its share, and its connections are cut. */
   readonly onFlood: () => void;
   readonly penaltyMs?: Millis;
 }
 
-/** A connection of HTTP/2, as far as frames are counted. */
-export interface FramedConnection {
-  /** Bytes that came on it, decrypted. */
+interface FramedConnection {
+  /** Bytes that have come, after decryption. */
   read(): number;
   cut(): void;
 }
 
-/** Of one connection. */
+/** Counts the frames of one connection. */
 export interface FrameCount {
   /** A request began. */
   requested(): void;
-  /** So many bytes of a body came in one frame. */
+  /** A DATA frame came with so many bytes. */
   received(bytes: number): void;
-  /** A body was cut because of its small pieces; what follows it on the way is still to be handled. */
+  /** A body was cut because of its small pieces. Frames that are on their way still have to be handled. */
   cutBody(): void;
   /** The connection is closed. */
   end(): void;
 }
 
 const CHECK_MS: Millis = 100;
-/** 2 MiB a second are 160,000 frames of the smallest kind: a few hundredths of a second to handle. */
+/** 2 MiB are 160,000 of the smallest frames, which take a few hundredths of a second to handle. */
 const BYTES_PER_CHECK = (2 * 1024 * 1024 * CHECK_MS) / 1000;
 const BURST_BYTES = 2 * 1024 * 1024;
-/** Of a request, its header section and what frames it. To handle one costs more than this many bytes of other frames. */
+/** Bytes explained by a request. A request costs more than so many bytes of other frames. */
 const REQUEST_BYTES = 32_768;
-/** What a connection begins with. */
+/** The preface and the settings of a connection. */
 const OPENING_BYTES = 1024;
-/** A frame of a body costs as much as others of this size, however little is in it. */
+/** A smaller DATA frame counts as one of this size. */
 const BODY_FRAME_BYTES_MIN = 64;
-/** A body that is cut costs as much as so many bytes of other frames: the rest of a window of the smallest frames. */
+/** A body that is cut counts as so many bytes: the rest of its window in the smallest frames. */
 const CUT_BODY_BYTES = 524_288;
 const PENALTY_MS: Millis = 1000;
 const NO_COUNT: FrameCount = {
@@ -57,30 +55,30 @@ interface Counted {
   readonly connection: FramedConnection;
   /** Bytes that are explained by requests. */
   explained: number;
-  /** Of the others, those that the client's sum has already. */
+  /** Other bytes that are already in the client's sum. */
   charged: number;
 }
 
 export class FrameShare {
   readonly #options: FrameShareOptions;
   readonly #open = new Set<Counted>();
-  /** Of each client, what is left to be forgiven. */
+  /** By client, unexplained bytes. The sum shrinks with each check. */
   readonly #excess = new Map<string, number>();
   readonly #penalized = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
-  /** Clients that went beyond their share. */
+  /** How often a client went beyond its share. */
   floods = 0;
 
   constructor(options: FrameShareOptions) {
     this.#options = options;
   }
 
-  /** @returns whether no connection of this client is accepted at the moment */
+  /** No connection of this client is accepted at the moment. */
   isPenalized(client: string): boolean {
     return this.#penalized.has(client);
   }
 
-  /** @param client its address; null: nobody in particular, as with a trusted proxy, whose connections are everybody's */
+  /** @param client null: a trusted proxy, whose frames are not counted */
   begin(client: string | null, connection: FramedConnection): FrameCount {
     if (client === null) return NO_COUNT;
     const counted: Counted = { client, connection, explained: OPENING_BYTES, charged: 0 };
@@ -96,11 +94,11 @@ export class FrameShare {
       cutBody: () => {
         const excess = (this.#excess.get(client) ?? 0) + CUT_BODY_BYTES;
         this.#excess.set(client, excess);
-        // Others of this client may come in the same turn of the event loop, before the next look.
+        // More of this client may come in the same turn of the event loop, before the next check.
         if (excess > BURST_BYTES) this.#cut(client);
       },
       end: () => {
-        // Who closes before it is looked at is charged all the same.
+        // A client that closes before the next check is charged too.
         if (this.#open.delete(counted)) this.#charge(counted);
       },
     };

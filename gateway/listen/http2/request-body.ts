@@ -1,9 +1,9 @@
-/** The body of a stream on its way into its request of HTTP/1.1. What comes in small frames goes on together. */
+/** Passes the body of a stream to its HTTP/1.1 request, and joins small frames. */
 import type { ClientRequest } from 'node:http';
 import type { ServerHttp2Stream } from 'node:http2';
 import { JOINED_BYTES_MAX } from '#gateway/proxy/request-body.ts';
 
-/** @param takes called for each piece; false: it is not passed on */
+/** @param takes called for each frame. It returns false to drop it */
 export function passBody(
   stream: ServerHttp2Stream,
   call: ClientRequest,
@@ -38,7 +38,7 @@ export function passBody(
     call.end();
   });
   call.on('drain', () => stream.resume());
-  // Nobody takes any more of it.
+  // The request takes no more of it.
   call.once('close', () => {
     if (!stream.closed) stream.pause();
   });

@@ -1,6 +1,6 @@
 /**
- * HTTP/2 with clients. Each stream becomes a connection of HTTP/1.1 in memory, so that there is one way only to decide,
- * count and bound a request; it is as if a proxy for HTTP/2 stood in front, and we knew its clients.
+ * HTTP/2 with clients. Each stream becomes an HTTP/1.1 connection in memory, so all requests are decided, counted and
+ * bounded in the same way.
  */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import {
@@ -15,10 +15,11 @@ import type { TLSSocket } from 'node:tls';
 import type { Client } from '#gateway/bounds/clients.ts';
 import { request } from '#gateway/http/node-http.ts';
 import { PieceCount } from '#gateway/http/piece-count.ts';
-import type { RequestOrigin } from '#gateway/http/request-headers.ts';
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { SMALL_PIECES } from '#gateway/listen/connection/small-pieces.ts';
+import { METHOD_NOT_ALLOWED } from '#gateway/listen/connection/socket-replies.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
-import { headersOf, type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
+import { headersOf, type OwnReply, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
 import { replyHead, requestHead } from './as-http1.ts';
 import type { FrameCount, FrameShare } from './frame-share.ts';
@@ -28,18 +29,18 @@ import { connectedEnds } from './stream-socket.ts';
 const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR } =
   constants;
 
-/** As the other listener keeps a connection on which nothing happens. */
+/** As long as for idle HTTP/1.1 connections. */
 const IDLE_MS: Millis = 65_000;
 
 const OPTIONS: ServerOptions = {
-  // A header section of HTTP/1.1 is refused beyond 128 fields, with a reply.
+  // More than the 128 fields beyond which HTTP/1.1 refuses with a reply.
   maxHeaderListPairs: 160,
   maxSessionMemory: 4,
   maxSessionInvalidFrames: 100,
   maxSessionRejectedStreams: 100,
-  // Applications send some fields twice, such as X-Content-Type-Options. HTTP/1.1 passes them on as well.
+  // Applications send some fields twice, such as X-Content-Type-Options.
   strictSingleValueFields: false,
-  // Whoever opens streams only to reset them is cut (CVE-2023-44487); browsers reset a page of pictures at a time.
+  // Clients that open streams only to reset them are cut (CVE-2023-44487). Browsers reset all pictures of a page at once.
   streamResetBurst: 500,
   streamResetRate: 50,
   settings: {
@@ -50,28 +51,24 @@ const OPTIONS: ServerOptions = {
   },
 };
 
-const NO_RESOURCE = ownReply('gateway_method_not_allowed', 'CONNECT and TRACE are not served here', {
-  cors: true,
-});
-const MALFORMED = ownReply('gateway_bad_request', 'the request is not valid HTTP/2', { cors: true });
-const NO_STATUS = ownReply(
+const MALFORMED = unreadReply('gateway_bad_request', 'the request is not valid HTTP/2');
+const NO_STATUS = unreadReply(
   'gateway_upstream_unavailable',
   'the upstream answered with a status that HTTP/2 does not know',
-  { cors: true },
 );
 /** RFC 9110 15. */
 const STATUS_MAX = 599;
-/** More than a reply of the application may have, and what the gateway adds. */
+/** More than the largest header section of a reply. */
 const HEADER_BYTES_MAX = 32_768;
 
-/** Between two looks at sessions that have ended. */
+/** Between two checks of sessions that have ended. */
 const CHECK_MS: Millis = 1000;
-/** So many of them has the last that was written, then the connection is cut. */
+/** Checks after the end of a session until its connection is cut. */
 const LINGER_CHECKS = 5;
 
-export interface Http2Options {
+interface Http2Options {
   readonly frames: FrameShare;
-  /** Is given the end on which a request in HTTP/1.1 comes. */
+  /** Called with the server's end of the connection in memory. */
   readonly onStream: (socket: Socket, origin: RequestOrigin) => void;
   /** The body of a stream came in too small pieces. */
   readonly onSmallPieces: () => void;
@@ -79,7 +76,7 @@ export interface Http2Options {
 
 interface Open {
   readonly socket: TLSSocket;
-  /** Looks since its session ended. */
+  /** Checks since the session ended. */
   checks: number;
 }
 
@@ -92,9 +89,9 @@ export class Http2Sessions {
     this.#options = options;
   }
 
-  /** @param socket secured, with `h2` agreed on */
+  /** @param socket after a TLS handshake that chose `h2` */
   begin(socket: TLSSocket, origin: RequestOrigin, client: Client | null): void {
-    // No stream outlives the end of what the client sends.
+    // Streams end when the client ends its side.
     socket.allowHalfOpen = false;
     const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
     this.#sessions.set(session, { socket, checks: 0 });
@@ -115,7 +112,7 @@ export class Http2Sessions {
     );
   }
 
-  /** Takes no further streams; those that are open end first. */
+  /** Takes no further streams; open ones may end. */
   drain(): void {
     for (const session of this.#sessions.keys()) session.close();
   }
@@ -125,8 +122,8 @@ export class Http2Sessions {
   }
 
   /**
-   * A session that has ended closes its connection once the peer has taken what was written. node:http2 sets no end to
-   * that, and does not notice a peer that is gone.
+   * Cuts connections whose session ended a while ago. A session closes its connection when the peer has read everything,
+   * but node:http2 has no timeout for that and does not notice a peer that is gone.
    */
   #check(): void {
     for (const [session, open] of this.#sessions)
@@ -146,7 +143,7 @@ export class Http2Sessions {
     stream.on('error', () => stream.destroy());
     const head = requestHead(rawHeaders, !stream.endAfterHeaders);
     if (head === null) {
-      answer(stream, NO_RESOURCE);
+      answer(stream, METHOD_NOT_ALLOWED);
       return;
     }
     const { server, client } = connectedEnds(origin.peer);
@@ -165,7 +162,7 @@ export class Http2Sessions {
       answer(stream, MALFORMED);
       return;
     }
-    // node:http2 keeps a stream, and its connection with it, as long as some of its body has not been read.
+    // node:http2 keeps a stream, and so the connection, until its body has been read.
     stream.once('aborted', () => {
       call.destroy();
       stream.resume();
@@ -197,9 +194,9 @@ export class Http2Sessions {
       passReply(reply, stream, head.method === 'HEAD');
     });
     call.on('error', () => {
-      // That no more of the body is taken does not spoil an answer.
+      // After the reply it does not matter that no more of the body is taken.
       if (isReplied || stream.destroyed) return;
-      // Cut before an answer: the client may try again.
+      // Without a reply, REFUSED_STREAM tells the client that it may try again.
       stream.close(stream.headersSent ? NGHTTP2_INTERNAL_ERROR : NGHTTP2_REFUSED_STREAM);
     });
     this.#options.onStream(server, origin);
@@ -220,7 +217,7 @@ function passReply(reply: IncomingMessage, stream: ServerHttp2Stream, isHead: bo
   }
   const isBodiless = isHead || statusCode === 204 || statusCode === 205 || statusCode === 304;
   reply.on('error', () => stream.close(NGHTTP2_INTERNAL_ERROR));
-  // The answer is whole; of a body that is still coming nothing more is wanted (RFC 9113 8.1).
+  // The reply is whole, so the rest of the request's body is not needed (RFC 9113 8.1).
   stream.once('finish', () => {
     if (stream.readableEnded) return;
     stream.close(NGHTTP2_NO_ERROR);
@@ -231,7 +228,7 @@ function passReply(reply: IncomingMessage, stream: ServerHttp2Stream, isHead: bo
   else reply.pipe(stream);
 }
 
-/** Answers a body that comes in too small pieces, unless a reply has begun. */
+/** Refuses a body that comes in too small pieces. */
 function refuseBody(stream: ServerHttp2Stream): void {
   if (mayRespond(stream)) {
     answer(stream, SMALL_PIECES);
@@ -239,7 +236,7 @@ function refuseBody(stream: ServerHttp2Stream): void {
   } else if (!stream.writableEnded) stream.close(NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
-/** What is refused before it can become a request of HTTP/1.1, or after it was one. */
+/** Answers a stream without HTTP/1.1. */
 function answer(stream: ServerHttp2Stream, reply: OwnReply): void {
   if (!mayRespond(stream)) return;
   stream.respond(replyHead(ERRORS[reply.code].status, headersOf(reply)));
@@ -248,7 +245,7 @@ function answer(stream: ServerHttp2Stream, reply: OwnReply): void {
   stream.resume();
 }
 
-/** Otherwise node:http2 throws. */
+/** node:http2 throws if a stream cannot be answered. */
 function mayRespond({ destroyed, closed, headersSent }: ServerHttp2Stream): boolean {
   return !destroyed && !closed && !headersSent;
 }

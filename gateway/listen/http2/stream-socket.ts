@@ -1,11 +1,11 @@
 /**
- * Two ends of a connection in memory. One is what the server of HTTP/1.1 takes for a client's socket, so that all of its
- * bounds and timeouts hold for a stream of HTTP/2; a client of HTTP/1.1 has the other.
+ * A connection in memory between an HTTP/1.1 client and the HTTP/1.1 server. The server takes its end for a socket, so all
+ * of its bounds and timeouts hold for streams of HTTP/2.
  */
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
-/** What is asked of a socket besides being a stream. */
+/** A stream with the members of a socket that node:http and the gateway use. */
 class End extends Duplex {
   readonly remoteAddress: string;
   readonly encrypted = true;
@@ -40,7 +40,7 @@ class End extends Duplex {
     }
     peer.bytesRead += chunk.length;
     this.#written = written;
-    // With room left nobody would ask for more.
+    // If there is room left, _read is not called.
     if (peer.push(chunk)) process.nextTick(() => this.takeWritten()?.());
   }
 
@@ -49,7 +49,7 @@ class End extends Duplex {
     done();
   }
 
-  /** As a connection that is cut. */
+  /** Cuts the connection: the other end closes too. */
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     const { peer } = this;
     this.peer = null;
@@ -58,7 +58,7 @@ class End extends Duplex {
     done(error);
   }
 
-  // What node:http asks of sockets; there is no kernel below that could heed it.
+  // node:http calls these. Without a kernel socket they have no effect.
   setTimeout(): this {
     return this;
   }
@@ -80,11 +80,11 @@ class End extends Duplex {
   }
 }
 
-/** @param remoteAddress whose connection the first end is */
+/** @param remoteAddress the client's */
 export function connectedEnds(remoteAddress: string): { readonly server: Socket; readonly client: Socket } {
   const [server, client] = [new End(remoteAddress), new End(remoteAddress)];
   server.peer = client;
   client.peer = server;
-  // node:http takes any duplex stream for a socket, but its types do not say so.
+  // node:http accepts any duplex stream as a socket, but its types do not say so.
   return { server: server as unknown as Socket, client: client as unknown as Socket };
 }

@@ -1,18 +1,18 @@
 /**
- * The header of the PROXY protocol, versions 1 and 2, with which a proxy that passes bytes on says whose connection it is
+ * Reads the header of the PROXY protocol, versions 1 and 2, in which a TCP proxy names the client of a connection
  * (https://www.haproxy.org/download/2.6/doc/proxy-protocol.txt).
  */
 import { isIPv4, isIPv6 } from 'node:net';
 
-export type ProxyHeader =
-  /** What has come so far may be the beginning of one. */
+type ProxyHeader =
+  /** More bytes are needed. */
   | { readonly kind: 'more' }
   | { readonly kind: 'bad' }
   | {
       readonly kind: 'header';
-      /** How long it is. */
+      /** The length of the header. */
       readonly bytes: number;
-      /** Of the client; null: the proxy speaks for itself, as in a health check, or does not know. */
+      /** The client's address; null: the proxy made the connection itself, such as a health check, or names nobody. */
       readonly address: string | null;
     };
 
@@ -20,13 +20,13 @@ const MORE: ProxyHeader = { kind: 'more' };
 const BAD: ProxyHeader = { kind: 'bad' };
 
 const V1_BEGINS = Buffer.from('PROXY ');
-/** With its line break: the longest that the protocol knows. */
+/** The longest header of version 1, with its line break. */
 const V1_BYTES_MAX = 107;
 const PORT = /^(?:0|[1-9]\d{0,4})$/;
 
 const V2_BEGINS = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const V2_FIXED_BYTES = 16;
-/** Addresses and what proxies add, such as a name of TLS: some hundred bytes. */
+/** Usual headers have some hundred bytes of addresses and extensions. */
 const V2_BYTES_MAX = 4096;
 const VERSION_2 = 0x20;
 const LOCAL = 0;
@@ -36,7 +36,7 @@ const TCP4 = 0x11;
 const TCP6 = 0x21;
 const UNIX_STREAM = 0x31;
 
-/** @param bytes all that the connection has begun with so far */
+/** @param bytes all that have come so far */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   if (begins(bytes, V1_BEGINS)) return readV1(bytes);
   return begins(bytes, V2_BEGINS) ? readV2(bytes) : BAD;
@@ -53,7 +53,7 @@ function readV1(bytes: Buffer): ProxyHeader {
   const [, family, source = '', destination = '', sourcePort = '', destinationPort = '', ...rest] = bytes
     .toString('latin1', 0, end)
     .split(' ');
-  // What follows then is not meant to be read.
+  // The rest of such a line must be ignored.
   if (family === 'UNKNOWN') return { kind: 'header', bytes: end + 2, address: null };
   const isAddress = family === 'TCP4' ? isIPv4 : family === 'TCP6' ? isIPv6 : null;
   const isRight =
@@ -90,7 +90,7 @@ function readV2(bytes: Buffer): ProxyHeader {
     case TCP6:
       return body.length < 36 ? BAD : { ...nobody, address: ipv6Text(body) };
     default:
-      // Datagrams, and what nobody has defined yet.
+      // Datagrams and undefined families.
       return BAD;
   }
 }

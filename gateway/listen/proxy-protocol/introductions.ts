@@ -1,4 +1,4 @@
-/** Connections that a trusted proxy has to introduce before anything else is read of them. */
+/** Reads the PROXY headers of connections. Only trusted proxies may send them. */
 import type { Socket } from 'node:net';
 import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
 import { counter, type Sample } from '#gateway/observe/metrics/metrics.ts';
@@ -6,10 +6,10 @@ import { isTrustedPeer, type ProxyTrust } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
 import { readProxyHeader } from './header.ts';
 
-/** For the whole header: proxies send it with their first packet. */
-export const HEADER_MS: Millis = 5000;
+/** For the whole header. Proxies send it in their first packet. */
+const HEADER_MS: Millis = 5000;
 
-export type IntroductionFailure = 'untrusted' | 'malformed' | 'timeout';
+type IntroductionFailure = 'untrusted' | 'malformed' | 'timeout';
 
 export class Introductions {
   readonly #trust: ProxyTrust;
@@ -22,7 +22,7 @@ export class Introductions {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** May this peer introduce anybody? Who may not is closed by the caller. */
+  /** May this peer send a PROXY header? If not, the caller closes the connection. */
   accepts(socket: Socket): boolean {
     if (isTrustedPeer(socket.remoteAddress, this.#trust)) return true;
     this.failures.untrusted++;
@@ -30,9 +30,9 @@ export class Introductions {
   }
 
   /**
-   * Without a header in time the socket is closed, and `onIntroduced` never called.
+   * Without a header in time the socket is closed.
    *
-   * @param onIntroduced with the client's address; null: the peer speaks for itself
+   * @param onIntroduced gets the client's address; null: the header names nobody, so the peer is the client
    */
   begin(socket: Socket, onIntroduced: (address: string | null) => void): void {
     let address: string | null = null;
@@ -56,7 +56,7 @@ export class Introductions {
     });
   }
 
-  /** Cuts connections that nobody has introduced yet. */
+  /** Cuts connections whose header has not come yet. */
   cut(): void {
     for (const socket of this.#pending) socket.destroy();
   }

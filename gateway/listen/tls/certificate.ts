@@ -1,4 +1,4 @@
-/** The certificate of the public listener while it runs: taken anew when its files change, with what is told of it. */
+/** The certificate of the public listener. Reloads it when its files change, and reports when it expires. */
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
@@ -9,12 +9,12 @@ import { HandshakePace } from './handshake-pace.ts';
 import { type HandshakeFailure, Handshakes } from './handshakes.ts';
 import { expiryWarning, type KeyPair, type KeyPairFiles, keyBeside, keyPairLoader } from './key-pair.ts';
 
-export interface CertificateOptions {
+interface CertificateOptions {
   readonly files: KeyPairFiles;
-  /** What was in the files at start. */
+  /** The contents of the files at start. */
   readonly pair: KeyPair;
   readonly isHttp2: boolean;
-  /** So many handshakes a second of one client, in the long run. */
+  /** Handshakes that one client may begin each second on average. */
   readonly handshakesPerClient: number;
   readonly clock: Clock;
   readonly wallClock: Clock;
@@ -65,7 +65,7 @@ export class Certificate {
     this.#watch.start();
   }
 
-  /** Also when the files seem unchanged. */
+  /** Reloads even if the files seem unchanged. */
   reload(): void {
     this.#watch.reload();
   }

@@ -1,24 +1,24 @@
 /**
- * How fast one client may begin handshakes. A handshake costs the gateway a signature and the client next to nothing, and
- * whoever closes at once holds no connection that could be counted.
+ * Bounds how fast one client begins handshakes. A handshake costs the gateway a signature and the client almost nothing. The
+ * bound on connections does not help if the client closes them at once.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
-export interface HandshakePaceOptions {
-  /** Of one client address, in the long run. */
+interface HandshakePaceOptions {
+  /** For one client address, on average. */
   readonly perSecond: number;
   readonly clock: Clock;
 }
 
-/** After a pause a client may begin as many at once as it may in this time. */
+/** After a pause, a client may begin the handshakes of so much time at once. */
 const BURST_MS: Millis = 4000;
-/** Some 150 bytes each. Forgetting one gives it another burst, for which an attacker needs as many addresses. */
+/** About 150 bytes each. A forgotten client gets another burst, but only an attacker with so many addresses gains by it. */
 const CLIENTS_MAX = 4096;
 
 export class HandshakePace {
   readonly #intervalMs: Millis;
   readonly #clock: Clock;
-  /** When each client's whole burst is there again; who begins a handshake stands last. */
+  /** By client, when its whole burst is available again. The client with the newest handshake is last. */
   readonly #wholeAt = new Map<string, Millis>();
 
   constructor({ perSecond, clock }: HandshakePaceOptions) {
@@ -26,14 +26,13 @@ export class HandshakePace {
     this.#clock = clock;
   }
 
-  /** How many clients are remembered. */
   get size(): number {
     return this.#wholeAt.size;
   }
 
   /**
-   * @param waitMaxMs as long as the client may be kept waiting
-   * @returns how long it has to wait before its handshake, which is counted; null: too long, and it is not counted
+   * @param waitMaxMs the longest time that the client may wait
+   * @returns how long the client must wait before its handshake; null: too long, and the handshake is not counted
    */
   begin(client: string, waitMaxMs: Millis): Millis | null {
     const now = this.#clock();

@@ -1,7 +1,7 @@
 /**
- * TLS on connections that are accepted and counted already, so that nobody gets a handshake beyond its share.
+ * TLS handshakes on connections that are already counted, so that no client gets one beyond its share.
  *
- * The first byte is looked at before: who speaks plain HTTP here is told so, and costs no handshake.
+ * The first byte is checked before the handshake, so that clients that speak plain HTTP get a readable reply.
  */
 import { constants } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -11,40 +11,35 @@ import type { Millis } from '#shared/clock.ts';
 import type { HandshakePace } from './handshake-pace.ts';
 import type { KeyPair } from './key-pair.ts';
 
-/** From the first byte of a handshake to its last; and as long before it. */
+/** For a whole handshake, and for the wait before its first byte. */
 const HANDSHAKE_MS: Millis = 10_000;
 /** The record type of every ClientHello (RFC 8446 5.1). */
 const HANDSHAKE_RECORD = 22;
 
-/** A connection that is being secured. */
-interface Pending {
-  readonly onSecure: (secured: TLSSocket) => void;
-}
-
-/** Why a handshake failed; `pace`: its client began too many before it. */
+/** `pace`: the client began too many handshakes. */
 export type HandshakeFailure = 'timeout' | 'protocol' | 'closed' | 'pace';
 
-export interface HandshakesOptions {
+interface HandshakesOptions {
   readonly timeoutMs?: Millis;
-  /** To agree on, the best one first. */
+  /** Protocols for ALPN, the preferred one first. */
   readonly protocols?: readonly string[];
-  /** null: as fast as anybody likes. */
+  /** null: without a limit. */
   readonly pace?: HandshakePace | null;
-  /** A client has to wait, or is closed, because of its pace. */
+  /** A client must wait, or its connection is closed, because it began too many handshakes. */
   readonly onTooFast?: () => void;
 }
 
 export class Handshakes {
   readonly #server: Server;
-  /** By the socket below. */
-  readonly #pending = new Map<Socket, Pending>();
-  /** The same by their addresses, because node:tls does not say on which socket it works. */
+  /** By the socket below TLS, what to call with the secured one. */
+  readonly #pending = new Map<Socket, (secured: TLSSocket) => void>();
+  /** Those sockets by their addresses, because node:tls does not tell which socket it secured. */
   readonly #byAddress = new Map<string, Socket>();
   readonly #timeoutMs: Millis;
   readonly #pace: HandshakePace | null;
   readonly #onTooFast: () => void;
   readonly failures: Record<HandshakeFailure, number> = { timeout: 0, protocol: 0, closed: 0, pace: 0 };
-  /** Handshakes that had to wait for their client's pace. */
+  /** Handshakes that had to wait. */
   delayed = 0;
   #pair: KeyPair;
 
@@ -73,22 +68,21 @@ export class Handshakes {
     });
   }
 
-  /** The certificate in use. */
   get pair(): KeyPair {
     return this.#pair;
   }
 
-  /** Connections that are secured keep what they have. */
+  /** Uses another certificate for new connections. */
   use(pair: KeyPair): void {
     this.#pair = pair;
     this.#server.setSecureContext(contextOf(pair));
   }
 
   /**
-   * @param socket accepted, and not read yet; when the handshake fails it is closed
-   * @param client whose pace it has to keep; null: nobody's
-   * @param onSecure called at most once, with the socket above it
-   * @param onPlain called instead where the client does not speak TLS
+   * @param socket not read yet. It is closed if the handshake fails
+   * @param client its address, for the pace; null: unknown
+   * @param onSecure called at most once
+   * @param onPlain called instead if the client does not speak TLS
    */
   begin(
     socket: Socket,
@@ -97,7 +91,7 @@ export class Handshakes {
     onPlain: () => void,
   ): void {
     socket.on('error', () => socket.destroy());
-    this.#pending.set(socket, { onSecure });
+    this.#pending.set(socket, onSecure);
     socket.once('close', () => this.#pending.delete(socket));
     readFirstBytes(socket, this.#timeoutMs, firstRecord, (found) => {
       switch (found) {
@@ -123,12 +117,12 @@ export class Handshakes {
     });
   }
 
-  /** Cuts what is not secured yet. */
+  /** Cuts connections that are not secured yet. */
   cut(): void {
     for (const socket of this.#pending.keys()) socket.destroy();
   }
 
-  /** Who comes too fast waits, unread, for its own earlier handshakes. */
+  /** Lets a client that begins too many handshakes wait. */
   #secureInTurn(socket: Socket, client: string | null): void {
     const waitMs = client === null || this.#pace === null ? 0 : this.#pace.begin(client, this.#timeoutMs);
     if (waitMs === 0) {
@@ -149,7 +143,7 @@ export class Handshakes {
   #secure(socket: Socket): void {
     const address = addressOf(socket);
     this.#byAddress.set(address, socket);
-    // Who has said its last word cannot finish a handshake. Afterwards it may still wait for its answer.
+    // A client that ends its side cannot finish a handshake. Later it may end its side and wait for the reply.
     socket.allowHalfOpen = false;
     socket.once('close', () => {
       if (this.#byAddress.get(address) === socket) this.#byAddress.delete(address);
@@ -160,16 +154,16 @@ export class Handshakes {
   #onSecure(secured: TLSSocket): void {
     const address = addressOf(secured);
     const socket = this.#byAddress.get(address);
-    const pending = socket === undefined ? undefined : this.#pending.get(socket);
-    // Reset at this very moment: then it has no address any more.
-    if (socket === undefined || pending === undefined) {
+    const onSecure = socket === undefined ? undefined : this.#pending.get(socket);
+    // A socket that is reset at this moment has no address.
+    if (socket === undefined || onSecure === undefined) {
       secured.destroy();
       return;
     }
     this.#byAddress.delete(address);
     this.#pending.delete(socket);
     secured.allowHalfOpen = true;
-    pending.onSecure(secured);
+    onSecure(secured);
   }
 }
 

@@ -1,4 +1,4 @@
-/** The certificate that the public listener shows, and its private key. */
+/** The certificate of the public listener, and its private key. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename, dirname, relative } from 'node:path';
@@ -8,12 +8,12 @@ import type { Clock, Millis } from '#shared/clock.ts';
 
 /** Names of PEM files. */
 export interface KeyPairFiles {
-  /** The certificate, with the chain that leads to an authority behind it. */
+  /** The certificate, followed by its chain. */
   readonly cert: string;
   readonly key: string;
 }
 
-/** PEM texts that belong together. The key is a secret. */
+/** PEM texts. The key is a secret. */
 export interface KeyPair {
   readonly cert: string;
   readonly key: string;
@@ -21,9 +21,7 @@ export interface KeyPair {
   readonly expiresAt: Millis;
 }
 
-/**
- * The key by its name as seen from the folder of the certificate, which is how a watch over both asks for it.
- */
+/** The name of the key, relative to the folder of the certificate, as FileWatch needs it. */
 export function keyBeside({ cert, key }: KeyPairFiles): string {
   return relative(dirname(cert), key);
 }
@@ -70,7 +68,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException, files: KeyPairFiles)
   return `${files.cert} and ${files.key} cannot be used: ${message}`;
 }
 
-/** @returns what to tell the operator of a certificate that clients refuse, or soon will; null: nothing */
+/** @returns a warning that the certificate has expired or soon will; null: nothing to warn of */
 export function expiryWarning({ expiresAt }: KeyPair, file: string, wallClock: Clock): string | null {
   const days = Math.floor((expiresAt - wallClock()) / DAY_MS);
   if (days < 0) return `the certificate in ${basename(file)} has expired; renew it now`;
@@ -79,5 +77,5 @@ export function expiryWarning({ expiresAt }: KeyPair, file: string, wallClock: C
 }
 
 const DAY_MS: Millis = 86_400_000;
-/** Whoever renews by a program has done so before. */
+/** Programs renew certificates earlier. */
 const DAYS_LEFT_MIN = 14;

@@ -93,7 +93,11 @@ async function longestBan(
 }
 
 function bannedExplanation(explanation: Explanation, { endsAt, reason }: Ban, now: Millis): Explanation {
-  const reply = bannedReply(endsAt - now, null, { cors: isClientRoute(explanation.path), close: false });
+  const reply = bannedReply(endsAt - now, {
+    cors: isClientRoute(explanation.path),
+    close: false,
+    decision: null,
+  });
   const why = reason === '' ? '' : `: ${reason}`;
   return {
     ...explanation,

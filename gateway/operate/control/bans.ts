@@ -1,10 +1,9 @@
 /**
- * Who is banned, as this process knows it. Nothing is asked of it while nobody is; then it is one lookup by digest. It
- * outlives the store's absence: a ban that is known here holds until its end.
+ * The bans that this process knows. They hold until their end, also while the store is away.
  */
 import type { Millis } from '#shared/clock.ts';
 
-/** Of all replicas together. */
+/** For all replicas together. */
 export const BANS_MAX = 10_000;
 export const BAN_DAYS_MAX = 30;
 export const BAN_MS_MAX: Millis = BAN_DAYS_MAX * 86_400_000;
@@ -12,19 +11,19 @@ export const BAN_MS_MAX: Millis = BAN_DAYS_MAX * 86_400_000;
 export interface Ban {
   /** Milliseconds since the epoch. */
   readonly endsAt: Millis;
-  /** As the operator gave it; '' when none was given. */
+  /** '' if the operator gave none. */
   readonly reason: string;
 }
 
 export class Bans {
-  /** By digest; they end on the clock of this process. */
+  /** By digest. Ends are on the clock of this process. */
   #bans = new Map<string, Ban>();
 
   get size(): number {
     return this.#bans.size;
   }
 
-  /** @returns when the ban of this digest ends; 0 where there is none */
+  /** @returns when the ban ends; 0: there is none */
   endOf(digest: string, now: Millis): Millis {
     return this.of(digest, now)?.endsAt ?? 0;
   }
@@ -50,7 +49,6 @@ export class Bans {
     return this.#bans;
   }
 
-  /** Takes what is known of all of them. */
   replace(bans: Map<string, Ban>): void {
     this.#bans = bans;
   }

@@ -1,6 +1,6 @@
 /**
- * What an operator does by hand: look at the counters of one identity, clear them, ban it. In the store, for all replicas
- * (store-control.ts), or in the one process that counts in memory (memory-control.ts).
+ * What operators do by hand: read and clear the counters of an identity, ban it, put policies in shadow. In the store for
+ * all replicas (store-control.ts), or in the only process (memory-control.ts).
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -11,30 +11,29 @@ import { BANS_MAX, type Ban } from './bans.ts';
 import { SHADOWS_MAX } from './shadows.ts';
 import type { StoreReport } from './store-report.ts';
 
-/** What is known of one identity at one moment. */
+/** The counters of one identity at one time. */
 export interface Look {
-  /** The clock by which windows go; milliseconds since the epoch. */
+  /** Time on the clock of the windows; milliseconds since the epoch. */
   readonly now: Millis;
-  /** Per counter. */
+  /** One for each counter. */
   readonly held: readonly Held[];
-  /** Until when the credential counts as proven; may be past. null: it is unproven, or an address. */
+  /** When the proof of the credential ends; may be past. null: it is unproven, or an address. */
   readonly provenUntil: Millis | null;
 }
 
 export interface Control {
-  /** Of the digests. */
   salt(): Promise<string>;
-  /** @param limits of this identity, counter by counter; the policies' unless given */
+  /** @param limits of this identity for each counter. Default: those of the policies */
   look(identity: Identity, counters: readonly Counter[], limits?: readonly number[]): Promise<Look>;
-  /** Within a second every process forgets them too. @returns how many counters held something */
+  /** Every process forgets the counters within a second. @returns how many counters were not empty */
   reset(identity: Identity, counters: readonly Counter[]): Promise<number>;
-  /** A ban that is there already is replaced. @throws TooManyBansError */
+  /** Replaces an existing ban. @throws TooManyBansError */
   ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban>;
   /** @returns whether there was a ban */
   unban(identity: Identity): Promise<boolean>;
   banOf(identity: Identity): Promise<Ban | null>;
   /**
-   * The policies of this bucket count and report, and deny nothing until then; what there is already is replaced.
+   * Until it ends, the policies of this bucket count and report but do not deny. Replaces an existing shadow.
    *
    * @returns when it ends
    * @throws TooManyShadowsError
@@ -42,17 +41,16 @@ export interface Control {
   shadow(bucket: string, forMs: Millis): Promise<Millis>;
   /** @returns whether it was in shadow */
   unshadow(bucket: string): Promise<boolean>;
-  /** When each bucket's shadow ends. */
+  /** The end of each shadow, by bucket. */
   shadows(): Promise<ReadonlyMap<string, Millis>>;
   /** null: there is none. @throws ControlUnavailableError */
   storeReport(): Promise<StoreReport | null>;
   close(): void;
 }
 
-/** The store cannot be asked; the message says why. */
+/** The store cannot be asked. The message gives the reason. */
 export class ControlUnavailableError extends Error {}
 
-/** There are as many policies in shadow as there may be. */
 export class TooManyShadowsError extends Error {
   constructor() {
     super(`${SHADOWS_MAX} policies are in shadow already; end some, or edit the policy file`);
@@ -60,7 +58,6 @@ export class TooManyShadowsError extends Error {
   }
 }
 
-/** There are as many bans as there may be. */
 export class TooManyBansError extends Error {
   constructor() {
     super(`there are ${BANS_MAX} bans already; lift some, or wait until one ends`);

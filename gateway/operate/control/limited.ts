@@ -1,13 +1,12 @@
 /**
- * Who is denied most, by digest, in a table of bounded size (the space-saving algorithm): a newcomer takes the place and
- * the count of whoever has least. Counted only while somebody looks.
+ * The clients denied most often, by digest, in a table of bounded size (space-saving algorithm): a new client takes the
+ * place and the count of the one with the fewest denials. Counts only while somebody watches.
  */
 import type { Millis } from '#shared/clock.ts';
 
 export interface LimitedIdentity {
-  /** Digest. */
   readonly identity: string;
-  /** At most; less by what it took over from whoever had its place. */
+  /** An upper bound: it includes the count that the client took over. */
   readonly denied: number;
 }
 
@@ -22,7 +21,7 @@ export class Limited {
     return now < this.#until;
   }
 
-  /** Somebody looks: counting begins, or goes on. @returns those denied most, the first one most */
+  /** Counts for some seconds more. @returns the clients denied most often, in descending order */
   watch(now: Millis): LimitedIdentity[] {
     if (!this.isWatched(now)) this.#counts.clear();
     this.#until = now + WATCHED_MS;

@@ -1,4 +1,4 @@
-/** Without a store: the one process that counts is this one. */
+/** Control without a store, in the only process. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import { Part } from '#gateway/limiter/charge.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -8,7 +8,7 @@ import { BANS_MAX, type Ban, type Bans } from './bans.ts';
 import { type Control, type Look, TooManyBansError, TooManyShadowsError } from './control.ts';
 import { SHADOWS_MAX, type Shadows } from './shadows.ts';
 
-export interface MemoryControlOptions {
+interface MemoryControlOptions {
   readonly clock: Clock;
   readonly known: KnownCounters;
   readonly bans: Bans;

@@ -1,8 +1,8 @@
 /**
- * Brings each process what operators changed: twice a second it asks the store for a version, and for bans, policies in
- * shadow and cleared counters where that is a new one. While the store is away, what is known holds; to a store that has
- * lost it, whole or in a failover, it is told, so that operators find it there, and can end it. What a store has that
- * lost everything, and what is known here, are both kept.
+ * Brings each process what operators changed. Twice a second it asks the store for a version number. If that has changed,
+ * it reads the bans, the policies in shadow and the cleared counters. While the store is away, the last known state holds.
+ * If the store has lost its data, wholly or in a failover, the process writes back what it knows, so that operators can
+ * see it and end it.
  */
 import { identityOf } from '#gateway/identity/digest.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -27,7 +27,7 @@ import type { Shadows } from './shadows.ts';
 const ASK_EVERY_MS: Millis = 500;
 const ANSWER_MS: Millis = 1000;
 
-export interface NewsOptions {
+interface NewsOptions {
   readonly connection: StoreConnection;
   readonly clock: Clock;
   readonly known: KnownCounters;
@@ -37,7 +37,7 @@ export interface NewsOptions {
   readonly counters: () => readonly Counter[];
 }
 
-/** Whoever keeps counters in a store also hears there what operators changed. @param limiter null: there is none */
+/** @param limiter null: counters are in memory, and there is nothing to ask */
 export function newsFrom(
   limiter: Pick<NewsOptions, 'connection' | 'known'> | null,
   options: Omit<NewsOptions, 'connection' | 'known'>,
@@ -50,7 +50,7 @@ export function newsFrom(
 export class News {
   readonly #options: NewsOptions;
   #version = '0';
-  /** The incarnation of the store that has this version; '' while nothing is known yet. */
+  /** The incarnation of the store with this version; '' before the first answer. */
   #incarnation = '';
   #heardAt: Millis;
   #timer: NodeJS.Timeout | undefined;
@@ -61,7 +61,7 @@ export class News {
     this.#heardAt = options.clock();
   }
 
-  /** Resolves once the store was asked for the first time, whatever came of it. */
+  /** Resolves when the store was asked for the first time, even if it did not answer. */
   async start(): Promise<void> {
     await this.#ask();
     if (this.#isStopped) return;
@@ -74,7 +74,7 @@ export class News {
     clearTimeout(this.#timer);
   }
 
-  /** Never rejects: without an answer, what is known holds. */
+  /** Never rejects. Without an answer, the last known state holds. */
   async #ask(): Promise<void> {
     const { connection, bans, shadows, clock, known } = this.#options;
     bans.dropEnded(clock());
@@ -91,7 +91,7 @@ export class News {
     if (isOther || Number(version) < Number(this.#version)) {
       const restored = await this.#restore();
       if (restored === null || restored === this.#incarnation) return;
-      // The next look reads whatever else the store has.
+      // Read everything else that the store has.
       this.#incarnation = restored;
       this.#version = '0';
       await this.#ask();
@@ -101,7 +101,7 @@ export class News {
     this.#version = version;
     this.#incarnation = incarnation;
     const aheadMs = Number(now) - this.#heardAt;
-    const why = textsByName(reasons);
+    const why = byName(reasons);
     bans.replace(
       new Map(
         [...endsByName(banned, aheadMs)].map(([digest, endsAt]) => [
@@ -116,7 +116,7 @@ export class News {
       for (const digest of cleared) known.forget(identityOf(String(digest)), this.#options.counters());
   }
 
-  /** @returns the store's incarnation from then on; null: it did not answer, and the next look finds it as it is */
+  /** @returns the new incarnation of the store; null: it did not answer, and is asked again later */
   async #restore(): Promise<string | null> {
     const { connection, bans, shadows, clock } = this.#options;
     const now = clock();
@@ -131,18 +131,15 @@ export class News {
   }
 }
 
-/** @param reply names and ends in turn @param aheadMs by which the clock of the ends is ahead of ours */
+/** @param reply names and ends in turn @param aheadMs how far the store's clock is ahead of this process */
 export function endsByName(reply: unknown, aheadMs: Millis = 0): Map<string, Millis> {
-  const endsAt = new Map<string, Millis>();
-  if (!Array.isArray(reply)) return endsAt;
-  for (let i = 0; i < reply.length; i += 2) endsAt.set(String(reply[i]), Number(reply[i + 1]) - aheadMs);
-  return endsAt;
+  return new Map([...byName(reply)].map(([name, end]) => [name, Number(end) - aheadMs]));
 }
 
-/** @param reply names and texts in turn */
-function textsByName(reply: unknown): Map<string, string> {
-  const texts = new Map<string, string>();
-  if (!Array.isArray(reply)) return texts;
-  for (let i = 0; i < reply.length; i += 2) texts.set(String(reply[i]), String(reply[i + 1]));
-  return texts;
+/** @param reply names and values in turn */
+function byName(reply: unknown): Map<string, string> {
+  const values = new Map<string, string>();
+  if (!Array.isArray(reply)) return values;
+  for (let i = 0; i < reply.length; i += 2) values.set(String(reply[i]), String(reply[i + 1]));
+  return values;
 }

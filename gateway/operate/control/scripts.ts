@@ -1,13 +1,11 @@
 /**
- * What the store keeps of an operator's doings, besides counters: bans, policies in shadow, and which counters were
- * cleared lately. Each
- * change gets a version, so that processes ask for one short text twice a second and for the rest only when it changed.
- * A version is made of the store's time, so that none comes twice even after the key has expired. Beside it stands the
- * incarnation, the first version of a store that was empty. By it a process sees that the store has lost what the process
- * knows, also when there has been a change since then.
+ * What operators changed, in the store: bans, policies in shadow, and which counters were cleared lately.
  *
- * All of it expires: bans with the last of them, the list of cleared ones after an hour, the version after the longest
- * ban.
+ * Each change gets a version number, so that processes ask for one short text twice a second, and for the rest only when
+ * it has changed. Versions are made of the store's time, so none is used twice, even after the key has expired. The first
+ * version of an empty store is its incarnation. If a process sees another incarnation, the store has lost its data.
+ *
+ * All keys expire: bans with the last of them, cleared counters after an hour, the version after the longest ban.
  */
 import { COUNTERS_LUA } from '#gateway/limiter/general-script.ts';
 import { storeScript } from '#gateway/store/connection.ts';
@@ -16,18 +14,18 @@ import { SHADOWS_MAX } from './shadows.ts';
 
 export const VERSION_KEY = 'fg:{control}:version';
 export const INCARNATION_KEY = 'fg:{control}:incarnation';
-/** Sorted set: digest, and when the ban ends. */
+/** Sorted set of digests by the end of the ban. */
 export const BANS_KEY = 'fg:{control}:bans';
-/** Hash: digest, and why. */
+/** Hash of reasons by digest. */
 export const REASONS_KEY = 'fg:{control}:ban-reasons';
-/** Sorted set: digest, and the version that cleared its counters. */
+/** Sorted set of digests by the version that cleared their counters. */
 export const RESETS_KEY = 'fg:{control}:resets';
 
-/** Sorted set: bucket, and when its shadow ends. */
+/** Sorted set of buckets by the end of their shadow. */
 export const SHADOWS_KEY = 'fg:{control}:shadows';
 
-/** Of these, a process that was away longer forgets all counters. */
-export const RESETS_MAX = 1000;
+/** A process that misses more clearings than these, or has not asked for so long, forgets all counters. */
+const RESETS_MAX = 1000;
 export const RESETS_MS = 3_600_000;
 
 const NOW = `
@@ -35,7 +33,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 const VERSION_MS = BAN_MS_MAX + 86_400_000;
-/** The version is the first key, the incarnation the last one. */
+/** Makes a new version. Expects it in the first key, and the incarnation in the last. */
 const BUMP = `
 local version = math.max(tonumber(redis.call('GET', KEYS[1]) or 0) + 1, time[1] * 1000000 + time[2])
 version = string.format('%.0f', version)
@@ -44,7 +42,7 @@ redis.call('SET', KEYS[#KEYS], version, 'PX', ${VERSION_MS}, 'NX')
 redis.call('PEXPIRE', KEYS[#KEYS], ${VERSION_MS})
 `;
 
-/** KEYS the version, the bans, the reasons, the incarnation; ARGV digest, for how many ms, reason. Replies when it ends, or 0: too many. */
+/** KEYS version, bans, reasons, incarnation; ARGV digest, for how many ms, reason. Returns when the ban ends; 0: too many bans. */
 export const BAN = storeScript(`${NOW}
 for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)) do
   redis.call('ZREM', KEYS[2], gone)
@@ -61,10 +59,11 @@ return now + ARGV[2]
 `);
 
 /**
- * After the store has lost something: what a process knows is put back. To a store of the same incarnation, which is an
- * older state of what the process knows, as a whole; to another one what it does not have. KEYS the version, the bans, the
- * shadows, the reasons, the incarnation; ARGV the version known, its incarnation, how many bans, then digest, ms left and
- * reason of each, then bucket and ms left of each shadow. Replies the incarnation from then on.
+ * Writes back what a process knows after the store has lost data. A store with the same incarnation has an older state,
+ * which is replaced. A store with another one gets what it does not have.
+ *
+ * KEYS version, bans, shadows, reasons, incarnation; ARGV known version, its incarnation, number of bans, then digest, ms
+ * left and reason of each ban, then bucket and ms left of each shadow. Returns the new incarnation.
  */
 export const RESTORE = storeScript(`
 local known = tonumber(redis.call('GET', KEYS[1]) or 0)
@@ -102,7 +101,7 @@ end
 return redis.call('GET', KEYS[5])
 `);
 
-/** KEYS the version, the bans, the reasons, the incarnation; ARGV digest. Replies 1 where there was a ban. */
+/** KEYS version, bans, reasons, incarnation; ARGV digest. Returns 1 if there was a ban. */
 export const UNBAN = storeScript(`${NOW}
 local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
 if ends == 0 then return 0 end
@@ -112,14 +111,14 @@ ${BUMP}
 return ends > now and 1 or 0
 `);
 
-/** KEYS the bans, the reasons; ARGV digest. Replies when it ends, 0 where there is none, and why. */
+/** KEYS bans, reasons; ARGV digest. Returns when the ban ends (0: there is none) and the reason. */
 export const BAN_OF = storeScript(`${NOW}
 local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
 if ends <= now then return { 0, '' } end
 return { ends, redis.call('HGET', KEYS[2], ARGV[1]) or '' }
 `);
 
-/** KEYS the version, the shadows, the incarnation; ARGV bucket, for how many ms. Replies when it ends, or 0: too many. */
+/** KEYS version, shadows, incarnation; ARGV bucket, for how many ms. Returns when the shadow ends; 0: too many shadows. */
 export const SHADOW = storeScript(`${NOW}
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now))
 if not redis.call('ZSCORE', KEYS[2], ARGV[1]) and redis.call('ZCARD', KEYS[2]) >= ${SHADOWS_MAX} then return 0 end
@@ -130,7 +129,7 @@ ${BUMP}
 return now + ARGV[2]
 `);
 
-/** KEYS the version, the shadows, the incarnation; ARGV bucket. Replies 1 where there was one. */
+/** KEYS version, shadows, incarnation; ARGV bucket. Returns 1 if there was a shadow. */
 export const UNSHADOW = storeScript(`${NOW}
 local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
 if ends == 0 then return 0 end
@@ -139,12 +138,12 @@ ${BUMP}
 return ends > now and 1 or 0
 `);
 
-/** KEYS the shadows. Replies buckets and ends in turn. */
+/** KEYS shadows. Returns buckets and ends in turn. */
 export const SHADOWED = storeScript(`${NOW}
 return redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES')
 `);
 
-/** KEYS the version, the list of cleared ones, the incarnation; ARGV digest. */
+/** KEYS version, cleared counters, incarnation; ARGV digest. */
 export const NOTE_RESET = storeScript(`${NOW}${BUMP}
 redis.call('ZADD', KEYS[2], version, ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -${RESETS_MAX + 1})
@@ -153,10 +152,9 @@ return version
 `);
 
 /**
- * KEYS the version, the bans, the list of cleared ones, the shadows, the reasons, the incarnation; ARGV the version known
- * and its incarnation. Replies version and incarnation alone ('': there is none) where nothing is new; else also now, bans
- * and their ends in turn, digests cleared since, 1 where older ones are not listed any more, shadows and their ends in
- * turn, and digests and reasons in turn.
+ * KEYS version, bans, cleared counters, shadows, reasons, incarnation; ARGV known version and its incarnation. Returns
+ * version and incarnation ('': there is none). If they are new, also the time, bans and their ends in turn, digests
+ * cleared since the known version, 1 if older ones are missing, shadows and their ends in turn, digests and reasons in turn.
  */
 export const NEWS = storeScript(`
 local version = redis.call('GET', KEYS[1])
@@ -174,8 +172,8 @@ return {
 `);
 
 /**
- * KEYS the proof marker, then counters of the same identity; ARGV one JSON list: of each its algorithm, window in ms and
- * limit. Replies now, the marker's PTTL, and of each the two numbers that it holds.
+ * KEYS proof marker, then counters of the same identity; ARGV a JSON list with algorithm, window in ms and limit of each
+ * counter. Returns the time, the marker's PTTL, and the two numbers of each counter.
  */
 export const LOOK = storeScript(`${COUNTERS_LUA}
 local list = cjson.decode(ARGV[1])
@@ -187,7 +185,7 @@ end
 return reply
 `);
 
-/** KEYS counters of one identity. */
+/** KEYS the counters of one identity. */
 export const CLEAR = storeScript(`return redis.call('DEL', unpack(KEYS))`);
 
 /** KEYS the salt. */

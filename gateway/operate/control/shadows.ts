@@ -1,6 +1,6 @@
 /**
- * Which policies operators keep from denying for a while, as this process knows it. By bucket, because rows that share one
- * have to agree. Nothing is asked of it while requests come: whoever decides takes another table when it changes.
+ * The policies that operators have put in shadow, as this process knows them. By bucket, because policies that share one
+ * must agree. Requests do not ask here: a change makes a new policy table.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
@@ -8,15 +8,15 @@ export const SHADOWS_MAX = 1000;
 export const SHADOW_DAYS_MAX = 7;
 export const SHADOW_MS_MAX: Millis = SHADOW_DAYS_MAX * 86_400_000;
 
-export interface ShadowsOptions {
+interface ShadowsOptions {
   readonly clock: Clock;
-  /** Another set of buckets is in shadow. */
+  /** The set of buckets in shadow has changed. */
   readonly onChange: () => void;
 }
 
 export class Shadows {
   readonly #options: ShadowsOptions;
-  /** When each ends, on the clock of this process. */
+  /** Ends by bucket, on the clock of this process. */
   #endsAt = new Map<string, Millis>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -40,7 +40,6 @@ export class Shadows {
     return was;
   }
 
-  /** Takes what is known of all of them. */
   replace(endsAt: Map<string, Millis>): void {
     const now = this.#options.clock();
     for (const [bucket, end] of endsAt) if (end <= now) endsAt.delete(bucket);

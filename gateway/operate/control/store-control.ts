@@ -1,4 +1,4 @@
-/** In the store, over a connection of its own that is opened when somebody first asks. */
+/** Control over the store, for all replicas. Its connection is opened when it is first needed. */
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import { Part, proofKey } from '#gateway/limiter/charge.ts';
@@ -101,7 +101,7 @@ export class StoreControl implements Control {
     const keys = counters.map((counter) => new Part(counter, identity).key);
     for (let at = 0; at < keys.length; at += KEYS_PER_SCRIPT_MAX)
       await this.#run(CLEAR, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), []);
-    // After the counters are gone: who forgets them earlier would learn the old ones again.
+    // Last, because a process that forgets the counters earlier would read the old ones again.
     await this.#run(NOTE_RESET, [VERSION_KEY, RESETS_KEY, INCARNATION_KEY], [identity.digest]);
     return held.filter(({ a, b }) => a + b > 0).length;
   }
@@ -170,7 +170,7 @@ export class StoreControl implements Control {
     this.#connection ??= openStore(this.#access, { silenceMs: ANSWER_MS, onChange: () => undefined });
     this.#connecting ??= this.#connection.connect();
     if (!this.#connection.ready) {
-      // Connecting goes on, whatever became of the first attempt.
+      // The connection goes on trying after a failed attempt.
       await within(CONNECT_MS, this.#connecting).catch(() => undefined);
       if (!this.#connection.ready) throw this.#connection.whyDown();
     }

@@ -1,26 +1,26 @@
-/** What kind of store it is, and whether others use it too. */
+/** Reports the version and the settings of the store, and whether other programs use it. */
 import { storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export interface StoreReport {
-  /** As it says itself, such as 7.2.4; null: it did not say. */
+  /** Such as 7.2.4; null: unknown. */
   readonly version: string | null;
-  /** null: it did not say. */
+  /** null: unknown. */
   readonly evictionPolicy: string | null;
   /** 0: no limit. */
   readonly memoryBytesMax: number;
   readonly evictedKeys: number;
-  /** Keys that were looked at, some hundred of all. */
+  /** A sample of some hundred keys. */
   readonly sampledKeys: number;
-  /** Of those, the ones that are not ours. */
+  /** Keys of the sample that other programs wrote. */
   readonly foreignKeys: number;
-  /** Databases with keys, besides ours. */
+  /** Other databases that have keys. */
   readonly otherDatabases: number;
   /** Milliseconds since the epoch. */
   readonly now: Millis;
 }
 
-/** Looks at some keys, never at all of them: a scan of millions would hold up everybody. */
+/** Reads a sample of the keys: a scan of millions would stop the store for everybody. */
 export const REPORT = storeScript(`
 local time = redis.call('TIME')
 local function info(section)
@@ -44,7 +44,7 @@ return {
 }
 `);
 
-/** @param reply of the script @param database ours */
+/** @param reply of the script @param database of the gateway */
 export function readStoreReport(reply: unknown, database: number): StoreReport {
   const [now, server = '', memory = '', stats = '', keyspace = '', sampled, foreign]: unknown[] =
     Array.isArray(reply) ? reply : [];

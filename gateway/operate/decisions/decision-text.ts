@@ -1,8 +1,8 @@
-/** A kept refusal in words: why it was, who was counted, and what an operator may do about it. */
+/** Describes a recorded refusal to people: the reason, who was counted, and how to change it. */
 import { BOUND_NAMES, type BoundName, boundVariable } from '#gateway/bounds/bound-names.ts';
 import type { DecisionRecord } from './decision-record.ts';
 
-export interface DecisionText {
+interface DecisionText {
   /** What was refused, and when. */
   readonly what: string;
   readonly reasons: readonly string[];
@@ -67,7 +67,7 @@ function busyReason(record: DecisionRecord): string {
   return `A bound of the gateway was reached: ${whose} may hold ${limit} (${boundOf(record)}), and ${used} were held.`;
 }
 
-/** Of a bound of the gateway: it is one client's part. */
+/** Tells whether the share of one client was used up. */
 function isShare({ identifier }: DecisionRecord): boolean {
   return identifier === 'client address';
 }

@@ -1,47 +1,30 @@
 /**
- * Every refusal gets an id, and what stood behind it is kept for whoever asks.
+ * Gives every refusal an id, and records refusals for operators.
  *
- * Written beside the requests' path: in batches, one at a time, and never waited for. In a flood a sample is kept: of
- * each batch the first few, and beyond them the first denial of an identity in its window; of one identity not so many
- * that what others are refused is soon pushed out. What the store does not take is tried again and, beyond a bound,
- * dropped.
+ * Records are written in batches, and no request waits for that. During a flood only a sample is recorded: the first few
+ * refusals of each batch, and the first one of each identity in its window. A bound for each identity keeps it from
+ * pushing out the others. If the store is away, a bounded number of records is kept and written later.
  */
-import type { Part } from '#gateway/limiter/charge.ts';
-import type { Policy } from '#gateway/policy/policy.ts';
 import { DecisionIds } from '#gateway/reply/decision-ids.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { DecisionRecord, DecisionStore } from './decision-record.ts';
+import type { Refusal } from './refusal.ts';
 
 const BATCH_MS: Millis = 100;
 const AGAIN_MS: Millis = 1000;
-/** Of each batch kept in any case. */
+/** Refusals of each batch that are always recorded. */
 const KEPT_ANYWAY = 20;
-/** Of each batch kept, when each is the first of its identity and window. */
+/** The largest batch. Beyond KEPT_ANYWAY, each record is the first of its identity and window. */
 const BATCH_MAX = 120;
-/** Of one identity in a minute, besides the first ones in their windows. */
+/** Records of one identity in a minute, in addition to the first ones of windows. */
 const REPEATS_MAX = 60;
 const REPEATS_MS: Millis = 60_000;
 const PENDING_MAX = 1000;
-/** Identities of which this process remembers the window in which it kept a denial. */
+/** Pairs of counter and identity whose recorded window is remembered. */
 const SEEN_MAX = 16_384;
 const PATH_MAX = 200;
 
-/** A refusal, as far as it is known without work. */
-export interface Refusal {
-  readonly decision: DecisionRecord['decision'];
-  /** What was exhausted. */
-  readonly part: Pick<Part, 'counter' | 'policy' | 'identity' | 'cost'>;
-  /** The policies that refused. */
-  readonly violated: readonly { readonly policy: Pick<Policy, 'name'> }[];
-  readonly limit: number;
-  readonly used: number | null;
-  readonly resetMs: Millis;
-  /** In this process, not in the store. */
-  readonly isLocal: boolean;
-  readonly fromMemory: boolean;
-}
-
-/** What a record says beyond that. */
+/** A refused request, as far as its record needs it. */
 export interface RefusedRequest {
   readonly method: string;
   /** Canonical path and query. */
@@ -51,14 +34,14 @@ export interface RefusedRequest {
   readonly policyVersion: string;
 }
 
-/** Asked only when a record is made. */
+/** Describes a refused request. Called only if the refusal is recorded. */
 export interface Refused {
   describe(): RefusedRequest;
 }
 
-export interface DecisionsOptions {
+interface DecisionsOptions {
   readonly store: DecisionStore;
-  /** Counters are in a store, and it answers; else all is decided in this process. */
+  /** Decisions are made in the store, not in this process. */
   readonly isStoreUsed: () => boolean;
   readonly wallClock: Clock;
   /** At least 8 random bytes. */
@@ -70,16 +53,16 @@ export class Decisions {
   readonly #options: DecisionsOptions;
   readonly #ids: DecisionIds;
   #pending: DecisionRecord[] = [];
-  /** Kept since the last batch was written. */
+  /** Records since the last batch. */
   #kept = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** By name of counter and digest: when the window ends in which a denial was kept. Counters of old files are not held. */
+  /** By counter and digest, the end of the window in which a refusal was recorded. */
   readonly #seen = new Map<string, Map<string, Millis>>();
   #seenSize = 0;
-  /** By digest, since the minute began: how many were kept besides the first ones. */
+  /** By digest, how many repeated refusals were recorded in this minute. */
   readonly #repeats = new Map<string, number>();
   #repeatsUntil: Millis = 0;
-  /** Refusals of which nothing is kept, because there were too many. */
+  /** Refusals that were not recorded, because there were too many. */
   unrecorded = 0;
 
   constructor(options: DecisionsOptions) {
@@ -111,39 +94,36 @@ export class Decisions {
     return this.#pending.find((record) => record.id === id) ?? this.#options.store.find(id);
   }
 
-  /** The newest first, written ones only. @throws when the store cannot be asked */
+  /** The newest first, without those that are not written yet. @throws when the store cannot be asked */
   list(before: string | null, count: number): Promise<readonly DecisionRecord[]> {
     return this.#options.store.list(before, count);
   }
 
-  /** Writes what is left, if that can be done in one attempt. */
+  /** Tries once to write what is left. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     if (this.#pending.length > 0) await this.#options.store.write(this.#pending).catch(() => undefined);
     this.#options.store.close();
   }
 
-  #mayRepeat({ part }: Refusal, now: Millis): boolean {
+  #mayRepeat({ identity }: Refusal, now: Millis): boolean {
     if (now >= this.#repeatsUntil || this.#repeats.size >= SEEN_MAX) {
       this.#repeats.clear();
       this.#repeatsUntil = now + REPEATS_MS;
     }
-    const { digest } = part.identity;
-    const kept = this.#repeats.get(digest) ?? 0;
+    const kept = this.#repeats.get(identity) ?? 0;
     if (kept >= REPEATS_MAX) return false;
-    this.#repeats.set(digest, kept + 1);
+    this.#repeats.set(identity, kept + 1);
     return true;
   }
 
-  #isFirst({ part, resetMs }: Refusal, now: Millis): boolean {
-    const { keySuffix: counter } = part.counter;
-    const { digest } = part.identity;
+  #isFirst({ counter, identity, resetMs }: Refusal, now: Millis): boolean {
     let seen = this.#seen.get(counter);
     if (seen === undefined) {
       seen = new Map();
       this.#seen.set(counter, seen);
     }
-    const until = seen.get(digest);
+    const until = seen.get(identity);
     if (until !== undefined && until > now) return false;
     if (until === undefined && ++this.#seenSize > SEEN_MAX) {
       this.#seen.clear();
@@ -151,35 +131,35 @@ export class Decisions {
       seen = new Map();
       this.#seen.set(counter, seen);
     }
-    seen.set(digest, now + resetMs);
+    seen.set(identity, now + resetMs);
     return true;
   }
 
   #record(id: string, refusal: Refusal, request: RefusedRequest, now: Millis): DecisionRecord {
-    const { decision, part, violated, limit, used, resetMs, isLocal, fromMemory } = refusal;
-    const { policy, counter, identity } = part;
+    const { decision, policy, line, violated, limit, used, cost, windowSeconds, algorithm } = refusal;
+    const { resetMs, identity, identifier, isUnproven, isLocal, fromMemory } = refusal;
     const { method, target, addressFrom, file, policyVersion } = request;
-    const queryAt = target.indexOf('?');
+    const [path = ''] = target.split('?', 1);
     return {
       id,
       at: new Date(now).toISOString(),
       decision,
       method,
-      path: (queryAt < 0 ? target : target.slice(0, queryAt)).slice(0, PATH_MAX),
-      policy: policy.name,
-      line: policy.line,
+      path: path.slice(0, PATH_MAX),
+      policy,
+      line,
       file,
       policyVersion,
-      violated: violated.map(({ policy: { name } }) => name),
+      violated,
       limit,
       used,
-      cost: part.cost,
-      windowSeconds: policy.windowSeconds,
-      algorithm: policy.algorithm,
+      cost,
+      windowSeconds,
+      algorithm,
       endsAt: new Date(now + resetMs).toISOString(),
-      identity: identity.digest,
-      identifier: policy.identifier.name,
-      isUnproven: counter.forUnproven,
+      identity,
+      identifier,
+      isUnproven,
       addressFrom,
       decidedBy: isLocal || !this.#options.isStoreUsed() ? 'local' : 'store',
       fromMemory,
@@ -201,7 +181,7 @@ export class Decisions {
     try {
       await this.#options.store.write(batch);
     } catch {
-      // The store's absence is told by the limiter. What was refused meanwhile is still worth asking for later.
+      // The limiter reports that the store is away.
       const all = [...batch, ...this.#pending];
       this.unrecorded += Math.max(0, all.length - PENDING_MAX);
       this.#pending = all.slice(-PENDING_MAX);

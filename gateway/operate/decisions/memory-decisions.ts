@@ -1,4 +1,4 @@
-/** The newest decisions of a gateway without Redis: they end with its one process. */
+/** Keeps the newest records in the process, for gateways without Redis. */
 import type { Clock } from '#shared/clock.ts';
 import {
   DECISION_KEPT_MS,

@@ -1,6 +1,6 @@
 /**
- * The newest decisions of all replicas, in the store. On a connection of its own, so that no check waits behind them; it
- * is opened with the first denial, or the first question.
+ * Keeps the newest records of all replicas in Redis. It has a connection of its own, so that no request waits behind a
+ * batch. The connection is opened when it is first needed.
  */
 import type { StoreAccess } from '#gateway/store/access.ts';
 import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
@@ -17,8 +17,8 @@ import {
 const SILENCE_MS: Millis = 2000;
 
 /**
- * KEYS the records by id, the ids by time; ARGV how many are kept, for how many milliseconds, then id and record in turn.
- * A record that is there already stays as it is: a batch may be written twice.
+ * KEYS records by id, ids by time; ARGV how many records are kept, for how many ms, then ids and records in turn. A batch
+ * may be written twice, so existing records stay as they are.
  */
 const WRITE = storeScript(`
 local time = redis.call('TIME')
@@ -41,7 +41,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
 return 1
 `);
-/** KEYS the records by id, the ids by time; ARGV the id before which to begin, how many. Replies records, the newest first. */
+/** KEYS records by id, ids by time; ARGV list records older than this id, how many. Returns records, the newest first. */
 const LIST = storeScript(`
 local from = 0
 if ARGV[1] ~= '' then
@@ -53,7 +53,7 @@ local ids = redis.call('ZREVRANGE', KEYS[2], from, from + ARGV[2] - 1)
 if #ids == 0 then return {} end
 return redis.call('HMGET', KEYS[1], unpack(ids))
 `);
-/** KEYS the records by id; ARGV the id. */
+/** KEYS records by id; ARGV the id. */
 const FIND = storeScript(`return redis.call('HGET', KEYS[1], ARGV[1])`);
 
 const RECORDS_KEY = 'fg:{decisions}:records';
@@ -93,7 +93,7 @@ export class RedisDecisions implements DecisionStore {
     this.#connection.close();
   }
 
-  /** The first attempt is waited for; after it the connection is there, or says why not. */
+  /** Waits for the first attempt to connect. Later calls fail at once while there is no connection. */
   #connect(): Promise<void> {
     this.#connecting ??= within(SILENCE_MS, this.#connection.connect()).catch(() => undefined);
     return this.#connecting;

@@ -6,6 +6,7 @@
 
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { isClientRoute } from '#gateway/http/header-names.ts';
+import { Origins, type PeerSocket } from '#gateway/http/request-origin.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { chargeFor } from '#gateway/limiter/charge.ts';
 import { type Decision, decide, type Verdict } from '#gateway/limiter/decision.ts';
@@ -22,8 +23,11 @@ import { denialReply, listedReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf } from '#gateway/reply/own-reply.ts';
-import { type ChargedRequest, Enforcement } from '#gateway/request/enforce.ts';
-import type { ChargedTo, PeerSocket } from '#gateway/request/identify.ts';
+import { identitiesOf, listingOf } from '#gateway/request/bans-and-lists.ts';
+import type { ChargedTo } from '#gateway/request/charged-to.ts';
+import { Enforcement } from '#gateway/request/enforcement.ts';
+import { learn } from '#gateway/request/prove.ts';
+import { chargeOf, type Spender } from '#gateway/request/spend.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { KnownClient, KnownIdentities } from './known-client.ts';
@@ -146,10 +150,12 @@ export class Rehearsal {
   readonly known: KnownCounters;
   readonly #limiter: MemoryLimiter;
   readonly #asker = new Asker();
+  readonly #origins: Origins;
 
   constructor(set: PolicySet, options: RehearsalOptions) {
     const { clock, trust, salt, countersMax, credentialsMax } = options;
     this.known = new KnownCounters({ countersMax, credentialsMax });
+    this.#origins = new Origins(trust);
     this.#limiter = new MemoryLimiter({ clock, known: this.known });
     this.enforcement = new Enforcement(set, salt, {
       clock,
@@ -181,24 +187,33 @@ export class Rehearsal {
   /** Who is charged for a request, without charging it. */
   read({ method, target, rawHeaders, socket, plan }: RehearsedRequest): ReadRequest {
     const { enforcement } = this;
+    const { table } = enforcement;
     const headers = hasHost(rawHeaders) ? rawHeaders : [...rawHeaders, 'Host', 'localhost'];
-    const { origin } = enforcement.peerOf(socket);
-    const head = enforcement.checkHead({ rawHeaders: headers, httpVersion: '1.1' }, origin);
+    const origin = this.#origins.of(socket);
+    const head = table.checkHead({ rawHeaders: headers, httpVersion: '1.1' }, origin);
     if (!head.ok) return malformed(head.reason);
-    const match = enforcement.match(method, target);
+    const match = table.match(method, target);
     if (!match.ok) return malformed(match.reason);
+    const { path, cover } = match;
+    const request = {
+      req: { method, rawHeaders: headers },
+      head,
+      target: match.target,
+      caller: enforcement.callerOf(origin, head.forwardedFor),
+      isVouchedFor: false,
+      plan,
+    };
     const identities = (): Identity[] => {
-      const presented = enforcement.identitiesOf({ rawHeaders: headers, socket }, match.target, head);
+      const presented = identitiesOf(request);
       return typeof presented === 'string' ? [] : [...presented.certain, ...presented.doubtful];
     };
-    const { path, cover } = match;
-    const source = { method, rawHeaders: headers, socket, plan };
-    const listed = enforcement.listed(source, match.target, head);
-    if (typeof listed === 'string') return malformed(listed);
+    const listing = listingOf(enforcement, request);
+    if (listing?.kind === 'malformed') return malformed(listing.reason);
+    const listed = listing?.kind === 'listed' ? listing.entry : null;
     if (listed?.list === 'deny') return listedRequest(path, listed, identities);
     if (listed !== null || cover === null)
       return { kind: 'uncovered', path, cover: null, allowedBy: listed, identities };
-    const charged = enforcement.chargeOf(cover, source, match.target, head);
+    const charged = chargeOf(enforcement, cover, request);
     if (typeof charged === 'string') return malformed(charged);
     if (charged === null) return { kind: 'uncovered', path, cover, allowedBy: null, identities };
     return { kind: 'covered', path, cover, charged, identities };
@@ -216,11 +231,14 @@ export class Rehearsal {
     sender: (cover: Cover) => KnownIdentities,
     { plan, digests }: KnownClient,
   ): Weighed {
-    const match = this.enforcement.match(method, target);
+    const match = this.enforcement.table.match(method, target);
     if (!match.ok) return malformed(match.reason);
     const { path, cover } = match;
     const { lists } = this.enforcement.policies;
-    const listed = lists === null || lists.digests.size === 0 ? null : entryFor(lists, digests(), null);
+    const listed =
+      lists === null || lists.digests.size === 0
+        ? null
+        : entryFor(lists, { digests: digests(), doubtful: [], address: null });
     if (listed?.list === 'deny') return listedRequest(path, listed, () => []);
     if (listed !== null) return { kind: 'uncovered', path, cover: null, allowedBy: listed };
     if (cover === null) return { kind: 'uncovered', path, cover, allowedBy: null };
@@ -248,7 +266,7 @@ export class Rehearsal {
    * @param ending null: the upstream was not asked
    */
   answered({ charged, spent }: Pick<WeighedRequest, 'charged' | 'spent'>, ending: Ending): void {
-    if (typeof ending === 'number') this.enforcement.learn(charged, ending);
+    if (typeof ending === 'number') learn(this.#limiter, charged.identified, ending);
     if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, ending));
   }
 
@@ -274,7 +292,7 @@ export class Rehearsal {
 }
 
 function listedRequest(path: string, entry: ListEntry, identities: () => readonly Identity[]): ListedRequest {
-  const reply = listedReply(entry, null, { cors: isClientRoute(path), close: false });
+  const reply = listedReply(entry, { cors: isClientRoute(path), close: false, decision: null });
   const { status } = ERRORS[reply.code];
   return { kind: 'listed', path, cover: null, entry, status, headers: headersOf(reply), identities };
 }
@@ -295,7 +313,7 @@ function tell({ path, cover, charged, spent, decision }: WeighedRequest): Decide
     };
   }
   const { violated } = decision;
-  const reply = denialReply(violated, isClientRoute(path), false, null);
+  const reply = denialReply(violated, { cors: isClientRoute(path), close: false, decision: null });
   return {
     kind: 'deny',
     path,
@@ -314,7 +332,7 @@ function unitsKnown({ cost }: CoverCounter): number {
 }
 
 /** Takes the answer of a limiter that answers at once. */
-class Asker implements Pick<ChargedRequest, 'onSpent' | 'onStoreUnavailable'> {
+class Asker implements Pick<Spender, 'onSpent' | 'onStoreUnavailable'> {
   spent: Spent | null = null;
 
   onSpent(spent: Spent): void {

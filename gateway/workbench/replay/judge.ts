@@ -3,12 +3,12 @@
  * policy whose identifier cannot be known from a line is left out of that request, and the request is counted as such.
  */
 
+import type { PeerSocket } from '#gateway/http/request-origin.ts';
 import { carriersOf } from '#gateway/identity/credential.ts';
 import { type Identity, identityOf } from '#gateway/identity/digest.ts';
 import { type CredentialSource, type Identifier, partsOf } from '#gateway/identity/identifier.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
-import type { PeerSocket } from '#gateway/request/identify.ts';
 import type { KnownClient, KnownIdentities } from '#gateway/workbench/rehearsal/known-client.ts';
 import { Rehearsal, type Weighed, type WeighedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import type {

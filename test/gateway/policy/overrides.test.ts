@@ -3,7 +3,7 @@ import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { NetworkTable } from '#gateway/policy/network-table.ts';
 import { limitFor } from '#gateway/policy/overrides.ts';
-import { clientBytes, parseNetwork } from '#shared/client-address.ts';
+import { ClientAddress, parseNetwork } from '#shared/client-address.ts';
 
 const DIGEST = 'AAAAABAAAAC_____AAAAAA';
 const NOBODY = 'BBBBBBBBBBBBBBBBBBBBBA';
@@ -15,7 +15,7 @@ policies:
   - { name: a, route: GET /a, identifier: ip, limit: 5, window: 1m, ${more} }
   - { name: b, route: GET /b, identifier: ip, limit: 5, window: 1m, ${more} }
 `;
-const bytes = (address: string) => clientBytes(address, '', { kind: 'none' });
+const bytes = (address: string) => new ClientAddress(address, '', { kind: 'none' }).bytes;
 
 t.test('the longest prefix that holds an address', async (t) => {
   const table = new NetworkTable<string>();

@@ -14,7 +14,7 @@ import { Decisions } from '#gateway/operate/decisions/decisions.ts';
 import { MemoryDecisions } from '#gateway/operate/decisions/memory-decisions.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
-import { Enforcement } from '#gateway/request/enforce.ts';
+import { Enforcement } from '#gateway/request/enforcement.ts';
 import { parseTrustedProxies } from '#shared/client-address.ts';
 import { type Owner, policyFile } from '#test/support/gateway.ts';
 import { memoryLimiter } from '#test/support/spend.ts';

@@ -118,3 +118,18 @@ t.test('it needs the addresses of proxies', async (t) => {
     );
   t.equal(readConfig(TRUSTING).config.proxyProtocol, true);
 });
+
+t.test('a refused connection is recorded under the address that the header names', async (t) => {
+  const upstream = await startUpstream(t);
+  const { gateway, port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { ...TRUSTING, GATEWAY_CONNECTIONS: '4', GATEWAY_CLIENT_SHARE: '0.25' },
+  });
+  const open = sendRaw(port, `${from('192.0.2.7')}GET /a HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await until(() => open.received() !== '');
+  const refused = await sendRaw(port, from('192.0.2.7') + GET).ended();
+  t.equal(statusOf(refused), 429);
+  const [, id = ''] = /x-gateway-decision: (\S+)/.exec(refused) ?? [];
+  t.match(await gateway.findDecision(id), { policy: 'bound connections', addressFrom: 'PROXY header' });
+  open.socket.destroy();
+});

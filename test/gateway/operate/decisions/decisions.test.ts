@@ -3,9 +3,10 @@ import t from 'tap';
 import { Part } from '#gateway/limiter/charge.ts';
 import type { DecisionRecord, DecisionStore } from '#gateway/operate/decisions/decision-record.ts';
 import { DECISIONS_MAX } from '#gateway/operate/decisions/decision-record.ts';
-import { Decisions, type Refusal } from '#gateway/operate/decisions/decisions.ts';
+import { Decisions } from '#gateway/operate/decisions/decisions.ts';
 import { MemoryDecisions } from '#gateway/operate/decisions/memory-decisions.ts';
 import { RedisDecisions } from '#gateway/operate/decisions/redis-decisions.ts';
+import { policyRefusal, type Refusal } from '#gateway/operate/decisions/refusal.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { identity, part, policy } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
@@ -15,16 +16,15 @@ const NOW = 1_800_000_000_000;
 const five = policy('five', 5, 60);
 
 function refusal(of: Part): Refusal {
-  return {
+  return policyRefusal(of, {
     decision: 'deny',
-    part: of,
-    violated: [of],
+    violated: [of.policy.name],
     limit: 5,
     used: 5,
     resetMs: 60_000,
     isLocal: false,
     fromMemory: true,
-  };
+  });
 }
 
 const refused = {

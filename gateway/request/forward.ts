@@ -1,13 +1,14 @@
 /**
- * Forward: an admitted request on its way to the upstream and back. When its reply begins, what it says is learned: of
- * the credential that was presented, and whether the request counts. What the request holds in flight is held until it is
- * over.
+ * Forwards an admitted request. When its reply begins, the gateway learns whether the credential works and whether the
+ * request counts. The request keeps its place in flight until it is over.
  */
 
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import type { ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
+import { dropNominated } from '#gateway/http/hop-by-hop.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
+import { upstreamHeaders } from '#gateway/http/request-headers.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { RequestTrace } from '#gateway/observe/tracing/tracing.ts';
 import { ProxyCall } from '#gateway/proxy/proxy-call.ts';
@@ -15,8 +16,9 @@ import type { ProxyCallOptions, ProxyCallOwner, ProxyFailure } from '#gateway/pr
 import type { UpgradeSocket } from '#gateway/proxy/upgrade.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { Enforcement } from './enforce.ts';
-import type { Refusable, Refusals } from './refusals.ts';
+import type { Enforcement } from './enforcement.ts';
+import { learn } from './prove.ts';
+import type { Refusable, Refusals } from './refuse.ts';
 
 export interface ForwardingParts {
   readonly enforcement: Enforcement;
@@ -37,6 +39,7 @@ export interface Admitted extends Refusable {
   readonly req: IncomingRequest;
   readonly res: ClientResponse;
   readonly connection: ClientConnection;
+  readonly head: CheckedHead;
   /** Canonical path and query. */
   readonly target: string;
   readonly options: RequestOptions;
@@ -44,7 +47,7 @@ export interface Admitted extends Refusable {
   readonly trace: RequestTrace | null;
 }
 
-/** It is what its call is given as well: one object less for each request. */
+/** It is also the options of its call, which saves an object for each request. */
 export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly owner: ProxyCallOwner = this;
   readonly req: IncomingRequest;
@@ -64,7 +67,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly #request: Admitted;
   readonly #enforcement: Enforcement;
   readonly #refusals: Refusals;
-  /** null where every request counts, and none holds anything as long as it is in flight. */
+  /** null: every request counts, and holds no place in flight. */
   readonly #reservation: Reservation | null;
   readonly #begunAt: Millis;
 
@@ -77,14 +80,14 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     now: Millis,
   ) {
     const { req, res, connection, head, options } = request;
-    const { client, origin } = connection;
+    const { client } = connection;
     this.req = req;
     this.res = res;
     this.upstream = upstream;
     this.clients = clients;
-    this.client = client === null ? clients.enter(enforcement.addressOf(head, origin)) : clients.hold(client);
+    this.client = client === null ? clients.enter(request.caller.address.counted()) : clients.hold(client);
     this.head = head;
-    this.headers = enforcement.upstreamHeaders(req.rawHeaders, head, origin);
+    this.headers = headersFor(request, enforcement);
     request.trace?.forward(this.headers, now);
     this.target = request.target;
     this.cors = request.cors;
@@ -111,7 +114,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
       entry.repliedAt = now;
       if (status === 101) entry.status = status;
     }
-    if (charged !== null) this.#enforcement.learn(charged, status);
+    if (charged !== null) learn(options.limiter, charged.identified, status);
     this.#reservation?.conclude(status);
   }
 
@@ -132,4 +135,12 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     this.call.close();
     this.#reservation?.close();
   }
+}
+
+/** The header section for the upstream; names and values in turn. Only trusted proxies may name plans. */
+function headersFor({ req, head, connection }: Admitted, { options, table }: Enforcement): string[] {
+  const { origin } = connection;
+  const headers = upstreamHeaders(req.rawHeaders, head, origin, options.headerFilter);
+  if (table.planHeaders.size > 0 && !origin.trusted) dropNominated(headers, table.planHeaders);
+  return headers;
 }

@@ -1,0 +1,70 @@
+/** Replies on the bare socket: to what node:http cannot read as a request, and to a body that does not come. */
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
+import { lingeringClose } from '#gateway/http/lingering-close.ts';
+import { unreadableLine } from '#gateway/observe/access-log/access-entry.ts';
+import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
+import { ERRORS } from '#gateway/reply/errors.ts';
+import { type OwnReply, rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
+import type { Clock } from '#shared/clock.ts';
+
+export const METHOD_NOT_ALLOWED = unreadReply(
+  'gateway_method_not_allowed',
+  'CONNECT and TRACE are not served here',
+  ['Allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'],
+);
+const MALFORMED = unreadReply('gateway_bad_request', 'the request is not valid HTTP/1.1');
+const PARSE_ERRORS: Readonly<Record<string, OwnReply>> = {
+  HPE_HEADER_OVERFLOW: unreadReply('gateway_header_too_large', 'the header section is larger than 16 KiB'),
+  ERR_HTTP_REQUEST_TIMEOUT: unreadReply('gateway_request_timeout', 'the request did not arrive in time'),
+};
+
+interface SocketRepliesOptions {
+  readonly connections: ReadonlyMap<Socket, ClientConnection>;
+  /** null: there is none. */
+  readonly accessLog: AccessLog | null;
+  readonly wallClock: Clock;
+}
+
+export class SocketReplies {
+  readonly #options: SocketRepliesOptions;
+
+  constructor(options: SocketRepliesOptions) {
+    this.#options = options;
+  }
+
+  /** node:http could not read a request, or not in time. */
+  onClientError({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void {
+    // A reply is out, and lingeringClose() waits for the end of the connection.
+    if (socket.writableEnded && !socket.destroyed) return;
+    if (code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    else this.refuse(socket, PARSE_ERRORS[code] ?? MALFORMED);
+  }
+
+  /** Replies and closes the connection, unless another reply is due: the client must not mistake one for the other. */
+  refuse(socket: Duplex, reply: OwnReply): void {
+    const pending = this.#options.connections.get(socket as Socket)?.pending ?? null;
+    if (pending?.headersSent === true) {
+      // The gateway's own replies are written whole. One from the upstream would be cut here.
+      if (pending.exchange?.isClosed === false) socket.destroy();
+      else lingeringClose(socket);
+      return;
+    }
+    if (pending?.req.complete === true) {
+      // The unreadable bytes came after a whole request. That one is answered, and then the connection closes.
+      pending.shouldKeepAlive = false;
+      return;
+    }
+    pending?.exchange?.close();
+    this.#log(pending, ERRORS[reply.code].status);
+    lingeringClose(socket, rawReply(reply));
+  }
+
+  #log(pending: ClientResponse | null, status: number): void {
+    const { accessLog, wallClock } = this.#options;
+    if (pending !== null) {
+      if (pending.entry !== null) pending.entry.status = status;
+    } else if (accessLog?.takes() === true) accessLog.write(unreadableLine(status, wallClock()));
+  }
+}

@@ -1,0 +1,120 @@
+/** A refusal as plain data: the fields of its record that do not come from the request. */
+import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
+import type { Client } from '#gateway/bounds/clients.ts';
+import type { Identity } from '#gateway/identity/digest.ts';
+import type { Part } from '#gateway/limiter/charge.ts';
+import type { Millis } from '#shared/clock.ts';
+import type { DecisionRecord } from './decision-record.ts';
+
+type Recorded = Pick<
+  DecisionRecord,
+  | 'decision'
+  | 'policy'
+  | 'line'
+  | 'identifier'
+  | 'algorithm'
+  | 'windowSeconds'
+  | 'identity'
+  | 'isUnproven'
+  | 'cost'
+  | 'violated'
+  | 'limit'
+  | 'used'
+  | 'fromMemory'
+>;
+
+export interface Refusal extends Recorded {
+  /** Names the counter that refused. The first refusal of an identity by each counter is recorded before repeated ones. */
+  readonly counter: string;
+  readonly resetMs: Millis;
+  /** Decided in this process, not in the store. */
+  readonly isLocal: boolean;
+}
+
+/** Bounds have no window, so clients are told to retry soon. */
+const RETRY_MS: Millis = 1000;
+
+type Outcome = Pick<
+  Refusal,
+  'decision' | 'violated' | 'limit' | 'used' | 'resetMs' | 'isLocal' | 'fromMemory'
+>;
+
+export function policyRefusal(
+  { policy, counter, identity, cost }: Pick<Part, 'policy' | 'counter' | 'identity' | 'cost'>,
+  { decision, violated, limit, used, resetMs, isLocal, fromMemory }: Outcome,
+): Refusal {
+  return {
+    decision,
+    policy: policy.name,
+    line: policy.line,
+    identifier: policy.identifier.name,
+    algorithm: policy.algorithm,
+    windowSeconds: policy.windowSeconds,
+    counter: counter.keySuffix,
+    identity: identity.digest,
+    isUnproven: counter.forUnproven,
+    cost,
+    violated,
+    limit,
+    used,
+    resetMs,
+    isLocal,
+    fromMemory,
+  };
+}
+
+/** @param endsInMs when the ban ends */
+export function banRefusal(identity: Identity, endsInMs: Millis): Refusal {
+  return { ...withoutPolicy('operator ban', identity), decision: 'banned', resetMs: endsInMs };
+}
+
+/**
+ * @param line of the entry of the list deny
+ */
+export function listRefusal(line: number, identity: Identity, resetMs: Millis): Refusal {
+  return { ...withoutPolicy('deny list', identity), decision: 'listed', line, resetMs, fromMemory: true };
+}
+
+const HOLDERS: Readonly<Record<BoundRefusal, string>> = {
+  client: 'client address',
+  network: 'IPv6 network',
+  total: 'all clients',
+};
+
+/** @param client null: the bound counts for nobody in particular */
+export function boundRefusal(
+  bound: Bound,
+  reason: BoundRefusal,
+  client: Client | null,
+  identity: Identity,
+): Refusal {
+  const holder = reason === 'client' ? client : reason === 'network' ? (client?.network ?? null) : null;
+  return {
+    ...withoutPolicy(`bound ${bound.name}`, identity),
+    decision: 'busy',
+    identifier: HOLDERS[reason],
+    algorithm: 'concurrency',
+    limit: holder === null ? bound.total : bound.limitOf(reason),
+    used: holder === null ? bound.held : bound.heldBy(holder),
+    resetMs: RETRY_MS,
+  };
+}
+
+function withoutPolicy(name: string, { digest }: Identity): Omit<Refusal, 'decision' | 'resetMs'> {
+  return {
+    policy: name,
+    line: 0,
+    identifier: name,
+    algorithm: 'fixed-window',
+    windowSeconds: 0,
+    counter: name,
+    identity: digest,
+    isUnproven: false,
+    cost: 1,
+    violated: [name],
+    limit: 0,
+    used: null,
+    isLocal: true,
+    fromMemory: false,
+  };
+}

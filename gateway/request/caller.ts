@@ -1,0 +1,65 @@
+/**
+ * Who sends a request: the address that is counted, in each form that is asked for. All requests of a connection have the
+ * same caller, except behind a trusted proxy, where each request names its own client.
+ */
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
+import type { Identity } from '#gateway/identity/digest.ts';
+import type { AddressIdentifier } from '#gateway/identity/identifier.ts';
+import type { Cover } from '#gateway/policy/match.ts';
+import { ClientAddress, type ProxyTrust } from '#shared/client-address.ts';
+import type { ChargedTo } from './charged-to.ts';
+import type { PolicyTable } from './policy-table.ts';
+
+/** The address that is charged for unproven credentials, and that logs and records name. */
+const ADDRESS: AddressIdentifier = { name: 'address', kind: 'address', ipv6Prefix: 64 };
+
+export class Caller {
+  readonly origin: RequestOrigin;
+  readonly address: ClientAddress;
+  readonly table: PolicyTable;
+  /** By cover, charges that the next request of the connection repeats; null: the next one may be another client's. */
+  readonly charges: Map<Cover, ChargedTo> | null;
+  /** By the length of the IPv6 prefix. */
+  readonly #identities = new Map<number, Identity>();
+
+  constructor(origin: RequestOrigin, address: ClientAddress, table: PolicyTable) {
+    this.origin = origin;
+    this.address = address;
+    this.table = table;
+    this.charges = origin.trusted ? null : new Map();
+  }
+
+  identity(identifier: AddressIdentifier = ADDRESS): Identity {
+    const { ipv6Prefix } = identifier;
+    let identity = this.#identities.get(ipv6Prefix);
+    if (identity === undefined) {
+      identity = this.table.digester.identify(identifier, this.address.counted(ipv6Prefix));
+      this.#identities.set(ipv6Prefix, identity);
+    }
+    return identity;
+  }
+}
+
+export class Callers {
+  readonly #trust: ProxyTrust;
+  readonly #onUntrustedChain: (peer: string) => void;
+  /** Forgotten with the connection. */
+  readonly #known = new WeakMap<RequestOrigin, Caller>();
+
+  /** @param onUntrustedChain a trusted proxy sent an X-Forwarded-For chain that cannot be read */
+  constructor(trust: ProxyTrust, onUntrustedChain: (peer: string) => void) {
+    this.#trust = trust;
+    this.#onUntrustedChain = onUntrustedChain;
+  }
+
+  /** @param forwardedFor all values of X-Forwarded-For, joined; '' if there is none */
+  of(origin: RequestOrigin, forwardedFor: string, table: PolicyTable): Caller {
+    const known = this.#known.get(origin);
+    if (known?.table === table) return known;
+    const address = new ClientAddress(origin.peer, forwardedFor, this.#trust);
+    const caller = new Caller(origin, address, table);
+    if (!origin.trusted) this.#known.set(origin, caller);
+    else if (!address.isReadable) this.#onUntrustedChain(origin.peer);
+    return caller;
+  }
+}

@@ -1,0 +1,23 @@
+/** What a request is charged to, and for whom. */
+import type { Identity } from '#gateway/identity/digest.ts';
+import type { Charge } from '#gateway/limiter/charge.ts';
+
+export interface ChargedTo {
+  readonly charge: Charge;
+  readonly identified: KnownAs;
+  /** Some of its counters count only requests with a certain outcome. */
+  readonly hasOutcomes: boolean;
+  /** The client's plan, if a policy has overrides and a trusted proxy names one. */
+  readonly plan: string | null;
+}
+
+/** Who a request is counted for, and what a successful reply proves. */
+export interface KnownAs {
+  /** In the order of `Cover.identifiers`; null: the request presents no such credential. */
+  readonly identities: readonly (Identity | null)[];
+  readonly credentials: readonly Identity[];
+  /** The credential that a successful reply proves; null: none. */
+  readonly provable: Identity | null;
+  /** Path parameters that need a proof. A successful reply proves all of them. */
+  readonly pathValues: readonly Identity[];
+}

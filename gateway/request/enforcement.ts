@@ -1,0 +1,70 @@
+/** The limits that are in force: the policies in use, and the parts of the gateway that every request needs. */
+import type { HeaderFilter } from '#gateway/http/header-filter.ts';
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
+import { Digester } from '#gateway/identity/digest.ts';
+import type { Limiter } from '#gateway/limiter/limiter.ts';
+import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
+import type { Bans } from '#gateway/operate/control/bans.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import { DenialWriter } from '#gateway/reply/denial.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Clock } from '#shared/clock.ts';
+import { type Caller, Callers } from './caller.ts';
+import { PolicyTable } from './policy-table.ts';
+
+interface EnforcementOptions {
+  readonly clock: Clock;
+  /** For the Date field and the expiry of tokens, which follow the machine's clock when it is set. */
+  readonly wallClock: Clock;
+  readonly limiter: Limiter;
+  readonly bans: Bans;
+  readonly metrics: Metrics;
+  readonly trust: ProxyTrust;
+  readonly headerFilter: HeaderFilter;
+  /** A trusted proxy sent an X-Forwarded-For chain that cannot be read. */
+  readonly onUntrustedChain: (peer: string) => void;
+}
+
+export class Enforcement {
+  readonly options: EnforcementOptions;
+  readonly denials: DenialWriter;
+  readonly #callers: Callers;
+  #table: PolicyTable;
+
+  constructor(set: PolicySet, salt: string, options: EnforcementOptions) {
+    this.options = options;
+    this.denials = new DenialWriter(options.wallClock);
+    this.#callers = new Callers(options.trust, (peer) => {
+      options.metrics.untrustedChains++;
+      options.onUntrustedChain(peer);
+    });
+    this.#table = new PolicyTable(set, new Digester(salt), options.wallClock);
+  }
+
+  get table(): PolicyTable {
+    return this.#table;
+  }
+
+  get policies(): PolicySet {
+    return this.#table.set;
+  }
+
+  get metrics(): Metrics {
+    return this.options.metrics;
+  }
+
+  /** Puts other policies in force. Counters are known by name, so they go on. */
+  use(set: PolicySet): void {
+    this.#table = this.#table.withPolicies(set);
+  }
+
+  /** The replicas agreed on another salt. */
+  useSalt(salt: string): void {
+    this.#table = this.#table.withSalt(salt);
+  }
+
+  /** @param forwardedFor all values of X-Forwarded-For, joined; '' if there is none */
+  callerOf(origin: RequestOrigin, forwardedFor: string): Caller {
+    return this.#callers.of(origin, forwardedFor, this.#table);
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * Everything that follows from a policy file and a salt: the matcher, the digests, and where requests present what is
+ * counted. A table is replaced as a whole, so a request sees one version of the file only.
+ */
+import { checkRequestHead, type RequestHead } from '#gateway/http/request-head.ts';
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
+import { carriersOf, identityHeaders } from '#gateway/identity/credential.ts';
+import { Digester } from '#gateway/identity/digest.ts';
+import type { CredentialSource } from '#gateway/identity/identifier.ts';
+import { VerifiedTokens } from '#gateway/identity/verified-tokens.ts';
+import { createMatcher, type Matcher } from '#gateway/policy/match.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { Clock } from '#shared/clock.ts';
+
+/** A header section; node:http's requests have one. */
+export interface HeaderSection {
+  readonly httpVersion: string;
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+}
+
+export class PolicyTable {
+  readonly set: PolicySet;
+  readonly match: Matcher;
+  readonly digester: Digester;
+  readonly tokens: VerifiedTokens;
+  /** All places where requests present credentials. */
+  readonly carriers: readonly CredentialSource[];
+  /** Lower-case name of the header in which trusted proxies name plans; empty if there is none. */
+  readonly planHeaders: ReadonlySet<string>;
+  readonly planSources: readonly CredentialSource[];
+  /** Lower-case names of the headers that carry credentials. */
+  readonly #identityHeaders: ReadonlySet<string>;
+  readonly #wallClock: Clock;
+
+  constructor(set: PolicySet, digester: Digester, wallClock: Clock) {
+    const headers = set.planHeader === null ? [] : [set.planHeader];
+    this.set = set;
+    this.match = createMatcher(set);
+    this.digester = digester;
+    this.tokens = new VerifiedTokens(digester, wallClock);
+    this.carriers = set.identifiers.flatMap(carriersOf);
+    this.planHeaders = new Set(headers);
+    this.planSources = headers.map((header) => ({ kind: 'header', header }));
+    this.#identityHeaders = identityHeaders(set.identifiers);
+    this.#wallClock = wallClock;
+  }
+
+  withPolicies(set: PolicySet): PolicyTable {
+    return new PolicyTable(set, this.digester, this.#wallClock);
+  }
+
+  withSalt(salt: string): PolicyTable {
+    return new PolicyTable(this.set, new Digester(salt), this.#wallClock);
+  }
+
+  /** Refuses a malformed header section before anything is charged. */
+  checkHead({ rawHeaders, httpVersion }: HeaderSection, { trusted }: RequestOrigin): RequestHead {
+    return checkRequestHead(rawHeaders, httpVersion, trusted, this.#identityHeaders);
+  }
+}

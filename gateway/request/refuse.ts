@@ -1,0 +1,212 @@
+/**
+ * Refuses requests. Each refusal is counted, recorded for `floodgate why`, named in the access log and answered, in this
+ * order.
+ */
+
+import type { BoundName } from '#gateway/bounds/bound-names.ts';
+import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
+import type { Client } from '#gateway/bounds/clients.ts';
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
+import type { Violation } from '#gateway/limiter/decision.ts';
+import type { AccessEntry, LoggedDecision } from '#gateway/observe/access-log/access-entry.ts';
+import type { Decisions, Refused } from '#gateway/operate/decisions/decisions.ts';
+import { banRefusal, boundRefusal, listRefusal, policyRefusal } from '#gateway/operate/decisions/refusal.ts';
+import type { ListEntry } from '#gateway/policy/lists.ts';
+import type { ProxyFailure } from '#gateway/proxy/proxy-call-options.ts';
+import type { Upstream } from '#gateway/proxy/upstream.ts';
+import { bannedReply, DENIED_SECONDS, type Framing, listedReply } from '#gateway/reply/denial.ts';
+import { type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
+import type { Millis } from '#shared/clock.ts';
+import type { Ban } from './bans-and-lists.ts';
+import type { Caller } from './caller.ts';
+import type { ChargedTo } from './charged-to.ts';
+import type { Enforcement } from './enforcement.ts';
+import { boundReply, failureReply } from './failure.ts';
+import { countDegraded } from './spend.ts';
+
+/** While the store is away. */
+const UNAVAILABLE_RETRY_MS: Millis = 1000;
+
+/** A request that can be refused. */
+export interface Refusable extends Refused {
+  /** The client that holds the request's resources; null: it holds none. */
+  readonly client: Client | null;
+  /** null: no line in the access log, and no spans. */
+  readonly entry: AccessEntry | null;
+  readonly caller: Caller;
+  readonly charged: ChargedTo | null;
+  readonly arrivedAt: Millis;
+  /** The route is called from browsers on other origins. */
+  readonly cors: boolean;
+  /** The connection ends with this reply. */
+  readonly closes: boolean;
+  /** Ends the request, except for its reply. @returns false: it was answered before, or its client has left */
+  finish(): boolean;
+  answer(reply: OwnReply): void;
+  /** @param violated the exhausted policies @param decision its id */
+  deny(violated: readonly Violation[], decision: string): void;
+}
+
+interface RefusalsOptions {
+  readonly enforcement: Enforcement;
+  readonly decisions: Decisions;
+  readonly upstream: Pick<Upstream, 'bounds'>;
+}
+
+/** `store`: the store denied. `share`: the store is away, and the share of this process is used up. `memory`: not asked. */
+type DeniedBy = 'store' | 'share' | 'memory';
+
+export class Refusals {
+  readonly #options: RefusalsOptions;
+
+  constructor(options: RefusalsOptions) {
+    this.#options = options;
+  }
+
+  malformed(request: Refusable, reason: string): void {
+    this.#options.enforcement.metrics.count('malformed');
+    if (!request.finish()) return;
+    log(request, 'malformed', null, null);
+    request.answer(ownReply('gateway_bad_request', reason, { cors: request.cors, close: true }));
+  }
+
+  banned(request: Refusable, { identity, endsAt }: Ban): void {
+    const { decisions, enforcement } = this.#options;
+    if (!this.#begin(request, 'banned')) return;
+    const leftMs = endsAt - enforcement.options.clock();
+    const decision = decisions.add(banRefusal(identity, leftMs), request);
+    log(request, 'banned', decision, null);
+    request.answer(bannedReply(leftMs, framingOf(request, decision)));
+  }
+
+  /** By the list deny. */
+  listed(request: Refusable, entry: ListEntry): void {
+    if (!this.#begin(request, 'denied')) return;
+    const refusal = listRefusal(entry.line, request.caller.identity(), DENIED_SECONDS * 1000);
+    const decision = this.#options.decisions.add(refusal, request);
+    log(request, 'deny', decision, refusal.policy);
+    request.answer(listedReply(entry, framingOf(request, decision)));
+  }
+
+  denied(request: Refusable, violated: readonly Violation[], by: DeniedBy): void {
+    const { decisions, enforcement } = this.#options;
+    const { metrics } = enforcement;
+    for (const { policy } of violated) metrics.denied(policy);
+    if (metrics.limited.isWatched(request.arrivedAt)) this.#noteLimited(request, violated);
+    if (!this.#begin(request, 'denied')) return;
+    const [first] = violated;
+    // In a Cluster, the denying counter may have room again a moment later.
+    const part = first?.part ?? request.charged?.charge.parts[0];
+    if (part === undefined) throw new Error('only what was charged is denied');
+    const decision = decisions.add(
+      policyRefusal(part, {
+        decision: 'deny',
+        violated: violated.map(({ policy }) => policy.name),
+        limit: first?.limit ?? part.capacity,
+        used: first?.used ?? null,
+        resetMs: first?.resetMs ?? 0,
+        isLocal: by === 'share',
+        fromMemory: by === 'memory',
+      }),
+      request,
+    );
+    log(request, 'deny', decision, first?.policy.name ?? null);
+    request.deny(violated, decision);
+  }
+
+  /** Counts each denied identity once. */
+  #noteLimited({ charged }: Refusable, violated: readonly Violation[]): void {
+    const digests = new Set<string>();
+    for (const { policy, identity } of charged?.charge.parts ?? [])
+      if (violated.some((verdict) => verdict.policy === policy)) digests.add(identity.digest);
+    for (const digest of digests) this.#options.enforcement.metrics.limited.count(digest);
+  }
+
+  /** The store is away, and a policy says deny. */
+  unavailable(request: Refusable): void {
+    const { decisions, enforcement } = this.#options;
+    countDegraded(enforcement, request.charged);
+    if (!this.#begin(request, 'unavailable')) return;
+    const part = request.charged?.charge.parts.find(
+      ({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'deny',
+    );
+    const decision =
+      part === undefined
+        ? null
+        : decisions.add(
+            policyRefusal(part, {
+              decision: 'unavailable',
+              violated: [part.policy.name],
+              limit: part.capacity,
+              used: null,
+              resetMs: UNAVAILABLE_RETRY_MS,
+              isLocal: true,
+              fromMemory: false,
+            }),
+            request,
+          );
+    log(request, 'unavailable', decision, part?.policy.name ?? null);
+    const message = 'limits cannot be checked at the moment; try again in a second';
+    const options = { ...framingOf(request, decision), headers: ['Retry-After', '1'] };
+    request.answer(ownReply('gateway_store_unavailable', message, options));
+  }
+
+  /**
+   * Answers a request that was admitted but got no reply from the upstream.
+   *
+   * @param added the gateway's headers for the reply, names and values in turn
+   */
+  failed(request: Refusable, failure: ProxyFailure, added: readonly string[]): void {
+    if (!request.finish()) return;
+    const decision = failure.kind === 'bound' ? this.#busy(request, failure.bound, failure.refusal) : null;
+    request.answer(failureReply(failure, { ...framingOf(request, decision), headers: added }));
+  }
+
+  /** Records that a bound is reached. @returns the id of the refusal */
+  #busy(request: Refusable, name: BoundName, refusal: BoundRefusal): string {
+    const { client, caller, entry } = request;
+    const { decisions, upstream } = this.#options;
+    const record = boundRefusal(upstream.bounds[name], refusal, client, caller.identity());
+    const id = decisions.add(record, request);
+    // `entry.decision` stays: the policies have admitted the request.
+    if (entry !== null) entry.id = id;
+    return id;
+  }
+
+  /**
+   * Refuses a connection before any request of it is read.
+   *
+   * @param client null: nobody in particular
+   * @returns the reply for its client
+   */
+  connection(bound: Bound, refusal: BoundRefusal, client: Client | null, origin: RequestOrigin): OwnReply {
+    const { decisions, enforcement } = this.#options;
+    const { file, version: policyVersion } = enforcement.policies;
+    const addressFrom = origin.isIntroduced ? 'PROXY header' : 'socket';
+    const record = boundRefusal(bound, refusal, client, enforcement.callerOf(origin, '').identity());
+    const decision = decisions.add(record, {
+      describe: () => ({ method: '', target: '', addressFrom, file, policyVersion }),
+    });
+    return boundReply(bound.name, refusal, { cors: true, close: true, headers: [], decision });
+  }
+
+  /** Counts a refusal. @returns false: the request was answered before, or its client has left */
+  #begin(request: Refusable, outcome: 'banned' | 'denied' | 'unavailable'): boolean {
+    const { metrics, options } = this.#options.enforcement;
+    metrics.count(outcome);
+    metrics.decisionTime.observe(options.clock() - request.arrivedAt);
+    return request.finish();
+  }
+}
+
+function framingOf({ cors, closes }: Refusable, decision: string | null): Framing {
+  return { cors, close: closes, decision };
+}
+
+/** @param id of the refusal; null: it has none @param policy that refused; null: none */
+function log({ entry }: Refusable, decision: LoggedDecision, id: string | null, policy: string | null): void {
+  if (entry === null) return;
+  entry.decision = decision;
+  entry.id = id;
+  entry.policy = policy;
+}

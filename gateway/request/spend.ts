@@ -1,0 +1,89 @@
+/** Works out what a request is charged to, and charges it. */
+import type { CheckedHead } from '#gateway/http/request-head.ts';
+import { presentedCredential } from '#gateway/identity/credential.ts';
+import { chargeFor } from '#gateway/limiter/charge.ts';
+import type { Violation } from '#gateway/limiter/decision.ts';
+import type { LimitListener } from '#gateway/limiter/limiter.ts';
+import { unitsOf } from '#gateway/limiter/units.ts';
+import type { Cover } from '#gateway/policy/match.ts';
+import type { OverrideFacts } from '#gateway/policy/overrides.ts';
+import type { ChargedTo } from './charged-to.ts';
+import type { Enforcement } from './enforcement.ts';
+import { type IdentifiableRequest, identify } from './identify.ts';
+
+export interface ChargeableRequest extends IdentifiableRequest {
+  readonly head: CheckedHead;
+  /** Whoever sent it has checked its credentials, so they count as proven. */
+  readonly isVouchedFor: boolean;
+  /** The client's plan, if the caller knows it and no header has to name it. */
+  readonly plan?: string | undefined;
+}
+
+/** Gets the answer to a charge. */
+export interface Spender extends LimitListener {
+  /** The process knows that counters are exhausted. The store was not asked. */
+  denyFromMemory(violated: readonly Violation[]): void;
+}
+
+/** @returns null: nothing is charged; a string: why the request is refused */
+export function chargeOf(
+  { options: { limiter } }: Enforcement,
+  cover: Cover,
+  request: ChargeableRequest,
+): ChargedTo | null | string {
+  const { caller, head, req, isVouchedFor } = request;
+  const known = caller.charges?.get(cover);
+  if (known !== undefined) return known;
+  const identified = identify(cover, request);
+  if (typeof identified === 'string') return identified;
+  const facts = cover.hasOverrides ? overrideFactsOf(request) : null;
+  if (typeof facts === 'string') return facts;
+  const charge = chargeFor(
+    cover,
+    identified,
+    () => caller.identity(),
+    (credential) => isVouchedFor || limiter.isProven(credential),
+    facts,
+    cover.isPlain ? undefined : (counted, capacity) => unitsOf(counted, capacity, req.rawHeaders, head),
+  );
+  if (charge === null) return null;
+  const charged = { charge, identified, hasOutcomes: cover.hasOutcomes, plan: facts?.plan ?? null };
+  if (cover.isByAddress && cover.hasFixedCosts) caller.charges?.set(cover, charged);
+  return charged;
+}
+
+/** @returns a string that says why the request is refused */
+function overrideFactsOf({ req, plan: known, caller }: ChargeableRequest): OverrideFacts | string {
+  const address = caller.address.bytes;
+  const { planSources } = caller.table;
+  // Only a trusted proxy may name a plan: anybody else would name the best one.
+  if (known !== undefined || planSources.length === 0 || !caller.origin.trusted)
+    return { address, plan: known ?? null };
+  const named = presentedCredential(req.rawHeaders, planSources);
+  if (named.kind === 'ambiguous') return 'the request names two different plans';
+  return { address, plan: named.kind === 'one' ? named.value : null };
+}
+
+/** Answers the request now or later. A counter that is known to be exhausted costs the store nothing. */
+export function spend({ options }: Enforcement, { charge }: ChargedTo, request: Spender): void {
+  const { metrics, limiter } = options;
+  const exhausted = limiter.knownExhausted(charge);
+  if (exhausted === null) {
+    limiter.spend(charge, request);
+    return;
+  }
+  metrics.deniedFromMemory++;
+  request.denyFromMemory(
+    exhausted.map(({ part, used, resetMs }) => {
+      const { policy, capacity, limit: perWindow } = part;
+      const told = { policy, quota: capacity, perWindow, remaining: 0, resetMs };
+      return { ...told, part, used, limit: capacity, canNeverPass: false };
+    }),
+  );
+}
+
+/** Counts the policies that decide, or refuse, a request without the store. */
+export function countDegraded({ metrics }: Enforcement, charged: ChargedTo | null): void {
+  for (const { policy, counter } of charged?.charge.parts ?? [])
+    if (!counter.forUnproven) metrics.degraded(policy);
+}

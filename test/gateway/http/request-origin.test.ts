@@ -1,0 +1,31 @@
+/** Where the requests of a connection come from. */
+import t from 'tap';
+import { Origins, originOf } from '#gateway/http/request-origin.ts';
+import { parseTrustedProxies } from '#shared/client-address.ts';
+
+const trust = parseTrustedProxies('10.0.0.0/8');
+const plain = { trusted: false, isIntroduced: false, scheme: 'http' };
+
+t.test('the peer, or the client that its PROXY header names', async (t) => {
+  t.strictSame(originOf({ remoteAddress: '192.0.2.1' }, trust), { ...plain, peer: '192.0.2.1' });
+  t.strictSame(originOf({ remoteAddress: '::ffff:10.0.0.1', encrypted: true }, trust), {
+    peer: '10.0.0.1',
+    trusted: true,
+    isIntroduced: false,
+    scheme: 'https',
+  });
+  const introduced = { ...plain, isIntroduced: true };
+  t.strictSame(originOf({ remoteAddress: '10.0.0.1' }, trust, '192.0.2.1'), {
+    ...introduced,
+    peer: '192.0.2.1',
+  });
+  t.match(originOf({ remoteAddress: '10.0.0.1' }, trust, '10.0.0.2'), { peer: '10.0.0.2', trusted: true });
+  t.strictSame(originOf({}, trust), { ...plain, peer: '' }, 'the socket is gone already');
+});
+
+t.test('one origin for each socket', async (t) => {
+  const origins = new Origins(trust);
+  const socket = { remoteAddress: '192.0.2.1' };
+  t.equal(origins.of(socket), origins.of(socket));
+  t.not(origins.of(socket), origins.of({ ...socket }));
+});
