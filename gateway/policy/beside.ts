@@ -1,19 +1,17 @@
-/** What a policy file names is read from the folder that it is in. */
+/** A policy file may name other files, for overrides and key sets. They must be in the same folder. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Mistake } from './problems.ts';
 
-/** @throws what kept the file from being read */
 export type ReadBeside = (name: string) => string;
 
-/** @param file the policy file, or a link to it */
 export function readerBeside(file: string): ReadBeside {
   return (name) => readFileSync(join(dirname(file), name), 'utf8');
 }
 
 const TOTAL_MAX = 33_554_432;
 
-/** The files that one policy file names, each read once. */
+/** The files that one policy file names. Each is read once; their total size is limited. */
 export class Beside {
   readonly #read: ReadBeside;
   readonly texts = new Map<string, string>();
@@ -23,7 +21,6 @@ export class Beside {
     this.#read = read;
   }
 
-  /** @throws Mistake that says why the file cannot be used */
   text(name: string, bytesMax: number): string {
     let text = this.texts.get(name);
     if (text === undefined) {

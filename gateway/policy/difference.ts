@@ -1,4 +1,4 @@
-/** What changes, and for whom, when one policy file replaces another. Pure. */
+/** Lists what changes, and for which clients, when one policy file replaces another. Pure. */
 import type { CredentialSource, Identifier } from '#gateway/identity/identifier.ts';
 import type { Algorithm, Cost, Count, Policy, PolicySet } from './policy.ts';
 
@@ -29,12 +29,11 @@ export type ChangeKind =
 
 export interface Change {
   readonly kind: ChangeKind;
-  /** null for what concerns no policy of its own. */
+  /** Name of the policy; null if the change concerns the whole file. */
   readonly policy: string | null;
-  /** As the old file has it; null where it has none. */
+  /** Value in the old file; null if it has none. */
   readonly from: string | number | null;
   readonly to: string | number | null;
-  /** For whom what changes, in words. */
   readonly effect: string;
 }
 
@@ -108,7 +107,7 @@ function changesOf(old: Policy, now: Policy): Change[] {
     now.route.text,
     `requests to ${old.route.text} are no longer counted by it, those to ${now.route.text} are`,
   );
-  // Requests in a window and requests in flight are not to be compared: the algorithm is told instead.
+  // Requests per window and requests in flight cannot be compared; the change of algorithm is reported instead.
   if (isInFlight(old) === isInFlight(now)) add('limit', old.limit, now.limit, limitEffect(old, now));
   add(
     'rollout',
@@ -271,7 +270,9 @@ function isSameButName(a: Policy, b: Policy): boolean {
   );
 }
 
-/** The store's key has the bucket, the window and, in the digest of a credential, the identifier's name. */
+/**
+ * Same key in the store: bucket, window, algorithm and identifier. A policy that changes one of them counts from zero.
+ */
 function isSameCounter(a: Policy, b: Policy): boolean {
   return (
     a.bucket === b.bucket &&

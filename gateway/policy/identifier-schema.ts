@@ -1,4 +1,3 @@
-/** The shape of an identifier in `policies.yaml`: who is counted, and where a request names them. */
 import { FILE_BESIDE } from './schema-texts.ts';
 
 const PARAMETER = '^[A-Za-z][A-Za-z0-9_]*$';

@@ -1,4 +1,4 @@
-/** What the schema cannot say of a policy's algorithm and cost. */
+/** Checks algorithm and cost of a policy beyond what the schema can. */
 import type { Millis } from '#shared/clock.ts';
 import type { Algorithm, Cost, Policy } from './policy.ts';
 import type { Path } from './problems.ts';
@@ -6,7 +6,6 @@ import type { PolicyFile } from './schema.ts';
 
 type PolicyRow = PolicyFile['policies'][number];
 
-/** What the file says of a limit in a window. */
 interface WindowLimit {
   readonly algorithm: Algorithm;
   readonly limit: number;
@@ -14,10 +13,10 @@ interface WindowLimit {
   readonly window: string;
 }
 
-/** Twice as many are still told apart one by one. */
+/** Half of Number.MAX_SAFE_INTEGER, so that sums of two values stay exact. */
 const UNITS_MAX = 2 ** 52;
 
-/** What is counted in units of a request times a millisecond has to stay a whole number. */
+/** Sliding windows and token buckets count requests times milliseconds, which must stay a safe integer. */
 export function checkAlgorithm(
   { algorithm, limit, burst, window }: WindowLimit,
   windowMs: Millis,
@@ -40,13 +39,12 @@ export function checkAlgorithm(
 
 export function costOf(cost: NonNullable<PolicyRow['cost']>): Cost {
   if (typeof cost === 'number') return { kind: 'units', units: cost };
-  // A body of which nobody knows how long it is takes all that may be used at once.
+  // null: a body of unknown length costs the whole capacity.
   if (cost === 'body-bytes') return { kind: 'body-bytes', unannounced: null };
   if ('header' in cost) return { kind: 'header', header: cost.header.toLowerCase() };
   return { kind: 'body-bytes', unannounced: cost['body-bytes'] };
 }
 
-/** What costs more than may be used at once could never pass. */
 export function checkCost(
   cost: NonNullable<PolicyRow['cost']>,
   most: number,
@@ -56,7 +54,7 @@ export function checkCost(
   if (mistake !== null) report(mistake, `write at most ${most}`);
 }
 
-/** The same for clients with a limit of their own. @param report takes a path in the row */
+/** The same checks for overrides. @param report takes a path relative to the row */
 export function checkOverrides(
   { algorithm, windowMs, burst, overrides, cost }: Policy,
   written: Pick<PolicyRow, 'overrides'>,
@@ -76,7 +74,7 @@ export function checkOverrides(
       `the limit ${most} of an override is more than ${algorithm} can count in ${window}`,
       `write at most ${countable}, or a shorter window`,
     );
-  // A burst stays as it is, whatever the limit.
+  // A burst does not depend on the limit.
   const mistake = burst === null ? neverPasses(cost, least, `an override allows ${least}`) : null;
   if (mistake !== null) report(pathOf(least), mistake, 'write a larger limit, or a smaller cost');
 }

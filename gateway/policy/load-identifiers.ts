@@ -1,4 +1,4 @@
-/** The identifiers of a policy file: those that it names, and what its policies make of them. */
+/** Builds the identifiers of a policy file: the declared ones, and those that policies make of them. */
 
 import type {
   CombinedIdentifier,
@@ -25,9 +25,9 @@ const PATH = 'path.';
 export class IdentifierTable {
   readonly #report: Report;
   readonly #declared = new Map<string, SimpleIdentifier>();
-  /** Names of entries that stand for a parameter of each policy's own route. */
+  /** Entries with `source: [{ path: NAME }]`, which depend on the route of each policy. Value: the parameter. */
   readonly #params = new Map<string, string>();
-  /** What policies use, by what it means, so that the same is the same object. */
+  /** Identifiers in use by their meaning, so that equal ones are one object. */
   readonly #used = new Map<string, Identifier>();
 
   readonly #beside: Beside;
@@ -39,16 +39,15 @@ export class IdentifierTable {
     for (const [name, entry] of Object.entries(entries)) this.#declare(name, entry);
   }
 
-  /** Those that mean the same in every route. */
   get declared(): SimpleIdentifier[] {
     return [...this.#declared.values()];
   }
 
   /**
-   * Whom a policy counts.
+   * The identifier of a policy.
    *
-   * @param route null: it has a mistake of its own, so what follows from it is not told
-   * @returns null when that cannot be said, which is reported
+   * @param route null: the route is invalid, so mistakes that depend on it are not reported
+   * @returns null if there is a mistake, which is reported
    */
   of(written: string | readonly string[], route: Route | null, here: Path): Identifier | null {
     if (typeof written === 'string') return this.#simple(written, route, here);
@@ -100,7 +99,6 @@ export class IdentifierTable {
     return { name, kind: 'token', sources: tokens };
   }
 
-  /** null: it has a mistake, which is reported. */
   #tokenSource(entry: TokenEntry, here: Path): TokenSource | null {
     const carrier = carrierOf(entry);
     if (carrier === null)
@@ -200,7 +198,7 @@ function credentialSource(entry: SourceEntry): CredentialSource {
   throw new Error('a claim or a path parameter is no credential');
 }
 
-/** null where it is in none or in several. */
+/** @returns null unless exactly one place is given */
 function carrierOf({ bearer, header, cookie }: TokenEntry): CredentialSource | null {
   if (bearer !== undefined) return header === undefined && cookie === undefined ? ANY_BEARER : null;
   if (header !== undefined) return cookie === undefined ? credentialSource({ header }) : null;

@@ -1,9 +1,8 @@
-/** The public keys that sign tokens, as a JSON Web Key Set says them (RFC 7517). */
+/** Reads a JSON Web Key Set (RFC 7517): the public keys that verify tokens. */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { KeySet, SigningAlgorithm, SigningKey } from '#gateway/identity/identifier.ts';
 import { Mistake } from './problems.ts';
 
-/** As far as it matters here. */
 type JsonWebKey = Extract<Parameters<typeof createPublicKey>[0], { format: 'jwk' }>['key'] & {
   readonly kid?: unknown;
 };
@@ -15,7 +14,7 @@ const WHAT_TO_WRITE =
   'write a JSON Web Key Set: { "keys": [ … ] } with public keys for RS256, ES256 or EdDSA';
 
 /**
- * Keys for other uses and of other kinds are passed over, as sets have them too.
+ * Skips keys of other types and for other uses, because key sets often contain them.
  *
  * @throws Mistake that says what is wrong with the text
  */
@@ -41,7 +40,7 @@ function keysOf(text: string, file: string): readonly JsonWebKey[] {
   return keys;
 }
 
-/** @returns null when it is of no use here */
+/** @returns null if the key is of another type or for another use */
 function signingKey(jwk: JsonWebKey, where: string): SigningKey | null {
   if (jwk.d !== undefined)
     throw new Mistake(`${where} is a private key`, 'write its public part only, and replace the pair');

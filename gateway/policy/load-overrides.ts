@@ -1,4 +1,4 @@
-/** The overrides of policies: as the policy file has them, or a file beside it, one a line. */
+/** Loads the overrides of policies, from the policy file or from a file in the same folder with one override a line. */
 import { hash } from 'node:crypto';
 import { parseNetwork } from '#shared/client-address.ts';
 import type { Beside } from './beside.ts';
@@ -9,7 +9,7 @@ import type { PolicyFile } from './schema.ts';
 
 type Row = Pick<PolicyFile['policies'][number], 'overrides' | 'overridesFile'>;
 
-/** Of a file; it is read between two requests of clients. */
+/** A file is parsed on the event loop, between requests of clients. */
 const LINES_MAX = 100_000;
 const BYTES_MAX = 8_388_608;
 const MISTAKES_MAX = 10;
@@ -19,14 +19,12 @@ const LINE = /^\s*(address|digest|plan)\s+(\S+)\s+(\S+)\s*$/;
 export const DIGEST = /^[A-Za-z0-9_-]{22}$/;
 const HOW = 'write address CIDR LIMIT, digest DIGEST LIMIT or plan NAME LIMIT';
 
-/** Reads each file once, however many policies name it. */
 export class OverrideLoader {
   readonly #beside: Beside;
   readonly #hasPlan: boolean;
   readonly #report: Report;
   readonly #files = new Map<string, Overrides | null>();
 
-  /** @param hasPlan the file says which header names plans */
   constructor(beside: Beside, hasPlan: boolean, report: Report) {
     this.#beside = beside;
     this.#hasPlan = hasPlan;
@@ -58,7 +56,7 @@ export class OverrideLoader {
     return table.finished(JSON.stringify(entries));
   }
 
-  /** null: it has mistakes, which are reported where it is named first. */
+  /** @returns null if the file has mistakes, which are reported for the first policy that names it */
   #file(name: string, here: Path): Overrides | null {
     const known = this.#files.get(name);
     if (known !== undefined) return known;
@@ -126,7 +124,6 @@ class OverrideTable {
     this.#hasPlan = hasPlan;
   }
 
-  /** @throws Mistake that says what is wrong with it */
   add(kind: string, value: string, limit: number): void {
     if (!this.#isNew(kind, value, limit))
       throw new Mistake(`${kind} ${value} stands twice`, 'keep one of them');
@@ -135,7 +132,6 @@ class OverrideTable {
     this.#most = Math.max(this.#most, limit);
   }
 
-  /** @param text by which two tables are told apart */
   finished(text: string): Overrides {
     return {
       digests: this.#digests,
@@ -181,7 +177,6 @@ function isAdded(map: Map<string, number>, key: string, limit: number): boolean 
   return true;
 }
 
-/** @throws Mistake */
 export function networkOf(text: string): ReturnType<typeof parseNetwork> {
   try {
     return parseNetwork(text);

@@ -1,6 +1,6 @@
 /**
- * Text of a policy file -> PolicySet, or every mistake in it with line, column and a fix. Nothing of a file with a
- * mistake is used: half a table of limits is worse than the old one.
+ * Parses a policy file into a PolicySet, or reports every mistake in it with line, column and a fix. A file with a
+ * mistake is refused as a whole, because half a table of limits is worse than the old one.
  */
 import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
@@ -23,14 +23,9 @@ import { offsetOf, plainValue, type ReportAt, reportSyntax } from './yaml-text.t
 
 const FILE_BYTES_MAX = 1_048_576;
 const VERSION_LENGTH = 12;
-/** What reading another encoding as UTF-8 leaves behind. */
+/** Characters that appear when another encoding is decoded as UTF-8. */
 const NOT_UTF8 = /[\0\ufffd]/;
 
-/**
- * @param text the file's content
- * @param file its name, for messages, and for the folder of the files that it names
- * @throws PolicyFileError with every mistake found
- */
 export function loadPolicies(text: string, file: string, beside = readerBeside(file)): PolicySet {
   if (Buffer.byteLength(text) > FILE_BYTES_MAX) {
     throw new PolicyFileError(file, [
@@ -38,7 +33,7 @@ export function loadPolicies(text: string, file: string, beside = readerBeside(f
     ]);
   }
   const lines = new LineCounter();
-  // Errors only: a warning would go to stderr past our own report.
+  // The parser would print warnings to stderr.
   const document = parseDocument(text, {
     lineCounter: lines,
     uniqueKeys: true,
@@ -76,7 +71,7 @@ export function loadPolicies(text: string, file: string, beside = readerBeside(f
   return { ...set, version: hash('sha256', all).slice(0, VERSION_LENGTH) };
 }
 
-/** What the schema cannot say: references, routes, windows, rows that nothing can reach. */
+/** Checks what the schema cannot: references, routes, windows and unreachable rows. */
 function build(
   file: PolicyFile,
   name: string,
@@ -101,9 +96,9 @@ function build(
   const policies: Policy[] = [];
   const byName = new Map<string, number>();
   const byBucket = new Map<string, Policy>();
-  /** What tests call a row: itself, or all that its limits became. */
+  /** Policies that a test means by the name of a row: one, or one for each entry of `limits`. */
   const rowNames = new Map<string, readonly string[]>();
-  // Not entries(): a list may have holes.
+  // Object.entries skips the holes that soundParts leaves.
   for (const [place, row] of Object.entries(file.policies)) {
     const here: Path = ['policies', Number(place)];
     const limits = limitsOf(row, here, report);
@@ -160,7 +155,7 @@ function build(
         windowSeconds,
         bucket,
         bucketId: byBucket.get(bucket)?.index ?? index,
-        // One client, one answer: all limits of a row count it, or none does.
+        // The seed comes from the row, so all limits of a row include the same clients.
         rollout: rolloutIn(row.rollout, row.bucket ?? row.name),
         mode: row.mode ?? 'enforce',
         onStoreFailure: row.onStoreFailure ?? 'local',
@@ -169,7 +164,7 @@ function build(
       checkOverrides(policy, written.overrides, window, (path, message, fix) =>
         report(path[0] === 'cost' ? [...here, ...path] : [...at, ...path], message, fix),
       );
-      // A name that stands twice is told already, and its bucket merely follows from it.
+      // A duplicate name is already reported, and it makes the bucket a duplicate as well.
       if (twin === undefined || row.bucket !== undefined) {
         checkBucket(policy, byBucket, (message, fix) =>
           report([...here, row.bucket === undefined ? 'name' : 'bucket'], message, fix),
@@ -184,7 +179,6 @@ function build(
   return { file: name, policies, exclude, ignoreCase, planHeader, identifiers: declared, lists, tests };
 }
 
-/** null: everybody. */
 function rolloutIn(written: number | string | undefined, bucket: string): Rollout | null {
   const percent = written === undefined ? 100 : Number.parseFloat(String(written));
   return percent === 100 ? null : rolloutOf(percent, bucket);

@@ -1,9 +1,8 @@
 /**
- * The shape of `policies.yaml`, stated once: it validates the file, completes and explains it in editors
- * (`policies.schema.json` is written from it), and its descriptions are the fixes in error messages.
+ * Schema of `policies.yaml`. It validates the file, `policies.schema.json` for editors is generated from it, and its
+ * descriptions are the fixes in error messages.
  *
- * Written as the JSON Schema that it is: TypeBox reads it as it stands, and its builder of schemas would be 12 MB more of
- * every gateway process.
+ * It is plain JSON Schema, without TypeBox's builder, which would cost 12 MB in every gateway process.
  */
 import type { XStatic } from 'typebox/schema';
 import { identifierSchema } from './identifier-schema.ts';
@@ -12,11 +11,10 @@ import { testSchema } from './test-schema.ts';
 
 const JSON_SCHEMA_DIALECT = 'http://json-schema.org/draft-07/schema#';
 
-/** Names end up in header fields, metrics and keys of the store. */
+/** Names appear in header fields, metrics and store keys, so few characters are allowed. */
 const name = (description: string) =>
   ({ type: 'string', pattern: '^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$', description }) as const;
 
-/** Of one client: more than any application has at once. */
 const CONCURRENCY_MAX = 10_000;
 
 const LIMIT = {
@@ -53,7 +51,6 @@ const OVERRIDES = {
   description: 'a list of at most 1000 other limits, such as { for: { plan: gold }, limit: 1000 }',
 } as const;
 
-/** How much is allowed: of a row, or of an entry of its limits. */
 const quota = {
   limit: LIMIT,
   overrides: OVERRIDES,
@@ -263,14 +260,13 @@ export const policyFileSchema = {
   description: 'a policy file has version, identifiers and policies',
 } as const;
 
-/** Of a row: how it may say how much is allowed. */
+/** A policy must have one of these sets of keys. */
 const QUOTA_KEYS = [['limit', 'window'], ['concurrency'], ['limits']] as const;
 
-/** The schema as editors read it: the content of `policies.schema.json`. */
 export function policyFileJsonSchema(): object {
   const { properties } = policyFileSchema;
   const { policies } = properties;
-  // Messages about such a choice help nobody: shape.ts says what is missing.
+  // Only for editors. At run time shape.ts checks this, because the validator's messages about `anyOf` are unhelpful.
   const items = { ...policies.items, anyOf: QUOTA_KEYS.map((required) => ({ required })) };
   return {
     $schema: JSON_SCHEMA_DIALECT,

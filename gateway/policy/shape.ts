@@ -1,12 +1,12 @@
-/** Does the value have the shape of a policy file? The schema knows; this turns its verdicts into fixes. */
+/** Validates a parsed policy file and turns the validator's errors into messages with a fix. */
 import { Errors } from 'typebox/schema';
 import { Settings } from 'typebox/system';
 import type { Path, Report } from './problems.ts';
 import { policyFileSchema } from './schema.ts';
 
-/** The schema engine stops at 8 errors unless told otherwise; an operator wants the whole list. */
+/** The validator's default is 8; operators want the whole list. */
 const SHAPE_ERRORS_MAX = 100;
-/** Characters of a wrong value that a message repeats. */
+/** Length of a wrong value in a message, in characters. */
 const SHOWN_MAX = 60;
 
 interface SchemaNode {
@@ -16,7 +16,7 @@ interface SchemaNode {
   readonly items?: SchemaNode;
 }
 
-/** The deepest part of the schema on the way to `path`, with how much of the path it took. */
+/** The deepest schema on the way to `path`, and how many steps of the path lead to it. */
 function schemaAt(path: Path): { readonly schema: SchemaNode; readonly depth: number } {
   let schema: SchemaNode = policyFileSchema as SchemaNode;
   let depth = 0;
@@ -32,7 +32,6 @@ function schemaAt(path: Path): { readonly schema: SchemaNode; readonly depth: nu
   return { schema, depth };
 }
 
-/** What the schema cannot say: a row has limit and window unless it says otherwise how much it allows. */
 function checkQuotas(value: unknown, tell: Report): void {
   for (const [i, row] of entriesOf(value, 'policies')) {
     tellMissing(row, ['policies', i], ['concurrency', 'limits'], tell);
@@ -73,7 +72,7 @@ export function checkShape(value: unknown, report: Report): void {
     const { schema, depth } = schemaAt(path);
     const params = error.params as { additionalProperties?: string[]; requiredProperties?: string[] };
     if (error.keyword === 'boolean' || depth < path.length) {
-      // Below a union, or a key that nobody knows: told by the error at its owner.
+      // Inside a union or below an unknown key: the error at the owner is enough.
     } else if (params.additionalProperties !== undefined) {
       for (const key of params.additionalProperties) {
         const [message, fix] =
@@ -96,7 +95,7 @@ export function checkShape(value: unknown, report: Report): void {
   checkQuotas(value, tell);
 }
 
-/** A JSON pointer as a path; a step is a number only where `root` has a list. */
+/** Converts a JSON pointer. A step is a number only if `root` has a list there. */
 function pathOf(pointer: string, root: unknown): Path {
   let value = root;
   return pointer
@@ -114,12 +113,12 @@ function shown(root: unknown, path: Path): string {
   let value = root;
   for (const step of path) value = (value as Record<string | number, unknown> | null | undefined)?.[step];
   if (value === null || value === undefined) return 'empty';
-  // JSON has no word for .inf and .nan.
+  // JSON.stringify turns .inf and .nan into null.
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX - 3)}...` : text;
 }
 
-/** Keys that other products have, and why there is none here. */
+/** Keys that users of other products try, with a hint. */
 const FOREIGN_KEYS: Readonly<Record<string, string>> = Object.fromEntries(
   ['host', 'hosts', 'hostname', 'domain', 'domains'].map((key) => [
     key,
@@ -136,7 +135,6 @@ function knownKeys(key: string, known: readonly string[]): string {
   return close === undefined ? `known here: ${known.join(', ')}` : `did you mean ${close}?`;
 }
 
-/** Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

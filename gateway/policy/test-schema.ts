@@ -1,4 +1,3 @@
-/** The shape of an entry of `tests:` in `policies.yaml`. */
 import { route } from './schema-texts.ts';
 
 export const testSchema = {

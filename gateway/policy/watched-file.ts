@@ -1,11 +1,11 @@
 /**
- * Takes an edited file into use while running: the policy file, or the certificate. A file with a mistake changes
- * nothing: what was made of the old one stays, the log says why.
+ * Reloads a file (policy file or certificate) when it changes. If the new content has a mistake, the old one stays in
+ * use and the log says why.
  *
- * The file is looked at four times a second rather than watched: that sees it whatever way it was replaced (an editor's
- * rename, the symlink of a Kubernetes ConfigMap, a mounted volume). It is taken once it has not changed for a second,
- * so that nobody takes half of what is just being written; a text that looks cut off has to last longer. All this holds
- * for the files that it names as well: they are taken together.
+ * The file is polled four times a second instead of watched, because polling notices every kind of replacement: an
+ * editor's rename, the symlink of a Kubernetes ConfigMap, a mounted volume. It is loaded after a second without
+ * changes, so that a half-written file is not read. A text that looks cut off must stay unchanged for longer. Files
+ * that it names are polled and loaded together with it.
  */
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -21,31 +21,23 @@ export type Load<T> = (text: string, file: string, beside: ReadBeside) => T;
 export interface FileWatchOptions<T> {
   readonly file: string;
   readonly read: (file: string) => string;
-  /** @throws Error that says why the text cannot be used */
   readonly load: Load<T>;
   readonly clock: Clock;
   readonly onLoaded: (loaded: T) => void;
   readonly onRefused: (error: Error) => void;
 }
 
-/** What a look at the file, and at those that it names, found. */
+/** Texts from the latest poll, of the file and of the files that it names. */
 interface Content {
   readonly text: string | Error;
   readonly beside: ReadonlyMap<string, string | Error>;
 }
 
-/** What is in use. */
 export interface WatchedTexts {
   readonly text: string;
-  /** By name. */
   readonly beside: ReadonlyMap<string, string>;
 }
 
-/**
- * Loads a file, and keeps the texts that it was made of.
- *
- * @throws Error that says why it cannot be used
- */
 export function loadWatched<T>(
   text: string,
   file: string,
@@ -65,13 +57,13 @@ export class FileWatch<T> {
   readonly #options: FileWatchOptions<T>;
   readonly #readBeside: ReadBeside;
   #inUse: WatchedTexts;
-  /** Names of the files that the text read last asked for: they are looked at as well. */
+  /** Names of files that the text read last refers to. They are polled too. */
   #named: ReadonlySet<string>;
-  /** Identity, size and times of the files at the last look; '' before the first one. */
+  /** Inode, size and times of all files at the latest poll; '' before the first. */
   #signature = '';
   #content: Content = { text: '', beside: new Map() };
   #unchangedSince: Millis = 0;
-  /** The file has changed, or somebody asked, and it has not been judged since. */
+  /** A change or a reload is waiting until the files are stable. */
   #pending = false;
   #forced = false;
   #looking: Promise<void> | null = null;
@@ -85,17 +77,17 @@ export class FileWatch<T> {
     this.#readBeside = readerBeside(options.file);
   }
 
-  /** Of the file, as it is in use. */
+  /** Text of the file in use. */
   get text(): string {
     return this.#inUse.text;
   }
 
-  /** Of the files that it names, by name. */
+  /** Texts in use of the files that it names, by name. */
   get beside(): ReadonlyMap<string, string> {
     return this.#inUse.beside;
   }
 
-  /** Why the file as it is now is not in use; null: it is, as far as is known. */
+  /** Why the current content of the file is not in use; null if it is. */
   get refusal(): string | null {
     return this.#refusal;
   }
@@ -105,7 +97,7 @@ export class FileWatch<T> {
     this.#timer.unref();
   }
 
-  /** SIGHUP: take the file also when it seems unchanged, as soon as it is stable. */
+  /** SIGHUP: loads the file even if it has not changed, once it is stable. */
   reload(): void {
     this.#forced = true;
     this.#pending = true;
@@ -116,7 +108,7 @@ export class FileWatch<T> {
     clearInterval(this.#timer);
   }
 
-  /** One look, or the one that is under way. Never rejects. */
+  /** Polls once; joins a poll that is running. Never rejects. */
   look(): Promise<void> {
     const { file } = this.#options;
     const files = [file, ...[...this.#named].map((name) => join(dirname(file), name))];
@@ -134,7 +126,7 @@ export class FileWatch<T> {
       return;
     }
     if (!this.#pending || this.#unchangedMs() < STABLE_MS) return;
-    // Written through a memory map it may change without its times.
+    // A write through a memory map may not change the file's times, so the content is compared as well.
     const content = this.#read();
     if (!isSame(content, this.#content)) this.#changed(content);
     else if (!this.#looksCutOff(content) || this.#unchangedMs() >= LOOKS_CUT_OFF_STABLE_MS)
@@ -160,7 +152,7 @@ export class FileWatch<T> {
     };
   }
 
-  /** One of them is the beginning of what is in use, or without the end of its last line. */
+  /** A text that is the beginning of the one in use, or does not end with a newline, may be half-written. */
   #looksCutOff({ text, beside }: Content): boolean {
     const inUse = this.#inUse;
     return (
@@ -192,7 +184,7 @@ export class FileWatch<T> {
       this.#named = named;
       onLoaded(loaded);
     } catch (error) {
-      // What the refused text names is what will be corrected.
+      // Keep polling the files that the refused text names, because the fix may be in one of them.
       this.#named = new Set([...this.#named, ...named]);
       this.#refusal = (error as Error).message;
       onRefused(error as Error);
@@ -225,7 +217,7 @@ function isSameText(a: string | Error, b: string | Error | undefined): boolean {
   return a instanceof Error && b instanceof Error ? a.message === b.message : a === b;
 }
 
-/** Follows symbolic links, so it changes with what they point to. */
+/** stat follows symbolic links, so a new target of a link changes the signature. */
 async function signatureOf(file: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
