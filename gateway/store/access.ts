@@ -4,7 +4,6 @@ import { readStoreTls, type StoreTls } from './tls.ts';
 /** Where the store is and how the gateway gets in. Passwords and the private key are in here. */
 export interface StoreAccess {
   readonly address: StoreAddress;
-  /** null: the address asks for none. */
   readonly tls: StoreTls | null;
 }
 

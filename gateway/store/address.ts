@@ -1,9 +1,9 @@
 /**
- * GATEWAY_REDIS_URL, read into a readonly address.
+ * Parses GATEWAY_REDIS_URL.
  *
  *     redis://user:password@host:6379/2                  one server, database 2
  *     redis+cluster://host1:7000,host2:7001              a Cluster; some of its nodes are enough
- *     redis+sentinel://host1:26379,host2/service/2       the primary of `service`, as the sentinels name it
+ *     redis+sentinel://host1:26379,host2/service/2       the primary of `service` according to Sentinel
  *
  * `rediss` in place of `redis` asks for TLS. Parameters follow a `?`:
  *
@@ -23,7 +23,6 @@ interface Access {
   readonly tls: boolean;
   /** null: the default user. */
   readonly username: string | null;
-  /** null: the server asks for none. */
   readonly password: string | null;
   readonly tlsFiles: TlsFiles;
   /** Smallest time budget for a check. */
@@ -47,7 +46,7 @@ export interface StandaloneAddress extends Access {
 
 export interface ClusterAddress extends Access {
   readonly kind: 'cluster';
-  /** Nodes that are asked for the table of slots; never empty. */
+  /** Nodes to fetch the slot table from; at least one. */
   readonly seeds: readonly Endpoint[];
 }
 
@@ -73,7 +72,7 @@ const PARAMETERS = ['ca', 'cert', 'key', 'sentinel_password', 'timeout_ms'] as c
 const TIMEOUT_MS: Millis = 50;
 const TIMEOUT_MS_MAX: Millis = 10_000;
 
-/** @throws Error with one sentence that says what is wrong and names no secret */
+/** @throws Error that says what is wrong without quoting a secret */
 export function parseStoreAddress(text: string): StoreAddress {
   const parts =
     /^redis(s?)(?:\+(cluster|sentinel))?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/is.exec(text);
@@ -126,7 +125,6 @@ export function parseStoreAddress(text: string): StoreAddress {
   }
 }
 
-/** `host:port`, with brackets around an IPv6 address. */
 export function endpointName({ host, port }: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

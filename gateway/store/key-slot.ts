@@ -1,5 +1,3 @@
-/** The slot of a key in Redis Cluster: CRC-16/XMODEM of its hash tag, of 16384. */
-
 export const SLOTS = 16_384;
 
 const CRC = Uint16Array.from({ length: 256 }, (_, byte) => {
@@ -8,7 +6,7 @@ const CRC = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** @param key ASCII, as all keys of the gateway are; what stands between the first { and the next } decides, if anything does */
+/** @param key ASCII. The text between the first { and the next } is hashed; without one, the whole key. */
 export function keySlot(key: string): number {
   let from = 0;
   let to = key.length;

@@ -1,4 +1,3 @@
-/** The kind of address decides the kind of connection. */
 import type { StoreAccess } from './access.ts';
 import { ClusterConnection } from './cluster.ts';
 import type { ConnectionOptions, StoreConnection } from './connection.ts';

@@ -1,4 +1,4 @@
-/** What the nodes of a Cluster say about who serves which slot. */
+/** Parses what Cluster nodes reply about slots: CLUSTER SLOTS and redirections. */
 import type { Endpoint } from './address.ts';
 import { SLOTS } from './key-slot.ts';
 
@@ -10,16 +10,16 @@ export interface SlotRange {
 }
 
 export interface Redirection {
-  /** moved: for good. asking: for this call only, as the slot is on its way. */
+  /** moved: permanently. asking: for this call only, while the slot is being migrated. */
   readonly kind: 'moved' | 'asking';
   readonly slot: number;
   readonly endpoint: Endpoint;
 }
 
 /**
- * @param reply of CLUSTER SLOTS: [first, last, [host, port, …] of the primary, … of its replicas] of each range
- * @param asked host of the node that answered: what a node calls itself that does not know its own address
- * @returns the ranges that make sense; empty for a node that is in no cluster
+ * @param reply of CLUSTER SLOTS: for each range [first, last, [host, port, …] of the primary, … of its replicas]
+ * @param asked host of the node that answered; used if the node does not know its own host
+ * @returns the valid ranges; none if the node is not part of a cluster
  */
 export function slotRanges(reply: unknown, asked: string): readonly SlotRange[] {
   if (!Array.isArray(reply)) return [];
@@ -34,7 +34,6 @@ export function slotRanges(reply: unknown, asked: string): readonly SlotRange[] 
   });
 }
 
-/** @returns null for every other error */
 export function redirectionOf(message: string, asked: string): Redirection | null {
   const [, word, slot, host, port] = /^(MOVED|ASK) (\d{1,5}) (\S*):(\d{1,5})$/.exec(message) ?? [];
   if (!isSlot(Number(slot)) || !isPort(Number(port))) return null;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { StoreAddress, TlsFiles } from './address.ts';
 
-/** PEM texts. The private key is a secret. */
+/** Contents of the files in PEM format. The private key is a secret. */
 export interface StoreTls {
   readonly ca?: string;
   readonly cert?: string;
