@@ -1,44 +1,44 @@
 /**
- * Large bodies in small portions. A fast peer's body could keep the event loop busy for as long as it comes: libuv reads
- * up to 2 MB of one socket before it looks at the next, and of 64 downloads that is a tenth of a second in which nobody
- * else is served. So in one turn of the loop all bodies together pass on so much; who has more waits for a later turn,
- * clients in turn, however many bodies one of them has.
+ * Schedules large bodies fairly. Without it, fast bodies would block the event loop: libuv reads up to 2 MB from one
+ * socket before it serves the next, so 64 downloads stall everybody else for a tenth of a second. Here all bodies
+ * together may pass a fixed number of bytes in each event-loop tick. Bodies that exceed it wait for a later tick, and
+ * clients are served in turn, no matter how many bodies each has.
  */
 import type { Client } from '#gateway/bounds/clients.ts';
 
-/** A body on its way. */
 export interface BulkTransfer {
   readonly client: Client;
-  /** Passes on more, in this very call or later. Not called after `leave`. */
+  /** May pass on more data. Not called after `leave`. */
   onTurn(): void;
 }
 
-/** About half a millisecond's work of reading and writing. */
+/** About half a millisecond of reading and writing. */
 const BYTES_PER_TURN = 262_144;
-/** A piece costs this much, however small it is: to hand it on takes a microsecond. */
+/** Minimum cost of one piece: passing it on takes a microsecond, however small it is. */
 const PIECE_BYTES = 512;
-/** As many as are expected to use that up: what is read at once is mostly 64 KiB. */
+/** How many waiting bodies may continue in one tick. A read usually returns 64 KiB, so four use up the budget. */
 const TRANSFERS_PER_TURN = 4;
-/** After so much there are that many buffers to collect, less what was freed and what is still on its way. */
+/** After so many bytes that were not freed explicitly, the young generation is collected. */
 const BYTES_PER_COLLECTION = 8 * 1024 * 1024;
 
 export class BulkTurns {
-  /** Who waits, by client; the client whose turn is next comes first. */
+  /** Waiting bodies by client. The first client is served next. */
   readonly #queues = new Map<Client, Set<BulkTransfer>>();
   readonly #collect: () => void;
   #left = BYTES_PER_TURN;
-  /** Of what has been passed on since the last collection, what was not freed. */
+  /** Bytes passed on since the last collection, without those that were freed explicitly. */
   #garbageBytes = 0;
   #isArmed = false;
 
-  /** @param collect frees the buffers of what has been passed on */
   constructor(collect: () => void) {
     this.#collect = collect;
   }
 
   /**
-   * @param pieces in how many the bytes have come
-   * @returns false: the portion is used up, and `onTurn` will say when to go on
+   * Accounts for data that is being passed on.
+   *
+   * @param pieces number of chunks in which the bytes arrived
+   * @returns false if the budget of this tick is used up: pause until `onTurn`
    */
   pass(transfer: BulkTransfer, bytes: number, pieces = 1): boolean {
     this.#left -= Math.max(bytes, pieces * PIECE_BYTES);
@@ -52,12 +52,10 @@ export class BulkTurns {
     return false;
   }
 
-  /** So many bytes of what was passed on need not be collected. */
   freed(bytes: number): void {
     this.#garbageBytes = Math.max(0, this.#garbageBytes - bytes);
   }
 
-  /** Does nothing for one that does not wait. */
   leave(transfer: BulkTransfer): void {
     if (this.#queues.size === 0) return;
     const queue = this.#queues.get(transfer.client);
@@ -85,7 +83,7 @@ export class BulkTurns {
     if (this.#queues.size > 0) this.#arm();
   }
 
-  /** Takes the first one of the first client, which goes to the end of the line. */
+  /** Takes the first body of the first client and moves that client to the end of the queue. */
   #next(): BulkTransfer | undefined {
     for (const [client, queue] of this.#queues) {
       this.#queues.delete(client);

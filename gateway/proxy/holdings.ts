@@ -12,9 +12,9 @@ import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 export class Holdings {
   readonly client: Client;
   connection: UpstreamConnection | null = null;
-  /** Where it waits or has its connection from; null before. */
+  /** Pool where the call waits or has its connection from; null before `enter`. */
   pool: UpstreamPool | null = null;
-  /** The connection counts as a stream, no longer in its pool. */
+  /** The connection counts against the bound for streams instead of its pool's. */
   isStream = false;
   readonly #upstream: Upstream;
   readonly #clients: Clients;
@@ -22,14 +22,13 @@ export class Holdings {
   #isClosed = false;
   #isSettled = false;
 
-  /** @param client held by the caller until now */
+  /** @param client entered by the caller; `close` leaves it */
   constructor(client: Client, upstream: Upstream, clients: Clients) {
     this.client = client;
     this.#upstream = upstream;
     this.#clients = clients;
   }
 
-  /** @returns why there is none for this client */
   takeUpgrade(): Refusal | null {
     const { upgrades } = this.#upstream.bounds;
     const refusal = upgrades.take(this.client);
@@ -38,7 +37,7 @@ export class Holdings {
     return refusal;
   }
 
-  /** The upgrade outlives the call. @returns what gives it back */
+  /** Keeps the upgrade beyond the end of the call. @returns function that gives it back */
   handOverUpgrade(): () => void {
     this.#holdsUpgrade = false;
     const client = this.#clients.hold(this.client);
@@ -48,7 +47,7 @@ export class Holdings {
     };
   }
 
-  /** @returns why it has to stay what it is */
+  /** Makes the connection count as a stream. @returns the reason if there is no room */
   becomeStream(): Refusal | null {
     const { streams } = this.#upstream.bounds;
     const refusal = streams.take(this.client);
@@ -73,7 +72,6 @@ export class Holdings {
     this.#settle();
   }
 
-  /** @param call whose they are */
   close(call: PoolCall): void {
     this.#isClosed = true;
     this.pool?.leave(call);

@@ -13,7 +13,6 @@ export class ReplyFlow implements BulkTransfer {
   readonly #exchange: Exchange;
   /** The client has to read first. */
   #awaitsDrain = false;
-  /** Others have to be served first. */
   #awaitsTurn = false;
   #isOver = false;
 
@@ -33,7 +32,6 @@ export class ReplyFlow implements BulkTransfer {
     this.#exchange.pause();
   }
 
-  /** So much has come from the upstream. */
   count(bytes: number): void {
     if (this.#upstream.bulk.pass(this, bytes)) return;
     this.#awaitsTurn = true;

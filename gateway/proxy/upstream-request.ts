@@ -19,7 +19,7 @@ function bodyOf(options: ProxyCallOptions, owner: BodyOwner): NonNullable<Upstre
   const { req, head, upstream, client, outlivesClient } = options;
   const { contentLength } = head;
   if (req.complete && contentLength !== null && contentLength === req.readableLength) {
-    // Without a size it gives the first piece only.
+    // read() without a size would return only the first piece.
     return req.read(contentLength) as Buffer;
   }
   return inTurns(req, upstream.bulk, client, outlivesClient, owner);

@@ -1,7 +1,7 @@
 /**
- * A connection to the upstream that is heard out: what the upstream said before it closed is read although nothing can
- * be written any more. Node destroys a socket, and with it what has arrived, at the first write that fails; an upstream
- * that answers 413 and closes while the body is still coming would not be heard.
+ * A socket to the upstream that still reads when writing has failed. Node destroys a socket at the first failed write,
+ * together with data that has arrived, so the answer of an upstream that sends 413 and closes during an upload would be
+ * lost.
  *
  * What is written to it is given away: a large buffer is empty as soon as it is written.
  */
@@ -43,7 +43,7 @@ export class UpstreamSocket extends Socket {
     super._writev?.(chunks, this.#onWritten);
   }
 
-  /** A stream writes one thing at a time, so one callback serves all. */
+  /** A stream has at most one write in progress, so one callback is enough. */
   readonly #onWritten: Written = (error) => {
     const written = this.#written;
     this.#written = null;
@@ -52,7 +52,7 @@ export class UpstreamSocket extends Socket {
     // After an error the kernel may not have taken it yet.
     if (memory !== null && error == null) this.#garbage.freed(free(memory));
     const { code } = (error ?? {}) as NodeJS.ErrnoException;
-    // The reading side ends by itself, after what has arrived.
+    // Keep reading. The readable side ends after the data that has arrived.
     if (code === 'EPIPE' || code === 'ECONNRESET') {
       this.#cannotWrite = true;
       written?.();
