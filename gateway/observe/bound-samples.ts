@@ -1,5 +1,3 @@
-/** The bounds as metrics. */
-
 import type { Bounds } from '#gateway/bounds/bounds.ts';
 import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
 

@@ -1,5 +1,3 @@
-/** What the parts of a gateway tell of themselves, beside the decisions: bounds, connections, the upstream, the store. */
-
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';

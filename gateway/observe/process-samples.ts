@@ -1,4 +1,4 @@
-/** What each process costs, under the names that Prometheus' own client libraries use. */
+/** CPU and memory of a process, under the names of Prometheus' own client libraries. */
 import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
 
 export function processSamples(): Sample[] {

@@ -34,18 +34,15 @@ export interface TracingOptions {
   readonly settings: TracingSettings;
   /** Milliseconds since the epoch. */
   readonly clock: Clock;
-  /** Name of this process. */
+  /** Name of this process among the replicas. */
   readonly replica: string;
-  /** Origin of the application. */
   readonly upstream: string;
   readonly warn: (fields: object, message: string) => void;
 }
 
-/** For what is left at the end. */
+/** Time for the last export when the process ends. */
 const CLOSE_MS: Millis = 1000;
-/** Said at most once in this time. */
 const WARN_MS: Millis = 60_000;
-/** Longer values of attributes are cut. */
 const VALUE_MAX = 1000;
 
 export class OpenTelemetry implements Tracing {
