@@ -1,6 +1,6 @@
 /**
- * A request about which another proxy asks, and which it forwards itself: the same as one of our own up to the decision,
- * and then a reply that says yes, with the limit headers, or what the client is to be told.
+ * A request that another proxy asks about and forwards itself. It is decided like a proxied request. The reply says
+ * that it may pass, with the limit headers, or contains what the client should get.
  */
 
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -28,7 +28,11 @@ export interface CheckedParts extends LimitedParts {
 
 export interface CheckedOptions {
   readonly isCredentialProven: boolean;
-  /** A proxy asks in a way that cannot be answered. @param reason what is wrong with its configuration */
+  /**
+   * A proxy sent an authorization request that cannot be answered.
+   *
+   * @param reason mistake in the proxy's configuration
+   */
   readonly onBadQuestion: (reason: string) => void;
 }
 
@@ -43,7 +47,6 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
   readonly #res: ClientResponse;
   readonly #parts: CheckedParts;
   readonly #options: CheckedOptions;
-  /** null until it is known. */
   #dialect: Dialect | null = null;
 
   constructor(
@@ -74,7 +77,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
       this.#parts.refusals.malformed(this, question.reason);
       return;
     }
-    // From here on it is the request that it asks about; how its reply is framed has been decided before.
+    // From now on `req` is the request that the proxy describes. The proxy's own message is already framed.
     req.method = question.method;
     req.url = question.target;
     if (question.dialect !== 'replied') this.#dialect = question.dialect;
@@ -84,7 +87,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     else super.run();
   }
 
-  /** As from a reply that passed through: does the credential of its request work? Nothing is charged. */
+  /** Learns from a reply whether the credential of its request works. Nothing is charged. */
   #learn(status: number): void {
     const { connection, req } = this;
     const { enforcement } = this.#parts;
@@ -112,7 +115,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
   }
 
   answer(reply: OwnReply): void {
-    // What is malformed is the client's; the connection is the proxy's.
+    // Keep the proxy's connection open: the malformed request is the client's.
     const told = { ...reply, close: this.closes };
     if (this.#dialect === 'auth-request') this.#forbid(told);
     else sendOwn(this.req, this.#res, told);
@@ -126,7 +129,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     } else this.#parts.enforcement.denials.write(req, this.#res, violated, { decision, cors, close: closes });
   }
 
-  /** NGINX takes 403, and reads nothing but header fields: the reply itself stands in them. */
+  /** NGINX accepts only 403 and reads only the header section, so status and body go into header fields. */
   #forbid(reply: OwnReply): void {
     const res = this.#res;
     if (res.headersSent || res.destroyed) return;
@@ -154,10 +157,10 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
   }
 
   onDrain(): void {
-    // A reply is one write, and nothing waits behind it.
+    // A reply is a single write, so nothing waits for a drain.
   }
 
   onTick(): void {
-    // Nothing is read for it, or sent on.
+    // There is no body that could time out.
   }
 }

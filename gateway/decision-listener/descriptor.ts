@@ -1,9 +1,8 @@
-/** What Envoy's rate limit service is asked: a descriptor, whose entries describe one request. */
+/** Reads requests to Envoy's rate limit service. A descriptor has the properties of one request as its entries. */
 import { type BadQuestion, METHOD_TOKEN } from './question.ts';
 
 export interface RateLimitRequest {
   readonly descriptors: readonly Descriptor[];
-  /** 0: not set. */
   readonly hitsAddend: number;
 }
 
@@ -12,12 +11,11 @@ export interface Descriptor {
   readonly hitsAddend: { readonly value: number } | null;
 }
 
-/** The request that is described. */
 export interface Described {
   readonly ok: true;
   readonly method: string;
   readonly target: string;
-  /** Names and values in turn, one code unit a byte. */
+  /** Names and values alternate; one code unit for each byte. */
   readonly rawHeaders: readonly string[];
 }
 

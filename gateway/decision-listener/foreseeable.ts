@@ -1,4 +1,4 @@
-/** Policies that cannot be decided for proxies that ask: they depend on a body or a reply that is not seen here. */
+/** Refuses policies that the decision listener cannot apply, because it sees neither bodies nor replies. */
 import type { ReadBeside } from '#gateway/policy/beside.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { PolicyFileError, type Problem } from '#gateway/policy/problems.ts';
@@ -7,9 +7,9 @@ import { loadTestedPolicies } from '#gateway/workbench/rehearsal/policy-tests.ts
 const FIX = 'remove it, or keep it for a gateway through which the requests pass';
 
 /**
- * A policy file, ready to be used by a gateway that proxies ask.
+ * Loads a policy file for a gateway with a decision listener.
  *
- * @throws PolicyFileError with every mistake, with every test that fails, or with every policy that cannot be decided
+ * @throws PolicyFileError with all mistakes, failed tests, or policies that cannot be applied
  */
 export function loadForeseeable(text: string, file: string, beside?: ReadBeside): PolicySet {
   const set = loadTestedPolicies(text, file, beside);

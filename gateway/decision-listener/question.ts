@@ -1,38 +1,35 @@
 /**
- * What a proxy asks: may this request pass? Each kind of proxy describes the request in its own way. What is missing is
- * never guessed: a request that is not described is not allowed.
+ * Parses authorization requests: a proxy asks whether a request may pass. Each kind of proxy describes the request in
+ * its own way. Missing parts are never guessed; an incomplete description is refused.
  */
 
-/** How a proxy asks, and so how it is answered. */
+/** How a kind of proxy asks and expects the answer. */
 export type Dialect =
-  /** Traefik, Caddy, HAProxy: the reply to a request that must not pass is sent on to the client as it is. */
+  /** Traefik, Caddy, HAProxy: a refusal is forwarded to the client as it is. */
   | 'forward-auth'
-  /** NGINX: of what must not pass it takes 403 only, and the rest from header fields. */
+  /** NGINX: a refusal must have status 403 and can only carry header fields. */
   | 'auth-request'
-  /** Envoy: as the first one, but the path stands behind ours. */
+  /** Envoy: like forward-auth, but the original path follows the endpoint's path. */
   | 'ext-authz';
 
 export interface Question {
   readonly ok: true;
   readonly dialect: Dialect;
   readonly method: string;
-  /** As the client sent it. */
   readonly target: string;
 }
 
-/** What a proxy tells: the application has answered a request. */
+/** A proxy reports the status of a reply, so that the gateway learns whether a credential works. */
 export interface Report {
   readonly ok: true;
   readonly dialect: 'replied';
   readonly method: string;
   readonly target: string;
-  /** Of the reply. */
   readonly status: number;
 }
 
 export interface BadQuestion {
   readonly ok: false;
-  /** What is wrong, fit for whoever set up the proxy. */
   readonly reason: string;
 }
 
@@ -43,16 +40,18 @@ const STATUS = 'X-Reply-Status';
 const EXT_AUTHZ = '/ext-authz';
 const REPLIED = '/replied';
 
-/** RFC 9110 9.1; longer than any that is registered. Proxies pass on what clients make up, and it is kept in logs. */
+/**
+ * A token (RFC 9110 9.1). Bounded, because clients choose it and it appears in logs; registered methods are shorter.
+ */
 export const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}$/;
 
-/** Methods are told apart by case (RFC 9110 9.1), but many applications read `post` as POST, which policies do not. */
+/** Methods are case-sensitive (RFC 9110 9.1), but many applications accept `post` as POST, and policies do not. */
 const UPPER_CASE = /^[A-Z-]+$/;
 
 /**
- * Why a request is refused for the method that its client has made up, with which a proxy has nothing to do.
+ * Checks a method that the client has chosen. A mistake in it is not the proxy's.
  *
- * @returns null: the method is one that policies can be asked about
+ * @returns null if policies can be matched against it
  */
 export function methodProblem(method: string): string | null {
   return UPPER_CASE.test(method)
@@ -60,11 +59,6 @@ export function methodProblem(method: string): string | null {
     : `the method "${method}" is not in upper case; send one such as GET or POST`;
 }
 
-/**
- * @param method of the proxy's own request
- * @param target of the proxy's own request
- * @param rawHeaders names and values in turn
- */
 export function questionOf(
   method: string,
   target: string,

@@ -1,4 +1,4 @@
-/** A request about which Envoy's rate limit filter asks over gRPC: decided as one of our own, told in its terms. */
+/** A request that Envoy's rate limit filter asks about over gRPC. */
 
 import { DECISION_HEADER } from '#gateway/http/header-names.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
@@ -21,7 +21,7 @@ export interface RateLimitResponse {
 }
 
 const NO_BODY = new Uint8Array();
-/** About a message that is sent on by somebody else. */
+/** Fields that describe the gateway's own message, which Envoy does not forward. */
 const NOT_TOLD: ReadonlySet<string> = new Set(['content-length', 'connection']);
 
 export class RateLimitCall extends LimitedRequest {
@@ -33,7 +33,6 @@ export class RateLimitCall extends LimitedRequest {
   readonly #isVouchedFor: boolean;
   readonly #reply: (response: RateLimitResponse) => void;
 
-  /** @param reply called once */
   constructor(
     parts: LimitedParts,
     {
