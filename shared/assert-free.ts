@@ -1,6 +1,8 @@
 import { createServer } from 'node:net';
 
-/** Sockets that share a port do not see that another program has it, if that shares too. @throws when it is taken */
+/**
+ * Checks that no other program has the port, which sockets that share a port would not notice. @throws if it is taken
+ */
 export function assertFree(host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -1,9 +1,9 @@
-/** For the log: what strangers can cause as often as they like is told once a minute. */
+/** Limits log messages that clients can trigger. */
 import type { Clock, Millis } from './clock.ts';
 
 const INTERVAL_MS: Millis = 60_000;
 
-/** @returns what does nothing when it is called again within a minute */
+/** @returns a function that does nothing if it was called within the last minute */
 export function onceAMinute<Args extends readonly unknown[]>(
   clock: Clock,
   tell: (...args: Args) => void,

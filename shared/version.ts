@@ -1,4 +1,4 @@
-/** Of this program, as package.json has it. */
+/** Version of this program, from package.json. */
 import manifest from '../package.json' with { type: 'json' };
 
 export const VERSION: string = manifest.version;
