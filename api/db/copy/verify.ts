@@ -10,13 +10,12 @@ export interface TableComparison {
   readonly from: TableDigest;
   readonly to: TableDigest;
   readonly isSame: boolean;
-  /** The first rows that differ. */
   readonly differences: readonly Difference[];
 }
 
 const DIFFERENCES_MAX = 3;
 
-/** @param onRows is told how many rows of both were read since it was told last */
+/** @param onRows called with the number of rows of both databases since the last call */
 export async function compare(
   { tables }: Shape,
   from: Kysely<Database>,
