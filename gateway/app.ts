@@ -41,7 +41,7 @@ import { Enforcement } from './request/enforce.ts';
 import type { StoreAccess } from './store/access.ts';
 import { loadTestedPolicies } from './workbench/rehearsal/policy-tests.ts';
 
-export interface GatewayParts {
+interface GatewayParts {
   readonly config: GatewayConfig;
   readonly secrets: GatewaySecrets;
   readonly clock: Clock;

@@ -8,7 +8,7 @@ import { fstatSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { type Logger, type LoggerOptions, pino } from 'pino';
 
-export interface LogLinesOptions {
+interface LogLinesOptions {
   readonly descriptor: number;
   /** Called with the number of dropped lines once writing works again. */
   readonly onLost: (lines: number) => void;

@@ -14,7 +14,7 @@ export interface PoolLog {
   error(fields: object, message: string): void;
 }
 
-export interface WorkerPoolOptions<Message> {
+interface WorkerPoolOptions<Message> {
   readonly main: string;
   readonly args: readonly string[];
   readonly execArgv: readonly string[];

@@ -22,7 +22,7 @@ import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
 import { type Dialect, methodProblem, questionOf } from './question.ts';
 
-export interface CheckedParts extends LimitedParts {
+interface CheckedParts extends LimitedParts {
   readonly upstream: Upstream;
 }
 

@@ -6,12 +6,12 @@ export interface RateLimitRequest {
   readonly hitsAddend: number;
 }
 
-export interface Descriptor {
+interface Descriptor {
   readonly entries: readonly { readonly key: string; readonly value: string }[];
   readonly hitsAddend: { readonly value: number } | null;
 }
 
-export interface Described {
+interface Described {
   readonly ok: true;
   readonly method: string;
   readonly target: string;

@@ -12,7 +12,7 @@ export type Dialect =
   /** Envoy: like forward-auth, but the original path follows the endpoint's path. */
   | 'ext-authz';
 
-export interface Question {
+interface Question {
   readonly ok: true;
   readonly dialect: Dialect;
   readonly method: string;
@@ -20,7 +20,7 @@ export interface Question {
 }
 
 /** A proxy reports the status of a reply, so that the gateway learns whether a credential works. */
-export interface Report {
+interface Report {
   readonly ok: true;
   readonly dialect: 'replied';
   readonly method: string;

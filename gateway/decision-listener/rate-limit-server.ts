@@ -32,7 +32,7 @@ const SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
 const MESSAGE_BYTES_MAX = 65_536;
 const STREAMS_MAX = 1024;
 
-export interface RateLimitServerOptions extends CheckedOptions {
+interface RateLimitServerOptions extends CheckedOptions {
   readonly parts: LimitedParts;
   readonly upstream: Upstream;
   readonly accessLog: AccessLog | null;

@@ -9,20 +9,20 @@ import { verify } from 'node:crypto';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { KeySet, SigningKey, TokenSource } from './identifier.ts';
 
-export interface Verified {
+interface Verified {
   readonly value: string;
   /** Since the epoch. */
   readonly from: Millis;
   readonly until: Millis;
 }
 
-export type TokenRules = Pick<TokenSource, 'claim' | 'keys' | 'issuer' | 'audience'>;
+type TokenRules = Pick<TokenSource, 'claim' | 'keys' | 'issuer' | 'audience'>;
 
 /**
  * Why a token is not accepted. `unsigned`: no key of the set verifies the signature. `not now`: expired or not valid
  * yet. `not meant`: another issuer or audience. `unreadable`: malformed.
  */
-export type Unverified = 'unsigned' | 'not now' | 'not meant' | 'unreadable';
+type Unverified = 'unsigned' | 'not now' | 'not meant' | 'unreadable';
 
 const TOKEN_LENGTH_MAX = 8192;
 const CLAIM_LENGTH_MAX = 1024;

@@ -14,7 +14,7 @@ interface Application {
   addHook(name: 'onClose', hook: () => Promise<void>): unknown;
 }
 
-export type FastifyPlugin = (app: Application, options: unknown, done: (error?: Error) => void) => void;
+type FastifyPlugin = (app: Application, options: unknown, done: (error?: Error) => void) => void;
 
 /**
  * A plugin that limits all routes registered after it, also those of other plugins. It closes the gateway with the app.

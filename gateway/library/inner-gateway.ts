@@ -22,7 +22,7 @@ import type { Clock } from '#shared/clock.ts';
 import { InnerRequest } from './inner-request.ts';
 import type { LibraryLog, LibrarySettings } from './settings.ts';
 
-export interface InnerGatewayParts {
+interface InnerGatewayParts {
   readonly policies: PolicySet;
   readonly settings: LibrarySettings;
   readonly log: LibraryLog;

@@ -15,7 +15,7 @@ import {
 } from '#gateway/request/limited-request.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface InnerParts extends LimitedParts {
+interface InnerParts extends LimitedParts {
   /** How long a request whose client has left keeps its place in flight if the application goes on working. */
   readonly leftMsMax: Millis;
 }

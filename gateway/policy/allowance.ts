@@ -1,7 +1,7 @@
 import type { Policy } from './policy.ts';
 
 /** A policy with either its own limit or the override of one client. */
-export interface Allowed {
+interface Allowed {
   readonly policy: Policy;
   /** Capacity: how much can be used at once. */
   readonly quota: number;

@@ -2,7 +2,7 @@
 import type { CredentialSource, Identifier } from '#gateway/identity/identifier.ts';
 import type { Algorithm, Cost, Count, Policy, PolicySet } from './policy.ts';
 
-export type ChangeKind =
+type ChangeKind =
   | 'policy-added'
   | 'policy-removed'
   | 'policy-renamed'
@@ -27,7 +27,7 @@ export type ChangeKind =
   | 'exclude-added'
   | 'exclude-removed';
 
-export interface Change {
+interface Change {
   readonly kind: ChangeKind;
   /** Name of the policy; null if the change concerns the whole file. */
   readonly policy: string | null;

@@ -8,10 +8,10 @@ import type { Algorithm } from './policy.ts';
 import type { Path, Report } from './problems.ts';
 import type { PolicyFile } from './schema.ts';
 
-export type Row = PolicyFile['policies'][number];
+type Row = PolicyFile['policies'][number];
 type Entry = NonNullable<Row['limits']>[number];
 
-export interface RowLimit {
+interface RowLimit {
   readonly at: Path;
   readonly name: string;
   readonly bucket: string;

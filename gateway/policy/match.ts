@@ -32,7 +32,7 @@ export interface CoverCounter {
   readonly cost: Cost;
 }
 
-export type Match =
+type Match =
   | {
       readonly ok: true;
       readonly target: string;

@@ -4,7 +4,7 @@
  * is not used because it repairs targets silently.
  */
 
-export interface Target {
+interface Target {
   readonly ok: true;
   /** Absolute; unreserved characters decoded once; without dot segments, empty segments and a trailing slash. */
   readonly path: string;
@@ -14,7 +14,7 @@ export interface Target {
   readonly trailingSlash: boolean;
 }
 
-export interface BadTarget {
+interface BadTarget {
   readonly ok: false;
   readonly reason: string;
 }

@@ -30,7 +30,7 @@ export interface WorkerQuestion {
   readonly isWatching: boolean;
 }
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   readonly main: string;
   readonly execArgv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -16,7 +16,7 @@ export interface PoolCall {
   onConnection(connection: UpstreamConnection): void;
 }
 
-export interface UpstreamPoolOptions {
+interface UpstreamPoolOptions {
   readonly inUse: Bound;
   readonly waiting: Bound;
   readonly open: () => UpstreamConnection;

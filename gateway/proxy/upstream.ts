@@ -29,7 +29,7 @@ export interface UpstreamOptions {
   readonly collectYoung: () => void;
 }
 
-export interface BegunReply {
+interface BegunReply {
   writeReply(): void;
 }
 

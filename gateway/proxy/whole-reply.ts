@@ -7,7 +7,7 @@ import type { ClientHeaders } from './response-headers.ts';
 /** Up to this size head and body are one string. Beyond it, copying costs more than a second write. */
 export const ONE_WRITE_BYTES = 16_384;
 
-export interface WholeReply {
+interface WholeReply {
   readonly status: number;
   readonly statusText: string;
   readonly head: ClientHeaders;

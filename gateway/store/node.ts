@@ -16,7 +16,7 @@ import type { StoreScript } from './connection.ts';
 import { faultOf, StoreFault } from './fault.ts';
 import type { StoreTls } from './tls.ts';
 
-export interface NodeOptions {
+interface NodeOptions {
   readonly locate: () => Endpoint | Promise<Endpoint>;
   readonly expects: 'primary' | 'cluster-node' | 'sentinel';
   readonly database: number;

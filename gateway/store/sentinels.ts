@@ -9,7 +9,7 @@ import { StoreFault } from './fault.ts';
 import { RedisNode } from './node.ts';
 import type { StoreTls } from './tls.ts';
 
-export interface SentinelsOptions {
+interface SentinelsOptions {
   readonly address: SentinelAddress;
   readonly tls: StoreTls | null;
   readonly silenceMs: Millis;

@@ -9,7 +9,7 @@ export interface SlotRange {
   readonly primary: Endpoint;
 }
 
-export interface Redirection {
+interface Redirection {
   /** moved: permanently. asking: for this call only, while the slot is being migrated. */
   readonly kind: 'moved' | 'asking';
   readonly slot: number;

@@ -5,12 +5,12 @@ import type { Terminal } from './terminal.ts';
 const DELAY_MS = 1000;
 
 /** The displayed unit, and how many counted units it contains. */
-export interface ProgressUnit {
+interface ProgressUnit {
   readonly name: string;
   readonly size: number;
 }
 
-export const MEBIBYTES: ProgressUnit = { name: 'MiB', size: 1_048_576 };
+const MEBIBYTES: ProgressUnit = { name: 'MiB', size: 1_048_576 };
 
 export class Progress {
   readonly #terminal: Terminal;

@@ -5,9 +5,9 @@ import Table from 'cli-table3';
 type Style = Parameters<typeof styleText>[0];
 
 /** A terminal, or a substitute in tests. */
-export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
+type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
-export interface TerminalOptions {
+interface TerminalOptions {
   readonly stdout: Output;
   readonly stderr: Output;
 }

@@ -17,7 +17,7 @@ export interface AccessLogSettings {
   readonly share: number;
 }
 
-export interface AccessLogOptions extends AccessLogSettings {
+interface AccessLogOptions extends AccessLogSettings {
   readonly clock: Clock;
   readonly warn: (fields: object, message: string) => void;
 }

@@ -7,7 +7,7 @@ import { Limited } from '#gateway/operate/control/limited.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { DURATION_BOUNDS_SECONDS, Histogram } from './histogram.ts';
 
-export type Outcome =
+type Outcome =
   | 'uncovered'
   | 'allowed'
   | 'denied'
@@ -172,7 +172,7 @@ export function gauge(
   return { name, help, type: 'gauge', labels, value };
 }
 
-export function histogram(name: string, help: string, { counts, sumMs }: Histogram): Sample[] {
+function histogram(name: string, help: string, { counts, sumMs }: Histogram): Sample[] {
   const sample = (
     suffix: NonNullable<Sample['suffix']>,
     value: number,

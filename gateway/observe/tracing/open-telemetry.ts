@@ -30,7 +30,7 @@ import { type Application, applicationAt, SpannedRequest } from './spanned-reque
 import { traceHeadersOf } from './trace-headers.ts';
 import type { RequestTrace, Tracing } from './tracing.ts';
 
-export interface TracingOptions {
+interface TracingOptions {
   readonly settings: TracingSettings;
   /** Milliseconds since the epoch. */
   readonly clock: Clock;

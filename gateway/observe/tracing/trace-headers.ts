@@ -1,7 +1,7 @@
 const PARENT = 'traceparent';
 const STATE = 'tracestate';
 
-export interface TraceHeaders {
+interface TraceHeaders {
   /** '' if absent, or if there are several values, because then none can be trusted. */
   readonly parent: string;
   /** All values, joined with commas. */
