@@ -292,7 +292,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
 /** The loader throws PolicyFileError; with a decision listener also for policies that it cannot apply. */
 export async function policyLoader(settings: DecisionSettings | null): Promise<typeof loadTestedPolicies> {
   if (settings === null) return loadTestedPolicies;
-  const { loadForeseeable } = await import('./decision-listener/foreseeable.ts');
+  const { loadForeseeable } = await import('./decision-listener/predictable-policies.ts');
   return loadForeseeable;
 }
 

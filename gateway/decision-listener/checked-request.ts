@@ -20,7 +20,7 @@ import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
-import { type Dialect, methodProblem, questionOf } from './question.ts';
+import { type Dialect, methodProblem, questionOf } from './authorization-request.ts';
 
 interface CheckedParts extends LimitedParts {
   readonly upstream: Upstream;

@@ -1,5 +1,5 @@
 /** Reads requests to Envoy's rate limit service. A descriptor has the properties of one request as its entries. */
-import { type BadQuestion, METHOD_TOKEN } from './question.ts';
+import { type BadQuestion, METHOD_TOKEN } from './authorization-request.ts';
 
 export interface RateLimitRequest {
   readonly descriptors: readonly Descriptor[];

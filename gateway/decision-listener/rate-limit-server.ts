@@ -21,9 +21,9 @@ import type { Upstream } from '#gateway/proxy/upstream.ts';
 import { originOf } from '#gateway/request/identify.ts';
 import type { LimitedParts, Sent } from '#gateway/request/limited-request.ts';
 import type { Millis } from '#shared/clock.ts';
+import { methodProblem } from './authorization-request.ts';
 import { type CheckedOptions, UNTRUSTED } from './checked-request.ts';
 import { describedBy, type RateLimitRequest } from './descriptor.ts';
-import { methodProblem } from './question.ts';
 import { RateLimitCall, type RateLimitResponse } from './rate-limit-call.ts';
 
 const PROTO = fileURLToPath(new URL('./rate-limit.proto', import.meta.url));

@@ -8,9 +8,9 @@ import type {
   SimpleIdentifier,
   TokenSource,
 } from '#gateway/identity/identifier.ts';
-import type { Beside } from './beside.ts';
 import { KEY_SET_BYTES_MAX, parseKeySet } from './load-key-set.ts';
 import { type Path, type Report, reportMistake } from './problems.ts';
+import type { Beside } from './referenced-files.ts';
 import type { Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
 

@@ -1,10 +1,10 @@
 /** Loads the overrides of policies, from the policy file or from a file in the same folder with one override a line. */
 import { hash } from 'node:crypto';
 import { parseNetwork } from '#shared/client-address.ts';
-import type { Beside } from './beside.ts';
 import { NetworkTable } from './network-table.ts';
 import { type Overrides, PLAN } from './overrides.ts';
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
+import type { Beside } from './referenced-files.ts';
 import type { PolicyFile } from './schema.ts';
 
 type Row = Pick<PolicyFile['policies'][number], 'overrides' | 'overridesFile'>;

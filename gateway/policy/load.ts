@@ -4,7 +4,6 @@
  */
 import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
-import { Beside, readerBeside } from './beside.ts';
 import { checkCost, checkOverrides, costOf } from './load-algorithm.ts';
 import { checkBucket } from './load-bucket.ts';
 import { IdentifierTable } from './load-identifiers.ts';
@@ -14,6 +13,7 @@ import { OverrideLoader } from './load-overrides.ts';
 import { buildTests } from './load-tests.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
+import { Beside, readerBeside } from './referenced-files.ts';
 import { type Rollout, rolloutOf } from './rollout.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';

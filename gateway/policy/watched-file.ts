@@ -10,7 +10,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { type ReadBeside, readerBeside } from './beside.ts';
+import { type ReadBeside, readerBeside } from './referenced-files.ts';
 
 const LOOK_MS: Millis = 250;
 const STABLE_MS: Millis = 1000;

@@ -1,9 +1,10 @@
 /** The body of a reply on its way: no faster than the client reads, and than others are served beside it. */
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientResponse } from '#gateway/http/client-connection.ts';
-import type { BulkTransfer } from './bulk-turns.ts';
+import type { BulkTransfer } from './transfer-scheduler.ts';
 import type { Exchange } from './exchange.ts';
 import { writeLast } from './free-buffer.ts';
+import type { BulkTransfer } from './transfer-scheduler.ts';
 import type { Upstream } from './upstream.ts';
 
 export class ReplyFlow implements BulkTransfer {

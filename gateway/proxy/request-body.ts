@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
-import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
+import type { BulkTransfer, BulkTurns } from './transfer-scheduler.ts';
 
 /** Bodies up to this size are received first. It is well below what node:http buffers without a reader. */
 export const AWAITED_BYTES_MAX = 16_384;

@@ -8,9 +8,9 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import { type ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
-import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
 import { writeLast } from './free-buffer.ts';
 import { clientHeaders } from './response-headers.ts';
+import type { BulkTransfer, BulkTurns } from './transfer-scheduler.ts';
 
 /**
  * Only a GET for WebSocket in HTTP/1.1 may switch (RFC 9110 7.8); other requests are forwarded without the upgrade.

@@ -5,7 +5,6 @@
  */
 import type { Bounds } from '#gateway/bounds/bounds.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { BulkTurns } from './bulk-turns.ts';
 import { Deadlines } from './deadlines.ts';
 import type { UpstreamConnection } from './exchange.ts';
 import { LazyConnection } from './lazy-connection.ts';

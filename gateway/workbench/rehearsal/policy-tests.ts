@@ -1,8 +1,9 @@
 /** Runs the tests of a policy file: each against counters of its own, in memory. */
-import type { ReadBeside } from '#gateway/policy/beside.ts';
+
 import { loadPolicies } from '#gateway/policy/load.ts';
 import type { PolicySet, PolicyTest } from '#gateway/policy/policy.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
+import type { ReadBeside } from '#gateway/policy/referenced-files.ts';
 import { Rehearsal, type Rehearsed } from './rehearsal.ts';
 
 export interface TestFailure {

@@ -1,6 +1,6 @@
 /** How each kind of proxy describes a request, and what is refused because it does not. */
 import t from 'tap';
-import { questionOf } from '#gateway/decision-listener/question.ts';
+import { questionOf } from '#gateway/decision-listener/authorization-request.ts';
 
 const FOR = ['X-Forwarded-For', '192.0.2.1'];
 const METHOD = ['X-Forwarded-Method', 'POST'];

@@ -1,7 +1,8 @@
 /** Refuses policies that the decision listener cannot apply, because it sees neither bodies nor replies. */
-import type { ReadBeside } from '#gateway/policy/beside.ts';
+
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { PolicyFileError, type Problem } from '#gateway/policy/problems.ts';
+import type { ReadBeside } from '#gateway/policy/referenced-files.ts';
 import { loadTestedPolicies } from '#gateway/workbench/rehearsal/policy-tests.ts';
 
 const FIX = 'remove it, or keep it for a gateway through which the requests pass';

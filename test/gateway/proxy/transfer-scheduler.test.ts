@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
 import { Client } from '#gateway/bounds/clients.ts';
-import { type BulkTransfer, BulkTurns } from '#gateway/proxy/bulk-turns.ts';
+import { type BulkTransfer, BulkTurns } from '#gateway/proxy/transfer-scheduler.ts';
 import { startUpstream } from '#test/support/gateway.ts';
 import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
